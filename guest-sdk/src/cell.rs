@@ -1,0 +1,167 @@
+//! Property values, as the host sends them: many in one table.
+
+use crate::bindings::trigger::nudge::plugin::types::{Cells, Value};
+use crate::instant::Instant;
+
+/// One property value, borrowed from a [`Table`].
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Cell<'a> {
+    /// There is no such property.
+    Missing,
+    /// It is `null`.
+    Null,
+    /// `true` or `false`.
+    Boolean(bool),
+    /// A number.
+    Number(f64),
+    /// A text.
+    Text(&'a str),
+    /// An array or object, as JSON text.
+    Json(&'a str),
+    /// The app's privacy policy keeps it from plugins.
+    Withheld,
+}
+
+impl<'a> Cell<'a> {
+    /// The text, if it is one.
+    pub fn text(self) -> Option<&'a str> {
+        if let Self::Text(text) = self {
+            Some(text)
+        } else {
+            None
+        }
+    }
+
+    /// The number, if it is one.
+    pub fn number(self) -> Option<f64> {
+        if let Self::Number(number) = self {
+            Some(number)
+        } else {
+            None
+        }
+    }
+
+    /// The boolean, if it is one.
+    pub fn boolean(self) -> Option<bool> {
+        if let Self::Boolean(boolean) = self {
+            Some(boolean)
+        } else {
+            None
+        }
+    }
+
+    /// The instant that a text names in ISO 8601.
+    pub fn date(self) -> Option<Instant> {
+        self.text().and_then(Instant::parse)
+    }
+
+    /// Whether there is a value: neither missing, nor null, nor withheld.
+    pub fn present(self) -> bool {
+        !matches!(self, Self::Missing | Self::Null | Self::Withheld)
+    }
+
+    /// The value, if there is one that may be seen.
+    pub fn value(self) -> Option<Value> {
+        Some(match self {
+            Self::Missing | Self::Withheld => return None,
+            Self::Null => Value::Null,
+            Self::Boolean(boolean) => Value::Boolean(boolean),
+            Self::Number(number) => Value::Number(number),
+            Self::Text(text) => Value::Text(text.to_owned()),
+            Self::Json(json) => Value::Json(json.to_owned()),
+        })
+    }
+
+    /// What the value is, in a word: `missing`, `null`, `boolean`, `number`, `string`, `array or object`.
+    pub fn type_name(self) -> &'static str {
+        match self {
+            Self::Missing => "missing",
+            Self::Null => "null",
+            Self::Boolean(_) => "boolean",
+            Self::Number(_) => "number",
+            Self::Text(_) => "string",
+            Self::Json(_) => "array or object",
+            Self::Withheld => "withheld",
+        }
+    }
+}
+
+/// Rows of cells.
+#[derive(Clone, Debug)]
+pub struct Table {
+    cells: Cells,
+    columns: usize,
+}
+
+impl Table {
+    /// A table of the host's cells, so many in each row.
+    pub fn new(cells: Cells, columns: usize) -> Self {
+        Self { cells, columns }
+    }
+
+    /// A cell. Outside the table, and for types that this SDK does not know: missing.
+    pub fn cell(&self, row: usize, column: usize) -> Cell<'_> {
+        if column >= self.columns {
+            return Cell::Missing;
+        }
+        let number = row * self.columns + column;
+        match self.cells.tags.get(number) {
+            Some(1) => Cell::Null,
+            Some(2) => Cell::Boolean(false),
+            Some(3) => Cell::Boolean(true),
+            Some(4) => Cell::Number(self.cells.numbers.get(number).copied().unwrap_or_default()),
+            Some(5) => Cell::Text(self.text(number)),
+            Some(6) => Cell::Json(self.text(number)),
+            Some(7) => Cell::Withheld,
+            _ => Cell::Missing,
+        }
+    }
+
+    fn text(&self, number: usize) -> &str {
+        let end_of = |cell: usize| self.cells.ends.get(cell).map_or(0, |end| *end as usize);
+        let start = number.checked_sub(1).map_or(0, end_of);
+        self.cells
+            .text
+            .get(start..end_of(number))
+            .unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn table() -> Table {
+        let cells = Cells {
+            tags: vec![5, 4, 6, 0, 7, 5, 9, 3],
+            numbers: vec![0.0, 1.5, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0],
+            ends: vec![3, 3, 5, 5, 5, 7, 7, 7],
+            text: "one[]né".to_owned(),
+        };
+        Table::new(cells, 4)
+    }
+
+    #[test]
+    fn cells_are_found_by_row_and_column() {
+        let table = table();
+        assert_eq!(table.cell(0, 0), Cell::Text("one"));
+        assert_eq!(table.cell(0, 1), Cell::Number(1.5));
+        assert_eq!(table.cell(0, 2), Cell::Json("[]"));
+        assert_eq!(table.cell(0, 3), Cell::Missing);
+        assert_eq!(table.cell(1, 0), Cell::Withheld);
+        assert_eq!(table.cell(1, 3), Cell::Boolean(true));
+    }
+
+    #[test]
+    fn what_is_not_known_is_missing() {
+        let table = table();
+        assert_eq!(table.cell(1, 2), Cell::Missing, "a tag of a later contract");
+        assert_eq!(table.cell(2, 0), Cell::Missing, "no such row");
+        assert_eq!(table.cell(0, 4), Cell::Missing, "no such column");
+        assert_eq!(
+            table.cell(1, 1),
+            Cell::Text(""),
+            "an end inside a character"
+        );
+    }
+}

@@ -1,0 +1,149 @@
+//! What authors of Nudge plugins depend on, and how to write one.
+//!
+//! A plugin decides one of three things, and is of one of three kinds:
+//!
+//! | kind | trait | decides |
+//! |---|---|---|
+//! | trigger | [`Trigger`](trigger::Trigger) | which events fire a campaign |
+//! | validation | [`Validator`](validation::Validator) | whether an event matches its definition |
+//! | personalization | [`Personalizer`](personalization::Personalizer) | what the bindings of a message stand for |
+//!
+//! It is a WebAssembly component, and runs in a sandbox: it sees its configuration, the events and what the
+//! server answers about them. It has no clock, files or network, so that every decision can be run again.
+//!
+//! # From nothing to a plugin that runs
+//!
+//! A new package, and the target that components are compiled for:
+//!
+//! ```text
+//! cargo new --lib cart-abandonment && cd cart-abandonment
+//! cargo add nudge-guest serde --features serde/derive
+//! rustup target add wasm32-wasip2
+//! ```
+//!
+//! In `Cargo.toml`, the library is a component, and an ordinary library for its tests:
+//!
+//! ```toml
+//! [lib]
+//! crate-type = ["cdylib", "rlib"]
+//! ```
+//!
+//! `src/lib.rs`, complete: fire when there is no purchase within 30 minutes of a change of the cart.
+//!
+//! ```
+//! use std::time::Duration;
+//!
+//! use nudge_guest::trigger::{Decision, Event, Subject, Timer, Trigger};
+//! use nudge_guest::{Problem, Reads, Refusal};
+//!
+//! struct CartAbandonment;
+//!
+//! #[derive(serde::Deserialize)]
+//! #[serde(deny_unknown_fields)]
+//! struct Config {
+//!     minutes: u64,
+//! }
+//!
+//! impl Trigger for CartAbandonment {
+//!     type Config = Config;
+//!
+//!     fn check(config: &Config) -> Result<Reads, Vec<Problem>> {
+//!         if !(1..=1440).contains(&config.minutes) {
+//!             return Err(vec![Problem::new("out_of_range", "/minutes", "must be from 1 to 1440")]);
+//!         }
+//!         Ok(Reads::new().events(["cart_updated", "purchased"]).properties(["items"]))
+//!     }
+//!
+//!     fn on_event(config: &Config, event: &Event<'_>, subject: &Subject<'_>) -> Result<Decision, Refusal> {
+//!         if event.name() == "purchased" || event.number("items") == Some(0.0) {
+//!             subject.cancel_timer("abandoned");
+//!         } else {
+//!             subject.set_timer("abandoned", Duration::from_mins(config.minutes), &[]);
+//!         }
+//!         Ok(Decision::Pass)
+//!     }
+//!
+//!     fn on_timer(_: &Config, _: &Timer<'_>, _: &Subject<'_>) -> Result<Decision, Refusal> {
+//!         Ok(Decision::Fire)
+//!     }
+//! }
+//!
+//! nudge_guest::export!(CartAbandonment: trigger);
+//!
+//! // A unit test: the plugin runs natively, against a host in memory whose clock the test moves.
+//! use nudge_guest::serde_json::json;
+//! use nudge_guest::testing::TriggerTest;
+//!
+//! let mut campaign = TriggerTest::<CartAbandonment>::new(&json!({"minutes": 30})).unwrap();
+//! campaign.send("ana", "cart_updated", json!({"items": 2}));
+//! campaign.send("ben", "cart_updated", json!({"items": 1}));
+//! campaign.advance(Duration::from_mins(20));
+//! campaign.send("ben", "purchased", json!({}));
+//!
+//! let fired = campaign.advance(Duration::from_mins(20));
+//! assert_eq!(fired.len(), 1);
+//! assert_eq!(fired[0].subject, "ana");
+//!
+//! // What is wrong with a configuration is named by its place.
+//! let problems = TriggerTest::<CartAbandonment>::new(&json!({"minutes": "30"})).err().unwrap();
+//! assert_eq!(problems[0].pointer, "/minutes");
+//! ```
+//!
+//! The component, and its way into an app:
+//!
+//! ```text
+//! cargo test
+//! cargo build --release --target wasm32-wasip2
+//! curl -X POST "$URL/v1/apps/$APP/plugins" -H "Authorization: Bearer $TOKEN" \
+//!     -H "Content-Type: application/wasm" \
+//!     --data-binary @target/wasm32-wasip2/release/cart_abandonment.wasm
+//! curl -X POST "$URL/v1/apps/$APP/plugins/cart-abandonment/activate" -H "Authorization: Bearer $TOKEN" \
+//!     -H "Content-Type: application/json" -d '{"version": "0.1.0"}'
+//! ```
+//!
+//! A campaign then names it: `"trigger": {"kind": "plugin", "plugin": "cart-abandonment", "config": {"minutes": 30}}`.
+//! The plugin's name, version and summary are those of its package. A version never changes: raise it for
+//! the next upload. `"strategy": "shadow"` or `"canary"` try a version out beside the active one.
+//!
+//! # What to know
+//!
+//! - **`check` declares what decisions read.** The server calls a plugin for these events only and sends
+//!   these properties only. Asking for another property is a mistake that the first test shows.
+//! - **All or nothing.** Firings, state and timers of a batch take effect together when the plugin returns,
+//!   and not at all when it refuses, panics or passes a limit (64 MiB of memory, 50 ms, 1,000 host calls).
+//! - **Nothing stays in memory.** Keep what must last with [`set_state`](trigger::Subject::set_state): 4 KiB
+//!   for each subject and campaign.
+//! - **Panics** reach the plugin's [`log`] with their message and place.
+//! - **Speed.** Columns and properties are fetched once a batch and read without a call to the server;
+//!   history, state and facts are a call each.
+
+#[cfg(target_arch = "wasm32")]
+mod allocator;
+#[doc(hidden)]
+pub mod bindings;
+mod cell;
+pub mod config;
+mod declaration;
+mod export;
+pub mod filter;
+mod history;
+mod instant;
+pub mod log;
+mod panics;
+pub mod personalization;
+#[cfg(not(target_arch = "wasm32"))]
+pub mod testing;
+pub mod trigger;
+pub mod validation;
+mod value;
+
+pub use cell::{Cell, Table};
+pub use declaration::{Description, Problem, Reads, Refusal};
+pub use history::{History, PastEvent};
+pub use instant::{Calendar, Instant};
+#[doc(hidden)]
+pub use panics::log_panics;
+pub use value::Value;
+
+pub use serde;
+pub use serde_json;

@@ -1,0 +1,120 @@
+//! What a fake host remembers of one subject.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use serde_json::Value as Json;
+
+use super::cells;
+use crate::bindings::trigger::nudge::plugin::types::{History, Value};
+use crate::instant::Instant;
+
+const SESSION: Duration = Duration::from_mins(30);
+
+/// An event of a subject.
+#[derive(Clone, Debug)]
+pub(super) struct Event {
+    pub(super) id: String,
+    pub(super) name: String,
+    pub(super) timestamp: Instant,
+    pub(super) session: u32,
+    pub(super) properties: Json,
+}
+
+/// A timer that is not due yet.
+#[derive(Clone, Debug)]
+pub(super) struct Timer {
+    pub(super) at: Instant,
+    pub(super) payload: Vec<u8>,
+    pub(super) event: Event,
+}
+
+#[derive(Clone, Debug, Default)]
+pub(super) struct Subject {
+    pub(super) events: Vec<Event>,
+    pub(super) properties: BTreeMap<String, Json>,
+    pub(super) facts: BTreeMap<String, Json>,
+    pub(super) state: Option<Vec<u8>>,
+    pub(super) timers: BTreeMap<String, Timer>,
+}
+
+impl Subject {
+    /// Makes an event that happens now, of the session that it belongs to.
+    pub(super) fn next_event(
+        &self,
+        id: String,
+        name: &str,
+        now: Instant,
+        properties: Json,
+    ) -> Event {
+        let session = match self.events.last() {
+            None => 1,
+            Some(last) if last.timestamp + SESSION < now => last.session + 1,
+            Some(last) => last.session,
+        };
+        Event {
+            id,
+            name: name.to_owned(),
+            timestamp: now,
+            session,
+            properties,
+        }
+    }
+
+    /// Events of a name among the first so many, newest first.
+    fn earlier<'s>(
+        &'s self,
+        before: usize,
+        name: &str,
+        since: Option<i64>,
+    ) -> impl Iterator<Item = &'s Event> {
+        let since = since.unwrap_or(i64::MIN);
+        let earlier = self.events.get(..before).unwrap_or(&self.events);
+        earlier
+            .iter()
+            .rev()
+            .filter(move |event| event.name == name && event.timestamp.micros() >= since)
+    }
+
+    pub(super) fn count(&self, before: usize, name: &str, since: Option<i64>, at_most: u32) -> u32 {
+        let count = self
+            .earlier(before, name, since)
+            .take(at_most as usize)
+            .count();
+        u32::try_from(count).unwrap_or(u32::MAX)
+    }
+
+    pub(super) fn recent(
+        &self,
+        before: usize,
+        name: &str,
+        since: Option<i64>,
+        limit: u32,
+        paths: &[String],
+    ) -> History {
+        let events: Vec<&Event> = self
+            .earlier(before, name, since)
+            .take(limit as usize)
+            .collect();
+        History {
+            ids: events.iter().map(|event| event.id.clone()).collect(),
+            timestamps: events
+                .iter()
+                .map(|event| event.timestamp.micros())
+                .collect(),
+            properties: cells::table(events.iter().map(|event| &event.properties), paths),
+        }
+    }
+
+    pub(super) fn fact(&self, name: &str) -> Option<Value> {
+        self.facts.get(name).map(cells::value)
+    }
+}
+
+/// Number `n` of the random numbers that a text stands for (FNV-1a).
+pub(super) fn random(seed: &str, n: u32) -> u64 {
+    let bytes = seed.bytes().chain(n.to_le_bytes());
+    bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    })
+}

@@ -1,0 +1,213 @@
+//! A trigger plugin, one campaign, a clock and subjects.
+
+use std::collections::BTreeMap;
+use std::marker::PhantomData;
+use std::time::Duration;
+
+use serde_json::Value as Json;
+
+use super::subject::{Event, Subject};
+use super::trigger_host::{Host, Item};
+use crate::declaration::{Problem, Reads};
+use crate::instant::Instant;
+use crate::trigger::{self, Trigger};
+
+/// One trigger plugin with one campaign.
+///
+/// It starts at 2026-01-01T00:00:00Z, and time passes only by [`Self::advance`].
+pub struct TriggerTest<P> {
+    config: String,
+    reads: Reads,
+    now: Instant,
+    events: u32,
+    subjects: BTreeMap<String, Subject>,
+    explanations: Vec<Explanation>,
+    plugin: PhantomData<P>,
+}
+
+/// One firing of the campaign.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Firing {
+    /// Whom it is for.
+    pub subject: String,
+    /// When.
+    pub at: Instant,
+}
+
+/// Why an event did or did not fire.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Explanation {
+    /// What was checked.
+    pub check: String,
+    /// Whether it held.
+    pub passed: bool,
+    /// Details, for a person.
+    pub detail: String,
+}
+
+impl<P: Trigger> TriggerTest<P> {
+    /// A campaign with this configuration, or what is wrong with it.
+    pub fn new(config: &Json) -> Result<Self, Vec<Problem>> {
+        let config = config.to_string();
+        Ok(Self {
+            reads: trigger::check::<P>(&config)?,
+            config,
+            now: Instant::parse("2026-01-01").unwrap_or_default(),
+            events: 0,
+            subjects: BTreeMap::new(),
+            explanations: Vec::new(),
+            plugin: PhantomData,
+        })
+    }
+
+    /// What `check` said that decisions read.
+    pub fn reads(&self) -> &Reads {
+        &self.reads
+    }
+
+    /// The clock.
+    pub fn now(&self) -> Instant {
+        self.now
+    }
+
+    /// Sends an event that happens now. Says whether the campaign fired.
+    pub fn send(&mut self, subject: &str, name: &str, properties: Json) -> bool {
+        self.send_all([(subject, name, properties)])
+            .first()
+            .copied()
+            .unwrap_or_default()
+    }
+
+    /// Sends events that happen now, in one batch. Says for each whether the campaign fired.
+    pub fn send_all<'e>(
+        &mut self,
+        events: impl IntoIterator<Item = (&'e str, &'e str, Json)>,
+    ) -> Vec<bool> {
+        let mut items = Vec::new();
+        let mut heard = Vec::new();
+        for (name, event_name, properties) in events {
+            self.events += 1;
+            let id = format!("00000000-0000-7000-8000-{:012}", self.events);
+            let subject = self.subjects.entry(name.to_owned()).or_default();
+            let event = subject.next_event(id, event_name, self.now, properties);
+            subject.events.push(event.clone());
+            let before = subject.events.len() - 1;
+            let reads = self
+                .reads
+                .event_names
+                .iter()
+                .any(|read| read == event_name || read == "*");
+            heard.push(reads.then_some(items.len()));
+            if reads {
+                items.push(Item {
+                    subject: name.to_owned(),
+                    event,
+                    before,
+                    received: self.now,
+                    timer: None,
+                });
+            }
+        }
+        let fired = self.run(&items);
+        heard
+            .iter()
+            .map(|item| item.is_some_and(|item| fired.contains(&item)))
+            .collect()
+    }
+
+    /// Lets time pass, and timers fall due in their order. Says what fired.
+    pub fn advance(&mut self, time: Duration) -> Vec<Firing> {
+        let end = self.now + time;
+        let mut firings = Vec::new();
+        while let Some((due, subject, key)) = self.next_timer(end) {
+            self.now = self.now.max(due);
+            let record = self.subjects.entry(subject.clone()).or_default();
+            let Some(timer) = record.timers.remove(&key) else {
+                continue;
+            };
+            let before = record.events.len();
+            let event: Event = timer.event;
+            let item = Item {
+                subject: subject.clone(),
+                event,
+                before,
+                received: due,
+                timer: Some((key, timer.payload)),
+            };
+            if !self.run(&[item]).is_empty() {
+                firings.push(Firing { subject, at: due });
+            }
+        }
+        self.now = end;
+        firings
+    }
+
+    fn next_timer(&self, until: Instant) -> Option<(Instant, String, String)> {
+        let timers = self.subjects.iter().flat_map(|(subject, record)| {
+            record
+                .timers
+                .iter()
+                .map(move |(key, timer)| (timer.at, subject.clone(), key.clone()))
+        });
+        timers.filter(|(at, ..)| *at <= until).min()
+    }
+
+    /// Saves a property of a subject.
+    pub fn set_property(&mut self, subject: &str, key: &str, value: Json) {
+        self.subjects
+            .entry(subject.to_owned())
+            .or_default()
+            .properties
+            .insert(key.to_owned(), value);
+    }
+
+    /// Makes a fact known about a subject.
+    pub fn set_fact(&mut self, subject: &str, name: &str, value: Json) {
+        self.subjects
+            .entry(subject.to_owned())
+            .or_default()
+            .facts
+            .insert(name.to_owned(), value);
+    }
+
+    /// The timers of a subject: their keys and when they are due.
+    pub fn timers(&self, subject: &str) -> Vec<(String, Instant)> {
+        let timers = self
+            .subjects
+            .get(subject)
+            .into_iter()
+            .flat_map(|record| &record.timers);
+        timers.map(|(key, timer)| (key.clone(), timer.at)).collect()
+    }
+
+    /// What the plugin keeps of a subject.
+    pub fn state(&self, subject: &str) -> Option<&[u8]> {
+        self.subjects.get(subject)?.state.as_deref()
+    }
+
+    /// What the plugin explained since this was last asked.
+    pub fn explanations(&mut self) -> Vec<Explanation> {
+        std::mem::take(&mut self.explanations)
+    }
+
+    #[expect(clippy::panic, reason = "a plugin that refuses has failed the test")]
+    fn run(&mut self, items: &[Item]) -> Vec<usize> {
+        if items.is_empty() {
+            return Vec::new();
+        }
+        let host = Host::new(
+            &self.config,
+            &self.reads,
+            self.now,
+            items,
+            self.subjects.clone(),
+        );
+        if let Err(refusal) = trigger::evaluate::<P>(&host) {
+            panic!("the plugin refused the batch: {refusal}");
+        }
+        let effects = host.into_effects();
+        self.subjects = effects.subjects;
+        self.explanations.extend(effects.explanations);
+        effects.fired
+    }
+}

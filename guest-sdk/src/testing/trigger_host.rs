@@ -1,0 +1,286 @@
+//! A batch of one campaign, in memory.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+
+use super::cells;
+use super::subject::{Event, Subject, Timer, random};
+use super::trigger::Explanation;
+use crate::bindings::trigger::nudge::plugin::types::{Cells, History, Value};
+use crate::declaration::Reads;
+use crate::instant::Instant;
+use crate::trigger::TriggerHost;
+
+const CAMPAIGN: &str = "00000000-0000-7000-8000-00000000c0de";
+
+/// An event, or a timer that is due.
+pub(super) struct Item {
+    pub(super) subject: String,
+    pub(super) event: Event,
+    /// How many events of the subject came earlier.
+    pub(super) before: usize,
+    pub(super) received: Instant,
+    /// Key and payload, if it is a timer.
+    pub(super) timer: Option<(String, Vec<u8>)>,
+}
+
+/// What the plugin asked for.
+pub(super) struct Effects {
+    pub(super) subjects: BTreeMap<String, Subject>,
+    pub(super) fired: Vec<usize>,
+    pub(super) explanations: Vec<Explanation>,
+}
+
+pub(super) struct Host<'t> {
+    config: &'t str,
+    reads: &'t Reads,
+    now: Instant,
+    items: &'t [Item],
+    names: Vec<String>,
+    effects: RefCell<Effects>,
+}
+
+impl<'t> Host<'t> {
+    pub(super) fn new(
+        config: &'t str,
+        reads: &'t Reads,
+        now: Instant,
+        items: &'t [Item],
+        subjects: BTreeMap<String, Subject>,
+    ) -> Self {
+        let mut names: Vec<String> = items.iter().map(|item| item.event.name.clone()).collect();
+        names.sort();
+        names.dedup();
+        let effects = RefCell::new(Effects {
+            subjects,
+            fired: Vec::new(),
+            explanations: Vec::new(),
+        });
+        Self {
+            config,
+            reads,
+            now,
+            items,
+            names,
+            effects,
+        }
+    }
+
+    pub(super) fn into_effects(self) -> Effects {
+        self.effects.into_inner()
+    }
+
+    #[expect(clippy::expect_used, reason = "the host numbers the items itself")]
+    fn item(&self, item: u32) -> &Item {
+        self.items
+            .get(item as usize)
+            .expect("items are numbered by the host")
+    }
+
+    /// Looks at the subject of an item, or changes it.
+    fn subject<T>(&self, item: u32, see: impl FnOnce(&mut Subject) -> T) -> T {
+        see(self
+            .effects
+            .borrow_mut()
+            .subjects
+            .entry(self.item(item).subject.clone())
+            .or_default())
+    }
+
+    fn column<T>(&self, of: impl Fn(&Item) -> T) -> Vec<T> {
+        self.items.iter().map(of).collect()
+    }
+}
+
+fn number(index: usize) -> u32 {
+    u32::try_from(index).unwrap_or(u32::MAX)
+}
+
+impl TriggerHost for Host<'_> {
+    fn now(&self) -> i64 {
+        self.now.micros()
+    }
+
+    fn item_count(&self) -> u32 {
+        number(self.items.len())
+    }
+
+    fn campaign_count(&self) -> u32 {
+        1
+    }
+
+    fn campaign_id(&self, _campaign: u32) -> String {
+        CAMPAIGN.to_owned()
+    }
+
+    fn campaign_config(&self, _campaign: u32) -> String {
+        self.config.to_owned()
+    }
+
+    fn campaign_items(&self, _campaign: u32) -> Vec<u32> {
+        (0..self.item_count()).collect()
+    }
+
+    fn campaign_cells(&self, _campaign: u32) -> Cells {
+        cells::table(
+            self.items.iter().map(|item| &item.event.properties),
+            &self.reads.properties,
+        )
+    }
+
+    fn names(&self) -> Vec<String> {
+        self.names.clone()
+    }
+
+    fn name_indexes(&self) -> Vec<u32> {
+        self.column(|item| {
+            self.names
+                .binary_search(&item.event.name)
+                .map_or(u32::MAX, number)
+        })
+    }
+
+    fn subjects(&self) -> Vec<u32> {
+        let effects = self.effects.borrow();
+        self.column(|item| {
+            effects
+                .subjects
+                .keys()
+                .position(|name| *name == item.subject)
+                .map_or(u32::MAX, number)
+        })
+    }
+
+    fn timestamps(&self) -> Vec<i64> {
+        self.column(|item| item.event.timestamp.micros())
+    }
+
+    fn received(&self) -> Vec<i64> {
+        self.column(|item| item.received.micros())
+    }
+
+    fn sessions(&self) -> Vec<u32> {
+        self.column(|item| item.event.session)
+    }
+
+    fn event_id(&self, item: u32) -> String {
+        self.item(item).event.id.clone()
+    }
+
+    fn event_json(&self, item: u32) -> String {
+        self.item(item).event.properties.to_string()
+    }
+
+    fn timer_items(&self) -> Vec<u32> {
+        (0..self.item_count())
+            .filter(|item| self.item(*item).timer.is_some())
+            .collect()
+    }
+
+    fn timer_key(&self, item: u32) -> Option<String> {
+        self.item(item).timer.as_ref().map(|(key, _)| key.clone())
+    }
+
+    fn timer_payload(&self, item: u32) -> Option<Vec<u8>> {
+        self.item(item)
+            .timer
+            .as_ref()
+            .map(|(_, payload)| payload.clone())
+    }
+
+    fn subject_property(&self, item: u32, key: &str) -> Option<Value> {
+        self.subject(item, |subject| {
+            subject.properties.get(key).map(cells::value)
+        })
+    }
+
+    fn subject_fact(&self, item: u32, name: &str) -> Option<Value> {
+        self.subject(item, |subject| subject.fact(name))
+    }
+
+    fn count_events(&self, item: u32, name: &str, since: Option<i64>, at_most: u32) -> u32 {
+        self.subject(item, |subject| {
+            subject.count(self.item(item).before, name, since, at_most)
+        })
+    }
+
+    fn recent_events(
+        &self,
+        item: u32,
+        name: &str,
+        since: Option<i64>,
+        limit: u32,
+        properties: &[String],
+    ) -> History {
+        self.subject(item, |subject| {
+            subject.recent(self.item(item).before, name, since, limit, properties)
+        })
+    }
+
+    fn random(&self, item: u32, _campaign: u32, n: u32) -> u64 {
+        random(&self.item(item).event.id, n)
+    }
+
+    fn get_state(&self, _campaign: u32, item: u32) -> Option<Vec<u8>> {
+        self.subject(item, |subject| subject.state.clone())
+    }
+
+    fn set_state(&self, _campaign: u32, item: u32, state: &[u8]) {
+        assert!(
+            state.len() <= 4096,
+            "a state has at most 4 KiB, this one has {} bytes",
+            state.len()
+        );
+        self.subject(item, |subject| subject.state = Some(state.to_vec()));
+    }
+
+    fn clear_state(&self, _campaign: u32, item: u32) {
+        self.subject(item, |subject| subject.state = None);
+    }
+
+    fn set_timer(&self, _campaign: u32, item: u32, key: &str, at: i64, payload: &[u8]) {
+        assert!(key.len() <= 128, "a timer's key has at most 128 bytes");
+        assert!(payload.len() <= 1024, "a timer's payload has at most 1 KiB");
+        let event = self.item(item).event.clone();
+        let timer = Timer {
+            at: Instant::from_micros(at),
+            payload: payload.to_vec(),
+            event,
+        };
+        self.subject(item, |subject| {
+            subject.timers.insert(key.to_owned(), timer);
+            assert!(
+                subject.timers.len() <= 64,
+                "a subject has at most 64 timers a campaign"
+            );
+        });
+    }
+
+    fn cancel_timer(&self, _campaign: u32, item: u32, key: &str) {
+        self.subject(item, |subject| subject.timers.remove(key));
+    }
+
+    fn cancel_timers(&self, _campaign: u32, item: u32) {
+        self.subject(item, |subject| subject.timers.clear());
+    }
+
+    fn fire(&self, _campaign: u32, items: &[u32]) {
+        self.effects
+            .borrow_mut()
+            .fired
+            .extend(items.iter().map(|item| *item as usize));
+    }
+
+    fn explain(&self, _campaign: u32, _item: u32, check: &str, passed: bool, detail: &str) {
+        let explanation = Explanation {
+            check: check.to_owned(),
+            passed,
+            detail: detail.to_owned(),
+        };
+        self.effects.borrow_mut().explanations.push(explanation);
+    }
+
+    fn explaining(&self) -> bool {
+        true
+    }
+}

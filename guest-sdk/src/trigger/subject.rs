@@ -1,0 +1,197 @@
+//! The subject of an event: what is known of it, and what the plugin keeps of it.
+
+use std::cell::Cell as Counter;
+use std::time::Duration;
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use super::{Event, TriggerHost};
+use crate::declaration::Refusal;
+use crate::history::History;
+use crate::instant::Instant;
+use crate::value::Value;
+
+/// The most that [`Subject::count_events`] counts.
+const MAX_COUNT: u32 = 1_000;
+
+/// The subject of an event, as of just before that event.
+pub struct Subject<'c> {
+    event: Event<'c>,
+    randoms: Counter<u32>,
+}
+
+/// When a timer is due.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Moment {
+    /// So long after the event reached the server.
+    After(Duration),
+    /// At an instant, at most 90 days ahead.
+    At(Instant),
+}
+
+impl From<Duration> for Moment {
+    fn from(duration: Duration) -> Self {
+        Self::After(duration)
+    }
+}
+
+impl From<Instant> for Moment {
+    fn from(instant: Instant) -> Self {
+        Self::At(instant)
+    }
+}
+
+impl<'c> Subject<'c> {
+    pub(super) fn new(event: Event<'c>) -> Self {
+        Self {
+            event,
+            randoms: Counter::new(0),
+        }
+    }
+
+    fn host(&self) -> &'c dyn TriggerHost {
+        self.event.campaign().batch().host()
+    }
+
+    fn campaign(&self) -> u32 {
+        self.event.campaign().number()
+    }
+
+    /// A number that equals that of another event of the batch if both are of one subject.
+    pub fn number(&self) -> u32 {
+        let subjects = self.event.campaign().batch().subjects();
+        subjects
+            .get(self.event.item() as usize)
+            .copied()
+            .unwrap_or_default()
+    }
+
+    /// A saved property. Faster for those that `check` names among `subject_properties`.
+    pub fn property(&self, key: &str) -> Option<Value> {
+        self.host().subject_property(self.event.item(), key)
+    }
+
+    /// A fact: `platform`, `country`, `locale`, `app_version`, `external_id`, `identified`,
+    /// `first_seen_at`, `last_seen_at` or `event_count`.
+    pub fn fact(&self, name: &str) -> Option<Value> {
+        self.host().subject_fact(self.event.item(), name)
+    }
+
+    /// How many earlier events of this name happened within a span before now (none: ever), counted up to
+    /// 1,000.
+    pub fn count_events(&self, name: &str, within: impl Into<Option<Duration>>) -> u32 {
+        self.host()
+            .count_events(self.event.item(), name, self.since(within), MAX_COUNT)
+    }
+
+    /// Whether an earlier event of this name happened within a span before now (none: ever).
+    pub fn has_event(&self, name: &str, within: impl Into<Option<Duration>>) -> bool {
+        self.host()
+            .count_events(self.event.item(), name, self.since(within), 1)
+            > 0
+    }
+
+    /// The earlier events of this name within a span before now (none: ever), newest first, at most
+    /// `limit` (200 or less) of them, with the properties at these paths.
+    pub fn recent_events(
+        &self,
+        name: &str,
+        within: impl Into<Option<Duration>>,
+        limit: u32,
+        paths: &[impl AsRef<str>],
+    ) -> History {
+        let paths: Vec<String> = paths.iter().map(|path| path.as_ref().to_owned()).collect();
+        let since = self.since(within);
+        History::new(
+            self.host()
+                .recent_events(self.event.item(), name, since, limit, &paths),
+            paths,
+        )
+    }
+
+    fn since(&self, within: impl Into<Option<Duration>>) -> Option<i64> {
+        within
+            .into()
+            .map(|span| (self.event.received() - span).micros())
+    }
+
+    /// The time of the decision.
+    pub fn now(&self) -> Instant {
+        self.event.received()
+    }
+
+    /// A random number: another with each call, the same for the same event and campaign.
+    pub fn random(&self) -> u64 {
+        let n = self.randoms.replace(self.randoms.get() + 1);
+        self.host().random(self.event.item(), self.campaign(), n)
+    }
+
+    /// What was last kept of the subject for this campaign. None: nothing.
+    pub fn state<T: DeserializeOwned>(&self) -> Result<Option<T>, Refusal> {
+        self.state_bytes()
+            .map(|bytes| serde_json::from_slice(&bytes))
+            .transpose()
+            .map_err(Refusal::from)
+    }
+
+    /// Keeps something of the subject for this campaign, at most 4 KiB as JSON.
+    pub fn set_state<T: Serialize>(&self, state: &T) -> Result<(), Refusal> {
+        self.set_state_bytes(&serde_json::to_vec(state)?);
+        Ok(())
+    }
+
+    /// [`Self::state`] in a form of the plugin's own.
+    pub fn state_bytes(&self) -> Option<Vec<u8>> {
+        self.host().get_state(self.campaign(), self.event.item())
+    }
+
+    /// [`Self::set_state`] in a form of the plugin's own.
+    pub fn set_state_bytes(&self, state: &[u8]) {
+        self.host()
+            .set_state(self.campaign(), self.event.item(), state);
+    }
+
+    /// Forgets what was kept.
+    pub fn clear_state(&self) {
+        self.host().clear_state(self.campaign(), self.event.item());
+    }
+
+    /// Sets a timer, in place of one with the same key. When it is due, the plugin's `on_timer` is called.
+    ///
+    /// Keys have at most 128 bytes, payloads 1 KiB, a subject 64 timers a campaign.
+    pub fn set_timer(&self, key: &str, moment: impl Into<Moment>, payload: &[u8]) {
+        let at = match moment.into() {
+            Moment::After(duration) => self.now() + duration,
+            Moment::At(instant) => instant,
+        };
+        self.host().set_timer(
+            self.campaign(),
+            self.event.item(),
+            key,
+            at.micros(),
+            payload,
+        );
+    }
+
+    /// Cancels the timer with this key, if there is one.
+    pub fn cancel_timer(&self, key: &str) {
+        self.host()
+            .cancel_timer(self.campaign(), self.event.item(), key);
+    }
+
+    /// Cancels all timers of the subject for this campaign.
+    pub fn cancel_timers(&self) {
+        self.host()
+            .cancel_timers(self.campaign(), self.event.item());
+    }
+
+    /// Says why the event does or does not fire, for the person who asks. `detail` is made only if
+    /// somebody does.
+    pub fn explain(&self, check: &str, passed: bool, detail: impl FnOnce() -> String) {
+        if self.event.campaign().batch().explaining() {
+            self.host()
+                .explain(self.campaign(), self.event.item(), check, passed, &detail());
+        }
+    }
+}

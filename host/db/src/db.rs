@@ -1,0 +1,153 @@
+//! Opening a database.
+
+use std::path::PathBuf;
+use std::str::FromStr;
+use std::time::Duration;
+
+use sqlx::migrate::Migrator;
+use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
+use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
+use sqlx::{PgPool, SqlitePool};
+
+use crate::{Dialect, Error, Result, Tx};
+
+/// Every statement about many rows exists in ten sizes, see [`Rows`](crate::Rows).
+const CACHED_STATEMENTS: usize = 1_000;
+/// Pages of WAL before a checkpoint; fewer make it the slowest part of a commit.
+const CHECKPOINT_PAGES: &str = "8000";
+
+/// Where the database is and how to use it.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// `sqlite:PATH` or `postgres://…`.
+    pub url: String,
+    /// Connections that only read (SQLite), or all connections (PostgreSQL).
+    pub connections: u32,
+    /// How long to wait for a connection before the database counts as unavailable.
+    pub acquire_timeout: Duration,
+}
+
+/// The schema's migrations: same numbers and names for both databases.
+#[derive(Debug)]
+pub struct Migrations {
+    /// For SQLite.
+    pub sqlite: Migrator,
+    /// For PostgreSQL.
+    pub postgres: Migrator,
+}
+
+/// An open database. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct Db(Backend);
+
+#[derive(Clone, Debug)]
+enum Backend {
+    Sqlite {
+        readers: SqlitePool,
+        writer: SqlitePool,
+    },
+    Postgres(PgPool),
+}
+
+impl Db {
+    /// Opens the database; SQLite's file is made when it is not there.
+    pub async fn open(options: &Options) -> Result<Self> {
+        if let Some(path) = options.url.strip_prefix("sqlite:") {
+            Self::open_sqlite(&PathBuf::from(path.trim_start_matches("//")), options).await
+        } else {
+            Self::open_postgres(options).await
+        }
+    }
+
+    async fn open_sqlite(path: &PathBuf, options: &Options) -> Result<Self> {
+        let connect = SqliteConnectOptions::new()
+            .filename(path)
+            .journal_mode(SqliteJournalMode::Wal)
+            .synchronous(SqliteSynchronous::Full)
+            .busy_timeout(Duration::from_secs(5))
+            .statement_cache_capacity(CACHED_STATEMENTS)
+            .pragma("cache_size", "-65536")
+            .pragma("temp_store", "memory");
+        let writer = SqlitePoolOptions::new()
+            .max_connections(1)
+            .acquire_timeout(options.acquire_timeout)
+            .idle_timeout(None)
+            .max_lifetime(None)
+            .connect_with(
+                connect
+                    .clone()
+                    .create_if_missing(true)
+                    .pragma("wal_autocheckpoint", CHECKPOINT_PAGES),
+            )
+            .await?;
+        let readers = SqlitePoolOptions::new()
+            .max_connections(options.connections)
+            .acquire_timeout(options.acquire_timeout)
+            .idle_timeout(None)
+            .max_lifetime(None)
+            .connect_with(connect.read_only(true))
+            .await?;
+        Ok(Self(Backend::Sqlite { readers, writer }))
+    }
+
+    async fn open_postgres(options: &Options) -> Result<Self> {
+        let connect =
+            PgConnectOptions::from_str(&options.url)?.statement_cache_capacity(CACHED_STATEMENTS);
+        let pool = PgPoolOptions::new()
+            .max_connections(options.connections)
+            .acquire_timeout(options.acquire_timeout)
+            .connect_with(connect)
+            .await?;
+        Ok(Self(Backend::Postgres(pool)))
+    }
+
+    /// Which database it is.
+    pub fn dialect(&self) -> Dialect {
+        match &self.0 {
+            Backend::Sqlite { .. } => Dialect::Sqlite,
+            Backend::Postgres(_) => Dialect::Postgres,
+        }
+    }
+
+    /// Begins a transaction that can't write.
+    pub async fn read(&self) -> Result<Tx> {
+        Ok(match &self.0 {
+            Backend::Sqlite { readers, .. } => Tx::sqlite(readers.begin().await?),
+            Backend::Postgres(pool) => Tx::postgres(pool.begin_with("BEGIN READ ONLY").await?),
+        })
+    }
+
+    /// Begins a transaction that writes. SQLite has one at a time; waiting ones queue fairly.
+    pub async fn write(&self) -> Result<Tx> {
+        Ok(match &self.0 {
+            // A deferred transaction that upgrades fails at once, whatever the busy time-out.
+            Backend::Sqlite { writer, .. } => {
+                Tx::sqlite(writer.begin_with("BEGIN IMMEDIATE").await?)
+            }
+            Backend::Postgres(pool) => Tx::postgres(pool.begin().await?),
+        })
+    }
+
+    /// Brings the schema up to date.
+    pub async fn migrate(&self, migrations: &Migrations) -> Result<()> {
+        let outcome = match &self.0 {
+            Backend::Sqlite { writer, .. } => migrations.sqlite.run(writer).await,
+            Backend::Postgres(pool) => migrations.postgres.run(pool).await,
+        };
+        outcome.map_err(|error| match error {
+            sqlx::migrate::MigrateError::Execute(source) => Error::from(source),
+            other => Error::from(sqlx::Error::Migrate(Box::new(other))),
+        })
+    }
+
+    /// Closes all connections; SQLite's log is folded into its file.
+    pub async fn close(&self) {
+        match &self.0 {
+            Backend::Sqlite { readers, writer } => {
+                readers.close().await;
+                writer.close().await;
+            }
+            Backend::Postgres(pool) => pool.close().await,
+        }
+    }
+}

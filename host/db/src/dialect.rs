@@ -1,0 +1,32 @@
+//! What differs between the two databases.
+
+/// The database behind a transaction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Dialect {
+    /// Embedded SQLite: one process, one writer.
+    Sqlite,
+    /// PostgreSQL, or a database that speaks its protocol: any number of processes.
+    Postgres,
+}
+
+impl Dialect {
+    /// Locks selected rows and passes over those that another process holds.
+    ///
+    /// SQLite: nothing, it has one writer. PostgreSQL: ` FOR UPDATE SKIP LOCKED`.
+    pub fn skip_locked(self) -> &'static str {
+        match self {
+            Self::Sqlite => "",
+            Self::Postgres => " FOR UPDATE SKIP LOCKED",
+        }
+    }
+
+    /// Locks selected rows until the transaction ends.
+    ///
+    /// SQLite: nothing, it has one writer. PostgreSQL: ` FOR UPDATE`.
+    pub fn for_update(self) -> &'static str {
+        match self {
+            Self::Sqlite => "",
+            Self::Postgres => " FOR UPDATE",
+        }
+    }
+}

@@ -1,0 +1,23 @@
+//! One transaction type over SQLite and PostgreSQL, so that SQL is written once.
+//!
+//! [`Db`] opens either database, [`Tx`] is a transaction on it, [`Statement`] is a statement whose text
+//! grows by literals only, and [`Rows`] is a table of parameters for statements about many rows. The few
+//! fragments that differ are methods of [`Dialect`]. This package knows no table.
+//!
+//! Instants are [`Timestamp`]s (microseconds), UUIDs are `UUID` or 16-byte `BLOB`, JSON is `TEXT`.
+
+mod db;
+mod dialect;
+mod error;
+mod rows;
+mod statement;
+mod timestamp;
+mod tx;
+
+pub use db::{Db, Migrations, Options};
+pub use dialect::Dialect;
+pub use error::{Error, Kind, Result};
+pub use rows::Rows;
+pub use statement::{Bind, Record, Statement};
+pub use timestamp::Timestamp;
+pub use tx::Tx;

@@ -1,0 +1,207 @@
+//! One statement and its parameters.
+
+use std::borrow::Cow;
+use std::fmt::Write as _;
+
+use sqlx::postgres::{PgArguments, PgRow};
+use sqlx::sqlite::{SqliteArguments, SqliteRow};
+use sqlx::{Arguments as _, AssertSqlSafe, Encode, FromRow, Postgres, Sqlite, Type};
+
+use crate::tx::Inner;
+use crate::{Dialect, Error, Result, Rows, Tx};
+
+/// What can be a parameter on both databases.
+pub trait Bind:
+    for<'q> Encode<'q, Sqlite> + Type<Sqlite> + for<'q> Encode<'q, Postgres> + Type<Postgres>
+{
+}
+
+impl<T> Bind for T where
+    T: for<'q> Encode<'q, Sqlite> + Type<Sqlite> + for<'q> Encode<'q, Postgres> + Type<Postgres>
+{
+}
+
+/// What a row of both databases can be read into; comes from `#[derive(sqlx::FromRow)]`.
+pub trait Record:
+    for<'r> FromRow<'r, SqliteRow> + for<'r> FromRow<'r, PgRow> + Send + Unpin
+{
+}
+
+impl<T> Record for T where
+    T: for<'r> FromRow<'r, SqliteRow> + for<'r> FromRow<'r, PgRow> + Send + Unpin
+{
+}
+
+/// A statement in the making. Its text grows by literals only, so that no input can become SQL.
+#[derive(Debug)]
+pub struct Statement<'t> {
+    tx: &'t mut Tx,
+    text: Cow<'static, str>,
+    arguments: Arguments,
+    failure: Option<Error>,
+}
+
+#[derive(Debug)]
+pub(crate) enum Arguments {
+    Sqlite(SqliteArguments),
+    Postgres(PgArguments),
+}
+
+impl Arguments {
+    pub(crate) fn new(dialect: Dialect) -> Self {
+        match dialect {
+            Dialect::Sqlite => Self::Sqlite(SqliteArguments::default()),
+            Dialect::Postgres => Self::Postgres(PgArguments::default()),
+        }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        match self {
+            Self::Sqlite(arguments) => arguments.len(),
+            Self::Postgres(arguments) => arguments.len(),
+        }
+    }
+
+    pub(crate) fn add(&mut self, value: impl Bind) -> Result<()> {
+        match self {
+            Self::Sqlite(arguments) => arguments.add(value),
+            Self::Postgres(arguments) => arguments.add(value),
+        }
+        .map_err(|cause| Error::from(sqlx::Error::Encode(cause)))
+    }
+}
+
+impl<'t> Statement<'t> {
+    pub(crate) fn new(tx: &'t mut Tx, text: &'static str) -> Self {
+        let arguments = Arguments::new(tx.dialect());
+        Self {
+            tx,
+            text: Cow::Borrowed(text),
+            arguments,
+            failure: None,
+        }
+    }
+
+    pub(crate) fn with_rows(tx: &'t mut Tx, table: &'static str, rows: Rows) -> Self {
+        let mut statement = Self::new(tx, "");
+        let mut text = format!("WITH {table} AS (");
+        if let Err(failure) = rows.render(&mut text, &mut statement.arguments) {
+            statement.failure = Some(failure);
+        }
+        text.push(')');
+        statement.text = Cow::Owned(text);
+        statement
+    }
+
+    /// Gives the next parameter its value.
+    #[must_use]
+    pub fn bind(mut self, value: impl Bind) -> Self {
+        if let Err(failure) = self.arguments.add(value) {
+            self.failure.get_or_insert(failure);
+        }
+        self
+    }
+
+    /// Appends to the text.
+    #[must_use]
+    pub fn push(mut self, text: &'static str) -> Self {
+        self.text.to_mut().push_str(text);
+        self
+    }
+
+    /// Appends a parameter with its value.
+    #[must_use]
+    pub fn push_bind(mut self, value: impl Bind) -> Self {
+        self = self.bind(value);
+        let number = self.arguments.len();
+        // Writing to a String can't fail.
+        let _ = write!(self.text.to_mut(), "${number}");
+        self
+    }
+
+    /// Appends `(…, …)` with a parameter for each value; `(NULL)`, which nothing equals, for none.
+    #[must_use]
+    pub fn push_list<T: Bind>(mut self, values: impl IntoIterator<Item = T>) -> Self {
+        let mut separator = "(";
+        for value in values {
+            self = self.push(separator).push_bind(value);
+            separator = ", ";
+        }
+        self.push(if separator == "(" { "(NULL)" } else { ")" })
+    }
+
+    /// Runs the statement; answers how many rows it changed.
+    pub async fn execute(self) -> Result<u64> {
+        let (tx, text, arguments) = self.parts()?;
+        Ok(match (&mut tx.0, arguments) {
+            (Inner::Sqlite(tx), Arguments::Sqlite(arguments)) => {
+                sqlx::query_with(AssertSqlSafe(text), arguments)
+                    .execute(&mut **tx)
+                    .await?
+                    .rows_affected()
+            }
+            (Inner::Postgres(tx), Arguments::Postgres(arguments)) => {
+                sqlx::query_with(AssertSqlSafe(text), arguments)
+                    .execute(&mut **tx)
+                    .await?
+                    .rows_affected()
+            }
+            _ => return Err(mixed()),
+        })
+    }
+
+    /// Runs the statement and reads its first row, if there is one.
+    pub async fn fetch_optional<T: Record>(self) -> Result<Option<T>> {
+        let (tx, text, arguments) = self.parts()?;
+        Ok(match (&mut tx.0, arguments) {
+            (Inner::Sqlite(tx), Arguments::Sqlite(arguments)) => {
+                let query = sqlx::query_as_with(AssertSqlSafe(text), arguments);
+                query.fetch_optional(&mut **tx).await?
+            }
+            (Inner::Postgres(tx), Arguments::Postgres(arguments)) => {
+                let query = sqlx::query_as_with(AssertSqlSafe(text), arguments);
+                query.fetch_optional(&mut **tx).await?
+            }
+            _ => return Err(mixed()),
+        })
+    }
+
+    /// Runs the statement and reads its only row.
+    pub async fn fetch_one<T: Record>(self) -> Result<T> {
+        self.fetch_optional()
+            .await?
+            .ok_or_else(|| Error::from(sqlx::Error::RowNotFound))
+    }
+
+    /// Runs the statement and reads all its rows.
+    pub async fn fetch_all<T: Record>(self) -> Result<Vec<T>> {
+        let (tx, text, arguments) = self.parts()?;
+        Ok(match (&mut tx.0, arguments) {
+            (Inner::Sqlite(tx), Arguments::Sqlite(arguments)) => {
+                sqlx::query_as_with(AssertSqlSafe(text), arguments)
+                    .fetch_all(&mut **tx)
+                    .await?
+            }
+            (Inner::Postgres(tx), Arguments::Postgres(arguments)) => {
+                sqlx::query_as_with(AssertSqlSafe(text), arguments)
+                    .fetch_all(&mut **tx)
+                    .await?
+            }
+            _ => return Err(mixed()),
+        })
+    }
+
+    fn parts(self) -> Result<(&'t mut Tx, Cow<'static, str>, Arguments)> {
+        match self.failure {
+            Some(failure) => Err(failure),
+            None => Ok((self.tx, self.text, self.arguments)),
+        }
+    }
+}
+
+/// Arguments are made from the transaction's dialect, so that this can't be reached.
+fn mixed() -> Error {
+    Error::from(sqlx::Error::Protocol(
+        "arguments of another database".to_owned(),
+    ))
+}

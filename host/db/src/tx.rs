@@ -1,0 +1,63 @@
+//! A transaction on either database.
+
+use sqlx::{Postgres, Sqlite, Transaction};
+
+use crate::{Dialect, Result, Rows, Statement};
+
+/// A transaction. Dropping it without [`commit`](Self::commit) rolls it back.
+#[derive(Debug)]
+pub struct Tx(pub(crate) Inner);
+
+#[derive(Debug)]
+pub(crate) enum Inner {
+    Sqlite(Transaction<'static, Sqlite>),
+    Postgres(Transaction<'static, Postgres>),
+}
+
+impl Tx {
+    pub(crate) fn sqlite(transaction: Transaction<'static, Sqlite>) -> Self {
+        Self(Inner::Sqlite(transaction))
+    }
+
+    pub(crate) fn postgres(transaction: Transaction<'static, Postgres>) -> Self {
+        Self(Inner::Postgres(transaction))
+    }
+
+    /// Which database it is.
+    pub fn dialect(&self) -> Dialect {
+        match &self.0 {
+            Inner::Sqlite(_) => Dialect::Sqlite,
+            Inner::Postgres(_) => Dialect::Postgres,
+        }
+    }
+
+    /// Begins a statement. Parameters are `$1`, `$2`, … in the order in which they are bound.
+    pub fn sql(&mut self, text: &'static str) -> Statement<'_> {
+        Statement::new(self, text)
+    }
+
+    /// Begins a statement about many rows: `WITH table(columns) AS (rows) …`.
+    ///
+    /// `table` names the table and its columns, as in `"v(id, name)"`.
+    pub fn with_rows(&mut self, table: &'static str, rows: Rows) -> Statement<'_> {
+        Statement::with_rows(self, table, rows)
+    }
+
+    /// Makes everything in the transaction durable.
+    pub async fn commit(self) -> Result<()> {
+        match self.0 {
+            Inner::Sqlite(transaction) => transaction.commit().await?,
+            Inner::Postgres(transaction) => transaction.commit().await?,
+        }
+        Ok(())
+    }
+
+    /// Gives everything in the transaction up.
+    pub async fn rollback(self) -> Result<()> {
+        match self.0 {
+            Inner::Sqlite(transaction) => transaction.rollback().await?,
+            Inner::Postgres(transaction) => transaction.rollback().await?,
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,202 @@
+//! `nudge dev`: an embedded server with a demo app, ready for the first event.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::Context as _;
+use clap::Args;
+use serde::Serialize;
+use uuid::Uuid;
+
+use super::ServerArguments;
+use crate::apps;
+use crate::apps::key::Kind;
+use crate::config::Config;
+use crate::issuer::Role;
+use crate::server::Server;
+use crate::services::Services;
+
+/// How long the printed tokens are good for.
+const TOKEN_LIFETIME: Duration = Duration::from_secs(30 * 24 * 3600);
+
+/// Arguments of the command.
+#[derive(Debug, Default, Args)]
+pub(super) struct Arguments {
+    #[command(flatten)]
+    server: ServerArguments,
+    /// Also write what is printed to a file, as JSON.
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+}
+
+/// What a newcomer needs.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Access {
+    /// Where the API is.
+    pub base_url: String,
+    /// The demo workspace.
+    pub workspace_id: Uuid,
+    /// The demo app.
+    pub app_id: Uuid,
+    /// For SDKs.
+    pub write_key: String,
+    /// For servers.
+    pub server_key: String,
+    /// For tools.
+    pub api_token: String,
+    /// A token of each role in the workspace.
+    pub admin_token: String,
+    /// A token of each role in the workspace.
+    pub editor_token: String,
+    /// A token of each role in the workspace.
+    pub viewer_token: String,
+    /// A token for the operator routes.
+    pub operator_token: String,
+}
+
+/// Runs the embedded server until it is asked to stop.
+pub(super) async fn run(mut config: Config, arguments: Arguments) -> anyhow::Result<()> {
+    let chosen = arguments.server.listen.is_some();
+    arguments.server.apply(&mut config);
+    // Embedded mode has the operators' routes on its main address.
+    config.server.ops_listen = String::new();
+    if !chosen && std::net::TcpListener::bind(&config.server.listen).is_err() {
+        config.server.listen = "127.0.0.1:0".to_owned();
+    }
+    config.telemetry.log_filter = quiet(&config.telemetry.log_filter);
+    let server = super::start(config, true).await?;
+    let access = access(&server).await?;
+    introduce(&access);
+    if let Some(path) = &arguments.json {
+        write_json(path, &access)?;
+    }
+    super::asked_to_stop().await?;
+    server.stop().await
+}
+
+/// A newcomer reads the introduction, not a line a request; who sets a filter gets what it says.
+fn quiet(filter: &str) -> String {
+    let default = Config::defaults()
+        .map(|config| config.telemetry.log_filter)
+        .unwrap_or_default();
+    if filter == default {
+        "warn".to_owned()
+    } else {
+        filter.to_owned()
+    }
+}
+
+/// Makes the demo app, or new keys for the one of an earlier start, and tokens.
+pub async fn access(server: &Server) -> anyhow::Result<Access> {
+    let services = server.services();
+    let now = services.clock.now();
+    let mut tx = services.db.write().await?;
+    let (app_id, workspace_id) = match apps::store::first(&mut tx).await? {
+        Some(app) => (app.id, app.workspace_id),
+        None => {
+            let workspace_id = crate::id::new(now);
+            (
+                apps::create(&mut tx, workspace_id, "Demo", now).await?,
+                workspace_id,
+            )
+        }
+    };
+    let mut keys = Vec::new();
+    for (kind, scopes) in [
+        (Kind::Write, &[][..]),
+        (Kind::Server, &["push.transactional", "events.write"][..]),
+        (Kind::Api, &["users.properties.write"][..]),
+    ] {
+        keys.push(
+            apps::create_key(
+                &mut tx,
+                app_id,
+                workspace_id,
+                kind,
+                "nudge dev",
+                scopes,
+                now,
+            )
+            .await?
+            .text,
+        );
+    }
+    tx.commit().await?;
+    services.apps.refresh(app_id).await?;
+    let [write_key, server_key, api_token] =
+        <[String; 3]>::try_from(keys).map_err(|_| anyhow::anyhow!("three keys"))?;
+    Ok(Access {
+        base_url: services.public_url.clone(),
+        workspace_id,
+        app_id,
+        write_key,
+        server_key,
+        api_token,
+        admin_token: token(services, workspace_id, Role::Admin, false)?,
+        editor_token: token(services, workspace_id, Role::Editor, false)?,
+        viewer_token: token(services, workspace_id, Role::Viewer, false)?,
+        operator_token: token(services, workspace_id, Role::Admin, true)?,
+    })
+}
+
+fn token(
+    services: &Services,
+    workspace_id: Uuid,
+    role: Role,
+    operator: bool,
+) -> anyhow::Result<String> {
+    let roles = BTreeMap::from([(workspace_id, role)]);
+    services.issuer.issue(
+        "nudge dev",
+        roles,
+        operator,
+        services.clock.now(),
+        TOKEN_LIFETIME,
+    )
+}
+
+fn introduce(access: &Access) {
+    super::say(format_args!(
+        "Nudge is running.\n\n\
+         base URL        {}\n\
+         API pages       {}/docs\n\
+         workspace       {}\n\
+         app             {}\n\
+         write key       {}\n\
+         server key      {}\n\
+         API token       {}\n\
+         admin token     {}\n\
+         editor token    {}\n\
+         viewer token    {}\n\
+         operator token  {}\n",
+        access.base_url,
+        access.base_url,
+        access.workspace_id,
+        access.app_id,
+        access.write_key,
+        access.server_key,
+        access.api_token,
+        access.admin_token,
+        access.editor_token,
+        access.viewer_token,
+        access.operator_token,
+    ));
+    super::say(format_args!(
+        "Send a first event:\n\n\
+         curl {}/v1/sdk/ingest -H 'Authorization: Bearer {}' -H 'Content-Type: application/json' \\\n  \
+         -d '{{\"userId\": \"ada\", \"events\": [{{\"name\": \"cart_updated\", \"timestamp\": \"'$(date -u +%FT%TZ)'\", \
+         \"properties\": {{\"total\": 42}}}}]}}'\n\n\
+         Ctrl-C stops.",
+        access.base_url, access.server_key,
+    ));
+}
+
+/// Writes the file whole: who waits for it never sees half of it.
+fn write_json(path: &Path, access: &Access) -> anyhow::Result<()> {
+    let temporary = path.with_extension("tmp");
+    std::fs::write(&temporary, serde_json::to_vec_pretty(access)?)
+        .and_then(|()| std::fs::rename(&temporary, path))
+        .with_context(|| format!("can't write {}", path.display()))
+}

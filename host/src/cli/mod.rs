@@ -1,0 +1,156 @@
+//! The command line: one file a command.
+
+mod compile;
+mod demo;
+mod dev;
+mod serve;
+mod token;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::Context as _;
+use clap::{Args, Parser, Subcommand};
+
+use crate::config::{self, Config};
+use crate::server::{Server, Start};
+use crate::telemetry;
+
+/// Engagement server whose decisions are WebAssembly plugins.
+#[derive(Debug, Parser)]
+#[command(name = "nudge", version)]
+struct Cli {
+    /// Configuration file; `nudge.toml` if it is there.
+    #[arg(long, global = true, value_name = "FILE")]
+    config: Option<PathBuf>,
+    #[command(subcommand)]
+    command: Option<Command>,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Run an embedded server with a demo app (the default).
+    Dev(dev::Arguments),
+    /// Run a server.
+    Serve(ServerArguments),
+    /// Show what Nudge does on 20,000 events of a shop.
+    Demo(demo::Arguments),
+    /// Bring the database's schema up to date.
+    Migrate(ServerArguments),
+    /// Print every configuration key with its default.
+    Config,
+    /// Check the configuration and the database.
+    Check(ServerArguments),
+    /// Issue an access token from the embedded issuer.
+    Token(token::Arguments),
+    #[command(name = crate::plugins::COMPILE_COMMAND, hide = true)]
+    CompileComponent(compile::Arguments),
+}
+
+/// Flags of every command that runs or reaches a server's parts.
+#[derive(Clone, Debug, Default, Args)]
+struct ServerArguments {
+    /// Address of the API, such as `127.0.0.1:8480`; port 0 picks a free one.
+    #[arg(long, value_name = "ADDRESS")]
+    listen: Option<String>,
+    /// Address of /livez, /readyz and /metrics.
+    #[arg(long, value_name = "ADDRESS")]
+    ops_listen: Option<String>,
+    /// Where the database, the key file and the compiled plugins are.
+    #[arg(long, value_name = "DIRECTORY")]
+    data_dir: Option<PathBuf>,
+    /// `sqlite:PATH` or `postgres://…`.
+    #[arg(long, value_name = "URL")]
+    database_url: Option<String>,
+}
+
+impl ServerArguments {
+    /// Lays the flags over a configuration.
+    fn apply(self, config: &mut Config) {
+        config.server.listen = self
+            .listen
+            .unwrap_or_else(|| std::mem::take(&mut config.server.listen));
+        config.server.ops_listen = self
+            .ops_listen
+            .unwrap_or_else(|| std::mem::take(&mut config.server.ops_listen));
+        config.server.data_dir = self
+            .data_dir
+            .unwrap_or_else(|| std::mem::take(&mut config.server.data_dir));
+        config.database.url = self
+            .database_url
+            .unwrap_or_else(|| std::mem::take(&mut config.database.url));
+    }
+}
+
+/// Runs the program: errors are one line on standard error and a status that is not zero.
+pub fn main() -> ExitCode {
+    let cli = Cli::parse();
+    match run(cli) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            complain(&error);
+            ExitCode::FAILURE
+        }
+    }
+}
+
+#[expect(clippy::print_stderr, reason = "the command line's own output")]
+fn complain(error: &anyhow::Error) {
+    eprintln!("nudge: {error:#}");
+}
+
+/// Prints a line to standard output. A reader that has gone away is no error.
+fn say(line: impl std::fmt::Display) {
+    use std::io::Write as _;
+    let _ = writeln!(std::io::stdout(), "{line}");
+}
+
+fn run(cli: Cli) -> anyhow::Result<()> {
+    let load = || Config::load(cli.config.as_deref());
+    match cli
+        .command
+        .unwrap_or_else(|| Command::Dev(dev::Arguments::default()))
+    {
+        Command::Dev(arguments) => on_runtime(dev::run(load()?, arguments)),
+        Command::Serve(arguments) => on_runtime(serve::run(load()?, arguments)),
+        Command::Demo(arguments) => on_runtime(demo::run(load()?, arguments)),
+        Command::Migrate(arguments) => on_runtime(serve::migrate(load()?, arguments)),
+        Command::Check(arguments) => on_runtime(serve::check(load()?, arguments)),
+        Command::Token(arguments) => token::run(load()?, arguments),
+        Command::CompileComponent(arguments) => compile::run(&load()?, &arguments),
+        Command::Config => {
+            say(config::DEFAULTS.trim_end());
+            Ok(())
+        }
+    }
+}
+
+fn on_runtime(command: impl Future<Output = anyhow::Result<()>>) -> anyhow::Result<()> {
+    tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()?
+        .block_on(command)
+}
+
+/// Starts a server that compiles plugins with this program.
+async fn start(config: Config, embedded: bool) -> anyhow::Result<Server> {
+    telemetry::start_logs(&config.telemetry)?;
+    let compiler = std::env::current_exe().context("can't find this program's own file")?;
+    let start = Start {
+        embedded,
+        compiler: Some(compiler),
+        ..Start::default()
+    };
+    Server::start(config, start).await
+}
+
+/// Resolves at SIGTERM or Ctrl-C.
+async fn asked_to_stop() -> anyhow::Result<()> {
+    use tokio::signal::unix::{SignalKind, signal};
+    let mut terminate = signal(SignalKind::terminate())?;
+    tokio::select! {
+        _ = terminate.recv() => {}
+        interrupted = tokio::signal::ctrl_c() => interrupted?,
+    }
+    Ok(())
+}

@@ -1,0 +1,60 @@
+//! `nudge serve`, `nudge migrate`, `nudge check`.
+
+use std::time::Duration;
+
+use anyhow::Context as _;
+use nudge_db::{Db, Options};
+
+use super::ServerArguments;
+use crate::config::Config;
+use crate::secrets::Secrets;
+use crate::services::migrations;
+
+/// Runs a server until it is asked to stop.
+pub(super) async fn run(mut config: Config, arguments: ServerArguments) -> anyhow::Result<()> {
+    arguments.apply(&mut config);
+    let server = super::start(config, false).await?;
+    super::say(format_args!("listening on http://{}", server.address()));
+    if let Some(address) = server.operations_address() {
+        super::say(format_args!("operations on http://{address}"));
+    }
+    super::asked_to_stop().await?;
+    server.stop().await
+}
+
+/// Brings the schema up to date.
+pub(super) async fn migrate(mut config: Config, arguments: ServerArguments) -> anyhow::Result<()> {
+    arguments.apply(&mut config);
+    std::fs::create_dir_all(&config.server.data_dir)?;
+    let db = open(&config).await?;
+    db.migrate(&migrations())
+        .await
+        .context("can't bring the database's schema up to date")?;
+    db.close().await;
+    super::say("the schema is up to date");
+    Ok(())
+}
+
+/// Says whether a server could start: the configuration, the key and the database.
+pub(super) async fn check(mut config: Config, arguments: ServerArguments) -> anyhow::Result<()> {
+    arguments.apply(&mut config);
+    std::fs::create_dir_all(&config.server.data_dir).with_context(|| {
+        format!(
+            "can't create the data directory {}",
+            config.server.data_dir.display()
+        )
+    })?;
+    Secrets::open(&config.secrets.master_key, &config.server.data_dir)?;
+    open(&config).await?.close().await;
+    super::say("the configuration is complete, the key is readable, the database answers");
+    Ok(())
+}
+
+async fn open(config: &Config) -> anyhow::Result<Db> {
+    let options = Options {
+        url: config.database_url(),
+        connections: 1,
+        acquire_timeout: Duration::from_secs(config.database.acquire_timeout_seconds),
+    };
+    Db::open(&options).await.context("can't open the database")
+}

@@ -1,0 +1,64 @@
+//! Where all instants come from.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::Duration;
+
+use chrono::{DateTime, SecondsFormat};
+use nudge_db::Timestamp;
+
+/// The system's clock, and how far tests have moved it.
+#[derive(Clone, Debug, Default)]
+pub struct Clock {
+    ahead: Arc<AtomicI64>,
+}
+
+impl Clock {
+    /// Now, in whole microseconds.
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "this is the clock that everybody else asks"
+    )]
+    pub fn now(&self) -> Timestamp {
+        let system = std::time::SystemTime::now()
+            .duration_since(std::time::UNIX_EPOCH)
+            .map_or(0, |since| {
+                i64::try_from(since.as_micros()).unwrap_or(i64::MAX)
+            });
+        Timestamp(system.saturating_add(self.ahead.load(Ordering::Relaxed)))
+    }
+
+    /// Moves the clock ahead, for tests of what happens later.
+    pub fn advance(&self, by: Duration) {
+        self.ahead.fetch_add(
+            i64::try_from(by.as_micros()).unwrap_or(i64::MAX),
+            Ordering::Relaxed,
+        );
+    }
+}
+
+/// An instant as the API writes it: `2026-01-31T09:30:00.000Z`.
+pub fn to_text(instant: Timestamp) -> String {
+    DateTime::from_timestamp_micros(instant.0)
+        .unwrap_or(DateTime::UNIX_EPOCH)
+        .to_rfc3339_opts(SecondsFormat::Millis, true)
+}
+
+/// Reads an ISO 8601 instant with an offset (RFC 3339).
+pub fn from_text(text: &str) -> Option<Timestamp> {
+    DateTime::parse_from_rfc3339(text)
+        .ok()
+        .map(|instant| Timestamp(instant.timestamp_micros()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn instants_are_written_in_utc_with_milliseconds() {
+        let instant = from_text("2026-01-31T10:30:00.1239+01:00").unwrap();
+        assert_eq!(to_text(instant), "2026-01-31T09:30:00.123Z");
+        assert_eq!(from_text("2026-01-31"), None);
+    }
+}

@@ -1,0 +1,144 @@
+//! Replaying a dead letter: the stage that failed is run again, with the same event id and time.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+use tokio::sync::oneshot;
+use uuid::Uuid;
+
+use super::store::{self, Found};
+use super::{Letter, Stage};
+use crate::apps::App;
+use crate::http::{ApiError, Code, FieldError, merge};
+use crate::ingest::commit::Outcome;
+use crate::ingest::validation::{self, Verdict, Violation};
+use crate::ingest::{Event, Origin, Submission};
+use crate::pipeline::Work;
+use crate::services::Shared;
+
+/// What became of a replay.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Replayed {
+    /// The letter is gone, the event where it belongs.
+    Done,
+    /// It fails as before.
+    StillFailing(Vec<Violation>),
+}
+
+/// Replays a letter, its properties changed by a merge patch first.
+pub async fn replay(
+    services: &Shared,
+    app: &Arc<App>,
+    id: Uuid,
+    patch: Option<Value>,
+) -> Result<Replayed, ApiError> {
+    let mut tx = services.db.read().await?;
+    let Found {
+        letter, subject_id, ..
+    } = store::find(&mut tx, app.id, id)
+        .await?
+        .ok_or_else(|| ApiError::new(Code::NotFound))?;
+    drop(tx);
+    match letter.stage {
+        Stage::Validation => replay_validation(services, app, letter, patch).await,
+        Stage::Trigger | Stage::Personalization => {
+            if patch.is_some() {
+                let detail = "this event was accepted; only events that broke their definition can be patched";
+                return Err(ApiError::fields(
+                    Code::ValidationFailed,
+                    vec![FieldError::new("/patch", "not_allowed", detail)],
+                ));
+            }
+            replay_trigger(services, app, letter, subject_id).await
+        }
+    }
+}
+
+async fn replay_validation(
+    services: &Shared,
+    app: &Arc<App>,
+    mut letter: Letter,
+    patch: Option<Value>,
+) -> Result<Replayed, ApiError> {
+    let event = event(&letter, patch)?;
+    let now = services.clock.now();
+    let verdicts = validation::validate(&services.plugins, app, &[&event], now)
+        .await
+        .map_err(ApiError::internal)?;
+    if let Some(Verdict::Broken(violations)) = verdicts.into_iter().next() {
+        letter.reason = violations
+            .first()
+            .map_or_else(|| letter.reason.clone(), |first| first.code.clone());
+        letter.violations.clone_from(&violations);
+        let mut tx = services.db.write().await?;
+        store::update_failed(&mut tx, &letter).await?;
+        tx.commit().await?;
+        return Ok(Replayed::StillFailing(violations));
+    }
+    let outcome = services
+        .committer
+        .commit(Submission {
+            app: Arc::clone(app),
+            alias: letter.alias,
+            token: None,
+            origin: Arc::new(Origin::default()),
+            received_at: letter.received_at,
+            events: vec![Arc::new(event)],
+            letters: Vec::new(),
+            replays: Some(letter.id),
+            wants_instructions: false,
+        })
+        .await?;
+    match outcome {
+        Outcome::Committed(_) => Ok(Replayed::Done),
+        Outcome::ConsentMissing => Err(ApiError::new(Code::ConsentRequired)),
+        Outcome::TokenRevoked | Outcome::Suppressed => Err(ApiError::new(Code::NotFound)),
+    }
+}
+
+/// Runs the trigger stage again, in the subject's lane, after everything that is ahead of it there.
+async fn replay_trigger(
+    services: &Shared,
+    app: &Arc<App>,
+    letter: Letter,
+    subject_id: Uuid,
+) -> Result<Replayed, ApiError> {
+    let mut tx = services.db.read().await?;
+    let stored = crate::ingest::store::find_by_id(&mut tx, app.id, letter.alias, letter.event_id)
+        .await?
+        .ok_or_else(|| ApiError::new(Code::NotFound))?;
+    drop(tx);
+    let room = services.pipeline.wait_for_room(1).await;
+    let (sender, receiver) = oneshot::channel();
+    tracing::debug!(subject.id = %subject_id, letter.id = %letter.id, "replaying a trigger");
+    services
+        .pipeline
+        .submit(Work::replay(app.id, &letter, stored, room, sender));
+    let fired = receiver
+        .await
+        .map_err(|_| ApiError::unavailable(anyhow::anyhow!("the pipeline stopped")))?;
+    if fired.failed {
+        Ok(Replayed::StillFailing(Vec::new()))
+    } else {
+        Ok(Replayed::Done)
+    }
+}
+
+/// The event that a letter keeps, patched.
+fn event(letter: &Letter, patch: Option<Value>) -> Result<Event, ApiError> {
+    let mut kept: Value = serde_json::from_str(&letter.event).map_err(ApiError::internal)?;
+    let mut properties = kept
+        .get_mut("properties")
+        .map(Value::take)
+        .unwrap_or_default();
+    if let Some(patch) = patch {
+        merge::apply(&mut properties, patch);
+    }
+    Ok(Event {
+        id: letter.event_id,
+        name: letter.event_name.as_str().into(),
+        timestamp: letter.timestamp,
+        client_timestamp: None,
+        properties: properties.to_string().into(),
+    })
+}

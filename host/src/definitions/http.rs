@@ -1,0 +1,262 @@
+//! Routes of event definitions (contract 11).
+
+use axum::extract::State;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use utoipa::ToSchema;
+use uuid::Uuid;
+
+use super::{Content, Definition, Error, Status, store};
+use crate::clock;
+use crate::http::auth::{Editor, Viewer};
+use crate::http::page::{Page, PageQuery, page};
+use crate::http::precondition::IfMatch;
+use crate::http::{
+    ApiError, Code, Data, FieldError, Json, Query, ResourceId, body, created, cursor, merge,
+};
+use crate::services::Shared;
+
+/// A definition as the API shows it.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct DefinitionView {
+    id: Uuid,
+    name: String,
+    version: i64,
+    status: Status,
+    #[serde(flatten)]
+    content: Content,
+    created_at: String,
+    updated_at: String,
+}
+
+/// A new definition.
+#[derive(Debug, Deserialize, ToSchema)]
+pub struct CreateRequest {
+    name: String,
+    #[serde(flatten)]
+    rest: serde_json::Map<String, Value>,
+}
+
+/// What a change leaves: everything but what never changes.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct Changeable {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    description: Option<String>,
+    enforcement: super::Enforcement,
+    additional_properties: super::AdditionalProperties,
+    properties: Vec<Value>,
+    status: Status,
+}
+
+impl From<Definition> for DefinitionView {
+    fn from(definition: Definition) -> Self {
+        Self {
+            id: definition.id,
+            name: definition.name,
+            version: definition.version,
+            status: definition.status,
+            content: definition.content,
+            created_at: clock::to_text(definition.created_at),
+            updated_at: clock::to_text(definition.updated_at),
+        }
+    }
+}
+
+impl From<Error> for ApiError {
+    fn from(error: Error) -> Self {
+        match error {
+            Error::NotFound => Self::new(Code::NotFound),
+            Error::NameTaken => Self::new(Code::EventDefinitionExists),
+            Error::TooMany => Self::because(
+                Code::LimitExceeded,
+                format!("an app has at most {} definitions", super::MOST),
+            ),
+            Error::VersionMismatch => Self::new(Code::VersionMismatch),
+            Error::Invalid(errors) => Self::fields(Code::ValidationFailed, errors),
+            Error::Check(cause) => Self::unavailable(cause),
+            Error::Storage(cause) => cause.into(),
+        }
+    }
+}
+
+/// Lists the event definitions of an app, newest first.
+#[utoipa::path(get, path = "/v1/apps/{appId}/event-definitions", tag = "event definitions",
+    params(("appId" = Uuid, Path), PageQuery), responses((status = 200, body = Data<Page<DefinitionView>>)))]
+pub async fn list_event_definitions(
+    Viewer(scope): Viewer,
+    State(services): State<Shared>,
+    Query(query): Query<PageQuery>,
+) -> Result<Data<Page<DefinitionView>>, ApiError> {
+    let limit = query.limit()?;
+    let now = services.clock.now();
+    let list = format!("definitions {}", scope.app.id);
+    let before = query.position(&services.secrets, &list, now)?;
+    let mut tx = services.db.read().await?;
+    let found = store::list(&mut tx, scope.app.id, before, i64::from(limit) + 1).await?;
+    let views = found.into_iter().map(DefinitionView::from).collect();
+    let seal = |id: &Uuid| cursor::encode(&services.secrets, &list, id, now.plus(cursor::LIFETIME));
+    Ok(Data {
+        data: page(views, limit, |view: &DefinitionView| view.id, seal),
+    })
+}
+
+/// Declares an event definition; it is enforced from the answer on.
+#[utoipa::path(post, path = "/v1/apps/{appId}/event-definitions", tag = "event definitions",
+    params(("appId" = Uuid, Path)), request_body = CreateRequest,
+    responses((status = 201, body = Data<DefinitionView>)))]
+pub async fn create_event_definition(
+    Editor(scope): Editor,
+    State(services): State<Shared>,
+    Json(request): Json<CreateRequest>,
+) -> Result<(axum::http::StatusCode, Data<DefinitionView>), ApiError> {
+    check_name(&request.name)?;
+    let content = body::parse_value(Value::Object(request.rest))?;
+    let now = services.clock.now();
+    let definition = Definition {
+        id: crate::id::new(now),
+        app_id: scope.app.id,
+        name: request.name,
+        version: 1,
+        status: Status::Active,
+        content,
+        created_at: now,
+        updated_at: now,
+    };
+    super::enforce(&services.plugins, &definition).await?;
+    let mut tx = services.db.write().await?;
+    super::create(&mut tx, &definition).await?;
+    tx.commit().await?;
+    services.apps.refresh(scope.app.id).await?;
+    Ok(created(definition.into()))
+}
+
+/// Reads an event definition.
+#[utoipa::path(get, path = "/v1/apps/{appId}/event-definitions/{id}", tag = "event definitions",
+    params(("appId" = Uuid, Path), ("id" = Uuid, Path)), responses((status = 200, body = Data<DefinitionView>)))]
+pub async fn get_event_definition(
+    Viewer(scope): Viewer,
+    State(services): State<Shared>,
+    ResourceId(id): ResourceId,
+) -> Result<Data<DefinitionView>, ApiError> {
+    let mut tx = services.db.read().await?;
+    let found = store::find(&mut tx, scope.app.id, id).await?;
+    Ok(Data {
+        data: found.ok_or(Error::NotFound)?.into(),
+    })
+}
+
+/// Changes an event definition (JSON merge patch).
+#[utoipa::path(patch, path = "/v1/apps/{appId}/event-definitions/{id}", tag = "event definitions",
+    params(("appId" = Uuid, Path), ("id" = Uuid, Path)), request_body = Value,
+    responses((status = 200, body = Data<DefinitionView>)))]
+pub async fn update_event_definition(
+    Editor(scope): Editor,
+    State(services): State<Shared>,
+    ResourceId(id): ResourceId,
+    if_match: IfMatch,
+    Json(patch): Json<serde_json::Map<String, Value>>,
+) -> Result<Data<DefinitionView>, ApiError> {
+    let mut tx = services.db.read().await?;
+    let current = store::find(&mut tx, scope.app.id, id)
+        .await?
+        .ok_or(Error::NotFound)?;
+    drop(tx);
+    if_match.check(current.version)?;
+    let changed = changed(current, patch, services.clock.now())?;
+    save(&services, &changed).await?;
+    Ok(Data {
+        data: changed.into(),
+    })
+}
+
+/// Archives an event definition: it is kept, and no longer enforced.
+#[utoipa::path(delete, path = "/v1/apps/{appId}/event-definitions/{id}", tag = "event definitions",
+    params(("appId" = Uuid, Path), ("id" = Uuid, Path)), responses((status = 204)))]
+pub async fn delete_event_definition(
+    Editor(scope): Editor,
+    State(services): State<Shared>,
+    ResourceId(id): ResourceId,
+) -> Result<axum::http::StatusCode, ApiError> {
+    let mut tx = services.db.read().await?;
+    let current = store::find(&mut tx, scope.app.id, id)
+        .await?
+        .ok_or(Error::NotFound)?;
+    drop(tx);
+    let archived = Definition {
+        version: current.version + 1,
+        status: Status::Archived,
+        updated_at: services.clock.now(),
+        ..current
+    };
+    save(&services, &archived).await?;
+    Ok(axum::http::StatusCode::NO_CONTENT)
+}
+
+async fn save(services: &Shared, definition: &Definition) -> Result<(), ApiError> {
+    super::enforce(&services.plugins, definition).await?;
+    let mut tx = services.db.write().await?;
+    super::update(&mut tx, definition).await?;
+    tx.commit().await?;
+    services.apps.refresh(definition.app_id).await?;
+    Ok(())
+}
+
+/// The definition that a patch makes of another.
+fn changed(
+    current: Definition,
+    patch: serde_json::Map<String, Value>,
+    now: nudge_db::Timestamp,
+) -> Result<Definition, ApiError> {
+    if patch
+        .get("name")
+        .is_some_and(|name| name != &Value::String(current.name.clone()))
+    {
+        return Err(ApiError::field(
+            "/name",
+            "immutable",
+            "a definition keeps its name; declare another one",
+        ));
+    }
+    let patch = patch.into_iter().filter(|(key, _)| key != "name").collect();
+    let mut document = serde_json::to_value(Changeable {
+        description: current.content.description,
+        enforcement: current.content.enforcement,
+        additional_properties: current.content.additional_properties,
+        properties: current.content.properties,
+        status: current.status,
+    })
+    .map_err(ApiError::internal)?;
+    merge::apply(&mut document, Value::Object(patch));
+    let Changeable {
+        description,
+        enforcement,
+        additional_properties,
+        properties,
+        status,
+    } = body::parse_value(document)?;
+    Ok(Definition {
+        version: current.version + 1,
+        status,
+        content: Content {
+            description,
+            enforcement,
+            additional_properties,
+            properties,
+        },
+        updated_at: now,
+        ..current
+    })
+}
+
+fn check_name(name: &str) -> Result<(), ApiError> {
+    if crate::ingest::event::is_name(name) {
+        return Ok(());
+    }
+    let detail = "a name has 1 to 200 characters and no control characters";
+    Err(ApiError::fields(
+        Code::ValidationFailed,
+        vec![FieldError::new("/name", "invalid", detail)],
+    ))
+}

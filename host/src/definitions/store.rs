@@ -1,0 +1,155 @@
+//! Definitions in the database.
+
+use nudge_db::{Error, Result, Timestamp, Tx};
+use uuid::Uuid;
+
+use super::{Content, Definition, Status};
+
+#[derive(sqlx::FromRow)]
+struct Row {
+    id: Uuid,
+    app_id: Uuid,
+    name: String,
+    version: i64,
+    status: String,
+    body: String,
+    created_at: Timestamp,
+    updated_at: Timestamp,
+}
+
+#[derive(sqlx::FromRow)]
+struct CountRow {
+    count: i64,
+}
+
+impl Row {
+    fn read(self) -> Result<Definition> {
+        let content: Content = serde_json::from_str(&self.body)
+            .map_err(|cause| Error::corrupt("definitions", "body", cause))?;
+        let status = if self.status == status_name(Status::Active) {
+            Status::Active
+        } else {
+            Status::Archived
+        };
+        Ok(Definition {
+            id: self.id,
+            app_id: self.app_id,
+            name: self.name,
+            version: self.version,
+            status,
+            content,
+            created_at: self.created_at,
+            updated_at: self.updated_at,
+        })
+    }
+}
+
+fn status_name(status: Status) -> &'static str {
+    match status {
+        Status::Active => "active",
+        Status::Archived => "archived",
+    }
+}
+
+fn body(definition: &Definition) -> Result<String> {
+    serde_json::to_string(&definition.content)
+        .map_err(|cause| Error::corrupt("definitions", "body", cause))
+}
+
+/// How many definitions an app has.
+pub async fn count(tx: &mut Tx, app_id: Uuid) -> Result<usize> {
+    let row: CountRow = tx
+        .sql("SELECT count(*) AS count FROM definitions WHERE app_id = $1")
+        .bind(app_id)
+        .fetch_one()
+        .await?;
+    Ok(usize::try_from(row.count).unwrap_or(usize::MAX))
+}
+
+/// Adds a definition. A taken name is a conflict.
+pub async fn insert(tx: &mut Tx, definition: &Definition) -> Result<()> {
+    tx.sql(
+        "INSERT INTO definitions (id, app_id, name, version, status, body, created_at, updated_at)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8)",
+    )
+    .bind(definition.id)
+    .bind(definition.app_id)
+    .bind(definition.name.clone())
+    .bind(definition.version)
+    .bind(status_name(definition.status))
+    .bind(body(definition)?)
+    .bind(definition.created_at)
+    .bind(definition.updated_at)
+    .execute()
+    .await?;
+    Ok(())
+}
+
+/// Replaces the version before; answers whether that was the current one.
+pub async fn update(tx: &mut Tx, definition: &Definition) -> Result<bool> {
+    let changed = tx
+        .sql(
+            "UPDATE definitions SET version = $3, status = $4, body = $5, updated_at = $6
+             WHERE app_id = $1 AND id = $2 AND version = $3 - 1",
+        )
+        .bind(definition.app_id)
+        .bind(definition.id)
+        .bind(definition.version)
+        .bind(status_name(definition.status))
+        .bind(body(definition)?)
+        .bind(definition.updated_at)
+        .execute()
+        .await?;
+    Ok(changed == 1)
+}
+
+/// Finds a definition.
+pub async fn find(tx: &mut Tx, app_id: Uuid, id: Uuid) -> Result<Option<Definition>> {
+    let row: Option<Row> = tx
+        .sql(
+            "SELECT id, app_id, name, version, status, body, created_at, updated_at
+             FROM definitions WHERE app_id = $1 AND id = $2",
+        )
+        .bind(app_id)
+        .bind(id)
+        .fetch_optional()
+        .await?;
+    row.map(Row::read).transpose()
+}
+
+/// Lists definitions, newest first, from below an id on.
+pub async fn list(
+    tx: &mut Tx,
+    app_id: Uuid,
+    before: Option<Uuid>,
+    limit: i64,
+) -> Result<Vec<Definition>> {
+    let mut statement = tx
+        .sql(
+            "SELECT id, app_id, name, version, status, body, created_at, updated_at
+             FROM definitions WHERE app_id = $1",
+        )
+        .bind(app_id);
+    if let Some(before) = before {
+        statement = statement.push(" AND id < ").push_bind(before);
+    }
+    let rows: Vec<Row> = statement
+        .push(" ORDER BY id DESC LIMIT ")
+        .push_bind(limit)
+        .fetch_all()
+        .await?;
+    rows.into_iter().map(Row::read).collect()
+}
+
+/// The definitions in force.
+pub async fn active(tx: &mut Tx, app_id: Uuid) -> Result<Vec<Definition>> {
+    let rows: Vec<Row> = tx
+        .sql(
+            "SELECT id, app_id, name, version, status, body, created_at, updated_at
+             FROM definitions WHERE app_id = $1 AND status = 'active'",
+        )
+        .bind(app_id)
+        .fetch_all()
+        .await?;
+    rows.into_iter().map(Row::read).collect()
+}

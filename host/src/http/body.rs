@@ -1,0 +1,269 @@
+//! Request bodies: media type, compression, limits, JSON.
+
+use std::io::Read as _;
+use std::time::Duration;
+
+use axum::body::HttpBody as _;
+use axum::extract::{FromRequest, Request};
+use axum::http::{HeaderMap, header};
+use bytes::Bytes;
+use http_body_util::{BodyExt as _, LengthLimitError, Limited};
+use serde::de::DeserializeOwned;
+
+use super::code::Code;
+use super::error::{ApiError, FieldError};
+
+/// The largest body, after decompression (contract 15).
+pub const MOST_BODY_BYTES: usize = 1024 * 1024;
+/// How deeply JSON may nest (contract 15).
+pub const MOST_JSON_DEPTH: usize = 64;
+/// How long a client may take to send its body.
+const SEND_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// The bytes of a JSON body: decompressed, UTF-8, not nested too deeply, not yet parsed.
+#[derive(Debug)]
+pub struct JsonText(pub String);
+
+/// A JSON body, parsed. Types of management bodies deny unknown fields, those of SDK bodies do not.
+#[derive(Debug)]
+pub struct Json<T>(pub T);
+
+impl<S: Send + Sync> FromRequest<S> for JsonText {
+    type Rejection = ApiError;
+
+    async fn from_request(request: Request, _: &S) -> Result<Self, ApiError> {
+        let (head, body) = request.into_parts();
+        require_json(&head.headers)?;
+        let encoding = Encoding::of(&head.headers)?;
+        let collected =
+            tokio::time::timeout(SEND_TIMEOUT, Limited::new(body, MOST_BODY_BYTES).collect())
+                .await
+                .map_err(|_| {
+                    ApiError::because(Code::MalformedJson, "the body did not arrive in time")
+                })?
+                .map_err(|cause| {
+                    if cause.is::<LengthLimitError>() {
+                        ApiError::new(Code::PayloadTooLarge)
+                    } else {
+                        ApiError::because(Code::MalformedJson, "the body broke off")
+                    }
+                })?;
+        let bytes = encoding.decode(collected.to_bytes())?;
+        let text = String::from_utf8(bytes.into())
+            .map_err(|_| ApiError::because(Code::MalformedJson, "the body is not UTF-8"))?;
+        check_depth(&text)?;
+        Ok(Self(text))
+    }
+}
+
+impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for Json<T> {
+    type Rejection = ApiError;
+
+    async fn from_request(request: Request, state: &S) -> Result<Self, ApiError> {
+        let JsonText(text) = JsonText::from_request(request, state).await?;
+        parse(&text).map(Self)
+    }
+}
+
+/// A JSON body that may be left out.
+#[derive(Debug)]
+pub struct OptionalJson<T>(pub T);
+
+impl<S: Send + Sync, T: DeserializeOwned + Default> FromRequest<S> for OptionalJson<T> {
+    type Rejection = ApiError;
+
+    async fn from_request(request: Request, state: &S) -> Result<Self, ApiError> {
+        if request.body().is_end_stream() {
+            return Ok(Self(T::default()));
+        }
+        let Json(parsed) = Json::from_request(request, state).await?;
+        Ok(Self(parsed))
+    }
+}
+
+/// Parses a body; what has the wrong shape is named by a pointer.
+pub fn parse<T: DeserializeOwned>(text: &str) -> Result<T, ApiError> {
+    let mut deserializer = serde_json::Deserializer::from_str(text);
+    let parsed = serde_path_to_error::deserialize(&mut deserializer).map_err(|error| {
+        let pointer = pointer(error.path());
+        refuse(error.inner(), pointer)
+    })?;
+    deserializer
+        .end()
+        .map_err(|error| refuse(&error, String::new()))?;
+    Ok(parsed)
+}
+
+/// Gives a JSON value that is already parsed its type.
+pub fn parse_value<T: DeserializeOwned>(value: serde_json::Value) -> Result<T, ApiError> {
+    serde_path_to_error::deserialize(value).map_err(|error| {
+        let pointer = pointer(error.path());
+        refuse(error.inner(), pointer)
+    })
+}
+
+/// Tells what is not JSON from what is JSON of the wrong shape.
+pub fn refuse(error: &serde_json::Error, pointer: String) -> ApiError {
+    if error.is_data() {
+        let text = error.to_string();
+        let reason = text
+            .split(" at line ")
+            .next()
+            .unwrap_or_default()
+            .to_owned();
+        let code = if reason.starts_with("unknown field") {
+            "unknown_field"
+        } else {
+            "invalid"
+        };
+        ApiError::fields(
+            Code::ValidationFailed,
+            vec![FieldError::new(pointer, code, reason)],
+        )
+    } else {
+        ApiError::because(
+            Code::MalformedJson,
+            format!(
+                "the body is not JSON: line {}, column {}",
+                error.line(),
+                error.column()
+            ),
+        )
+    }
+}
+
+fn pointer(path: &serde_path_to_error::Path) -> String {
+    use serde_path_to_error::Segment;
+    let mut pointer = String::new();
+    for segment in path {
+        match segment {
+            Segment::Seq { index } => pointer.push_str(&format!("/{index}")),
+            Segment::Map { key } => {
+                pointer.push_str(&format!("/{}", key.replace('~', "~0").replace('/', "~1")))
+            }
+            Segment::Enum { .. } | Segment::Unknown => {}
+        }
+    }
+    pointer
+}
+
+fn require_json(headers: &HeaderMap) -> Result<(), ApiError> {
+    let media_type = headers
+        .get(header::CONTENT_TYPE)
+        .and_then(|value| value.to_str().ok())
+        .map(|value| {
+            value
+                .split(';')
+                .next()
+                .unwrap_or_default()
+                .trim()
+                .to_ascii_lowercase()
+        });
+    match media_type.as_deref() {
+        Some("application/json") => Ok(()),
+        Some(other) if other.starts_with("application/") && other.ends_with("+json") => Ok(()),
+        _ => Err(ApiError::new(Code::UnsupportedMediaType)),
+    }
+}
+
+#[derive(Clone, Copy)]
+enum Encoding {
+    Identity,
+    Gzip,
+    Zstd,
+    Brotli,
+}
+
+impl Encoding {
+    fn of(headers: &HeaderMap) -> Result<Self, ApiError> {
+        let Some(value) = headers.get(header::CONTENT_ENCODING) else {
+            return Ok(Self::Identity);
+        };
+        match value
+            .to_str()
+            .unwrap_or_default()
+            .trim()
+            .to_ascii_lowercase()
+            .as_str()
+        {
+            "" | "identity" => Ok(Self::Identity),
+            "gzip" | "x-gzip" => Ok(Self::Gzip),
+            "zstd" => Ok(Self::Zstd),
+            "br" => Ok(Self::Brotli),
+            _ => Err(ApiError::new(Code::UnsupportedMediaType)),
+        }
+    }
+
+    fn decode(self, bytes: Bytes) -> Result<Bytes, ApiError> {
+        let broken = || ApiError::new(Code::InvalidEncoding);
+        let mut decoder: Box<dyn std::io::Read> = match self {
+            Self::Identity => return Ok(bytes),
+            Self::Gzip => Box::new(flate2::bufread::MultiGzDecoder::new(&*bytes)),
+            Self::Zstd => {
+                Box::new(zstd::stream::read::Decoder::with_buffer(&*bytes).map_err(|_| broken())?)
+            }
+            Self::Brotli => Box::new(brotli::Decompressor::new(&*bytes, 16 * 1024)),
+        };
+        let mut decoded = Vec::with_capacity(bytes.len().saturating_mul(4).min(MOST_BODY_BYTES));
+        let limit = MOST_BODY_BYTES as u64 + 1;
+        decoder
+            .by_ref()
+            .take(limit)
+            .read_to_end(&mut decoded)
+            .map_err(|_| broken())?;
+        if decoded.len() > MOST_BODY_BYTES {
+            return Err(ApiError::new(Code::PayloadTooLarge));
+        }
+        Ok(decoded.into())
+    }
+}
+
+/// Refuses JSON that nests too deeply, before any recursive parser sees it.
+fn check_depth(text: &str) -> Result<(), ApiError> {
+    let mut depth = 0_usize;
+    let mut bytes = text.bytes();
+    while let Some(byte) = bytes.next() {
+        match byte {
+            b'"' => loop {
+                match bytes.next() {
+                    Some(b'\\') => drop(bytes.next()),
+                    Some(b'"') | None => break,
+                    Some(_) => {}
+                }
+            },
+            b'[' | b'{' => {
+                depth += 1;
+                if depth > MOST_JSON_DEPTH {
+                    let detail = format!("the body nests deeper than {MOST_JSON_DEPTH} levels");
+                    return Err(ApiError::because(Code::MalformedJson, detail));
+                }
+            }
+            b']' | b'}' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn depth_is_counted_outside_strings_only() {
+        let deep = format!("{}{}", "[".repeat(64), "]".repeat(64));
+        assert!(check_depth(&deep).is_ok());
+        assert!(check_depth(&format!("[{deep}]")).is_err());
+        assert!(check_depth(&format!("[\"{}\\\"{}\"]", "[".repeat(99), "{".repeat(99))).is_ok());
+    }
+
+    #[test]
+    fn truncated_compression_is_refused() {
+        for encoding in [Encoding::Gzip, Encoding::Zstd, Encoding::Brotli] {
+            let error = encoding
+                .decode(Bytes::from_static(&[0x1f, 0x8b, 8, 0]))
+                .unwrap_err();
+            assert_eq!(error.code(), Code::InvalidEncoding);
+        }
+    }
+}

@@ -1,0 +1,62 @@
+//! Every error code of the API: its status and meaning, once.
+
+use axum::http::StatusCode;
+
+macro_rules! codes {
+    ($($variant:ident, $status:ident, $name:literal, $meaning:literal;)*) => {
+        /// A stable, machine-readable reason for a refusal.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum Code {
+            $(#[doc = $meaning] $variant,)*
+        }
+
+        impl Code {
+            /// All codes, in the order of the table.
+            pub const ALL: &[Self] = &[$(Self::$variant,)*];
+
+            /// The HTTP status that goes with the code.
+            pub fn status(self) -> StatusCode {
+                match self { $(Self::$variant => StatusCode::$status,)* }
+            }
+
+            /// The code as clients see it.
+            pub fn name(self) -> &'static str {
+                match self { $(Self::$variant => $name,)* }
+            }
+
+            /// What it means, as a sentence.
+            pub fn meaning(self) -> &'static str {
+                match self { $(Self::$variant => $meaning,)* }
+            }
+        }
+    };
+}
+
+codes! {
+    MalformedJson, BAD_REQUEST, "malformed_json", "The body is not JSON.";
+    InvalidCursor, BAD_REQUEST, "invalid_cursor", "The cursor is damaged, too old or of another list.";
+    CredentialConflict, BAD_REQUEST, "credential_conflict", "Two different keys were sent.";
+    InvalidEncoding, BAD_REQUEST, "invalid_encoding", "The body can't be decompressed.";
+    InvalidCredentials, UNAUTHORIZED, "invalid_credentials", "The credential is missing, unknown, revoked or expired.";
+    SubjectTokenRequired, UNAUTHORIZED, "subject_token_required", "A write key alone does not prove who the user is.";
+    SubjectTokenExpired, UNAUTHORIZED, "subject_token_expired", "The subject token is expired or revoked; start a new session.";
+    IdentityRequired, UNAUTHORIZED, "identity_required", "This user is identified; the session needs an identity token or the current subject token.";
+    InsufficientRole, FORBIDDEN, "insufficient_role", "The token's role in this workspace does not allow it.";
+    InsufficientScope, FORBIDDEN, "insufficient_scope", "The key has not the kind or scope for it.";
+    SubjectMismatch, FORBIDDEN, "subject_mismatch", "The anonymous id is not one of the token's subject.";
+    ClientSessionInvalid, FORBIDDEN, "client_session_invalid", "The browser session is another user's or has ended.";
+    ConsentRequired, FORBIDDEN, "consent_required", "The user has not given the consent that it takes.";
+    NotFound, NOT_FOUND, "not_found", "There is no such thing, or not for you.";
+    MethodNotAllowed, METHOD_NOT_ALLOWED, "method_not_allowed", "The path exists, the method does not.";
+    EventDefinitionExists, CONFLICT, "event_definition_exists", "The app has a definition of this name.";
+    VersionMismatch, PRECONDITION_FAILED, "version_mismatch", "Somebody changed the resource meanwhile; read it again.";
+    PayloadTooLarge, PAYLOAD_TOO_LARGE, "payload_too_large", "The body is over the limit.";
+    UnsupportedMediaType, UNSUPPORTED_MEDIA_TYPE, "unsupported_media_type", "The body must be application/json, plain or compressed with gzip, zstd or br.";
+    ValidationFailed, UNPROCESSABLE_ENTITY, "validation_failed", "The request breaks the contract; see errors.";
+    InvalidDelivery, UNPROCESSABLE_ENTITY, "invalid_delivery", "The delivery object breaks the contract.";
+    InvalidFlow, UNPROCESSABLE_ENTITY, "invalid_flow", "The survey's flow can't be walked; see errors.";
+    NotActivatable, UNPROCESSABLE_ENTITY, "not_activatable", "The survey can't run as it is; see errors.";
+    LimitExceeded, UNPROCESSABLE_ENTITY, "limit_exceeded", "A limit is exceeded.";
+    Internal, INTERNAL_SERVER_ERROR, "internal", "A defect in the server; the request id finds it in the log.";
+    Unavailable, SERVICE_UNAVAILABLE, "unavailable", "The server can't do it now; try again after Retry-After.";
+}

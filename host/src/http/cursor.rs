@@ -1,0 +1,59 @@
+//! Cursors: opaque, tamper-evident, bound to the list and filters that they continue.
+
+use std::time::Duration;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use nudge_db::Timestamp;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use super::code::Code;
+use super::error::ApiError;
+use crate::secrets::Secrets;
+
+/// How long a cursor is good for (contract 0).
+pub const LIFETIME: Duration = Duration::from_secs(24 * 3600);
+const PURPOSE: &str = "cursor";
+const SIGNATURE_BYTES: usize = 16;
+
+/// Seals a position. `list` names the list with its filters and whose it is.
+pub fn encode(
+    secrets: &Secrets,
+    list: &str,
+    position: &impl Serialize,
+    expires: Timestamp,
+) -> String {
+    let mut sealed = expires.0.to_be_bytes().to_vec();
+    sealed.extend(serde_json::to_vec(position).unwrap_or_default());
+    let signature = secrets.sign(PURPOSE, &[list.as_bytes(), &sealed]);
+    sealed.extend_from_slice(signature.get(..SIGNATURE_BYTES).unwrap_or_default());
+    URL_SAFE_NO_PAD.encode(sealed)
+}
+
+/// Opens a cursor that [`encode`] made for the same list.
+pub fn decode<T: DeserializeOwned>(
+    secrets: &Secrets,
+    list: &str,
+    cursor: &str,
+    now: Timestamp,
+) -> Result<T, ApiError> {
+    let invalid = || ApiError::new(Code::InvalidCursor);
+    let sealed = URL_SAFE_NO_PAD.decode(cursor).map_err(|_| invalid())?;
+    let at = sealed
+        .len()
+        .checked_sub(SIGNATURE_BYTES)
+        .ok_or_else(invalid)?;
+    let (content, signature) = sealed.split_at(at);
+    let expected = secrets.sign(PURPOSE, &[list.as_bytes(), content]);
+    let genuine: bool = subtle::ConstantTimeEq::ct_eq(
+        expected.get(..SIGNATURE_BYTES).unwrap_or_default(),
+        signature,
+    )
+    .into();
+    let (expires, position) = content.split_first_chunk::<8>().ok_or_else(invalid)?;
+    if !genuine || i64::from_be_bytes(*expires) < now.0 {
+        return Err(invalid());
+    }
+    serde_json::from_slice(position).map_err(|_| invalid())
+}

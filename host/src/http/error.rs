@@ -1,0 +1,181 @@
+//! The one place where errors become responses (RFC 9457).
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use axum::body::Body;
+use axum::http::{HeaderValue, Response, header};
+use axum::response::IntoResponse;
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::code::Code;
+
+/// Seconds after which a client should try again what could not be done now.
+const RETRY_AFTER_SECONDS: u32 = 1;
+
+/// A refusal on its way to the client.
+#[derive(Clone, Debug)]
+pub struct ApiError {
+    code: Code,
+    detail: Cow<'static, str>,
+    errors: Vec<FieldError>,
+    cause: Option<Arc<anyhow::Error>>,
+}
+
+/// What is wrong with one part of a request body.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
+pub struct FieldError {
+    /// A JSON pointer (RFC 6901) into the request body.
+    pub pointer: String,
+    /// A stable reason in snake case.
+    pub code: String,
+    /// A sentence that says what to change.
+    pub detail: String,
+}
+
+impl FieldError {
+    /// An error at a place.
+    pub fn new(pointer: impl Into<String>, code: &str, detail: impl Into<String>) -> Self {
+        Self {
+            pointer: pointer.into(),
+            code: code.to_owned(),
+            detail: detail.into(),
+        }
+    }
+}
+
+/// The body of every refusal, `application/problem+json`.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Problem {
+    /// A URI for the code.
+    r#type: String,
+    /// What the code means.
+    title: &'static str,
+    /// The HTTP status.
+    status: u16,
+    /// What happened this time.
+    detail: String,
+    /// The stable code, see `GET /v1/errors`.
+    code: &'static str,
+    /// The request's id, as in `X-Request-Id` and the log.
+    request_id: String,
+    /// What is wrong where.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    errors: Vec<FieldError>,
+}
+
+impl ApiError {
+    /// A refusal whose detail is the code's meaning.
+    pub fn new(code: Code) -> Self {
+        Self {
+            code,
+            detail: Cow::Borrowed(code.meaning()),
+            errors: Vec::new(),
+            cause: None,
+        }
+    }
+
+    /// A refusal with a detail.
+    pub fn because(code: Code, detail: impl Into<Cow<'static, str>>) -> Self {
+        Self {
+            detail: detail.into(),
+            ..Self::new(code)
+        }
+    }
+
+    /// A refusal with what is wrong where.
+    pub fn fields(code: Code, errors: Vec<FieldError>) -> Self {
+        Self {
+            errors,
+            ..Self::new(code)
+        }
+    }
+
+    /// A contract violation at one place.
+    pub fn field(pointer: impl Into<String>, code: &str, detail: impl Into<String>) -> Self {
+        Self::fields(
+            Code::ValidationFailed,
+            vec![FieldError::new(pointer, code, detail)],
+        )
+    }
+
+    /// A defect. The client learns nothing but the request id.
+    pub fn internal(cause: impl Into<anyhow::Error>) -> Self {
+        Self {
+            cause: Some(Arc::new(cause.into())),
+            ..Self::new(Code::Internal)
+        }
+    }
+
+    /// What can't be done now.
+    pub fn unavailable(cause: impl Into<anyhow::Error>) -> Self {
+        Self {
+            cause: Some(Arc::new(cause.into())),
+            ..Self::new(Code::Unavailable)
+        }
+    }
+
+    /// The code.
+    pub fn code(&self) -> Code {
+        self.code
+    }
+
+    /// Renders the refusal for a request, and logs it if it is the server's fault.
+    pub fn render(self, request_id: &str) -> Response<Body> {
+        if let Some(cause) = &self.cause {
+            let chain = format!("{cause:#}");
+            match self.code {
+                Code::Unavailable => {
+                    tracing::warn!(request.id = request_id, error = chain, "unavailable")
+                }
+                _ => tracing::error!(request.id = request_id, error = chain, "request failed"),
+            }
+        }
+        let status = self.code.status();
+        let problem = Problem {
+            r#type: format!("/v1/errors#{}", self.code.name()),
+            title: self.code.meaning(),
+            status: status.as_u16(),
+            detail: self.detail.into_owned(),
+            code: self.code.name(),
+            request_id: request_id.to_owned(),
+            errors: self.errors,
+        };
+        let body = serde_json::to_vec(&problem).unwrap_or_default();
+        let mut response = Response::new(Body::from(body));
+        *response.status_mut() = status;
+        let headers = response.headers_mut();
+        headers.insert(
+            header::CONTENT_TYPE,
+            HeaderValue::from_static("application/problem+json"),
+        );
+        if self.code == Code::Unavailable {
+            headers.insert(header::RETRY_AFTER, HeaderValue::from(RETRY_AFTER_SECONDS));
+        }
+        if self.code.status() == axum::http::StatusCode::UNAUTHORIZED {
+            headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+        }
+        response
+    }
+}
+
+impl IntoResponse for ApiError {
+    /// Leaves the refusal in the response's extensions; [`super::request::layer`] renders it, since it
+    /// knows the request's id.
+    fn into_response(self) -> axum::response::Response {
+        let mut response = self.code.status().into_response();
+        response.extensions_mut().insert(self);
+        response
+    }
+}
+
+impl From<nudge_db::Error> for ApiError {
+    fn from(error: nudge_db::Error) -> Self {
+        match error.kind() {
+            nudge_db::Kind::Unavailable | nudge_db::Kind::Serialization => Self::unavailable(error),
+            _ => Self::internal(error),
+        }
+    }
+}

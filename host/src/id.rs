@@ -1,0 +1,48 @@
+//! Identifiers: UUIDv7 (RFC 9562), which sort by the time when they were made.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use nudge_db::Timestamp;
+use uuid::{Builder, Uuid};
+
+/// Millisecond and counter of the newest identifier, so that those of one process always ascend.
+static NEWEST: AtomicU64 = AtomicU64::new(0);
+
+/// A new identifier.
+pub fn new(now: Timestamp) -> Uuid {
+    let floor = u64::try_from(now.millis()).unwrap_or(0) << 12;
+    let mut newest = NEWEST.load(Ordering::Relaxed);
+    let next = loop {
+        let next = floor.max(newest + 1);
+        match NEWEST.compare_exchange_weak(newest, next, Ordering::Relaxed, Ordering::Relaxed) {
+            Ok(_) => break next,
+            Err(seen) => newest = seen,
+        }
+    };
+    let mut random = crate::secrets::random::<10>();
+    let [_, _, _, _, _, _, high, low] = (next & 0xfff).to_be_bytes();
+    random[0] = high;
+    random[1] = low;
+    Builder::from_unix_timestamp_millis(next >> 12, &random).into_uuid()
+}
+
+/// An identifier that depends on its arguments alone: what is made again has the same one.
+pub fn derived(at: Timestamp, hash: &[u8; 32]) -> Uuid {
+    let mut random = [0; 10];
+    random.copy_from_slice(&hash[..10]);
+    Builder::from_unix_timestamp_millis(u64::try_from(at.millis()).unwrap_or(0), &random)
+        .into_uuid()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn identifiers_ascend_within_a_millisecond() {
+        let now = Timestamp::from_seconds(1_800_000_000);
+        let made: Vec<Uuid> = (0..10_000).map(|_| new(now)).collect();
+        assert!(made.is_sorted());
+        assert!(made.iter().all(|id| id.get_version_num() == 7));
+    }
+}

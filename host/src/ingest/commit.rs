@@ -1,0 +1,368 @@
+//! Group commit: what many requests submit goes to disk in one transaction.
+//!
+//! A writer takes everything that waits, up to a limit, commits it, and answers; meanwhile the next
+//! group gathers. What can't be committed is answered as such and leaves nothing behind.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use nudge_db::{Db, Dialect, Kind, Tx};
+use tokio::sync::{mpsc, oneshot};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+use uuid::Uuid;
+
+use super::store::{self, NewEvent, Stored};
+use super::{SEQ_BLOCK, Submission};
+use crate::config::Ingest;
+use crate::dead_letters;
+use crate::pipeline::{Fired, Pipeline, Room, Work};
+use crate::subjects::{self, Standing};
+
+/// How often a transaction that lost against another is tried.
+const MOST_TRIES: usize = 8;
+/// How long a request waits for a place in the queue.
+const QUEUE_WAIT: Duration = Duration::from_secs(5);
+
+/// What became of a submission.
+#[derive(Debug)]
+pub enum Outcome {
+    /// It is on disk.
+    Committed(Committed),
+    /// The token was revoked; nothing is stored.
+    TokenRevoked,
+    /// The subject's data was deleted or is about to be; nothing is stored.
+    Suppressed,
+    /// The subject has not consented to analytics; nothing is stored.
+    ConsentMissing,
+}
+
+/// A submission on disk.
+#[derive(Debug)]
+pub struct Committed {
+    /// The subject.
+    pub subject_id: Uuid,
+    /// Answers when the events are evaluated, with what they fired; none if there is nothing to wait for.
+    pub fired: Option<oneshot::Receiver<Fired>>,
+    /// Whether none of the events was there already.
+    pub all_new: bool,
+}
+
+/// Nothing of the submission is on disk, or the server can't know.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum Error {
+    /// Too many requests wait.
+    #[error("the commit queue is full")]
+    QueueFull,
+    /// The server stops.
+    #[error("the server is shutting down")]
+    Stopping,
+    /// The database says no.
+    #[error("the commit failed")]
+    Storage(#[source] Arc<nudge_db::Error>),
+}
+
+type Reply = oneshot::Sender<Result<Outcome, Error>>;
+
+/// Hands submissions to the writers. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct Committer {
+    writers: Arc<[mpsc::Sender<(Submission, Reply)>]>,
+}
+
+impl Committer {
+    /// Starts the writers: one on SQLite, which has one anyway, as many as configured on PostgreSQL.
+    pub fn start(
+        db: &Db,
+        pipeline: &Pipeline,
+        config: &Ingest,
+        tasks: &TaskTracker,
+        stop: &CancellationToken,
+    ) -> Self {
+        let count = match db.dialect() {
+            Dialect::Sqlite => 1,
+            Dialect::Postgres => config.postgres_writers.max(1),
+        };
+        let writers = (0..count)
+            .map(|_| {
+                let (sender, receiver) = mpsc::channel(config.queue_size.max(1));
+                let writer = Writer {
+                    db: db.clone(),
+                    pipeline: pipeline.clone(),
+                    most_events: config.commit_events,
+                };
+                tasks.spawn(writer.run(receiver, stop.clone()));
+                sender
+            })
+            .collect();
+        Self { writers }
+    }
+
+    /// Commits a submission together with others. An alias always has the same writer.
+    pub async fn commit(&self, submission: Submission) -> Result<Outcome, Error> {
+        let index =
+            usize::try_from(submission.alias.unsigned_abs()).unwrap_or(0) % self.writers.len();
+        let writer = self.writers.get(index).ok_or(Error::Stopping)?;
+        let (reply, replied) = oneshot::channel();
+        writer
+            .send_timeout((submission, reply), QUEUE_WAIT)
+            .await
+            .map_err(|error| match error {
+                mpsc::error::SendTimeoutError::Timeout(_) => Error::QueueFull,
+                mpsc::error::SendTimeoutError::Closed(_) => Error::Stopping,
+            })?;
+        replied.await.map_err(|_| Error::Stopping)?
+    }
+}
+
+struct Writer {
+    db: Db,
+    pipeline: Pipeline,
+    most_events: usize,
+}
+
+impl Writer {
+    async fn run(self, mut queue: mpsc::Receiver<(Submission, Reply)>, stop: CancellationToken) {
+        loop {
+            let first = tokio::select! {
+                first = queue.recv() => first,
+                () = stop.cancelled() => {
+                    // Requests in hand were accepted into the queue: they are still committed.
+                    queue.close();
+                    queue.recv().await
+                }
+            };
+            let Some(first) = first else { return };
+            let mut events = first.0.events.len();
+            let mut group = vec![first];
+            while events < self.most_events
+                && let Ok(next) = queue.try_recv()
+            {
+                events += next.0.events.len();
+                group.push(next);
+            }
+            metrics::histogram!("nudge_commit_requests")
+                .record(u32::try_from(group.len()).unwrap_or(u32::MAX));
+            self.commit(group).await;
+        }
+    }
+
+    /// Commits a group. If the database refuses it for what is in it, each submission is tried alone, so
+    /// that one spoils no other.
+    async fn commit(&self, group: Vec<(Submission, Reply)>) {
+        let (submissions, replies): (Vec<Submission>, Vec<Reply>) = group.into_iter().unzip();
+        match self.commit_together(&submissions).await {
+            Ok(outcomes) => answer(replies, outcomes.into_iter().map(Ok)),
+            Err(error) if error.is_temporary() || submissions.len() == 1 => {
+                let error = Error::Storage(Arc::new(error));
+                answer(replies, std::iter::repeat_with(|| Err(error.clone())));
+            }
+            Err(_) => {
+                for (submission, reply) in submissions.iter().zip(replies) {
+                    let outcome = self.commit_together(std::slice::from_ref(submission)).await;
+                    let outcome = outcome.map_err(|error| Error::Storage(Arc::new(error)));
+                    answer(
+                        vec![reply],
+                        outcome.map(|mut outcomes| outcomes.pop()).transpose(),
+                    );
+                }
+            }
+        }
+    }
+
+    async fn commit_together(&self, submissions: &[Submission]) -> nudge_db::Result<Vec<Outcome>> {
+        let started = Instant::now();
+        let mut tries = 0;
+        loop {
+            tries += 1;
+            match self.try_commit(submissions).await {
+                Ok(outcomes) => {
+                    metrics::histogram!("nudge_commit_seconds")
+                        .record(started.elapsed().as_secs_f64());
+                    return Ok(outcomes);
+                }
+                Err(error) if error.kind() == Kind::Serialization && tries < MOST_TRIES => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    async fn try_commit(&self, submissions: &[Submission]) -> nudge_db::Result<Vec<Outcome>> {
+        let rooms: Vec<Option<Room>> = submissions
+            .iter()
+            .map(|submission| self.pipeline.room(submission.events.len()))
+            .collect();
+        let mut tx = self.db.write().await?;
+        let plan = plan(&mut tx, submissions).await?;
+        let kept: Vec<(&Submission, Option<Room>)> = submissions
+            .iter()
+            .zip(rooms)
+            .zip(&plan)
+            .filter(|((submission, _), plan)| plan.is_ok() && !submission.events.is_empty())
+            .map(|((submission, room), _)| (submission, room))
+            .collect();
+        let node = self.pipeline.node();
+        let requests: Vec<(Uuid, i64, Option<Uuid>)> = kept
+            .iter()
+            .map(|(submission, room)| {
+                (
+                    submission.app.id,
+                    submission.alias,
+                    room.as_ref().map(|_| node),
+                )
+            })
+            .collect();
+        let ids = if requests.is_empty() {
+            Vec::new()
+        } else {
+            store::insert_pending(&mut tx, &requests).await?
+        };
+        let stored = insert_events(&mut tx, &kept, &ids).await?;
+        for (submission, _) in submissions
+            .iter()
+            .zip(&plan)
+            .filter(|(_, plan)| plan.is_ok())
+        {
+            dead_letters::store::insert(&mut tx, &submission.letters).await?;
+            if let Some(letter) = submission.replays {
+                dead_letters::store::delete(&mut tx, submission.app.id, letter).await?;
+            }
+        }
+        tx.commit().await?;
+        Ok(self.hand_over(submissions, plan, kept, ids, stored))
+    }
+
+    /// Gives what is on disk to the pipeline.
+    fn hand_over(
+        &self,
+        submissions: &[Submission],
+        plan: Vec<Result<Uuid, Outcome>>,
+        kept: Vec<(&Submission, Option<Room>)>,
+        ids: Vec<i64>,
+        stored: Vec<Vec<Stored>>,
+    ) -> Vec<Outcome> {
+        let mut handed = kept.into_iter().zip(ids).zip(stored);
+        let outcomes = submissions.iter().zip(plan).map(|(submission, plan)| {
+            let subject_id = match plan {
+                Ok(subject_id) => subject_id,
+                Err(refused) => return refused,
+            };
+            let mut fired = None;
+            let mut all_new = true;
+            if !submission.events.is_empty()
+                && let Some((((submission, room), id), events)) = handed.next()
+            {
+                all_new = events.len() == submission.events.len();
+                if let (Some(room), false) = (room, events.is_empty()) {
+                    let (sender, receiver) = oneshot::channel();
+                    fired = submission.wants_instructions.then_some(receiver);
+                    self.pipeline
+                        .submit(Work::request(submission, id, events, room, sender));
+                }
+            }
+            Outcome::Committed(Committed {
+                subject_id,
+                fired,
+                all_new,
+            })
+        });
+        outcomes.collect()
+    }
+}
+
+/// For each submission its subject, or why nothing of it may be stored.
+async fn plan(
+    tx: &mut Tx,
+    submissions: &[Submission],
+) -> nudge_db::Result<Vec<Result<Uuid, Outcome>>> {
+    let mut aliases: Vec<i64> = submissions
+        .iter()
+        .map(|submission| submission.alias)
+        .collect();
+    aliases.sort_unstable();
+    aliases.dedup();
+    let standings: HashMap<i64, Standing> = subjects::store::standings(tx, aliases)
+        .await?
+        .into_iter()
+        .map(|standing| (standing.alias, standing))
+        .collect();
+    let plan = submissions.iter().map(|submission| {
+        let standing = standings
+            .get(&submission.alias)
+            .ok_or(Outcome::TokenRevoked)?;
+        let current = (standing.subject_id, standing.token_epoch);
+        if submission.token.is_some_and(|token| token != current) {
+            Err(Outcome::TokenRevoked)
+        } else if standing.suppressed {
+            Err(Outcome::Suppressed)
+        } else if !standing.may_analyze(&submission.app) {
+            Err(Outcome::ConsentMissing)
+        } else {
+            Ok(standing.subject_id)
+        }
+    });
+    Ok(plan.collect())
+}
+
+/// Inserts the events of all requests; answers for each request those that are new.
+async fn insert_events(
+    tx: &mut Tx,
+    kept: &[(&Submission, Option<Room>)],
+    ids: &[i64],
+) -> nudge_db::Result<Vec<Vec<Stored>>> {
+    let mut rows = Vec::new();
+    for ((submission, _), id) in kept.iter().zip(ids) {
+        for (offset, event) in (0_i64..).zip(&submission.events) {
+            rows.push(NewEvent {
+                seq: id * SEQ_BLOCK + offset,
+                app_id: submission.app.id,
+                alias: submission.alias,
+                received_at: submission.received_at,
+                origin: &submission.origin,
+                event,
+            });
+        }
+    }
+    let inserted = store::insert(tx, &rows).await?;
+    let all_new = inserted == rows.len() as u64;
+    let mut stored = Vec::with_capacity(kept.len());
+    let mut empty = Vec::new();
+    for ((submission, _), id) in kept.iter().zip(ids) {
+        let new: Option<Vec<i64>> = if all_new {
+            None
+        } else {
+            Some(store::seqs_of(tx, *id).await?)
+        };
+        if new.as_ref().is_some_and(Vec::is_empty) {
+            empty.push(*id);
+        }
+        let events = (0_i64..)
+            .zip(&submission.events)
+            .map(|(offset, event)| Stored {
+                seq: id * SEQ_BLOCK + offset,
+                received_at: submission.received_at,
+                origin: Arc::clone(&submission.origin),
+                event: Arc::clone(event),
+            });
+        stored.push(
+            events
+                .filter(|event| {
+                    new.as_ref()
+                        .is_none_or(|new| new.binary_search(&event.seq).is_ok())
+                })
+                .collect(),
+        );
+    }
+    if !empty.is_empty() {
+        store::delete_pending(tx, &empty).await?;
+    }
+    Ok(stored)
+}
+
+/// Answers the requests. One whose caller has gone is on disk all the same.
+fn answer(replies: Vec<Reply>, outcomes: impl IntoIterator<Item = Result<Outcome, Error>>) {
+    for (reply, outcome) in replies.into_iter().zip(outcomes) {
+        drop(reply.send(outcome));
+    }
+}

@@ -1,0 +1,456 @@
+//! The ingest route (specification 4.2, contract 3).
+
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::extract::{FromRequestParts, State};
+use axum::http::request::Parts;
+use serde::Serialize;
+use utoipa::ToSchema;
+use uuid::Uuid;
+
+use super::body::{Body, Context, Delivery};
+use super::commit::{self, Committed, Outcome};
+use super::event::{self, Mismatch, Rules};
+use super::validation::{self, Verdict};
+use super::{Event, Origin, Rejection, Source, Submission};
+use crate::apps::App;
+use crate::apps::key::Kind;
+use crate::apps::settings::ValidationFailure;
+use crate::clock;
+use crate::dead_letters::Letter;
+use crate::http::auth::{self, AppKey};
+use crate::http::{ApiError, Code, Data, FieldError, JsonText};
+use crate::instructions::{self, Instruction, http::InstructionView};
+use crate::services::Shared;
+use crate::subjects::token::{self, SubjectToken};
+use crate::subjects::{self, AliasKind};
+
+/// What became of a request's events.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct IngestView {
+    accepted: usize,
+    rejected: usize,
+    errors: Vec<Rejection>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    instructions: Option<Vec<InstructionView>>,
+}
+
+/// A key and, where it was sent, a subject token of the key's app.
+pub struct Caller {
+    app: Arc<App>,
+    kind: Kind,
+    may_write_events: bool,
+    token: Option<SubjectToken>,
+}
+
+impl FromRequestParts<Shared> for Caller {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, services: &Shared) -> Result<Self, ApiError> {
+        let AppKey { app, key } = AppKey::from_request_parts(parts, services).await?;
+        let token = auth::subject_token(parts, services, &app)?;
+        Ok(Self {
+            may_write_events: key.has_scope("events.write"),
+            kind: key.kind,
+            app,
+            token,
+        })
+    }
+}
+
+/// Whose events a request has.
+struct Owner {
+    alias: i64,
+    token: Option<(Uuid, i64)>,
+    mismatch: Option<Mismatch>,
+    anonymous_id: Option<String>,
+    external_id: Option<String>,
+}
+
+/// Takes events. 200 means that the accepted ones are on disk.
+#[utoipa::path(post, path = "/v1/sdk/ingest", tag = "sdk", request_body = serde_json::Value,
+    responses((status = 200, body = Data<IngestView>)))]
+pub async fn ingest_events(
+    caller: Caller,
+    State(services): State<Shared>,
+    JsonText(text): JsonText,
+) -> Result<Data<IngestView>, ApiError> {
+    let received_at = services.clock.now();
+    let body = Body::parse(&text)?;
+    let delivery = body.delivery()?;
+    let owner = owner(&services, &caller, &body, &text).await?;
+    let sent_at = body
+        .context
+        .as_ref()
+        .and_then(|context| context.sent_at.as_deref())
+        .and_then(clock::from_text);
+    let rules = Rules {
+        app_id: caller.app.id,
+        alias: owner.alias,
+        mismatch: owner.mismatch,
+        anonymous_id: owner.anonymous_id.as_deref(),
+        external_id: owner.external_id.as_deref(),
+        settings: &caller.app.settings.ingest,
+        received_at,
+        skew: event::skew(sent_at, received_at),
+    };
+    let raw = body.events.as_deref().unwrap_or_default();
+    let (checked, mut rejections) = event::check_all(raw, &rules);
+    if let Some(delivery) = &delivery {
+        check_delivery(&services, &caller, delivery, &checked, &rejections).await?;
+    }
+    let (events, letters) = split(
+        &services,
+        &caller.app,
+        owner.alias,
+        received_at,
+        checked,
+        &mut rejections,
+    )
+    .await?;
+
+    let origin = match &body.context {
+        Some(context) => context.origin(),
+        None => Origin {
+            source: Source::Server,
+            ..Origin::default()
+        },
+    };
+    let indexes: Vec<(usize, Uuid)> = events
+        .iter()
+        .map(|(index, event)| (*index, event.id))
+        .collect();
+    let submission = Submission {
+        app: Arc::clone(&caller.app),
+        alias: owner.alias,
+        token: owner.token,
+        origin: Arc::new(origin),
+        received_at,
+        events: events
+            .into_iter()
+            .map(|(_, event)| Arc::new(event))
+            .collect(),
+        letters,
+        replays: None,
+        wants_instructions: delivery.is_some(),
+    };
+    let outcome = services.committer.commit(submission).await?;
+    let view = answer(
+        &services,
+        &caller.app,
+        outcome,
+        indexes,
+        rejections,
+        delivery,
+    )
+    .await?;
+    Ok(Data { data: view })
+}
+
+/// Tells who the events are of, by the shape of the request and the credentials.
+async fn owner(
+    services: &Shared,
+    caller: &Caller,
+    body: &Body<'_>,
+    text: &str,
+) -> Result<Owner, ApiError> {
+    match (&body.context, &body.user_id) {
+        (Some(context), _) => owner_by_token(services, caller, context, text).await,
+        (None, Some(user_id)) => {
+            owner_by_user_id(services, caller, user_id, body.delivery.is_some()).await
+        }
+        (None, None) => Err(ApiError::field(
+            "/context",
+            "required",
+            "context with anonymousId is required",
+        )),
+    }
+}
+
+/// The subject of the token. Looks nothing up unless the request names another id than the token does;
+/// that the token is not revoked is checked where the events are committed.
+async fn owner_by_token(
+    services: &Shared,
+    caller: &Caller,
+    context: &Context<'_>,
+    text: &str,
+) -> Result<Owner, ApiError> {
+    let anonymous_id = context.anonymous_id.as_deref().ok_or_else(|| {
+        ApiError::field(
+            "/context/anonymousId",
+            "required",
+            "context.anonymousId is required",
+        )
+    })?;
+    if caller.kind != Kind::Write {
+        return Err(ApiError::new(Code::InsufficientScope));
+    }
+    let token = caller
+        .token
+        .as_ref()
+        .ok_or_else(|| ApiError::new(Code::SubjectTokenRequired))?;
+    let mut owner = Owner {
+        alias: token.alias,
+        token: Some((token.subject_id, token.epoch)),
+        mismatch: None,
+        anonymous_id: Some(anonymous_id.to_owned()),
+        external_id: None,
+    };
+    let mut tx = None;
+    if token::fingerprint(anonymous_id) != token.fingerprint {
+        let tx = tx.insert(services.db.read().await?);
+        let named =
+            subjects::store::find(tx, caller.app.id, AliasKind::Anonymous, anonymous_id).await?;
+        match named.filter(|named| named.subject_id == token.subject_id) {
+            Some(named) => {
+                owner.alias = named.alias;
+                owner.token = Some((named.subject_id, named.token_epoch));
+            }
+            None => owner.mismatch = Some(Mismatch::Anonymous),
+        }
+    }
+    if text.contains("\"externalId\"") {
+        let tx = match &mut tx {
+            Some(tx) => tx,
+            None => tx.insert(services.db.read().await?),
+        };
+        let standing = subjects::store::get(tx, caller.app.id, token.alias).await?;
+        owner.external_id = standing.and_then(|standing| standing.external_id);
+        let contradicts = |given: &str| Some(given) != owner.external_id.as_deref();
+        if context.external_id.as_deref().is_some_and(contradicts) && owner.mismatch.is_none() {
+            owner.mismatch = Some(Mismatch::External);
+        }
+    }
+    Ok(owner)
+}
+
+/// The subject with this external id, for servers.
+async fn owner_by_user_id(
+    services: &Shared,
+    caller: &Caller,
+    user_id: &str,
+    delivery: bool,
+) -> Result<Owner, ApiError> {
+    if caller.kind == Kind::Write && !caller.app.settings.ingest.allow_unverified_server_events {
+        return Err(ApiError::new(Code::SubjectTokenRequired));
+    }
+    if caller.kind != Kind::Write && !caller.may_write_events {
+        return Err(ApiError::new(Code::InsufficientScope));
+    }
+    if delivery {
+        return Err(ApiError::field(
+            "/delivery",
+            "not_allowed",
+            "server-side events have no delivery",
+        ));
+    }
+    if user_id.is_empty() || user_id.chars().count() > 256 || user_id.chars().any(char::is_control)
+    {
+        let detail = "userId has 1 to 256 characters and no control characters";
+        return Err(ApiError::field("/userId", "invalid", detail));
+    }
+    let now = services.clock.now();
+    let standing = subjects::ensure(
+        &services.db,
+        caller.app.id,
+        AliasKind::External,
+        user_id,
+        None,
+        now,
+    )
+    .await?;
+    Ok(Owner {
+        alias: standing.alias,
+        token: None,
+        mismatch: None,
+        anonymous_id: None,
+        external_id: standing.external_id,
+    })
+}
+
+/// Every id of a delivery must be one of the request's, its browser session the subject's own.
+async fn check_delivery(
+    services: &Shared,
+    caller: &Caller,
+    delivery: &Delivery,
+    checked: &[(usize, Event)],
+    rejections: &[Rejection],
+) -> Result<(), ApiError> {
+    let known: HashSet<Uuid> = checked
+        .iter()
+        .map(|(_, event)| event.id)
+        .chain(rejections.iter().filter_map(|rejection| rejection.event_id))
+        .collect();
+    if let Some(index) = delivery.event_ids.iter().position(|id| !known.contains(id)) {
+        let pointer = format!("/delivery/eventIds/{index}");
+        let error = FieldError::new(
+            pointer,
+            "unknown_id",
+            "the request has no event with this eventId",
+        );
+        return Err(ApiError::fields(Code::InvalidDelivery, vec![error]));
+    }
+    if let (Some(client_id), Some(token)) = (delivery.client_id, &caller.token) {
+        let mut tx = services.db.read().await?;
+        let session = subjects::store::find_client(&mut tx, caller.app.id, client_id).await?;
+        if !session.is_some_and(|session| session.subject_id == token.subject_id && !session.ended)
+        {
+            return Err(ApiError::new(Code::ClientSessionInvalid));
+        }
+    }
+    Ok(())
+}
+
+/// Checks events against their definitions; those that break them become dead letters.
+async fn split(
+    services: &Shared,
+    app: &App,
+    alias: i64,
+    received_at: nudge_db::Timestamp,
+    checked: Vec<(usize, Event)>,
+    rejections: &mut Vec<Rejection>,
+) -> Result<(Vec<(usize, Event)>, Vec<Letter>), ApiError> {
+    let events: Vec<&Event> = checked.iter().map(|(_, event)| event).collect();
+    let verdicts = validation::validate(&services.plugins, app, &events, received_at)
+        .await
+        .map_err(ApiError::internal)?;
+    let open = app.settings.plugins.validation_failure == ValidationFailure::Open;
+    let mut passed = Vec::with_capacity(checked.len());
+    let mut letters = Vec::new();
+    for ((index, event), verdict) in checked.into_iter().zip(verdicts) {
+        match verdict {
+            Verdict::Broken(violations) => {
+                let id = crate::id::new(received_at);
+                let plugin = services.plugins.validation.description();
+                let letter =
+                    Letter::broken(id, app.id, alias, received_at, &event, violations, plugin);
+                rejections.push(Rejection {
+                    dead_letter_id: Some(id),
+                    ..Rejection::new(index, Some(event.id), "schema_violation", letter.summary())
+                });
+                letters.push(letter);
+            }
+            Verdict::Unchecked if !open => rejections.push(Rejection {
+                retryable: true,
+                ..Rejection::new(
+                    index,
+                    Some(event.id),
+                    "plugin_unavailable",
+                    "the validation plugin failed; send it again",
+                )
+            }),
+            Verdict::Pass | Verdict::Unchecked => passed.push((index, event)),
+        }
+    }
+    Ok((passed, letters))
+}
+
+async fn answer(
+    services: &Shared,
+    app: &App,
+    outcome: Outcome,
+    events: Vec<(usize, Uuid)>,
+    mut rejections: Vec<Rejection>,
+    delivery: Option<Delivery>,
+) -> Result<IngestView, ApiError> {
+    let mut reject_all = |code, message: &str| {
+        for rejection in rejections
+            .iter_mut()
+            .filter(|rejection| rejection.dead_letter_id.is_some())
+        {
+            *rejection = Rejection::new(rejection.index, rejection.event_id, code, message);
+        }
+        rejections.extend(
+            events
+                .iter()
+                .map(|(index, id)| Rejection::new(*index, Some(*id), code, message)),
+        );
+    };
+    let committed = match outcome {
+        Outcome::Committed(committed) => Some(committed),
+        Outcome::TokenRevoked => return Err(ApiError::new(Code::SubjectTokenExpired)),
+        Outcome::Suppressed => {
+            reject_all(
+                "suppressed_subject",
+                "this person's data was deleted on request",
+            );
+            None
+        }
+        Outcome::ConsentMissing => {
+            reject_all("consent_missing", "the user has not consented to analytics");
+            None
+        }
+    };
+    let accepted = if committed.is_some() { events.len() } else { 0 };
+    rejections.sort_by_key(|rejection| rejection.index);
+    metrics::counter!("nudge_events_total", "outcome" => "accepted").increment(accepted as u64);
+    for rejection in &rejections {
+        metrics::counter!("nudge_events_total", "outcome" => rejection.code).increment(1);
+    }
+    let instructions = match (delivery, committed) {
+        (Some(delivery), Some(committed)) => {
+            Some(instructions_for(services, app, &delivery, committed).await?)
+        }
+        (Some(_), None) => Some(Vec::new()),
+        (None, _) => None,
+    };
+    Ok(IngestView {
+        accepted,
+        rejected: rejections.len(),
+        errors: rejections,
+        instructions,
+    })
+}
+
+/// What the delivery's events fired. Waits for the pipeline to evaluate those that are new; what it
+/// does not manage in time appears in the next poll.
+async fn instructions_for(
+    services: &Shared,
+    app: &App,
+    delivery: &Delivery,
+    committed: Committed,
+) -> Result<Vec<InstructionView>, ApiError> {
+    let wait = Duration::from_millis(services.config.pipeline.delivery_wait_ms);
+    if let Some(fired) = committed.fired {
+        match tokio::time::timeout(wait, fired).await {
+            Ok(Ok(fired)) if committed.all_new => {
+                let asked = |instruction: &Instruction| {
+                    instruction
+                        .trigger_event_id
+                        .is_some_and(|id| delivery.event_ids.contains(&id))
+                };
+                let found = fired.instructions.into_iter().filter(asked).collect();
+                return Ok(instructions::http::views(&services.db, app, found).await?);
+            }
+            Ok(_) => {}
+            Err(_) => return Ok(Vec::new()),
+        }
+    }
+    if committed.all_new {
+        return Ok(Vec::new());
+    }
+    let now = services.clock.now();
+    let mut tx = services.db.read().await?;
+    let found = instructions::store::of_events(
+        &mut tx,
+        app.id,
+        committed.subject_id,
+        &delivery.event_ids,
+        now,
+    )
+    .await?;
+    drop(tx);
+    Ok(instructions::http::views(&services.db, app, found).await?)
+}
+
+impl From<commit::Error> for ApiError {
+    fn from(error: commit::Error) -> Self {
+        match &error {
+            commit::Error::Storage(cause) if !cause.is_temporary() => Self::internal(error),
+            _ => Self::unavailable(error),
+        }
+    }
+}

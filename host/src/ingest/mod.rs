@@ -1,0 +1,123 @@
+//! Ingest: a request's events are parsed, checked, validated, and committed together with those of
+//! other requests.
+
+mod body;
+pub mod commit;
+pub mod event;
+pub mod http;
+mod properties;
+pub mod store;
+pub mod validation;
+
+use std::sync::Arc;
+
+use nudge_db::Timestamp;
+use serde::Serialize;
+use utoipa::ToSchema;
+use uuid::Uuid;
+
+use crate::apps::App;
+use crate::dead_letters::Letter;
+pub use event::Event;
+
+/// Events of one request at the most (specification 8).
+pub const MOST_EVENTS: usize = 500;
+/// Each request owns this many event numbers, see [`store`].
+pub const SEQ_BLOCK: i64 = 512;
+
+/// What a request says about all its events.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Origin {
+    /// Such as `ios`.
+    pub platform: Option<String>,
+    /// The app's version.
+    pub app_version: Option<String>,
+    /// Language and region.
+    pub locale: Option<String>,
+    /// IANA time zone.
+    pub timezone: Option<String>,
+    /// Who sent it: `sdk` or `server`.
+    pub source: Source,
+}
+
+/// Who sent an event.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Source {
+    /// An SDK, for its subject.
+    #[default]
+    Sdk,
+    /// A server of the customer's.
+    Server,
+}
+
+impl Source {
+    /// The name in the API and the database.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Sdk => "sdk",
+            Self::Server => "server",
+        }
+    }
+}
+
+/// A request's events on their way into the database.
+#[derive(Debug)]
+pub struct Submission {
+    /// The app.
+    pub app: Arc<App>,
+    /// Whose events they are.
+    pub alias: i64,
+    /// The subject and epoch that the caller's token names; none for servers.
+    pub token: Option<(Uuid, i64)>,
+    /// What the request says about all of them.
+    pub origin: Arc<Origin>,
+    /// When the request arrived.
+    pub received_at: Timestamp,
+    /// Events that passed every check.
+    pub events: Vec<Arc<Event>>,
+    /// Events that broke their definition.
+    pub letters: Vec<Letter>,
+    /// A dead letter that this submission replays.
+    pub replays: Option<Uuid>,
+    /// Whether the caller waits for instructions.
+    pub wants_instructions: bool,
+}
+
+/// Why one event was rejected.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Rejection {
+    /// Its place in the request.
+    pub index: usize,
+    /// Its id, where it has a usable one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub event_id: Option<Uuid>,
+    /// A stable reason.
+    pub code: &'static str,
+    /// A sentence for a person.
+    pub message: String,
+    /// Whether the same event may be accepted later.
+    pub retryable: bool,
+    /// Where it is kept, if it broke its definition.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub dead_letter_id: Option<Uuid>,
+}
+
+impl Rejection {
+    /// A rejection that sending again does not change.
+    pub fn new(
+        index: usize,
+        event_id: Option<Uuid>,
+        code: &'static str,
+        message: impl Into<String>,
+    ) -> Self {
+        Self {
+            index,
+            event_id,
+            code,
+            message: message.into(),
+            retryable: false,
+            dead_letter_id: None,
+        }
+    }
+}

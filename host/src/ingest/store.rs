@@ -1,0 +1,268 @@
+//! Events in the database.
+//!
+//! Request `n` (the id of its row in `pending`) owns the event numbers from `n * 512` on. So numbers
+//! ascend in the order of commits for whoever waits for an answer before asking again, on any number
+//! of processes, and no counter is locked across a commit.
+
+use std::sync::Arc;
+
+use nudge_db::{Result, Rows, Timestamp, Tx};
+use uuid::Uuid;
+
+use super::{Event, Origin, SEQ_BLOCK, Source};
+
+/// An event about to be stored.
+#[derive(Debug)]
+pub struct NewEvent<'a> {
+    /// Its number.
+    pub seq: i64,
+    /// The app.
+    pub app_id: Uuid,
+    /// Whose it is.
+    pub alias: i64,
+    /// When it arrived.
+    pub received_at: Timestamp,
+    /// What its request said about it.
+    pub origin: &'a Origin,
+    /// The event.
+    pub event: &'a Event,
+}
+
+/// An event as it is stored.
+#[derive(Clone, Debug)]
+pub struct Stored {
+    /// Its number.
+    pub seq: i64,
+    /// When it arrived.
+    pub received_at: Timestamp,
+    /// What its request said about it.
+    pub origin: Arc<Origin>,
+    /// The event.
+    pub event: Arc<Event>,
+}
+
+#[derive(sqlx::FromRow)]
+struct PendingRow {
+    id: i64,
+    ordinal: i64,
+}
+
+#[derive(sqlx::FromRow)]
+struct SeqRow {
+    seq: i64,
+}
+
+#[derive(sqlx::FromRow)]
+struct EventRow {
+    seq: i64,
+    event_id: Uuid,
+    name: String,
+    timestamp: Timestamp,
+    client_timestamp: Option<Timestamp>,
+    received_at: Timestamp,
+    properties: String,
+    platform: Option<String>,
+    app_version: Option<String>,
+    locale: Option<String>,
+    timezone: Option<String>,
+    source: String,
+}
+
+#[derive(sqlx::FromRow)]
+struct OwnedRow {
+    app_id: Uuid,
+    alias_number: i64,
+    #[sqlx(flatten)]
+    event: EventRow,
+}
+
+impl EventRow {
+    fn read(self) -> Stored {
+        Stored {
+            seq: self.seq,
+            received_at: self.received_at,
+            origin: Arc::new(Origin {
+                platform: self.platform,
+                app_version: self.app_version,
+                locale: self.locale,
+                timezone: self.timezone,
+                source: if self.source == Source::Server.name() {
+                    Source::Server
+                } else {
+                    Source::Sdk
+                },
+            }),
+            event: Arc::new(Event {
+                id: self.event_id,
+                name: self.name.into(),
+                timestamp: self.timestamp,
+                client_timestamp: self.client_timestamp,
+                properties: self.properties.into(),
+            }),
+        }
+    }
+}
+
+/// Adds a row for each request; answers their ids in the same order. A request without a node waits
+/// for whichever process has room.
+pub async fn insert_pending(
+    tx: &mut Tx,
+    requests: &[(Uuid, i64, Option<Uuid>)],
+) -> Result<Vec<i64>> {
+    let mut ids = vec![0; requests.len()];
+    let numbered: Vec<(i64, &(Uuid, i64, Option<Uuid>))> = (0_i64..).zip(requests).collect();
+    for chunk in numbered.chunks(Rows::MOST) {
+        let rows = Rows::new()
+            .integers(chunk.iter().map(|(ordinal, _)| *ordinal))
+            .uuids(chunk.iter().map(|(_, request)| request.0))
+            .integers(chunk.iter().map(|(_, request)| request.1))
+            .uuids(chunk.iter().map(|(_, request)| request.2));
+        let inserted: Vec<PendingRow> = tx
+            .with_rows("v(ordinal, app_id, alias_number, node)", rows)
+            .push(
+                " INSERT INTO pending (app_id, alias_number, ordinal, node)
+                  SELECT v.app_id, v.alias_number, v.ordinal, v.node FROM v WHERE true ORDER BY v.ordinal
+                  RETURNING id, ordinal",
+            )
+            .fetch_all()
+            .await?;
+        for row in inserted {
+            if let Some(slot) = usize::try_from(row.ordinal)
+                .ok()
+                .and_then(|ordinal| ids.get_mut(ordinal))
+            {
+                *slot = row.id;
+            }
+        }
+    }
+    Ok(ids)
+}
+
+/// Removes requests all of whose events were there already.
+pub async fn delete_pending(tx: &mut Tx, ids: &[i64]) -> Result<()> {
+    for chunk in ids.chunks(Rows::MOST) {
+        tx.with_rows("v(id)", Rows::new().integers(chunk.iter().copied()))
+            .push(" DELETE FROM pending WHERE id IN (SELECT v.id FROM v)")
+            .execute()
+            .await?;
+    }
+    Ok(())
+}
+
+/// Adds events, but for those that are there already; answers how many were new.
+pub async fn insert(tx: &mut Tx, events: &[NewEvent<'_>]) -> Result<u64> {
+    let mut inserted = 0;
+    for chunk in events.chunks(Rows::MOST) {
+        let rows = Rows::new()
+            .integers(chunk.iter().map(|new| new.seq))
+            .uuids(chunk.iter().map(|new| new.app_id))
+            .integers(chunk.iter().map(|new| new.alias))
+            .uuids(chunk.iter().map(|new| new.event.id))
+            .texts(chunk.iter().map(|new| new.event.name.to_string()))
+            .timestamps(chunk.iter().map(|new| new.event.timestamp))
+            .timestamps(chunk.iter().map(|new| new.event.client_timestamp))
+            .timestamps(chunk.iter().map(|new| new.received_at))
+            .texts(chunk.iter().map(|new| new.event.properties.to_string()))
+            .texts(chunk.iter().map(|new| new.origin.platform.clone()))
+            .texts(chunk.iter().map(|new| new.origin.app_version.clone()))
+            .texts(chunk.iter().map(|new| new.origin.locale.clone()))
+            .texts(chunk.iter().map(|new| new.origin.timezone.clone()))
+            .texts(chunk.iter().map(|new| new.origin.source.name().to_owned()));
+        inserted += tx
+            .with_rows(
+                "v(seq, app_id, alias_number, event_id, name, timestamp, client_timestamp, received_at,
+                   properties, platform, app_version, locale, timezone, source)",
+                rows,
+            )
+            .push(
+                " INSERT INTO events (seq, app_id, alias_number, event_id, name, timestamp, client_timestamp,
+                                      received_at, properties, platform, app_version, locale, timezone, source)
+                  SELECT v.seq, v.app_id, v.alias_number, v.event_id, v.name, v.timestamp, v.client_timestamp,
+                         v.received_at, v.properties, v.platform, v.app_version, v.locale, v.timezone, v.source
+                  FROM v WHERE true
+                  ON CONFLICT (alias_number, event_id) DO NOTHING",
+            )
+            .execute()
+            .await?;
+    }
+    Ok(inserted)
+}
+
+/// The event numbers of a request that are there.
+pub async fn seqs_of(tx: &mut Tx, request: i64) -> Result<Vec<i64>> {
+    let rows: Vec<SeqRow> = tx
+        .sql("SELECT seq FROM events WHERE seq BETWEEN $1 AND $2 ORDER BY seq")
+        .bind(request * SEQ_BLOCK)
+        .bind(request * SEQ_BLOCK + SEQ_BLOCK - 1)
+        .fetch_all()
+        .await?;
+    Ok(rows.into_iter().map(|row| row.seq).collect())
+}
+
+/// The events of a request.
+pub async fn events_of(tx: &mut Tx, app_id: Uuid, request: i64) -> Result<Vec<Stored>> {
+    events_between(
+        tx,
+        app_id,
+        request * SEQ_BLOCK,
+        request * SEQ_BLOCK + SEQ_BLOCK - 1,
+    )
+    .await
+}
+
+/// Events by their numbers, with their apps and aliases.
+pub async fn at(tx: &mut Tx, seqs: &[i64]) -> Result<Vec<(Uuid, i64, Stored)>> {
+    let mut found = Vec::with_capacity(seqs.len());
+    for chunk in seqs.chunks(Rows::MOST) {
+        let rows: Vec<OwnedRow> = tx
+            .with_rows("v(seq)", Rows::new().integers(chunk.iter().copied()))
+            .push(
+                " SELECT e.app_id, e.alias_number, e.seq, e.event_id, e.name, e.timestamp, e.client_timestamp,
+                         e.received_at, e.properties, e.platform, e.app_version, e.locale, e.timezone, e.source
+                  FROM v JOIN events e ON e.seq = v.seq",
+            )
+            .fetch_all()
+            .await?;
+        found.extend(
+            rows.into_iter()
+                .map(|row| (row.app_id, row.alias_number, row.event.read())),
+        );
+    }
+    Ok(found)
+}
+
+async fn events_between(tx: &mut Tx, app_id: Uuid, first: i64, last: i64) -> Result<Vec<Stored>> {
+    let rows: Vec<EventRow> = tx
+        .sql(
+            "SELECT seq, event_id, name, timestamp, client_timestamp, received_at, properties, platform,
+                    app_version, locale, timezone, source
+             FROM events WHERE seq BETWEEN $2 AND $3 AND app_id = $1 ORDER BY seq",
+        )
+        .bind(app_id)
+        .bind(first)
+        .bind(last)
+        .fetch_all()
+        .await?;
+    Ok(rows.into_iter().map(EventRow::read).collect())
+}
+
+/// One event of an alias, by its id.
+pub async fn find_by_id(
+    tx: &mut Tx,
+    app_id: Uuid,
+    alias: i64,
+    event_id: Uuid,
+) -> Result<Option<Stored>> {
+    let row: Option<EventRow> = tx
+        .sql(
+            "SELECT seq, event_id, name, timestamp, client_timestamp, received_at, properties, platform,
+                    app_version, locale, timezone, source
+             FROM events WHERE alias_number = $2 AND event_id = $3 AND app_id = $1",
+        )
+        .bind(app_id)
+        .bind(alias)
+        .bind(event_id)
+        .fetch_optional()
+        .await?;
+    Ok(row.map(EventRow::read))
+}

@@ -1,0 +1,311 @@
+//! Routes of instructions (contract 4).
+
+use std::time::Duration;
+
+use axum::extract::State;
+use nudge_db::{Db, Timestamp};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use utoipa::{IntoParams, ToSchema};
+use uuid::Uuid;
+
+use super::{Instruction, POLL_AFTER_SECONDS, Status, store};
+use crate::apps::App;
+use crate::clock;
+use crate::http::auth::SdkSubject;
+use crate::http::page::checked_limit;
+use crate::http::{ApiError, Data, Json, Query, cursor};
+use crate::services::Shared;
+use crate::subjects::http::{current, current_of};
+use crate::surveys;
+
+/// Instructions of a page unless `limit` says otherwise, and at the most.
+const MOST: u32 = 20;
+/// The longest poll, in seconds.
+const MOST_WAIT_SECONDS: u64 = 25;
+/// How often an open poll looks for what another process issued.
+const LOOK_AGAIN: Duration = Duration::from_secs(1);
+/// Acknowledgements of one request.
+const MOST_ACKS: usize = 50;
+
+/// An instruction as SDKs get it.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct InstructionView {
+    instruction_id: Uuid,
+    kind: &'static str,
+    campaign_id: Uuid,
+    campaign_version: i64,
+    priority: i32,
+    created_at: String,
+    available_at: String,
+    expires_at: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    trigger: Option<TriggerView>,
+    payload: Value,
+}
+
+/// The event that fired an instruction.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct TriggerView {
+    event_id: Uuid,
+    name: String,
+}
+
+/// How to poll.
+#[derive(Debug, Default, Deserialize, IntoParams)]
+pub struct PollQuery {
+    /// Where to go on: `nextCursor` of the answer before.
+    cursor: Option<String>,
+    /// How long to wait for an instruction, 0 to 25 seconds.
+    wait: Option<u64>,
+    /// How many instructions, 1 to 20.
+    limit: Option<u32>,
+}
+
+/// Instructions on offer.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct PollView {
+    items: Vec<InstructionView>,
+    next_cursor: String,
+    poll_after_seconds: u32,
+}
+
+/// What became of instructions.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct AckRequest {
+    anonymous_id: String,
+    acks: Vec<Ack>,
+}
+
+/// What became of one instruction.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Ack {
+    instruction_id: Uuid,
+    status: AckStatus,
+    at: Option<String>,
+}
+
+/// What an SDK can say of an instruction.
+#[derive(Clone, Copy, Debug, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+#[expect(missing_docs, reason = "Status describes them")]
+pub enum AckStatus {
+    Received,
+    Displayed,
+    Dismissed,
+    Completed,
+    Discarded,
+}
+
+/// Which acknowledgements were taken.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct AckView {
+    accepted: usize,
+    unknown: Vec<Uuid>,
+}
+
+impl From<AckStatus> for Status {
+    fn from(status: AckStatus) -> Self {
+        match status {
+            AckStatus::Received => Self::Received,
+            AckStatus::Displayed => Self::Displayed,
+            AckStatus::Dismissed => Self::Dismissed,
+            AckStatus::Completed => Self::Completed,
+            AckStatus::Discarded => Self::Discarded,
+        }
+    }
+}
+
+/// Gets the instructions on offer; waits for one if asked to.
+#[utoipa::path(get, path = "/v1/sdk/instructions", tag = "sdk", params(PollQuery),
+    responses((status = 200, body = Data<PollView>)))]
+pub async fn poll_instructions(
+    subject: SdkSubject,
+    State(services): State<Shared>,
+    Query(query): Query<PollQuery>,
+) -> Result<Data<PollView>, ApiError> {
+    let limit = checked_limit(query.limit, MOST, MOST)?;
+    let wait = match query.wait.unwrap_or(0) {
+        wait @ 0..=MOST_WAIT_SECONDS => Duration::from_secs(wait),
+        _ => {
+            return Err(ApiError::field(
+                "/wait",
+                "out_of_range",
+                "wait must be 0 to 25",
+            ));
+        }
+    };
+    let standing = current(&services, &subject).await?;
+    let now = services.clock.now();
+    let list = format!("instructions {}", standing.subject_id);
+    let after = match &query.cursor {
+        Some(text) => cursor::decode(&services.secrets, &list, text, now)?,
+        None => 0,
+    };
+    let found = if standing.may_message(&subject.app) {
+        wait_for(
+            &services,
+            &subject.app,
+            standing.subject_id,
+            after,
+            limit,
+            wait,
+        )
+        .await?
+    } else {
+        Vec::new()
+    };
+    let position = found.last().map_or(after, |last| last.position);
+    let expires = services.clock.now().plus(cursor::LIFETIME);
+    let mut items = views(&services.db, &subject.app, found).await?;
+    items.sort_by_key(|item| std::cmp::Reverse(item.priority));
+    let next_cursor = cursor::encode(&services.secrets, &list, &position, expires);
+    Ok(Data {
+        data: PollView {
+            items,
+            next_cursor,
+            poll_after_seconds: POLL_AFTER_SECONDS,
+        },
+    })
+}
+
+async fn wait_for(
+    services: &Shared,
+    app: &App,
+    subject_id: Uuid,
+    after: i64,
+    limit: u32,
+    wait: Duration,
+) -> Result<Vec<Instruction>, ApiError> {
+    let poll = services.polls.open(subject_id);
+    let deadline = tokio::time::Instant::now() + wait;
+    loop {
+        let mut issued = std::pin::pin!(poll.issued());
+        issued.as_mut().enable();
+        let mut tx = services.db.read().await?;
+        let now = services.clock.now();
+        let found =
+            store::on_offer(&mut tx, app.id, subject_id, after, i64::from(limit), now).await?;
+        drop(tx);
+        if !found.is_empty()
+            || tokio::time::Instant::now() >= deadline
+            || services.stop.is_cancelled()
+        {
+            return Ok(found);
+        }
+        let look_again = deadline.min(tokio::time::Instant::now() + LOOK_AGAIN);
+        tokio::select! {
+            () = issued => {}
+            () = services.stop.cancelled() => {}
+            () = tokio::time::sleep_until(look_again) => {}
+        }
+    }
+}
+
+/// Says what became of instructions. Saying it again changes nothing.
+#[utoipa::path(post, path = "/v1/sdk/instructions/ack", tag = "sdk", request_body = AckRequest,
+    responses((status = 200, body = Data<AckView>)))]
+pub async fn acknowledge_instructions(
+    subject: SdkSubject,
+    State(services): State<Shared>,
+    Json(request): Json<AckRequest>,
+) -> Result<Data<AckView>, ApiError> {
+    if request.acks.is_empty() || request.acks.len() > MOST_ACKS {
+        return Err(ApiError::field(
+            "/acks",
+            "out_of_range",
+            format!("acks must have 1 to {MOST_ACKS} items"),
+        ));
+    }
+    let standing = current_of(&services, &subject, &request.anonymous_id).await?;
+    let now = services.clock.now();
+    let mut acks = Vec::with_capacity(request.acks.len());
+    for (index, ack) in request.acks.into_iter().enumerate() {
+        let at = ack
+            .at
+            .map_or(Some(now), |text| clock::from_text(&text))
+            .ok_or_else(|| {
+                ApiError::field(
+                    format!("/acks/{index}/at"),
+                    "invalid",
+                    "an ISO 8601 instant with an offset",
+                )
+            })?;
+        acks.push((
+            ack.instruction_id,
+            Status::from(ack.status),
+            Timestamp::min(at, now),
+        ));
+    }
+    let mut tx = services.db.write().await?;
+    let mut view = AckView {
+        accepted: 0,
+        unknown: Vec::new(),
+    };
+    for (id, status, at) in acks {
+        if store::acknowledge(&mut tx, subject.app.id, standing.subject_id, id, status, at).await? {
+            view.accepted += 1;
+        } else {
+            view.unknown.push(id);
+        }
+    }
+    tx.commit().await?;
+    Ok(Data { data: view })
+}
+
+/// Instructions with what they show: from memory where the campaign still has the version that fired.
+pub async fn views(
+    db: &Db,
+    app: &App,
+    instructions: Vec<Instruction>,
+) -> nudge_db::Result<Vec<InstructionView>> {
+    let current = |instruction: &Instruction| {
+        let campaign = app
+            .campaign(instruction.campaign_id)
+            .and_then(|index| app.campaigns.get(index))?;
+        (campaign.version == instruction.campaign_version).then(|| Value::clone(&campaign.payload))
+    };
+    let mut views = Vec::with_capacity(instructions.len());
+    for instruction in instructions {
+        let payload = match current(&instruction) {
+            Some(payload) => Some(payload),
+            None => {
+                let mut tx = db.read().await?;
+                let wanted = (instruction.campaign_id, instruction.campaign_version);
+                let content = surveys::store::version(&mut tx, app.id, wanted.0, wanted.1).await?;
+                content.map(|content| surveys::payload(wanted.0, wanted.1, &content))
+            }
+        };
+        // A survey that was deleted a moment ago has nothing to show.
+        if let Some(payload) = payload {
+            views.push(InstructionView::new(instruction, payload));
+        }
+    }
+    Ok(views)
+}
+
+impl InstructionView {
+    fn new(instruction: Instruction, payload: Value) -> Self {
+        let created_at = clock::to_text(instruction.created_at);
+        Self {
+            instruction_id: instruction.id,
+            kind: "survey",
+            campaign_id: instruction.campaign_id,
+            campaign_version: instruction.campaign_version,
+            priority: instruction.priority,
+            available_at: created_at.clone(),
+            created_at,
+            expires_at: clock::to_text(instruction.expires_at),
+            trigger: instruction
+                .trigger_event_id
+                .zip(instruction.trigger_name)
+                .map(|(event_id, name)| TriggerView { event_id, name }),
+            payload,
+        }
+    }
+}

@@ -1,0 +1,184 @@
+//! Instructions in the database.
+
+use nudge_db::{Result, Rows, Timestamp, Tx};
+use uuid::Uuid;
+
+use super::{Instruction, Status};
+
+#[derive(sqlx::FromRow)]
+struct Row {
+    id: Uuid,
+    app_id: Uuid,
+    subject_id: Uuid,
+    position: i64,
+    campaign_id: Uuid,
+    campaign_version: i64,
+    priority: i64,
+    trigger_event_id: Option<Uuid>,
+    trigger_name: Option<String>,
+    created_at: Timestamp,
+    expires_at: Timestamp,
+    plugin_name: String,
+    plugin_version: String,
+}
+
+#[derive(sqlx::FromRow)]
+struct IdRow {
+    id: Uuid,
+}
+
+impl Row {
+    fn read(self) -> Instruction {
+        Instruction {
+            id: self.id,
+            app_id: self.app_id,
+            subject_id: self.subject_id,
+            position: self.position,
+            campaign_id: self.campaign_id,
+            campaign_version: self.campaign_version,
+            priority: i32::try_from(self.priority).unwrap_or_default(),
+            trigger_event_id: self.trigger_event_id,
+            trigger_name: self.trigger_name,
+            created_at: self.created_at,
+            expires_at: self.expires_at,
+            plugin: (self.plugin_name, self.plugin_version),
+        }
+    }
+}
+
+/// Adds instructions, but for those that are there already: a firing is issued once.
+pub async fn insert(tx: &mut Tx, instructions: &[Instruction]) -> Result<()> {
+    for chunk in instructions.chunks(Rows::MOST) {
+        let rows = Rows::new()
+            .uuids(chunk.iter().map(|instruction| instruction.id))
+            .uuids(chunk.iter().map(|instruction| instruction.app_id))
+            .uuids(chunk.iter().map(|instruction| instruction.subject_id))
+            .integers(chunk.iter().map(|instruction| instruction.position))
+            .uuids(chunk.iter().map(|instruction| instruction.campaign_id))
+            .integers(chunk.iter().map(|instruction| instruction.campaign_version))
+            .integers(
+                chunk
+                    .iter()
+                    .map(|instruction| i64::from(instruction.priority)),
+            )
+            .uuids(chunk.iter().map(|instruction| instruction.trigger_event_id))
+            .texts(
+                chunk
+                    .iter()
+                    .map(|instruction| instruction.trigger_name.clone()),
+            )
+            .timestamps(chunk.iter().map(|instruction| instruction.created_at))
+            .timestamps(chunk.iter().map(|instruction| instruction.expires_at))
+            .texts(chunk.iter().map(|instruction| instruction.plugin.0.clone()))
+            .texts(chunk.iter().map(|instruction| instruction.plugin.1.clone()));
+        tx.with_rows(
+            "v(id, app_id, subject_id, position, campaign_id, campaign_version, priority, trigger_event_id,
+               trigger_name, created_at, expires_at, plugin_name, plugin_version)",
+            rows,
+        )
+        .push(
+            " INSERT INTO instructions (id, app_id, subject_id, position, kind, campaign_id, campaign_version, priority,
+                                        trigger_event_id, trigger_name, created_at, available_at, expires_at,
+                                        status, status_at, plugin_name, plugin_version)
+              SELECT v.id, v.app_id, v.subject_id, v.position, 'survey', v.campaign_id, v.campaign_version, v.priority,
+                     v.trigger_event_id, v.trigger_name, v.created_at, v.created_at, v.expires_at,
+                     'issued', v.created_at, v.plugin_name, v.plugin_version
+              FROM v WHERE true ON CONFLICT (id) DO NOTHING",
+        )
+        .execute()
+        .await?;
+    }
+    Ok(())
+}
+
+/// A subject's instructions on offer, after a position, in order: those of campaigns that run, not
+/// expired and not acknowledged past `received`.
+pub async fn on_offer(
+    tx: &mut Tx,
+    app_id: Uuid,
+    subject_id: Uuid,
+    after: i64,
+    limit: i64,
+    now: Timestamp,
+) -> Result<Vec<Instruction>> {
+    let rows: Vec<Row> = tx
+        .sql(
+            "SELECT i.id, i.app_id, i.subject_id, i.position, i.campaign_id, i.campaign_version, i.priority,
+                    i.trigger_event_id, i.trigger_name, i.created_at, i.expires_at, i.plugin_name, i.plugin_version
+             FROM instructions i JOIN surveys s ON s.id = i.campaign_id AND s.status = 'active'
+             WHERE i.app_id = $1 AND i.subject_id = $2 AND i.position > $3 AND i.expires_at > $4
+               AND i.status IN ('issued', 'received')
+             ORDER BY i.position LIMIT $5",
+        )
+        .bind(app_id)
+        .bind(subject_id)
+        .bind(after)
+        .bind(now)
+        .bind(limit)
+        .fetch_all()
+        .await?;
+    Ok(rows.into_iter().map(Row::read).collect())
+}
+
+/// A subject's instructions on offer that certain events fired.
+pub async fn of_events(
+    tx: &mut Tx,
+    app_id: Uuid,
+    subject_id: Uuid,
+    event_ids: &[Uuid],
+    now: Timestamp,
+) -> Result<Vec<Instruction>> {
+    let rows: Vec<Row> = tx
+        .sql(
+            "SELECT i.id, i.app_id, i.subject_id, i.position, i.campaign_id, i.campaign_version, i.priority,
+                    i.trigger_event_id, i.trigger_name, i.created_at, i.expires_at, i.plugin_name, i.plugin_version
+             FROM instructions i JOIN surveys s ON s.id = i.campaign_id AND s.status = 'active'
+             WHERE i.app_id = $1 AND i.subject_id = $2 AND i.expires_at > $3
+               AND i.status IN ('issued', 'received') AND i.trigger_event_id IN ",
+        )
+        .bind(app_id)
+        .bind(subject_id)
+        .bind(now)
+        .push_list(event_ids.iter().copied())
+        .push(" ORDER BY i.position")
+        .fetch_all()
+        .await?;
+    Ok(rows.into_iter().map(Row::read).collect())
+}
+
+/// Moves an instruction of a subject on to a status, unless it is there or further; answers whether
+/// the subject has it.
+pub async fn acknowledge(
+    tx: &mut Tx,
+    app_id: Uuid,
+    subject_id: Uuid,
+    id: Uuid,
+    status: Status,
+    at: Timestamp,
+) -> Result<bool> {
+    let earlier = Status::ALL
+        .into_iter()
+        .filter(|other| *other < status)
+        .map(Status::name);
+    let moved = tx
+        .sql("UPDATE instructions SET status = $4, status_at = $5 WHERE app_id = $1 AND subject_id = $2 AND id = $3 AND status IN ")
+        .bind(app_id)
+        .bind(subject_id)
+        .bind(id)
+        .bind(status.name())
+        .bind(at)
+        .push_list(earlier)
+        .execute()
+        .await?;
+    if moved == 1 {
+        return Ok(true);
+    }
+    let row: Option<IdRow> = tx
+        .sql("SELECT id FROM instructions WHERE app_id = $1 AND subject_id = $2 AND id = $3")
+        .bind(app_id)
+        .bind(subject_id)
+        .bind(id)
+        .fetch_optional()
+        .await?;
+    Ok(row.is_some_and(|row| row.id == id))
+}

@@ -1,0 +1,28 @@
+//! Nudge: an engagement server whose decisions are WebAssembly plugins.
+//!
+//! The architecture, with one event traced through these modules, is in `ARCHITECTURE.md`. In short:
+//! [`router`] leads to a feature's `http`, which calls the feature's domain and `store`; committed
+//! events go on to the [`pipeline`].
+
+pub mod apps;
+pub mod cli;
+pub mod clock;
+pub mod config;
+pub mod dead_letters;
+pub mod definitions;
+pub mod http;
+pub mod id;
+pub mod ingest;
+pub mod instructions;
+pub mod issuer;
+pub mod openapi;
+pub mod operations;
+pub mod pipeline;
+pub mod plugins;
+pub mod router;
+pub mod secrets;
+pub mod server;
+pub mod services;
+pub mod subjects;
+pub mod surveys;
+pub mod telemetry;

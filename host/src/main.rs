@@ -1,0 +1,7 @@
+//! The `nudge` program.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    nudge::cli::main()
+}

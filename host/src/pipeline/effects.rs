@@ -1,0 +1,285 @@
+//! What a batch brings about, written in one transaction or not at all.
+
+use std::collections::HashMap;
+
+use nudge_db::Timestamp;
+use nudge_wasm::Description;
+use uuid::Uuid;
+
+use super::evaluate::{Decisions, Failed, Item, Timer};
+use super::projection::Subject;
+use super::unit::Trouble;
+use super::work::{Source, Work};
+use super::{Inner, store};
+use crate::apps::App;
+use crate::dead_letters::{self, Letter, Stage};
+use crate::instructions::{self, Instruction};
+use crate::{id, secrets};
+
+/// A plugin's state to be stored; none: removed.
+pub(super) type StateChange = (Uuid, Uuid, Option<Vec<u8>>);
+
+/// A timer to be set.
+#[derive(Clone, Debug)]
+pub(super) struct NewTimer {
+    pub id: Uuid,
+    pub campaign_id: Uuid,
+    pub subject_id: Uuid,
+    pub key: String,
+    pub due_at: Timestamp,
+    pub payload: Vec<u8>,
+    pub event_seq: i64,
+}
+
+/// Everything that a batch brings about.
+#[derive(Debug)]
+pub(super) struct Effects {
+    pub app_id: Uuid,
+    pub now: Timestamp,
+    /// What is done with: requests, timers and dead letters.
+    pub requests: Vec<i64>,
+    pub due_timers: Vec<Uuid>,
+    pub replayed_letters: Vec<Uuid>,
+    /// Dead letters whose replay failed, with the reason.
+    pub failed_letters: Vec<Letter>,
+    pub subjects: Vec<Subject>,
+    /// Instructions and the items that fired them.
+    pub instructions: Vec<(usize, Instruction)>,
+    pub states: Vec<StateChange>,
+    pub cancelled_all: Vec<(Uuid, Uuid)>,
+    pub cancelled: Vec<(Uuid, Uuid, String)>,
+    pub timers: Vec<NewTimer>,
+    pub letters: Vec<Letter>,
+    /// Pieces of work that a plugin failed on.
+    pub failed_works: Vec<usize>,
+}
+
+impl Effects {
+    pub fn new(
+        inner: &Inner,
+        app: &App,
+        works: &[Work],
+        items: &[Item],
+        subjects: Vec<Subject>,
+        decisions: Decisions,
+        plugin: &Description,
+    ) -> Self {
+        let mut effects = Self {
+            app_id: app.id,
+            now: inner.clock.now(),
+            requests: Vec::new(),
+            due_timers: Vec::new(),
+            replayed_letters: Vec::new(),
+            failed_letters: Vec::new(),
+            subjects,
+            instructions: Vec::new(),
+            states: Vec::new(),
+            cancelled_all: Vec::new(),
+            cancelled: Vec::new(),
+            timers: Vec::new(),
+            letters: Vec::new(),
+            failed_works: Vec::new(),
+        };
+        effects.fire(app, items, &decisions.fired, plugin);
+        effects.store_states(app, decisions.states);
+        effects.change_timers(app, items, decisions.timers);
+        effects.keep_failed(app, works, items, &decisions.failed, plugin);
+        for (number, work) in works.iter().enumerate() {
+            match &work.source {
+                Source::Request(id) => effects.requests.push(*id),
+                Source::Timer(timer) => effects.due_timers.push(timer.id),
+                Source::Letter { .. } if effects.failed_works.contains(&number) => {}
+                Source::Letter { id, .. } => effects.replayed_letters.push(*id),
+            }
+        }
+        effects
+    }
+
+    /// Issues an instruction for each firing whose subject may be shown something.
+    fn fire(&mut self, app: &App, items: &[Item], fired: &[(usize, usize)], plugin: &Description) {
+        for (campaign, number) in fired {
+            let (Some(running), Some(item)) = (app.campaigns.get(*campaign), items.get(*number))
+            else {
+                continue;
+            };
+            let Some(subject) = self.subjects.get_mut(item.subject) else {
+                continue;
+            };
+            if !subject.may_message(app) {
+                continue;
+            }
+            subject.instruction_count += 1;
+            let event = &item.stored.event;
+            let key = item.timer.as_ref().map_or("", |timer| timer.key.as_str());
+            let firing = secrets::hash(&[
+                running.id.as_bytes(),
+                subject.id.as_bytes(),
+                event.id.as_bytes(),
+                key.as_bytes(),
+            ]);
+            let instruction = Instruction {
+                id: id::derived(item.stored.received_at, &firing),
+                app_id: app.id,
+                subject_id: subject.id,
+                position: subject.instruction_count,
+                campaign_id: running.id,
+                campaign_version: running.version,
+                priority: running.priority,
+                trigger_event_id: Some(event.id),
+                trigger_name: Some(event.name.to_string()),
+                created_at: self.now,
+                expires_at: self.now.plus(instructions::LIFETIME),
+                plugin: (plugin.name.clone(), plugin.version.clone()),
+            };
+            self.instructions.push((*number, instruction));
+        }
+    }
+
+    fn pair(&self, app: &App, campaign: usize, subject: u32) -> Option<(Uuid, Uuid)> {
+        Some((
+            app.campaigns.get(campaign)?.id,
+            self.subjects.get(subject as usize)?.id,
+        ))
+    }
+
+    fn store_states(&mut self, app: &App, states: HashMap<(usize, u32), Option<Vec<u8>>>) {
+        for ((campaign, subject), state) in states {
+            if let Some((campaign_id, subject_id)) = self.pair(app, campaign, subject) {
+                self.states.push((campaign_id, subject_id, state));
+            }
+        }
+    }
+
+    /// Of all changes of one timer only the last is left.
+    fn change_timers(&mut self, app: &App, items: &[Item], changes: Vec<Timer>) {
+        let mut last: HashMap<(Uuid, Uuid, String), Option<NewTimer>> = HashMap::new();
+        for change in changes {
+            match change {
+                Timer::Set {
+                    campaign,
+                    item,
+                    key,
+                    at,
+                    payload,
+                } => {
+                    let Some(item) = items.get(item) else {
+                        continue;
+                    };
+                    let subject = u32::try_from(item.subject).unwrap_or(u32::MAX);
+                    let Some((campaign_id, subject_id)) = self.pair(app, campaign, subject) else {
+                        continue;
+                    };
+                    let timer = NewTimer {
+                        id: id::new(self.now),
+                        campaign_id,
+                        subject_id,
+                        key: key.clone(),
+                        due_at: Timestamp(at),
+                        payload,
+                        event_seq: item.stored.seq,
+                    };
+                    last.insert((campaign_id, subject_id, key), Some(timer));
+                }
+                Timer::Cancel {
+                    campaign,
+                    subject,
+                    key,
+                } => {
+                    if let Some((campaign_id, subject_id)) = self.pair(app, campaign, subject) {
+                        last.insert((campaign_id, subject_id, key), None);
+                    }
+                }
+                Timer::CancelAll { campaign, subject } => {
+                    if let Some(pair) = self.pair(app, campaign, subject) {
+                        last.retain(|key, _| (key.0, key.1) != pair);
+                        self.cancelled_all.push(pair);
+                    }
+                }
+            }
+        }
+        for (key, timer) in last {
+            match timer {
+                Some(timer) => self.timers.push(timer),
+                None => self.cancelled.push(key),
+            }
+        }
+    }
+
+    fn keep_failed(
+        &mut self,
+        app: &App,
+        works: &[Work],
+        items: &[Item],
+        failed: &[Failed],
+        plugin: &Description,
+    ) {
+        for failed in failed {
+            let (Some(item), Some(running)) =
+                (items.get(failed.item), app.campaigns.get(failed.campaign))
+            else {
+                continue;
+            };
+            let Some(work) = works.get(item.work) else {
+                continue;
+            };
+            let mut letter = Letter::new(
+                id::new(self.now),
+                app.id,
+                work.alias,
+                item.stored.received_at,
+                &item.stored.event,
+                Stage::Trigger,
+                failed.reason.to_owned(),
+                plugin,
+            );
+            letter.campaign_id = Some(running.id);
+            if let Source::Letter { id, .. } = &work.source {
+                letter.id = *id;
+                self.failed_letters.push(letter);
+            } else {
+                self.letters.push(letter);
+            }
+            self.failed_works.push(item.work);
+        }
+    }
+}
+
+/// Writes the effects, if what they follow from still holds.
+pub(super) async fn write(inner: &Inner, effects: &Effects) -> Result<(), Trouble> {
+    let mut tx = inner.db.write().await?;
+    let node = inner.node();
+    let done = store::delete_requests(&mut tx, &effects.requests, node).await?
+        && store::delete_due_timers(&mut tx, &effects.due_timers, node).await?
+        && store::update_subjects(&mut tx, effects.app_id, &effects.subjects).await?;
+    if !done {
+        tx.rollback().await?;
+        return Err(Trouble::Conflict);
+    }
+    for letter in &effects.replayed_letters {
+        if !dead_letters::store::delete(&mut tx, effects.app_id, *letter).await? {
+            tx.rollback().await?;
+            return Err(Trouble::Conflict);
+        }
+    }
+    for letter in &effects.failed_letters {
+        dead_letters::store::update_failed(&mut tx, letter).await?;
+    }
+    let instructions: Vec<Instruction> = effects
+        .instructions
+        .iter()
+        .map(|(_, instruction)| instruction.clone())
+        .collect();
+    instructions::store::insert(&mut tx, &instructions).await?;
+    store::write_states(&mut tx, effects.app_id, &effects.states, effects.now).await?;
+    store::cancel_timers(
+        &mut tx,
+        effects.app_id,
+        &effects.cancelled_all,
+        &effects.cancelled,
+    )
+    .await?;
+    store::set_timers(&mut tx, effects.app_id, &effects.timers).await?;
+    dead_letters::store::insert(&mut tx, &effects.letters).await?;
+    tx.commit().await?;
+    Ok(())
+}

@@ -1,0 +1,314 @@
+//! Asking the trigger plugin about a batch. Where it fails, the batch is taken apart until only what it
+//! fails on is left: a poison event spoils no other.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use nudge_wasm::trigger::{self, TimerChange};
+use nudge_wasm::{Failure, PastEvent, Plugin};
+
+use super::facts::{Ledger, View};
+use super::work::DueTimer;
+use crate::apps::App;
+use crate::ingest::store::Stored;
+use crate::plugins;
+
+/// After so much time in failing calls, what is left of a batch counts as failed too.
+const FAILING_TIME: Duration = Duration::from_secs(2);
+
+/// An event or timer of a batch.
+#[derive(Clone, Debug)]
+pub(super) struct Item {
+    /// The piece of work that it belongs to.
+    pub work: usize,
+    /// The event, or the event that set the timer.
+    pub stored: Stored,
+    /// Its subject's number in the batch.
+    pub subject: usize,
+    /// The session that it belongs to.
+    pub session: i64,
+    /// The timer, if it is one.
+    pub timer: Option<DueTimer>,
+}
+
+/// Which items concern which campaign (by its number in the app).
+pub(super) type Routes = BTreeMap<usize, Vec<usize>>;
+
+/// What the plugin decided about a batch.
+#[derive(Debug, Default)]
+pub(super) struct Decisions {
+    /// Campaigns and the items that fire them.
+    pub fired: Vec<(usize, usize)>,
+    /// Plugin states by campaign and subject; none: removed.
+    pub states: HashMap<(usize, u32), Option<Vec<u8>>>,
+    /// Changes of timers, in order.
+    pub timers: Vec<Timer>,
+    /// What the plugin failed on.
+    pub failed: Vec<Failed>,
+}
+
+/// A change of a timer.
+#[derive(Debug)]
+pub(super) enum Timer {
+    Set {
+        campaign: usize,
+        item: usize,
+        key: String,
+        at: i64,
+        payload: Vec<u8>,
+    },
+    Cancel {
+        campaign: usize,
+        subject: u32,
+        key: String,
+    },
+    CancelAll {
+        campaign: usize,
+        subject: u32,
+    },
+}
+
+/// An item that a campaign could not be decided for.
+#[derive(Debug)]
+pub(super) struct Failed {
+    pub campaign: usize,
+    pub item: usize,
+    /// The failure's code.
+    pub reason: &'static str,
+}
+
+/// The host could not answer a plugin's question; the batch must be tried again.
+#[derive(Debug)]
+pub(super) struct Unavailable;
+
+/// One batch and one plugin.
+pub(super) struct Evaluation {
+    pub plugin: Plugin,
+    pub app: Arc<App>,
+    pub items: Vec<Item>,
+    pub ledger: Arc<Mutex<Ledger>>,
+    pub seed: u64,
+    pub decisions: Decisions,
+    pub failing: Duration,
+}
+
+impl Evaluation {
+    /// Decides everything. Blocks.
+    pub fn run(mut self, routes: &Routes) -> Result<(Decisions, Vec<Item>), Unavailable> {
+        let all: Vec<usize> = (0..self.items.len()).collect();
+        self.decide(&all, routes)?;
+        Ok((self.decisions, self.items))
+    }
+
+    /// Decides some items under some campaigns.
+    fn decide(&mut self, items: &[usize], routes: &Routes) -> Result<(), Unavailable> {
+        let routes = restrict(routes, items);
+        if routes.is_empty() {
+            return Ok(());
+        }
+        let started = Instant::now();
+        let batch = self.batch(items, &routes);
+        let campaigns: Vec<usize> = routes.keys().copied().collect();
+        let view = View {
+            ledger: Arc::clone(&self.ledger),
+            campaigns: campaigns.clone(),
+        };
+        let outcome = self.plugin.evaluate(batch, Box::new(view));
+        plugins::count(&self.plugin, outcome.as_ref().err(), started.elapsed());
+        match outcome {
+            Ok(outcome) => {
+                plugins::log(&self.plugin, &outcome.call);
+                self.accept(outcome, items, &campaigns);
+                Ok(())
+            }
+            Err(failed) if failed.failure == Failure::Unavailable => Err(Unavailable),
+            Err(failed) => {
+                plugins::log(&self.plugin, &failed.call);
+                self.failing += started.elapsed();
+                self.take_apart(items, &routes, &failed.failure)
+            }
+        }
+    }
+
+    /// Halves the items, and when one is left, the campaigns, until what fails is one of each.
+    fn take_apart(
+        &mut self,
+        items: &[usize],
+        routes: &Routes,
+        failure: &Failure,
+    ) -> Result<(), Unavailable> {
+        let single = items.len() == 1 && routes.len() == 1;
+        if single || self.failing >= FAILING_TIME {
+            tracing::warn!(plugin.name = self.plugin.description().name, error = %failure, "a trigger failed");
+            for (campaign, items) in routes {
+                let reason = failure.code();
+                self.decisions
+                    .failed
+                    .extend(items.iter().map(|item| Failed {
+                        campaign: *campaign,
+                        item: *item,
+                        reason,
+                    }));
+            }
+            return Ok(());
+        }
+        if items.len() > 1 {
+            let (first, second) = items.split_at(items.len() / 2);
+            self.decide(first, routes)?;
+            self.remember(first);
+            return self.decide(second, routes);
+        }
+        for (campaign, items) in routes {
+            self.decide(items, &Routes::from([(*campaign, items.clone())]))?;
+        }
+        Ok(())
+    }
+
+    /// Later parts of the batch count these items as earlier events.
+    fn remember(&self, items: &[usize]) {
+        let mut ledger = self.ledger.lock().unwrap_or_else(PoisonError::into_inner);
+        for item in items
+            .iter()
+            .filter_map(|item| self.items.get(*item))
+            .filter(|item| item.timer.is_none())
+        {
+            let event = &item.stored.event;
+            let past = PastEvent {
+                id: event.id,
+                timestamp: event.timestamp.0,
+                properties: Arc::clone(&event.properties),
+            };
+            let subject = u32::try_from(item.subject).unwrap_or(u32::MAX);
+            ledger
+                .earlier
+                .push((subject, Arc::clone(&event.name), past));
+        }
+    }
+
+    fn batch(&self, items: &[usize], routes: &Routes) -> trigger::Batch {
+        let numbers: HashMap<usize, u32> = items.iter().copied().zip(0..).collect();
+        let campaigns = routes.iter().filter_map(|(campaign, items)| {
+            let running = self.app.campaigns.get(*campaign)?;
+            Some(trigger::Campaign {
+                id: running.id,
+                config: Arc::clone(&running.config),
+                properties: Arc::clone(&running.properties),
+                items: items
+                    .iter()
+                    .filter_map(|item| numbers.get(item).copied())
+                    .collect(),
+            })
+        });
+        let items: Vec<trigger::Item> = items
+            .iter()
+            .filter_map(|item| self.items.get(*item))
+            .map(trigger_item)
+            .collect();
+        trigger::Batch {
+            now: items
+                .iter()
+                .map(|item| item.received)
+                .max()
+                .unwrap_or_default(),
+            campaigns: campaigns.collect(),
+            items,
+            explaining: false,
+            seed: self.seed,
+        }
+    }
+
+    /// Takes an outcome over, its numbers turned into those of the whole batch.
+    fn accept(&mut self, outcome: trigger::Outcome, items: &[usize], campaigns: &[usize]) {
+        let item = |number: u32| items.get(number as usize).copied();
+        let campaign = |number: u32| campaigns.get(number as usize).copied();
+        for fired in outcome.fired {
+            self.decisions
+                .fired
+                .extend(campaign(fired.campaign).zip(item(fired.item)));
+        }
+        let mut ledger = self.ledger.lock().unwrap_or_else(PoisonError::into_inner);
+        for write in outcome.states {
+            let Some(campaign) = campaign(write.campaign) else {
+                continue;
+            };
+            let key = (campaign, write.subject);
+            match &write.state {
+                Some(state) => drop(ledger.states.insert(key, state.clone())),
+                None => drop(ledger.states.remove(&key)),
+            }
+            self.decisions.states.insert(key, write.state);
+        }
+        drop(ledger);
+        for change in outcome.timers {
+            let change = match change {
+                TimerChange::Set {
+                    campaign: number,
+                    item: at_item,
+                    key,
+                    at,
+                    payload,
+                } => campaign(number)
+                    .zip(item(at_item))
+                    .map(|(campaign, item)| Timer::Set {
+                        campaign,
+                        item,
+                        key,
+                        at,
+                        payload,
+                    }),
+                TimerChange::Cancel {
+                    campaign: number,
+                    subject,
+                    key,
+                } => campaign(number).map(|campaign| Timer::Cancel {
+                    campaign,
+                    subject,
+                    key,
+                }),
+                TimerChange::CancelAll {
+                    campaign: number,
+                    subject,
+                } => campaign(number).map(|campaign| Timer::CancelAll { campaign, subject }),
+            };
+            self.decisions.timers.extend(change);
+        }
+    }
+}
+
+fn trigger_item(item: &Item) -> trigger::Item {
+    let event = &item.stored.event;
+    let received = item
+        .timer
+        .as_ref()
+        .map_or(item.stored.received_at, |timer| timer.due_at);
+    trigger::Item {
+        subject: u32::try_from(item.subject).unwrap_or(u32::MAX),
+        event_id: event.id,
+        name: Arc::clone(&event.name),
+        timestamp: event.timestamp.0,
+        received: received.0,
+        session: u32::try_from(item.session).unwrap_or(u32::MAX),
+        properties: Arc::clone(&event.properties),
+        timer: item.timer.as_ref().map(|timer| trigger::Timer {
+            key: timer.key.clone(),
+            payload: timer.payload.clone(),
+        }),
+    }
+}
+
+/// The routes of some items only. `items` ascend.
+fn restrict(routes: &Routes, items: &[usize]) -> Routes {
+    let mut restricted = Routes::new();
+    for (campaign, routed) in routes {
+        let kept: Vec<usize> = routed
+            .iter()
+            .filter(|item| items.binary_search(item).is_ok())
+            .copied()
+            .collect();
+        if !kept.is_empty() {
+            restricted.insert(*campaign, kept);
+        }
+    }
+    restricted
+}

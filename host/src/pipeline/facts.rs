@@ -1,0 +1,204 @@
+//! What trigger plugins can ask about a batch's subjects.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use nudge_db::Db;
+use nudge_wasm::trigger::Facts;
+use nudge_wasm::{FactsUnavailable, PastEvent, Value};
+use tokio::runtime::Handle;
+use uuid::Uuid;
+
+use super::projection::Subject;
+use super::store;
+use crate::clock;
+
+/// What is known about a batch. Grows while parts of the batch are evaluated one after another.
+#[derive(Debug)]
+pub(super) struct Ledger {
+    pub app_id: Uuid,
+    pub db: Db,
+    pub runtime: Handle,
+    /// The subjects as of before the batch.
+    pub subjects: Vec<Subject>,
+    /// Saved properties by subject and key.
+    pub properties: HashMap<(Uuid, String), Value>,
+    /// Plugin states by campaign (its number in the app) and subject.
+    pub states: HashMap<(usize, u32), Vec<u8>>,
+    /// Events of the batch that were evaluated in an earlier part: subject, name and event.
+    pub earlier: Vec<(u32, Arc<str>, PastEvent)>,
+    /// Aliases by subject, once they were asked for.
+    pub aliases: HashMap<Uuid, Vec<i64>>,
+}
+
+/// A ledger, for a call about some of the app's campaigns.
+pub(super) struct View {
+    pub ledger: Arc<Mutex<Ledger>>,
+    /// For each campaign of the call its number in the app.
+    pub campaigns: Vec<usize>,
+}
+
+impl View {
+    fn with<T>(&self, use_ledger: impl FnOnce(&mut Ledger) -> T) -> T {
+        use_ledger(&mut self.ledger.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl Ledger {
+    fn subject(&self, subject: u32) -> Option<&Subject> {
+        self.subjects.get(subject as usize)
+    }
+
+    fn aliases_of(&mut self, subject_id: Uuid) -> nudge_db::Result<Vec<i64>> {
+        if let Some(known) = self.aliases.get(&subject_id) {
+            return Ok(known.clone());
+        }
+        let (db, app_id) = (self.db.clone(), self.app_id);
+        let aliases = self.runtime.block_on(async move {
+            let mut tx = db.read().await?;
+            store::aliases(&mut tx, app_id, subject_id).await
+        })?;
+        self.aliases.insert(subject_id, aliases.clone());
+        Ok(aliases)
+    }
+
+    /// Events of before the batch, and then those of its earlier parts.
+    fn recent(
+        &mut self,
+        subject: u32,
+        name: &str,
+        since: Option<i64>,
+        limit: u32,
+    ) -> nudge_db::Result<Vec<PastEvent>> {
+        let Some((subject_id, last_seq)) = self
+            .subject(subject)
+            .map(|found| (found.id, found.last_seq))
+        else {
+            return Ok(Vec::new());
+        };
+        let aliases = self.aliases_of(subject_id)?;
+        let (db, app_id, name_owned) = (self.db.clone(), self.app_id, name.to_owned());
+        let mut events = self.runtime.block_on(async move {
+            let mut tx = db.read().await?;
+            store::recent_events(
+                &mut tx,
+                app_id,
+                &aliases,
+                &name_owned,
+                since,
+                last_seq,
+                limit,
+            )
+            .await
+        })?;
+        let of_batch = self.earlier.iter().filter(|(whose, what, event)| {
+            *whose == subject
+                && **what == *name
+                && since.is_none_or(|since| event.timestamp >= since)
+        });
+        events.extend(of_batch.map(|(_, _, event)| event.clone()));
+        events.sort_by_key(|event| std::cmp::Reverse(event.timestamp));
+        events.truncate(limit as usize);
+        Ok(events)
+    }
+
+    fn count(
+        &mut self,
+        subject: u32,
+        name: &str,
+        since: Option<i64>,
+        at_most: u32,
+    ) -> nudge_db::Result<u32> {
+        let Some((subject_id, last_seq)) = self
+            .subject(subject)
+            .map(|found| (found.id, found.last_seq))
+        else {
+            return Ok(0);
+        };
+        let aliases = self.aliases_of(subject_id)?;
+        let (db, app_id, name_owned) = (self.db.clone(), self.app_id, name.to_owned());
+        let stored = self.runtime.block_on(async move {
+            let mut tx = db.read().await?;
+            store::count_events(
+                &mut tx,
+                app_id,
+                &aliases,
+                &name_owned,
+                since,
+                last_seq,
+                at_most,
+            )
+            .await
+        })?;
+        let of_batch = self.earlier.iter().filter(|(whose, what, event)| {
+            *whose == subject
+                && **what == *name
+                && since.is_none_or(|since| event.timestamp >= since)
+        });
+        let count = stored.saturating_add(u32::try_from(of_batch.count()).unwrap_or(u32::MAX));
+        Ok(count.min(at_most))
+    }
+}
+
+impl Facts for View {
+    fn subject_property(&mut self, subject: u32, key: &str) -> Option<Value> {
+        self.with(|ledger| {
+            let id = ledger.subject(subject)?.id;
+            ledger.properties.get(&(id, key.to_owned())).cloned()
+        })
+    }
+
+    fn subject_fact(&mut self, subject: u32, name: &str) -> Option<Value> {
+        self.with(|ledger| fact(ledger.subject(subject)?, name))
+    }
+
+    fn count_events(
+        &mut self,
+        subject: u32,
+        name: &str,
+        since: Option<i64>,
+        at_most: u32,
+    ) -> Result<u32, FactsUnavailable> {
+        self.with(|ledger| ledger.count(subject, name, since, at_most))
+            .map_err(|error| unavailable(&error))
+    }
+
+    fn recent_events(
+        &mut self,
+        subject: u32,
+        name: &str,
+        since: Option<i64>,
+        limit: u32,
+    ) -> Result<Vec<PastEvent>, FactsUnavailable> {
+        self.with(|ledger| ledger.recent(subject, name, since, limit))
+            .map_err(|error| unavailable(&error))
+    }
+
+    fn state(&mut self, campaign: u32, subject: u32) -> Option<Vec<u8>> {
+        let campaign = *self.campaigns.get(campaign as usize)?;
+        self.with(|ledger| ledger.states.get(&(campaign, subject)).cloned())
+    }
+}
+
+fn unavailable(error: &nudge_db::Error) -> FactsUnavailable {
+    tracing::warn!(error = ?error, "a plugin's question could not be answered");
+    FactsUnavailable
+}
+
+/// A fact as `nudge:plugin` names it.
+fn fact(subject: &Subject, name: &str) -> Option<Value> {
+    let text = |text: &Option<String>| text.clone().map(Value::Text);
+    match name {
+        "platform" => text(&subject.platform),
+        "country" => text(&subject.country),
+        "locale" => text(&subject.locale),
+        "app_version" => text(&subject.app_version),
+        "external_id" => text(&subject.external_id),
+        "identified" => Some(Value::Boolean(subject.external_id.is_some())),
+        "first_seen_at" => Some(Value::Text(clock::to_text(subject.first_seen_at))),
+        "last_seen_at" => Some(Value::Text(clock::to_text(subject.last_seen_at))),
+        #[expect(clippy::cast_precision_loss, reason = "nobody has 2^53 events")]
+        "event_count" => Some(Value::Number(subject.event_count as f64)),
+        _ => None,
+    }
+}

@@ -1,0 +1,150 @@
+//! Keeps the pipeline going: signs of life, work that others left, timers that fall due, apps that
+//! others changed.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use nudge_db::{Dialect, Timestamp};
+
+use super::work::{DueTimer, Work};
+use super::{Pipeline, store};
+use crate::ingest;
+
+/// How often a process says that it lives.
+const HEARTBEAT: Duration = Duration::from_secs(2);
+/// Requests and timers that are claimed at once, at the most.
+const CLAIM: i64 = 500;
+
+/// The pipeline's housekeeping: one a process.
+#[derive(Debug)]
+pub struct Keeper {
+    pipeline: Pipeline,
+    beat_at: Timestamp,
+}
+
+impl Keeper {
+    /// Signs this process in. On SQLite it has the database for itself, and takes over at once what an
+    /// earlier one left.
+    pub async fn sign_in(pipeline: Pipeline) -> nudge_db::Result<Self> {
+        let inner = pipeline.inner();
+        let now = inner.clock.now();
+        let mut tx = inner.db.write().await?;
+        store::beat(&mut tx, inner.node(), now).await?;
+        if tx.dialect() == Dialect::Sqlite {
+            store::leave_all_but(&mut tx, inner.node()).await?;
+        }
+        tx.commit().await?;
+        Ok(Self {
+            pipeline,
+            beat_at: now,
+        })
+    }
+
+    /// Runs until the server stops.
+    pub async fn run(mut self) {
+        let pause = Duration::from_millis(self.pipeline.inner().config.poll_ms.max(1));
+        loop {
+            if let Err(error) = self.turn().await {
+                tracing::warn!(error = ?error, "the pipeline's housekeeping failed and is tried again");
+            }
+            tokio::select! {
+                () = tokio::time::sleep(pause) => {}
+                () = self.pipeline.inner().stop.cancelled() => return,
+            }
+        }
+    }
+
+    async fn turn(&mut self) -> nudge_db::Result<()> {
+        let inner = self.pipeline.inner();
+        let now = inner.clock.now();
+        if now.since(self.beat_at) >= HEARTBEAT {
+            self.beat(now).await?;
+        }
+        let inner = self.pipeline.inner();
+        inner.apps.refresh_changed().await?;
+        while self.claim(now).await? {}
+        Ok(())
+    }
+
+    async fn beat(&mut self, now: Timestamp) -> nudge_db::Result<()> {
+        let inner = self.pipeline.inner();
+        let mut tx = inner.db.write().await?;
+        store::beat(&mut tx, inner.node(), now).await?;
+        let silent_since = now.minus(Duration::from_secs(inner.config.node_timeout_seconds));
+        let buried = store::bury(&mut tx, silent_since).await?;
+        if buried > 0 {
+            tracing::warn!(
+                nodes = buried,
+                "processes fell silent, their work is taken over"
+            );
+        }
+        store::release(&mut tx).await?;
+        tx.commit().await?;
+        let mut tx = inner.db.read().await?;
+        #[expect(clippy::cast_precision_loss, reason = "a gauge")]
+        metrics::gauge!("nudge_pipeline_pending_requests")
+            .set(store::backlog(&mut tx).await? as f64);
+        self.beat_at = now;
+        Ok(())
+    }
+
+    /// Claims work that waits, as far as there is room; answers whether there may be more.
+    async fn claim(&self, now: Timestamp) -> nudge_db::Result<bool> {
+        let inner = self.pipeline.inner();
+        if inner.free() < ingest::MOST_EVENTS || inner.stop.is_cancelled() {
+            return Ok(false);
+        }
+        let mut tx = inner.db.read().await?;
+        if !store::anything_waits(&mut tx, now).await? {
+            return Ok(false);
+        }
+        drop(tx);
+        let limit = i64::try_from(inner.free() / ingest::MOST_EVENTS)
+            .unwrap_or(1)
+            .clamp(1, CLAIM);
+        let mut tx = inner.db.write().await?;
+        let requests = store::claim_requests(&mut tx, inner.node(), limit).await?;
+        let timers = store::claim_timers(&mut tx, inner.node(), now, CLAIM).await?;
+        tx.commit().await?;
+
+        let mut tx = inner.db.read().await?;
+        let more = requests.len() + timers.len() > 0;
+        for request in requests {
+            let events = ingest::store::events_of(&mut tx, request.app_id, request.id).await?;
+            let room = self.pipeline.room(events.len());
+            let (app_id, alias) = (request.app_id, request.alias_number);
+            self.pipeline
+                .submit(Work::left_over(app_id, alias, request.id, events, room));
+        }
+        let seqs: Vec<i64> = timers.iter().map(|timer| timer.event_seq).collect();
+        let events: HashMap<i64, _> = ingest::store::at(&mut tx, &seqs)
+            .await?
+            .into_iter()
+            .map(|(app_id, alias, stored)| (stored.seq, (app_id, alias, stored)))
+            .collect();
+        for timer in timers {
+            let Some((app_id, alias, stored)) = events.get(&timer.event_seq).cloned() else {
+                continue;
+            };
+            let due = DueTimer {
+                id: timer.id,
+                campaign_id: timer.campaign_id,
+                key: timer.key,
+                payload: timer.payload,
+                due_at: timer.due_at,
+            };
+            let room = self.pipeline.room(1);
+            self.pipeline
+                .submit(Work::timer(app_id, alias, due, stored, room));
+        }
+        Ok(more)
+    }
+
+    /// Signs a process out: what it has not done is free for others at once.
+    pub async fn sign_out(pipeline: &Pipeline) -> nudge_db::Result<()> {
+        let inner = pipeline.inner();
+        let mut tx = inner.db.write().await?;
+        store::leave(&mut tx, inner.node()).await?;
+        tx.commit().await
+    }
+}

@@ -1,0 +1,160 @@
+//! A lane: takes what waits for an app, batch by batch, until the server stops.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::mpsc;
+
+use super::unit::{self, Trouble};
+use super::work::{Fired, Work};
+use super::{Inner, Source, store};
+
+/// How long to wait for a request that must be processed first, or for one that changed meanwhile.
+const ORDER_WAIT: Duration = Duration::from_millis(10);
+/// How long to wait for the database, at first and at the most.
+const RETRY_WAIT: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(5));
+
+/// Runs a lane.
+pub(super) async fn run(inner: Arc<Inner>, mut receiver: mpsc::UnboundedReceiver<Work>) {
+    let mut queue = VecDeque::new();
+    let mut wait = RETRY_WAIT.0;
+    loop {
+        if queue.is_empty() {
+            let next = tokio::select! {
+                next = receiver.recv() => next,
+                () = inner.stop.cancelled() => None,
+            };
+            let Some(next) = next else { return };
+            queue.push_back(next);
+        }
+        while let Ok(next) = receiver.try_recv() {
+            queue.push_back(next);
+        }
+        if inner.stop.is_cancelled() {
+            // Claims end with the process; the work is in the database.
+            return;
+        }
+        queue.make_contiguous().sort_by_key(Work::order);
+        let batch = take(&mut queue, inner.config.batch_events);
+        let held_up = process(&inner, batch).await;
+        let pause = match &held_up {
+            HeldUp::Nothing => Duration::ZERO,
+            HeldUp::Order(_) => ORDER_WAIT,
+            HeldUp::Database(_) => wait,
+        };
+        wait = if matches!(held_up, HeldUp::Database(_)) {
+            (wait * 2).min(RETRY_WAIT.1)
+        } else {
+            RETRY_WAIT.0
+        };
+        if let HeldUp::Order(works) | HeldUp::Database(works) = held_up {
+            queue.extend(works);
+            tokio::select! {
+                () = tokio::time::sleep(pause) => {}
+                () = inner.stop.cancelled() => return,
+            }
+        }
+    }
+}
+
+/// Work that is not done yet.
+enum HeldUp {
+    Nothing,
+    /// Something must be processed before it.
+    Order(Vec<Work>),
+    /// The database says no.
+    Database(Vec<Work>),
+}
+
+/// Takes work with so many events, at least one piece.
+fn take(queue: &mut VecDeque<Work>, most_events: usize) -> Vec<Work> {
+    let mut events = 0;
+    let mut batch = Vec::new();
+    while let Some(next) = queue.front() {
+        if !batch.is_empty() && events + next.events.len() > most_events {
+            break;
+        }
+        events += next.events.len();
+        batch.extend(queue.pop_front());
+    }
+    batch
+}
+
+/// Processes a batch together; if its effects can't be written together, piece by piece.
+async fn process(inner: &Inner, mut batch: Vec<Work>) -> HeldUp {
+    match unit::process(inner, &mut batch).await {
+        Ok(()) => return HeldUp::Nothing,
+        Err(Trouble::Database(error)) => {
+            if error.is_temporary() {
+                tracing::warn!(error = %error, "the pipeline waits for the database");
+                return HeldUp::Database(batch);
+            }
+            tracing::error!(error = ?error, works = batch.len(), "a batch failed, its parts are tried alone");
+        }
+        Err(Trouble::Lost(error)) => {
+            tracing::error!(error = %error, "a batch failed, its parts are tried alone")
+        }
+        Err(Trouble::Conflict) => {}
+    }
+    let mut order = Vec::new();
+    let mut database = Vec::new();
+    for work in batch {
+        // What stands behind a piece that waits belongs behind it, if it is the same subject's.
+        let behind = order
+            .iter()
+            .chain(&database)
+            .any(|ahead: &Work| ahead.alias == work.alias);
+        if behind {
+            order.push(work);
+            continue;
+        }
+        let mut alone = vec![work];
+        match unit::process(inner, &mut alone).await {
+            Ok(()) => {}
+            Err(Trouble::Conflict) => match still_mine(inner, &alone).await {
+                Ok(true) => order.append(&mut alone),
+                // Another process took it over and has done it, or will.
+                Ok(false) => alone
+                    .iter_mut()
+                    .for_each(|work| work.finish(Fired::default())),
+                Err(_) => database.append(&mut alone),
+            },
+            Err(Trouble::Database(error)) => {
+                if !error.is_temporary() {
+                    tracing::error!(error = ?error, "work can't be done and stays in the database");
+                }
+                database.append(&mut alone);
+            }
+            Err(Trouble::Lost(error)) => {
+                tracing::error!(error = %error, "work can't be done and stays in the database");
+                database.append(&mut alone);
+            }
+        }
+    }
+    if database.is_empty() && order.is_empty() {
+        HeldUp::Nothing
+    } else if database.is_empty() {
+        HeldUp::Order(order)
+    } else {
+        database.append(&mut order);
+        HeldUp::Database(database)
+    }
+}
+
+/// Whether the work is still to be done, by this process.
+async fn still_mine(inner: &Inner, works: &[Work]) -> nudge_db::Result<bool> {
+    let Some(work) = works.first() else {
+        return Ok(false);
+    };
+    let mut tx = inner.db.read().await?;
+    match &work.source {
+        Source::Request(id) => store::owns_request(&mut tx, *id, inner.node()).await,
+        Source::Timer(timer) => store::owns_timer(&mut tx, timer.id, inner.node()).await,
+        Source::Letter { id, .. } => {
+            Ok(crate::dead_letters::store::find(&mut tx, work.app_id, *id)
+                .await?
+                .is_some())
+        }
+    }
+}

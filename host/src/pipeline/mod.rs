@@ -1,0 +1,159 @@
+//! What happens to committed events: projection, triggers, effects. Each exactly once, in order for
+//! each subject.
+//!
+//! A request's row in `pending` is claimed by the process that commits it, in the same transaction;
+//! the events go to the app's lane in memory at once. A lane takes what waits, reads the subjects, asks
+//! the plugins, and writes all effects in one transaction, which also removes the row: it commits only
+//! if the row was still there and its own, and no subject changed since it was read. What a process
+//! leaves behind when it dies, or has no room for, is claimed by whichever process has room.
+
+mod effects;
+mod evaluate;
+mod facts;
+mod keeper;
+mod lane;
+mod projection;
+pub mod store;
+mod unit;
+mod work;
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use nudge_db::Db;
+use tokio::sync::{Semaphore, mpsc};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+use uuid::Uuid;
+
+use crate::apps::Registry;
+use crate::clock::Clock;
+use crate::config;
+use crate::instructions::polls::Polls;
+use crate::plugins::Plugins;
+
+pub use keeper::Keeper;
+pub use work::{Fired, Room, Source, Work};
+
+/// Hands work to the lanes. Cheap to clone.
+#[derive(Clone)]
+pub struct Pipeline {
+    inner: Arc<Inner>,
+}
+
+pub(crate) struct Inner {
+    pub db: Db,
+    pub apps: Arc<Registry>,
+    pub plugins: Plugins,
+    pub polls: Polls,
+    pub clock: Clock,
+    pub config: config::Pipeline,
+    pub stop: CancellationToken,
+    tasks: TaskTracker,
+    node: Uuid,
+    room: Arc<Semaphore>,
+    lanes: Mutex<HashMap<(Uuid, usize), mpsc::UnboundedSender<Work>>>,
+}
+
+impl std::fmt::Debug for Pipeline {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter
+            .debug_struct("Pipeline")
+            .field("node", &self.inner.node)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Pipeline {
+    /// A pipeline without work.
+    #[expect(clippy::too_many_arguments, reason = "the services that it is made of")]
+    pub fn new(
+        db: Db,
+        apps: Arc<Registry>,
+        plugins: Plugins,
+        polls: Polls,
+        clock: Clock,
+        config: config::Pipeline,
+        tasks: TaskTracker,
+        stop: CancellationToken,
+    ) -> Self {
+        let room = Arc::new(Semaphore::new(config.memory_events.max(1)));
+        let node = crate::id::new(clock.now());
+        let inner = Inner {
+            db,
+            apps,
+            plugins,
+            polls,
+            clock,
+            config,
+            stop,
+            tasks,
+            node,
+            room,
+            lanes: Mutex::default(),
+        };
+        Self {
+            inner: Arc::new(inner),
+        }
+    }
+
+    /// This process, among those that share the database.
+    pub fn node(&self) -> Uuid {
+        self.inner.node
+    }
+
+    /// Room in memory for so many events, if there is.
+    pub fn room(&self, events: usize) -> Option<Room> {
+        let permits = self.permits(events);
+        Arc::clone(&self.inner.room)
+            .try_acquire_many_owned(permits)
+            .ok()
+    }
+
+    /// Room in memory for so many events, when there is. None: the server stops.
+    pub async fn wait_for_room(&self, events: usize) -> Option<Room> {
+        Arc::clone(&self.inner.room)
+            .acquire_many_owned(self.permits(events))
+            .await
+            .ok()
+    }
+
+    fn permits(&self, events: usize) -> u32 {
+        u32::try_from(events.min(self.inner.config.memory_events)).unwrap_or(u32::MAX)
+    }
+
+    /// Gives work to its lane. A subject's work is always in the same one.
+    pub fn submit(&self, work: Work) {
+        let lanes_per_app = self.inner.config.lanes_per_app.max(1);
+        let index = usize::try_from(work.alias.unsigned_abs()).unwrap_or(0) % lanes_per_app;
+        let mut lanes = self
+            .inner
+            .lanes
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        let lane = lanes.entry((work.app_id, index)).or_insert_with(|| {
+            let (sender, receiver) = mpsc::unbounded_channel();
+            self.inner
+                .tasks
+                .spawn(lane::run(Arc::clone(&self.inner), receiver));
+            sender
+        });
+        // A lane ends only when the server stops; what it leaves is claimed again at the next start.
+        drop(lane.send(work));
+    }
+
+    pub(crate) fn inner(&self) -> &Inner {
+        &self.inner
+    }
+}
+
+impl Inner {
+    pub(crate) fn node(&self) -> Uuid {
+        self.node
+    }
+
+    /// Events that could still be taken into memory.
+    pub(crate) fn free(&self) -> usize {
+        self.room.available_permits()
+    }
+}

@@ -1,0 +1,534 @@
+//! What the pipeline reads and writes.
+
+use std::collections::HashMap;
+
+use nudge_db::{Result, Rows, Timestamp, Tx};
+use nudge_wasm::{PastEvent, Value};
+use uuid::Uuid;
+
+use super::effects::{NewTimer, StateChange};
+use super::projection::Subject;
+
+#[derive(sqlx::FromRow)]
+struct SubjectRow {
+    alias: i64,
+    #[sqlx(flatten)]
+    subject: Subject,
+}
+
+#[derive(sqlx::FromRow)]
+struct StateRow {
+    campaign_id: Uuid,
+    subject_id: Uuid,
+    state: Vec<u8>,
+}
+
+#[derive(sqlx::FromRow)]
+struct PropertyRow {
+    subject_id: Uuid,
+    key: String,
+    value: String,
+}
+
+#[derive(sqlx::FromRow)]
+struct NumberRow {
+    number: i64,
+}
+
+#[derive(sqlx::FromRow)]
+struct PastRow {
+    event_id: Uuid,
+    timestamp: Timestamp,
+    properties: String,
+}
+
+/// The subjects behind aliases of an app.
+pub(super) async fn subjects(
+    tx: &mut Tx,
+    app_id: Uuid,
+    aliases: Vec<i64>,
+) -> Result<Vec<(i64, Subject)>> {
+    let mut found = Vec::with_capacity(aliases.len());
+    for chunk in aliases.chunks(Rows::MOST) {
+        let rows: Vec<SubjectRow> = tx
+            .with_rows("v(number)", Rows::new().integers(chunk.iter().copied()))
+            .push(
+                " SELECT a.number AS alias, s.id, s.version, s.external_id, s.messaging_consent, s.suppressed,
+                         s.first_seen_at, s.last_seen_at, s.event_count, s.country, s.platform, s.app_version,
+                         s.locale, s.timezone, s.session_number, s.session_active_at, s.instruction_count,
+                         s.last_seq
+                  FROM v JOIN aliases a ON a.number = v.number JOIN subjects s ON s.id = a.subject_id
+                  WHERE a.app_id = ",
+            )
+            .push_bind(app_id)
+            .fetch_all()
+            .await?;
+        found.extend(rows.into_iter().map(|row| (row.alias, row.subject)));
+    }
+    Ok(found)
+}
+
+/// Plugin states by campaign and subject.
+pub(super) async fn states(
+    tx: &mut Tx,
+    app_id: Uuid,
+    pairs: Vec<(Uuid, Uuid)>,
+) -> Result<HashMap<(Uuid, Uuid), Vec<u8>>> {
+    let mut found = HashMap::new();
+    for chunk in pairs.chunks(Rows::MOST) {
+        let rows = Rows::new()
+            .uuids(chunk.iter().map(|pair| pair.0))
+            .uuids(chunk.iter().map(|pair| pair.1));
+        let rows: Vec<StateRow> = tx
+            .with_rows("v(campaign_id, subject_id)", rows)
+            .push(
+                " SELECT p.campaign_id, p.subject_id, p.state
+                  FROM v JOIN plugin_states p ON p.campaign_id = v.campaign_id AND p.subject_id = v.subject_id
+                  WHERE p.app_id = ",
+            )
+            .push_bind(app_id)
+            .fetch_all()
+            .await?;
+        found.extend(
+            rows.into_iter()
+                .map(|row| ((row.campaign_id, row.subject_id), row.state)),
+        );
+    }
+    Ok(found)
+}
+
+/// The saved properties of subjects.
+pub(super) async fn properties(
+    tx: &mut Tx,
+    app_id: Uuid,
+    subjects: &[Uuid],
+) -> Result<HashMap<(Uuid, String), Value>> {
+    let mut found = HashMap::new();
+    for chunk in subjects.chunks(Rows::MOST) {
+        let rows: Vec<PropertyRow> = tx
+            .with_rows("v(subject_id)", Rows::new().uuids(chunk.iter().copied()))
+            .push(
+                " SELECT p.subject_id, p.key, p.value
+                  FROM v JOIN subject_properties p ON p.subject_id = v.subject_id WHERE p.app_id = ",
+            )
+            .push_bind(app_id)
+            .fetch_all()
+            .await?;
+        for row in rows {
+            let value = match serde_json::from_str(&row.value).unwrap_or_default() {
+                serde_json::Value::Null => Value::Null,
+                serde_json::Value::Bool(value) => Value::Boolean(value),
+                serde_json::Value::Number(value) => {
+                    Value::Number(value.as_f64().unwrap_or_default())
+                }
+                serde_json::Value::String(value) => Value::Text(value),
+                other => Value::Json(other.to_string()),
+            };
+            found.insert((row.subject_id, row.key), value);
+        }
+    }
+    Ok(found)
+}
+
+/// The aliases of a subject.
+pub(super) async fn aliases(tx: &mut Tx, app_id: Uuid, subject_id: Uuid) -> Result<Vec<i64>> {
+    let rows: Vec<NumberRow> = tx
+        .sql("SELECT number FROM aliases WHERE app_id = $1 AND subject_id = $2 ORDER BY number")
+        .bind(app_id)
+        .bind(subject_id)
+        .fetch_all()
+        .await?;
+    Ok(rows.into_iter().map(|row| row.number).collect())
+}
+
+/// How many events of a name aliases have, up to a number, among those processed already.
+pub(super) async fn count_events(
+    tx: &mut Tx,
+    app_id: Uuid,
+    aliases: &[i64],
+    name: &str,
+    since: Option<i64>,
+    last_seq: i64,
+    at_most: u32,
+) -> Result<u32> {
+    let rows: NumberRow = tx
+        .sql("SELECT count(*) AS number FROM (SELECT 1 AS one FROM events WHERE app_id = $1 AND name = $2 AND timestamp >= $3 AND seq <= $4 AND alias_number IN ")
+        .bind(app_id)
+        .bind(name.to_owned())
+        .bind(since.unwrap_or(i64::MIN))
+        .bind(last_seq)
+        .push_list(aliases.iter().copied())
+        .push(" LIMIT ")
+        .push_bind(i64::from(at_most))
+        .push(") AS counted")
+        .fetch_one()
+        .await?;
+    Ok(u32::try_from(rows.number).unwrap_or(at_most))
+}
+
+/// The events of a name that aliases have, newest first, among those processed already.
+pub(super) async fn recent_events(
+    tx: &mut Tx,
+    app_id: Uuid,
+    aliases: &[i64],
+    name: &str,
+    since: Option<i64>,
+    last_seq: i64,
+    limit: u32,
+) -> Result<Vec<PastEvent>> {
+    let rows: Vec<PastRow> = tx
+        .sql("SELECT event_id, timestamp, properties FROM events WHERE app_id = $1 AND name = $2 AND timestamp >= $3 AND seq <= $4 AND alias_number IN ")
+        .bind(app_id)
+        .bind(name.to_owned())
+        .bind(since.unwrap_or(i64::MIN))
+        .bind(last_seq)
+        .push_list(aliases.iter().copied())
+        .push(" ORDER BY timestamp DESC LIMIT ")
+        .push_bind(i64::from(limit))
+        .fetch_all()
+        .await?;
+    Ok(rows
+        .into_iter()
+        .map(|row| PastEvent {
+            id: row.event_id,
+            timestamp: row.timestamp.0,
+            properties: row.properties.into(),
+        })
+        .collect())
+}
+
+/// Removes requests that are processed. False: one is not this process's any longer, or an earlier one
+/// of the same alias is not processed yet.
+pub(super) async fn delete_requests(tx: &mut Tx, ids: &[i64], node: Uuid) -> Result<bool> {
+    let mut deleted = 0;
+    // Ascending, so that an earlier request of the same alias is gone when a later one is looked at.
+    let mut ids = ids.to_vec();
+    ids.sort_unstable();
+    for chunk in ids.chunks(Rows::MOST) {
+        deleted += tx
+            .with_rows("v(id)", Rows::new().integers(chunk.iter().copied()))
+            .push(
+                " DELETE FROM pending WHERE id IN (SELECT v.id FROM v)
+                    AND NOT EXISTS (SELECT 1 FROM pending AS earlier
+                                    WHERE earlier.alias_number = pending.alias_number AND earlier.id < pending.id
+                                      AND earlier.id NOT IN (SELECT v.id FROM v))
+                    AND node = ",
+            )
+            .push_bind(node)
+            .execute()
+            .await?;
+    }
+    Ok(deleted == ids.len() as u64)
+}
+
+/// Removes timers that were due. False: one is not this process's any longer, was set anew or cancelled.
+pub(super) async fn delete_due_timers(tx: &mut Tx, ids: &[Uuid], node: Uuid) -> Result<bool> {
+    let mut deleted = 0;
+    for chunk in ids.chunks(Rows::MOST) {
+        deleted += tx
+            .with_rows("v(id)", Rows::new().uuids(chunk.iter().copied()))
+            .push(" DELETE FROM timers WHERE id IN (SELECT v.id FROM v) AND node = ")
+            .push_bind(node)
+            .execute()
+            .await?;
+    }
+    Ok(deleted == ids.len() as u64)
+}
+
+/// Writes subjects. False: one has changed since it was read.
+pub(super) async fn update_subjects(
+    tx: &mut Tx,
+    app_id: Uuid,
+    subjects: &[Subject],
+) -> Result<bool> {
+    let mut updated = 0;
+    // One order for all processes, so that they do not deadlock.
+    let mut sorted: Vec<&Subject> = subjects.iter().collect();
+    sorted.sort_unstable_by_key(|subject| subject.id);
+    for chunk in sorted.chunks(Rows::MOST) {
+        let rows = Rows::new()
+            .uuids(chunk.iter().map(|subject| subject.id))
+            .integers(chunk.iter().map(|subject| subject.version))
+            .timestamps(chunk.iter().map(|subject| subject.first_seen_at))
+            .timestamps(chunk.iter().map(|subject| subject.last_seen_at))
+            .integers(chunk.iter().map(|subject| subject.event_count))
+            .texts(chunk.iter().map(|subject| subject.country.clone()))
+            .texts(chunk.iter().map(|subject| subject.platform.clone()))
+            .texts(chunk.iter().map(|subject| subject.app_version.clone()))
+            .texts(chunk.iter().map(|subject| subject.locale.clone()))
+            .texts(chunk.iter().map(|subject| subject.timezone.clone()))
+            .integers(chunk.iter().map(|subject| subject.session_number))
+            .timestamps(chunk.iter().map(|subject| subject.session_active_at))
+            .integers(chunk.iter().map(|subject| subject.instruction_count))
+            .integers(chunk.iter().map(|subject| subject.last_seq));
+        updated += tx
+            .with_rows(
+                "v(id, version, first_seen_at, last_seen_at, event_count, country, platform, app_version, locale,
+                   timezone, session_number, session_active_at, instruction_count, last_seq)",
+                rows,
+            )
+            .push(
+                " UPDATE subjects SET version = subjects.version + 1, first_seen_at = v.first_seen_at,
+                         last_seen_at = v.last_seen_at, event_count = v.event_count, country = v.country,
+                         platform = v.platform, app_version = v.app_version, locale = v.locale,
+                         timezone = v.timezone, session_number = v.session_number,
+                         session_active_at = v.session_active_at, instruction_count = v.instruction_count,
+                         last_seq = v.last_seq
+                  FROM v WHERE subjects.id = v.id AND subjects.version = v.version AND subjects.app_id = ",
+            )
+            .push_bind(app_id)
+            .execute()
+            .await?;
+    }
+    Ok(updated == sorted.len() as u64)
+}
+
+/// Stores and removes plugin states.
+pub(super) async fn write_states(
+    tx: &mut Tx,
+    app_id: Uuid,
+    states: &[StateChange],
+    now: Timestamp,
+) -> Result<()> {
+    let (stored, removed): (Vec<&StateChange>, Vec<&StateChange>) =
+        states.iter().partition(|change| change.2.is_some());
+    for chunk in stored.chunks(Rows::MOST) {
+        let rows = Rows::new()
+            .uuids(chunk.iter().map(|change| change.0))
+            .uuids(chunk.iter().map(|change| change.1))
+            .bytes(chunk.iter().map(|change| change.2.clone()));
+        tx.with_rows("v(campaign_id, subject_id, state)", rows)
+            .push(" INSERT INTO plugin_states (campaign_id, subject_id, state, app_id, updated_at) SELECT v.campaign_id, v.subject_id, v.state, ")
+            .push_bind(app_id)
+            .push(", ")
+            .push_bind(now)
+            .push(
+                " FROM v WHERE true ON CONFLICT (campaign_id, subject_id)
+                  DO UPDATE SET state = excluded.state, updated_at = excluded.updated_at",
+            )
+            .execute()
+            .await?;
+    }
+    for change in removed {
+        tx.sql(
+            "DELETE FROM plugin_states WHERE app_id = $1 AND campaign_id = $2 AND subject_id = $3",
+        )
+        .bind(app_id)
+        .bind(change.0)
+        .bind(change.1)
+        .execute()
+        .await?;
+    }
+    Ok(())
+}
+
+/// Removes timers: all of some campaigns and subjects, and single ones.
+pub(super) async fn cancel_timers(
+    tx: &mut Tx,
+    app_id: Uuid,
+    all: &[(Uuid, Uuid)],
+    single: &[(Uuid, Uuid, String)],
+) -> Result<()> {
+    for chunk in all.chunks(Rows::MOST) {
+        let rows = Rows::new()
+            .uuids(chunk.iter().map(|pair| pair.0))
+            .uuids(chunk.iter().map(|pair| pair.1));
+        tx.with_rows("v(campaign_id, subject_id)", rows)
+            .push(
+                " DELETE FROM timers WHERE EXISTS (SELECT 1 FROM v WHERE v.campaign_id = timers.campaign_id
+                                                   AND v.subject_id = timers.subject_id) AND app_id = ",
+            )
+            .push_bind(app_id)
+            .execute()
+            .await?;
+    }
+    for (campaign_id, subject_id, key) in single {
+        tx.sql("DELETE FROM timers WHERE app_id = $1 AND campaign_id = $2 AND subject_id = $3 AND key = $4")
+            .bind(app_id)
+            .bind(*campaign_id)
+            .bind(*subject_id)
+            .bind(key.clone())
+            .execute()
+            .await?;
+    }
+    Ok(())
+}
+
+/// Sets timers, each in place of one with the same key.
+pub(super) async fn set_timers(tx: &mut Tx, app_id: Uuid, timers: &[NewTimer]) -> Result<()> {
+    for chunk in timers.chunks(Rows::MOST) {
+        let rows = Rows::new()
+            .uuids(chunk.iter().map(|timer| timer.id))
+            .uuids(chunk.iter().map(|timer| timer.campaign_id))
+            .uuids(chunk.iter().map(|timer| timer.subject_id))
+            .texts(chunk.iter().map(|timer| timer.key.clone()))
+            .timestamps(chunk.iter().map(|timer| timer.due_at))
+            .bytes(chunk.iter().map(|timer| timer.payload.clone()))
+            .integers(chunk.iter().map(|timer| timer.event_seq));
+        tx.with_rows("v(id, campaign_id, subject_id, key, due_at, payload, event_seq)", rows)
+            .push(" INSERT INTO timers (id, campaign_id, subject_id, key, due_at, payload, event_seq, app_id) SELECT v.id, v.campaign_id, v.subject_id, v.key, v.due_at, v.payload, v.event_seq, ")
+            .push_bind(app_id)
+            .push(
+                " FROM v WHERE true ON CONFLICT (campaign_id, subject_id, key)
+                  DO UPDATE SET id = excluded.id, due_at = excluded.due_at, payload = excluded.payload,
+                                event_seq = excluded.event_seq, node = NULL",
+            )
+            .execute()
+            .await?;
+    }
+    Ok(())
+}
+
+/// Whether a request is still to be processed by this process.
+pub(super) async fn owns_request(tx: &mut Tx, id: i64, node: Uuid) -> Result<bool> {
+    let row: Option<NumberRow> = tx
+        .sql("SELECT id AS number FROM pending WHERE id = $1 AND node = $2")
+        .bind(id)
+        .bind(node)
+        .fetch_optional()
+        .await?;
+    Ok(row.is_some_and(|row| row.number == id))
+}
+
+/// Whether a timer is still to be processed by this process.
+pub(super) async fn owns_timer(tx: &mut Tx, id: Uuid, node: Uuid) -> Result<bool> {
+    let row: NumberRow = tx
+        .sql("SELECT count(*) AS number FROM timers WHERE id = $1 AND node = $2")
+        .bind(id)
+        .bind(node)
+        .fetch_one()
+        .await?;
+    Ok(row.number == 1)
+}
+
+/// A request that this process has just claimed.
+#[derive(Debug, sqlx::FromRow)]
+pub(super) struct ClaimedRequest {
+    pub id: i64,
+    pub app_id: Uuid,
+    pub alias_number: i64,
+}
+
+/// A timer that this process has just claimed.
+#[derive(Debug, sqlx::FromRow)]
+pub(super) struct ClaimedTimer {
+    pub id: Uuid,
+    pub campaign_id: Uuid,
+    pub key: String,
+    pub due_at: Timestamp,
+    pub payload: Vec<u8>,
+    pub event_seq: i64,
+}
+
+/// Whether something waits that no process has claimed.
+pub(super) async fn anything_waits(tx: &mut Tx, now: Timestamp) -> Result<bool> {
+    let requests: Option<NumberRow> = tx
+        .sql("SELECT id AS number FROM pending WHERE node IS NULL ORDER BY id LIMIT 1")
+        .fetch_optional()
+        .await?;
+    if requests.is_some() {
+        return Ok(true);
+    }
+    let timers: Option<NumberRow> = tx
+        .sql("SELECT event_seq AS number FROM timers WHERE due_at <= $1 AND node IS NULL ORDER BY due_at LIMIT 1")
+        .bind(now)
+        .fetch_optional()
+        .await?;
+    Ok(timers.is_some())
+}
+
+/// Claims the oldest requests that no process has.
+pub(super) async fn claim_requests(
+    tx: &mut Tx,
+    node: Uuid,
+    limit: i64,
+) -> Result<Vec<ClaimedRequest>> {
+    let skip_locked = tx.dialect().skip_locked();
+    tx.sql("UPDATE pending SET node = ")
+        .push_bind(node)
+        .push(" WHERE id IN (SELECT id FROM pending WHERE node IS NULL ORDER BY id LIMIT ")
+        .push_bind(limit)
+        .push(skip_locked)
+        .push(") RETURNING id, app_id, alias_number")
+        .fetch_all()
+        .await
+}
+
+/// Claims timers that are due and that no process has.
+pub(super) async fn claim_timers(
+    tx: &mut Tx,
+    node: Uuid,
+    now: Timestamp,
+    limit: i64,
+) -> Result<Vec<ClaimedTimer>> {
+    let skip_locked = tx.dialect().skip_locked();
+    tx.sql("UPDATE timers SET node = ")
+        .push_bind(node)
+        .push(" WHERE id IN (SELECT id FROM timers WHERE node IS NULL AND due_at <= ")
+        .push_bind(now)
+        .push(" ORDER BY due_at LIMIT ")
+        .push_bind(limit)
+        .push(skip_locked)
+        .push(") RETURNING id, campaign_id, key, due_at, payload, event_seq")
+        .fetch_all()
+        .await
+}
+
+/// How many requests wait, and since when the oldest one.
+pub(super) async fn backlog(tx: &mut Tx) -> Result<i64> {
+    let row: NumberRow = tx
+        .sql("SELECT count(*) AS number FROM pending")
+        .fetch_one()
+        .await?;
+    Ok(row.number)
+}
+
+/// Notes that a process lives.
+pub(super) async fn beat(tx: &mut Tx, node: Uuid, now: Timestamp) -> Result<()> {
+    tx.sql(
+        "INSERT INTO nodes (id, started_at, heartbeat_at) VALUES ($1, $2, $2)
+         ON CONFLICT (id) DO UPDATE SET heartbeat_at = excluded.heartbeat_at",
+    )
+    .bind(node)
+    .bind(now)
+    .execute()
+    .await?;
+    Ok(())
+}
+
+/// Forgets processes without a sign of life since a time.
+pub(super) async fn bury(tx: &mut Tx, silent_since: Timestamp) -> Result<u64> {
+    tx.sql("DELETE FROM nodes WHERE heartbeat_at < $1")
+        .bind(silent_since)
+        .execute()
+        .await
+}
+
+/// Forgets a process.
+pub(super) async fn leave(tx: &mut Tx, node: Uuid) -> Result<()> {
+    tx.sql("DELETE FROM nodes WHERE id = $1")
+        .bind(node)
+        .execute()
+        .await?;
+    release(tx).await
+}
+
+/// Forgets all processes but one: it has the database for itself.
+pub(super) async fn leave_all_but(tx: &mut Tx, node: Uuid) -> Result<()> {
+    tx.sql("DELETE FROM nodes WHERE id <> $1")
+        .bind(node)
+        .execute()
+        .await?;
+    release(tx).await
+}
+
+/// Gives up the claims of processes that are not there.
+pub(super) async fn release(tx: &mut Tx) -> Result<()> {
+    for text in [
+        "UPDATE pending SET node = NULL WHERE node IS NOT NULL AND node NOT IN (SELECT id FROM nodes)",
+        "UPDATE timers SET node = NULL WHERE node IS NOT NULL AND node NOT IN (SELECT id FROM nodes)",
+    ] {
+        tx.sql(text).execute().await?;
+    }
+    Ok(())
+}

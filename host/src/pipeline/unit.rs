@@ -1,0 +1,247 @@
+//! One batch of a lane, from reading the subjects to writing the effects.
+
+use std::collections::HashSet;
+use std::sync::{Arc, Mutex};
+
+use nudge_wasm::Plugin;
+use tokio::runtime::Handle;
+use uuid::Uuid;
+
+use super::effects::{self, Effects};
+use super::evaluate::{Decisions, Evaluation, Item, Routes};
+use super::facts::Ledger;
+use super::projection::Subjects;
+use super::work::{Fired, Source, Work};
+use super::{Inner, store};
+use crate::apps::App;
+use crate::instructions::Instruction;
+use crate::plugins::Lost;
+use crate::secrets;
+
+/// Why a batch could not be processed. Nothing of it has taken effect.
+#[derive(Debug)]
+pub(super) enum Trouble {
+    /// Something else must be processed first, or something changed meanwhile.
+    Conflict,
+    /// The database.
+    Database(nudge_db::Error),
+    /// The host panicked.
+    Lost(Lost),
+}
+
+impl From<nudge_db::Error> for Trouble {
+    fn from(error: nudge_db::Error) -> Self {
+        match error.kind() {
+            nudge_db::Kind::Serialization => Self::Conflict,
+            _ => Self::Database(error),
+        }
+    }
+}
+
+/// Processes work of one app. On success whoever waits is told, and `works` is empty.
+pub(super) async fn process(inner: &Inner, works: &mut Vec<Work>) -> Result<(), Trouble> {
+    let Some(app_id) = works.first().map(|work| work.app_id) else {
+        return Ok(());
+    };
+    let Some(app) = inner.apps.get(app_id).await? else {
+        // The app was deleted, and its work with it.
+        works.clear();
+        return Ok(());
+    };
+    let mut tx = inner.db.read().await?;
+    let aliases: HashSet<i64> = works.iter().map(|work| work.alias).collect();
+    let before =
+        Subjects::new(store::subjects(&mut tx, app_id, aliases.into_iter().collect()).await?);
+    let mut after = before.all.clone();
+    let (items, routes) = lay_out(&app, works, &before, &mut after);
+    let (decisions, items) = if routes.is_empty() {
+        (Decisions::default(), items)
+    } else {
+        let ledger = ledger(inner, &mut tx, &app, &before, &items, &routes).await?;
+        drop(tx);
+        evaluate(inner, &app, items, routes, ledger).await?
+    };
+    let plugin = inner.plugins.trigger.description();
+    let effects = Effects::new(inner, &app, works, &items, after, decisions, plugin);
+    effects::write(inner, &effects).await?;
+    finish(inner, works, &items, effects);
+    Ok(())
+}
+
+/// Takes the events into their subjects and finds the campaigns that they concern.
+fn lay_out(
+    app: &App,
+    works: &[Work],
+    subjects: &Subjects,
+    after: &mut [super::projection::Subject],
+) -> (Vec<Item>, Routes) {
+    let mut items = Vec::new();
+    let mut routes = Routes::new();
+    for (number, work) in works.iter().enumerate() {
+        let Some(index) = subjects.of(work.alias) else {
+            continue;
+        };
+        let Some(subject) = after.get_mut(index) else {
+            continue;
+        };
+        for stored in &work.events {
+            let (session, timer, campaigns): (i64, _, Vec<usize>) = match &work.source {
+                Source::Request(_) => (
+                    subject.take(stored),
+                    None,
+                    app.campaigns_for(&stored.event.name).collect(),
+                ),
+                Source::Timer(timer) => (
+                    subject.session_number,
+                    Some(timer.clone()),
+                    app.campaign(timer.campaign_id).into_iter().collect(),
+                ),
+                Source::Letter { campaign_id, .. } => {
+                    let campaign = campaign_id.and_then(|id| app.campaign(id));
+                    (subject.session_number, None, campaign.into_iter().collect())
+                }
+            };
+            if campaigns.is_empty() {
+                continue;
+            }
+            for campaign in campaigns {
+                routes.entry(campaign).or_default().push(items.len());
+            }
+            items.push(Item {
+                work: number,
+                stored: stored.clone(),
+                subject: index,
+                session,
+                timer,
+            });
+        }
+    }
+    (items, routes)
+}
+
+/// Reads what the campaigns' plugins may ask for.
+async fn ledger(
+    inner: &Inner,
+    tx: &mut nudge_db::Tx,
+    app: &App,
+    subjects: &Subjects,
+    items: &[Item],
+    routes: &Routes,
+) -> nudge_db::Result<Ledger> {
+    let mut pairs = Vec::new();
+    let mut readers = HashSet::new();
+    for (campaign, routed) in routes {
+        let Some(running) = app.campaigns.get(*campaign) else {
+            continue;
+        };
+        let concerned: HashSet<usize> = routed
+            .iter()
+            .filter_map(|item| items.get(*item))
+            .map(|item| item.subject)
+            .collect();
+        if running.reads_subject {
+            readers.extend(
+                concerned
+                    .iter()
+                    .filter_map(|index| subjects.all.get(*index))
+                    .map(|subject| subject.id),
+            );
+        }
+        let subjects = concerned
+            .into_iter()
+            .filter_map(|index| Some((index, subjects.all.get(index)?.id)));
+        pairs.extend(subjects.map(|(index, id)| (*campaign, index, running.id, id)));
+    }
+    let states = store::states(
+        tx,
+        app.id,
+        pairs.iter().map(|pair| (pair.2, pair.3)).collect(),
+    )
+    .await?;
+    let states = pairs
+        .into_iter()
+        .filter_map(|(campaign, index, campaign_id, subject_id)| {
+            let state = states.get(&(campaign_id, subject_id))?.clone();
+            Some(((campaign, u32::try_from(index).ok()?), state))
+        })
+        .collect();
+    let readers: Vec<Uuid> = readers.into_iter().collect();
+    let properties = store::properties(tx, app.id, &readers).await?;
+    Ok(Ledger {
+        app_id: app.id,
+        db: inner.db.clone(),
+        runtime: Handle::current(),
+        subjects: subjects.all.clone(),
+        properties,
+        states,
+        earlier: Vec::new(),
+        aliases: std::collections::HashMap::new(),
+    })
+}
+
+async fn evaluate(
+    inner: &Inner,
+    app: &Arc<App>,
+    items: Vec<Item>,
+    routes: Routes,
+    ledger: Ledger,
+) -> Result<(Decisions, Vec<Item>), Trouble> {
+    let plugin = inner.plugins.trigger.clone();
+    let evaluation = Evaluation {
+        seed: seed(app.id, &plugin),
+        plugin,
+        app: Arc::clone(app),
+        items,
+        ledger: Arc::new(Mutex::new(ledger)),
+        decisions: Decisions::default(),
+        failing: std::time::Duration::ZERO,
+    };
+    match inner
+        .plugins
+        .workers
+        .run(move || evaluation.run(&routes))
+        .await
+    {
+        Ok(Ok(decided)) => Ok(decided),
+        Ok(Err(_)) => Err(Trouble::Database(nudge_db::Error::unavailable(
+            std::io::Error::other("facts unavailable"),
+        ))),
+        Err(lost) => Err(Trouble::Lost(lost)),
+    }
+}
+
+/// The seed of a plugin's random numbers: the same for every run of the same bytes in the same app.
+fn seed(app_id: Uuid, plugin: &Plugin) -> u64 {
+    let hash = secrets::hash(&[app_id.as_bytes(), plugin.digest().as_bytes()]);
+    hash.first_chunk()
+        .map_or(0, |bytes| u64::from_be_bytes(*bytes))
+}
+
+/// Tells whoever waits, and the open polls.
+fn finish(inner: &Inner, works: &mut Vec<Work>, items: &[Item], effects: Effects) {
+    let now = inner.clock.now();
+    let mut fired: Vec<Fired> = works.iter().map(|_| Fired::default()).collect();
+    for failed in &effects.failed_works {
+        if let Some(fired) = fired.get_mut(*failed) {
+            fired.failed = true;
+        }
+    }
+    for (item, instruction) in effects.instructions {
+        inner.polls.wake(instruction.subject_id);
+        let work = items.get(item).map_or(usize::MAX, |item| item.work);
+        if let Some(fired) = fired.get_mut(work) {
+            fired.instructions.push(instruction);
+        }
+    }
+    for (mut work, mut fired) in works.drain(..).zip(fired) {
+        fired
+            .instructions
+            .sort_by_key(|instruction: &Instruction| std::cmp::Reverse(instruction.priority));
+        metrics::counter!("nudge_pipeline_events_total").increment(work.events.len() as u64);
+        if let (Source::Request(_), Some(first)) = (&work.source, work.events.first()) {
+            metrics::histogram!("nudge_pipeline_lag_seconds")
+                .record(now.since(first.received_at).as_secs_f64());
+        }
+        work.finish(fired);
+    }
+}

@@ -1,0 +1,163 @@
+//! Units of work: what a lane takes in one piece.
+
+use nudge_db::Timestamp;
+use tokio::sync::{OwnedSemaphorePermit, oneshot};
+use uuid::Uuid;
+
+use crate::dead_letters::Letter;
+use crate::ingest::Submission;
+use crate::ingest::store::Stored;
+use crate::instructions::Instruction;
+
+/// A place in memory for the events of some work.
+pub type Room = OwnedSemaphorePermit;
+
+/// What some work fired.
+#[derive(Debug, Default)]
+pub struct Fired {
+    /// Instructions, by descending priority.
+    pub instructions: Vec<Instruction>,
+    /// Whether a plugin failed on it.
+    pub failed: bool,
+}
+
+/// Where work comes from. Each is removed from the database in the transaction of its effects.
+#[derive(Clone, Debug)]
+pub enum Source {
+    /// A request, by the id of its row in `pending`.
+    Request(i64),
+    /// A timer that is due.
+    Timer(DueTimer),
+    /// A dead letter of the trigger stage.
+    Letter {
+        /// The letter.
+        id: Uuid,
+        /// The campaign that could not be decided.
+        campaign_id: Option<Uuid>,
+    },
+}
+
+/// A timer that is due.
+#[derive(Clone, Debug)]
+pub struct DueTimer {
+    /// Its id.
+    pub id: Uuid,
+    /// The campaign whose plugin set it.
+    pub campaign_id: Uuid,
+    /// The plugin's key for it.
+    pub key: String,
+    /// What the plugin wants back.
+    pub payload: Vec<u8>,
+    /// When it fell due.
+    pub due_at: Timestamp,
+}
+
+/// Some events of one alias that are processed together.
+#[derive(Debug)]
+pub struct Work {
+    /// Where it comes from.
+    pub source: Source,
+    /// The app.
+    pub app_id: Uuid,
+    /// Whose events they are.
+    pub alias: i64,
+    /// The events: those of a request, or the one that a timer or letter is about.
+    pub events: Vec<Stored>,
+    /// Who waits for the outcome, if anybody still does.
+    pub done: Option<oneshot::Sender<Fired>>,
+    /// Held until the work is done.
+    _room: Option<Room>,
+}
+
+impl Work {
+    /// A request that was just committed.
+    pub fn request(
+        submission: &Submission,
+        id: i64,
+        events: Vec<Stored>,
+        room: Room,
+        done: oneshot::Sender<Fired>,
+    ) -> Self {
+        Self {
+            source: Source::Request(id),
+            app_id: submission.app.id,
+            alias: submission.alias,
+            events,
+            done: Some(done),
+            _room: Some(room),
+        }
+    }
+
+    /// A request that another process left, or that there was no room for.
+    pub fn left_over(
+        app_id: Uuid,
+        alias: i64,
+        id: i64,
+        events: Vec<Stored>,
+        room: Option<Room>,
+    ) -> Self {
+        Self {
+            source: Source::Request(id),
+            app_id,
+            alias,
+            events,
+            done: None,
+            _room: room,
+        }
+    }
+
+    /// A timer.
+    pub fn timer(
+        app_id: Uuid,
+        alias: i64,
+        timer: DueTimer,
+        event: Stored,
+        room: Option<Room>,
+    ) -> Self {
+        Self {
+            source: Source::Timer(timer),
+            app_id,
+            alias,
+            events: vec![event],
+            done: None,
+            _room: room,
+        }
+    }
+
+    /// A dead letter to be replayed.
+    pub fn replay(
+        app_id: Uuid,
+        letter: &Letter,
+        event: Stored,
+        room: Option<Room>,
+        done: oneshot::Sender<Fired>,
+    ) -> Self {
+        Self {
+            source: Source::Letter {
+                id: letter.id,
+                campaign_id: letter.campaign_id,
+            },
+            app_id,
+            alias: letter.alias,
+            events: vec![event],
+            done: Some(done),
+            _room: room,
+        }
+    }
+
+    /// The order in which work of one subject is done: requests by their number, the rest first.
+    pub fn order(&self) -> i64 {
+        match &self.source {
+            Source::Request(id) => *id,
+            Source::Timer(_) | Source::Letter { .. } => i64::MIN,
+        }
+    }
+
+    /// Tells whoever waits.
+    pub fn finish(&mut self, fired: Fired) {
+        if let Some(done) = self.done.take() {
+            // Nobody waits any longer: the outcome is in the database.
+            drop(done.send(fired));
+        }
+    }
+}

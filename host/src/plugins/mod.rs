@@ -1,0 +1,145 @@
+//! Which plugin runs where, and the threads that run them.
+
+mod workers;
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use nudge_wasm::{Call, Compiler, Engine, EngineConfig, Failed, Limits, Plugin, Problem, Reads};
+
+pub use workers::{Lost, Workers};
+
+use crate::config::Config;
+use crate::secrets::Secrets;
+
+/// The name of the hidden command that compiles a component in a process of its own.
+pub const COMPILE_COMMAND: &str = "compile-component";
+
+/// The built-in plugins and what runs them. Cheap to clone.
+#[derive(Clone)]
+pub struct Plugins {
+    /// Threads for calls, so that no guest ever sits on the async reactor.
+    pub workers: Workers,
+    /// Decides which events fire which campaigns.
+    pub trigger: Plugin,
+    /// Decides whether events match their definitions.
+    pub validation: Plugin,
+    /// Resolves personalization bindings.
+    pub personalization: Plugin,
+}
+
+impl Plugins {
+    /// Compiles the built-in plugins, or loads them from the cache. Blocks.
+    ///
+    /// `compiler` is the `nudge` program.
+    pub fn open(
+        config: &Config,
+        secrets: &Secrets,
+        compiler: Option<PathBuf>,
+    ) -> anyhow::Result<Self> {
+        let threads = std::thread::available_parallelism().map_or(2, std::num::NonZero::get);
+        let workers = if config.plugins.workers == 0 {
+            threads * 2
+        } else {
+            config.plugins.workers
+        };
+        let compiler = match compiler {
+            Some(program) => Compiler::Child {
+                program,
+                arguments: vec![OsString::from(COMPILE_COMMAND)],
+            },
+            None => Compiler::InProcess,
+        };
+        let engine = Engine::new(EngineConfig {
+            cache_dir: config.plugin_cache(),
+            cache_key: secrets.derive("plugin cache"),
+            compiler,
+            limits: limits(config),
+            pool_slots: u32::try_from(workers).unwrap_or(u32::MAX).saturating_add(4),
+        })?;
+        let load = |bytes, name| {
+            engine
+                .load(bytes)
+                .with_context(|| format!("the built-in plugin {name}"))
+        };
+        Ok(Self {
+            workers: Workers::start(workers)?,
+            trigger: load(nudge_plugins::DEFAULT_TRIGGER, "default-trigger")?,
+            validation: load(nudge_plugins::DEFAULT_VALIDATION, "default-validation")?,
+            personalization: load(
+                nudge_plugins::DEFAULT_PERSONALIZATION,
+                "default-personalization",
+            )?,
+        })
+    }
+
+    /// Asks a plugin whether it accepts a configuration, and what it reads under it.
+    pub async fn check_config(
+        &self,
+        plugin: &Plugin,
+        config: String,
+    ) -> Result<Result<Reads, Vec<Problem>>, CheckFailed> {
+        let plugin = plugin.clone();
+        let checked = self.workers.run(move || {
+            let started = std::time::Instant::now();
+            let outcome = plugin.check_config(&config);
+            count(&plugin, outcome.as_ref().err(), started.elapsed());
+            outcome
+        });
+        Ok(checked.await??)
+    }
+}
+
+/// A plugin could not say whether it accepts a configuration.
+#[derive(Debug, thiserror::Error)]
+pub enum CheckFailed {
+    /// The call failed.
+    #[error("the plugin failed while it checked the configuration")]
+    Failed(#[from] Failed),
+    /// The thread that ran it is gone.
+    #[error(transparent)]
+    Lost(#[from] Lost),
+}
+
+/// The limits of every call, from the configuration.
+pub fn limits(config: &Config) -> Limits {
+    let plugins = &config.plugins;
+    Limits {
+        memory_bytes: plugins.memory_bytes,
+        trigger_deadline: Duration::from_millis(plugins.deadline_ms),
+        personalization_deadline: Duration::from_millis(plugins.deadline_ms),
+        validation_deadline: Duration::from_millis(plugins.validation_deadline_ms),
+        output_bytes: plugins.output_bytes,
+        log_bytes: plugins.log_bytes,
+        host_calls: plugins.host_calls,
+        compile_seconds: plugins.compile_seconds,
+        compile_memory_bytes: plugins.compile_memory_bytes,
+        ..Limits::default()
+    }
+}
+
+/// Counts a call by plugin, version and outcome, and its time.
+pub fn count(plugin: &Plugin, failed: Option<&Failed>, elapsed: Duration) {
+    let description = plugin.description();
+    let labels = [
+        ("plugin", description.name.clone()),
+        ("version", description.version.clone()),
+    ];
+    metrics::histogram!("nudge_plugin_call_seconds", &labels).record(elapsed.as_secs_f64());
+    let outcome = failed.map_or("ok", |failed| failed.failure.code());
+    let [plugin, version] = labels;
+    metrics::counter!(
+        "nudge_plugin_calls_total",
+        &[plugin, version, ("outcome", outcome.to_owned())]
+    )
+    .increment(1);
+}
+
+/// Hands what a plugin logged to the server's log.
+pub fn log(plugin: &Plugin, call: &Call) {
+    for line in &call.logs {
+        tracing::debug!(plugin.name = plugin.description().name, plugin.level = ?line.level, "{}", line.message);
+    }
+}

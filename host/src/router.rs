@@ -1,0 +1,112 @@
+//! Every route.
+
+use axum::extract::DefaultBodyLimit;
+use axum::http::{HeaderName, Method, header};
+use axum::middleware::{from_fn, map_response};
+use axum::routing::get;
+use axum::{Json, Router};
+use tower_http::cors::{Any, CorsLayer};
+use utoipa::OpenApi as _;
+use utoipa::openapi::OpenApi;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use crate::http::body::MOST_BODY_BYTES;
+use crate::http::{ApiError, Code, request};
+use crate::services::Shared;
+use crate::{
+    dead_letters, definitions, ingest, instructions, openapi, operations, subjects, surveys,
+};
+
+/// The API with its documentation.
+pub fn api() -> (Router<Shared>, OpenApi) {
+    let sdk = OpenApiRouter::new()
+        .routes(routes!(
+            subjects::http::start_session,
+            subjects::http::end_session
+        ))
+        .routes(routes!(subjects::http::update_consent))
+        .routes(routes!(ingest::http::ingest_events))
+        .routes(routes!(instructions::http::poll_instructions))
+        .routes(routes!(instructions::http::acknowledge_instructions))
+        .layer(cors());
+    let management = OpenApiRouter::new()
+        .routes(routes!(
+            surveys::http::list_surveys,
+            surveys::http::create_survey
+        ))
+        .routes(routes!(
+            surveys::http::get_survey,
+            surveys::http::update_survey,
+            surveys::http::delete_survey
+        ))
+        .routes(routes!(
+            definitions::http::list_event_definitions,
+            definitions::http::create_event_definition
+        ))
+        .routes(routes!(
+            definitions::http::get_event_definition,
+            definitions::http::update_event_definition,
+            definitions::http::delete_event_definition
+        ))
+        .routes(routes!(dead_letters::http::list_dead_letters))
+        .routes(routes!(
+            dead_letters::http::get_dead_letter,
+            dead_letters::http::acknowledge_dead_letter
+        ))
+        .routes(routes!(dead_letters::http::replay_dead_letter));
+    OpenApiRouter::with_openapi(openapi::Document::openapi())
+        .merge(sdk)
+        .merge(management)
+        .routes(routes!(openapi::list_errors))
+        .split_for_parts()
+}
+
+/// The whole main listener. `with_operations` adds the operators' routes (embedded mode).
+pub fn router(services: Shared, with_operations: bool) -> Router {
+    let (api, document) = api();
+    let document = openapi::finish(document);
+    let mut router = api
+        .route("/openapi.json", get(move || async move { Json(document) }))
+        .route("/docs", get(openapi::docs))
+        .route("/.well-known/openid-configuration", get(openapi::discovery))
+        .route("/.well-known/jwks.json", get(openapi::key_set));
+    if with_operations {
+        router = router.merge(operations::routes());
+    }
+    let clock = services.clock.clone();
+    router
+        .fallback(|| async { ApiError::new(Code::NotFound) })
+        .method_not_allowed_fallback(|| async { ApiError::new(Code::MethodNotAllowed) })
+        .layer(DefaultBodyLimit::max(MOST_BODY_BYTES))
+        .layer(map_response(openapi::security_headers))
+        .layer(from_fn(move |request, next| {
+            request::layer(clock.clone(), request, next)
+        }))
+        .with_state(services)
+}
+
+/// The operators' listener.
+pub fn operations_router(services: Shared) -> Router {
+    operations::routes()
+        .fallback(|| async { ApiError::new(Code::NotFound) })
+        .with_state(services)
+}
+
+/// Browsers may call the SDK's routes from any page; credentials are in headers, not in cookies.
+fn cors() -> CorsLayer {
+    let headers = [
+        header::AUTHORIZATION,
+        header::CONTENT_TYPE,
+        header::CONTENT_ENCODING,
+        HeaderName::from_static("x-service-subject-token"),
+        HeaderName::from_static("x-write-key"),
+        request::REQUEST_ID,
+    ];
+    CorsLayer::new()
+        .allow_origin(Any)
+        .allow_methods([Method::GET, Method::POST, Method::DELETE])
+        .allow_headers(headers)
+        .expose_headers([request::REQUEST_ID, header::RETRY_AFTER])
+        .max_age(std::time::Duration::from_secs(3600))
+}

@@ -1,0 +1,231 @@
+//! Starting and stopping a server.
+
+use std::fs::File;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context as _, bail};
+use nudge_db::{Db, Options};
+use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::apps::Registry;
+use crate::clock::Clock;
+use crate::config::Config;
+use crate::ingest::commit::Committer;
+use crate::instructions::polls::Polls;
+use crate::issuer::Issuer;
+use crate::pipeline::{Keeper, Pipeline};
+use crate::plugins::Plugins;
+use crate::router;
+use crate::secrets::Secrets;
+use crate::services::{Services, Shared, migrations};
+use crate::telemetry;
+
+/// How a server is started, besides its configuration.
+#[derive(Clone, Debug, Default)]
+pub struct Start {
+    /// Whether `/livez`, `/readyz` and `/metrics` are on the main address too.
+    pub embedded: bool,
+    /// The `nudge` program, to compile plugins in a process of its own. None: in this process.
+    pub compiler: Option<PathBuf>,
+    /// The clock; tests move it.
+    pub clock: Clock,
+}
+
+/// A running server.
+pub struct Server {
+    services: Shared,
+    address: SocketAddr,
+    operations_address: Option<SocketAddr>,
+    tasks: TaskTracker,
+    requests: TaskTracker,
+    // Held as long as the server runs: nobody else may use the data directory.
+    _lock: Option<File>,
+}
+
+impl Server {
+    /// Starts a server; it takes requests when this returns.
+    pub async fn start(config: Config, start: Start) -> anyhow::Result<Self> {
+        let data_dir = &config.server.data_dir;
+        std::fs::create_dir_all(data_dir)
+            .with_context(|| format!("can't create the data directory {}", data_dir.display()))?;
+        let lock = if config.database_url().starts_with("sqlite:") {
+            Some(lock(data_dir)?)
+        } else {
+            None
+        };
+        telemetry::metrics();
+        let secrets = Secrets::open(&config.secrets.master_key, data_dir)?;
+        let db = open_database(&config).await?;
+        let plugins = {
+            let (config, secrets, compiler) =
+                (config.clone(), secrets.clone(), start.compiler.clone());
+            tokio::task::spawn_blocking(move || Plugins::open(&config, &secrets, compiler))
+                .await??
+        };
+        let listener = listen(&config.server.listen).await?;
+        let address = listener.local_addr()?;
+
+        let (tasks, requests, stop) = (
+            TaskTracker::new(),
+            TaskTracker::new(),
+            CancellationToken::new(),
+        );
+        let (apps, polls) = (
+            Arc::new(Registry::new(db.clone(), plugins.clone())),
+            Polls::default(),
+        );
+        let pipeline = Pipeline::new(
+            db.clone(),
+            Arc::clone(&apps),
+            plugins.clone(),
+            polls.clone(),
+            start.clock.clone(),
+            config.pipeline.clone(),
+            tasks.clone(),
+            stop.clone(),
+        );
+        let keeper = Keeper::sign_in(pipeline.clone()).await?;
+        tasks.spawn(keeper.run());
+        let committer = Committer::start(&db, &pipeline, &config.ingest, &tasks, &stop);
+        let public_url = match config.server.public_url.as_str() {
+            "" => format!("http://{address}"),
+            url => url.trim_end_matches('/').to_owned(),
+        };
+        let services = Arc::new(Services {
+            issuer: Issuer::new(&secrets, &config.auth.embedded_issuer)?,
+            public_url,
+            db,
+            clock: start.clock,
+            secrets,
+            apps,
+            plugins,
+            committer,
+            pipeline,
+            polls,
+            stop,
+            config,
+        });
+        let mut server = Self {
+            services,
+            address,
+            operations_address: None,
+            tasks,
+            requests,
+            _lock: lock,
+        };
+        server.serve(listener, start.embedded).await?;
+        Ok(server)
+    }
+
+    async fn serve(&mut self, listener: TcpListener, embedded: bool) -> anyhow::Result<()> {
+        let router = router::router(Arc::clone(&self.services), embedded);
+        let stop = self.services.stop.clone();
+        self.requests.spawn(async move {
+            let serving =
+                axum::serve(listener, router).with_graceful_shutdown(stop.cancelled_owned());
+            if let Err(error) = serving.await {
+                tracing::error!(error = %error, "the listener failed");
+            }
+        });
+        if !self.services.config.server.ops_listen.is_empty() {
+            let listener = listen(&self.services.config.server.ops_listen).await?;
+            self.operations_address = Some(listener.local_addr()?);
+            let router = router::operations_router(Arc::clone(&self.services));
+            let stop = self.services.stop.clone();
+            self.requests.spawn(async move {
+                let serving =
+                    axum::serve(listener, router).with_graceful_shutdown(stop.cancelled_owned());
+                if let Err(error) = serving.await {
+                    tracing::error!(error = %error, "the operators' listener failed");
+                }
+            });
+        }
+        Ok(())
+    }
+
+    /// Where the API listens.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Where `/metrics` and its like listen, if on an address of their own.
+    pub fn operations_address(&self) -> Option<SocketAddr> {
+        self.operations_address
+    }
+
+    /// The server's parts.
+    pub fn services(&self) -> &Shared {
+        &self.services
+    }
+
+    /// Stops: takes nothing new, finishes requests and batches in hand, closes the database.
+    pub async fn stop(self) -> anyhow::Result<()> {
+        let limit = Duration::from_secs(self.services.config.server.shutdown_seconds);
+        self.services.stop.cancel();
+        let finished = async {
+            self.requests.close();
+            self.requests.wait().await;
+            self.tasks.close();
+            self.tasks.wait().await;
+        };
+        let in_time = tokio::time::timeout(limit, finished).await.is_ok();
+        if !in_time {
+            tracing::warn!(
+                limit_seconds = limit.as_secs(),
+                "shutting down with work in hand; it is in the database"
+            );
+        }
+        let signed_out = Keeper::sign_out(&self.services.pipeline).await;
+        self.services.db.close().await;
+        signed_out.context("the database did not take the goodbye")
+    }
+}
+
+async fn open_database(config: &Config) -> anyhow::Result<Db> {
+    let options = Options {
+        url: config.database_url(),
+        connections: config.database.connections.max(1),
+        acquire_timeout: Duration::from_secs(config.database.acquire_timeout_seconds),
+    };
+    let db = Db::open(&options)
+        .await
+        .context("can't open the database")?;
+    db.migrate(&migrations())
+        .await
+        .context("can't bring the database's schema up to date")?;
+    Ok(db)
+}
+
+async fn listen(address: &str) -> anyhow::Result<TcpListener> {
+    TcpListener::bind(address)
+        .await
+        .with_context(|| format!("can't listen on {address}"))
+}
+
+/// Makes sure that no other server uses the data directory. The lock ends with the process.
+fn lock(data_dir: &Path) -> anyhow::Result<File> {
+    let path = data_dir.join("lock");
+    let file = File::options()
+        .create(true)
+        .truncate(false)
+        .write(true)
+        .open(&path)
+        .with_context(|| format!("can't write to the data directory {}", data_dir.display()))?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(std::fs::TryLockError::WouldBlock) => {
+            bail!(
+                "another server uses the data directory {}; stop it, or give this one another with --data-dir",
+                data_dir.display()
+            )
+        }
+        Err(std::fs::TryLockError::Error(error)) => {
+            Err(error).with_context(|| path.display().to_string())
+        }
+    }
+}

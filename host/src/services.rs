@@ -1,0 +1,55 @@
+//! Everything that a running server is made of.
+
+use std::sync::Arc;
+
+use nudge_db::{Db, Migrations};
+use tokio_util::sync::CancellationToken;
+
+use crate::apps::Registry;
+use crate::clock::Clock;
+use crate::config::Config;
+use crate::ingest::commit::Committer;
+use crate::instructions::polls::Polls;
+use crate::issuer::Issuer;
+use crate::pipeline::Pipeline;
+use crate::plugins::Plugins;
+use crate::secrets::Secrets;
+
+/// The state of all handlers.
+pub type Shared = Arc<Services>;
+
+/// The parts of a running server.
+pub struct Services {
+    /// The configuration.
+    pub config: Config,
+    /// The URL under which clients reach the server.
+    pub public_url: String,
+    /// The database.
+    pub db: Db,
+    /// Where instants come from.
+    pub clock: Clock,
+    /// Keys derived from the master key.
+    pub secrets: Secrets,
+    /// Issues and checks access tokens.
+    pub issuer: Issuer,
+    /// Apps in memory.
+    pub apps: Arc<Registry>,
+    /// Plugins and the threads that run them.
+    pub plugins: Plugins,
+    /// Commits events.
+    pub committer: Committer,
+    /// Processes committed events.
+    pub pipeline: Pipeline,
+    /// Open polls.
+    pub polls: Polls,
+    /// Cancelled when the server stops.
+    pub stop: CancellationToken,
+}
+
+/// The schema.
+pub fn migrations() -> Migrations {
+    Migrations {
+        sqlite: sqlx::migrate!("migrations/sqlite"),
+        postgres: sqlx::migrate!("migrations/postgres"),
+    }
+}

@@ -1,0 +1,295 @@
+//! Routes of sessions and consent (contract 2).
+
+use std::time::Duration;
+
+use axum::extract::{FromRequestParts, State};
+use axum::http::StatusCode;
+use axum::http::request::Parts;
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+use uuid::Uuid;
+
+use super::token::{self, SubjectToken};
+use super::{AliasKind, Standing, store};
+use crate::apps::App;
+use crate::clock;
+use crate::http::auth::{self, Sdk, SdkSubject};
+use crate::http::body::OptionalJson;
+use crate::http::{ApiError, Code, Data, Json};
+use crate::instructions::POLL_AFTER_SECONDS;
+use crate::services::Shared;
+
+/// How long a subject token is good for (contract 2).
+const TOKEN_LIFETIME: Duration = Duration::from_secs(24 * 3600);
+/// Silence that ends a session, in seconds (specification 6.1).
+pub const SESSION_TIMEOUT_SECONDS: u32 = 30 * 60;
+
+/// A request for a session.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct SessionRequest {
+    anonymous_id: String,
+    platform: Option<String>,
+    identity_token: Option<String>,
+    client_id: Option<Uuid>,
+}
+
+/// A session.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct SessionView {
+    subject_token: String,
+    expires_at: String,
+    subject: SubjectView,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    client_id: Option<Uuid>,
+    server_time: String,
+    sdk_config: SdkConfig,
+}
+
+/// Who a session is of.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct SubjectView {
+    subject_id: Uuid,
+    anonymous_id: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    external_id: Option<String>,
+    identified: bool,
+}
+
+/// How an SDK should behave.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct SdkConfig {
+    flush_at: u32,
+    flush_interval_seconds: u32,
+    session_timeout_seconds: u32,
+    lifecycle_events: bool,
+    immediate_triggers: Vec<String>,
+    poll_after_seconds: u32,
+}
+
+/// Which browser session to end.
+#[derive(Debug, Default, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct EndSessionRequest {
+    client_id: Option<Uuid>,
+}
+
+/// Consent given or refused.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ConsentRequest {
+    anonymous_id: String,
+    analytics: Option<bool>,
+    messaging: Option<bool>,
+}
+
+/// Consent as it stands.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ConsentView {
+    analytics: bool,
+    messaging: bool,
+    updated_at: String,
+}
+
+/// The request's subject token, where it has a good one.
+pub struct CurrentToken(Option<SubjectToken>);
+
+impl FromRequestParts<Shared> for CurrentToken {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, services: &Shared) -> Result<Self, ApiError> {
+        let Sdk { app } = Sdk::from_request_parts(parts, services).await?;
+        Ok(Self(
+            auth::subject_token(parts, services, &app).unwrap_or_default(),
+        ))
+    }
+}
+
+/// Starts a session: an SDK's first call.
+#[utoipa::path(post, path = "/v1/sdk/session", tag = "sdk", request_body = SessionRequest,
+    responses((status = 200, body = Data<SessionView>)))]
+pub async fn start_session(
+    Sdk { app }: Sdk,
+    CurrentToken(current): CurrentToken,
+    State(services): State<Shared>,
+    Json(request): Json<SessionRequest>,
+) -> Result<Data<SessionView>, ApiError> {
+    check_anonymous_id("/anonymousId", &request.anonymous_id)?;
+    if request.identity_token.is_some() {
+        let detail = "the app has no identity keys that could verify an identity token";
+        return Err(ApiError::because(Code::InvalidCredentials, detail));
+    }
+    let now = services.clock.now();
+    let platform = request.platform.as_deref();
+    let standing = super::ensure(
+        &services.db,
+        app.id,
+        AliasKind::Anonymous,
+        &request.anonymous_id,
+        platform,
+        now,
+    )
+    .await?;
+    if standing.external_id.is_some() && !current.is_some_and(|token| is_current(&token, &standing))
+    {
+        return Err(ApiError::new(Code::IdentityRequired));
+    }
+    if let Some(client_id) = request.client_id {
+        let mut tx = services.db.write().await?;
+        if !store::bind_client(&mut tx, app.id, client_id, standing.subject_id, now).await? {
+            return Err(ApiError::new(Code::ClientSessionInvalid));
+        }
+        tx.commit().await?;
+    }
+    Ok(Data {
+        data: session(
+            &services,
+            &app,
+            standing,
+            request.anonymous_id,
+            request.client_id,
+        ),
+    })
+}
+
+fn session(
+    services: &Shared,
+    app: &App,
+    standing: Standing,
+    anonymous_id: String,
+    client_id: Option<Uuid>,
+) -> SessionView {
+    let now = services.clock.now();
+    let token = SubjectToken {
+        app_id: app.id,
+        subject_id: standing.subject_id,
+        alias: standing.alias,
+        epoch: standing.token_epoch,
+        expires_at: now.plus(TOKEN_LIFETIME),
+        fingerprint: token::fingerprint(&anonymous_id),
+    };
+    SessionView {
+        subject_token: token::seal(&services.secrets, &token),
+        expires_at: clock::to_text(token.expires_at),
+        subject: SubjectView {
+            subject_id: standing.subject_id,
+            anonymous_id,
+            identified: standing.external_id.is_some(),
+            external_id: standing.external_id,
+        },
+        client_id,
+        server_time: clock::to_text(now),
+        sdk_config: SdkConfig {
+            flush_at: 100,
+            flush_interval_seconds: 15,
+            session_timeout_seconds: SESSION_TIMEOUT_SECONDS,
+            lifecycle_events: true,
+            immediate_triggers: app.trigger_names().into_iter().map(str::to_owned).collect(),
+            poll_after_seconds: POLL_AFTER_SECONDS,
+        },
+    }
+}
+
+/// Ends a session: its token stops working at once.
+#[utoipa::path(delete, path = "/v1/sdk/session", tag = "sdk", request_body = EndSessionRequest,
+    responses((status = 204)))]
+pub async fn end_session(
+    subject: SdkSubject,
+    State(services): State<Shared>,
+    OptionalJson(request): OptionalJson<EndSessionRequest>,
+) -> Result<StatusCode, ApiError> {
+    let standing = current(&services, &subject).await?;
+    let now = services.clock.now();
+    let mut tx = services.db.write().await?;
+    if let Some(client_id) = request.client_id
+        && !store::end_client(&mut tx, subject.app.id, client_id, standing.subject_id, now).await?
+    {
+        return Err(ApiError::new(Code::ClientSessionInvalid));
+    }
+    store::revoke_tokens(&mut tx, subject.app.id, standing.alias).await?;
+    tx.commit().await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// Gives or refuses consent.
+#[utoipa::path(post, path = "/v1/sdk/consent", tag = "sdk", request_body = ConsentRequest,
+    responses((status = 200, body = Data<ConsentView>)))]
+pub async fn update_consent(
+    subject: SdkSubject,
+    State(services): State<Shared>,
+    Json(request): Json<ConsentRequest>,
+) -> Result<Data<ConsentView>, ApiError> {
+    let before = current_of(&services, &subject, &request.anonymous_id).await?;
+    let now = services.clock.now();
+    let mut tx = services.db.write().await?;
+    let (analytics, messaging) = (request.analytics, request.messaging);
+    store::update_consent(
+        &mut tx,
+        subject.app.id,
+        before.subject_id,
+        analytics,
+        messaging,
+        now,
+    )
+    .await?;
+    tx.commit().await?;
+    let standing = Standing {
+        analytics_consent: request.analytics.or(before.analytics_consent),
+        messaging_consent: request.messaging.or(before.messaging_consent),
+        ..before
+    };
+    let view = ConsentView {
+        analytics: standing.may_analyze(&subject.app),
+        messaging: standing.may_message(&subject.app),
+        updated_at: clock::to_text(now),
+    };
+    Ok(Data { data: view })
+}
+
+/// The token's subject, if the token is not revoked.
+pub async fn current(services: &Shared, subject: &SdkSubject) -> Result<Standing, ApiError> {
+    let mut tx = services.db.read().await?;
+    store::get(&mut tx, subject.app.id, subject.token.alias)
+        .await?
+        .filter(|standing| is_current(&subject.token, standing) && !standing.suppressed)
+        .ok_or_else(|| ApiError::new(Code::SubjectTokenExpired))
+}
+
+/// The token's subject, if the token is not revoked and the anonymous id is one of the subject's.
+pub async fn current_of(
+    services: &Shared,
+    subject: &SdkSubject,
+    anonymous_id: &str,
+) -> Result<Standing, ApiError> {
+    let standing = current(services, subject).await?;
+    let mut tx = services.db.read().await?;
+    match store::find(&mut tx, subject.app.id, AliasKind::Anonymous, anonymous_id).await? {
+        Some(named) if named.subject_id == standing.subject_id => Ok(standing),
+        _ => Err(ApiError::new(Code::SubjectMismatch)),
+    }
+}
+
+/// Whether a token is still good for the subject behind its alias.
+pub fn is_current(token: &SubjectToken, standing: &Standing) -> bool {
+    token.alias == standing.alias
+        && token.epoch == standing.token_epoch
+        && token.subject_id == standing.subject_id
+}
+
+/// An anonymous id has 1 to 128 characters, none of them control characters.
+pub fn check_anonymous_id(pointer: &str, anonymous_id: &str) -> Result<(), ApiError> {
+    let length = anonymous_id.chars().count();
+    if (1..=128).contains(&length) && !anonymous_id.chars().any(char::is_control) {
+        Ok(())
+    } else {
+        Err(ApiError::field(
+            pointer,
+            "invalid",
+            "anonymousId has 1 to 128 characters and no control characters",
+        ))
+    }
+}

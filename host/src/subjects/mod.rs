@@ -1,0 +1,97 @@
+//! Subjects: the people behind events, their aliases, sessions and consent.
+
+pub mod http;
+pub mod store;
+pub mod token;
+
+use nudge_db::{Db, Kind, Timestamp};
+use uuid::Uuid;
+
+use crate::apps::App;
+
+/// What kind of name an alias is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AliasKind {
+    /// Made by an SDK.
+    Anonymous,
+    /// The customer's own id of the user, for events that its servers send.
+    External,
+}
+
+impl AliasKind {
+    /// The kind's name in the database.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Anonymous => "anonymous",
+            Self::External => "external",
+        }
+    }
+}
+
+/// A subject as seen through one of its aliases.
+#[derive(Clone, Debug, sqlx::FromRow)]
+pub struct Standing {
+    /// The alias.
+    pub alias: i64,
+    /// Moves on when tokens of the alias are revoked.
+    pub token_epoch: i64,
+    /// The subject.
+    pub subject_id: Uuid,
+    /// The customer's own id of the user, once identified.
+    pub external_id: Option<String>,
+    /// Consent to analytics, if it was ever given or refused.
+    pub analytics_consent: Option<bool>,
+    /// Consent to messages, if it was ever given or refused.
+    pub messaging_consent: Option<bool>,
+    /// When consent was last given or refused.
+    pub consent_at: Option<Timestamp>,
+    /// Whether nothing more may be stored of the subject.
+    pub suppressed: bool,
+}
+
+impl Standing {
+    /// Whether events and properties may be stored.
+    pub fn may_analyze(&self, app: &App) -> bool {
+        self.analytics_consent
+            .unwrap_or(!app.settings.consent.required)
+    }
+
+    /// Whether something may be presented or sent.
+    pub fn may_message(&self, app: &App) -> bool {
+        self.messaging_consent
+            .unwrap_or(!app.settings.consent.required)
+    }
+}
+
+/// Finds the subject of an alias, or makes an anonymous one.
+///
+/// Two calls at once make one subject: the loser of the race finds the winner's.
+pub async fn ensure(
+    db: &Db,
+    app_id: Uuid,
+    kind: AliasKind,
+    value: &str,
+    platform: Option<&str>,
+    now: Timestamp,
+) -> nudge_db::Result<Standing> {
+    let mut tx = db.read().await?;
+    if let Some(standing) = store::find(&mut tx, app_id, kind, value).await? {
+        return Ok(standing);
+    }
+    drop(tx);
+    let mut tx = db.write().await?;
+    match store::insert(&mut tx, app_id, kind, value, platform, now).await {
+        Ok(standing) => {
+            tx.commit().await?;
+            Ok(standing)
+        }
+        Err(error) if error.kind() == Kind::Conflict => {
+            drop(tx);
+            let mut tx = db.read().await?;
+            store::find(&mut tx, app_id, kind, value)
+                .await?
+                .ok_or(error)
+        }
+        Err(error) => Err(error),
+    }
+}

@@ -1,0 +1,225 @@
+//! Subjects, aliases and browser sessions in the database.
+
+use nudge_db::{Result, Rows, Timestamp, Tx};
+use uuid::Uuid;
+
+use super::{AliasKind, Standing};
+
+#[derive(sqlx::FromRow)]
+struct NumberRow {
+    number: i64,
+}
+
+#[derive(sqlx::FromRow)]
+struct ClientRow {
+    subject_id: Uuid,
+    ended_at: Option<Timestamp>,
+}
+
+/// A browser session.
+#[derive(Clone, Copy, Debug)]
+pub struct ClientSession {
+    /// Whose it is.
+    pub subject_id: Uuid,
+    /// Whether it has ended.
+    pub ended: bool,
+}
+
+/// Finds a subject by one of its aliases.
+pub async fn find(
+    tx: &mut Tx,
+    app_id: Uuid,
+    kind: AliasKind,
+    value: &str,
+) -> Result<Option<Standing>> {
+    tx.sql(
+        "SELECT a.number AS alias, a.token_epoch, a.subject_id, s.external_id, s.analytics_consent,
+                s.messaging_consent, s.consent_at, s.suppressed
+         FROM aliases a JOIN subjects s ON s.id = a.subject_id
+         WHERE a.app_id = $1 AND a.kind = $2 AND a.value = $3",
+    )
+    .bind(app_id)
+    .bind(kind.name())
+    .bind(value.to_owned())
+    .fetch_optional()
+    .await
+}
+
+/// Finds a subject by the number of one of its aliases.
+pub async fn get(tx: &mut Tx, app_id: Uuid, alias: i64) -> Result<Option<Standing>> {
+    tx.sql(
+        "SELECT a.number AS alias, a.token_epoch, a.subject_id, s.external_id, s.analytics_consent,
+                s.messaging_consent, s.consent_at, s.suppressed
+         FROM aliases a JOIN subjects s ON s.id = a.subject_id
+         WHERE a.app_id = $1 AND a.number = $2",
+    )
+    .bind(app_id)
+    .bind(alias)
+    .fetch_optional()
+    .await
+}
+
+/// The subjects behind aliases of any apps; the caller compares tokens with them.
+pub async fn standings(tx: &mut Tx, aliases: Vec<i64>) -> Result<Vec<Standing>> {
+    let mut found = Vec::with_capacity(aliases.len());
+    for chunk in aliases.chunks(Rows::MOST) {
+        let rows: Vec<Standing> = tx
+            .with_rows("v(number)", Rows::new().integers(chunk.iter().copied()))
+            .push(
+                " SELECT a.number AS alias, a.token_epoch, a.subject_id, s.external_id, s.analytics_consent,
+                         s.messaging_consent, s.consent_at, s.suppressed
+                  FROM v JOIN aliases a ON a.number = v.number JOIN subjects s ON s.id = a.subject_id",
+            )
+            .fetch_all()
+            .await?;
+        found.extend(rows);
+    }
+    Ok(found)
+}
+
+/// Makes a subject with its first alias. A taken alias is a conflict.
+pub async fn insert(
+    tx: &mut Tx,
+    app_id: Uuid,
+    kind: AliasKind,
+    value: &str,
+    platform: Option<&str>,
+    now: Timestamp,
+) -> Result<Standing> {
+    let subject_id = crate::id::new(now);
+    let external_id = (kind == AliasKind::External).then(|| value.to_owned());
+    tx.sql(
+        "INSERT INTO subjects (id, app_id, external_id, suppressed, first_seen_at, last_seen_at, event_count,
+                               platform, session_number, instruction_count, last_seq, version)
+         VALUES ($1, $2, $3, $4, $5, $5, 0, $6, 0, 0, 0, 0)",
+    )
+    .bind(subject_id)
+    .bind(app_id)
+    .bind(external_id.clone())
+    .bind(false)
+    .bind(now)
+    .bind(platform.map(str::to_owned))
+    .execute()
+    .await?;
+    let row: NumberRow = tx
+        .sql(
+            "INSERT INTO aliases (app_id, kind, value, subject_id, token_epoch, created_at)
+             VALUES ($1, $2, $3, $4, 0, $5) RETURNING number",
+        )
+        .bind(app_id)
+        .bind(kind.name())
+        .bind(value.to_owned())
+        .bind(subject_id)
+        .bind(now)
+        .fetch_one()
+        .await?;
+    Ok(Standing {
+        alias: row.number,
+        token_epoch: 0,
+        subject_id,
+        external_id,
+        analytics_consent: None,
+        messaging_consent: None,
+        consent_at: None,
+        suppressed: false,
+    })
+}
+
+/// Revokes the tokens of an alias.
+pub async fn revoke_tokens(tx: &mut Tx, app_id: Uuid, alias: i64) -> Result<()> {
+    tx.sql("UPDATE aliases SET token_epoch = token_epoch + 1 WHERE app_id = $1 AND number = $2")
+        .bind(app_id)
+        .bind(alias)
+        .execute()
+        .await?;
+    Ok(())
+}
+
+/// Notes consent given or refused; `None` leaves what was.
+pub async fn update_consent(
+    tx: &mut Tx,
+    app_id: Uuid,
+    subject_id: Uuid,
+    analytics: Option<bool>,
+    messaging: Option<bool>,
+    now: Timestamp,
+) -> Result<()> {
+    tx.sql(
+        "UPDATE subjects SET analytics_consent = COALESCE($3, analytics_consent),
+                messaging_consent = COALESCE($4, messaging_consent), consent_at = $5
+         WHERE app_id = $1 AND id = $2",
+    )
+    .bind(app_id)
+    .bind(subject_id)
+    .bind(analytics)
+    .bind(messaging)
+    .bind(now)
+    .execute()
+    .await?;
+    Ok(())
+}
+
+/// Finds a browser session.
+pub async fn find_client(
+    tx: &mut Tx,
+    app_id: Uuid,
+    client_id: Uuid,
+) -> Result<Option<ClientSession>> {
+    let row: Option<ClientRow> = tx
+        .sql(
+            "SELECT subject_id, ended_at FROM client_sessions WHERE app_id = $1 AND client_id = $2",
+        )
+        .bind(app_id)
+        .bind(client_id)
+        .fetch_optional()
+        .await?;
+    Ok(row.map(|row| ClientSession {
+        subject_id: row.subject_id,
+        ended: row.ended_at.is_some(),
+    }))
+}
+
+/// Binds a browser session to a subject, unless it is another's; answers whether it is bound now.
+pub async fn bind_client(
+    tx: &mut Tx,
+    app_id: Uuid,
+    client_id: Uuid,
+    subject_id: Uuid,
+    now: Timestamp,
+) -> Result<bool> {
+    let changed = tx
+        .sql(
+            "INSERT INTO client_sessions (app_id, client_id, subject_id, started_at) VALUES ($1, $2, $3, $4)
+             ON CONFLICT (app_id, client_id) DO UPDATE SET started_at = excluded.started_at, ended_at = NULL
+             WHERE client_sessions.subject_id = excluded.subject_id",
+        )
+        .bind(app_id)
+        .bind(client_id)
+        .bind(subject_id)
+        .bind(now)
+        .execute()
+        .await?;
+    Ok(changed == 1)
+}
+
+/// Ends a browser session of a subject; answers whether it was one.
+pub async fn end_client(
+    tx: &mut Tx,
+    app_id: Uuid,
+    client_id: Uuid,
+    subject_id: Uuid,
+    now: Timestamp,
+) -> Result<bool> {
+    let changed = tx
+        .sql(
+            "UPDATE client_sessions SET ended_at = $4
+             WHERE app_id = $1 AND client_id = $2 AND subject_id = $3 AND ended_at IS NULL",
+        )
+        .bind(app_id)
+        .bind(client_id)
+        .bind(subject_id)
+        .bind(now)
+        .execute()
+        .await?;
+    Ok(changed == 1)
+}

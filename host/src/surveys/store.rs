@@ -1,0 +1,202 @@
+//! Surveys in the database.
+
+use nudge_db::{Error, Result, Timestamp, Tx};
+use uuid::Uuid;
+
+use super::{Content, Survey};
+
+#[derive(sqlx::FromRow)]
+struct Row {
+    id: Uuid,
+    app_id: Uuid,
+    version: i64,
+    body: String,
+    created_at: Timestamp,
+    updated_at: Timestamp,
+    activated_at: Option<Timestamp>,
+}
+
+#[derive(sqlx::FromRow)]
+struct CountRow {
+    count: i64,
+}
+
+#[derive(sqlx::FromRow)]
+struct BodyRow {
+    body: String,
+}
+
+impl Row {
+    fn read(self) -> Result<Survey> {
+        Ok(Survey {
+            id: self.id,
+            app_id: self.app_id,
+            version: self.version,
+            content: parse(&self.body)?,
+            created_at: self.created_at,
+            updated_at: self.updated_at,
+            activated_at: self.activated_at,
+        })
+    }
+}
+
+fn parse(body: &str) -> Result<Content> {
+    serde_json::from_str(body).map_err(|cause| Error::corrupt("surveys", "body", cause))
+}
+
+fn body(survey: &Survey) -> Result<String> {
+    serde_json::to_string(&survey.content).map_err(|cause| Error::corrupt("surveys", "body", cause))
+}
+
+fn status(survey: &Survey) -> &'static str {
+    match survey.content.status {
+        super::Status::Draft => "draft",
+        super::Status::Active => "active",
+        super::Status::Paused => "paused",
+        super::Status::Completed => "completed",
+        super::Status::Archived => "archived",
+    }
+}
+
+/// How many surveys an app has.
+pub async fn count(tx: &mut Tx, app_id: Uuid) -> Result<usize> {
+    let row: CountRow = tx
+        .sql("SELECT count(*) AS count FROM surveys WHERE app_id = $1")
+        .bind(app_id)
+        .fetch_one()
+        .await?;
+    Ok(usize::try_from(row.count).unwrap_or(usize::MAX))
+}
+
+/// Adds a survey.
+pub async fn insert(tx: &mut Tx, survey: &Survey) -> Result<()> {
+    tx.sql(
+        "INSERT INTO surveys (id, app_id, version, status, body, created_at, updated_at, activated_at)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8)",
+    )
+    .bind(survey.id)
+    .bind(survey.app_id)
+    .bind(survey.version)
+    .bind(status(survey))
+    .bind(body(survey)?)
+    .bind(survey.created_at)
+    .bind(survey.updated_at)
+    .bind(survey.activated_at)
+    .execute()
+    .await?;
+    insert_version(tx, survey).await
+}
+
+/// Replaces the version before; answers whether that was the current one.
+pub async fn update(tx: &mut Tx, survey: &Survey) -> Result<bool> {
+    let changed = tx
+        .sql(
+            "UPDATE surveys SET version = $3, status = $4, body = $5, updated_at = $6, activated_at = $7
+             WHERE app_id = $1 AND id = $2 AND version = $3 - 1",
+        )
+        .bind(survey.app_id)
+        .bind(survey.id)
+        .bind(survey.version)
+        .bind(status(survey))
+        .bind(body(survey)?)
+        .bind(survey.updated_at)
+        .bind(survey.activated_at)
+        .execute()
+        .await?;
+    if changed == 1 {
+        insert_version(tx, survey).await?;
+    }
+    Ok(changed == 1)
+}
+
+async fn insert_version(tx: &mut Tx, survey: &Survey) -> Result<()> {
+    tx.sql(
+        "INSERT INTO survey_versions (survey_id, version, app_id, body) VALUES ($1, $2, $3, $4)",
+    )
+    .bind(survey.id)
+    .bind(survey.version)
+    .bind(survey.app_id)
+    .bind(body(survey)?)
+    .execute()
+    .await?;
+    Ok(())
+}
+
+/// Removes a survey, its versions, instructions, plugin states and timers; answers whether it was there.
+pub async fn delete(tx: &mut Tx, app_id: Uuid, id: Uuid) -> Result<bool> {
+    let removed = tx
+        .sql("DELETE FROM surveys WHERE app_id = $1 AND id = $2")
+        .bind(app_id)
+        .bind(id)
+        .execute()
+        .await?;
+    if removed == 0 {
+        return Ok(false);
+    }
+    for text in [
+        "DELETE FROM survey_versions WHERE app_id = $1 AND survey_id = $2",
+        "DELETE FROM instructions WHERE app_id = $1 AND campaign_id = $2",
+        "DELETE FROM plugin_states WHERE app_id = $1 AND campaign_id = $2",
+        "DELETE FROM timers WHERE app_id = $1 AND campaign_id = $2",
+    ] {
+        tx.sql(text).bind(app_id).bind(id).execute().await?;
+    }
+    Ok(true)
+}
+
+/// Finds a survey.
+pub async fn find(tx: &mut Tx, app_id: Uuid, id: Uuid) -> Result<Option<Survey>> {
+    let row: Option<Row> = tx
+        .sql(
+            "SELECT id, app_id, version, body, created_at, updated_at, activated_at
+             FROM surveys WHERE app_id = $1 AND id = $2",
+        )
+        .bind(app_id)
+        .bind(id)
+        .fetch_optional()
+        .await?;
+    row.map(Row::read).transpose()
+}
+
+/// All surveys, newest first (specification 4.3).
+pub async fn list(tx: &mut Tx, app_id: Uuid) -> Result<Vec<Survey>> {
+    let rows: Vec<Row> = tx
+        .sql(
+            "SELECT id, app_id, version, body, created_at, updated_at, activated_at
+             FROM surveys WHERE app_id = $1 ORDER BY id DESC",
+        )
+        .bind(app_id)
+        .fetch_all()
+        .await?;
+    rows.into_iter().map(Row::read).collect()
+}
+
+/// The surveys that run.
+pub async fn active(tx: &mut Tx, app_id: Uuid) -> Result<Vec<Survey>> {
+    let rows: Vec<Row> = tx
+        .sql(
+            "SELECT id, app_id, version, body, created_at, updated_at, activated_at
+             FROM surveys WHERE app_id = $1 AND status = 'active' ORDER BY id",
+        )
+        .bind(app_id)
+        .fetch_all()
+        .await?;
+    rows.into_iter().map(Row::read).collect()
+}
+
+/// What a survey said at a version.
+pub async fn version(
+    tx: &mut Tx,
+    app_id: Uuid,
+    survey_id: Uuid,
+    version: i64,
+) -> Result<Option<Content>> {
+    let row: Option<BodyRow> = tx
+        .sql("SELECT body FROM survey_versions WHERE app_id = $1 AND survey_id = $2 AND version = $3")
+        .bind(app_id)
+        .bind(survey_id)
+        .bind(version)
+        .fetch_optional()
+        .await?;
+    row.map(|row| parse(&row.body)).transpose()
+}

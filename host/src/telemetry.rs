@@ -1,0 +1,45 @@
+//! Logs and metrics of the process.
+
+use anyhow::Context as _;
+use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle};
+use tracing_subscriber::EnvFilter;
+
+use crate::config::Telemetry;
+
+/// Upper bounds of the latency histograms, in seconds.
+const BUCKETS: &[f64] = &[
+    0.000_01, 0.000_05, 0.000_1, 0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5,
+    1.0, 2.5, 10.0,
+];
+
+/// Starts logging to standard error.
+pub fn start_logs(config: &Telemetry) -> anyhow::Result<()> {
+    let filter = EnvFilter::try_new(&config.log_filter).context("telemetry.logFilter")?;
+    let builder = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr);
+    let outcome = match config.log_format.as_str() {
+        "json" => builder.json().try_init(),
+        "text" => builder.try_init(),
+        other => anyhow::bail!("telemetry.logFormat: `{other}` is neither `text` nor `json`"),
+    };
+    outcome.map_err(|error| anyhow::anyhow!("{error}"))
+}
+
+/// The process's metrics. Made once; servers of one process share them.
+pub fn metrics() -> PrometheusHandle {
+    static HANDLE: std::sync::OnceLock<PrometheusHandle> = std::sync::OnceLock::new();
+    HANDLE
+        .get_or_init(|| {
+            let builder = PrometheusBuilder::new()
+                .set_buckets_for_metric(Matcher::Suffix("_seconds".to_owned()), BUCKETS)
+                .unwrap_or_else(|_| PrometheusBuilder::new());
+            let recorder = builder.build_recorder();
+            let handle = recorder.handle();
+            if metrics::set_global_recorder(recorder).is_err() {
+                tracing::warn!("another metrics recorder is installed; /metrics stays empty");
+            }
+            handle
+        })
+        .clone()
+}

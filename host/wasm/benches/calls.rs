@@ -1,0 +1,224 @@
+//! What calls of trigger plugins cost, next to native code that does the same.
+//!
+//! `cargo bench -p nudge-wasm` prints a table in Markdown. The variants take turns, and each number is the
+//! median of its rounds: what disturbs the machine disturbs all of them. All variants begin with the events'
+//! JSON text, so the host's projection lies inside the measured time.
+
+#![expect(
+    clippy::print_stdout,
+    clippy::unwrap_used,
+    reason = "a measurement that somebody reads"
+)]
+
+use std::hint::black_box;
+use std::sync::Arc;
+use std::time::Instant;
+
+use nudge_wasm::trigger::{Batch, Campaign, Facts, Item};
+use nudge_wasm::{
+    Compiler, Engine, EngineConfig, FactsUnavailable, Limits, PastEvent, Plugin, Session, Value,
+};
+use serde::Deserialize;
+use uuid::Uuid;
+
+const ROUNDS: usize = 41;
+const EVENTS: u32 = 100;
+
+/// A plugin, and the configuration under which it does what [`native`] does.
+struct Subject {
+    name: &'static str,
+    component: &'static [u8],
+    config: &'static str,
+}
+
+const SUBJECTS: [Subject; 2] = [
+    Subject {
+        name: "least guest",
+        component: test_guests::MISBEHAVING,
+        config: r#"{"mode":"conditions"}"#,
+    },
+    Subject {
+        name: "default trigger",
+        component: nudge_plugins::DEFAULT_TRIGGER,
+        config: r#"{"trigger":{"kind":"event","eventName":"order_completed","filters":{"all":[
+            {"property":"amount","type":"number","operator":"gte","value":10},
+            {"property":"plan","type":"string","operator":"equals","value":"pro"},
+            {"property":"country","type":"string","operator":"in","value":["DE","FR"]}
+        ]}}}"#,
+    },
+];
+
+fn main() {
+    println!("| what | events a call | ns a call | ns an event | × native |");
+    println!("|---|---|---|---|---|");
+    let folder = tempfile::tempdir().unwrap();
+    let engine = Engine::new(EngineConfig {
+        cache_dir: folder.path().to_owned(),
+        cache_key: [0; 32],
+        compiler: Compiler::InProcess,
+        limits: Limits::default(),
+        pool_slots: 8,
+    });
+    let engine = engine.unwrap();
+    for subject in &SUBJECTS {
+        let plugin = engine.load(subject.component).unwrap();
+        for events in [EVENTS, 1] {
+            measure(subject, &plugin, &batch(subject.config, events));
+        }
+    }
+}
+
+/// A name, the nanoseconds a call of each round, and what to measure: it gives the number of firings.
+type Variant<'a> = (&'static str, Vec<f64>, Box<dyn FnMut(Batch) -> usize + 'a>);
+
+/// Prints the rows of a plugin and a size of batch.
+fn measure(subject: &Subject, plugin: &Plugin, batch: &Batch) {
+    let events = u32::try_from(batch.items.len()).unwrap();
+    let mut session = Session::new(plugin).unwrap();
+    let mut variants: [Variant<'_>; 3] = [
+        ("native", Vec::new(), Box::new(|batch| native(&batch))),
+        (
+            "reused instance",
+            Vec::new(),
+            Box::new(move |batch| {
+                session
+                    .evaluate(batch, Box::new(NoFacts))
+                    .unwrap()
+                    .fired
+                    .len()
+            }),
+        ),
+        (
+            "fresh instance",
+            Vec::new(),
+            Box::new(|batch| {
+                plugin
+                    .evaluate(batch, Box::new(NoFacts))
+                    .unwrap()
+                    .fired
+                    .len()
+            }),
+        ),
+    ];
+    let calls = 20_000 / (events + 20);
+    for _ in 0..ROUNDS {
+        for (_, rounds, run) in &mut variants {
+            let batches = vec![batch.clone(); calls as usize];
+            let start = Instant::now();
+            for batch in batches {
+                assert_eq!(black_box(run(black_box(batch))), events as usize);
+            }
+            rounds.push(start.elapsed().as_secs_f64() * 1e9 / f64::from(calls));
+        }
+    }
+    let mut base = None;
+    for (name, rounds, _) in variants {
+        let median = median(rounds);
+        let base = *base.get_or_insert(median);
+        let (name, each, times) = (
+            format!("{}, {name}", subject.name),
+            median / f64::from(events),
+            median / base,
+        );
+        println!("| {name} | {events} | {median:.0} | {each:.0} | {times:.2} |");
+    }
+}
+
+fn median(mut rounds: Vec<f64>) -> f64 {
+    rounds.sort_by(f64::total_cmp);
+    rounds.get(rounds.len() / 2).copied().unwrap_or(f64::NAN)
+}
+
+/// The three conditions in Rust, on the same text.
+fn native(batch: &Batch) -> usize {
+    #[derive(Deserialize)]
+    struct Properties<'a> {
+        amount: Option<f64>,
+        plan: Option<&'a str>,
+        country: Option<&'a str>,
+    }
+
+    let mut fired = Vec::with_capacity(batch.items.len());
+    for (number, item) in batch.items.iter().enumerate() {
+        let properties: Properties<'_> = serde_json::from_str(&item.properties).unwrap();
+        if properties.amount.is_some_and(|amount| amount >= 10.0)
+            && properties.plan == Some("pro")
+            && properties
+                .country
+                .is_some_and(|country| ["DE", "FR"].contains(&country))
+        {
+            fired.push(number);
+        }
+    }
+    black_box(fired).len()
+}
+
+/// Events of 8 properties that all fire: the worst case.
+fn batch(config: &str, events: u32) -> Batch {
+    let item = |number: u32| {
+        Item {
+        subject: number % 10,
+        event_id: Uuid::from_u128(u128::from(number)),
+        name: "order_completed".into(),
+        timestamp: 1_769_851_800_000_000 + i64::from(number),
+        received: 1_769_851_800_000_000,
+        session: 1,
+        properties: format!(
+            r#"{{"order_id":"ord_{number:08}","amount":{}.5,"currency":"EUR","plan":"pro","country":"DE","items":{},"coupon":null,"source":"newsletter-2026-01-autumn-sale-second-mailing"}}"#,
+            10 + number % 90,
+            number % 7
+        )
+        .into(),
+        timer: None,
+    }
+    };
+    let campaign = Campaign {
+        id: Uuid::from_u128(1),
+        config: config.into(),
+        properties: Arc::from(["amount".to_owned(), "plan".to_owned(), "country".to_owned()]),
+        items: (0..events).collect(),
+    };
+    Batch {
+        now: 1_769_851_900_000_000,
+        items: (0..events).map(item).collect(),
+        campaigns: vec![campaign],
+        explaining: false,
+        seed: 1,
+    }
+}
+
+struct NoFacts;
+
+impl Facts for NoFacts {
+    fn subject_property(&mut self, _: u32, _: &str) -> Option<Value> {
+        None
+    }
+
+    fn subject_fact(&mut self, _: u32, _: &str) -> Option<Value> {
+        None
+    }
+
+    fn count_events(
+        &mut self,
+        _: u32,
+        _: &str,
+        _: Option<i64>,
+        _: u32,
+    ) -> Result<u32, FactsUnavailable> {
+        Ok(0)
+    }
+
+    fn recent_events(
+        &mut self,
+        _: u32,
+        _: &str,
+        _: Option<i64>,
+        _: u32,
+    ) -> Result<Vec<PastEvent>, FactsUnavailable> {
+        Ok(Vec::new())
+    }
+
+    fn state(&mut self, _: u32, _: u32) -> Option<Vec<u8>> {
+        None
+    }
+}

@@ -1,0 +1,122 @@
+//! Compiled plugins on disk.
+//!
+//! A file holds a signature and machine code. Its name says which component was compiled, by which version
+//! and configuration of the engine; the signature covers name and code, so that a file that somebody else
+//! wrote, changed or renamed is as good as none.
+
+use std::fs;
+use std::hash::{Hash as _, Hasher};
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+
+use hmac::{Hmac, KeyInit as _, Mac as _};
+use sha2::{Digest as _, Sha256};
+use tempfile::NamedTempFile;
+use wasmtime::Engine;
+
+use crate::trusted::CompiledCode;
+
+const SIGNATURE_BYTES: usize = 32;
+
+pub(crate) struct Cache {
+    folder: PathBuf,
+    key: [u8; 32],
+    /// Which engine compiled: its version and everything that its code depends on.
+    engine: String,
+}
+
+impl Cache {
+    pub(crate) fn new(folder: PathBuf, key: [u8; 32], engine: &Engine) -> io::Result<Self> {
+        fs::create_dir_all(&folder)?;
+        let mut hash = HashWriter(Sha256::new());
+        // Covers wasmtime's version too.
+        engine.precompile_compatibility_hash().hash(&mut hash);
+        let mut engine = hexadecimal(&hash.0.finalize());
+        engine.truncate(32);
+        Ok(Self {
+            folder,
+            key,
+            engine,
+        })
+    }
+
+    pub(crate) fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// Finds the compiled code of the component with this digest.
+    pub(crate) fn find(&self, digest: &str) -> Option<CompiledCode> {
+        let name = self.name(digest);
+        let mut bytes = match fs::read(self.folder.join(&name)) {
+            Ok(bytes) => bytes,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return None,
+            Err(error) => {
+                tracing::warn!(file = name, %error, "a compiled plugin cannot be read");
+                return None;
+            }
+        };
+        let (signature, code) = bytes.split_at_checked(SIGNATURE_BYTES)?;
+        if self.signer(&name, code).verify_slice(signature).is_err() {
+            tracing::warn!(
+                file = name,
+                "a compiled plugin has no valid signature and is compiled again"
+            );
+            return None;
+        }
+        bytes.drain(..SIGNATURE_BYTES);
+        Some(CompiledCode::vouched_for(bytes))
+    }
+
+    /// Keeps compiled code. Other processes see the whole file or none.
+    pub(crate) fn insert(&self, digest: &str, code: &CompiledCode) -> io::Result<()> {
+        let name = self.name(digest);
+        let signature = self.signer(&name, code.bytes()).finalize().into_bytes();
+        let mut file = NamedTempFile::new_in(&self.folder)?;
+        file.write_all(&signature)?;
+        file.write_all(code.bytes())?;
+        file.persist(self.folder.join(name))?;
+        Ok(())
+    }
+
+    fn name(&self, digest: &str) -> String {
+        format!("{digest}-{}.cwasm", self.engine)
+    }
+
+    #[expect(clippy::expect_used, reason = "keys of every length will do")]
+    fn signer(&self, name: &str, code: &[u8]) -> Hmac<Sha256> {
+        let mut signer =
+            Hmac::<Sha256>::new_from_slice(&self.key).expect("HMAC takes keys of every length");
+        signer.update(name.as_bytes());
+        signer.update(code);
+        signer
+    }
+}
+
+/// The digest that identifies a component: SHA-256, in hexadecimal.
+pub(crate) fn digest(component: &[u8]) -> String {
+    hexadecimal(&Sha256::digest(component))
+}
+
+fn hexadecimal(bytes: &[u8]) -> String {
+    let digits = bytes.iter().flat_map(|byte| [byte >> 4, byte & 15]);
+    digits
+        .filter_map(|digit| char::from_digit(u32::from(digit), 16))
+        .collect()
+}
+
+/// A hash that is the same in every process.
+struct HashWriter(Sha256);
+
+impl Hasher for HashWriter {
+    fn write(&mut self, bytes: &[u8]) {
+        self.0.update(bytes);
+    }
+
+    fn finish(&self) -> u64 {
+        let digest = self.0.clone().finalize();
+        digest
+            .iter()
+            .take(8)
+            .fold(0, |number, byte| number << 8 | u64::from(*byte))
+    }
+}

@@ -1,0 +1,106 @@
+//! One call of a plugin: a fresh store and instance, limits, and what is left afterwards.
+
+use std::time::{Duration, Instant};
+
+use wasmtime::Store;
+
+use crate::failure::{Failed, Failure, failure_of};
+use crate::host::wasi::{Surroundings, Wasi};
+use crate::limits::{COPY_FACTOR, EPOCH, Limits};
+use crate::log::{Log, LogLine};
+use crate::meter::Meter;
+use crate::store::{MemoryAccount, State};
+use crate::worlds::World;
+
+/// What a call cost, and what it logged.
+#[derive(Debug, Clone, Default)]
+pub struct Call {
+    /// Wall-clock time, instantiation included.
+    pub elapsed: Duration,
+    /// The instance's linear memory.
+    pub memory_bytes: usize,
+    /// What the plugin logged, standard output and standard error included.
+    pub logs: Vec<LogLine>,
+}
+
+/// What a call may use.
+pub(crate) struct Allowance {
+    pub(crate) deadline: Duration,
+    pub(crate) host_calls: u32,
+}
+
+/// Makes the store of a call.
+pub(crate) fn store<B>(
+    engine: &wasmtime::Engine,
+    limits: &Limits,
+    allowance: &Allowance,
+    surroundings: Surroundings,
+    batch: Option<B>,
+) -> Store<State<B>> {
+    let state = State {
+        batch,
+        meter: Meter::new(allowance.host_calls, limits.output_bytes),
+        log: Log::new(limits.log_bytes),
+        memory: MemoryAccount::new(limits),
+        wasi: Wasi::new(surroundings, limits.log_bytes),
+    };
+    let mut store = Store::new(engine, state);
+    store.limiter(|state| &mut state.memory);
+    store.set_epoch_deadline(epochs(allowance.deadline));
+    store.set_hostcall_fuel(limits.output_bytes.saturating_mul(COPY_FACTOR));
+    store
+}
+
+/// A deadline in epochs, rounded up; one more, because the current epoch is under way.
+pub(crate) fn epochs(deadline: Duration) -> u64 {
+    u64::try_from(deadline.as_micros().div_ceil(EPOCH.as_micros())).unwrap_or(u64::MAX / 2) + 1
+}
+
+/// Runs `body` on a fresh instance, which is gone afterwards.
+pub(crate) fn run<W: World, R>(
+    mut store: Store<State<W::View>>,
+    pre: &W::Pre,
+    body: impl FnOnce(&W, &mut Store<State<W::View>>) -> Result<R, Interruption>,
+) -> Result<(R, Option<W::View>, Call), Failed> {
+    let start = Instant::now();
+    let result = W::start(pre, &mut store)
+        .map_err(Interruption::Error)
+        .and_then(|instance| body(&instance, &mut store));
+    let mut state = store.into_data();
+    let elapsed = start.elapsed();
+
+    state.wasi.flush_into(&mut state.log);
+    let call = Call {
+        elapsed,
+        memory_bytes: state.memory.bytes,
+        logs: state.log.into_lines(),
+    };
+    match result {
+        Ok(result) => Ok((result, state.batch, call)),
+        Err(Interruption::Failure(failure)) => Err(Failed { failure, call }),
+        Err(Interruption::Error(error)) => Err(Failed {
+            failure: failure_of(&error, state.memory.denied),
+            call,
+        }),
+    }
+}
+
+/// Why the body of a call came to an early end.
+pub(crate) enum Interruption {
+    /// The engine says that something broke.
+    Error(wasmtime::Error),
+    /// It is known already what the failure is.
+    Failure(Failure),
+}
+
+impl From<wasmtime::Error> for Interruption {
+    fn from(error: wasmtime::Error) -> Self {
+        Self::Error(error)
+    }
+}
+
+impl From<Failure> for Interruption {
+    fn from(failure: Failure) -> Self {
+        Self::Failure(failure)
+    }
+}

@@ -1,0 +1,118 @@
+//! What all plugins share: the engine, its limits, its linkers, its cache.
+
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use crate::bindings::personalization::Personalization;
+use crate::bindings::trigger::Trigger;
+use crate::bindings::validation::Validation;
+use crate::cache::Cache;
+use crate::compile::Compiler;
+use crate::configuration;
+use crate::limits::Limits;
+use crate::load::{self, LoadError};
+use crate::plugin::Plugin;
+use crate::ticker;
+use crate::worlds::Linkers;
+
+/// How an engine is set up.
+#[derive(Debug, Clone)]
+pub struct EngineConfig {
+    /// Where compiled plugins are kept. It is made where it is missing.
+    pub cache_dir: PathBuf,
+    /// What signs them. Whoever has it and can write to `cache_dir` runs code in this process.
+    pub cache_key: [u8; 32],
+    /// Who compiles plugins.
+    pub compiler: Compiler,
+    /// What plugins may use.
+    pub limits: Limits,
+    /// How many calls can run at a time.
+    pub pool_slots: u32,
+}
+
+/// Runs plugins. Cheap to clone.
+#[derive(Clone)]
+pub struct Engine {
+    shared: Arc<Shared>,
+}
+
+pub(crate) struct Shared {
+    pub(crate) engine: wasmtime::Engine,
+    pub(crate) limits: Limits,
+    pub(crate) compiler: Compiler,
+    pub(crate) cache: Cache,
+    pub(crate) trigger: Linkers<Trigger>,
+    pub(crate) validation: Linkers<Validation>,
+    pub(crate) personalization: Linkers<Personalization>,
+}
+
+/// An engine could not be made.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The WebAssembly engine does not work on this machine.
+    #[error("the WebAssembly engine cannot start: {0}")]
+    Engine(String),
+    /// The folder for compiled plugins cannot be used.
+    #[error("the folder for compiled plugins cannot be used")]
+    Cache(#[source] io::Error),
+    /// The thread behind the deadlines cannot be started.
+    #[error("the thread that keeps plugins' deadlines cannot start")]
+    Ticker(#[source] io::Error),
+}
+
+impl Engine {
+    /// Starts an engine.
+    pub fn new(config: EngineConfig) -> Result<Self, Error> {
+        let EngineConfig {
+            cache_dir,
+            cache_key,
+            compiler,
+            limits,
+            pool_slots,
+        } = config;
+        let engine = match configuration::pooled(&limits, pool_slots) {
+            Ok(engine) => engine,
+            Err(error) => {
+                tracing::warn!(
+                    error = format!("{error:#}"),
+                    "no room for a pool of plugin instances"
+                );
+                configuration::on_demand().map_err(engine_error)?
+            }
+        };
+        ticker::start(&engine).map_err(Error::Ticker)?;
+        let shared = Shared {
+            cache: Cache::new(cache_dir, cache_key, &engine).map_err(Error::Cache)?,
+            trigger: Linkers::new(&engine).map_err(engine_error)?,
+            validation: Linkers::new(&engine).map_err(engine_error)?,
+            personalization: Linkers::new(&engine).map_err(engine_error)?,
+            engine,
+            limits,
+            compiler,
+        };
+        Ok(Self {
+            shared: Arc::new(shared),
+        })
+    }
+
+    /// Makes a plugin of a component: compiles it, or finds it compiled, checks its imports and asks it
+    /// what it is. Takes as long as that takes.
+    pub fn load(&self, component: &[u8]) -> Result<Plugin, LoadError> {
+        load::load(&self.shared, component)
+    }
+}
+
+impl std::fmt::Debug for Engine {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter
+            .debug_struct("Engine")
+            .field("limits", &self.shared.limits)
+            .finish_non_exhaustive()
+    }
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "the form that map_err takes")]
+fn engine_error(error: wasmtime::Error) -> Error {
+    Error::Engine(format!("{error:#}"))
+}

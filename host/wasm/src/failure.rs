@@ -1,0 +1,130 @@
+//! How a call can fail. A failure is data: what follows from it is for the caller to decide.
+
+use std::fmt;
+
+use wasmtime::{PoolConcurrencyLimitError, Trap};
+use wasmtime_wasi::I32Exit;
+
+use crate::call::Call;
+use crate::limits;
+
+/// Why a call failed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Failure {
+    /// The plugin broke down, or broke a rule of the contract.
+    Trap(String),
+    /// It took longer than its deadline.
+    Deadline,
+    /// It wanted more memory than there is for it.
+    Memory,
+    /// It gave more than may cross the boundary.
+    OutputTooLarge,
+    /// It said no.
+    Refused {
+        /// A stable code of the plugin's own.
+        code: String,
+        /// A sentence for a person.
+        message: String,
+    },
+    /// The host could not do its part. Not the plugin's fault: try again.
+    Unavailable,
+}
+
+impl Failure {
+    /// The failure's name in the API and in metrics.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::Trap(_) => "trap",
+            Self::Deadline => "deadline",
+            Self::Memory => "memory",
+            Self::OutputTooLarge => "output_too_large",
+            Self::Refused { .. } => "refused",
+            Self::Unavailable => "unavailable",
+        }
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Trap(reason) => write!(formatter, "the plugin broke down: {reason}"),
+            Self::Deadline => formatter.write_str("the plugin did not finish in time"),
+            Self::Memory => formatter.write_str("the plugin ran out of memory"),
+            Self::OutputTooLarge => formatter.write_str("the plugin's output is too large"),
+            Self::Refused { code, message } => {
+                write!(formatter, "the plugin refused ({code}): {message}")
+            }
+            Self::Unavailable => formatter.write_str("the host could not serve the plugin"),
+        }
+    }
+}
+
+/// A call that failed. Nothing that it asked for takes effect.
+#[derive(Debug, thiserror::Error)]
+#[error("{failure}")]
+pub struct Failed {
+    /// Why.
+    pub failure: Failure,
+    /// What the call cost, and what the plugin logged until then.
+    pub call: Call,
+}
+
+/// Why the host ends a call.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum Stop {
+    #[error("more than {0} host calls")]
+    TooManyHostCalls(u32),
+    #[error("output too large")]
+    OutputTooLarge,
+    #[error("facts unavailable")]
+    Unavailable,
+    #[error("there is no batch in this call")]
+    NoBatch,
+    #[error("there is no {what} {index}")]
+    OutOfRange { what: &'static str, index: u32 },
+    #[error("item {item} does not concern campaign {campaign}")]
+    Unconcerned { campaign: u32, item: u32 },
+    #[error("a state has at most {} bytes", limits::STATE_BYTES)]
+    StateTooLarge,
+    #[error("a timer's key has at most {} bytes", limits::TIMER_KEY_BYTES)]
+    TimerKeyTooLong,
+    #[error("a timer's payload has at most {} bytes", limits::TIMER_PAYLOAD_BYTES)]
+    TimerPayloadTooLarge,
+    #[error(
+        "a call sets at most {} timers for a campaign and subject",
+        limits::TIMERS_PER_SUBJECT
+    )]
+    TooManyTimers,
+    #[error("at most {} properties can be read at a time", limits::PATHS)]
+    TooManyPaths,
+    #[error("a timer is due at most 90 days ahead")]
+    TimerTooFarAhead,
+}
+
+/// Says what an error of a call means. `memory_denied`: whether the call was refused memory before.
+pub(crate) fn failure_of(error: &wasmtime::Error, memory_denied: bool) -> Failure {
+    match error.downcast_ref::<Stop>() {
+        Some(Stop::OutputTooLarge) => return Failure::OutputTooLarge,
+        Some(Stop::Unavailable) => return Failure::Unavailable,
+        Some(stop) => return Failure::Trap(stop.to_string()),
+        None => {}
+    }
+    if error.downcast_ref::<Trap>() == Some(&Trap::Interrupt) {
+        return Failure::Deadline;
+    }
+    if memory_denied {
+        return Failure::Memory;
+    }
+    if error.is::<PoolConcurrencyLimitError>() {
+        return Failure::Unavailable;
+    }
+    if let Some(exit) = error.downcast_ref::<I32Exit>() {
+        return Failure::Trap(format!("the plugin exited with status {}", exit.0));
+    }
+    let reason = error.root_cause().to_string();
+    // The type of this error is private to wasmtime.
+    if reason.contains("fuel allocated for hostcalls has been exhausted") {
+        return Failure::OutputTooLarge;
+    }
+    Failure::Trap(reason)
+}

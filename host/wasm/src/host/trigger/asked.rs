@@ -1,0 +1,193 @@
+//! What a trigger plugin has asked for, within the contract's limits.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::Stop;
+use crate::call::Call;
+use crate::limits::{
+    STATE_BYTES, TIMER_AHEAD_MICROSECONDS, TIMER_KEY_BYTES, TIMER_PAYLOAD_BYTES, TIMERS_PER_SUBJECT,
+};
+use crate::trigger::{Explanation, Firing, Outcome, StateWrite, TimerChange};
+
+/// A campaign and a subject.
+type Pair = (u32, u32);
+
+/// Firings, states, timers, explanations. Ordered maps, so that equal batches have equal outcomes.
+#[derive(Debug, Default)]
+pub(super) struct Asked {
+    fired: Vec<Firing>,
+    states: BTreeMap<Pair, Option<Vec<u8>>>,
+    timers: Vec<TimerChange>,
+    timer_keys: BTreeMap<Pair, BTreeSet<String>>,
+    explanations: Vec<Explanation>,
+}
+
+impl Asked {
+    pub(super) fn fire(&mut self, campaign: u32, item: u32) {
+        self.fired.push(Firing { campaign, item });
+    }
+
+    /// What this call has stored: `Some(None)` where it has cleared the state.
+    pub(super) fn state(&self, campaign: u32, subject: u32) -> Option<&Option<Vec<u8>>> {
+        self.states.get(&(campaign, subject))
+    }
+
+    pub(super) fn set_state(
+        &mut self,
+        campaign: u32,
+        subject: u32,
+        state: Option<Vec<u8>>,
+    ) -> Result<(), Stop> {
+        if state
+            .as_ref()
+            .is_some_and(|state| state.len() > STATE_BYTES)
+        {
+            return Err(Stop::StateTooLarge);
+        }
+        self.states.insert((campaign, subject), state);
+        Ok(())
+    }
+
+    /// `due`: when the timer is due, and the batch's time.
+    pub(super) fn set_timer(
+        &mut self,
+        pair: Pair,
+        item: u32,
+        key: String,
+        due: (i64, i64),
+        payload: Vec<u8>,
+    ) -> Result<(), Stop> {
+        let (at, now) = due;
+        if key.len() > TIMER_KEY_BYTES {
+            return Err(Stop::TimerKeyTooLong);
+        }
+        if payload.len() > TIMER_PAYLOAD_BYTES {
+            return Err(Stop::TimerPayloadTooLarge);
+        }
+        if at.saturating_sub(now) > TIMER_AHEAD_MICROSECONDS {
+            return Err(Stop::TimerTooFarAhead);
+        }
+        let keys = self.timer_keys.entry(pair).or_default();
+        if !keys.contains(&key) {
+            if keys.len() >= TIMERS_PER_SUBJECT {
+                return Err(Stop::TooManyTimers);
+            }
+            keys.insert(key.clone());
+        }
+        self.timers.push(TimerChange::Set {
+            campaign: pair.0,
+            item,
+            key,
+            at,
+            payload,
+        });
+        Ok(())
+    }
+
+    pub(super) fn cancel_timer(&mut self, campaign: u32, subject: u32, key: String) {
+        if let Some(keys) = self.timer_keys.get_mut(&(campaign, subject)) {
+            keys.remove(&key);
+        }
+        self.timers.push(TimerChange::Cancel {
+            campaign,
+            subject,
+            key,
+        });
+    }
+
+    pub(super) fn cancel_timers(&mut self, campaign: u32, subject: u32) {
+        self.timer_keys.remove(&(campaign, subject));
+        self.timers
+            .push(TimerChange::CancelAll { campaign, subject });
+    }
+
+    pub(super) fn explain(&mut self, explanation: Explanation) {
+        self.explanations.push(explanation);
+    }
+
+    pub(super) fn into_outcome(mut self, call: Call) -> Outcome {
+        self.fired
+            .sort_unstable_by_key(|firing| (firing.item, firing.campaign));
+        self.fired.dedup();
+        let states = self.states.into_iter();
+        Outcome {
+            fired: self.fired,
+            states: states
+                .map(|((campaign, subject), state)| StateWrite {
+                    campaign,
+                    subject,
+                    state,
+                })
+                .collect(),
+            timers: self.timers,
+            explanations: self.explanations,
+            call,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOW: i64 = 1_700_000_000_000_000;
+
+    fn set(asked: &mut Asked, key: &str, at: i64, payload: usize) -> Result<(), Stop> {
+        asked.set_timer((0, 0), 0, key.to_owned(), (at, NOW), vec![0; payload])
+    }
+
+    #[test]
+    fn timers_keep_to_the_contract() {
+        let mut asked = Asked::default();
+        assert_eq!(set(&mut asked, &"k".repeat(128), NOW, 1024), Ok(()));
+        assert_eq!(
+            set(&mut asked, &"k".repeat(129), NOW, 0),
+            Err(Stop::TimerKeyTooLong)
+        );
+        assert_eq!(
+            set(&mut asked, "k", NOW, 1025),
+            Err(Stop::TimerPayloadTooLarge)
+        );
+        assert_eq!(
+            set(&mut asked, "k", NOW + TIMER_AHEAD_MICROSECONDS, 0),
+            Ok(())
+        );
+        assert_eq!(
+            set(&mut asked, "k", NOW + TIMER_AHEAD_MICROSECONDS + 1, 0),
+            Err(Stop::TimerTooFarAhead)
+        );
+        assert_eq!(
+            set(&mut asked, "k", i64::MAX, 0),
+            Err(Stop::TimerTooFarAhead)
+        );
+        assert_eq!(set(&mut asked, "k", i64::MIN, 0), Ok(()));
+    }
+
+    #[test]
+    fn a_timer_that_is_set_again_or_cancelled_takes_no_more_room() {
+        let mut asked = Asked::default();
+        for number in 0..64 {
+            assert_eq!(set(&mut asked, &number.to_string(), NOW, 0), Ok(()));
+        }
+        assert_eq!(set(&mut asked, "0", NOW, 0), Ok(()));
+        assert_eq!(set(&mut asked, "64", NOW, 0), Err(Stop::TooManyTimers));
+        asked.cancel_timer(0, 0, "0".to_owned());
+        assert_eq!(set(&mut asked, "64", NOW, 0), Ok(()));
+        asked.cancel_timers(0, 0);
+        assert_eq!(set(&mut asked, "65", NOW, 0), Ok(()));
+    }
+
+    #[test]
+    fn firings_are_distinct_and_in_order() {
+        let mut asked = Asked::default();
+        for (campaign, item) in [(1, 0), (0, 1), (0, 0), (1, 0)] {
+            asked.fire(campaign, item);
+        }
+        let fired = asked.into_outcome(Call::default()).fired;
+        let fired: Vec<_> = fired
+            .into_iter()
+            .map(|firing| (firing.item, firing.campaign))
+            .collect();
+        assert_eq!(fired, [(0, 0), (0, 1), (1, 0)]);
+    }
+}

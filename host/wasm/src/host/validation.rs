@@ -1,0 +1,178 @@
+//! `nudge:plugin/validation-host`: a batch of events and definitions.
+
+use wasmtime::component::Resource;
+
+use super::{Batch as Handle, at, length};
+use crate::bindings::types;
+use crate::bindings::validation_host::{self, Host, HostBatch};
+use crate::call::Call;
+use crate::failure::Stop;
+use crate::limits::ACTUAL_CHARACTERS;
+use crate::projection::Projection;
+use crate::store::State;
+use crate::validation::{Batch, Definition, Item, Outcome, Violation};
+
+/// A batch, and the violations that the plugin has reported so far.
+pub(crate) struct View {
+    batch: Batch,
+    violations: Vec<Violation>,
+}
+
+impl View {
+    pub(crate) fn new(batch: Batch) -> Self {
+        Self {
+            batch,
+            violations: Vec::new(),
+        }
+    }
+
+    pub(crate) fn into_outcome(mut self, call: Call) -> Outcome {
+        self.violations.sort_by_key(|violation| violation.item);
+        Outcome {
+            violations: self.violations,
+            call,
+        }
+    }
+
+    fn item(&self, item: u32) -> Result<&Item, Stop> {
+        at(&self.batch.items, item, "item")
+    }
+
+    fn definition(&self, definition: u32) -> Result<&Definition, Stop> {
+        at(&self.batch.definitions, definition, "definition")
+    }
+
+    /// The properties of a definition's events.
+    fn objects<'a>(
+        &'a self,
+        definition: &'a Definition,
+    ) -> impl ExactSizeIterator<Item = Option<&'a str>> {
+        let items = &self.batch.items;
+        definition
+            .items
+            .iter()
+            .map(|item| items.get(*item as usize).map(|item| &*item.properties))
+    }
+}
+
+impl Host for State<View> {}
+
+impl HostBatch for State<View> {
+    fn now(&mut self, _: Resource<Handle>) -> wasmtime::Result<i64> {
+        let (view, _) = self.enter()?;
+        Ok(view.batch.now)
+    }
+
+    fn item_count(&mut self, _: Resource<Handle>) -> wasmtime::Result<u32> {
+        let (view, _) = self.enter()?;
+        Ok(length(&view.batch.items))
+    }
+
+    fn definition_count(&mut self, _: Resource<Handle>) -> wasmtime::Result<u32> {
+        let (view, _) = self.enter()?;
+        Ok(length(&view.batch.definitions))
+    }
+
+    fn definition_config(
+        &mut self,
+        _: Resource<Handle>,
+        definition: u32,
+    ) -> wasmtime::Result<String> {
+        let (view, _) = self.enter()?;
+        Ok(view.definition(definition)?.config.as_ref().to_owned())
+    }
+
+    fn definition_items(
+        &mut self,
+        _: Resource<Handle>,
+        definition: u32,
+    ) -> wasmtime::Result<Vec<u32>> {
+        let (view, _) = self.enter()?;
+        Ok(view.definition(definition)?.items.clone())
+    }
+
+    fn definition_cells(
+        &mut self,
+        _: Resource<Handle>,
+        definition: u32,
+    ) -> wasmtime::Result<types::Cells> {
+        let (view, _) = self.enter()?;
+        let definition = view.definition(definition)?;
+        Ok(Projection::new(&definition.properties).table(view.objects(definition)))
+    }
+
+    fn unread_counts(
+        &mut self,
+        _: Resource<Handle>,
+        definition: u32,
+    ) -> wasmtime::Result<Vec<u32>> {
+        let (view, _) = self.enter()?;
+        let definition = view.definition(definition)?;
+        let projection = Projection::new(&definition.properties);
+        let count = |object: Option<_>| {
+            let mut count = 0;
+            projection.unread(object.unwrap_or("{}"), &mut |_| count += 1);
+            count
+        };
+        Ok(view.objects(definition).map(count).collect())
+    }
+
+    fn unread(&mut self, _: Resource<Handle>, item: u32) -> wasmtime::Result<Vec<String>> {
+        let (view, _) = self.enter()?;
+        let properties = &view.item(item)?.properties;
+        let definition = view
+            .batch
+            .definitions
+            .iter()
+            .find(|it| it.items.binary_search(&item).is_ok());
+        let paths = definition.map_or(&[][..], |definition| &definition.properties);
+        let mut names = Vec::new();
+        Projection::new(paths).unread(properties, &mut |name| names.push(name.to_owned()));
+        Ok(names)
+    }
+
+    fn event_json(&mut self, _: Resource<Handle>, item: u32) -> wasmtime::Result<String> {
+        let (view, _) = self.enter()?;
+        Ok(view.item(item)?.properties.as_ref().to_owned())
+    }
+
+    fn timestamps(&mut self, _: Resource<Handle>) -> wasmtime::Result<Vec<i64>> {
+        let (view, _) = self.enter()?;
+        Ok(view.batch.items.iter().map(|item| item.timestamp).collect())
+    }
+
+    fn report(
+        &mut self,
+        _: Resource<Handle>,
+        violations: Vec<validation_host::Violation>,
+    ) -> wasmtime::Result<()> {
+        let (view, meter) = self.enter()?;
+        for violation in violations {
+            let validation_host::Violation {
+                item,
+                code,
+                property,
+                expected,
+                mut actual,
+                more: _,
+            } = violation;
+            view.item(item)?;
+            meter.output(4 + code.len() + property.len() + expected.len() + actual.len())?;
+            if let Some((end, _)) = actual.char_indices().nth(ACTUAL_CHARACTERS) {
+                actual.truncate(end);
+            }
+            view.violations.push(Violation {
+                item,
+                code,
+                property,
+                expected,
+                actual,
+            });
+        }
+        Ok(())
+    }
+
+    fn drop(&mut self, _: Resource<Handle>) -> wasmtime::Result<()> {
+        Ok(())
+    }
+}

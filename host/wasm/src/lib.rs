@@ -1,0 +1,58 @@
+//! Runs Nudge plugins: engine, limits, linker, calls. Knows no HTTP and no SQL.
+//!
+//! An [`Engine`] lives as long as the process. [`Engine::load`] makes a [`Plugin`] of a component: one
+//! version, its imports checked, ready to be instantiated. Each call of a plugin gets an instance of its
+//! own, which is dropped after it, so that nothing that a plugin does outlives the call.
+//!
+//! | module | holds |
+//! |---|---|
+//! | [`limits`] | every limit, and why it has its value |
+//! | `engine`, `configuration`, `ticker` | what all plugins share |
+//! | `load`, `compile`, `cache`, `trusted`, `imports` | from bytes to a [`Plugin`] |
+//! | `plugin`, `call`, `store`, `meter`, `log`, `failure` | one call |
+//! | `bindings`, `worlds`, `host` | the contract in `wit/`; one file an imported interface |
+//! | [`trigger`], [`validation`], [`personalization`] | what goes into a call and comes out |
+//! | `projection`, `cells`, `shared` | event properties as tables |
+//!
+//! All calls block; run them on threads of their own.
+
+mod bindings;
+mod cache;
+mod call;
+mod cells;
+mod compile;
+mod configuration;
+mod engine;
+mod failure;
+mod host;
+mod imports;
+mod kind;
+pub mod limits;
+mod load;
+mod log;
+mod meter;
+pub mod personalization;
+mod plugin;
+mod projection;
+mod session;
+mod shared;
+mod store;
+mod ticker;
+pub mod trigger;
+mod trusted;
+pub mod validation;
+mod value;
+mod worlds;
+
+pub use call::Call;
+pub use compile::{CompileError, Compiler, compile_child};
+pub use engine::{Engine, EngineConfig, Error};
+pub use failure::{Failed, Failure};
+pub use kind::{Kind, UnknownKind};
+pub use limits::Limits;
+pub use load::LoadError;
+pub use log::{Level, LogLine};
+pub use plugin::{Description, Plugin, Problem, Reads};
+#[doc(hidden)]
+pub use session::Session;
+pub use value::{FactsUnavailable, PastEvent, Value};

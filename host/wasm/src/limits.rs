@@ -1,0 +1,127 @@
+//! Every limit on plugins. No other file has a number of this sort.
+
+use std::time::Duration;
+
+/// What a plugin may use. The operator can change these; the constants of this module are fixed by the
+/// contract.
+#[derive(Debug, Clone)]
+pub struct Limits {
+    /// Linear memory of an instance, all its memories together.
+    pub memory_bytes: usize,
+    /// Wall-clock time of a trigger plugin's `evaluate`.
+    pub trigger_deadline: Duration,
+    /// Wall-clock time of a validation plugin's `validate`.
+    pub validation_deadline: Duration,
+    /// Wall-clock time of a personalization plugin's `resolve`.
+    pub personalization_deadline: Duration,
+    /// Wall-clock time of `describe` and of `check-config`.
+    pub describe_deadline: Duration,
+    /// Everything that a plugin gives to the host within a call.
+    pub output_bytes: usize,
+    /// What is kept of a call's log.
+    pub log_bytes: usize,
+    /// Calls of host functions within a call, before the allowance for each item and campaign.
+    pub host_calls: u32,
+    /// Elements of a table.
+    pub table_elements: usize,
+    /// Time for compiling a component.
+    pub compile_seconds: u64,
+    /// Address space for compiling a component.
+    pub compile_memory_bytes: u64,
+    /// Size of a component.
+    pub component_bytes: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            memory_bytes: 64 << 20,
+            trigger_deadline: Duration::from_millis(50),
+            validation_deadline: Duration::from_millis(20),
+            personalization_deadline: Duration::from_millis(50),
+            describe_deadline: Duration::from_secs(1),
+            output_bytes: 256 << 10,
+            log_bytes: 8 << 10,
+            host_calls: 1000,
+            table_elements: 100_000,
+            compile_seconds: 60,
+            compile_memory_bytes: 2 << 30,
+            component_bytes: 64 << 20,
+        }
+    }
+}
+
+impl Limits {
+    /// How many host functions a call on a batch of this size may call: a batch of many campaigns is not a
+    /// misbehaving plugin.
+    pub(crate) fn host_calls_for(&self, items: usize, configurations: usize) -> u32 {
+        let parts = u32::try_from(items.saturating_add(configurations)).unwrap_or(u32::MAX);
+        self.host_calls
+            .saturating_add(parts.saturating_mul(HOST_CALLS_PER_PART))
+    }
+}
+
+/// Host functions that each item, and each campaign, definition or message, allows on top.
+pub const HOST_CALLS_PER_PART: u32 = 20;
+
+/// State of a campaign and subject.
+pub const STATE_BYTES: usize = 4 << 10;
+
+/// Key of a timer.
+pub const TIMER_KEY_BYTES: usize = 128;
+
+/// Payload of a timer.
+pub const TIMER_PAYLOAD_BYTES: usize = 1 << 10;
+
+/// Timers of a campaign and subject that one call may set.
+pub const TIMERS_PER_SUBJECT: usize = 64;
+
+/// How far ahead a timer may be due: 90 days.
+pub const TIMER_AHEAD_MICROSECONDS: i64 = 90 * 24 * 60 * 60 * 1_000_000;
+
+/// Most events that `count-events` counts.
+pub const COUNTED_EVENTS: u32 = 1000;
+
+/// Most events that `recent-events` gives.
+pub const RECENT_EVENTS: u32 = 200;
+
+/// Properties that a configuration may read, and that one question may ask for. An event has no more.
+pub const PATHS: usize = 256;
+
+/// Where the host cuts what a violation found, in characters.
+pub const ACTUAL_CHARACTERS: usize = 200;
+
+/// What the host's copy of a plugin's answer may be larger than the output limit: the output is counted by
+/// content, the copy by memory layout.
+pub(crate) const COPY_FACTOR: usize = 8;
+
+/// Length of a plugin's name.
+pub(crate) const NAME_BYTES: usize = 64;
+
+/// Core instances of a component. Guests that link shared libraries have dozens.
+pub(crate) const CORE_INSTANCES: u32 = 64;
+
+/// Memories of a component.
+pub(crate) const MEMORIES: u32 = 4;
+
+/// Tables of a component, and of a module: JavaScript and Go guests need two.
+pub(crate) const TABLES: u32 = 16;
+
+/// Resources (streams, pollables) that a guest may hold at a time.
+pub(crate) const WASI_RESOURCES: usize = 1000;
+
+/// Random bytes that a guest may ask WASI for at a time.
+pub(crate) const WASI_RANDOM_BYTES: u64 = 64 << 10;
+
+/// Linear memory that stays resident in a pool slot between calls: all of a small guest's. Clearing it is
+/// quicker than the page faults of fresh memory.
+pub(crate) const RESIDENT_MEMORY_BYTES: usize = 512 << 10;
+
+/// Table that stays resident in a pool slot between calls.
+pub(crate) const RESIDENT_TABLE_BYTES: usize = 16 << 10;
+
+/// Time between two epochs; deadlines are whole epochs.
+pub(crate) const EPOCH: Duration = Duration::from_millis(1);
+
+/// What is kept of the compiler's complaint.
+pub(crate) const COMPLAINT_BYTES: usize = 2 << 10;

@@ -1,0 +1,199 @@
+//! From bytes to a plugin.
+
+use std::sync::Arc;
+
+use wasmtime::component::Component;
+
+use crate::cache::digest;
+use crate::compile::compile;
+use crate::engine::Shared;
+use crate::failure::Failed;
+use crate::imports::Outline;
+use crate::kind::Kind;
+use crate::limits::NAME_BYTES;
+use crate::plugin::{Description, Plugin, Prepared, Version};
+use crate::worlds::{Linkers, World};
+
+/// Bytes that cannot be a plugin of this host, and why.
+#[derive(Debug, thiserror::Error)]
+pub enum LoadError {
+    /// Something else, or a core module that nobody made a component of.
+    #[error("this is not a WebAssembly component")]
+    NotAComponent,
+    /// It does not export what a plugin exports.
+    #[error("this component targets no world of nudge:plugin@0.1: {0}")]
+    NoKnownWorld(String),
+    /// It asks for what plugins cannot have.
+    #[error("this plugin imports what its world does not have: {}", .0.join(", "))]
+    ForeignImports(Vec<String>),
+    /// It has more bytes than a plugin may have.
+    #[error("this component has {bytes} bytes, more than the {limit} that are allowed")]
+    TooLarge {
+        /// What it has.
+        bytes: usize,
+        /// What it may have.
+        limit: usize,
+    },
+    /// It does not compile.
+    #[error("this component does not compile: {0}")]
+    Compile(String),
+    /// Compiling took too long.
+    #[error("this component does not compile in time")]
+    CompileTimeout,
+    /// It cannot say what it is.
+    #[error("this plugin cannot describe itself: {0}")]
+    DescribeFailed(#[source] Failed),
+    /// What it says it is cannot be.
+    #[error("this plugin describes itself wrongly: {0}")]
+    BadDescription(String),
+}
+
+const COMPONENT_HEADER: &[u8] = b"\0asm\x0d\0\x01\0";
+
+pub(crate) fn load(shared: &Arc<Shared>, bytes: &[u8]) -> Result<Plugin, LoadError> {
+    let limit = shared.limits.component_bytes;
+    if bytes.len() > limit {
+        return Err(LoadError::TooLarge {
+            bytes: bytes.len(),
+            limit,
+        });
+    }
+    if !bytes.starts_with(COMPONENT_HEADER) {
+        return Err(LoadError::NotAComponent);
+    }
+
+    let digest = digest(bytes);
+    let component = compiled(shared, bytes, &digest)?;
+    let outline = Outline::of(&component);
+    let kind = match outline.kinds.as_slice() {
+        [kind] => *kind,
+        [] => return Err(LoadError::NoKnownWorld(no_world(&outline.exports))),
+        _ => {
+            return Err(LoadError::NoKnownWorld(
+                "it exports the interfaces of several worlds".to_owned(),
+            ));
+        }
+    };
+    let foreign = outline.foreign(kind);
+    if !foreign.is_empty() {
+        return Err(LoadError::ForeignImports(foreign));
+    }
+
+    let wasi = outline.needs_wasi();
+    let prepared = match kind {
+        Kind::Trigger => Prepared::Trigger(prepare(&shared.trigger, wasi, &component)?),
+        Kind::Validation => Prepared::Validation(prepare(&shared.validation, wasi, &component)?),
+        Kind::Personalization => {
+            Prepared::Personalization(prepare(&shared.personalization, wasi, &component)?)
+        }
+    };
+    let version = Version {
+        shared: Arc::clone(shared),
+        prepared,
+        digest,
+        imports: outline.imports,
+    };
+    let description = version.describe().map_err(LoadError::DescribeFailed)?;
+    check(&description).map_err(LoadError::BadDescription)?;
+    Ok(Plugin::new(version, description))
+}
+
+fn prepare<W: World>(
+    linkers: &Linkers<W>,
+    wasi: bool,
+    component: &Component,
+) -> Result<W::Pre, LoadError> {
+    let pre = linkers.for_imports(wasi).instantiate_pre(component);
+    pre.and_then(W::prepare)
+        .map_err(|error| LoadError::NoKnownWorld(format!("{error:#}")))
+}
+
+/// The component, from the cache or from the compiler.
+fn compiled(shared: &Shared, bytes: &[u8], digest: &str) -> Result<Component, LoadError> {
+    if let Some(code) = shared.cache.find(digest) {
+        match code.load(&shared.engine) {
+            Ok(component) => return Ok(component),
+            Err(error) => tracing::warn!(
+                component = digest,
+                error = format!("{error:#}"),
+                "a compiled plugin does not load and is compiled again"
+            ),
+        }
+    }
+    let code = compile(
+        &shared.compiler,
+        &shared.engine,
+        &shared.limits,
+        shared.cache.folder(),
+        bytes,
+    )?;
+    let component = code
+        .load(&shared.engine)
+        .map_err(|error| LoadError::Compile(format!("{error:#}")))?;
+    // A cache that is full or read-only makes the next start slower, nothing else.
+    if let Err(error) = shared.cache.insert(digest, &code) {
+        tracing::warn!(component = digest, %error, "a compiled plugin cannot be kept");
+    }
+    Ok(component)
+}
+
+fn no_world(exports: &[String]) -> String {
+    if exports.is_empty() {
+        "it exports nothing".to_owned()
+    } else {
+        format!("it exports {}", exports.join(", "))
+    }
+}
+
+fn check(description: &Description) -> Result<(), String> {
+    let Description {
+        name,
+        version,
+        summary: _,
+        config_schema,
+    } = description;
+    let allowed = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+    if name.is_empty() || name.len() > NAME_BYTES || !name.bytes().all(allowed) {
+        return Err(format!(
+            "its name must be 1 to {NAME_BYTES} lower-case letters, digits and hyphens, and is {name:?}"
+        ));
+    }
+    if let Err(error) = semver::Version::parse(version) {
+        return Err(format!(
+            "its version must be a semantic version like 1.4.0, and is {version:?}: {error}"
+        ));
+    }
+    if !config_schema.is_empty()
+        && let Err(error) = serde_json::from_str::<serde::de::IgnoredAny>(config_schema)
+    {
+        return Err(format!("its configuration schema is not JSON: {error}"));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn described(name: &str, version: &str, schema: &str) -> Result<(), String> {
+        check(&Description {
+            name: name.to_owned(),
+            version: version.to_owned(),
+            summary: String::new(),
+            config_schema: schema.to_owned(),
+        })
+    }
+
+    #[test]
+    fn descriptions_are_checked() {
+        assert_eq!(
+            described("cart-abandonment-2", "1.4.0-beta.1", "{}"),
+            Ok(())
+        );
+        assert!(described("", "1.0.0", "").is_err());
+        assert!(described("Cart", "1.0.0", "").is_err());
+        assert!(described(&"a".repeat(65), "1.0.0", "").is_err());
+        assert!(described("cart", "1.0", "").is_err());
+        assert!(described("cart", "1.0.0", "{").is_err());
+    }
+}

@@ -1,0 +1,120 @@
+//! What a plugin writes.
+
+/// How much a line matters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Level {
+    /// For the plugin's author.
+    Debug,
+    /// For whoever looks.
+    Info,
+    /// Something is odd.
+    Warn,
+    /// Something is wrong.
+    Error,
+}
+
+impl Level {
+    /// The level's name in the API.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Debug => "debug",
+            Self::Info => "info",
+            Self::Warn => "warn",
+            Self::Error => "error",
+        }
+    }
+}
+
+/// A line of a plugin's log.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LogLine {
+    /// How much it matters.
+    pub level: Level,
+    /// The text.
+    pub message: String,
+}
+
+/// The log of one call: lines up to a number of bytes, then one line that says that more were cut.
+#[derive(Debug)]
+pub(crate) struct Log {
+    lines: Vec<LogLine>,
+    left_bytes: usize,
+    cut: bool,
+}
+
+impl Log {
+    pub(crate) fn new(bytes: usize) -> Self {
+        Self {
+            lines: Vec::new(),
+            left_bytes: bytes,
+            cut: false,
+        }
+    }
+
+    pub(crate) fn write(&mut self, level: Level, mut message: String) {
+        if self.cut {
+            return;
+        }
+        // A line costs its line break too, so that empty lines are not free.
+        let Some(room) = self.left_bytes.checked_sub(1) else {
+            return self.cut_off();
+        };
+        if message.len() <= room {
+            self.left_bytes = room - message.len();
+            self.lines.push(LogLine { level, message });
+        } else {
+            message.truncate(message.floor_char_boundary(room));
+            self.lines.push(LogLine { level, message });
+            self.cut_off();
+        }
+    }
+
+    fn cut_off(&mut self) {
+        self.cut = true;
+        let message = "the rest of this call's log was cut".to_owned();
+        self.lines.push(LogLine {
+            level: Level::Warn,
+            message,
+        });
+    }
+
+    pub(crate) fn into_lines(self) -> Vec<LogLine> {
+        self.lines
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn messages(log: Log) -> Vec<String> {
+        log.into_lines()
+            .into_iter()
+            .map(|line| line.message)
+            .collect()
+    }
+
+    #[test]
+    fn a_log_is_cut_at_a_character_and_says_so() {
+        let mut log = Log::new(8);
+        for message in ["four", "aéé", "lost"] {
+            log.write(Level::Info, message.to_owned());
+        }
+        assert_eq!(
+            messages(log),
+            ["four", "a", "the rest of this call's log was cut"]
+        );
+    }
+
+    #[test]
+    fn empty_lines_are_not_free() {
+        let mut log = Log::new(2);
+        for _ in 0..9 {
+            log.write(Level::Info, String::new());
+        }
+        assert_eq!(
+            messages(log),
+            ["", "", "the rest of this call's log was cut"]
+        );
+    }
+}

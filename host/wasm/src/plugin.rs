@@ -1,0 +1,381 @@
+//! One version of a plugin, ready to be called.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::bindings::personalization::Personalization;
+use crate::bindings::trigger::Trigger;
+use crate::bindings::types;
+use crate::bindings::validation::Validation;
+use crate::call::{self, Allowance, Call, Interruption};
+use crate::engine::Shared;
+use crate::failure::{Failed, Failure, Stop};
+use crate::host::wasi::Surroundings;
+use crate::kind::Kind;
+use crate::limits::PATHS;
+use crate::worlds::World;
+use crate::{host, personalization, trigger, validation};
+
+/// One version of a plugin. Cheap to clone; each call has an instance of its own.
+#[derive(Clone)]
+pub struct Plugin {
+    version: Arc<Version>,
+    description: Arc<Description>,
+}
+
+/// What a plugin says of itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Description {
+    /// Lower-case letters, digits and hyphens.
+    pub name: String,
+    /// A semantic version.
+    pub version: String,
+    /// For the people who choose plugins.
+    pub summary: String,
+    /// A JSON Schema of the configuration, or an empty string.
+    pub config_schema: String,
+}
+
+/// What decisions under a configuration read.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Reads {
+    /// Names of the events to be called for; `*` alone is every event.
+    pub event_names: Vec<String>,
+    /// Event properties, as dotted paths.
+    pub properties: Vec<String>,
+    /// Saved properties of the subject.
+    pub subject_properties: Vec<String>,
+}
+
+/// One thing that is wrong with a configuration.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Problem {
+    /// A stable code in snake case.
+    pub code: String,
+    /// A JSON pointer into the configuration.
+    pub pointer: String,
+    /// A sentence for a person.
+    pub message: String,
+}
+
+/// A component of any kind whose imports are resolved.
+pub(crate) enum Prepared {
+    Trigger(<Trigger as World>::Pre),
+    Validation(<Validation as World>::Pre),
+    Personalization(<Personalization as World>::Pre),
+}
+
+/// A plugin that has not said yet what it is.
+pub(crate) struct Version {
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) prepared: Prepared,
+    pub(crate) digest: String,
+    pub(crate) imports: Vec<String>,
+}
+
+impl Plugin {
+    pub(crate) fn new(version: Version, description: Description) -> Self {
+        Self {
+            version: Arc::new(version),
+            description: Arc::new(description),
+        }
+    }
+
+    pub(crate) fn version(&self) -> &Version {
+        &self.version
+    }
+
+    /// What it decides.
+    pub fn kind(&self) -> Kind {
+        self.version.kind()
+    }
+
+    /// The SHA-256 of the component, in hexadecimal.
+    pub fn digest(&self) -> &str {
+        &self.version.digest
+    }
+
+    /// What it says of itself.
+    pub fn description(&self) -> &Description {
+        &self.description
+    }
+
+    /// The interfaces that it imports.
+    pub fn imports(&self) -> &[String] {
+        &self.version.imports
+    }
+
+    /// Checks a configuration, and says what decisions under it read.
+    pub fn check_config(&self, config: &str) -> Result<Result<Reads, Vec<Problem>>, Failed> {
+        match &self.version.prepared {
+            Prepared::Trigger(pre) => self.version.check_config::<Trigger>(pre, config),
+            Prepared::Validation(pre) => self.version.check_config::<Validation>(pre, config),
+            Prepared::Personalization(pre) => {
+                self.version.check_config::<Personalization>(pre, config)
+            }
+        }
+    }
+
+    /// Decides which items fire which campaigns. A plugin of another kind traps.
+    pub fn evaluate(
+        &self,
+        batch: trigger::Batch,
+        facts: Box<dyn trigger::Facts>,
+    ) -> Result<trigger::Outcome, Failed> {
+        let Prepared::Trigger(pre) = &self.version.prepared else {
+            return Err(self.wrong_kind(Kind::Trigger));
+        };
+        let allowance = self.version.trigger_allowance(&batch);
+        let surroundings = Surroundings {
+            now: batch.now,
+            seed: batch.seed,
+        };
+        let view = host::trigger::View::new(batch, facts);
+        let (view, call) = self
+            .version
+            .decide::<Trigger>(pre, &allowance, surroundings, view)?;
+        Ok(view.into_outcome(call))
+    }
+
+    /// Reports the violations in a batch. A plugin of another kind traps.
+    pub fn validate(&self, batch: validation::Batch) -> Result<validation::Outcome, Failed> {
+        let Prepared::Validation(pre) = &self.version.prepared else {
+            return Err(self.wrong_kind(Kind::Validation));
+        };
+        let limits = &self.version.shared.limits;
+        let allowance = Allowance {
+            deadline: limits.validation_deadline,
+            host_calls: limits.host_calls_for(batch.items.len(), batch.definitions.len()),
+        };
+        let surroundings = Surroundings {
+            now: batch.now,
+            seed: 0,
+        };
+        let view = host::validation::View::new(batch);
+        let (view, call) =
+            self.version
+                .decide::<Validation>(pre, &allowance, surroundings, view)?;
+        Ok(view.into_outcome(call))
+    }
+
+    /// Resolves every binding for every recipient. A plugin of another kind traps.
+    pub fn resolve(
+        &self,
+        batch: personalization::Batch,
+        facts: Box<dyn personalization::Facts>,
+    ) -> Result<personalization::Outcome, Failed> {
+        let Prepared::Personalization(pre) = &self.version.prepared else {
+            return Err(self.wrong_kind(Kind::Personalization));
+        };
+        let limits = &self.version.shared.limits;
+        let allowance = Allowance {
+            deadline: limits.personalization_deadline,
+            host_calls: limits.host_calls_for(batch.items.len(), batch.messages.len()),
+        };
+        let surroundings = Surroundings {
+            now: batch.now,
+            seed: batch.seed,
+        };
+        let view = host::personalization::View::new(batch, facts);
+        let (view, call) =
+            self.version
+                .decide::<Personalization>(pre, &allowance, surroundings, view)?;
+        Ok(view.into_outcome(call))
+    }
+
+    fn wrong_kind(&self, wanted: Kind) -> Failed {
+        let reason = format!("a {} plugin was called as a {wanted} plugin", self.kind());
+        Failed {
+            failure: Failure::Trap(reason),
+            call: Call::default(),
+        }
+    }
+}
+
+impl fmt::Debug for Plugin {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("Plugin")
+            .field("kind", &self.kind())
+            .field("digest", &self.digest())
+            .field("description", &self.description)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Version {
+    fn kind(&self) -> Kind {
+        match &self.prepared {
+            Prepared::Trigger(_) => Trigger::KIND,
+            Prepared::Validation(_) => Validation::KIND,
+            Prepared::Personalization(_) => Personalization::KIND,
+        }
+    }
+
+    pub(crate) fn trigger_allowance(&self, batch: &trigger::Batch) -> Allowance {
+        let limits = &self.shared.limits;
+        Allowance {
+            deadline: limits.trigger_deadline,
+            host_calls: limits.host_calls_for(batch.items.len(), batch.campaigns.len()),
+        }
+    }
+
+    pub(crate) fn describe(&self) -> Result<Description, Failed> {
+        match &self.prepared {
+            Prepared::Trigger(pre) => self.describe_as::<Trigger>(pre),
+            Prepared::Validation(pre) => self.describe_as::<Validation>(pre),
+            Prepared::Personalization(pre) => self.describe_as::<Personalization>(pre),
+        }
+    }
+
+    fn describe_as<W: World>(&self, pre: &W::Pre) -> Result<Description, Failed> {
+        self.outside_batch::<W, _>(pre, |instance, store| {
+            let described = instance.describe(store)?;
+            let types::Description {
+                name,
+                version,
+                summary,
+                config_schema,
+                more: _,
+            } = described;
+            let bytes = name.len() + version.len() + summary.len() + config_schema.len();
+            store
+                .data_mut()
+                .meter
+                .output(bytes)
+                .map_err(wasmtime::Error::from)?;
+            Ok(Description {
+                name,
+                version,
+                summary,
+                config_schema,
+            })
+        })
+    }
+
+    fn check_config<W: World>(
+        &self,
+        pre: &W::Pre,
+        config: &str,
+    ) -> Result<Result<Reads, Vec<Problem>>, Failed> {
+        self.outside_batch::<W, _>(pre, |instance, store| {
+            let checked = instance.check_config(store, config)?;
+            let bytes = match &checked {
+                Ok(reads) => {
+                    let lists = [
+                        &reads.event_names,
+                        &reads.properties,
+                        &reads.subject_properties,
+                    ];
+                    if lists.iter().any(|list| list.len() > PATHS) {
+                        let reason = format!("a configuration reads more than {PATHS} names");
+                        return Err(Failure::Trap(reason).into());
+                    }
+                    lists.into_iter().flatten().map(String::len).sum::<usize>()
+                }
+                Err(problems) => problems.iter().map(problem_bytes).sum(),
+            };
+            store
+                .data_mut()
+                .meter
+                .output(bytes)
+                .map_err(wasmtime::Error::from)?;
+            Ok(checked
+                .map(Reads::from)
+                .map_err(|list| list.into_iter().map(Problem::from).collect()))
+        })
+    }
+
+    /// Runs a function that has no batch.
+    fn outside_batch<W: World, R>(
+        &self,
+        pre: &W::Pre,
+        body: impl FnOnce(
+            &W,
+            &mut wasmtime::Store<crate::store::State<W::View>>,
+        ) -> Result<R, Interruption>,
+    ) -> Result<R, Failed> {
+        let limits = &self.shared.limits;
+        let deadline: Duration = limits.describe_deadline;
+        let allowance = Allowance {
+            deadline,
+            host_calls: limits.host_calls,
+        };
+        let store = call::store(
+            &self.shared.engine,
+            limits,
+            &allowance,
+            Surroundings::default(),
+            None,
+        );
+        call::run::<W, R>(store, pre, body).map(|(result, _, _)| result)
+    }
+
+    /// Runs a decision, and gives what it asked for.
+    fn decide<W: World>(
+        &self,
+        pre: &W::Pre,
+        allowance: &Allowance,
+        surroundings: Surroundings,
+        view: W::View,
+    ) -> Result<(W::View, Call), Failed> {
+        let Shared { engine, limits, .. } = &*self.shared;
+        let store = call::store(engine, limits, allowance, surroundings, Some(view));
+        let ((), view, call) = call::run::<W, ()>(store, pre, |instance, store| {
+            instance
+                .decide(store)?
+                .map_err(|refusal| refused(refusal).into())
+        })?;
+        match view {
+            Some(view) => Ok((view, call)),
+            None => Err(Failed {
+                failure: Failure::Trap(Stop::NoBatch.to_string()),
+                call,
+            }),
+        }
+    }
+}
+
+pub(crate) fn refused(refusal: types::Refusal) -> Failure {
+    Failure::Refused {
+        code: refusal.code,
+        message: refusal.message,
+    }
+}
+
+fn problem_bytes(problem: &types::Problem) -> usize {
+    problem.code.len() + problem.pointer.len() + problem.message.len()
+}
+
+impl From<types::Reads> for Reads {
+    fn from(reads: types::Reads) -> Self {
+        let types::Reads {
+            event_names,
+            properties,
+            subject_properties,
+            more: _,
+        } = reads;
+        Self {
+            event_names,
+            properties,
+            subject_properties,
+        }
+    }
+}
+
+impl From<types::Problem> for Problem {
+    fn from(problem: types::Problem) -> Self {
+        let types::Problem {
+            code,
+            pointer,
+            message,
+            more: _,
+        } = problem;
+        Self {
+            code,
+            pointer,
+            message,
+        }
+    }
+}

@@ -1,0 +1,81 @@
+//! An instance that is used again and again, to measure what fresh ones cost. The host never does this.
+
+use wasmtime::Store;
+
+use crate::bindings::trigger::Trigger;
+use crate::call::{self, Call, Interruption};
+use crate::failure::{Failure, Stop, failure_of};
+use crate::host::trigger::View;
+use crate::host::wasi::Surroundings;
+use crate::meter::Meter;
+use crate::plugin::{Plugin, Prepared, refused};
+use crate::store::State;
+use crate::trigger;
+use crate::worlds::World;
+
+/// One instance of a trigger plugin.
+pub struct Session {
+    plugin: Plugin,
+    store: Store<State<View>>,
+    instance: Trigger,
+}
+
+impl Session {
+    /// Makes an instance.
+    pub fn new(plugin: &Plugin) -> Result<Self, Failure> {
+        let version = plugin.version();
+        let Prepared::Trigger(pre) = &version.prepared else {
+            return Err(Failure::Trap("not a trigger plugin".to_owned()));
+        };
+        let limits = &version.shared.limits;
+        let allowance = call::Allowance {
+            deadline: limits.trigger_deadline,
+            host_calls: limits.host_calls,
+        };
+        let mut store = call::store(
+            &version.shared.engine,
+            limits,
+            &allowance,
+            Surroundings::default(),
+            None,
+        );
+        let instance =
+            Trigger::start(pre, &mut store).map_err(|error| failure_of(&error, false))?;
+        Ok(Self {
+            plugin: plugin.clone(),
+            store,
+            instance,
+        })
+    }
+
+    /// Evaluates a batch like [`Plugin::evaluate`].
+    pub fn evaluate(
+        &mut self,
+        batch: trigger::Batch,
+        facts: Box<dyn trigger::Facts>,
+    ) -> Result<trigger::Outcome, Failure> {
+        let version = self.plugin.version();
+        let allowance = version.trigger_allowance(&batch);
+        let state = self.store.data_mut();
+        state.meter = Meter::new(allowance.host_calls, version.shared.limits.output_bytes);
+        state.batch = Some(View::new(batch, facts));
+        self.store
+            .set_epoch_deadline(call::epochs(allowance.deadline));
+
+        let decided = self
+            .instance
+            .decide(&mut self.store)
+            .map_err(Interruption::from);
+        match decided.and_then(|decided| decided.map_err(|refusal| refused(refusal).into())) {
+            Ok(()) => {
+                let view = self.store.data_mut().batch.take();
+                let view = view.ok_or_else(|| Failure::Trap(Stop::NoBatch.to_string()))?;
+                Ok(view.into_outcome(Call::default()))
+            }
+            Err(Interruption::Failure(failure)) => Err(failure),
+            Err(Interruption::Error(error)) => {
+                Err(failure_of(&error, self.store.data().memory.denied))
+            }
+        }
+    }
+}

@@ -1,0 +1,310 @@
+//! What is loaded, what is refused, and what the cache does.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::Duration;
+
+use nudge_wasm::{
+    Compiler, Engine, EngineConfig, Failed, Failure, Limits, LoadError, compile_child,
+};
+use wit_component::{ComponentEncoder, StringEncoding, embed_component_metadata};
+use wit_parser::{ManglingAndAbi, Resolve, WorldId};
+
+use crate::support::{OneOrder, batch, config, engine, engine_with};
+
+/// A component that targets the world `w` of this text and does nothing.
+fn component(wit: &str) -> Vec<u8> {
+    let mut resolve = Resolve::default();
+    let package = resolve.push_str("test.wit", wit).unwrap();
+    let world = resolve.select_world(&[package], Some("w")).unwrap();
+    dummy(&resolve, world)
+}
+
+fn dummy(resolve: &Resolve, world: WorldId) -> Vec<u8> {
+    let mut module = wit_component::dummy_module(resolve, world, ManglingAndAbi::Standard32);
+    embed_component_metadata(&mut module, resolve, world, StringEncoding::UTF8).unwrap();
+    ComponentEncoder::default()
+        .module(&module)
+        .unwrap()
+        .encode()
+        .unwrap()
+}
+
+/// A package `nudge:plugin` with a trigger plugin of a single function.
+const REDUCED: &str = "
+    package nudge:plugin@0.1.0;
+    interface trigger-plugin { nothing: func(); }
+    interface validation-plugin { nothing: func(); }
+    interface validation-host { nothing: func(); }
+";
+
+#[test]
+fn what_is_no_component_is_refused() {
+    let (engine, _folder) = engine();
+    for bytes in [&b""[..], b"hello", b"\0asm\x01\0\0\0"] {
+        assert!(
+            matches!(engine.load(bytes), Err(LoadError::NotAComponent)),
+            "{bytes:?}"
+        );
+    }
+}
+
+#[test]
+fn a_component_that_is_broken_does_not_compile() {
+    let (engine, _folder) = engine();
+    let half = &test_guests::MISBEHAVING[..test_guests::MISBEHAVING.len() / 2];
+    assert!(matches!(engine.load(half), Err(LoadError::Compile(_))));
+}
+
+#[test]
+fn a_component_that_is_too_large_is_refused() {
+    let (engine, _folder) = engine_with(|config| config.limits.component_bytes = 1000);
+    let error = engine.load(test_guests::MISBEHAVING).unwrap_err();
+    assert!(
+        matches!(error, LoadError::TooLarge { limit: 1000, .. }),
+        "{error}"
+    );
+}
+
+#[test]
+fn a_component_of_no_world_is_refused() {
+    let (engine, _folder) = engine();
+    let error = engine
+        .load(&component("package a:b; world w { export run: func(); }"))
+        .unwrap_err();
+    assert!(matches!(error, LoadError::NoKnownWorld(_)), "{error}");
+    assert!(error.to_string().contains("run"), "{error}");
+
+    let two = format!("{REDUCED} world w {{ export trigger-plugin; export validation-plugin; }}");
+    let error = engine.load(&component(&two)).unwrap_err();
+    assert!(error.to_string().contains("several worlds"), "{error}");
+
+    let reduced = format!("{REDUCED} world w {{ export trigger-plugin; }}");
+    let error = engine.load(&component(&reduced)).unwrap_err();
+    assert!(matches!(error, LoadError::NoKnownWorld(_)), "{error}");
+}
+
+#[test]
+fn foreign_imports_are_named() {
+    let (engine, _folder) = engine();
+    let wit = format!(
+        "{REDUCED} world w {{
+            import validation-host;
+            import launch-missiles: func();
+            export trigger-plugin;
+        }}"
+    );
+    match engine.load(&component(&wit)) {
+        Err(LoadError::ForeignImports(mut names)) => {
+            names.sort();
+            assert_eq!(
+                names,
+                ["launch-missiles", "nudge:plugin/validation-host@0.1.0"]
+            );
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_plugin_that_cannot_describe_itself_is_refused() {
+    let (engine, _folder) = engine();
+    let mut resolve = Resolve::default();
+    let (package, _) = resolve.push_dir("../../wit").unwrap();
+    for world in ["trigger", "validation", "personalization"] {
+        let world = resolve.select_world(&[package], Some(world)).unwrap();
+        match engine.load(&dummy(&resolve, world)) {
+            Err(LoadError::DescribeFailed(Failed {
+                failure: Failure::Trap(_),
+                ..
+            })) => {}
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+#[test]
+fn without_room_for_a_pool_plugins_run_all_the_same() {
+    let (engine, _folder) = engine_with(|config| config.pool_slots = 10_000_000);
+    fires(&engine);
+}
+
+#[test]
+fn when_all_slots_are_taken_a_call_can_be_tried_again() {
+    let (engine, _folder) = engine_with(|config| {
+        config.pool_slots = 1;
+        config.limits.trigger_deadline = Duration::from_secs(2);
+    });
+    let plugin = engine.load(test_guests::MISBEHAVING).unwrap();
+    thread::scope(|scope| {
+        let call = || {
+            plugin
+                .evaluate(batch("loop"), Box::new(OneOrder))
+                .unwrap_err()
+                .failure
+        };
+        let calls = [scope.spawn(call), scope.spawn(call)];
+        let mut codes = calls.map(|call| call.join().unwrap().code());
+        codes.sort_unstable();
+        assert_eq!(codes, ["deadline", "unavailable"]);
+    });
+    fires(&engine);
+}
+
+fn compiled(folder: &Path) -> PathBuf {
+    let files: Vec<_> = fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .collect();
+    let [file] = files.as_slice() else {
+        panic!("{files:?}")
+    };
+    file.clone()
+}
+
+fn fires(engine: &Engine) {
+    let plugin = engine.load(test_guests::MISBEHAVING).unwrap();
+    assert_eq!(
+        plugin
+            .evaluate(batch("fine"), Box::new(OneOrder))
+            .unwrap()
+            .fired
+            .len(),
+        2
+    );
+}
+
+#[test]
+fn a_compiled_plugin_is_found_again() {
+    let (engine, folder) = engine();
+    fires(&engine);
+    let file = compiled(folder.path());
+    let before = fs::metadata(&file).unwrap().modified().unwrap();
+    // A compiler that cannot run: what loads comes from the cache.
+    let program = PathBuf::from("/nonexistent");
+    let compiler = Compiler::Child {
+        program,
+        arguments: Vec::new(),
+    };
+    fires(
+        &Engine::new(EngineConfig {
+            compiler,
+            ..config(folder.path())
+        })
+        .unwrap(),
+    );
+    assert_eq!(fs::metadata(&file).unwrap().modified().unwrap(), before);
+}
+
+#[test]
+fn a_compiled_plugin_that_was_changed_is_compiled_again() {
+    let (engine, folder) = engine();
+    fires(&engine);
+    let file = compiled(folder.path());
+    let good = fs::read(&file).unwrap();
+    let mut flipped = good.clone();
+    flipped[good.len() / 2] ^= 1;
+    let mut forged = good.clone();
+    forged[0] ^= 1;
+    for bad in [
+        &flipped[..],
+        &forged,
+        &good[..good.len() - 1],
+        &good[..40],
+        &good[..10],
+        b"",
+    ] {
+        fs::write(&file, bad).unwrap();
+        fires(&engine);
+        assert_eq!(fs::read(&file).unwrap().len(), good.len());
+    }
+}
+
+#[test]
+fn a_compiled_plugin_under_another_name_or_key_is_not_loaded() {
+    let (engine, folder) = engine();
+    fires(&engine);
+    let file = compiled(folder.path());
+    let renamed = file.with_file_name(file.file_name().unwrap().to_str().unwrap().replace(
+        engine.load(test_guests::MISBEHAVING).unwrap().digest(),
+        &"0".repeat(64),
+    ));
+    fs::rename(&file, renamed).unwrap();
+    fires(&engine);
+
+    let program = PathBuf::from("/nonexistent");
+    let compiler = Compiler::Child {
+        program,
+        arguments: Vec::new(),
+    };
+    let other = EngineConfig {
+        compiler,
+        cache_key: [8; 32],
+        ..config(folder.path())
+    };
+    let error = Engine::new(other)
+        .unwrap()
+        .load(test_guests::MISBEHAVING)
+        .unwrap_err();
+    assert!(error.to_string().contains("cannot be run"), "{error}");
+}
+
+/// The test program itself, as the child that compiles: it runs only the test below.
+fn child() -> Compiler {
+    // The test harness takes what follows `--exact` for filters, so the files go through a shell.
+    let script = r#"NUDGE_TEST_INPUT="$1" NUDGE_TEST_OUTPUT="$2" \
+        exec "$0" --exact loading::the_child_that_compiles --ignored --nocapture"#;
+    let arguments = vec![
+        "-c".into(),
+        script.into(),
+        std::env::current_exe().unwrap().into_os_string(),
+    ];
+    Compiler::Child {
+        program: "/bin/sh".into(),
+        arguments,
+    }
+}
+
+#[test]
+#[ignore = "run by other tests as a child process"]
+fn the_child_that_compiles() {
+    let [input, output] =
+        ["NUDGE_TEST_INPUT", "NUDGE_TEST_OUTPUT"].map(|name| std::env::var_os(name).unwrap());
+    if let Err(error) = compile_child(input.as_ref(), output.as_ref(), &Limits::default()) {
+        panic!("{error}");
+    }
+}
+
+#[test]
+fn a_child_compiles_what_the_engine_runs() {
+    let (engine, _folder) = engine_with(|config| config.compiler = child());
+    fires(&engine);
+}
+
+#[test]
+fn a_child_says_what_is_wrong_with_a_component() {
+    let (engine, folder) = engine_with(|config| config.compiler = child());
+    let mut broken = test_guests::MISBEHAVING.to_vec();
+    broken.truncate(broken.len() / 2);
+    match engine.load(&broken) {
+        Err(LoadError::Compile(reason)) => assert!(reason.contains("out of bounds"), "{reason}"),
+        other => panic!("{other:?}"),
+    }
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+}
+
+#[test]
+fn a_child_that_takes_too_long_is_ended() {
+    let arguments = vec!["-c".into(), "sleep 60".into()];
+    let (engine, folder) = engine_with(|config| {
+        config.compiler = Compiler::Child {
+            program: "/bin/sh".into(),
+            arguments,
+        };
+        config.limits.compile_seconds = 0;
+    });
+    let error = engine.load(test_guests::MISBEHAVING).unwrap_err();
+    assert!(matches!(error, LoadError::CompileTimeout), "{error}");
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+}

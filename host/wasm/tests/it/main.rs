@@ -1,0 +1,14 @@
+//! Plugins in an engine, from outside.
+
+#![expect(
+    clippy::expect_used,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "a test fails where it panics"
+)]
+
+mod calls;
+mod limits;
+mod loading;
+mod support;
+mod worlds;

@@ -1,0 +1,170 @@
+//! How values stand in texts.
+
+mod currency;
+mod locale;
+mod number;
+
+use std::time::Duration;
+
+use nudge_guest::{Calendar, Instant};
+
+use locale::DateOrder;
+pub(crate) use locale::Locale;
+
+/// How a number or a date is written.
+#[derive(Clone, Debug)]
+pub(crate) struct Format {
+    pub(crate) style: Style,
+    pub(crate) locale: Locale,
+    /// East of UTC.
+    pub(crate) offset_seconds: i64,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Style {
+    Decimal,
+    Integer,
+    Percent,
+    /// With a currency code.
+    Currency(String),
+    Date,
+    DateTime,
+}
+
+impl Format {
+    /// A number in this format.
+    pub(crate) fn number(&self, number: f64) -> String {
+        let locale = self.locale;
+        match &self.style {
+            Style::Integer => number::grouped(number, 0..=0, locale),
+            Style::Percent => {
+                let space = if locale.spaced() { "\u{a0}" } else { "" };
+                format!("{}{space}%", number::grouped(number * 100.0, 0..=0, locale))
+            }
+            Style::Currency(code) => currency::amount(number, code, locale),
+            Style::Decimal | Style::Date | Style::DateTime => {
+                number::grouped(number, 0..=3, locale)
+            }
+        }
+    }
+
+    /// A date in this format.
+    pub(crate) fn date(&self, instant: Instant) -> String {
+        let shift = Duration::from_secs(self.offset_seconds.unsigned_abs());
+        let local = if self.offset_seconds < 0 {
+            instant - shift
+        } else {
+            instant + shift
+        };
+        let calendar = local.calendar();
+        let date = date(calendar, self.locale.date_order());
+        if self.style == Style::DateTime {
+            format!("{date}, {}", self.time(calendar))
+        } else {
+            date
+        }
+    }
+
+    fn time(&self, calendar: Calendar) -> String {
+        let Calendar { hour, minute, .. } = calendar;
+        if !self.locale.twelve_hours() {
+            return format!("{hour:02}:{minute:02}");
+        }
+        let half = if hour < 12 { "AM" } else { "PM" };
+        format!("{}:{minute:02} {half}", (hour + 11) % 12 + 1)
+    }
+}
+
+fn date(calendar: Calendar, order: DateOrder) -> String {
+    let Calendar {
+        year, month, day, ..
+    } = calendar;
+    match order {
+        DateOrder::MonthFirst => format!("{month}/{day}/{year}"),
+        DateOrder::DaySlashes => format!("{day:02}/{month:02}/{year}"),
+        DateOrder::DayDots => format!("{day:02}.{month:02}.{year}"),
+        DateOrder::DayHyphens => format!("{day:02}-{month:02}-{year}"),
+        DateOrder::YearFirst => format!("{year}-{month:02}-{day:02}"),
+    }
+}
+
+/// A number without any format: as JSON has it.
+pub(crate) fn plain_number(number: f64) -> String {
+    number.to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn format(style: Style, locale: &str) -> Format {
+        Format {
+            style,
+            locale: Locale::named(locale),
+            offset_seconds: 0,
+        }
+    }
+
+    #[test]
+    fn numbers_have_the_separators_of_their_language() {
+        for (locale, expected) in [
+            ("en-US", "1,234,567.891"),
+            ("de", "1.234.567,891"),
+            ("de-CH", "1’234’567.891"),
+            ("fr-FR", "1\u{202f}234\u{202f}567,891"),
+            ("pl", "1\u{a0}234\u{a0}567,891"),
+            ("en-IN", "12,34,567.891"),
+            ("xx", "1,234,567.891"),
+        ] {
+            assert_eq!(
+                format(Style::Decimal, locale).number(1_234_567.891),
+                expected,
+                "{locale}"
+            );
+        }
+    }
+
+    #[test]
+    fn styles_round_as_they_say() {
+        assert_eq!(format(Style::Decimal, "en").number(1234.5), "1,234.5");
+        assert_eq!(format(Style::Integer, "en").number(1234.5), "1,235");
+        assert_eq!(format(Style::Integer, "en").number(-0.4), "0");
+        assert_eq!(format(Style::Decimal, "en").number(-999.0), "-999");
+        assert_eq!(format(Style::Percent, "en").number(0.256), "26%");
+        assert_eq!(format(Style::Percent, "de").number(0.25), "25\u{a0}%");
+    }
+
+    #[test]
+    fn currencies_have_their_own_decimals_and_places() {
+        let amount = |code: &str, locale: &str| {
+            format(Style::Currency(code.to_owned()), locale).number(-1234.5)
+        };
+        assert_eq!(amount("USD", "en-US"), "-$1,234.50");
+        assert_eq!(amount("EUR", "de-DE"), "-1.234,50\u{a0}€");
+        assert_eq!(amount("JPY", "ja"), "-¥1,235");
+        assert_eq!(amount("KWD", "en"), "-KWD\u{a0}1,234.500");
+    }
+
+    #[test]
+    fn dates_are_in_the_order_of_their_language() {
+        let instant = Instant::parse("2026-01-31T21:05:00Z").unwrap();
+        for (locale, expected) in [
+            ("en-US", "1/31/2026, 9:05 PM"),
+            ("en-GB", "31/01/2026, 21:05"),
+            ("de", "31.01.2026, 21:05"),
+            ("nl", "31-01-2026, 21:05"),
+            ("sv", "2026-01-31, 21:05"),
+        ] {
+            assert_eq!(
+                format(Style::DateTime, locale).date(instant),
+                expected,
+                "{locale}"
+            );
+        }
+        let east = Format {
+            offset_seconds: 3 * 3600,
+            ..format(Style::Date, "de")
+        };
+        assert_eq!(east.date(instant), "01.02.2026");
+    }
+}

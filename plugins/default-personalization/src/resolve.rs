@@ -1,0 +1,173 @@
+//! From sources to values.
+
+use nudge_guest::personalization::{Recipient, Resolution};
+use nudge_guest::{Cell, History, Instant, Value};
+
+use crate::config::{Binding, Config, Kind, Source, Type};
+use crate::format;
+
+/// How many events are looked at for the latest that passes a filter: what the host gives at once.
+const FILTERED_EVENTS: u32 = 200;
+
+/// Resolves every binding. Each source is read once, however many bindings it has.
+pub(crate) fn bindings(
+    config: &Config,
+    recipient: &Recipient<'_>,
+    resolutions: &mut Vec<Resolution>,
+) {
+    for source in config
+        .sources
+        .iter()
+        .filter(|source| !source.bindings.is_empty())
+    {
+        match &source.kind {
+            Kind::UserProperty => plain(source, resolutions, |key| recipient.property(key)),
+            Kind::SendData => plain(source, resolutions, |key| recipient.data(key)),
+            Kind::TriggerEvent => {
+                let event = recipient.trigger_event();
+                of_event(source, event.as_ref(), resolutions, |binding| {
+                    recipient.trigger_property(&binding.key)
+                });
+            }
+            Kind::LatestEvent { .. } => latest_event(source, recipient, resolutions),
+        }
+    }
+}
+
+fn plain<'c>(source: &Source, resolutions: &mut Vec<Resolution>, cell: impl Fn(&str) -> Cell<'c>) {
+    resolutions.extend(
+        source
+            .bindings
+            .iter()
+            .map(|binding| resolution(binding, cell(&binding.key))),
+    );
+}
+
+/// Resolves the bindings of an event, if there is one.
+fn of_event<'c>(
+    source: &Source,
+    event: Option<&(String, Instant)>,
+    resolutions: &mut Vec<Resolution>,
+    cell: impl Fn(&Binding) -> Cell<'c>,
+) {
+    for binding in &source.bindings {
+        resolutions.push(match event {
+            Some(event) => Resolution {
+                event: Some(event.clone()),
+                ..resolution(binding, cell(binding))
+            },
+            None => without_value(binding, "event_not_found", "no such event"),
+        });
+    }
+}
+
+fn latest_event(source: &Source, recipient: &Recipient<'_>, resolutions: &mut Vec<Resolution>) {
+    let Kind::LatestEvent {
+        event_name,
+        lookback,
+        filter,
+        paths,
+    } = &source.kind
+    else {
+        return;
+    };
+    // The filter's paths come first: it asks for them by number.
+    let mut asked = paths.clone();
+    asked.extend(source.bindings.iter().map(|binding| binding.key.clone()));
+    let limit = if filter.is_some() { FILTERED_EVENTS } else { 1 };
+    let history: History = recipient.recent_events(event_name, *lookback, limit, &asked);
+    let now = recipient.now();
+    let latest = history.iter().find(|event| {
+        filter
+            .as_ref()
+            .is_none_or(|filter| filter.matches(now, &|column| event.cell(column)))
+    });
+    let event = latest.map(|event| (event.id().to_owned(), event.timestamp()));
+    of_event(source, event.as_ref(), resolutions, |binding| {
+        latest.map_or(Cell::Missing, |event| event.property(&binding.key))
+    });
+}
+
+fn resolution(binding: &Binding, cell: Cell<'_>) -> Resolution {
+    match cell {
+        Cell::Missing | Cell::Null => without_value(binding, "missing", cell.type_name()),
+        Cell::Withheld => without_value(
+            binding,
+            "filtered_by_privacy",
+            "withheld by the privacy policy",
+        ),
+        _ => match typed(binding.kind, cell) {
+            Some(value) => with_value(binding, value),
+            None => Resolution {
+                binding: binding.id.clone(),
+                issue: "type_mismatch".to_owned(),
+                detail: format!(
+                    "expected {}, found {}",
+                    binding.kind.name(),
+                    cell.type_name()
+                ),
+                ..Resolution::default()
+            },
+        },
+    }
+}
+
+fn without_value(binding: &Binding, issue: &str, detail: &str) -> Resolution {
+    let resolution = match &binding.fallback {
+        Some(fallback) => Resolution {
+            used_fallback: true,
+            ..with_value(binding, fallback.clone())
+        },
+        None => Resolution {
+            binding: binding.id.clone(),
+            ..Resolution::default()
+        },
+    };
+    Resolution {
+        issue: issue.to_owned(),
+        detail: detail.to_owned(),
+        ..resolution
+    }
+}
+
+fn with_value(binding: &Binding, value: Value) -> Resolution {
+    let text = text(binding, &value);
+    Resolution {
+        binding: binding.id.clone(),
+        text,
+        value: Some(value),
+        ..Resolution::default()
+    }
+}
+
+/// The value, if it is of this type.
+fn typed(kind: Type, cell: Cell<'_>) -> Option<Value> {
+    let fits = match kind {
+        Type::Text => cell.text().is_some(),
+        Type::Number => cell.number().is_some(),
+        Type::Boolean => cell.boolean().is_some(),
+        Type::Date => cell.date().is_some(),
+    };
+    if fits { cell.value() } else { None }
+}
+
+fn text(binding: &Binding, value: &Value) -> String {
+    match value {
+        Value::Number(number) => match &binding.format {
+            Some(format) => format.number(*number),
+            None => format::plain_number(*number),
+        },
+        Value::Text(text) if binding.kind == Type::Date => {
+            let formatted = binding
+                .format
+                .as_ref()
+                .zip(Instant::parse(text))
+                .map(|(format, date)| format.date(date));
+            formatted.unwrap_or_else(|| text.clone())
+        }
+        Value::Text(text) => text.clone(),
+        Value::Boolean(boolean) => boolean.to_string(),
+        Value::Null => String::new(),
+        Value::Json(json) => json.clone(),
+    }
+}

@@ -1,0 +1,160 @@
+//! Which of the matching events fire, and when.
+//!
+//! State is read and written only where the mode needs it, and only for events that match.
+
+mod state;
+
+use std::time::Duration;
+
+use nudge_guest::Refusal;
+use nudge_guest::trigger::{Decision, Event, Subject};
+
+use crate::config::{Config, Occurrence};
+use state::State;
+
+/// How many firings of a subject can wait: what the host allows. One more takes the place of the oldest.
+const SLOTS: u8 = 64;
+
+/// How many earlier events of a name are looked at for the first that matches.
+const LOOK_BACK: u32 = 200;
+
+/// Decides about an event that matches, at once.
+pub(crate) fn decide(
+    config: &Config,
+    event: &Event<'_>,
+    subject: &Subject<'_>,
+) -> Result<Decision, Refusal> {
+    let fires = match config.occurrence {
+        Occurrence::Every => return Ok(Decision::Fire),
+        Occurrence::Once => fires_once(subject, None),
+        Occurrence::OncePerSession => fires_once(subject, Some(event.session())),
+        _ => counts(config, event, subject)?,
+    };
+    subject.explain("occurrence", fires, || format!("{:?}", config.occurrence));
+    Ok(if fires {
+        Decision::Fire
+    } else {
+        Decision::Pass
+    })
+}
+
+/// Decides about an event that matches, after a delay.
+///
+/// Modes that count, count the event now. Those that fire once do when the timer is due: what is
+/// cancelled has not fired.
+pub(crate) fn delay(
+    config: &Config,
+    event: &Event<'_>,
+    subject: &Subject<'_>,
+    delay: Duration,
+) -> Result<Decision, Refusal> {
+    let waits = match config.occurrence {
+        Occurrence::Every | Occurrence::Once | Occurrence::OncePerSession => true,
+        _ => counts(config, event, subject)?,
+    };
+    subject.explain("occurrence", waits, || format!("{:?}", config.occurrence));
+    if waits {
+        let mut state = State::of(subject);
+        let slot = state.slot;
+        state.slot = (slot + 1) % SLOTS;
+        state.save(subject);
+        subject.set_timer(
+            &format!("slot-{slot}"),
+            delay,
+            &event.session().to_le_bytes(),
+        );
+        subject.explain("delay", false, || {
+            format!("waits {} seconds", delay.as_secs())
+        });
+    }
+    Ok(Decision::Pass)
+}
+
+/// Decides about a timer that is due. `payload` is the session that the event was in.
+pub(crate) fn due(config: &Config, payload: &[u8], subject: &Subject<'_>) -> Decision {
+    let session = payload.try_into().map_or(0, u32::from_le_bytes);
+    let fires = match config.occurrence {
+        Occurrence::Once => fires_once(subject, None),
+        Occurrence::OncePerSession => fires_once(subject, Some(session)),
+        _ => true,
+    };
+    if fires {
+        Decision::Fire
+    } else {
+        Decision::Pass
+    }
+}
+
+/// Whether nothing fired yet, or nothing in this session; remembers that it does now.
+fn fires_once(subject: &Subject<'_>, session: Option<u32>) -> bool {
+    let mut state = State::of(subject);
+    let mark = session.unwrap_or_default();
+    if state.numbers.first() == Some(&mark) {
+        return false;
+    }
+    state.numbers = vec![mark];
+    state.save(subject);
+    true
+}
+
+/// Counts the event, and says whether it is one of those that fire.
+fn counts(config: &Config, event: &Event<'_>, subject: &Subject<'_>) -> Result<bool, Refusal> {
+    let mut state = State::of(subject);
+    let fires = match config.occurrence {
+        Occurrence::First => {
+            if !state.numbers.is_empty() {
+                return Ok(false);
+            }
+            state.numbers = vec![1];
+            !matched_before(config, event, subject)
+        }
+        Occurrence::Nth(n) | Occurrence::EveryNth(n) => {
+            let count = state
+                .numbers
+                .first()
+                .copied()
+                .unwrap_or_default()
+                .saturating_add(1);
+            state.numbers = vec![count];
+            if matches!(config.occurrence, Occurrence::Nth(_)) {
+                count == n
+            } else {
+                count.is_multiple_of(n)
+            }
+        }
+        Occurrence::AtLeast(n, within) => {
+            let now = u32::try_from(event.timestamp().seconds()).map_err(|_| {
+                Refusal::new(
+                    "invalid_timestamp",
+                    "the event happened before 1970 or after 2106",
+                )
+            })?;
+            let span = u32::try_from(within.as_secs()).unwrap_or(u32::MAX);
+            state.numbers.push(now);
+            state.numbers.sort_unstable();
+            let latest = state.numbers.last().copied().unwrap_or(now);
+            state
+                .numbers
+                .retain(|time| *time >= latest.saturating_sub(span));
+            let surplus = state.numbers.len().saturating_sub(n as usize);
+            state.numbers.drain(..surplus);
+            state.numbers.len() >= n as usize && now >= latest.saturating_sub(span)
+        }
+        Occurrence::Every | Occurrence::Once | Occurrence::OncePerSession => return Ok(true),
+    };
+    state.save(subject);
+    Ok(fires)
+}
+
+/// Whether an earlier event of the subject matched. Asked once a subject, then state knows.
+fn matched_before(config: &Config, event: &Event<'_>, subject: &Subject<'_>) -> bool {
+    config.source.event_names().iter().any(|name| {
+        if config.paths.is_empty() {
+            return subject.has_event(name, None);
+        }
+        let earlier = subject.recent_events(name, None, LOOK_BACK, &config.paths);
+        earlier
+            .iter()
+            .any(|earlier| config.matches(name, event.received(), &|column| earlier.cell(column)))
+    })
+}

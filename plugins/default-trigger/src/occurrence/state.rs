@@ -1,0 +1,68 @@
+//! What is kept of a subject: a byte and a list of numbers, so that a thousand of them fit into 4 KiB.
+
+use nudge_guest::trigger::Subject;
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct State {
+    /// The timer that the next delayed firing takes.
+    pub(super) slot: u8,
+    /// By mode: the session that fired last, a count, or the times of events in seconds since 1970.
+    pub(super) numbers: Vec<u32>,
+}
+
+impl State {
+    /// The subject's; empty at first.
+    pub(super) fn of(subject: &Subject<'_>) -> Self {
+        subject
+            .state_bytes()
+            .map_or_else(Self::default, |bytes| Self::from_bytes(&bytes))
+    }
+
+    pub(super) fn save(&self, subject: &Subject<'_>) {
+        subject.set_state_bytes(&self.to_bytes());
+    }
+
+    fn from_bytes(bytes: &[u8]) -> Self {
+        let Some((slot, rest)) = bytes.split_first() else {
+            return Self::default();
+        };
+        let (numbers, _) = rest.as_chunks::<4>();
+        Self {
+            slot: *slot,
+            numbers: numbers.iter().copied().map(u32::from_le_bytes).collect(),
+        }
+    }
+
+    fn to_bytes(&self) -> Vec<u8> {
+        let numbers = self.numbers.iter().flat_map(|number| number.to_le_bytes());
+        std::iter::once(self.slot).chain(numbers).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_state_survives_its_bytes() {
+        let state = State {
+            slot: 63,
+            numbers: vec![0, 1, u32::MAX],
+        };
+        assert_eq!(State::from_bytes(&state.to_bytes()), state);
+        assert_eq!(State::from_bytes(&[]), State::default());
+    }
+
+    #[test]
+    fn a_thousand_times_fit() {
+        assert!(
+            State {
+                slot: 0,
+                numbers: vec![7; 1_000]
+            }
+            .to_bytes()
+            .len()
+                <= 4_096
+        );
+    }
+}

@@ -1,0 +1,111 @@
+//! Campaigns and what fires them.
+#![expect(clippy::needless_pass_by_value, reason = "`json!` makes values")]
+
+mod configuration;
+mod delay;
+mod occurrence;
+
+use nudge_guest::serde_json::{Value, json};
+use nudge_guest::testing::TriggerTest;
+
+use crate::DefaultTrigger;
+
+type Campaign = TriggerTest<DefaultTrigger>;
+
+fn campaign(trigger: Value) -> Campaign {
+    Campaign::new(&json!({"trigger": trigger})).unwrap()
+}
+
+/// A campaign that events named `bought` fire, with more keys in its trigger.
+fn bought(more: &Value) -> Campaign {
+    let mut trigger = json!({"kind": "event", "eventName": "bought"});
+    for (key, value) in more.as_object().unwrap() {
+        trigger[key] = value.clone();
+    }
+    campaign(trigger)
+}
+
+#[test]
+fn an_event_of_the_name_fires() {
+    let mut campaign = bought(&json!({}));
+    assert!(campaign.send("ana", "bought", json!({})));
+    assert!(!campaign.send("ana", "looked", json!({})));
+    assert_eq!(campaign.reads().event_names, ["bought"]);
+}
+
+#[test]
+fn filters_are_asked() {
+    let filters = json!({"all": [{"property": "cart.total", "type": "number", "operator": "gte", "value": 50}]});
+    let mut campaign = bought(&json!({"filters": filters}));
+    assert!(campaign.send("ana", "bought", json!({"cart": {"total": 50}})));
+    assert!(!campaign.send("ana", "bought", json!({"cart": {"total": "50"}})));
+    assert_eq!(campaign.reads().properties, ["cart.total"]);
+    assert!(
+        campaign
+            .explanations()
+            .iter()
+            .any(|explanation| explanation.detail == "cart.total gte" && !explanation.passed)
+    );
+}
+
+#[test]
+fn a_view_of_the_screen_fires() {
+    let mut campaign = campaign(json!({"kind": "screen_view", "screenName": "pricing"}));
+    assert!(campaign.send("ana", "screen_viewed", json!({"screenName": "pricing"})));
+    assert!(campaign.send("ana", "screen_view", json!({"name": "pricing"})));
+    assert!(!campaign.send(
+        "ana",
+        "screen_view",
+        json!({"screen_name": "home", "name": "pricing"})
+    ));
+}
+
+#[test]
+fn a_new_session_fires() {
+    assert!(campaign(json!({"kind": "session_start"})).send("ana", "session_started", json!({})));
+}
+
+#[test]
+fn a_changed_property_fires() {
+    let mut any = campaign(json!({"kind": "property_changed", "key": "plan"}));
+    assert!(any.send(
+        "ana",
+        "$property_changed",
+        json!({"key": "plan", "from": 1, "to": 2})
+    ));
+    assert!(!any.send(
+        "ana",
+        "$property_changed",
+        json!({"key": "city", "from": 1, "to": 2})
+    ));
+
+    let mut new =
+        campaign(json!({"kind": "property_changed", "key": "plan", "from": null, "to": "pro"}));
+    assert!(new.send(
+        "ana",
+        "$property_changed",
+        json!({"key": "plan", "to": "pro"})
+    ));
+    assert!(!new.send(
+        "ana",
+        "$property_changed",
+        json!({"key": "plan", "from": "free", "to": "pro"})
+    ));
+    assert!(!new.send(
+        "ana",
+        "$property_changed",
+        json!({"key": "plan", "to": "team"})
+    ));
+}
+
+#[test]
+fn no_event_fires_schedules() {
+    for kind in ["schedule", "manual"] {
+        assert!(
+            campaign(json!({"kind": kind}))
+                .reads()
+                .event_names
+                .is_empty()
+        );
+    }
+}

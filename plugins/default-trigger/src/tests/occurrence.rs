@@ -1,0 +1,88 @@
+//! Which of the matching events fire.
+
+use std::time::Duration;
+
+use nudge_guest::serde_json::{Value, json};
+
+use super::{Campaign, bought};
+
+fn mode(occurrence: Value) -> Campaign {
+    bought(&json!({"occurrence": occurrence}))
+}
+
+/// Whether each of so many events fires.
+fn fired(campaign: &mut Campaign, count: usize) -> Vec<bool> {
+    (0..count)
+        .map(|_| campaign.send("ana", "bought", json!({})))
+        .collect()
+}
+
+#[test]
+fn every_needs_no_state() {
+    let mut campaign = mode(json!({"mode": "every"}));
+    assert_eq!(fired(&mut campaign, 3), [true, true, true]);
+    assert_eq!(campaign.state("ana"), None);
+}
+
+#[test]
+fn first_and_once_fire_once_a_subject() {
+    for name in ["first", "once"] {
+        let mut campaign = mode(json!({"mode": name}));
+        assert_eq!(fired(&mut campaign, 3), [true, false, false], "{name}");
+        assert!(campaign.send("ben", "bought", json!({})));
+    }
+}
+
+#[test]
+fn first_looks_at_earlier_events_through_its_filter() {
+    let filters =
+        json!({"all": [{"property": "total", "type": "number", "operator": "gt", "value": 10}]});
+    let mut campaign = bought(&json!({"filters": filters, "occurrence": {"mode": "first"}}));
+    assert!(!campaign.send("ana", "bought", json!({"total": 5})));
+    assert!(campaign.send("ana", "bought", json!({"total": 15})));
+    assert!(!campaign.send("ana", "bought", json!({"total": 15})));
+}
+
+#[test]
+fn in_one_batch_the_earlier_event_is_the_first() {
+    let mut campaign = mode(json!({"mode": "first"}));
+    assert_eq!(
+        campaign.send_all([("ana", "bought", json!({})), ("ana", "bought", json!({}))]),
+        [true, false]
+    );
+}
+
+#[test]
+fn once_per_session_fires_again_in_the_next() {
+    let mut campaign = mode(json!({"mode": "once_per_session"}));
+    assert_eq!(fired(&mut campaign, 2), [true, false]);
+    campaign.advance(Duration::from_mins(31));
+    assert_eq!(fired(&mut campaign, 2), [true, false]);
+}
+
+#[test]
+fn counting_modes_count() {
+    assert_eq!(
+        fired(&mut mode(json!({"mode": "nth", "n": 2})), 4),
+        [false, true, false, false]
+    );
+    assert_eq!(
+        fired(&mut mode(json!({"mode": "every_nth", "n": 2})), 4),
+        [false, true, false, true]
+    );
+}
+
+#[test]
+fn at_least_counts_within_its_days() {
+    let mut campaign = mode(json!({"mode": "at_least", "n": 2, "withinDays": 7}));
+    assert_eq!(fired(&mut campaign, 1), [false]);
+    campaign.advance(Duration::from_hours(8 * 24));
+    assert_eq!(fired(&mut campaign, 3), [false, true, true]);
+}
+
+#[test]
+fn at_least_keeps_what_it_needs_and_no_more() {
+    let mut campaign = mode(json!({"mode": "at_least", "n": 3, "withinDays": 365}));
+    fired(&mut campaign, 50);
+    assert_eq!(campaign.state("ana").map(<[u8]>::len), Some(1 + 3 * 4));
+}

@@ -1,0 +1,3 @@
+//! The default plugins, compiled to components: what an app runs until it ships its own.
+
+include!(concat!(env!("OUT_DIR"), "/plugins.rs"));

@@ -1,0 +1,5 @@
+//! Compiles the plugins of the tests.
+
+fn main() {
+    plugin_build::build(&[("misbehaving", "MISBEHAVING")]);
+}

@@ -1,0 +1,55 @@
+//! A trigger plugin that breaks every rule on request: `{"mode": "loop"}` never ends, and so on. It uses
+//! the contract as it is, without the SDK, so that it can do what the SDK prevents.
+
+mod bindings;
+mod modes;
+
+use bindings::exports::nudge::plugin::trigger_plugin::{
+    Description, Guest, Problem, Reads, Refusal,
+};
+use bindings::nudge::plugin::trigger_host::Batch;
+
+struct Misbehaving;
+
+impl Guest for Misbehaving {
+    fn describe() -> Description {
+        Description {
+            name: "misbehaving".to_owned(),
+            version: "1.0.0".to_owned(),
+            summary: "Breaks every rule on request.".to_owned(),
+            config_schema: r#"{"type":"object","required":["mode"]}"#.to_owned(),
+            more: Vec::new(),
+        }
+    }
+
+    fn check_config(config: String) -> Result<Reads, Vec<Problem>> {
+        match mode(&config) {
+            Some(mode) if modes::NAMES.contains(&mode.as_str()) => Ok(Reads {
+                event_names: vec!["*".to_owned()],
+                properties: vec!["amount".to_owned(), "cart.items".to_owned()],
+                subject_properties: Vec::new(),
+                more: Vec::new(),
+            }),
+            Some(mode) if mode == "loop_in_check" => modes::run_forever(),
+            _ => Err(vec![Problem {
+                code: "unknown_mode".to_owned(),
+                pointer: "/mode".to_owned(),
+                message: "Name one of the modes.".to_owned(),
+                more: Vec::new(),
+            }]),
+        }
+    }
+
+    fn evaluate(batch: &Batch) -> Result<(), Refusal> {
+        for campaign in 0..batch.campaign_count() {
+            let config = batch.campaign_config(campaign);
+            modes::run(mode(&config).as_deref().unwrap_or("fine"), batch, campaign)?;
+        }
+        Ok(())
+    }
+}
+
+fn mode(config: &str) -> Option<String> {
+    let config: serde_json::Value = serde_json::from_str(config).ok()?;
+    Some(config.get("mode")?.as_str()?.to_owned())
+}

@@ -1,0 +1,444 @@
+//! `PostgreSQL` for the tests: one cluster a test process, one empty database a test.
+//!
+//! The cluster is made by `initdb` in a temporary folder and is removed with the process that made it, however
+//! that process ends. With `NUDGE_TEST_POSTGRES_URL` set (a role that may create databases), that server is used
+//! instead, and only the databases are removed.
+#![expect(
+    clippy::expect_used,
+    clippy::panic,
+    reason = "test support: a test without its database fails where it stands"
+)]
+
+use std::{
+    fs,
+    io::Write,
+    net::TcpListener,
+    os::unix::{
+        fs::{MetadataExt, chown},
+        process::CommandExt,
+    },
+    path::{Path, PathBuf},
+    process::{Child, Command, Stdio},
+    sync::{Mutex, OnceLock, PoisonError},
+};
+
+use tempfile::TempDir;
+use uuid::Uuid;
+
+/// Names the server to use in place of a cluster of our own.
+const URL_VARIABLE: &str = "NUDGE_TEST_POSTGRES_URL";
+
+/// The server picks no port by itself, so another process can take the free one first.
+const PORT_ATTEMPTS: u32 = 5;
+
+/// Stops the server whose folder is `$1` and removes the folder, once the pipe on standard input is closed.
+/// SIGQUIT is `PostgreSQL`'s immediate shutdown.
+const REMOVE_CLUSTER: &str = r#"
+cat >/dev/null
+if read -r server <"$1/data/postmaster.pid"; then
+    kill -QUIT "$server"
+    tries=0
+    while kill -0 "$server" && [ "$tries" -lt 100 ]; do sleep 0.05; tries=$((tries + 1)); done
+    kill -KILL "$server"
+fi
+rm -rf "$1"
+"#;
+
+/// Drops the databases named on standard input, once that pipe is closed. `$1` is psql, `$2` the server's URL.
+const DROP_DATABASES: &str = r#"
+names=
+while read -r name; do names="$names $name"; done
+for name in $names; do "$1" --no-psqlrc --quiet "$2" --command "DROP DATABASE IF EXISTS $name WITH (FORCE)"; done
+"#;
+
+/// Whether a commit waits for the disk.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Durability {
+    /// Nothing waits: a crash of the machine loses the cluster, a crash of the server does not.
+    Fast,
+    /// As in production.
+    Durable,
+}
+
+/// A `PostgreSQL` server for tests; dropping it removes what it made.
+#[derive(Debug)]
+pub struct Cluster {
+    /// The URL of a database that is always there.
+    maintenance: String,
+    /// What stands before and after a database's name in a URL.
+    base: String,
+    query: String,
+    own: Option<OwnServer>,
+    watchdog: Watchdog,
+}
+
+/// What it takes to start and stop a server of our own.
+#[derive(Debug)]
+struct OwnServer {
+    folder: PathBuf,
+    owner: Option<Owner>,
+}
+
+/// Whom the server runs as when the tests run as root, which `PostgreSQL` refuses to be.
+#[derive(Clone, Copy, Debug)]
+struct Owner {
+    user: u32,
+    group: u32,
+}
+
+/// A shell that waits for this process to end (its pipe closes, whatever the reason) and then cleans up.
+#[derive(Debug)]
+struct Watchdog(Mutex<Child>);
+
+/// The URL of a new empty database in the shared cluster.
+pub async fn database() -> String {
+    match tokio::task::spawn_blocking(|| cluster().create_database()).await {
+        Ok(url) => url,
+        Err(error) => std::panic::resume_unwind(error.into_panic()),
+    }
+}
+
+/// The cluster that the tests of this process share. A test that stops its server starts one of its own with
+/// [`Cluster::start_new`].
+pub fn cluster() -> &'static Cluster {
+    static SHARED: OnceLock<Cluster> = OnceLock::new();
+    SHARED.get_or_init(|| match std::env::var(URL_VARIABLE) {
+        Ok(url) => Cluster::connect(&url),
+        Err(_) => Cluster::start_new(Durability::Fast),
+    })
+}
+
+impl Cluster {
+    /// Makes and starts a cluster of its own, on a free port of 127.0.0.1.
+    pub fn start_new(durability: Durability) -> Self {
+        let folder = TempDir::with_prefix("nudge-postgres-").expect("a folder for the cluster");
+        // Only a folder that the watchdog knows about may outlive its guard.
+        let watchdog = Watchdog::spawn(REMOVE_CLUSTER, &[folder.path()]);
+        let folder = folder.keep();
+        let owner = Owner::needed(&folder);
+        if let Some(Owner { user, group }) = owner {
+            chown(&folder, Some(user), Some(group)).expect("root may give a folder away");
+        }
+        let server = OwnServer { folder, owner };
+        let password = unique();
+        server.initialize(&password, durability);
+        let port = server.start_on_a_free_port();
+        let base = format!("postgres://nudge:{password}@127.0.0.1:{port}");
+        Self {
+            maintenance: format!("{base}/postgres"),
+            base,
+            query: String::new(),
+            own: Some(server),
+            watchdog,
+        }
+    }
+
+    /// Uses a server that someone else runs: `url` with its database's name replaced.
+    fn connect(url: &str) -> Self {
+        let (location, query) = match url.split_once('?') {
+            Some((location, query)) => (location, format!("?{query}")),
+            None => (url, String::new()),
+        };
+        let authority = location.find("://").map_or(0, |scheme| scheme + 3);
+        let base = match location.rsplit_once('/') {
+            Some((base, _)) if base.len() >= authority => base,
+            _ => location,
+        };
+        let psql = program("psql");
+        Self {
+            maintenance: url.to_owned(),
+            base: base.to_owned(),
+            query,
+            own: None,
+            watchdog: Watchdog::spawn(DROP_DATABASES, &[&psql, Path::new(url)]),
+        }
+    }
+
+    /// The URL of a database in this cluster.
+    pub fn url(&self, database: &str) -> String {
+        format!("{}/{database}{}", self.base, self.query)
+    }
+
+    /// Makes an empty database and returns its URL.
+    pub fn create_database(&self) -> String {
+        let name = format!("nudge_test_{}", unique());
+        if self.own.is_none() {
+            self.watchdog.tell(&name);
+        }
+        let mut psql = Command::new(program("psql"));
+        psql.args(["--no-psqlrc", "--quiet", "--set=ON_ERROR_STOP=1"])
+            .arg(&self.maintenance)
+            .arg(format!(
+                "--command=CREATE DATABASE {name} TEMPLATE template0"
+            ));
+        run(&mut psql);
+        self.url(&name)
+    }
+
+    /// Stops the server; connections are cut, transactions in hand are rolled back.
+    pub fn stop(&self) {
+        run(self.own().control().args(["stop", "--mode=fast"]));
+    }
+
+    /// Starts the server again, on the same port, with its data.
+    pub fn start(&self) {
+        let server = self.own();
+        assert!(server.start(), "{}", server.log());
+    }
+
+    /// Stops and starts the server.
+    pub fn restart(&self) {
+        self.stop();
+        self.start();
+    }
+
+    fn own(&self) -> &OwnServer {
+        let Some(server) = &self.own else {
+            panic!(
+                "the server of {URL_VARIABLE} is not ours to stop: this test needs Cluster::start_new"
+            );
+        };
+        server
+    }
+}
+
+impl OwnServer {
+    fn initialize(&self, password: &str, durability: Durability) {
+        let password_file = self.folder.join("password");
+        fs::write(&password_file, password).expect("the folder is ours");
+        run(self
+            .command("initdb")
+            // md5: scram hashes for milliseconds at every connection, which buys a test nothing.
+            .args(["--auth=md5", "--encoding=UTF8", "--locale=C", "--no-sync"])
+            .arg("--username=nudge")
+            .arg(format!("--pwfile={}", password_file.display()))
+            .arg(self.data()));
+        self.configure("listen_addresses = '127.0.0.1'");
+        self.configure("unix_socket_directories = ''");
+        self.configure("max_connections = 200");
+        if durability == Durability::Fast {
+            self.configure("fsync = off");
+            self.configure("full_page_writes = off");
+        }
+    }
+
+    fn start_on_a_free_port(&self) -> u16 {
+        for _ in 0..PORT_ATTEMPTS {
+            let port = free_port();
+            self.configure(&format!("port = {port}"));
+            if self.start() {
+                return port;
+            }
+        }
+        panic!("PostgreSQL does not start:\n{}", self.log());
+    }
+
+    /// Adds a line to the configuration, where the last one of a key counts.
+    fn configure(&self, line: &str) {
+        fs::OpenOptions::new()
+            .append(true)
+            .open(self.data().join("postgresql.conf"))
+            .and_then(|mut file| writeln!(file, "{line}"))
+            .expect("initdb wrote a configuration");
+    }
+
+    fn start(&self) -> bool {
+        self.control()
+            .args(["start", "--silent"])
+            .arg(format!("--log={}", self.log_file().display()))
+            .status()
+            .expect("pg_ctl is there")
+            .success()
+    }
+
+    fn control(&self) -> Command {
+        let mut command = self.command("pg_ctl");
+        command.arg("--wait").arg("--pgdata").arg(self.data());
+        command
+    }
+
+    /// A program of the server, run as the server's owner in a folder that the owner may enter.
+    fn command(&self, name: &str) -> Command {
+        let mut command = Command::new(program(name));
+        command
+            .current_dir(&self.folder)
+            .env("LC_ALL", "C")
+            .stdin(Stdio::null());
+        if let Some(Owner { user, group }) = self.owner {
+            command.uid(user).gid(group);
+        }
+        command
+    }
+
+    fn data(&self) -> PathBuf {
+        self.folder.join("data")
+    }
+
+    fn log_file(&self) -> PathBuf {
+        self.folder.join("server.log")
+    }
+
+    fn log(&self) -> String {
+        fs::read_to_string(self.log_file()).unwrap_or_else(|error| format!("no log: {error}"))
+    }
+}
+
+impl Owner {
+    /// `None` where this process is not root: the server then runs as the same user.
+    fn needed(folder: &Path) -> Option<Self> {
+        let creator = fs::metadata(folder)
+            .expect("the folder was just made")
+            .uid();
+        if creator != 0 {
+            return None;
+        }
+        let owner = ["postgres", "nobody"].into_iter().find_map(Self::named);
+        Some(owner.expect("a user `postgres` or `nobody` to run PostgreSQL as"))
+    }
+
+    fn named(name: &str) -> Option<Self> {
+        let id = |flag| -> Option<u32> {
+            let output = Command::new("id").args([flag, name]).output().ok()?;
+            String::from_utf8(output.stdout).ok()?.trim().parse().ok()
+        };
+        Some(Self {
+            user: id("-u")?,
+            group: id("-g")?,
+        })
+    }
+}
+
+impl Watchdog {
+    fn spawn(script: &str, arguments: &[&Path]) -> Self {
+        let child = Command::new("sh")
+            .args(["-c", script, "watchdog"])
+            .args(arguments)
+            // A group of its own: what interrupts the tests must not interrupt the cleaning up after them.
+            .process_group(0)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("a shell");
+        Self(Mutex::new(child))
+    }
+
+    fn tell(&self, line: &str) {
+        let mut child = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let stdin = child.stdin.as_mut().expect("open until dropped");
+        writeln!(stdin, "{line}").expect("the watchdog reads until the pipe closes");
+    }
+}
+
+impl Drop for Watchdog {
+    fn drop(&mut self) {
+        let child = self.0.get_mut().unwrap_or_else(PoisonError::into_inner);
+        // Closes the pipe first. A shell that cannot be waited for has ended, which is all that is asked here.
+        let _ = child.wait();
+    }
+}
+
+/// A program of `PostgreSQL`: from the newest version that Debian's packages installed, or from the `PATH`.
+fn program(name: &str) -> PathBuf {
+    let mut packaged: Vec<PathBuf> = fs::read_dir("/usr/lib/postgresql")
+        .into_iter()
+        .flatten()
+        .filter_map(|entry| Some(entry.ok()?.path()))
+        .collect();
+    packaged.sort_by_key(|path| {
+        let version = path.file_name().and_then(|version| version.to_str());
+        version.and_then(|version| version.parse::<u32>().ok())
+    });
+    let packaged = packaged.into_iter().rev().map(|path| path.join("bin"));
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    packaged
+        .chain(std::env::split_paths(&path))
+        .map(|folder| folder.join(name))
+        .find(|program| program.is_file())
+        .unwrap_or_else(|| panic!("{name} not found: apt-get install postgresql"))
+}
+
+fn run(command: &mut Command) {
+    let output = command.output().expect("the program was found");
+    assert!(
+        output.status.success(),
+        "{command:?}: {}\n{}{}",
+        output.status,
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr),
+    );
+}
+
+fn free_port() -> u16 {
+    TcpListener::bind(("127.0.0.1", 0))
+        .and_then(|listener| listener.local_addr())
+        .expect("a free port")
+        .port()
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "no other test run, on any machine, may share it"
+)]
+fn unique() -> String {
+    Uuid::new_v4().simple().to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn query(url: &str, sql: &str) -> String {
+        let output = Command::new(program("psql"))
+            .args([
+                "--no-psqlrc",
+                "--tuples-only",
+                "--no-align",
+                url,
+                "--command",
+                sql,
+            ])
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "{output:?}");
+        String::from_utf8(output.stdout).unwrap().trim().to_owned()
+    }
+
+    #[tokio::test]
+    async fn each_database_is_empty_and_its_own() {
+        let (first, second) = tokio::join!(database(), database());
+
+        query(&first, "CREATE TABLE one (n int)");
+
+        let tables = "SELECT count(*) FROM pg_tables WHERE schemaname = 'public'";
+        assert_eq!(query(&first, tables), "1");
+        assert_eq!(query(&second, tables), "0");
+    }
+
+    #[test]
+    fn a_cluster_keeps_its_data_over_a_restart_and_goes_with_its_owner() {
+        let cluster = Cluster::start_new(Durability::Durable);
+        let folder = cluster.own().folder.clone();
+        let url = cluster.create_database();
+        assert_eq!(query(&url, "SHOW fsync"), "on");
+
+        query(
+            &url,
+            "CREATE TABLE kept (n int); INSERT INTO kept VALUES (7)",
+        );
+        cluster.restart();
+        assert_eq!(query(&url, "SELECT n FROM kept"), "7");
+
+        drop(cluster);
+        assert!(!folder.exists());
+    }
+
+    #[test]
+    fn a_foreign_server_keeps_its_host_and_its_options() {
+        let full = Cluster::connect("postgres://me@db.test/postgres?sslmode=require");
+        let bare = Cluster::connect("postgres://db.test");
+
+        assert_eq!(full.url("a"), "postgres://me@db.test/a?sslmode=require");
+        assert_eq!(bare.url("a"), "postgres://db.test/a");
+    }
+}
