@@ -10,7 +10,7 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::UnsafeCell;
 use std::ptr;
 
-const ARENA_BYTES: usize = 256 * 1024;
+const ARENA_BYTES: usize = 96 * 1024;
 
 #[global_allocator]
 static ALLOCATOR: Arena = Arena {

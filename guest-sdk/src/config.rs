@@ -7,6 +7,7 @@
 mod node;
 mod place;
 mod pointer;
+mod quick;
 
 use serde::de::DeserializeOwned;
 

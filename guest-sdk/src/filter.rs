@@ -30,8 +30,8 @@
 //! let filter = Filter::read(&Place::root(&document), &mut paths, &mut problems).unwrap();
 //!
 //! assert_eq!(paths, ["total"], "what the plugin must say that it reads");
-//! assert!(filter.matches(Instant::default(), &|_column| Cell::Number(80.0)));
-//! assert!(!filter.matches(Instant::default(), &|_column| Cell::Text("80")));
+//! assert!(filter.matches(&Instant::default, &|_column| Cell::Number(80.0)));
+//! assert!(!filter.matches(&Instant::default, &|_column| Cell::Text("80")));
 //! ```
 
 mod read;
@@ -84,15 +84,15 @@ impl Leaf {
     }
 
     /// Whether the condition holds.
-    pub fn matches<'c>(&self, now: Instant, cell: &dyn Fn(usize) -> Cell<'c>) -> bool {
+    pub fn matches<'c>(&self, now: &dyn Fn() -> Instant, cell: &dyn Fn(usize) -> Cell<'c>) -> bool {
         self.test.passes(cell(self.column), now)
     }
 }
 
 impl Filter {
     /// Whether the condition holds. `cell` is asked for the values of paths by the numbers that
-    /// [`Filter::read`] gave them; `now` is what `within_last` counts from.
-    pub fn matches<'c>(&self, now: Instant, cell: &dyn Fn(usize) -> Cell<'c>) -> bool {
+    /// [`Filter::read`] gave them; `now`, only if a `within_last` counts from it.
+    pub fn matches<'c>(&self, now: &dyn Fn() -> Instant, cell: &dyn Fn(usize) -> Cell<'c>) -> bool {
         self.root.matches(now, cell)
     }
 
@@ -105,7 +105,7 @@ impl Filter {
 }
 
 impl Condition {
-    fn matches<'c>(&self, now: Instant, cell: &dyn Fn(usize) -> Cell<'c>) -> bool {
+    fn matches<'c>(&self, now: &dyn Fn() -> Instant, cell: &dyn Fn(usize) -> Cell<'c>) -> bool {
         match self {
             Self::All(conditions) => conditions
                 .iter()

@@ -89,21 +89,18 @@
 //! assert_eq!(problems[0].pointer, "/minutes");
 //! ```
 //!
-//! The component, and its way into an app:
+//! The component, and a server that runs it in place of the built-in plugin of its kind:
 //!
 //! ```text
 //! cargo test
 //! cargo build --release --target wasm32-wasip2
-//! curl -X POST "$URL/v1/apps/$APP/plugins" -H "Authorization: Bearer $TOKEN" \
-//!     -H "Content-Type: application/wasm" \
-//!     --data-binary @target/wasm32-wasip2/release/cart_abandonment.wasm
-//! curl -X POST "$URL/v1/apps/$APP/plugins/cart-abandonment/activate" -H "Authorization: Bearer $TOKEN" \
-//!     -H "Content-Type: application/json" -d '{"version": "0.1.0"}'
+//! nudge dev --plugin target/wasm32-wasip2/release/cart_abandonment.wasm
 //! ```
 //!
-//! A campaign then names it: `"trigger": {"kind": "plugin", "plugin": "cart-abandonment", "config": {"minutes": 30}}`.
-//! The plugin's name, version and summary are those of its package. A version never changes: raise it for
-//! the next upload. `"strategy": "shadow"` or `"canary"` try a version out beside the active one.
+//! Such a plugin gets the parts of every campaign that are a trigger plugin's to read, so that the
+//! configuration above is then the `trigger` of a survey, and `Config` has it as a field:
+//! `{"trigger": {"minutes": 30}}`. The plugin's name, version and summary are those of its package. A version
+//! never changes: raise it for the next one.
 //!
 //! # What to know
 //!

@@ -4,7 +4,7 @@ mod host;
 mod message;
 mod recipient;
 
-pub use host::{PersonalizationHost, Resolved};
+pub use host::{Host, PersonalizationHost, Resolved};
 pub use message::Message;
 pub use recipient::{Recipient, Resolution};
 
@@ -45,7 +45,7 @@ pub fn check<P: Personalizer>(config: &str) -> Result<Reads, Vec<Problem>> {
 }
 
 /// Resolves a batch, as the host asks for it.
-pub fn resolve<P: Personalizer>(host: &dyn PersonalizationHost) -> Result<(), Refusal> {
+pub fn resolve<P: Personalizer>(host: Host<'_>) -> Result<(), Refusal> {
     for number in 0..host.message_count() {
         let config = P::Config::parse(&host.message_config(number)).map_err(unreadable)?;
         let reads = || P::check(&config).unwrap_or_default();

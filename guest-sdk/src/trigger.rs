@@ -9,8 +9,8 @@ mod subject;
 pub use batch::Batch;
 pub use campaign::Campaign;
 pub use event::{Event, Timer};
-pub use host::TriggerHost;
 pub(crate) use host::delegate;
+pub use host::{Host, TriggerHost};
 pub use subject::{Moment, Subject};
 
 use crate::config::Config;
@@ -81,7 +81,7 @@ pub fn check<P: Trigger>(config: &str) -> Result<Reads, Vec<Problem>> {
 }
 
 /// Decides about a batch, as the host asks for it.
-pub fn evaluate<P: Trigger>(host: &dyn TriggerHost) -> Result<(), Refusal> {
+pub fn evaluate<P: Trigger>(host: Host<'_>) -> Result<(), Refusal> {
     let batch = Batch::new(host);
     for number in 0..host.campaign_count() {
         let config = P::Config::parse(&host.campaign_config(number)).map_err(unreadable)?;

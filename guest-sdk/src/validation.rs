@@ -4,7 +4,7 @@ mod event;
 mod host;
 
 pub use event::{Definition, Event, Violation};
-pub use host::ValidationHost;
+pub use host::{Host, ValidationHost};
 
 use crate::config::Config;
 use crate::declaration::{Description, Problem, Reads, Refusal};
@@ -37,7 +37,7 @@ pub fn check<P: Validator>(config: &str) -> Result<Reads, Vec<Problem>> {
 }
 
 /// Validates a batch, as the host asks for it.
-pub fn validate<P: Validator>(host: &dyn ValidationHost) -> Result<(), Refusal> {
+pub fn validate<P: Validator>(host: Host<'_>) -> Result<(), Refusal> {
     let mut reports = Vec::new();
     for number in 0..host.definition_count() {
         let config = P::Config::parse(&host.definition_config(number)).map_err(unreadable)?;

@@ -55,6 +55,7 @@ sections! {
     }
     /// Limits of plugins.
     Plugins {
+        files: Vec<PathBuf>,
         memory_bytes: usize,
         deadline_ms: u64,
         validation_deadline_ms: u64,
@@ -142,7 +143,7 @@ fn merge(below: &mut Table, above: Table, path: &str) -> anyhow::Result<()> {
         let name = format!("{path}{key}");
         match (below.get_mut(&key), value) {
             (Some(Value::Table(below)), Value::Table(above)) => {
-                merge(below, above, &format!("{name}."))?
+                merge(below, above, &format!("{name}."))?;
             }
             (Some(slot), value) => *slot = value,
             (None, _) => {

@@ -17,7 +17,7 @@ use crate::secrets::Secrets;
 /// Who the tokens are for.
 const AUDIENCE: &str = "nudge";
 /// How far clocks may differ (contract 1).
-const LEEWAY: Duration = Duration::from_secs(60);
+const LEEWAY: Duration = Duration::from_mins(1);
 
 /// What a person may do in a workspace.
 #[derive(
@@ -156,7 +156,7 @@ mod tests {
                 BTreeMap::from([(Uuid::nil(), Role::Editor)]),
                 false,
                 now,
-                Duration::from_secs(600),
+                Duration::from_mins(10),
             )
             .unwrap();
 

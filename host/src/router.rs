@@ -20,7 +20,7 @@ use crate::{
 
 /// The API with its documentation.
 pub fn api() -> (Router<Shared>, OpenApi) {
-    let sdk = OpenApiRouter::new()
+    let (sdk, sdk_document) = OpenApiRouter::new()
         .routes(routes!(
             subjects::http::start_session,
             subjects::http::end_session
@@ -29,6 +29,10 @@ pub fn api() -> (Router<Shared>, OpenApi) {
         .routes(routes!(ingest::http::ingest_events))
         .routes(routes!(instructions::http::poll_instructions))
         .routes(routes!(instructions::http::acknowledge_instructions))
+        .split_for_parts();
+    // A fallback that is set later would be outside of the layer, which answers browsers' OPTIONS.
+    let sdk = sdk
+        .method_not_allowed_fallback(method_not_allowed)
         .layer(cors());
     let management = OpenApiRouter::new()
         .routes(routes!(
@@ -55,11 +59,12 @@ pub fn api() -> (Router<Shared>, OpenApi) {
             dead_letters::http::acknowledge_dead_letter
         ))
         .routes(routes!(dead_letters::http::replay_dead_letter));
-    OpenApiRouter::with_openapi(openapi::Document::openapi())
-        .merge(sdk)
+    let (management, mut document) = OpenApiRouter::with_openapi(openapi::Document::openapi())
         .merge(management)
         .routes(routes!(openapi::list_errors))
-        .split_for_parts()
+        .split_for_parts();
+    document.merge(sdk_document);
+    (management.merge(sdk), document)
 }
 
 /// The whole main listener. `with_operations` adds the operators' routes (embedded mode).
@@ -77,13 +82,17 @@ pub fn router(services: Shared, with_operations: bool) -> Router {
     let clock = services.clock.clone();
     router
         .fallback(|| async { ApiError::new(Code::NotFound) })
-        .method_not_allowed_fallback(|| async { ApiError::new(Code::MethodNotAllowed) })
+        .method_not_allowed_fallback(method_not_allowed)
         .layer(DefaultBodyLimit::max(MOST_BODY_BYTES))
         .layer(map_response(openapi::security_headers))
         .layer(from_fn(move |request, next| {
             request::layer(clock.clone(), request, next)
         }))
         .with_state(services)
+}
+
+async fn method_not_allowed() -> ApiError {
+    ApiError::new(Code::MethodNotAllowed)
 }
 
 /// The operators' listener.
@@ -108,5 +117,5 @@ fn cors() -> CorsLayer {
         .allow_methods([Method::GET, Method::POST, Method::DELETE])
         .allow_headers(headers)
         .expose_headers([request::REQUEST_ID, header::RETRY_AFTER])
-        .max_age(std::time::Duration::from_secs(3600))
+        .max_age(std::time::Duration::from_hours(1))
 }

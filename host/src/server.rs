@@ -43,6 +43,8 @@ pub struct Server {
     operations_address: Option<SocketAddr>,
     tasks: TaskTracker,
     requests: TaskTracker,
+    // Cancelled after the last request, so that what requests caused is still committed and processed.
+    halt: CancellationToken,
     // Held as long as the server runs: nobody else may use the data directory.
     _lock: Option<File>,
 }
@@ -53,32 +55,19 @@ impl Server {
         let data_dir = &config.server.data_dir;
         std::fs::create_dir_all(data_dir)
             .with_context(|| format!("can't create the data directory {}", data_dir.display()))?;
-        let lock = if config.database_url().starts_with("sqlite:") {
-            Some(lock(data_dir)?)
-        } else {
-            None
-        };
+        let embedded_database = config.database_url().starts_with("sqlite:");
+        let lock = embedded_database.then(|| lock(data_dir)).transpose()?;
         telemetry::metrics();
         let secrets = Secrets::open(&config.secrets.master_key, data_dir)?;
         let db = open_database(&config).await?;
-        let plugins = {
-            let (config, secrets, compiler) =
-                (config.clone(), secrets.clone(), start.compiler.clone());
-            tokio::task::spawn_blocking(move || Plugins::open(&config, &secrets, compiler))
-                .await??
-        };
+        let plugins = open_plugins(&config, &secrets, start.compiler).await?;
         let listener = listen(&config.server.listen).await?;
         let address = listener.local_addr()?;
 
-        let (tasks, requests, stop) = (
-            TaskTracker::new(),
-            TaskTracker::new(),
-            CancellationToken::new(),
-        );
-        let (apps, polls) = (
-            Arc::new(Registry::new(db.clone(), plugins.clone())),
-            Polls::default(),
-        );
+        let (tasks, requests) = (TaskTracker::new(), TaskTracker::new());
+        let (stop, halt) = (CancellationToken::new(), CancellationToken::new());
+        let apps = Arc::new(Registry::new(db.clone(), plugins.clone()));
+        let polls = Polls::default();
         let pipeline = Pipeline::new(
             db.clone(),
             Arc::clone(&apps),
@@ -87,18 +76,14 @@ impl Server {
             start.clock.clone(),
             config.pipeline.clone(),
             tasks.clone(),
-            stop.clone(),
+            halt.clone(),
         );
         let keeper = Keeper::sign_in(pipeline.clone()).await?;
         tasks.spawn(keeper.run());
-        let committer = Committer::start(&db, &pipeline, &config.ingest, &tasks, &stop);
-        let public_url = match config.server.public_url.as_str() {
-            "" => format!("http://{address}"),
-            url => url.trim_end_matches('/').to_owned(),
-        };
+        let committer = Committer::start(&db, &pipeline, &config.ingest, &tasks, &halt);
         let services = Arc::new(Services {
             issuer: Issuer::new(&secrets, &config.auth.embedded_issuer)?,
-            public_url,
+            public_url: public_url(&config, address),
             db,
             clock: start.clock,
             secrets,
@@ -116,6 +101,7 @@ impl Server {
             operations_address: None,
             tasks,
             requests,
+            halt,
             _lock: lock,
         };
         server.serve(listener, start.embedded).await?;
@@ -170,11 +156,13 @@ impl Server {
         let finished = async {
             self.requests.close();
             self.requests.wait().await;
+            self.halt.cancel();
             self.tasks.close();
             self.tasks.wait().await;
         };
         let in_time = tokio::time::timeout(limit, finished).await.is_ok();
         if !in_time {
+            self.halt.cancel();
             tracing::warn!(
                 limit_seconds = limit.as_secs(),
                 "shutting down with work in hand; it is in the database"
@@ -199,6 +187,22 @@ async fn open_database(config: &Config) -> anyhow::Result<Db> {
         .await
         .context("can't bring the database's schema up to date")?;
     Ok(db)
+}
+
+async fn open_plugins(
+    config: &Config,
+    secrets: &Secrets,
+    compiler: Option<PathBuf>,
+) -> anyhow::Result<Plugins> {
+    let (config, secrets) = (config.clone(), secrets.clone());
+    tokio::task::spawn_blocking(move || Plugins::open(&config, &secrets, compiler)).await?
+}
+
+fn public_url(config: &Config, address: SocketAddr) -> String {
+    match config.server.public_url.as_str() {
+        "" => format!("http://{address}"),
+        url => url.trim_end_matches('/').to_owned(),
+    }
 }
 
 async fn listen(address: &str) -> anyhow::Result<TcpListener> {

@@ -2,4 +2,8 @@
 
 fn main() {
     plugin_build::build(&[("misbehaving", "MISBEHAVING")]);
+    plugin_build::build_wasip2(&[
+        ("curious", "CURIOUS"),
+        ("default-trigger", "DEFAULT_TRIGGER_WASIP2"),
+    ]);
 }

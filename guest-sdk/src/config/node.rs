@@ -27,6 +27,9 @@ pub enum Node<'a> {
 impl<'a> Node<'a> {
     /// Reads JSON text. A key that an object has twice is an error.
     pub fn parse(text: &'a str) -> Result<Self, Vec<Problem>> {
+        if let Some(node) = super::quick::parse(text) {
+            return Ok(node);
+        }
         serde_json::from_str(text).map_err(|error| vec![super::problem(text, &error)])
     }
 

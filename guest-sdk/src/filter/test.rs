@@ -53,7 +53,7 @@ pub(super) enum NumberTest {
 }
 
 impl Test {
-    pub(super) fn passes(&self, cell: Cell<'_>, now: Instant) -> bool {
+    pub(super) fn passes(&self, cell: Cell<'_>, now: &dyn Fn() -> Instant) -> bool {
         match self {
             Self::Set(expected) => expected.is_of(cell),
             Self::NotSet => !cell.present(),
@@ -62,9 +62,10 @@ impl Test {
             Self::Boolean(expected) => cell.boolean() == Some(*expected),
             Self::Before(limit) => cell.date().is_some_and(|date| date < *limit),
             Self::After(limit) => cell.date().is_some_and(|date| date > *limit),
-            Self::WithinLast(span) => cell
-                .date()
-                .is_some_and(|date| date >= now - *span && date <= now),
+            Self::WithinLast(span) => cell.date().is_some_and(|date| {
+                let now = now();
+                date >= now - *span && date <= now
+            }),
         }
     }
 }

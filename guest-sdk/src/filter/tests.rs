@@ -29,7 +29,7 @@ fn holds(kind: &str, operator: &str, value: Value, cell: Cell<'_>) -> bool {
     let now = Instant::parse("2026-01-31").unwrap();
     read(&json!({"all": [leaf]}))
         .unwrap()
-        .matches(now, &|_| cell)
+        .matches(&|| now, &|_| cell)
 }
 
 #[test]
@@ -176,7 +176,7 @@ fn groups_combine() {
     let matches = |filter: Value| {
         read(&filter)
             .unwrap()
-            .matches(Instant::default(), &|_| Cell::Text("a"))
+            .matches(&Instant::default, &|_| Cell::Text("a"))
     };
     assert!(matches(json!({"any": [leaf("b"), leaf("a")]})));
     assert!(!matches(json!({"all": [leaf("b"), leaf("a")]})));

@@ -33,6 +33,15 @@ pub trait PersonalizationHost {
     fn resolve(&self, resolutions: &[Resolved]);
 }
 
+/// The host that a plugin has. In a component it is the server's batch itself and not the trait: what a
+/// plugin never asks is then not imported, and each import makes every instance slower.
+#[cfg(target_arch = "wasm32")]
+pub type Host<'h> = &'h Wit;
+
+/// The host that a plugin has.
+#[cfg(not(target_arch = "wasm32"))]
+pub type Host<'h> = &'h dyn PersonalizationHost;
+
 delegate! {
     PersonalizationHost for Wit {
         fn now(&self) -> i64;

@@ -2,13 +2,13 @@
 
 use std::cell::OnceCell;
 
-use super::{PersonalizationHost, Recipient};
+use super::{Host, Recipient};
 use crate::cell::{Cell, Table};
 use crate::declaration::Reads;
 
 /// A message and its recipients. Tables are fetched when they are first asked for.
 pub struct Message<'h> {
-    pub(super) host: &'h dyn PersonalizationHost,
+    pub(super) host: Host<'h>,
     number: u32,
     items: Vec<u32>,
     read: &'h dyn Fn() -> Reads,
@@ -22,7 +22,7 @@ pub struct Message<'h> {
 
 impl<'h> Message<'h> {
     pub(super) fn new(
-        host: &'h dyn PersonalizationHost,
+        host: Host<'h>,
         number: u32,
         read: &'h dyn Fn() -> Reads,
         read_data_keys: &'h dyn Fn() -> Vec<String>,

@@ -2,12 +2,12 @@
 
 use std::cell::OnceCell;
 
-use super::TriggerHost;
+use super::Host;
 use crate::instant::Instant;
 
 /// A batch of items: events, and timers that are due. Columns are fetched when they are first asked for.
 pub struct Batch<'h> {
-    host: &'h dyn TriggerHost,
+    host: Host<'h>,
     names: OnceCell<Vec<String>>,
     name_indexes: OnceCell<Vec<u32>>,
     subjects: OnceCell<Vec<u32>>,
@@ -20,7 +20,7 @@ pub struct Batch<'h> {
 
 impl<'h> Batch<'h> {
     /// A batch of which nothing has been fetched.
-    pub fn new(host: &'h dyn TriggerHost) -> Self {
+    pub fn new(host: Host<'h>) -> Self {
         Self {
             host,
             names: OnceCell::new(),
@@ -35,7 +35,7 @@ impl<'h> Batch<'h> {
     }
 
     /// The host's own functions.
-    pub fn host(&self) -> &'h dyn TriggerHost {
+    pub fn host(&self) -> Host<'h> {
         self.host
     }
 

@@ -51,6 +51,15 @@ pub trait TriggerHost {
     fn explaining(&self) -> bool;
 }
 
+/// The host that a plugin has. In a component it is the server's batch itself and not the trait: what a
+/// plugin never asks is then not imported, and each import makes every instance slower.
+#[cfg(target_arch = "wasm32")]
+pub type Host<'h> = &'h Wit;
+
+/// The host that a plugin has.
+#[cfg(not(target_arch = "wasm32"))]
+pub type Host<'h> = &'h dyn TriggerHost;
+
 /// Implements a host trait by the functions of the same names that wit-bindgen made.
 macro_rules! delegate {
     ($trait:ident for $batch:ident { $(fn $name:ident(&self $(, $argument:ident: $type:ty)*) $(-> $result:ty)?;)* }) => {

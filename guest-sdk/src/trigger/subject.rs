@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::{Event, TriggerHost};
+use super::{Event, Host};
 use crate::declaration::Refusal;
 use crate::history::History;
 use crate::instant::Instant;
@@ -50,7 +50,7 @@ impl<'c> Subject<'c> {
         }
     }
 
-    fn host(&self) -> &'c dyn TriggerHost {
+    fn host(&self) -> Host<'c> {
         self.event.campaign().batch().host()
     }
 

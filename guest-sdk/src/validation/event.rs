@@ -2,7 +2,7 @@
 
 use std::cell::OnceCell;
 
-use super::ValidationHost;
+use super::Host;
 use crate::bindings::validation::nudge::plugin::validation_host::Violation as Wit;
 use crate::cell::{Cell, Table};
 use crate::declaration::Refusal;
@@ -10,7 +10,7 @@ use crate::instant::Instant;
 
 /// A definition and the events of the batch that it is for.
 pub struct Definition<'h> {
-    host: &'h dyn ValidationHost,
+    host: Host<'h>,
     number: u32,
     items: Vec<u32>,
     table: OnceCell<Table>,
@@ -20,11 +20,7 @@ pub struct Definition<'h> {
 }
 
 impl<'h> Definition<'h> {
-    pub(super) fn new(
-        host: &'h dyn ValidationHost,
-        number: u32,
-        columns: &'h dyn Fn() -> Vec<String>,
-    ) -> Self {
+    pub(super) fn new(host: Host<'h>, number: u32, columns: &'h dyn Fn() -> Vec<String>) -> Self {
         Self {
             host,
             number,

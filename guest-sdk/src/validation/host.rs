@@ -23,6 +23,15 @@ pub trait ValidationHost {
     fn report(&self, violations: &[Violation]);
 }
 
+/// The host that a plugin has. In a component it is the server's batch itself and not the trait: what a
+/// plugin never asks is then not imported, and each import makes every instance slower.
+#[cfg(target_arch = "wasm32")]
+pub type Host<'h> = &'h Wit;
+
+/// The host that a plugin has.
+#[cfg(not(target_arch = "wasm32"))]
+pub type Host<'h> = &'h dyn ValidationHost;
+
 delegate! {
     ValidationHost for Wit {
         fn now(&self) -> i64;

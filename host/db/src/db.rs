@@ -7,7 +7,7 @@ use std::time::Duration;
 use sqlx::migrate::Migrator;
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
-use sqlx::{PgPool, SqlitePool};
+use sqlx::{Connection as _, PgPool, SqlitePool};
 
 use crate::{Dialect, Error, Result, Tx};
 
@@ -68,7 +68,7 @@ impl Db {
             .statement_cache_capacity(CACHED_STATEMENTS)
             .pragma("cache_size", "-65536")
             .pragma("temp_store", "memory");
-        let writer = SqlitePoolOptions::new()
+        let writer = sqlite_pool()
             .max_connections(1)
             .acquire_timeout(options.acquire_timeout)
             .idle_timeout(None)
@@ -80,7 +80,7 @@ impl Db {
                     .pragma("wal_autocheckpoint", CHECKPOINT_PAGES),
             )
             .await?;
-        let readers = SqlitePoolOptions::new()
+        let readers = sqlite_pool()
             .max_connections(options.connections)
             .acquire_timeout(options.acquire_timeout)
             .idle_timeout(None)
@@ -150,4 +150,16 @@ impl Db {
             Backend::Postgres(pool) => pool.close().await,
         }
     }
+}
+
+/// A pool that replaces connections which count a transaction that is over. SQLite rolls back by itself
+/// where a disk is full or fails; sqlx's own rollback then finds nothing, and the connection could never
+/// begin again.
+fn sqlite_pool() -> SqlitePoolOptions {
+    // A file needs no sign of life before each use.
+    let options = SqlitePoolOptions::new().test_before_acquire(false);
+    options.before_acquire(|connection, _| {
+        let idle = !connection.is_in_transaction();
+        Box::pin(std::future::ready(Ok(idle)))
+    })
 }

@@ -105,7 +105,10 @@ fn checksum(prefix: &str, body: &str) -> String {
         .chain_update(prefix)
         .chain_update(body)
         .finalize();
-    base62(&digest[..4], CHECKSUM_DIGITS)
+    base62(
+        digest.first_chunk::<4>().unwrap_or(&[0; 4]),
+        CHECKSUM_DIGITS,
+    )
 }
 
 /// A big-endian number in base 62, padded to a width.
@@ -136,7 +139,7 @@ mod tests {
         let mistyped: String = key.text.chars().rev().collect();
         assert_eq!(hash(&mistyped), None);
         assert_eq!(hash("wk_é"), None);
-        let mut changed = key.text.clone().into_bytes();
+        let mut changed = key.text.into_bytes();
         changed[10] = if changed[10] == b'x' { b'y' } else { b'x' };
         assert_eq!(hash(std::str::from_utf8(&changed).unwrap()), None);
     }

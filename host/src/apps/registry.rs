@@ -97,30 +97,29 @@ impl Registry {
             .unwrap_or_else(PoisonError::into_inner)
             .get(hash)
             .copied();
-        let app_id = match known {
-            Some(app_id) => app_id,
-            None => {
-                let mut tx = self.db.read().await?;
-                let Some(app_id) = store::app_of_key(&mut tx, hash).await? else {
-                    return Ok(None);
-                };
-                self.keys
-                    .write()
-                    .unwrap_or_else(PoisonError::into_inner)
-                    .insert(*hash, app_id);
-                app_id
-            }
+        let app_id = if let Some(app_id) = known {
+            app_id
+        } else {
+            let mut tx = self.db.read().await?;
+            let Some(app_id) = store::app_of_key(&mut tx, hash).await? else {
+                return Ok(None);
+            };
+            self.keys
+                .write()
+                .unwrap_or_else(PoisonError::into_inner)
+                .insert(*hash, app_id);
+            app_id
         };
         let Some(app) = self.get(app_id).await? else {
             return Ok(None);
         };
-        let app = match app.keys.contains_key(hash) {
-            true => app,
-            // Made by another process a moment ago, or revoked.
-            false => match self.refresh(app_id).await? {
+        let app = if app.keys.contains_key(hash) {
+            app
+        } else {
+            match self.refresh(app_id).await? {
                 Some(app) => app,
                 None => return Ok(None),
-            },
+            }
         };
         let key = app.keys.get(hash).cloned();
         Ok(key.map(|key| (app, key)))
@@ -200,7 +199,7 @@ impl Loaded {
         for definition in self.definitions {
             match definitions::enforce(plugins, &definition).await {
                 Ok(enforced) => {
-                    drop(definitions.insert(definition.name.clone(), Arc::new(enforced)))
+                    drop(definitions.insert(definition.name.clone(), Arc::new(enforced)));
                 }
                 Err(error) => {
                     tracing::error!(definition.id = %definition.id, error = %error, "definition is not enforced");
@@ -212,7 +211,7 @@ impl Loaded {
             match surveys::run(plugins, &survey).await {
                 Ok(running) => campaigns.push(running),
                 Err(error) => {
-                    tracing::error!(survey.id = %survey.id, error = %error, "survey does not run")
+                    tracing::error!(survey.id = %survey.id, error = %error, "survey does not run");
                 }
             }
         }

@@ -18,7 +18,7 @@ use crate::server::Server;
 use crate::services::Services;
 
 /// How long the printed tokens are good for.
-const TOKEN_LIFETIME: Duration = Duration::from_secs(30 * 24 * 3600);
+const TOKEN_LIFETIME: Duration = Duration::from_hours(720);
 
 /// Arguments of the command.
 #[derive(Debug, Default, Args)]
@@ -63,16 +63,17 @@ pub(super) async fn run(mut config: Config, arguments: Arguments) -> anyhow::Res
     // Embedded mode has the operators' routes on its main address.
     config.server.ops_listen = String::new();
     if !chosen && std::net::TcpListener::bind(&config.server.listen).is_err() {
-        config.server.listen = "127.0.0.1:0".to_owned();
+        "127.0.0.1:0".clone_into(&mut config.server.listen);
     }
     config.telemetry.log_filter = quiet(&config.telemetry.log_filter);
+    let stop = super::stop_signal()?;
     let server = super::start(config, true).await?;
     let access = access(&server).await?;
     introduce(&access);
     if let Some(path) = &arguments.json {
         write_json(path, &access)?;
     }
-    super::asked_to_stop().await?;
+    stop.await;
     server.stop().await
 }
 
@@ -93,15 +94,14 @@ pub async fn access(server: &Server) -> anyhow::Result<Access> {
     let services = server.services();
     let now = services.clock.now();
     let mut tx = services.db.write().await?;
-    let (app_id, workspace_id) = match apps::store::first(&mut tx).await? {
-        Some(app) => (app.id, app.workspace_id),
-        None => {
-            let workspace_id = crate::id::new(now);
-            (
-                apps::create(&mut tx, workspace_id, "Demo", now).await?,
-                workspace_id,
-            )
-        }
+    let (app_id, workspace_id) = if let Some(app) = apps::store::first(&mut tx).await? {
+        (app.id, app.workspace_id)
+    } else {
+        let workspace_id = crate::id::new(now);
+        (
+            apps::create(&mut tx, workspace_id, "Demo", now).await?,
+            workspace_id,
+        )
     };
     let mut keys = Vec::new();
     for (kind, scopes) in [

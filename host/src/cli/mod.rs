@@ -2,7 +2,7 @@
 
 mod compile;
 mod demo;
-mod dev;
+pub mod dev;
 mod serve;
 mod token;
 
@@ -62,11 +62,15 @@ struct ServerArguments {
     /// `sqlite:PATH` or `postgres://…`.
     #[arg(long, value_name = "URL")]
     database_url: Option<String>,
+    /// A component that runs in place of the built-in plugin of its kind; once for each kind.
+    #[arg(long = "plugin", value_name = "FILE")]
+    plugins: Vec<PathBuf>,
 }
 
 impl ServerArguments {
     /// Lays the flags over a configuration.
     fn apply(self, config: &mut Config) {
+        config.plugins.files.extend(self.plugins);
         config.server.listen = self
             .listen
             .unwrap_or_else(|| std::mem::take(&mut config.server.listen));
@@ -146,11 +150,19 @@ async fn start(config: Config, embedded: bool) -> anyhow::Result<Server> {
 
 /// Resolves at SIGTERM or Ctrl-C.
 async fn asked_to_stop() -> anyhow::Result<()> {
+    stop_signal()?.await;
+    Ok(())
+}
+
+/// Catches SIGTERM and Ctrl-C from now on; the future resolves at the first.
+fn stop_signal() -> anyhow::Result<impl Future<Output = ()>> {
     use tokio::signal::unix::{SignalKind, signal};
     let mut terminate = signal(SignalKind::terminate())?;
-    tokio::select! {
-        _ = terminate.recv() => {}
-        interrupted = tokio::signal::ctrl_c() => interrupted?,
-    }
-    Ok(())
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    Ok(async move {
+        tokio::select! {
+            _ = terminate.recv() => {}
+            _ = interrupt.recv() => {}
+        }
+    })
 }

@@ -13,12 +13,13 @@ use crate::services::migrations;
 /// Runs a server until it is asked to stop.
 pub(super) async fn run(mut config: Config, arguments: ServerArguments) -> anyhow::Result<()> {
     arguments.apply(&mut config);
+    let stop = super::stop_signal()?;
     let server = super::start(config, false).await?;
     super::say(format_args!("listening on http://{}", server.address()));
     if let Some(address) = server.operations_address() {
         super::say(format_args!("operations on http://{address}"));
     }
-    super::asked_to_stop().await?;
+    stop.await;
     server.stop().await
 }
 

@@ -14,7 +14,7 @@ use crate::clock;
 use crate::http::auth::{Editor, Viewer};
 use crate::http::body::OptionalJson;
 use crate::http::page::{Page, PageQuery, page};
-use crate::http::{ApiError, Code, Data, Query, ResourceId, cursor};
+use crate::http::{ApiError, Code, Data, Params, ResourceId, cursor};
 use crate::ingest::validation::Violation;
 use crate::services::Shared;
 
@@ -66,7 +66,7 @@ pub struct ListQuery {
 #[serde(deny_unknown_fields)]
 pub struct ReplayRequest {
     /// A merge patch (RFC 7396) on the event's properties.
-    patch: Option<Value>,
+    patch: Option<serde_json::Map<String, Value>>,
 }
 
 /// What became of a replay.
@@ -110,7 +110,7 @@ impl From<Found> for LetterView {
 pub async fn list_dead_letters(
     Viewer(scope): Viewer,
     State(services): State<Shared>,
-    Query(query): Query<ListQuery>,
+    Params(query): Params<ListQuery>,
 ) -> Result<Data<Page<LetterView>>, ApiError> {
     let paging = PageQuery {
         limit: query.limit,
@@ -189,15 +189,16 @@ pub async fn replay_dead_letter(
     ResourceId(id): ResourceId,
     OptionalJson(request): OptionalJson<ReplayRequest>,
 ) -> Result<Data<ReplayView>, ApiError> {
-    let view = match replay::replay(&services, &scope.app, id, request.patch).await? {
-        Replayed::Done => ReplayView {
-            status: "replayed",
-            violations: None,
-        },
-        Replayed::StillFailing(violations) => ReplayView {
-            status: "still_failing",
-            violations: Some(violations),
-        },
-    };
+    let view =
+        match replay::replay(&services, &scope.app, id, request.patch.map(Value::Object)).await? {
+            Replayed::Done => ReplayView {
+                status: "replayed",
+                violations: None,
+            },
+            Replayed::StillFailing(violations) => ReplayView {
+                status: "still_failing",
+                violations: Some(violations),
+            },
+        };
     Ok(Data { data: view })
 }

@@ -11,9 +11,9 @@ use serde_json::json;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use crate::clock;
 use crate::ingest::Event;
 use crate::ingest::validation::Violation;
+use crate::{clock, id, secrets};
 
 /// Where an event failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -90,7 +90,6 @@ pub struct Letter {
 impl Letter {
     /// The letter of an event that broke its definition.
     pub fn broken(
-        id: Uuid,
         app_id: Uuid,
         alias: i64,
         received_at: Timestamp,
@@ -104,12 +103,12 @@ impl Letter {
         Self {
             violations,
             ..Self::new(
-                id,
                 app_id,
                 alias,
                 received_at,
                 event,
                 Stage::Validation,
+                None,
                 reason,
                 plugin,
             )
@@ -117,19 +116,28 @@ impl Letter {
     }
 
     /// The letter of an event that a plugin failed on.
+    ///
+    /// Its id depends on the event, the stage and the campaign alone: an event that is sent again, or
+    /// fails again, has one letter.
     #[expect(clippy::too_many_arguments, reason = "one for each column")]
     pub fn new(
-        id: Uuid,
         app_id: Uuid,
         alias: i64,
         received_at: Timestamp,
         event: &Event,
         stage: Stage,
+        campaign_id: Option<Uuid>,
         reason: String,
         plugin: &Description,
     ) -> Self {
+        let hash = secrets::hash(&[
+            &alias.to_be_bytes(),
+            event.id.as_bytes(),
+            stage.name().as_bytes(),
+            campaign_id.unwrap_or_default().as_bytes(),
+        ]);
         Self {
-            id,
+            id: id::derived(event.client_timestamp.unwrap_or(event.timestamp), &hash),
             app_id,
             alias,
             event_id: event.id,
@@ -141,7 +149,7 @@ impl Letter {
                 name: plugin.name.clone(),
                 version: plugin.version.clone(),
             }),
-            campaign_id: None,
+            campaign_id,
             event: event_text(event),
             timestamp: event.timestamp,
             received_at,

@@ -133,6 +133,8 @@ fn event(letter: &Letter, patch: Option<Value>) -> Result<Event, ApiError> {
         .unwrap_or_default();
     if let Some(patch) = patch {
         merge::apply(&mut properties, patch);
+        crate::ingest::check_properties(&properties.to_string())
+            .map_err(|detail| ApiError::field("/patch", "invalid", detail))?;
     }
     Ok(Event {
         id: letter.event_id,

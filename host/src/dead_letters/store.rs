@@ -126,7 +126,10 @@ pub async fn insert(tx: &mut Tx, letters: &[Letter]) -> Result<()> {
                                         attempts, state)
               SELECT v.id, v.app_id, v.alias_number, v.event_id, v.event_name, v.stage, v.reason, v.violations,
                      v.plugin_name, v.plugin_version, v.campaign_id, v.event, v.timestamp, v.received_at, 0, 'open'
-              FROM v",
+              FROM v WHERE true
+              ON CONFLICT (id) DO UPDATE SET reason = excluded.reason, violations = excluded.violations,
+                plugin_name = excluded.plugin_name, plugin_version = excluded.plugin_version,
+                event = excluded.event, received_at = excluded.received_at",
         )
         .execute()
         .await?;

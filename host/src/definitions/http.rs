@@ -12,7 +12,7 @@ use crate::http::auth::{Editor, Viewer};
 use crate::http::page::{Page, PageQuery, page};
 use crate::http::precondition::IfMatch;
 use crate::http::{
-    ApiError, Code, Data, FieldError, Json, Query, ResourceId, body, created, cursor, merge,
+    ApiError, Code, Data, FieldError, Json, Params, ResourceId, body, created, cursor, merge,
 };
 use crate::services::Shared;
 
@@ -87,7 +87,7 @@ impl From<Error> for ApiError {
 pub async fn list_event_definitions(
     Viewer(scope): Viewer,
     State(services): State<Shared>,
-    Query(query): Query<PageQuery>,
+    Params(query): Params<PageQuery>,
 ) -> Result<Data<Page<DefinitionView>>, ApiError> {
     let limit = query.limit()?;
     let now = services.clock.now();

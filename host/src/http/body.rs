@@ -8,7 +8,7 @@ use axum::extract::{FromRequest, Request};
 use axum::http::{HeaderMap, header};
 use bytes::Bytes;
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
-use serde::de::DeserializeOwned;
+use serde::de::{DeserializeOwned, IgnoredAny};
 
 use super::code::Code;
 use super::error::{ApiError, FieldError};
@@ -83,14 +83,17 @@ impl<S: Send + Sync, T: DeserializeOwned + Default> FromRequest<S> for OptionalJ
 
 /// Parses a body; what has the wrong shape is named by a pointer.
 pub fn parse<T: DeserializeOwned>(text: &str) -> Result<T, ApiError> {
+    // A struct could be written as an array of its fields, which nobody means.
+    if text.trim_start().starts_with('[') {
+        serde_json::from_str::<IgnoredAny>(text).map_err(|error| malformed(&error))?;
+        return Err(ApiError::field("", "invalid", "the body must be an object"));
+    }
     let mut deserializer = serde_json::Deserializer::from_str(text);
     let parsed = serde_path_to_error::deserialize(&mut deserializer).map_err(|error| {
         let pointer = pointer(error.path());
-        refuse(error.inner(), pointer)
+        refuse(text, error.inner(), pointer)
     })?;
-    deserializer
-        .end()
-        .map_err(|error| refuse(&error, String::new()))?;
+    deserializer.end().map_err(|error| malformed(&error))?;
     Ok(parsed)
 }
 
@@ -98,38 +101,48 @@ pub fn parse<T: DeserializeOwned>(text: &str) -> Result<T, ApiError> {
 pub fn parse_value<T: DeserializeOwned>(value: serde_json::Value) -> Result<T, ApiError> {
     serde_path_to_error::deserialize(value).map_err(|error| {
         let pointer = pointer(error.path());
-        refuse(error.inner(), pointer)
+        wrong_shape(error.inner(), pointer)
     })
 }
 
 /// Tells what is not JSON from what is JSON of the wrong shape.
-pub fn refuse(error: &serde_json::Error, pointer: String) -> ApiError {
-    if error.is_data() {
-        let text = error.to_string();
-        let reason = text
-            .split(" at line ")
-            .next()
-            .unwrap_or_default()
-            .to_owned();
-        let code = if reason.starts_with("unknown field") {
-            "unknown_field"
-        } else {
-            "invalid"
-        };
-        ApiError::fields(
-            Code::ValidationFailed,
-            vec![FieldError::new(pointer, code, reason)],
-        )
-    } else {
-        ApiError::because(
-            Code::MalformedJson,
-            format!(
-                "the body is not JSON: line {}, column {}",
-                error.line(),
-                error.column()
-            ),
-        )
+pub fn refuse(text: &str, error: &serde_json::Error, pointer: String) -> ApiError {
+    if !error.is_data() {
+        return malformed(error);
     }
+    match serde_json::from_str::<IgnoredAny>(text) {
+        Ok(_) => wrong_shape(error, pointer),
+        Err(error) => malformed(&error),
+    }
+}
+
+fn wrong_shape(error: &serde_json::Error, pointer: String) -> ApiError {
+    let text = error.to_string();
+    let reason = text
+        .split(" at line ")
+        .next()
+        .unwrap_or_default()
+        .to_owned();
+    let code = if reason.starts_with("unknown field") {
+        "unknown_field"
+    } else {
+        "invalid"
+    };
+    ApiError::fields(
+        Code::ValidationFailed,
+        vec![FieldError::new(pointer, code, reason)],
+    )
+}
+
+fn malformed(error: &serde_json::Error) -> ApiError {
+    ApiError::because(
+        Code::MalformedJson,
+        format!(
+            "the body is not JSON: line {}, column {}",
+            error.line(),
+            error.column()
+        ),
+    )
 }
 
 fn pointer(path: &serde_path_to_error::Path) -> String {
@@ -137,9 +150,9 @@ fn pointer(path: &serde_path_to_error::Path) -> String {
     let mut pointer = String::new();
     for segment in path {
         match segment {
-            Segment::Seq { index } => pointer.push_str(&format!("/{index}")),
+            Segment::Seq { index } => pointer.extend(["/", &index.to_string()]),
             Segment::Map { key } => {
-                pointer.push_str(&format!("/{}", key.replace('~', "~0").replace('/', "~1")))
+                pointer.extend(["/", &key.replace('~', "~0").replace('/', "~1")]);
             }
             Segment::Enum { .. } | Segment::Unknown => {}
         }
@@ -204,17 +217,17 @@ impl Encoding {
             }
             Self::Brotli => Box::new(brotli::Decompressor::new(&*bytes, 16 * 1024)),
         };
-        let mut decoded = Vec::with_capacity(bytes.len().saturating_mul(4).min(MOST_BODY_BYTES));
+        let mut text = Vec::with_capacity(bytes.len().saturating_mul(4).min(MOST_BODY_BYTES));
         let limit = MOST_BODY_BYTES as u64 + 1;
         decoder
             .by_ref()
             .take(limit)
-            .read_to_end(&mut decoded)
+            .read_to_end(&mut text)
             .map_err(|_| broken())?;
-        if decoded.len() > MOST_BODY_BYTES {
+        if text.len() > MOST_BODY_BYTES {
             return Err(ApiError::new(Code::PayloadTooLarge));
         }
-        Ok(decoded.into())
+        Ok(text.into())
     }
 }
 

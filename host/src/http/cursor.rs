@@ -13,7 +13,7 @@ use super::error::ApiError;
 use crate::secrets::Secrets;
 
 /// How long a cursor is good for (contract 0).
-pub const LIFETIME: Duration = Duration::from_secs(24 * 3600);
+pub const LIFETIME: Duration = Duration::from_hours(24);
 const PURPOSE: &str = "cursor";
 const SIGNATURE_BYTES: usize = 16;
 
@@ -56,4 +56,45 @@ pub fn decode<T: DeserializeOwned>(
         return Err(invalid());
     }
     serde_json::from_slice(position).map_err(|_| invalid())
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn secrets() -> Secrets {
+        Secrets::open(
+            "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=",
+            std::path::Path::new("/"),
+        )
+        .unwrap()
+    }
+
+    proptest! {
+        #[test]
+        fn a_position_comes_back_from_its_own_list_until_it_expires(position: u64, list: String) {
+            let expires = Timestamp::from_seconds(1_000);
+            let cursor = encode(&secrets(), &list, &position, expires);
+
+            let opened: u64 = decode(&secrets(), &list, &cursor, expires).unwrap();
+            prop_assert_eq!(opened, position);
+            let later = Timestamp::from_seconds(1_001);
+            prop_assert!(decode::<u64>(&secrets(), &list, &cursor, later).is_err());
+            let other = list + "x";
+            prop_assert!(decode::<u64>(&secrets(), &other, &cursor, expires).is_err());
+        }
+
+        #[test]
+        fn a_changed_cursor_is_refused(position: u64, at: prop::sample::Index, with in 1_u8..=127) {
+            let expires = Timestamp::from_seconds(1_000);
+            let mut bytes = encode(&secrets(), "list", &position, expires).into_bytes();
+            let at = at.index(bytes.len());
+            bytes[at] ^= with;
+            if let Ok(changed) = std::str::from_utf8(&bytes) {
+                prop_assert!(decode::<u64>(&secrets(), "list", changed, expires).is_err());
+            }
+        }
+    }
 }

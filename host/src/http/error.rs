@@ -126,11 +126,10 @@ impl ApiError {
     pub fn render(self, request_id: &str) -> Response<Body> {
         if let Some(cause) = &self.cause {
             let chain = format!("{cause:#}");
-            match self.code {
-                Code::Unavailable => {
-                    tracing::warn!(request.id = request_id, error = chain, "unavailable")
-                }
-                _ => tracing::error!(request.id = request_id, error = chain, "request failed"),
+            if self.code == Code::Unavailable {
+                tracing::warn!(request.id = request_id, error = chain, "unavailable");
+            } else {
+                tracing::error!(request.id = request_id, error = chain, "request failed");
             }
         }
         let status = self.code.status();

@@ -14,7 +14,7 @@ pub mod request;
 pub use body::{Json, JsonText};
 pub use code::Code;
 pub use error::{ApiError, FieldError};
-pub use query::Query;
+pub use query::Params;
 
 use axum::extract::{FromRequestParts, RawPathParams};
 use axum::http::request::Parts;

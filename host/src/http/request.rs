@@ -34,7 +34,7 @@ pub async fn layer(clock: Clock, request: Request, next: Next) -> Response {
         )))
     });
     if let Some(error) = response.extensions_mut().remove::<ApiError>() {
-        response = keep_headers(response, error.render(&id));
+        response = keep_headers(&response, error.render(&id));
     }
 
     let elapsed = started.elapsed();
@@ -61,7 +61,7 @@ pub async fn layer(clock: Clock, request: Request, next: Next) -> Response {
 }
 
 /// Refusals keep what inner layers put into the response's head, such as `Allow`.
-fn keep_headers(from: Response, mut to: Response) -> Response {
+fn keep_headers(from: &Response, mut to: Response) -> Response {
     for (name, value) in from.headers() {
         if !to.headers().contains_key(name) && name != axum::http::header::CONTENT_LENGTH {
             to.headers_mut().insert(name.clone(), value.clone());

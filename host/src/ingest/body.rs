@@ -2,11 +2,13 @@
 
 use std::borrow::Cow;
 
+use nudge_db::Timestamp;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use uuid::Uuid;
 
 use super::{MOST_EVENTS, Origin, Source};
+use crate::clock;
 use crate::http::{ApiError, Code, FieldError, body};
 use crate::subjects::http::check_anonymous_id;
 
@@ -80,9 +82,9 @@ pub(super) struct EventBody<'a> {
 
 impl<'a> Body<'a> {
     /// Parses a request; what breaks the contract as a whole is refused here.
-    pub fn parse(text: &'a str) -> Result<Self, ApiError> {
-        let parsed: Self =
-            serde_json::from_str(text).map_err(|error| body::refuse(&error, String::new()))?;
+    pub(super) fn parse(text: &'a str) -> Result<Self, ApiError> {
+        let parsed: Self = serde_json::from_str(text)
+            .map_err(|error| body::refuse(text, &error, String::new()))?;
         let events = parsed.events.as_deref().unwrap_or_default();
         if events.is_empty() || events.len() > MOST_EVENTS {
             let detail = format!("events must have 1 to {MOST_EVENTS} items");
@@ -104,8 +106,32 @@ impl<'a> Body<'a> {
         Ok(parsed)
     }
 
+    /// What the request says about all its events. One without a context comes from a server.
+    pub(super) fn origin(&self) -> Origin {
+        let owned = |text: &Option<Cow<'_, str>>| text.as_deref().map(str::to_owned);
+        match &self.context {
+            Some(context) => Origin {
+                platform: owned(&context.platform),
+                app_version: owned(&context.app_version),
+                locale: owned(&context.locale),
+                timezone: owned(&context.timezone),
+                source: Source::Sdk,
+            },
+            None => Origin {
+                source: Source::Server,
+                ..Origin::default()
+            },
+        }
+    }
+
+    /// When the client sent the request, by its own clock.
+    pub(super) fn sent_at(&self) -> Option<Timestamp> {
+        let context = self.context.as_ref()?;
+        clock::from_text(context.sent_at.as_deref()?)
+    }
+
     /// The delivery object, checked.
-    pub fn delivery(&self) -> Result<Option<Delivery>, ApiError> {
+    pub(super) fn delivery(&self) -> Result<Option<Delivery>, ApiError> {
         let Some(raw) = self.delivery else {
             return Ok(None);
         };
@@ -159,17 +185,5 @@ impl Context<'_> {
             }
         }
         Ok(())
-    }
-
-    /// What the context says about the events.
-    pub fn origin(&self) -> Origin {
-        let owned = |text: &Option<Cow<'_, str>>| text.as_deref().map(str::to_owned);
-        Origin {
-            platform: owned(&self.platform),
-            app_version: owned(&self.app_version),
-            locale: owned(&self.locale),
-            timezone: owned(&self.timezone),
-            source: Source::Sdk,
-        }
     }
 }

@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use uuid::Uuid;
 
-use super::store::{self, NewEvent, Stored};
+use super::store::{self, NewEvent, NewRequest, Stored};
 use super::{SEQ_BLOCK, Submission};
 use crate::config::Ingest;
 use crate::dead_letters;
@@ -78,7 +78,7 @@ impl Committer {
         pipeline: &Pipeline,
         config: &Ingest,
         tasks: &TaskTracker,
-        stop: &CancellationToken,
+        halt: &CancellationToken,
     ) -> Self {
         let count = match db.dialect() {
             Dialect::Sqlite => 1,
@@ -92,7 +92,7 @@ impl Committer {
                     pipeline: pipeline.clone(),
                     most_events: config.commit_events,
                 };
-                tasks.spawn(writer.run(receiver, stop.clone()));
+                tasks.spawn(writer.run(receiver, halt.clone()));
                 sender
             })
             .collect();
@@ -123,11 +123,11 @@ struct Writer {
 }
 
 impl Writer {
-    async fn run(self, mut queue: mpsc::Receiver<(Submission, Reply)>, stop: CancellationToken) {
+    async fn run(self, mut queue: mpsc::Receiver<(Submission, Reply)>, halt: CancellationToken) {
         loop {
             let first = tokio::select! {
                 first = queue.recv() => first,
-                () = stop.cancelled() => {
+                () = halt.cancelled() => {
                     // Requests in hand were accepted into the queue: they are still committed.
                     queue.close();
                     queue.recv().await
@@ -203,14 +203,12 @@ impl Writer {
             .map(|((submission, room), _)| (submission, room))
             .collect();
         let node = self.pipeline.node();
-        let requests: Vec<(Uuid, i64, Option<Uuid>)> = kept
+        let requests: Vec<NewRequest> = kept
             .iter()
-            .map(|(submission, room)| {
-                (
-                    submission.app.id,
-                    submission.alias,
-                    room.as_ref().map(|_| node),
-                )
+            .map(|(submission, room)| NewRequest {
+                app_id: submission.app.id,
+                alias: submission.alias,
+                node: room.as_ref().map(|_| node),
             })
             .collect();
         let ids = if requests.is_empty() {

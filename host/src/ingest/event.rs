@@ -18,7 +18,7 @@ pub const MOST_BYTES: usize = 64 * 1024;
 /// The longest name, in characters (contract 15).
 const MOST_NAME: usize = 200;
 /// Clocks that differ by less are taken as right (contract 3).
-const TOLERATED_SKEW: Duration = Duration::from_secs(60);
+const TOLERATED_SKEW: Duration = Duration::from_mins(1);
 
 /// An event that passed every check that needs no definition.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -96,7 +96,7 @@ pub(super) fn check_all(
                 ));
             }
             Err((event_id, code, message)) => {
-                rejections.push(Rejection::new(index, event_id, code, message))
+                rejections.push(Rejection::new(index, event_id, code, message));
             }
         }
     }
@@ -237,12 +237,11 @@ mod tests {
         let settings = Ingest::default();
         let raw = RawValue::from_string(event.to_owned()).unwrap();
         let (checked, rejections) = check_all(&[&raw], &rules(&settings));
-        match rejections.first() {
-            Some(rejection) => rejection.code,
-            None => {
-                assert_eq!(checked.len(), 1);
-                "accepted"
-            }
+        if let Some(rejection) = rejections.first() {
+            rejection.code
+        } else {
+            assert_eq!(checked.len(), 1);
+            "accepted"
         }
     }
 

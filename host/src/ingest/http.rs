@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use axum::extract::{FromRequestParts, State};
 use axum::http::request::Parts;
+use nudge_db::Timestamp;
 use serde::Serialize;
 use utoipa::ToSchema;
 use uuid::Uuid;
@@ -14,11 +15,10 @@ use super::body::{Body, Context, Delivery};
 use super::commit::{self, Committed, Outcome};
 use super::event::{self, Mismatch, Rules};
 use super::validation::{self, Verdict};
-use super::{Event, Origin, Rejection, Source, Submission};
+use super::{Event, Rejection, Submission};
 use crate::apps::App;
 use crate::apps::key::Kind;
 use crate::apps::settings::ValidationFailure;
-use crate::clock;
 use crate::dead_letters::Letter;
 use crate::http::auth::{self, AppKey};
 use crate::http::{ApiError, Code, Data, FieldError, JsonText};
@@ -71,7 +71,7 @@ struct Owner {
 }
 
 /// Takes events. 200 means that the accepted ones are on disk.
-#[utoipa::path(post, path = "/v1/sdk/ingest", tag = "sdk", request_body = serde_json::Value,
+#[utoipa::path(post, path = "/v1/sdk/ingest", tag = "sdk", request_body = super::schema::IngestRequest,
     responses((status = 200, body = Data<IngestView>)))]
 pub async fn ingest_events(
     caller: Caller,
@@ -82,21 +82,7 @@ pub async fn ingest_events(
     let body = Body::parse(&text)?;
     let delivery = body.delivery()?;
     let owner = owner(&services, &caller, &body, &text).await?;
-    let sent_at = body
-        .context
-        .as_ref()
-        .and_then(|context| context.sent_at.as_deref())
-        .and_then(clock::from_text);
-    let rules = Rules {
-        app_id: caller.app.id,
-        alias: owner.alias,
-        mismatch: owner.mismatch,
-        anonymous_id: owner.anonymous_id.as_deref(),
-        external_id: owner.external_id.as_deref(),
-        settings: &caller.app.settings.ingest,
-        received_at,
-        skew: event::skew(sent_at, received_at),
-    };
+    let rules = rules(&caller.app, &body, &owner, received_at);
     let raw = body.events.as_deref().unwrap_or_default();
     let (checked, mut rejections) = event::check_all(raw, &rules);
     if let Some(delivery) = &delivery {
@@ -112,13 +98,6 @@ pub async fn ingest_events(
     )
     .await?;
 
-    let origin = match &body.context {
-        Some(context) => context.origin(),
-        None => Origin {
-            source: Source::Server,
-            ..Origin::default()
-        },
-    };
     let indexes: Vec<(usize, Uuid)> = events
         .iter()
         .map(|(index, event)| (*index, event.id))
@@ -127,7 +106,7 @@ pub async fn ingest_events(
         app: Arc::clone(&caller.app),
         alias: owner.alias,
         token: owner.token,
-        origin: Arc::new(origin),
+        origin: Arc::new(body.origin()),
         received_at,
         events: events
             .into_iter()
@@ -148,6 +127,20 @@ pub async fn ingest_events(
     )
     .await?;
     Ok(Data { data: view })
+}
+
+/// What the events are checked against.
+fn rules<'a>(app: &'a App, body: &Body<'_>, owner: &'a Owner, received_at: Timestamp) -> Rules<'a> {
+    Rules {
+        app_id: app.id,
+        alias: owner.alias,
+        mismatch: owner.mismatch,
+        anonymous_id: owner.anonymous_id.as_deref(),
+        external_id: owner.external_id.as_deref(),
+        settings: &app.settings.ingest,
+        received_at,
+        skew: event::skew(body.sent_at(), received_at),
+    }
 }
 
 /// Tells who the events are of, by the shape of the request and the credentials.
@@ -309,7 +302,7 @@ async fn split(
     services: &Shared,
     app: &App,
     alias: i64,
-    received_at: nudge_db::Timestamp,
+    received_at: Timestamp,
     checked: Vec<(usize, Event)>,
     rejections: &mut Vec<Rejection>,
 ) -> Result<(Vec<(usize, Event)>, Vec<Letter>), ApiError> {
@@ -323,12 +316,10 @@ async fn split(
     for ((index, event), verdict) in checked.into_iter().zip(verdicts) {
         match verdict {
             Verdict::Broken(violations) => {
-                let id = crate::id::new(received_at);
                 let plugin = services.plugins.validation.description();
-                let letter =
-                    Letter::broken(id, app.id, alias, received_at, &event, violations, plugin);
+                let letter = Letter::broken(app.id, alias, received_at, &event, violations, plugin);
                 rejections.push(Rejection {
-                    dead_letter_id: Some(id),
+                    dead_letter_id: Some(letter.id),
                     ..Rejection::new(index, Some(event.id), "schema_violation", letter.summary())
                 });
                 letters.push(letter);

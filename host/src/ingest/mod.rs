@@ -6,6 +6,7 @@ pub mod commit;
 pub mod event;
 pub mod http;
 mod properties;
+mod schema;
 pub mod store;
 pub mod validation;
 
@@ -120,4 +121,12 @@ impl Rejection {
             dead_letter_id: None,
         }
     }
+}
+
+/// Whether a text can be an event's properties; says what is wrong with it.
+pub fn check_properties(text: &str) -> Result<(), String> {
+    if text.len() > event::MOST_BYTES {
+        return Err(format!("an event has at most {} bytes", event::MOST_BYTES));
+    }
+    properties::check(text)
 }

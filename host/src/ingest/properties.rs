@@ -163,7 +163,7 @@ mod tests {
         for (text, part) in [
             ("[]", "to be an object"),
             (r#"{"a": 1e999}"#, "out of range"),
-            (r#"{"a": "\ud800"}"#, "surrogate"),
+            (r#"{"a": "\ud800"}"#, "hex escape"),
             (r#"{"a": 1, "a": 2}"#, "stands twice"),
             (r#"{"b": {"\u0061": 1, "a": 2}}"#, "stands twice"),
         ] {

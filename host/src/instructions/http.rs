@@ -14,7 +14,7 @@ use crate::apps::App;
 use crate::clock;
 use crate::http::auth::SdkSubject;
 use crate::http::page::checked_limit;
-use crate::http::{ApiError, Data, Json, Query, cursor};
+use crate::http::{ApiError, Data, Json, Params, cursor};
 use crate::services::Shared;
 use crate::subjects::http::{current, current_of};
 use crate::surveys;
@@ -127,7 +127,7 @@ impl From<AckStatus> for Status {
 pub async fn poll_instructions(
     subject: SdkSubject,
     State(services): State<Shared>,
-    Query(query): Query<PollQuery>,
+    Params(query): Params<PollQuery>,
 ) -> Result<Data<PollView>, ApiError> {
     let limit = checked_limit(query.limit, MOST, MOST)?;
     let wait = match query.wait.unwrap_or(0) {
@@ -272,14 +272,13 @@ pub async fn views(
     };
     let mut views = Vec::with_capacity(instructions.len());
     for instruction in instructions {
-        let payload = match current(&instruction) {
-            Some(payload) => Some(payload),
-            None => {
-                let mut tx = db.read().await?;
-                let wanted = (instruction.campaign_id, instruction.campaign_version);
-                let content = surveys::store::version(&mut tx, app.id, wanted.0, wanted.1).await?;
-                content.map(|content| surveys::payload(wanted.0, wanted.1, &content))
-            }
+        let payload = if let Some(payload) = current(&instruction) {
+            Some(payload)
+        } else {
+            let mut tx = db.read().await?;
+            let wanted = (instruction.campaign_id, instruction.campaign_version);
+            let content = surveys::store::version(&mut tx, app.id, wanted.0, wanted.1).await?;
+            content.map(|content| surveys::payload(wanted.0, wanted.1, &content))
         };
         // A survey that was deleted a moment ago has nothing to show.
         if let Some(payload) = payload {

@@ -14,7 +14,7 @@ use uuid::Uuid;
 /// When an SDK should poll again, in seconds.
 pub const POLL_AFTER_SECONDS: u32 = 30;
 /// How long an instruction stays on offer.
-pub const LIFETIME: Duration = Duration::from_secs(7 * 24 * 3600);
+pub const LIFETIME: Duration = Duration::from_hours(168);
 
 /// How far an instruction has come. A later one never gives way to an earlier one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, ToSchema)]

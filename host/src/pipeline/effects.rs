@@ -55,7 +55,7 @@ pub(super) struct Effects {
 }
 
 impl Effects {
-    pub fn new(
+    pub(super) fn new(
         inner: &Inner,
         app: &App,
         works: &[Work],
@@ -222,21 +222,19 @@ impl Effects {
             let Some(work) = works.get(item.work) else {
                 continue;
             };
-            let mut letter = Letter::new(
-                id::new(self.now),
+            let letter = Letter::new(
                 app.id,
                 work.alias,
                 item.stored.received_at,
                 &item.stored.event,
                 Stage::Trigger,
+                Some(running.id),
                 failed.reason.to_owned(),
                 plugin,
             );
-            letter.campaign_id = Some(running.id);
-            if let Source::Letter { id, .. } = &work.source {
-                letter.id = *id;
+            if matches!(work.source, Source::Letter { .. }) {
                 self.failed_letters.push(letter);
-            } else {
+            } else if self.letters.iter().all(|other| other.id != letter.id) {
                 self.letters.push(letter);
             }
             self.failed_works.push(item.work);

@@ -95,7 +95,7 @@ pub(super) struct Evaluation {
 
 impl Evaluation {
     /// Decides everything. Blocks.
-    pub fn run(mut self, routes: &Routes) -> Result<(Decisions, Vec<Item>), Unavailable> {
+    pub(super) fn run(mut self, routes: &Routes) -> Result<(Decisions, Vec<Item>), Unavailable> {
         let all: Vec<usize> = (0..self.items.len()).collect();
         self.decide(&all, routes)?;
         Ok((self.decisions, self.items))

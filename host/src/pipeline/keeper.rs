@@ -1,13 +1,13 @@
 //! Keeps the pipeline going: signs of life, work that others left, timers that fall due, apps that
 //! others changed.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
 use nudge_db::{Dialect, Timestamp};
 
-use super::work::{DueTimer, Work};
-use super::{Pipeline, store};
+use super::work::{Claim, DueTimer, Work};
+use super::{Pipeline, claims};
 use crate::ingest;
 
 /// How often a process says that it lives.
@@ -20,6 +20,8 @@ const CLAIM: i64 = 500;
 pub struct Keeper {
     pipeline: Pipeline,
     beat_at: Timestamp,
+    /// Claims whose work was not in memory at the last look.
+    suspects: HashSet<Claim>,
 }
 
 impl Keeper {
@@ -29,14 +31,15 @@ impl Keeper {
         let inner = pipeline.inner();
         let now = inner.clock.now();
         let mut tx = inner.db.write().await?;
-        store::beat(&mut tx, inner.node(), now).await?;
+        claims::beat(&mut tx, inner.node(), now).await?;
         if tx.dialect() == Dialect::Sqlite {
-            store::leave_all_but(&mut tx, inner.node()).await?;
+            claims::leave_all_but(&mut tx, inner.node()).await?;
         }
         tx.commit().await?;
         Ok(Self {
             pipeline,
             beat_at: now,
+            suspects: HashSet::new(),
         })
     }
 
@@ -49,7 +52,7 @@ impl Keeper {
             }
             tokio::select! {
                 () = tokio::time::sleep(pause) => {}
-                () = self.pipeline.inner().stop.cancelled() => return,
+                () = self.pipeline.inner().halt.cancelled() => return,
             }
         }
     }
@@ -69,33 +72,63 @@ impl Keeper {
     async fn beat(&mut self, now: Timestamp) -> nudge_db::Result<()> {
         let inner = self.pipeline.inner();
         let mut tx = inner.db.write().await?;
-        store::beat(&mut tx, inner.node(), now).await?;
+        claims::beat(&mut tx, inner.node(), now).await?;
         let silent_since = now.minus(Duration::from_secs(inner.config.node_timeout_seconds));
-        let buried = store::bury(&mut tx, silent_since).await?;
+        let buried = claims::bury(&mut tx, silent_since).await?;
         if buried > 0 {
             tracing::warn!(
                 nodes = buried,
                 "processes fell silent, their work is taken over"
             );
+            claims::release(&mut tx).await?;
         }
-        store::release(&mut tx).await?;
         tx.commit().await?;
+        self.release_strays().await?;
+        let inner = self.pipeline.inner();
         let mut tx = inner.db.read().await?;
+        let backlog = claims::backlog(&mut tx).await?;
         #[expect(clippy::cast_precision_loss, reason = "a gauge")]
-        metrics::gauge!("nudge_pipeline_pending_requests")
-            .set(store::backlog(&mut tx).await? as f64);
+        metrics::gauge!("nudge_pipeline_pending_requests").set(backlog.requests as f64);
+        let age = backlog
+            .oldest
+            .map_or(Duration::ZERO, |oldest| now.since(oldest));
+        metrics::gauge!("nudge_pipeline_oldest_pending_seconds").set(age.as_secs_f64());
         self.beat_at = now;
+        Ok(())
+    }
+
+    /// Gives up claims whose work is not in memory, as after a commit whose answer got lost. One that is
+    /// seen twice in a row is not just on its way.
+    async fn release_strays(&mut self) -> nudge_db::Result<()> {
+        let inner = self.pipeline.inner();
+        let mut tx = inner.db.read().await?;
+        let mut own = claims::claims(&mut tx, inner.node()).await?;
+        drop(tx);
+        own.retain(|claim| !inner.in_hand.has(claim));
+        let strays: Vec<Claim> = own
+            .iter()
+            .filter(|claim| self.suspects.contains(claim))
+            .copied()
+            .collect();
+        if !strays.is_empty() {
+            tracing::warn!(claims = strays.len(), "claims without work are given up");
+            let mut tx = inner.db.write().await?;
+            claims::release_claims(&mut tx, inner.node(), &strays).await?;
+            tx.commit().await?;
+        }
+        self.suspects = own.into_iter().collect();
         Ok(())
     }
 
     /// Claims work that waits, as far as there is room; answers whether there may be more.
     async fn claim(&self, now: Timestamp) -> nudge_db::Result<bool> {
         let inner = self.pipeline.inner();
-        if inner.free() < ingest::MOST_EVENTS || inner.stop.is_cancelled() {
+        if inner.free() < ingest::MOST_EVENTS || inner.halt.is_cancelled() {
             return Ok(false);
         }
         let mut tx = inner.db.read().await?;
-        if !store::anything_waits(&mut tx, now).await? {
+        if !claims::anything_waits(&mut tx, now).await? {
+            inner.caught_up();
             return Ok(false);
         }
         drop(tx);
@@ -103,15 +136,15 @@ impl Keeper {
             .unwrap_or(1)
             .clamp(1, CLAIM);
         let mut tx = inner.db.write().await?;
-        let requests = store::claim_requests(&mut tx, inner.node(), limit).await?;
-        let timers = store::claim_timers(&mut tx, inner.node(), now, CLAIM).await?;
+        let requests = claims::claim_requests(&mut tx, inner.node(), limit).await?;
+        let timers = claims::claim_timers(&mut tx, inner.node(), now, CLAIM).await?;
         tx.commit().await?;
 
         let mut tx = inner.db.read().await?;
         let more = requests.len() + timers.len() > 0;
         for request in requests {
             let events = ingest::store::events_of(&mut tx, request.app_id, request.id).await?;
-            let room = self.pipeline.room(events.len());
+            let room = inner.room_for_claimed(events.len());
             let (app_id, alias) = (request.app_id, request.alias_number);
             self.pipeline
                 .submit(Work::left_over(app_id, alias, request.id, events, room));
@@ -133,7 +166,7 @@ impl Keeper {
                 payload: timer.payload,
                 due_at: timer.due_at,
             };
-            let room = self.pipeline.room(1);
+            let room = inner.room_for_claimed(1);
             self.pipeline
                 .submit(Work::timer(app_id, alias, due, stored, room));
         }
@@ -144,7 +177,7 @@ impl Keeper {
     pub async fn sign_out(pipeline: &Pipeline) -> nudge_db::Result<()> {
         let inner = pipeline.inner();
         let mut tx = inner.db.write().await?;
-        store::leave(&mut tx, inner.node()).await?;
+        claims::leave(&mut tx, inner.node()).await?;
         tx.commit().await
     }
 }

@@ -1,19 +1,26 @@
-//! A lane: takes what waits for an app, batch by batch, until the server stops.
+//! A lane: takes what waits for an app, batch by batch, until the server halts.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::FutureExt as _;
 use tokio::sync::mpsc;
+use tokio::time::Instant;
 
 use super::unit::{self, Trouble};
 use super::work::{Fired, Work};
-use super::{Inner, Source, store};
+use super::{Inner, Source, claims};
+use crate::plugins::Lost;
 
 /// How long to wait for a request that must be processed first, or for one that changed meanwhile.
 const ORDER_WAIT: Duration = Duration::from_millis(10);
 /// How long to wait for the database, at first and at the most.
 const RETRY_WAIT: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(5));
+
+/// How long work that nobody waits for may gather. A transaction for many requests costs little more than
+/// one for a single request, and SQLite has one at a time, commits of further requests among them.
+const GATHERING: Duration = Duration::from_millis(10);
 
 /// Runs a lane.
 pub(super) async fn run(inner: Arc<Inner>, mut receiver: mpsc::UnboundedReceiver<Work>) {
@@ -23,15 +30,16 @@ pub(super) async fn run(inner: Arc<Inner>, mut receiver: mpsc::UnboundedReceiver
         if queue.is_empty() {
             let next = tokio::select! {
                 next = receiver.recv() => next,
-                () = inner.stop.cancelled() => None,
+                () = inner.halt.cancelled() => None,
             };
             let Some(next) = next else { return };
             queue.push_back(next);
+            gather(&inner, &mut receiver, &mut queue).await;
         }
         while let Ok(next) = receiver.try_recv() {
             queue.push_back(next);
         }
-        if inner.stop.is_cancelled() {
+        if inner.halt.is_cancelled() {
             // Claims end with the process; the work is in the database.
             return;
         }
@@ -52,9 +60,32 @@ pub(super) async fn run(inner: Arc<Inner>, mut receiver: mpsc::UnboundedReceiver
             queue.extend(works);
             tokio::select! {
                 () = tokio::time::sleep(pause) => {}
-                () = inner.stop.cancelled() => return,
+                () = inner.halt.cancelled() => return,
             }
         }
+    }
+}
+
+/// Lets more work come to the first piece, until somebody waits for a piece or there is enough for a batch.
+async fn gather(
+    inner: &Inner,
+    receiver: &mut mpsc::UnboundedReceiver<Work>,
+    queue: &mut VecDeque<Work>,
+) {
+    let until = Instant::now() + GATHERING;
+    let mut events = 0;
+    while let Some(last) = queue.back() {
+        events += last.events.len();
+        if last.is_awaited() || events >= inner.config.batch_events {
+            return;
+        }
+        let next = tokio::select! {
+            next = receiver.recv() => next,
+            () = tokio::time::sleep_until(until) => None,
+            () = inner.halt.cancelled() => None,
+        };
+        let Some(next) = next else { return };
+        queue.push_back(next);
     }
 }
 
@@ -83,7 +114,7 @@ fn take(queue: &mut VecDeque<Work>, most_events: usize) -> Vec<Work> {
 
 /// Processes a batch together; if its effects can't be written together, piece by piece.
 async fn process(inner: &Inner, mut batch: Vec<Work>) -> HeldUp {
-    match unit::process(inner, &mut batch).await {
+    match attempt(inner, &mut batch).await {
         Ok(()) => return HeldUp::Nothing,
         Err(Trouble::Database(error)) => {
             if error.is_temporary() {
@@ -93,7 +124,7 @@ async fn process(inner: &Inner, mut batch: Vec<Work>) -> HeldUp {
             tracing::error!(error = ?error, works = batch.len(), "a batch failed, its parts are tried alone");
         }
         Err(Trouble::Lost(error)) => {
-            tracing::error!(error = %error, "a batch failed, its parts are tried alone")
+            tracing::error!(error = %error, "a batch failed, its parts are tried alone");
         }
         Err(Trouble::Conflict) => {}
     }
@@ -110,7 +141,7 @@ async fn process(inner: &Inner, mut batch: Vec<Work>) -> HeldUp {
             continue;
         }
         let mut alone = vec![work];
-        match unit::process(inner, &mut alone).await {
+        match attempt(inner, &mut alone).await {
             Ok(()) => {}
             Err(Trouble::Conflict) => match still_mine(inner, &alone).await {
                 Ok(true) => order.append(&mut alone),
@@ -142,6 +173,12 @@ async fn process(inner: &Inner, mut batch: Vec<Work>) -> HeldUp {
     }
 }
 
+/// Processes work; a panic is a defect that must not take the lane with it.
+async fn attempt(inner: &Inner, works: &mut Vec<Work>) -> Result<(), Trouble> {
+    let attempt = std::panic::AssertUnwindSafe(unit::process(inner, works)).catch_unwind();
+    attempt.await.unwrap_or(Err(Trouble::Lost(Lost)))
+}
+
 /// Whether the work is still to be done, by this process.
 async fn still_mine(inner: &Inner, works: &[Work]) -> nudge_db::Result<bool> {
     let Some(work) = works.first() else {
@@ -149,8 +186,8 @@ async fn still_mine(inner: &Inner, works: &[Work]) -> nudge_db::Result<bool> {
     };
     let mut tx = inner.db.read().await?;
     match &work.source {
-        Source::Request(id) => store::owns_request(&mut tx, *id, inner.node()).await,
-        Source::Timer(timer) => store::owns_timer(&mut tx, timer.id, inner.node()).await,
+        Source::Request(id) => claims::owns_request(&mut tx, *id, inner.node()).await,
+        Source::Timer(timer) => claims::owns_timer(&mut tx, timer.id, inner.node()).await,
         Source::Letter { id, .. } => {
             Ok(crate::dead_letters::store::find(&mut tx, work.app_id, *id)
                 .await?

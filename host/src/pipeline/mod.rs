@@ -7,17 +7,19 @@
 //! if the row was still there and its own, and no subject changed since it was read. What a process
 //! leaves behind when it dies, or has no room for, is claimed by whichever process has room.
 
+mod claims;
 mod effects;
 mod evaluate;
 mod facts;
 mod keeper;
 mod lane;
 mod projection;
-pub mod store;
+mod store;
 mod unit;
 mod work;
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use nudge_db::Db;
@@ -33,6 +35,7 @@ use crate::instructions::polls::Polls;
 use crate::plugins::Plugins;
 
 pub use keeper::Keeper;
+use work::InHand;
 pub use work::{Fired, Room, Source, Work};
 
 /// Hands work to the lanes. Cheap to clone.
@@ -48,10 +51,14 @@ pub(crate) struct Inner {
     pub polls: Polls,
     pub clock: Clock,
     pub config: config::Pipeline,
-    pub stop: CancellationToken,
+    /// Cancelled when nothing more is to be processed.
+    pub halt: CancellationToken,
     tasks: TaskTracker,
     node: Uuid,
     room: Arc<Semaphore>,
+    /// Whether new requests wait in the database, behind others that do.
+    spilling: AtomicBool,
+    in_hand: InHand,
     lanes: Mutex<HashMap<(Uuid, usize), mpsc::UnboundedSender<Work>>>,
 }
 
@@ -75,7 +82,7 @@ impl Pipeline {
         clock: Clock,
         config: config::Pipeline,
         tasks: TaskTracker,
-        stop: CancellationToken,
+        halt: CancellationToken,
     ) -> Self {
         let room = Arc::new(Semaphore::new(config.memory_events.max(1)));
         let node = crate::id::new(clock.now());
@@ -86,10 +93,12 @@ impl Pipeline {
             polls,
             clock,
             config,
-            stop,
+            halt,
             tasks,
             node,
             room,
+            spilling: AtomicBool::new(false),
+            in_hand: InHand::default(),
             lanes: Mutex::default(),
         };
         Self {
@@ -102,12 +111,17 @@ impl Pipeline {
         self.inner.node
     }
 
-    /// Room in memory for so many events, if there is.
+    /// Room in memory for so many events, if there is. Once there is none, new requests wait in the
+    /// database until those before them were taken from there, so that they do not overtake them.
     pub fn room(&self, events: usize) -> Option<Room> {
-        let permits = self.permits(events);
-        Arc::clone(&self.inner.room)
-            .try_acquire_many_owned(permits)
-            .ok()
+        if self.inner.spilling.load(Ordering::Relaxed) {
+            return None;
+        }
+        let room = Arc::clone(&self.inner.room).try_acquire_many_owned(self.permits(events));
+        if room.is_err() {
+            self.inner.spilling.store(true, Ordering::Relaxed);
+        }
+        room.ok()
     }
 
     /// Room in memory for so many events, when there is. None: the server stops.
@@ -123,7 +137,8 @@ impl Pipeline {
     }
 
     /// Gives work to its lane. A subject's work is always in the same one.
-    pub fn submit(&self, work: Work) {
+    pub fn submit(&self, mut work: Work) {
+        work.held = work.claim().map(|claim| self.inner.in_hand.hold(claim));
         let lanes_per_app = self.inner.config.lanes_per_app.max(1);
         let index = usize::try_from(work.alias.unsigned_abs()).unwrap_or(0) % lanes_per_app;
         let mut lanes = self
@@ -131,15 +146,24 @@ impl Pipeline {
             .lanes
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
-        let lane = lanes.entry((work.app_id, index)).or_insert_with(|| {
-            let (sender, receiver) = mpsc::unbounded_channel();
-            self.inner
-                .tasks
-                .spawn(lane::run(Arc::clone(&self.inner), receiver));
-            sender
-        });
-        // A lane ends only when the server stops; what it leaves is claimed again at the next start.
-        drop(lane.send(work));
+        let key = (work.app_id, index);
+        let lane = lanes.entry(key).or_insert_with(|| self.open_lane());
+        // A lane ends when the server stops; then the work stays in the database.
+        if let Err(mpsc::error::SendError(work)) = lane.send(work)
+            && !self.inner.halt.is_cancelled()
+        {
+            let lane = self.open_lane();
+            drop(lane.send(work));
+            lanes.insert(key, lane);
+        }
+    }
+
+    fn open_lane(&self) -> mpsc::UnboundedSender<Work> {
+        let (sender, receiver) = mpsc::unbounded_channel();
+        self.inner
+            .tasks
+            .spawn(lane::run(Arc::clone(&self.inner), receiver));
+        sender
     }
 
     pub(crate) fn inner(&self) -> &Inner {
@@ -150,6 +174,17 @@ impl Pipeline {
 impl Inner {
     pub(crate) fn node(&self) -> Uuid {
         self.node
+    }
+
+    /// Room for work that was claimed from the database.
+    pub(crate) fn room_for_claimed(&self, events: usize) -> Option<Room> {
+        let permits = u32::try_from(events.min(self.config.memory_events)).unwrap_or(u32::MAX);
+        Arc::clone(&self.room).try_acquire_many_owned(permits).ok()
+    }
+
+    /// Nothing waits in the database any longer.
+    pub(crate) fn caught_up(&self) {
+        self.spilling.store(false, Ordering::Relaxed);
     }
 
     /// Events that could still be taken into memory.

@@ -10,7 +10,7 @@ use crate::apps::App;
 use crate::ingest::store::Stored;
 
 /// Silence that ends a session (specification 6.1).
-const SESSION_TIMEOUT: Duration = Duration::from_secs(30 * 60);
+const SESSION_TIMEOUT: Duration = Duration::from_mins(30);
 
 /// A subject, as of the last event that was processed, and then of the next.
 #[derive(Clone, Debug, sqlx::FromRow)]
@@ -43,7 +43,7 @@ pub(super) struct Subjects {
 
 impl Subjects {
     /// Subjects with the aliases that they were read through; several aliases can be one subject's.
-    pub fn new(rows: Vec<(i64, Subject)>) -> Self {
+    pub(super) fn new(rows: Vec<(i64, Subject)>) -> Self {
         let mut subjects = Self::default();
         let mut by_id: HashMap<Uuid, usize> = HashMap::new();
         for (alias, subject) in rows {
@@ -57,14 +57,14 @@ impl Subjects {
     }
 
     /// The subject of an alias.
-    pub fn of(&self, alias: i64) -> Option<usize> {
+    pub(super) fn of(&self, alias: i64) -> Option<usize> {
         self.by_alias.get(&alias).copied()
     }
 }
 
 impl Subject {
     /// Takes an event in; answers the number of the session that it belongs to.
-    pub fn take(&mut self, stored: &Stored) -> i64 {
+    pub(super) fn take(&mut self, stored: &Stored) -> i64 {
         let at = stored.event.timestamp;
         let begins = self
             .session_active_at
@@ -98,7 +98,7 @@ impl Subject {
     }
 
     /// Whether something may be presented to the subject.
-    pub fn may_message(&self, app: &App) -> bool {
+    pub(super) fn may_message(&self, app: &App) -> bool {
         !self.suppressed
             && self
                 .messaging_consent

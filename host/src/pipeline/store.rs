@@ -274,9 +274,11 @@ pub(super) async fn update_subjects(
                          timezone = v.timezone, session_number = v.session_number,
                          session_active_at = v.session_active_at, instruction_count = v.instruction_count,
                          last_seq = v.last_seq
-                  FROM v WHERE subjects.id = v.id AND subjects.version = v.version AND subjects.app_id = ",
+                  FROM v WHERE subjects.id = v.id AND subjects.version = v.version AND NOT (subjects.app_id <> ",
             )
             .push_bind(app_id)
+            // Not `=`: SQLite would take an index by app, and walk through all people of the app.
+            .push(")")
             .execute()
             .await?;
     }
@@ -335,8 +337,8 @@ pub(super) async fn cancel_timers(
             .uuids(chunk.iter().map(|pair| pair.1));
         tx.with_rows("v(campaign_id, subject_id)", rows)
             .push(
-                " DELETE FROM timers WHERE EXISTS (SELECT 1 FROM v WHERE v.campaign_id = timers.campaign_id
-                                                   AND v.subject_id = timers.subject_id) AND app_id = ",
+                " DELETE FROM timers WHERE (campaign_id, subject_id) IN (SELECT v.campaign_id, v.subject_id FROM v)
+                    AND app_id = ",
             )
             .push_bind(app_id)
             .execute()
@@ -375,160 +377,6 @@ pub(super) async fn set_timers(tx: &mut Tx, app_id: Uuid, timers: &[NewTimer]) -
             )
             .execute()
             .await?;
-    }
-    Ok(())
-}
-
-/// Whether a request is still to be processed by this process.
-pub(super) async fn owns_request(tx: &mut Tx, id: i64, node: Uuid) -> Result<bool> {
-    let row: Option<NumberRow> = tx
-        .sql("SELECT id AS number FROM pending WHERE id = $1 AND node = $2")
-        .bind(id)
-        .bind(node)
-        .fetch_optional()
-        .await?;
-    Ok(row.is_some_and(|row| row.number == id))
-}
-
-/// Whether a timer is still to be processed by this process.
-pub(super) async fn owns_timer(tx: &mut Tx, id: Uuid, node: Uuid) -> Result<bool> {
-    let row: NumberRow = tx
-        .sql("SELECT count(*) AS number FROM timers WHERE id = $1 AND node = $2")
-        .bind(id)
-        .bind(node)
-        .fetch_one()
-        .await?;
-    Ok(row.number == 1)
-}
-
-/// A request that this process has just claimed.
-#[derive(Debug, sqlx::FromRow)]
-pub(super) struct ClaimedRequest {
-    pub id: i64,
-    pub app_id: Uuid,
-    pub alias_number: i64,
-}
-
-/// A timer that this process has just claimed.
-#[derive(Debug, sqlx::FromRow)]
-pub(super) struct ClaimedTimer {
-    pub id: Uuid,
-    pub campaign_id: Uuid,
-    pub key: String,
-    pub due_at: Timestamp,
-    pub payload: Vec<u8>,
-    pub event_seq: i64,
-}
-
-/// Whether something waits that no process has claimed.
-pub(super) async fn anything_waits(tx: &mut Tx, now: Timestamp) -> Result<bool> {
-    let requests: Option<NumberRow> = tx
-        .sql("SELECT id AS number FROM pending WHERE node IS NULL ORDER BY id LIMIT 1")
-        .fetch_optional()
-        .await?;
-    if requests.is_some() {
-        return Ok(true);
-    }
-    let timers: Option<NumberRow> = tx
-        .sql("SELECT event_seq AS number FROM timers WHERE due_at <= $1 AND node IS NULL ORDER BY due_at LIMIT 1")
-        .bind(now)
-        .fetch_optional()
-        .await?;
-    Ok(timers.is_some())
-}
-
-/// Claims the oldest requests that no process has.
-pub(super) async fn claim_requests(
-    tx: &mut Tx,
-    node: Uuid,
-    limit: i64,
-) -> Result<Vec<ClaimedRequest>> {
-    let skip_locked = tx.dialect().skip_locked();
-    tx.sql("UPDATE pending SET node = ")
-        .push_bind(node)
-        .push(" WHERE id IN (SELECT id FROM pending WHERE node IS NULL ORDER BY id LIMIT ")
-        .push_bind(limit)
-        .push(skip_locked)
-        .push(") RETURNING id, app_id, alias_number")
-        .fetch_all()
-        .await
-}
-
-/// Claims timers that are due and that no process has.
-pub(super) async fn claim_timers(
-    tx: &mut Tx,
-    node: Uuid,
-    now: Timestamp,
-    limit: i64,
-) -> Result<Vec<ClaimedTimer>> {
-    let skip_locked = tx.dialect().skip_locked();
-    tx.sql("UPDATE timers SET node = ")
-        .push_bind(node)
-        .push(" WHERE id IN (SELECT id FROM timers WHERE node IS NULL AND due_at <= ")
-        .push_bind(now)
-        .push(" ORDER BY due_at LIMIT ")
-        .push_bind(limit)
-        .push(skip_locked)
-        .push(") RETURNING id, campaign_id, key, due_at, payload, event_seq")
-        .fetch_all()
-        .await
-}
-
-/// How many requests wait, and since when the oldest one.
-pub(super) async fn backlog(tx: &mut Tx) -> Result<i64> {
-    let row: NumberRow = tx
-        .sql("SELECT count(*) AS number FROM pending")
-        .fetch_one()
-        .await?;
-    Ok(row.number)
-}
-
-/// Notes that a process lives.
-pub(super) async fn beat(tx: &mut Tx, node: Uuid, now: Timestamp) -> Result<()> {
-    tx.sql(
-        "INSERT INTO nodes (id, started_at, heartbeat_at) VALUES ($1, $2, $2)
-         ON CONFLICT (id) DO UPDATE SET heartbeat_at = excluded.heartbeat_at",
-    )
-    .bind(node)
-    .bind(now)
-    .execute()
-    .await?;
-    Ok(())
-}
-
-/// Forgets processes without a sign of life since a time.
-pub(super) async fn bury(tx: &mut Tx, silent_since: Timestamp) -> Result<u64> {
-    tx.sql("DELETE FROM nodes WHERE heartbeat_at < $1")
-        .bind(silent_since)
-        .execute()
-        .await
-}
-
-/// Forgets a process.
-pub(super) async fn leave(tx: &mut Tx, node: Uuid) -> Result<()> {
-    tx.sql("DELETE FROM nodes WHERE id = $1")
-        .bind(node)
-        .execute()
-        .await?;
-    release(tx).await
-}
-
-/// Forgets all processes but one: it has the database for itself.
-pub(super) async fn leave_all_but(tx: &mut Tx, node: Uuid) -> Result<()> {
-    tx.sql("DELETE FROM nodes WHERE id <> $1")
-        .bind(node)
-        .execute()
-        .await?;
-    release(tx).await
-}
-
-/// Gives up the claims of processes that are not there.
-pub(super) async fn release(tx: &mut Tx) -> Result<()> {
-    for text in [
-        "UPDATE pending SET node = NULL WHERE node IS NOT NULL AND node NOT IN (SELECT id FROM nodes)",
-        "UPDATE timers SET node = NULL WHERE node IS NOT NULL AND node NOT IN (SELECT id FROM nodes)",
-    ] {
-        tx.sql(text).execute().await?;
     }
     Ok(())
 }

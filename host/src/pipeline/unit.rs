@@ -54,11 +54,11 @@ pub(super) async fn process(inner: &Inner, works: &mut Vec<Work>) -> Result<(), 
         Subjects::new(store::subjects(&mut tx, app_id, aliases.into_iter().collect()).await?);
     let mut after = before.all.clone();
     let (items, routes) = lay_out(&app, works, &before, &mut after);
+    let ledger = ledger(inner, &mut tx, &app, &before, &items, &routes).await?;
+    drop(tx);
     let (decisions, items) = if routes.is_empty() {
         (Decisions::default(), items)
     } else {
-        let ledger = ledger(inner, &mut tx, &app, &before, &items, &routes).await?;
-        drop(tx);
         evaluate(inner, &app, items, routes, ledger).await?
     };
     let plugin = inner.plugins.trigger.description();

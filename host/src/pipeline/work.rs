@@ -1,5 +1,8 @@
 //! Units of work: what a lane takes in one piece.
 
+use std::collections::HashSet;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
 use nudge_db::Timestamp;
 use tokio::sync::{OwnedSemaphorePermit, oneshot};
 use uuid::Uuid;
@@ -19,6 +22,52 @@ pub struct Fired {
     pub instructions: Vec<Instruction>,
     /// Whether a plugin failed on it.
     pub failed: bool,
+}
+
+/// A row that this process has claimed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Claim {
+    /// A row of `pending`.
+    Request(i64),
+    /// A row of `timers`.
+    Timer(Uuid),
+}
+
+/// The claimed rows whose work is in memory. Cheap to clone.
+#[derive(Clone, Debug, Default)]
+pub(super) struct InHand(Arc<Mutex<HashSet<Claim>>>);
+
+/// Keeps a claim in hand until it is dropped.
+#[derive(Debug)]
+pub(super) struct Held {
+    claim: Claim,
+    in_hand: InHand,
+}
+
+impl InHand {
+    /// Notes that the work of a claim is in memory.
+    pub(super) fn hold(&self, claim: Claim) -> Held {
+        self.lock().insert(claim);
+        Held {
+            claim,
+            in_hand: self.clone(),
+        }
+    }
+
+    /// Whether the work of a claim is in memory.
+    pub(super) fn has(&self, claim: &Claim) -> bool {
+        self.lock().contains(claim)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashSet<Claim>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        self.in_hand.lock().remove(&self.claim);
+    }
 }
 
 /// Where work comes from. Each is removed from the database in the transaction of its effects.
@@ -67,6 +116,8 @@ pub struct Work {
     pub done: Option<oneshot::Sender<Fired>>,
     /// Held until the work is done.
     _room: Option<Room>,
+    /// Set when a lane gets the work.
+    pub(super) held: Option<Held>,
 }
 
 impl Work {
@@ -85,6 +136,7 @@ impl Work {
             events,
             done: Some(done),
             _room: Some(room),
+            held: None,
         }
     }
 
@@ -103,6 +155,7 @@ impl Work {
             events,
             done: None,
             _room: room,
+            held: None,
         }
     }
 
@@ -121,6 +174,7 @@ impl Work {
             events: vec![event],
             done: None,
             _room: room,
+            held: None,
         }
     }
 
@@ -142,6 +196,16 @@ impl Work {
             events: vec![event],
             done: Some(done),
             _room: room,
+            held: None,
+        }
+    }
+
+    /// The row that must be claimed for the work.
+    pub(super) fn claim(&self) -> Option<Claim> {
+        match &self.source {
+            Source::Request(id) => Some(Claim::Request(*id)),
+            Source::Timer(timer) => Some(Claim::Timer(timer.id)),
+            Source::Letter { .. } => None,
         }
     }
 
@@ -151,6 +215,11 @@ impl Work {
             Source::Request(id) => *id,
             Source::Timer(_) | Source::Letter { .. } => i64::MIN,
         }
+    }
+
+    /// Whether anybody waits for the outcome.
+    pub fn is_awaited(&self) -> bool {
+        self.done.as_ref().is_some_and(|done| !done.is_closed())
     }
 
     /// Tells whoever waits.

@@ -7,7 +7,9 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use nudge_wasm::{Call, Compiler, Engine, EngineConfig, Failed, Limits, Plugin, Problem, Reads};
+use nudge_wasm::{
+    Call, Compiler, Engine, EngineConfig, Failed, Kind, Limits, Plugin, Problem, Reads,
+};
 
 pub use workers::{Lost, Workers};
 
@@ -31,7 +33,7 @@ pub struct Plugins {
 }
 
 impl Plugins {
-    /// Compiles the built-in plugins, or loads them from the cache. Blocks.
+    /// Compiles the built-in plugins and the configured ones, or loads them from the cache. Blocks.
     ///
     /// `compiler` is the `nudge` program.
     pub fn open(
@@ -64,7 +66,7 @@ impl Plugins {
                 .load(bytes)
                 .with_context(|| format!("the built-in plugin {name}"))
         };
-        Ok(Self {
+        let mut plugins = Self {
             workers: Workers::start(workers)?,
             trigger: load(nudge_plugins::DEFAULT_TRIGGER, "default-trigger")?,
             validation: load(nudge_plugins::DEFAULT_VALIDATION, "default-validation")?,
@@ -72,7 +74,20 @@ impl Plugins {
                 nudge_plugins::DEFAULT_PERSONALIZATION,
                 "default-personalization",
             )?,
-        })
+        };
+        for path in &config.plugins.files {
+            let name = path.display();
+            let bytes = std::fs::read(path).with_context(|| format!("the plugin {name}"))?;
+            let plugin = engine
+                .load(&bytes)
+                .with_context(|| format!("the plugin {name}"))?;
+            match plugin.kind() {
+                Kind::Trigger => plugins.trigger = plugin,
+                Kind::Validation => plugins.validation = plugin,
+                Kind::Personalization => plugins.personalization = plugin,
+            }
+        }
+        Ok(plugins)
     }
 
     /// Asks a plugin whether it accepts a configuration, and what it reads under it.

@@ -20,7 +20,9 @@ use crate::instructions::POLL_AFTER_SECONDS;
 use crate::services::Shared;
 
 /// How long a subject token is good for (contract 2).
-const TOKEN_LIFETIME: Duration = Duration::from_secs(24 * 3600);
+const TOKEN_LIFETIME: Duration = Duration::from_hours(24);
+/// The longest name of a platform, in characters, as in ingest.
+const MOST_PLATFORM: usize = 256;
 /// Silence that ends a session, in seconds (specification 6.1).
 pub const SESSION_TIMEOUT_SECONDS: u32 = 30 * 60;
 
@@ -119,6 +121,9 @@ pub async fn start_session(
     Json(request): Json<SessionRequest>,
 ) -> Result<Data<SessionView>, ApiError> {
     check_anonymous_id("/anonymousId", &request.anonymous_id)?;
+    if let Some(platform) = &request.platform {
+        check_platform(platform)?;
+    }
     if request.identity_token.is_some() {
         let detail = "the app has no identity keys that could verify an identity token";
         return Err(ApiError::because(Code::InvalidCredentials, detail));
@@ -265,6 +270,7 @@ pub async fn current_of(
     subject: &SdkSubject,
     anonymous_id: &str,
 ) -> Result<Standing, ApiError> {
+    check_anonymous_id("/anonymousId", anonymous_id)?;
     let standing = current(services, subject).await?;
     let mut tx = services.db.read().await?;
     match store::find(&mut tx, subject.app.id, AliasKind::Anonymous, anonymous_id).await? {
@@ -292,4 +298,13 @@ pub fn check_anonymous_id(pointer: &str, anonymous_id: &str) -> Result<(), ApiEr
             "anonymousId has 1 to 128 characters and no control characters",
         ))
     }
+}
+
+fn check_platform(platform: &str) -> Result<(), ApiError> {
+    if platform.chars().count() <= MOST_PLATFORM && !platform.chars().any(char::is_control) {
+        return Ok(());
+    }
+    let detail =
+        format!("platform has at most {MOST_PLATFORM} characters and no control characters");
+    Err(ApiError::field("/platform", "invalid", detail))
 }

@@ -305,8 +305,7 @@ fn walk(flow: &Flow, places: &HashMap<&str, usize>, errors: &mut Vec<FieldError>
             continue;
         }
         match *state {
-            State::Done => continue,
-            State::Open => continue,
+            State::Done | State::Open => continue,
             State::Unseen => *state = State::Open,
         }
         stack.push((index, true));

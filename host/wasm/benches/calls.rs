@@ -3,6 +3,8 @@
 //! `cargo bench -p nudge-wasm` prints a table in Markdown. The variants take turns, and each number is the
 //! median of its rounds: what disturbs the machine disturbs all of them. All variants begin with the events'
 //! JSON text, so the host's projection lies inside the measured time.
+//!
+//! Texts after `--` choose rows: `cargo bench -p nudge-wasm -- "fresh instance, 1 a call"`.
 
 #![expect(
     clippy::print_stdout,
@@ -10,6 +12,7 @@
     reason = "a measurement that somebody reads"
 )]
 
+use std::env;
 use std::hint::black_box;
 use std::sync::Arc;
 use std::time::Instant;
@@ -101,8 +104,16 @@ fn measure(subject: &Subject, plugin: &Plugin, batch: &Batch) {
         ),
     ];
     let calls = 20_000 / (events + 20);
+    let chosen: Vec<String> = env::args()
+        .skip(1)
+        .filter(|argument| !argument.starts_with("--"))
+        .collect();
+    let is_chosen = |name: &str| {
+        let row = format!("{}, {name}, {events} a call", subject.name);
+        chosen.iter().all(|part| row.contains(part.as_str()))
+    };
     for _ in 0..ROUNDS {
-        for (_, rounds, run) in &mut variants {
+        for (_, rounds, run) in variants.iter_mut().filter(|(name, ..)| is_chosen(name)) {
             let batches = vec![batch.clone(); calls as usize];
             let start = Instant::now();
             for batch in batches {
@@ -113,6 +124,9 @@ fn measure(subject: &Subject, plugin: &Plugin, batch: &Batch) {
     }
     let mut base = None;
     for (name, rounds, _) in variants {
+        if rounds.is_empty() {
+            continue;
+        }
         let median = median(rounds);
         let base = *base.get_or_insert(median);
         let (name, each, times) = (

@@ -86,3 +86,43 @@ impl ResourceLimiter for MemoryAccount {
         MEMORIES as usize
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use wasmtime::{Instance, Module, Store};
+
+    use super::*;
+    use crate::configuration;
+
+    /// A module with an empty table, and a function `grow` that makes it grow and gives its size before.
+    const GROWING_TABLE: &[u8] = b"\0asm\x01\0\0\0\
+        \x01\x06\x01\x60\x01\x7f\x01\x7f\
+        \x03\x02\x01\0\
+        \x04\x04\x01\x70\0\0\
+        \x07\x08\x01\x04grow\0\0\
+        \x0a\x0b\x01\x09\0\xd0\x70\x20\0\xfc\x0f\0\x0b";
+
+    #[test]
+    fn tables_grow_to_their_limit() -> wasmtime::Result<()> {
+        let limits = Limits {
+            table_elements: 1000,
+            ..Limits::default()
+        };
+        for engine in [
+            configuration::pooled(&limits, 1)?,
+            configuration::on_demand()?,
+        ] {
+            let mut store = Store::new(&engine, MemoryAccount::new(&limits));
+            store.limiter(|account| account);
+            store.set_epoch_deadline(1);
+            let module = Module::new(&engine, GROWING_TABLE)?;
+            let instance = Instance::new(&mut store, &module, &[])?;
+            let grow = instance.get_typed_func::<i32, i32>(&mut store, "grow")?;
+            assert_eq!(grow.call(&mut store, 999)?, 0);
+            assert_eq!(grow.call(&mut store, 2)?, -1);
+            assert_eq!(grow.call(&mut store, 1)?, 999);
+            assert_eq!(grow.call(&mut store, 1)?, -1);
+        }
+        Ok(())
+    }
+}

@@ -7,10 +7,7 @@ use std::process::Command;
 
 use anyhow::{Context as _, Result, bail};
 
-use crate::target::TRIPLE;
-
-/// A plugin's whole stack lies in pages that each fresh instance touches anew, so it is small.
-const STACK_BYTES: u32 = 128 * 1024;
+use crate::target::Target;
 
 /// Variables of the outer build that would change what the nested one compiles: clippy, coverage and
 /// documentation runs must give the same plugins, from the same cache, as a plain build.
@@ -27,7 +24,12 @@ const NOT_INHERITED: [&str; 9] = [
 ];
 
 /// Compiles the packages and returns the folder that their modules are in.
-pub(crate) fn compile(root: &Path, target_folder: &Path, packages: &[&str]) -> Result<PathBuf> {
+pub(crate) fn compile(
+    target: Target,
+    root: &Path,
+    target_folder: &Path,
+    packages: &[&str],
+) -> Result<PathBuf> {
     let cargo = env::var_os("CARGO").unwrap_or_else(|| OsString::from("cargo"));
     let mut command = Command::new(cargo);
     command.args([
@@ -37,7 +39,7 @@ pub(crate) fn compile(root: &Path, target_folder: &Path, packages: &[&str]) -> R
         "--profile",
         "plugin",
         "--target",
-        TRIPLE,
+        target.triple(),
     ]);
     command.arg("--manifest-path").arg(root.join("Cargo.toml"));
     command.arg("--target-dir").arg(target_folder);
@@ -47,10 +49,9 @@ pub(crate) fn compile(root: &Path, target_folder: &Path, packages: &[&str]) -> R
     for variable in NOT_INHERITED {
         command.env_remove(variable);
     }
-    command.env(
-        "CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_RUSTFLAGS",
-        format!("-Clink-arg=-zstack-size={STACK_BYTES}"),
-    );
+    if let Some((variable, flags)) = target.flags() {
+        command.env(variable, flags);
+    }
 
     // Its errors go to the standard error of the build script, which the outer cargo shows.
     let status = command.status().context("starting cargo")?;
@@ -60,5 +61,5 @@ pub(crate) fn compile(root: &Path, target_folder: &Path, packages: &[&str]) -> R
             packages.join(", ")
         );
     }
-    Ok(target_folder.join(TRIPLE).join("plugin"))
+    Ok(target_folder.join(target.triple()).join("plugin"))
 }

@@ -7,8 +7,8 @@
 //!
 //! `OUT_DIR/plugins.rs`, which the package includes, then has a documented constant for each.
 //!
-//! Each package is compiled for `wasm32-unknown-unknown` with the profile `plugin`, by a cargo of its own
-//! in a target folder of its own: the outer build holds the lock of the outer one.
+//! Each package is compiled with the profile `plugin`, by a cargo of its own in a target folder of its own:
+//! the outer build holds the lock of the outer one.
 
 mod compile;
 mod component;
@@ -20,42 +20,56 @@ use std::path::{Path, PathBuf};
 use std::{env, fs, process};
 
 use anyhow::{Context as _, Result};
+use target::Target;
 
-/// Compiles packages and writes `OUT_DIR/plugins.rs`, which has a constant with the component of each.
+/// Compiles packages for `wasm32-unknown-unknown` and writes `OUT_DIR/plugins.rs`, which has a constant
+/// with the component of each.
 ///
 /// `plugins` are pairs of a package and the name of its constant. When something fails, the outer build
 /// stops with one line that says what.
 pub fn build(plugins: &[(&str, &str)]) {
-    if let Err(error) = try_build(plugins) {
+    build_or_exit(Target::Bare, plugins);
+}
+
+/// Compiles packages for `wasm32-wasip2`, as authors do, and writes `OUT_DIR/plugins_wasip2.rs`; all else
+/// is like [`build`].
+pub fn build_wasip2(plugins: &[(&str, &str)]) {
+    build_or_exit(Target::Wasip2, plugins);
+}
+
+fn build_or_exit(target: Target, plugins: &[(&str, &str)]) {
+    if let Err(error) = try_build(target, plugins) {
         tell_cargo("error", &format!("{error:#}"));
         process::exit(1);
     }
 }
 
-fn try_build(plugins: &[(&str, &str)]) -> Result<()> {
+fn try_build(target: Target, plugins: &[(&str, &str)]) -> Result<()> {
     let root = workspace_root()?;
     let out = PathBuf::from(
         env::var_os("OUT_DIR").context("OUT_DIR is not set: call this from a build script")?,
     );
 
-    target::ensure_installed()?;
+    target.ensure_installed()?;
     let packages: Vec<&str> = plugins.iter().map(|(package, _)| *package).collect();
-    let artifacts = compile::compile(&root, &nested_target_folder(&out)?, &packages)?;
+    let artifacts = compile::compile(target, &root, &nested_target_folder(&out)?, &packages)?;
 
     let mut constants = String::new();
     for (package, constant) in plugins {
         let module = artifacts.join(format!("{}.wasm", package.replace('-', "_")));
-        let file = out.join(format!("{package}.wasm"));
-        let bytes = component::from_module(&module)
+        let name = format!("{package}{}.wasm", target.suffix());
+        let bytes = target
+            .component(&module)
             .with_context(|| format!("making a component of {package}"))?;
-        fs::write(&file, bytes).with_context(|| format!("writing {}", file.display()))?;
+        fs::write(out.join(&name), bytes).with_context(|| format!("writing {name}"))?;
         writeln!(
             constants,
             "/// The component of the package `{package}`.\n\
-             pub const {constant}: &[u8] = include_bytes!(concat!(env!(\"OUT_DIR\"), \"/{package}.wasm\"));"
+             pub const {constant}: &[u8] = include_bytes!(concat!(env!(\"OUT_DIR\"), \"/{name}\"));"
         )?;
     }
-    fs::write(out.join("plugins.rs"), constants).context("writing plugins.rs")?;
+    let list = format!("plugins{}.rs", target.suffix());
+    fs::write(out.join(&list), constants).with_context(|| format!("writing {list}"))?;
 
     for path in sources::of(&root, &artifacts, &packages)? {
         tell_cargo("rerun-if-changed", &path.display().to_string());

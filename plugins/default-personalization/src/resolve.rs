@@ -80,7 +80,7 @@ fn latest_event(source: &Source, recipient: &Recipient<'_>, resolutions: &mut Ve
     let latest = history.iter().find(|event| {
         filter
             .as_ref()
-            .is_none_or(|filter| filter.matches(now, &|column| event.cell(column)))
+            .is_none_or(|filter| filter.matches(&|| now, &|column| event.cell(column)))
     });
     let event = latest.map(|event| (event.id().to_owned(), event.timestamp()));
     of_event(source, event.as_ref(), resolutions, |binding| {

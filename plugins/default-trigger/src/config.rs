@@ -77,7 +77,7 @@ impl Config {
     pub(crate) fn matches<'c>(
         &self,
         name: &str,
-        now: Instant,
+        now: &dyn Fn() -> Instant,
         cell: &dyn Fn(usize) -> Cell<'c>,
     ) -> bool {
         self.source.matches(name, cell)
@@ -91,7 +91,7 @@ impl Config {
     pub(crate) fn cancels<'c>(
         &self,
         name: &str,
-        now: Instant,
+        now: &dyn Fn() -> Instant,
         cell: &dyn Fn(usize) -> Cell<'c>,
     ) -> bool {
         self.cancellations.iter().any(|cancellation| {

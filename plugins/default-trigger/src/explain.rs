@@ -12,7 +12,7 @@ pub(crate) fn rule(config: &Config, event: &Event<'_>, subject: &Subject<'_>, ma
     subject.explain("trigger", matched, || format!("event {}", event.name()));
     if let Some(filter) = &config.filter {
         for leaf in filter.leaves() {
-            let passed = leaf.matches(event.received(), &|column| event.cell(column));
+            let passed = leaf.matches(&|| event.received(), &|column| event.cell(column));
             let path = config.paths.get(leaf.column()).map_or("", String::as_str);
             subject.explain("filter", passed, || format!("{path} {}", leaf.operator()));
         }

@@ -37,11 +37,11 @@ impl Trigger for DefaultTrigger {
         // One name to listen for, and it is this one: the batch's names need not be fetched.
         let only_name = config.only_event_name();
         let name = only_name.unwrap_or_else(|| event.name());
-        let now = event.received();
-        if config.cancels(name, now, &cell) {
+        let now = || event.received();
+        if config.cancels(name, &now, &cell) {
             subject.cancel_timers();
         }
-        let matched = config.matches(name, now, &cell);
+        let matched = config.matches(name, &now, &cell);
         explain::rule(config, event, subject, matched);
         if !matched {
             return Ok(Decision::Pass);

@@ -153,8 +153,8 @@ fn matched_before(config: &Config, event: &Event<'_>, subject: &Subject<'_>) -> 
             return subject.has_event(name, None);
         }
         let earlier = subject.recent_events(name, None, LOOK_BACK, &config.paths);
-        earlier
-            .iter()
-            .any(|earlier| config.matches(name, event.received(), &|column| earlier.cell(column)))
+        earlier.iter().any(|earlier| {
+            config.matches(name, &|| event.received(), &|column| earlier.cell(column))
+        })
     })
 }

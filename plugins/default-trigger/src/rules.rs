@@ -24,7 +24,7 @@ impl Rules {
                 .get(column)
                 .map_or(Cell::Missing, |path| cell(properties, path))
         };
-        self.0.matches(event_name, now, &cell)
+        self.0.matches(event_name, &|| now, &cell)
     }
 
     /// The events that concern the trigger.

@@ -5,13 +5,11 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
 
-use nudge_wasm::{
-    Compiler, Engine, EngineConfig, Failed, Failure, Limits, LoadError, compile_child,
-};
+use nudge_wasm::{Compiler, Engine, EngineConfig, Failed, Failure, LoadError};
 use wit_component::{ComponentEncoder, StringEncoding, embed_component_metadata};
 use wit_parser::{ManglingAndAbi, Resolve, WorldId};
 
-use crate::support::{OneOrder, batch, config, engine, engine_with};
+use crate::support::{OneOrder, batch, config, engine, engine_with, fires};
 
 /// A component that targets the world `w` of this text and does nothing.
 fn component(wit: &str) -> Vec<u8> {
@@ -163,18 +161,6 @@ fn compiled(folder: &Path) -> PathBuf {
     file.clone()
 }
 
-fn fires(engine: &Engine) {
-    let plugin = engine.load(test_guests::MISBEHAVING).unwrap();
-    assert_eq!(
-        plugin
-            .evaluate(batch("fine"), Box::new(OneOrder))
-            .unwrap()
-            .fired
-            .len(),
-        2
-    );
-}
-
 #[test]
 fn a_compiled_plugin_is_found_again() {
     let (engine, folder) = engine();
@@ -248,63 +234,4 @@ fn a_compiled_plugin_under_another_name_or_key_is_not_loaded() {
         .load(test_guests::MISBEHAVING)
         .unwrap_err();
     assert!(error.to_string().contains("cannot be run"), "{error}");
-}
-
-/// The test program itself, as the child that compiles: it runs only the test below.
-fn child() -> Compiler {
-    // The test harness takes what follows `--exact` for filters, so the files go through a shell.
-    let script = r#"NUDGE_TEST_INPUT="$1" NUDGE_TEST_OUTPUT="$2" \
-        exec "$0" --exact loading::the_child_that_compiles --ignored --nocapture"#;
-    let arguments = vec![
-        "-c".into(),
-        script.into(),
-        std::env::current_exe().unwrap().into_os_string(),
-    ];
-    Compiler::Child {
-        program: "/bin/sh".into(),
-        arguments,
-    }
-}
-
-#[test]
-#[ignore = "run by other tests as a child process"]
-fn the_child_that_compiles() {
-    let [input, output] =
-        ["NUDGE_TEST_INPUT", "NUDGE_TEST_OUTPUT"].map(|name| std::env::var_os(name).unwrap());
-    if let Err(error) = compile_child(input.as_ref(), output.as_ref(), &Limits::default()) {
-        panic!("{error}");
-    }
-}
-
-#[test]
-fn a_child_compiles_what_the_engine_runs() {
-    let (engine, _folder) = engine_with(|config| config.compiler = child());
-    fires(&engine);
-}
-
-#[test]
-fn a_child_says_what_is_wrong_with_a_component() {
-    let (engine, folder) = engine_with(|config| config.compiler = child());
-    let mut broken = test_guests::MISBEHAVING.to_vec();
-    broken.truncate(broken.len() / 2);
-    match engine.load(&broken) {
-        Err(LoadError::Compile(reason)) => assert!(reason.contains("out of bounds"), "{reason}"),
-        other => panic!("{other:?}"),
-    }
-    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
-}
-
-#[test]
-fn a_child_that_takes_too_long_is_ended() {
-    let arguments = vec!["-c".into(), "sleep 60".into()];
-    let (engine, folder) = engine_with(|config| {
-        config.compiler = Compiler::Child {
-            program: "/bin/sh".into(),
-            arguments,
-        };
-        config.limits.compile_seconds = 0;
-    });
-    let error = engine.load(test_guests::MISBEHAVING).unwrap_err();
-    assert!(matches!(error, LoadError::CompileTimeout), "{error}");
-    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
 }

@@ -8,7 +8,9 @@
 )]
 
 mod calls;
+mod compiling;
 mod limits;
 mod loading;
 mod support;
+mod wasi;
 mod worlds;

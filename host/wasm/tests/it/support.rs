@@ -51,6 +51,19 @@ pub(crate) fn misbehaving() -> (Plugin, TempDir) {
     (engine.load(test_guests::MISBEHAVING).unwrap(), folder)
 }
 
+/// Checks that an engine loads and runs the misbehaving plugin.
+pub(crate) fn fires(engine: &Engine) {
+    let plugin = engine.load(test_guests::MISBEHAVING).unwrap();
+    assert_eq!(
+        plugin
+            .evaluate(batch("fine"), Box::new(OneOrder))
+            .unwrap()
+            .fired
+            .len(),
+        2
+    );
+}
+
 pub(crate) fn item(subject: u32, name: &str, properties: &str) -> Item {
     Item {
         subject,

@@ -1,0 +1,220 @@
+//! The program: its commands, its configuration, its end (contract 16, 17).
+
+use std::process::Output;
+
+use serde_json::Value;
+use tempfile::TempDir;
+use tests::child::{self, Child};
+use tests::client;
+use tests::site;
+
+fn standard_output(output: &Output) -> String {
+    String::from_utf8(output.stdout.clone()).unwrap()
+}
+
+/// The one line that a failed command leaves on standard error.
+fn complaint(output: &Output) -> String {
+    assert!(!output.status.success());
+    let complaint = String::from_utf8(output.stderr.clone()).unwrap();
+    assert_eq!(complaint.trim_end().lines().count(), 1, "{complaint}");
+    complaint
+}
+
+#[test]
+fn config_prints_every_key_with_its_default() {
+    let output = child::run(site!(), &["config"]);
+    assert!(output.status.success());
+    assert_eq!(
+        standard_output(&output).trim_end(),
+        nudge::config::DEFAULTS.trim_end()
+    );
+}
+
+#[test]
+fn unknown_keys_and_bad_values_are_refused_in_one_line() {
+    let folder = TempDir::with_prefix("nudge-test-").unwrap();
+    let file = folder.path().join("nudge.toml");
+    let data = folder.path().join("data");
+    let check = || {
+        let (file, data) = (file.to_str().unwrap(), data.to_str().unwrap());
+        child::run(site!(), &["check", "--config", file, "--data-dir", data])
+    };
+    for (text, part) in [
+        ("[server]\nlistn = \"x\"", "server.listn"),
+        ("[sever]\nlisten = \"x\"", "sever"),
+        ("[server]\nlisten = 7", "listen"),
+        ("[ingest]\nqueueSize = \"many\"", "queueSize"),
+        ("this is not TOML", "nudge.toml"),
+    ] {
+        std::fs::write(&file, text).unwrap();
+        let output = check();
+        assert!(!output.status.success(), "{text}");
+        let complaint = String::from_utf8(output.stderr).unwrap();
+        assert!(complaint.contains(part), "{text}: {complaint}");
+    }
+    std::fs::write(&file, "[server]\nlistn = \"x\"").unwrap();
+    complaint(&check());
+    std::fs::write(&file, "[ingest]\nqueueSize = 7").unwrap();
+    assert!(check().status.success());
+
+    let output = child::program(site!())
+        .env("NUDGE_INGEST__QUEUE", "7")
+        .args(["check", "--data-dir"])
+        .arg(&data)
+        .output()
+        .unwrap();
+    assert!(complaint(&output).contains("NUDGE_INGEST__QUEUE"));
+    let missing = child::run(site!(), &["check", "--config", "/nowhere/nudge.toml"]);
+    assert!(complaint(&missing).contains("/nowhere/nudge.toml"));
+}
+
+#[test]
+fn mistakes_end_with_a_line_and_a_status() {
+    for arguments in [
+        &["serv"][..],
+        &["serve", "--listen"],
+        &["token"],
+        &["dev", "--nope"],
+    ] {
+        let output = child::run(site!(), arguments);
+        assert!(!output.status.success(), "{arguments:?}");
+        assert!(!output.stderr.is_empty(), "{arguments:?}");
+    }
+    let folder = TempDir::with_prefix("nudge-test-").unwrap();
+    let data = folder.path().to_str().unwrap();
+    let output = child::run(
+        site!(),
+        &["serve", "--data-dir", data, "--listen", "nonsense"],
+    );
+    assert!(complaint(&output).contains("nonsense"));
+    let output = child::run(
+        site!(),
+        &[
+            "serve",
+            "--data-dir",
+            "/proc/nowhere",
+            "--listen",
+            "127.0.0.1:0",
+        ],
+    );
+    assert!(complaint(&output).contains("/proc/nowhere"));
+    let unreachable = "postgres://nobody:secret@127.0.0.1:1/nothing";
+    let output = child::run(
+        site!(),
+        &["check", "--data-dir", data, "--database-url", unreachable],
+    );
+    assert!(!complaint(&output).contains("secret"));
+}
+
+#[test]
+fn migrate_and_check_agree_on_a_new_database() {
+    let folder = TempDir::with_prefix("nudge-test-").unwrap();
+    let data = folder.path().to_str().unwrap();
+    for command in ["migrate", "migrate", "check"] {
+        let output = child::run(site!(), &[command, "--data-dir", data]);
+        assert!(output.status.success(), "{command}: {output:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn dev_serves_until_it_is_asked_to_stop() {
+    let folder = TempDir::with_prefix("nudge-test-").unwrap();
+    let child = Child::start(site!(), folder.path());
+    for key in [
+        "baseUrl",
+        "workspaceId",
+        "appId",
+        "writeKey",
+        "serverKey",
+        "apiToken",
+        "adminToken",
+        "editorToken",
+        "viewerToken",
+        "operatorToken",
+    ] {
+        assert!(!child.text(key).is_empty(), "{key}");
+    }
+    assert!(child.text("writeKey").starts_with("wk_"));
+    assert!(child.text("serverKey").starts_with("sk_"));
+    assert!(child.text("apiToken").starts_with("at_"));
+    assert!(!child.text("baseUrl").ends_with(":0"));
+
+    let http = client::build();
+    let surveys = format!(
+        "{}/v1/apps/{}/surveys",
+        child.text("baseUrl"),
+        child.text("appId")
+    );
+    let workspace = child.text("workspaceId");
+    let data = folder.path().to_str().unwrap();
+    let issued = child::run(
+        site!(),
+        &[
+            "token",
+            "--workspace",
+            workspace,
+            "--role",
+            "viewer",
+            "--ttl",
+            "5m",
+            "--data-dir",
+            data,
+        ],
+    );
+    assert!(issued.status.success(), "{issued:?}");
+    let token = standard_output(&issued).trim().to_owned();
+    client::send(http.get(&surveys).bearer_auth(&token))
+        .await
+        .ok();
+    let answer = client::send(http.post(&surveys).bearer_auth(&token).json(&Value::Null)).await;
+    answer.refused(403, "insufficient_role");
+
+    let second = child::run(
+        site!(),
+        &["serve", "--listen", "127.0.0.1:0", "--data-dir", data],
+    );
+    assert!(complaint(&second).contains("another server uses the data directory"));
+
+    // A long poll in hand is no reason to wait.
+    assert_eq!(child.terminate(), Some(0));
+}
+
+#[test]
+fn serve_prints_the_port_that_it_picked() {
+    use std::io::{BufRead as _, BufReader};
+    let folder = TempDir::with_prefix("nudge-test-").unwrap();
+    let mut process = child::program(site!())
+        .args([
+            "serve",
+            "--listen",
+            "127.0.0.1:0",
+            "--ops-listen",
+            "127.0.0.1:0",
+            "--data-dir",
+        ])
+        .arg(folder.path())
+        .stdout(std::process::Stdio::piped())
+        .stderr(std::process::Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(process.stdout.take().unwrap()).lines();
+    for expected in [
+        "listening on http://127.0.0.1:",
+        "operations on http://127.0.0.1:",
+    ] {
+        let line = lines.next().unwrap().unwrap();
+        let port = line
+            .strip_prefix(expected)
+            .unwrap_or_else(|| panic!("{line}"));
+        assert!(port.parse::<u16>().is_ok_and(|port| port > 0), "{line}");
+    }
+    let id = process.id().to_string();
+    assert!(
+        std::process::Command::new("kill")
+            .args(["-TERM", &id])
+            .status()
+            .unwrap()
+            .success()
+    );
+    assert_eq!(process.wait().unwrap().code(), Some(0));
+}

@@ -1,0 +1,319 @@
+//! Dead letters: list, replay, acknowledge (contract 11).
+
+use serde_json::{Value, json};
+use tests::session::{event_id, text};
+use tests::{TestApp, on_both_backends};
+
+on_both_backends!(
+    a_letter_says_what_is_wrong_with_which_event,
+    a_replay_that_still_fails_is_counted,
+    a_patched_replay_is_accepted_and_fires,
+    a_replay_works_once_the_definition_is_changed,
+    a_replay_ignores_the_past_window,
+    replaying_what_was_accepted_meanwhile_stores_nothing_twice,
+    an_acknowledged_letter_is_gone,
+    letters_are_paged_and_filtered,
+    bad_pages_are_refused,
+    a_bad_replay_is_refused,
+    letters_of_others_are_not_found,
+);
+
+/// Sends an event that breaks its definition; answers the event and the letter's id.
+async fn breaks(app: &TestApp, properties: Value) -> (Value, String) {
+    let ada = app.session("ada").await;
+    let event = app.event(&ada, "purchase", &properties);
+    let data = app.ingest(&ada, std::slice::from_ref(&event)).await.ok();
+    (event, text(&data["errors"][0], "deadLetterId"))
+}
+
+async fn define(app: &TestApp) -> Value {
+    app.define(
+        "purchase",
+        &json!({"properties": [{"name": "total", "type": "number", "required": true}]}),
+    )
+    .await
+}
+
+fn letter(app: &TestApp, id: &str) -> String {
+    app.path(&format!("/dead-letters/{id}"))
+}
+
+async fn replay(app: &TestApp, id: &str, body: &Value) -> Value {
+    let path = format!("{}/replay", letter(app, id));
+    app.post(&path, &app.editor(), body).await.ok()
+}
+
+async fn a_letter_says_what_is_wrong_with_which_event(app: &mut TestApp) {
+    define(app).await;
+    let (event, id) = breaks(app, json!({"total": "much", "kept": [1, {"deep": null}]})).await;
+
+    let found = app.get(&letter(app, &id), &app.viewer()).await.ok();
+
+    let ada = app.session("ada").await;
+    assert_eq!(found["id"], json!(id));
+    assert_eq!(found["eventId"], event["eventId"]);
+    assert_eq!(found["eventName"], "purchase");
+    assert_eq!(found["anonymousId"], "ada");
+    assert_eq!(found["subjectId"], json!(ada.subject_id));
+    assert_eq!(found["timestamp"], event["timestamp"]);
+    assert_eq!(found["stage"], "validation");
+    assert_eq!(found["reason"], "type_mismatch");
+    assert_eq!(found["violations"].as_array().unwrap().len(), 1);
+    assert_eq!(found["plugin"]["name"], "default-validation");
+    assert_eq!(found["event"]["properties"], event["properties"]);
+    assert_eq!(found["attempts"], 0);
+    assert!(found["receivedAt"].is_string() && found["state"].is_string());
+    assert_eq!(app.stored("purchase").await, 0);
+}
+
+async fn a_replay_that_still_fails_is_counted(app: &mut TestApp) {
+    define(app).await;
+    let (_, id) = breaks(app, json!({})).await;
+
+    let replayed = replay(app, &id, &json!({})).await;
+    assert_eq!(replayed["status"], "still_failing");
+    assert_eq!(
+        replayed["violations"][0]["code"],
+        "missing_required_property"
+    );
+    let replayed = replay(app, &id, &json!({"patch": {"total": "x"}})).await;
+    assert_eq!(replayed["violations"][0]["code"], "type_mismatch");
+
+    let found = app.get(&letter(app, &id), &app.viewer()).await.ok();
+    assert_eq!(found["attempts"], 2);
+    assert_eq!(found["event"]["properties"], json!({}));
+    assert_eq!(app.stored("purchase").await, 0);
+}
+
+async fn a_patched_replay_is_accepted_and_fires(app: &mut TestApp) {
+    define(app).await;
+    app.survey(&json!({"kind": "event", "eventName": "purchase"}))
+        .await;
+    let (event, id) = breaks(app, json!({"total": "x", "old": 1})).await;
+
+    let replayed = replay(app, &id, &json!({"patch": {"total": 5, "old": null}})).await;
+
+    assert_eq!(replayed, json!({"status": "replayed"}));
+    app.get(&letter(app, &id), &app.viewer())
+        .await
+        .refused(404, "not_found");
+    let stored: Vec<(uuid::Uuid, String)> =
+        app.rows("SELECT event_id, properties FROM events").await;
+    assert_eq!(stored.len(), 1);
+    assert_eq!(
+        (stored[0].0.to_string(), stored[0].1.as_str()),
+        (event_id(&event), r#"{"total":5}"#)
+    );
+    app.settle().await;
+    let ada = app.session("ada").await;
+    assert_eq!(
+        app.offered(&ada).await[0]["trigger"]["eventId"],
+        event["eventId"]
+    );
+
+    let path = format!("{}/replay", letter(app, &id));
+    app.post(&path, &app.editor(), &json!({}))
+        .await
+        .refused(404, "not_found");
+    assert_eq!(app.stored("purchase").await, 1);
+}
+
+async fn a_replay_works_once_the_definition_is_changed(app: &mut TestApp) {
+    let definition = define(app).await;
+    let (_, id) = breaks(app, json!({})).await;
+    let path = app.path(&format!("/event-definitions/{}", text(&definition, "id")));
+    app.patch(&path, &app.editor(), &json!({"properties": []}))
+        .await
+        .ok();
+
+    // Without a body at all.
+    let path = format!("{}/replay", letter(app, &id));
+    let request = app.request(reqwest::Method::POST, &path, &app.editor());
+    assert_eq!(
+        tests::client::send(request).await.ok(),
+        json!({"status": "replayed"})
+    );
+    assert_eq!(app.stored("purchase").await, 1);
+}
+
+async fn a_replay_ignores_the_past_window(app: &mut TestApp) {
+    define(app).await;
+    let (event, id) = breaks(app, json!({})).await;
+    app.advance(29 * 24 * 3600);
+    app.set(|settings| settings.ingest.past_window_seconds = 60)
+        .await;
+
+    assert_eq!(
+        replay(app, &id, &json!({"patch": {"total": 1}})).await["status"],
+        "replayed"
+    );
+    let times: Vec<(i64,)> = app.rows("SELECT timestamp FROM events").await;
+    let sent = nudge::clock::from_text(&text(&event, "timestamp")).unwrap();
+    assert_eq!(times, [(sent.0,)]);
+}
+
+async fn replaying_what_was_accepted_meanwhile_stores_nothing_twice(app: &mut TestApp) {
+    define(app).await;
+    let (mut event, id) = breaks(app, json!({})).await;
+    event["properties"] = json!({"total": 7});
+    let ada = app.session("ada").await;
+    app.ingest(&ada, &[event]).await.ok();
+
+    assert_eq!(
+        replay(app, &id, &json!({"patch": {"total": 1}})).await["status"],
+        "replayed"
+    );
+
+    let stored: Vec<(String,)> = app.rows("SELECT properties FROM events").await;
+    assert_eq!(stored, [(r#"{"total":7}"#.to_owned(),)]);
+    app.get(&letter(app, &id), &app.viewer())
+        .await
+        .refused(404, "not_found");
+}
+
+async fn an_acknowledged_letter_is_gone(app: &mut TestApp) {
+    define(app).await;
+    let (_, id) = breaks(app, json!({})).await;
+
+    app.delete(&letter(app, &id), &app.editor()).await.data(204);
+    app.get(&letter(app, &id), &app.viewer())
+        .await
+        .refused(404, "not_found");
+    app.delete(&letter(app, &id), &app.editor())
+        .await
+        .refused(404, "not_found");
+}
+
+async fn letters_are_paged_and_filtered(app: &mut TestApp) {
+    define(app).await;
+    let mut made = Vec::new();
+    for number in 0..5 {
+        let properties = if number % 2 == 0 {
+            json!({})
+        } else {
+            json!({"total": "x"})
+        };
+        made.insert(0, breaks(app, properties).await.1);
+    }
+    let list = async |query: String| {
+        app.get(&app.path(&format!("/dead-letters{query}")), &app.viewer())
+            .await
+            .ok()
+    };
+    let ids = |page: &Value| -> Vec<String> {
+        page["items"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|item| text(item, "id"))
+            .collect()
+    };
+
+    let first = list("?limit=2".to_owned()).await;
+    assert_eq!(ids(&first), made[..2]);
+    let second = list(format!("?limit=2&cursor={}", text(&first, "nextCursor"))).await;
+    assert_eq!(ids(&second), made[2..4]);
+    let third = list(format!("?limit=2&cursor={}", text(&second, "nextCursor"))).await;
+    assert_eq!(ids(&third), made[4..]);
+    assert_eq!(third["nextCursor"], Value::Null);
+
+    assert_eq!(
+        ids(&list("?reason=type_mismatch".to_owned()).await),
+        [made[1].clone(), made[3].clone()]
+    );
+    assert_eq!(
+        ids(&list("?eventName=purchase&stage=validation".to_owned()).await),
+        made
+    );
+    assert_eq!(
+        list("?eventName=other".to_owned()).await["items"],
+        json!([])
+    );
+    assert_eq!(list("?stage=trigger".to_owned()).await["items"], json!([]));
+    let (past, future) = (app.time(-3600), app.time(3600));
+    assert_eq!(ids(&list(format!("?from={past}&to={future}")).await), made);
+    assert_eq!(list(format!("?from={future}")).await["items"], json!([]));
+    assert_eq!(list(format!("?to={past}")).await["items"], json!([]));
+}
+
+async fn bad_pages_are_refused(app: &mut TestApp) {
+    define(app).await;
+    for _ in 0..2 {
+        breaks(app, json!({})).await;
+    }
+    let list = async |query: &str| {
+        app.get(&app.path(&format!("/dead-letters{query}")), &app.viewer())
+            .await
+    };
+    let cursor = text(&list("?limit=1").await.ok(), "nextCursor");
+
+    let mut changed = cursor.clone().into_bytes();
+    changed[20] = if changed[20] == b'A' { b'B' } else { b'A' };
+    let changed = String::from_utf8(changed).unwrap();
+    for bad in [
+        format!("?cursor={changed}"),
+        "?cursor=x".to_owned(),
+        format!("?reason=type_mismatch&cursor={cursor}"),
+    ] {
+        list(&bad).await.refused(400, "invalid_cursor");
+    }
+    let definitions = app.path(&format!("/event-definitions?cursor={cursor}"));
+    app.get(&definitions, &app.viewer())
+        .await
+        .refused(400, "invalid_cursor");
+    for bad in [
+        "?limit=0",
+        "?limit=201",
+        "?limit=x",
+        "?limit=-1",
+        "?stage=nowhere",
+        "?from=yesterday",
+    ] {
+        list(bad).await.refused(422, "validation_failed");
+    }
+    list("?limit=200").await.ok();
+    app.advance(24 * 3600 + 1);
+    list(&format!("?cursor={cursor}"))
+        .await
+        .refused(400, "invalid_cursor");
+}
+
+async fn a_bad_replay_is_refused(app: &mut TestApp) {
+    define(app).await;
+    let (_, id) = breaks(app, json!({})).await;
+    let path = format!("{}/replay", letter(app, &id));
+    let many: serde_json::Map<String, Value> =
+        (0..257).map(|n| (format!("k{n}"), json!(n))).collect();
+    for body in [
+        json!([]),
+        json!({"ptch": {}}),
+        json!({"patch": 7}),
+        json!({"patch": [1]}),
+        json!({"patch": {"total": 1, "padding": "x".repeat(70_000)}}),
+        json!({"patch": many}),
+    ] {
+        let answer = app.post(&path, &app.editor(), &body).await;
+        answer.refused(422, "validation_failed");
+    }
+    let found = app.get(&letter(app, &id), &app.viewer()).await.ok();
+    assert_eq!(found["event"]["properties"], json!({}));
+}
+
+async fn letters_of_others_are_not_found(app: &mut TestApp) {
+    define(app).await;
+    let (_, id) = breaks(app, json!({})).await;
+    let (other, _) = app
+        .another_app(app.access.workspace_id, nudge::apps::key::Kind::Write, &[])
+        .await;
+    let foreign = format!("/v1/apps/{other}/dead-letters/{id}");
+
+    app.get(&foreign, &app.viewer())
+        .await
+        .refused(404, "not_found");
+    app.delete(&foreign, &app.editor())
+        .await
+        .refused(404, "not_found");
+    app.post(&format!("{foreign}/replay"), &app.editor(), &json!({}))
+        .await
+        .refused(404, "not_found");
+}

@@ -1,0 +1,196 @@
+//! What the server says of itself: its description, its error codes, its keys, its metrics (contract 14, 17).
+
+use std::collections::BTreeSet;
+use std::time::{Duration, Instant};
+
+use reqwest::Method;
+use serde_json::json;
+use tests::{Credential, TestApp, client, on_both_backends};
+
+on_both_backends!(
+    every_operation_is_described,
+    every_code_is_listed_once,
+    the_embedded_issuer_can_be_discovered,
+    browsers_may_call_what_is_for_sdks,
+    metrics_count_requests_and_events,
+    a_stop_does_not_wait_for_long_polls,
+);
+
+async fn every_operation_is_described(app: &mut TestApp) {
+    let description = app.get("/openapi.json", &Credential::none()).await.json();
+    assert!(description["openapi"].as_str().unwrap().starts_with("3.1"));
+    let mut ids = BTreeSet::new();
+    for (path, item) in description["paths"].as_object().unwrap() {
+        for (method, operation) in item.as_object().unwrap() {
+            let place = format!("{method} {path}");
+            let id = operation["operationId"].as_str().unwrap();
+            assert!(ids.insert(id.to_owned()), "{place}: {id} is taken");
+            let summary = operation["summary"]
+                .as_str()
+                .or(operation["description"].as_str());
+            assert!(
+                summary.is_some_and(|summary| !summary.is_empty()),
+                "{place}"
+            );
+            let statuses: Vec<&String> =
+                operation["responses"].as_object().unwrap().keys().collect();
+            assert!(
+                statuses.iter().any(|status| status.starts_with('2')),
+                "{place}: {statuses:?}"
+            );
+            for name in path
+                .split('/')
+                .filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'))
+            {
+                let parameters = operation["parameters"].as_array().unwrap();
+                assert!(
+                    parameters.iter().any(|parameter| parameter["name"] == name),
+                    "{place}: {name}"
+                );
+            }
+            assert_eq!(
+                operation["security"].is_array(),
+                path != "/v1/errors",
+                "{place}"
+            );
+        }
+    }
+    for operation in [
+        "POST /v1/sdk/session",
+        "POST /v1/sdk/ingest",
+        "GET /v1/sdk/instructions",
+        "POST /v1/apps/{appId}/surveys",
+    ] {
+        let (method, path) = operation.split_once(' ').unwrap();
+        assert!(
+            description["paths"][path][method.to_lowercase()].is_object(),
+            "{operation}"
+        );
+    }
+}
+
+async fn every_code_is_listed_once(app: &mut TestApp) {
+    let codes = app.get("/v1/errors", &Credential::none()).await.ok();
+    let names: Vec<&str> = codes
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter_map(|code| code["code"].as_str())
+        .collect();
+    let distinct: BTreeSet<&str> = names.iter().copied().collect();
+    assert_eq!(names.len(), distinct.len());
+    for code in [
+        "malformed_json",
+        "unsupported_media_type",
+        "payload_too_large",
+        "not_found",
+        "method_not_allowed",
+        "validation_failed",
+        "invalid_credentials",
+        "subject_token_expired",
+        "insufficient_role",
+        "insufficient_scope",
+        "subject_mismatch",
+        "consent_required",
+        "invalid_delivery",
+        "client_session_invalid",
+        "unavailable",
+        "invalid_cursor",
+        "version_mismatch",
+        "invalid_flow",
+        "not_activatable",
+        "event_definition_exists",
+        "credential_conflict",
+        "limit_exceeded",
+    ] {
+        assert!(distinct.contains(code), "{code}");
+    }
+}
+
+async fn the_embedded_issuer_can_be_discovered(app: &mut TestApp) {
+    let discovery = app
+        .get("/.well-known/openid-configuration", &Credential::none())
+        .await
+        .json();
+    assert!(discovery["issuer"].is_string());
+    let keys = discovery["jwks_uri"].as_str().unwrap();
+    assert!(keys.starts_with(&app.access.base_url), "{keys}");
+    let keys = app
+        .get("/.well-known/jwks.json", &Credential::none())
+        .await
+        .json();
+    let key = &keys["keys"][0];
+    assert!(key["kid"].is_string() && key["kty"].is_string());
+    assert!(key.get("d").is_none(), "only what is public");
+}
+
+async fn browsers_may_call_what_is_for_sdks(app: &mut TestApp) {
+    let preflight = async |path: &str| {
+        let request = app.request(Method::OPTIONS, path, &Credential::none());
+        let request = request
+            .header("origin", "https://shop.example")
+            .header("access-control-request-method", "POST")
+            .header(
+                "access-control-request-headers",
+                "authorization,content-type,x-service-subject-token",
+            );
+        client::send(request).await
+    };
+    let allowed = preflight("/v1/sdk/ingest").await;
+    assert_eq!(allowed.status, 200);
+    assert_eq!(allowed.header("access-control-allow-origin"), "*");
+    let headers = allowed
+        .header("access-control-allow-headers")
+        .to_lowercase();
+    assert!(headers.contains("x-service-subject-token") && headers.contains("authorization"));
+
+    let managed = preflight(&app.path("/surveys")).await;
+    assert_eq!(managed.header("access-control-allow-origin"), "");
+    // A refusal must be readable for the page as well.
+    let request = app.request(Method::POST, "/v1/sdk/ingest", &Credential::none());
+    let refused = client::send(request.header("origin", "https://shop.example")).await;
+    refused.refused(401, "invalid_credentials");
+    assert_eq!(refused.header("access-control-allow-origin"), "*");
+}
+
+async fn metrics_count_requests_and_events(app: &mut TestApp) {
+    let ada = app.session("ada").await;
+    let event = app.event(&ada, "opened", &json!({}));
+    app.ingest(&ada, &[event]).await.ok();
+    let metrics = app.get("/metrics", &Credential::none()).await;
+    assert!(metrics.header("content-type").starts_with("text/plain"));
+    for metric in [
+        "nudge_http_requests_total",
+        "nudge_http_request_seconds_bucket",
+        "nudge_events_total",
+        "nudge_commit_seconds",
+    ] {
+        assert!(metrics.text.contains(metric), "{metric}");
+    }
+    assert!(
+        !metrics.text.contains(&ada.subject_id),
+        "no metric names a person"
+    );
+}
+
+async fn a_stop_does_not_wait_for_long_polls(app: &mut TestApp) {
+    let ada = app.session("ada").await;
+    let url = format!("{}/v1/sdk/instructions?wait=25", app.access.base_url);
+    let request = client::build()
+        .get(url)
+        .bearer_auth(&app.access.write_key)
+        .header("x-service-subject-token", &ada.token);
+    let started = Instant::now();
+    let (polled, ()) = tokio::join!(client::send(request), async {
+        tokio::time::sleep(Duration::from_millis(300)).await;
+        app.stop().await;
+    });
+    assert_eq!(polled.ok()["items"], json!([]));
+    assert!(
+        started.elapsed() < Duration::from_secs(15),
+        "{:?}",
+        started.elapsed()
+    );
+    app.resume().await;
+    app.session("ada").await;
+}

@@ -1,0 +1,254 @@
+//! What becomes of whole ingest requests (contract 3).
+
+use serde_json::{Value, json};
+use tests::session::{event_id, text};
+use tests::{TestApp, on_both_backends};
+
+on_both_backends!(
+    a_request_that_breaks_the_contract_commits_nothing,
+    a_request_has_1_to_500_events,
+    an_event_sent_again_is_accepted_and_changes_nothing,
+    an_event_without_an_id_is_stored_once,
+    unknown_keys_are_ignored,
+    a_skewed_clock_is_corrected,
+    delivery_names_1_to_20_events_of_the_request,
+    a_screen_name_has_at_most_120_characters,
+    instructions_are_present_exactly_when_delivery_was_sent,
+);
+
+async fn a_request_that_breaks_the_contract_commits_nothing(app: &mut TestApp) {
+    let ada = app.session("ada").await;
+    let event = || app.event(&ada, "opened", &json!({}));
+    let context = json!({"anonymousId": "ada"});
+    for (body, pointer) in [
+        (json!({"context": context}), "/events"),
+        (json!({"context": context, "events": []}), "/events"),
+        (json!({"context": context, "events": null}), "/events"),
+        (
+            json!({"context": context, "events": [event(), 7]}),
+            "/events/1",
+        ),
+        (
+            json!({"context": context, "events": [event(), null]}),
+            "/events/1",
+        ),
+        (
+            json!({"context": {}, "events": [event()]}),
+            "/context/anonymousId",
+        ),
+        (json!({"events": [event()]}), "/context"),
+        (
+            json!({"context": {"anonymousId": ""}, "events": [event()]}),
+            "/context/anonymousId",
+        ),
+        (
+            json!({"context": {"anonymousId": "ada", "locale": "x".repeat(257)}, "events": [event()]}),
+            "/context/locale",
+        ),
+    ] {
+        let answer = app.post_batch(&ada, &body).await;
+        answer.refused(422, "validation_failed");
+        assert_eq!(answer.pointers(), [pointer], "{body}");
+    }
+    for body in [
+        json!([]),
+        json!({"context": 7, "events": [event()]}),
+        json!({"context": context, "events": {}}),
+    ] {
+        app.post_batch(&ada, &body)
+            .await
+            .refused(422, "validation_failed");
+    }
+    assert_eq!(app.stored("opened").await, 0);
+}
+
+async fn a_request_has_1_to_500_events(app: &mut TestApp) {
+    let ada = app.session("ada").await;
+    let events: Vec<Value> = (0..501)
+        .map(|_| app.event(&ada, "opened", &json!({})))
+        .collect();
+
+    let data = app.ingest(&ada, &events[..500]).await.ok();
+    assert_eq!(
+        (&data["accepted"], &data["rejected"]),
+        (&json!(500), &json!(0))
+    );
+    let answer = app.ingest(&ada, &events).await;
+    answer.refused(422, "validation_failed");
+    assert_eq!(answer.pointers(), ["/events"]);
+    assert_eq!(app.stored("opened").await, 500);
+}
+
+async fn an_event_sent_again_is_accepted_and_changes_nothing(app: &mut TestApp) {
+    let ada = app.session("ada").await;
+    let mut event = app.event(&ada, "opened", &json!({"total": 1}));
+    app.ingest(&ada, std::slice::from_ref(&event)).await.ok();
+
+    event["properties"] = json!({"total": 2});
+    let events = [event, app.event(&ada, "opened", &json!({"total": 3}))];
+    let data = app.ingest(&ada, &events).await.ok();
+
+    assert_eq!(
+        (&data["accepted"], &data["errors"]),
+        (&json!(2), &json!([]))
+    );
+    let mut stored: Vec<(String,)> = app.rows("SELECT properties FROM events").await;
+    stored.sort();
+    assert_eq!(
+        stored,
+        [
+            (r#"{"total":1}"#.to_owned(),),
+            (r#"{"total":3}"#.to_owned(),)
+        ]
+    );
+    app.settle().await;
+    let counts: Vec<(i64,)> = app.rows("SELECT event_count FROM subjects").await;
+    assert_eq!(counts, [(2,)]);
+}
+
+async fn an_event_without_an_id_is_stored_once(app: &mut TestApp) {
+    let ada = app.session("ada").await;
+    let body = |properties: &str, timestamp: &str| {
+        format!(
+            r#"{{"context": {{"anonymousId": "ada"}}, "events": [{{"name": "opened", "timestamp": "{timestamp}", "anonymousId": "ada", "properties": {properties}}}]}}"#
+        )
+    };
+    let (now, later) = (app.time(0), app.time(1));
+    for (properties, timestamp) in [
+        (r#"{"a": 1, "b": 2}"#, &now),
+        (r#"{"a": 1, "b": 2}"#, &now),
+        (r#"{"b": 2, "a": 1}"#, &now),
+    ] {
+        let answer = app
+            .post_raw(
+                "/v1/sdk/ingest",
+                &ada.credential(),
+                body(properties, timestamp),
+            )
+            .await;
+        assert_eq!(answer.ok()["accepted"], 1);
+    }
+    assert_eq!(app.stored("opened").await, 1);
+
+    for (properties, timestamp) in [(r#"{"a": 2}"#, &now), (r#"{"a": 2}"#, &later)] {
+        let answer = app
+            .post_raw(
+                "/v1/sdk/ingest",
+                &ada.credential(),
+                body(properties, timestamp),
+            )
+            .await;
+        assert_eq!(answer.ok()["accepted"], 1);
+    }
+    assert_eq!(app.stored("opened").await, 3);
+}
+
+async fn unknown_keys_are_ignored(app: &mut TestApp) {
+    let ada = app.session("ada").await;
+    let mut event = app.event(&ada, "opened", &json!({}));
+    event["newInSdk9"] = json!({"deep": [1]});
+    let body = json!({
+        "context": {"anonymousId": "ada", "sdkVersion": "9", "deviceId": "d", "sessionId": "s", "newInSdk9": 1},
+        "events": [event],
+        "newInSdk9": true,
+    });
+    assert_eq!(app.post_batch(&ada, &body).await.ok()["accepted"], 1);
+}
+
+async fn a_skewed_clock_is_corrected(app: &mut TestApp) {
+    let ada = app.session("ada").await;
+    let hour = 3600;
+    let mut events = [
+        app.event(&ada, "late", &json!({})),
+        app.event(&ada, "in_time", &json!({})),
+    ];
+    events[0]["timestamp"] = json!(app.time(-hour - 10));
+    let mut body = ada.batch(&events[..1]);
+    body["context"]["sentAt"] = json!(app.time(-hour));
+    app.post_batch(&ada, &body).await.ok();
+    let mut body = ada.batch(&events[1..]);
+    body["context"]["sentAt"] = json!(app.time(-30));
+    app.post_batch(&ada, &body).await.ok();
+
+    let rows: Vec<(String, i64, Option<i64>, i64)> = app
+        .rows("SELECT name, timestamp, client_timestamp, received_at FROM events ORDER BY seq")
+        .await;
+    let (late, in_time) = (&rows[0], &rows[1]);
+    let sent = nudge::clock::from_text(&text(&events[0], "timestamp")).unwrap();
+    assert_eq!(late.2, Some(sent.0));
+    let age = late.3 - late.1;
+    assert!(
+        (9_000_000..=11_000_000).contains(&age),
+        "{age} µs before its receipt"
+    );
+    assert_eq!(in_time.2, None);
+}
+
+async fn delivery_names_1_to_20_events_of_the_request(app: &mut TestApp) {
+    let ada = app.session("ada").await;
+    let events: Vec<Value> = (0..21)
+        .map(|_| app.event(&ada, "opened", &json!({})))
+        .collect();
+    let ids: Vec<String> = events.iter().map(event_id).collect();
+    let with = |delivery: Value| {
+        let mut body = ada.batch(&events);
+        body["delivery"] = delivery;
+        body
+    };
+    for delivery in [
+        json!({"eventIds": ids}),
+        json!({"eventIds": []}),
+        json!({}),
+        json!({"eventIds": [ids[0], app.id()]}),
+        json!({"eventIds": ["x"]}),
+        json!({"eventIds": ids[0]}),
+        json!(7),
+        json!([]),
+    ] {
+        let answer = app.post_batch(&ada, &with(delivery.clone())).await;
+        let problem = answer.refused(422, "invalid_delivery");
+        assert!(
+            problem["errors"][0]["pointer"]
+                .as_str()
+                .unwrap()
+                .starts_with("/delivery"),
+            "{delivery}"
+        );
+    }
+    assert_eq!(app.stored("opened").await, 0);
+    let data = app
+        .post_batch(&ada, &with(json!({"eventIds": ids[..20]})))
+        .await
+        .ok();
+    assert_eq!(
+        (&data["accepted"], &data["instructions"]),
+        (&json!(21), &json!([]))
+    );
+}
+
+async fn a_screen_name_has_at_most_120_characters(app: &mut TestApp) {
+    let ada = app.session("ada").await;
+    let event = app.event(&ada, "opened", &json!({}));
+    let mut body = ada.batch(std::slice::from_ref(&event));
+
+    body["delivery"] = json!({"eventIds": [event["eventId"]], "screenName": "ä".repeat(121)});
+    app.post_batch(&ada, &body)
+        .await
+        .refused(422, "invalid_delivery");
+    body["delivery"]["screenName"] = json!("ä".repeat(120));
+    app.post_batch(&ada, &body).await.ok();
+}
+
+async fn instructions_are_present_exactly_when_delivery_was_sent(app: &mut TestApp) {
+    app.survey(&json!({"kind": "event", "eventName": "purchase"}))
+        .await;
+    let ada = app.session("ada").await;
+
+    let event = app.event(&ada, "purchase", &json!({}));
+    let data = app.ingest(&ada, &[event]).await.ok();
+    assert!(data.get("instructions").is_none());
+    assert_eq!(app.fires(&ada, "purchase", &json!({})).await, 1);
+    let event = app.event(&ada, "other", &json!({}));
+    let data = app.ingest_and_ask(&ada, &[event]).await;
+    assert_eq!(data["instructions"], json!([]));
+}

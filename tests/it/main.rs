@@ -1,0 +1,38 @@
+//! The integration tests: one file a subject, each test on both databases where it touches one.
+#![expect(
+    clippy::indexing_slicing,
+    clippy::unwrap_used,
+    reason = "a test fails where it stands"
+)]
+#![expect(
+    clippy::needless_pass_by_value,
+    clippy::too_many_lines,
+    reason = "tables of cases, and literals of JSON"
+)]
+
+mod access;
+mod bad_http;
+mod bad_json;
+mod bodies;
+mod client_sessions;
+mod command_line;
+mod concurrency;
+mod consent;
+mod dead_letters;
+mod definitions;
+mod delays;
+mod documents;
+mod flows;
+mod identified;
+mod ingest_events;
+mod ingest_requests;
+mod instructions;
+mod kills;
+mod migrations;
+mod outages;
+mod plugin_failures;
+mod server_events;
+mod sessions;
+mod surveys;
+mod triggers;
+mod two_servers;

@@ -1,0 +1,123 @@
+//! Plugins that fail: nothing is lost, and what failed can be run again (contract 11, 12).
+
+use serde_json::{Value, json};
+use tests::session::text;
+use tests::{TestApp, on_both_backends};
+
+on_both_backends!(
+    an_event_that_the_trigger_fails_on_is_kept_and_can_be_replayed,
+    events_that_cannot_be_validated_are_refused_for_now,
+    events_that_cannot_be_validated_pass_where_the_app_says_so,
+);
+
+/// Takes a regular expression far longer than [`IMPATIENCE_MS`], and matches in the end.
+const SLOW_PATTERN: &str = "x{0,300}y";
+/// What a call may take so that the pattern above is too slow.
+const IMPATIENCE_MS: u64 = 1;
+
+/// A text on which [`SLOW_PATTERN`] is slow.
+fn slow_text() -> Value {
+    json!({"text": format!("{}y", "x".repeat(40_000))})
+}
+
+async fn letters(app: &TestApp) -> Vec<Value> {
+    let page = app
+        .get(&app.path("/dead-letters"), &app.viewer())
+        .await
+        .ok();
+    page["items"].as_array().unwrap().clone()
+}
+
+/// Restarts the server with other deadlines; answers those before.
+async fn restart_with(app: &mut TestApp, deadline_ms: u64) -> u64 {
+    let plugins = &mut app.config.plugins;
+    let before = std::mem::replace(&mut plugins.deadline_ms, deadline_ms);
+    plugins.validation_deadline_ms = deadline_ms;
+    app.restart().await;
+    before
+}
+
+async fn an_event_that_the_trigger_fails_on_is_kept_and_can_be_replayed(app: &mut TestApp) {
+    let leaf =
+        json!({"property": "text", "type": "string", "operator": "matches", "value": SLOW_PATTERN});
+    let trigger = json!({"kind": "event", "eventName": "purchase", "filters": {"all": [leaf]}});
+    let survey = app.survey(&trigger).await;
+    let ada = app.session("ada").await;
+    let patience = restart_with(app, IMPATIENCE_MS).await;
+    let event = app.event(&ada, "purchase", &slow_text());
+    assert_eq!(
+        app.ingest(&ada, std::slice::from_ref(&event)).await.ok()["accepted"],
+        1
+    );
+    app.settle().await;
+
+    let kept = letters(app).await;
+    assert_eq!(kept.len(), 1);
+    assert_eq!(
+        (&kept[0]["stage"], &kept[0]["reason"]),
+        (&json!("trigger"), &json!("deadline"))
+    );
+    assert_eq!(kept[0]["eventId"], event["eventId"]);
+    assert_eq!(kept[0]["campaignId"], json!(survey));
+    assert_eq!(kept[0]["plugin"]["name"], "default-trigger");
+    assert_eq!(app.stored("purchase").await, 1);
+    let path = app.path(&format!("/dead-letters/{}/replay", text(&kept[0], "id")));
+    let replayed = app.post(&path, &app.editor(), &json!({})).await.ok();
+    assert_eq!(replayed["status"], "still_failing");
+    assert_eq!(letters(app).await.len(), 1);
+    let answer = app
+        .post(&path, &app.editor(), &json!({"patch": {"a": 1}}))
+        .await;
+    answer.refused(422, "validation_failed");
+
+    restart_with(app, patience).await;
+    let replayed = app.post(&path, &app.editor(), &json!({})).await.ok();
+    assert_eq!(replayed["status"], "replayed");
+    assert_eq!(letters(app).await, Vec::<Value>::new());
+    let offered = app.offered(&ada).await;
+    assert_eq!(offered.as_array().unwrap().len(), 1);
+    assert_eq!(offered[0]["trigger"]["eventId"], event["eventId"]);
+    app.post(&path, &app.editor(), &json!({}))
+        .await
+        .refused(404, "not_found");
+}
+
+/// Sends an event that the validation plugin is too slow for, and one that it does not see.
+async fn break_validation(app: &mut TestApp) -> Value {
+    app.define("purchase", &json!({"properties": [{"name": "text", "type": "string", "required": true, "pattern": SLOW_PATTERN}]})).await;
+    let ada = app.session("ada").await;
+    restart_with(app, IMPATIENCE_MS).await;
+    let events = [
+        app.event(&ada, "purchase", &slow_text()),
+        app.event(&ada, "other", &json!({})),
+    ];
+    app.ingest(&ada, &events).await.ok()
+}
+
+async fn events_that_cannot_be_validated_are_refused_for_now(app: &mut TestApp) {
+    let data = break_validation(app).await;
+    assert_eq!(
+        (&data["accepted"], &data["rejected"]),
+        (&json!(1), &json!(1))
+    );
+    let error = &data["errors"][0];
+    assert_eq!(
+        (&error["code"], &error["retryable"]),
+        (&json!("plugin_unavailable"), &json!(true))
+    );
+    assert!(error.get("deadLetterId").is_none());
+    assert_eq!(letters(app).await, Vec::<Value>::new());
+    assert_eq!(app.stored("purchase").await, 0);
+}
+
+async fn events_that_cannot_be_validated_pass_where_the_app_says_so(app: &mut TestApp) {
+    app.set(|settings| {
+        settings.plugins.validation_failure = nudge::apps::settings::ValidationFailure::Open;
+    })
+    .await;
+    let data = break_validation(app).await;
+    assert_eq!(
+        (&data["accepted"], &data["errors"]),
+        (&json!(2), &json!([]))
+    );
+}

@@ -1,0 +1,138 @@
+//! Two servers on one PostgreSQL database, and on one data directory (contract 17).
+
+use std::path::Path;
+use std::time::Duration;
+
+use serde_json::json;
+use tempfile::TempDir;
+use tests::session::{instruction_ids, text};
+use tests::{Backend, Child, TestApp, site};
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_second_server_on_a_data_directory_is_refused() {
+    let app = TestApp::start(site!(), Backend::Sqlite).await;
+
+    let second = TestApp::open(site!(), app.config.clone()).await;
+
+    let error = format!("{:#}", second.err().expect("it must not start"));
+    assert!(
+        error.contains("another server uses the data directory"),
+        "{error}"
+    );
+    app.session("ada").await;
+    app.finish().await;
+}
+
+/// A node on a shared PostgreSQL database.
+async fn node(url: &str, folder: &Path, name: &str) -> TestApp {
+    let mut config = TestApp::config(site!(), &folder.join(name));
+    config.database.url = url.to_owned();
+    config.database.connections = 5;
+    TestApp::open(site!(), config).await.unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn two_servers_share_a_database_and_count_exactly() {
+    let url = tests::postgres::database().await;
+    let folder = TempDir::with_prefix("nudge-test-").unwrap();
+    let one = node(&url, folder.path(), "one").await;
+    let two = node(&url, folder.path(), "two").await;
+    assert_eq!(one.access.app_id, two.access.app_id);
+    let survey = one
+        .survey(&json!({"kind": "event", "eventName": "purchase", "occurrence": {"mode": "every_nth", "n": 7}}))
+        .await;
+    // The other server hears of it within a second.
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    let ada = one.session("ada").await;
+
+    let mut tries = 0;
+    for round in 0..35 {
+        let (app, other) = if round % 2 == 0 {
+            (&one, &two)
+        } else {
+            (&two, &one)
+        };
+        let (first, second) = (
+            [app.event(&ada, "purchase", &json!({}))],
+            [other.event(&ada, "purchase", &json!({}))],
+        );
+        let (left, right) = tokio::join!(app.ingest(&ada, &first), other.ingest(&ada, &second));
+        assert_eq!(
+            (&left.ok()["accepted"], &right.ok()["accepted"]),
+            (&json!(1), &json!(1))
+        );
+        tries += 2;
+    }
+    one.settle().await;
+
+    assert_eq!(one.stored("purchase").await, tries);
+    let counts: Vec<(i64,)> = one.rows("SELECT event_count FROM subjects").await;
+    assert_eq!(counts, [(70,)]);
+    let seen = [one.offered(&ada).await, two.offered(&ada).await];
+    assert_eq!(instruction_ids(&seen[0]).len(), 10);
+    assert_eq!(instruction_ids(&seen[0]), instruction_ids(&seen[1]));
+    assert_eq!(seen[0][0]["campaignId"], json!(survey));
+    one.finish().await;
+    two.finish().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_long_poll_on_one_server_sees_what_another_issued() {
+    let url = tests::postgres::database().await;
+    let folder = TempDir::with_prefix("nudge-test-").unwrap();
+    let one = node(&url, folder.path(), "one").await;
+    let two = node(&url, folder.path(), "two").await;
+    one.survey(&json!({"kind": "event", "eventName": "purchase"}))
+        .await;
+    let ada = one.session("ada").await;
+
+    let (polled, ()) = tokio::join!(two.poll(&ada, "?wait=25"), async {
+        tokio::time::sleep(Duration::from_millis(300)).await;
+        let event = one.event(&ada, "purchase", &json!({}));
+        one.ingest(&ada, &[event]).await.ok();
+    });
+
+    assert_eq!(instruction_ids(&polled.ok()["items"]).len(), 1);
+    one.finish().await;
+    two.finish().await;
+}
+
+/// What a server has in hand when it is killed is done by the other one, each event once.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_work_of_a_killed_server_is_taken_over() {
+    let url = tests::postgres::database().await;
+    let folder = TempDir::with_prefix("nudge-test-").unwrap();
+    let mut config = TestApp::config(site!(), &folder.path().join("survivor"));
+    config.database.url.clone_from(&url);
+    config.database.connections = 5;
+    config.pipeline.node_timeout_seconds = 5;
+    let survivor = TestApp::open(site!(), config).await.unwrap();
+    survivor
+        .survey(&json!({"kind": "event", "eventName": "purchase"}))
+        .await;
+    let ada = survivor.session("ada").await;
+    let victim_data = folder.path().join("victim");
+    std::fs::create_dir(&victim_data).unwrap();
+    let victim = Child::start_with(site!(), &victim_data, &[("NUDGE_DATABASE__URL", &url)]);
+
+    let events: Vec<_> = (0..200)
+        .map(|_| survivor.event(&ada, "purchase", &json!({})))
+        .collect();
+    let path = format!("{}/v1/sdk/ingest", victim.text("baseUrl"));
+    let request = tests::client::build()
+        .post(path)
+        .bearer_auth(&survivor.access.write_key)
+        .header("x-service-subject-token", &ada.token)
+        .json(&ada.batch(&events));
+    assert_eq!(tests::client::send(request).await.ok()["accepted"], 200);
+    victim.kill();
+
+    survivor.settle().await;
+    let fired: Vec<(uuid::Uuid,)> = survivor
+        .rows("SELECT trigger_event_id FROM instructions ORDER BY position")
+        .await;
+    let fired: Vec<String> = fired.iter().map(|(id,)| id.to_string()).collect();
+    let sent: Vec<String> = events.iter().map(|event| text(event, "eventId")).collect();
+    assert_eq!(fired, sent);
+    survivor.finish().await;
+}

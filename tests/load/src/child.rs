@@ -1,0 +1,197 @@
+//! The server under test, in a process of its own, so that its processor time is its own.
+
+use std::io::Read as _;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, bail};
+use clap::Args;
+use nudge::apps;
+use nudge::config::Config;
+use nudge::server::{Server as NudgeServer, Start};
+use nudge_db::Db;
+use serde_json::Value;
+
+use crate::database::{Databases, Fresh};
+
+/// Base64 of 32 bytes: all servers share the compiled plugins, which are signed with this key.
+const MASTER_KEY: &str = "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=";
+const START_TIMEOUT: Duration = Duration::from_secs(120);
+
+/// How the server is started.
+#[derive(Debug, Args)]
+pub(crate) struct Arguments {
+    #[arg(long)]
+    database_url: String,
+    #[arg(long)]
+    data_dir: PathBuf,
+    #[arg(long)]
+    cache_dir: PathBuf,
+    /// Where to write the access data.
+    #[arg(long)]
+    json: PathBuf,
+    /// Apps besides the one that is used.
+    #[arg(long)]
+    other_apps: u32,
+}
+
+/// Runs the server until standard input is closed.
+pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<()> {
+    // The environment can change any key, to find out what it does.
+    let mut config = Config::load(None)?;
+    config.server.listen = "127.0.0.1:0".to_owned();
+    config.server.ops_listen = String::new();
+    config.server.data_dir = arguments.data_dir;
+    config.database.url = arguments.database_url;
+    config.secrets.master_key = MASTER_KEY.to_owned();
+    config.plugins.cache_dir = arguments.cache_dir;
+    let start = Start {
+        embedded: true,
+        ..Start::default()
+    };
+    let server = NudgeServer::start(config, start).await?;
+    let access = nudge::cli::dev::access(&server).await?;
+    let services = server.services();
+    let now = services.clock.now();
+    let mut tx = services.db.write().await?;
+    for number in 0..arguments.other_apps {
+        apps::create(
+            &mut tx,
+            access.workspace_id,
+            &format!("Other {number}"),
+            now,
+        )
+        .await?;
+    }
+    tx.commit().await?;
+    let temporary = arguments.json.with_extension("tmp");
+    std::fs::write(&temporary, serde_json::to_vec(&access)?)?;
+    std::fs::rename(&temporary, &arguments.json)?;
+
+    let closed = tokio::task::spawn_blocking(|| std::io::stdin().read(&mut [0]));
+    closed.await??;
+    server.stop().await
+}
+
+/// A running server.
+#[derive(Debug)]
+pub(crate) struct Server {
+    child: Child,
+    address: SocketAddr,
+    access: Value,
+    db: Db,
+    // After the child: what it uses is removed last.
+    _database: Fresh,
+}
+
+impl Server {
+    /// Starts a server on a fresh database.
+    pub(crate) async fn start(databases: &Databases, other_apps: u32) -> anyhow::Result<Self> {
+        let database = databases.fresh()?;
+        let json = database.directory.path().join("access.json");
+        let child = Command::new(std::env::current_exe()?)
+            .arg("server")
+            .args(["--database-url", &database.url])
+            .arg("--data-dir")
+            .arg(database.directory.path())
+            .arg("--cache-dir")
+            .arg(databases.folder().join("plugin-cache"))
+            .arg("--json")
+            .arg(&json)
+            .args(["--other-apps", &other_apps.to_string()])
+            .stdin(Stdio::piped())
+            .spawn()?;
+        let started = Instant::now();
+        let access: Value = loop {
+            if let Ok(bytes) = std::fs::read(&json) {
+                break serde_json::from_slice(&bytes)?;
+            }
+            if started.elapsed() > START_TIMEOUT {
+                bail!("the server does not start");
+            }
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        };
+        let base = text(&access, "baseUrl")?;
+        let address = base.trim_start_matches("http://").parse()?;
+        let db = database.open(1).await?;
+        Ok(Self {
+            child,
+            address,
+            access,
+            db,
+            _database: database,
+        })
+    }
+
+    pub(crate) fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// An id, key or token of the access data.
+    pub(crate) fn access(&self, name: &str) -> anyhow::Result<&str> {
+        text(&self.access, name)
+    }
+
+    /// The processor time that the server has used.
+    pub(crate) fn cpu(&self) -> anyhow::Result<Duration> {
+        cpu(self.child.id())
+    }
+
+    /// Waits until the pipeline has processed everything.
+    pub(crate) async fn drained(&self) -> anyhow::Result<()> {
+        loop {
+            let mut tx = self.db.read().await?;
+            let waiting: Waiting = tx
+                .sql("SELECT count(*) AS number FROM (SELECT 1 AS one FROM pending LIMIT 1) AS first")
+                .fetch_one()
+                .await?;
+            tx.rollback().await?;
+            if waiting.number == 0 {
+                return Ok(());
+            }
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    }
+
+    pub(crate) async fn stop(mut self) -> anyhow::Result<()> {
+        self.db.close().await;
+        drop(self.child.stdin.take());
+        let status = self.child.wait()?;
+        if !status.success() {
+            bail!("the server ended with {status}");
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // Ends by itself when its standard input is closed; a run that failed does not wait for that.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+#[derive(sqlx::FromRow)]
+struct Waiting {
+    number: i64,
+}
+
+fn text<'a>(access: &'a Value, name: &str) -> anyhow::Result<&'a str> {
+    access
+        .get(name)
+        .and_then(Value::as_str)
+        .with_context(|| format!("the access data has no {name}"))
+}
+
+/// The processor time of a process, in the kernel's ticks of 10 ms.
+fn cpu(process: u32) -> anyhow::Result<Duration> {
+    let stat = std::fs::read_to_string(format!("/proc/{process}/stat"))?;
+    // The program's name, in parentheses, may have spaces in it.
+    let (_, fields) = stat.rsplit_once(')').context("an unknown /proc format")?;
+    let ticks = fields.split_whitespace().skip(11).take(2);
+    let ticks: u64 = ticks.map(str::parse::<u64>).sum::<Result<_, _>>()?;
+    Ok(Duration::from_millis(ticks * 10))
+}

@@ -1,0 +1,61 @@
+//! Load drivers: what a running server costs, against what its database costs alone.
+//!
+//! Every command starts what it measures (a server in a process of its own, a fresh database), talks to it over
+//! loopback, is bounded by counts, and prints a table with ratios first. A measurement and the one that it is
+//! compared with take turns, so that whatever else the machine does falls on both; the ratio is the median of the
+//! turns' ratios.
+
+mod bare;
+mod child;
+mod client;
+mod database;
+mod disk;
+mod drive;
+mod immediate;
+mod ingest;
+mod keys;
+mod random;
+mod report;
+mod request;
+mod scale;
+
+use clap::{Parser, Subcommand};
+
+/// Load drivers of Nudge.
+#[derive(Debug, Parser)]
+#[command(name = "load")]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Events a second over HTTP, against bare inserts of the same rows.
+    Ingest(ingest::Arguments),
+    /// What it costs to wait for a decision: ingest with `delivery` against ingest without.
+    Immediate(immediate::Arguments),
+    /// What the keys of the events table cost as it grows, for several designs of them.
+    Keys(keys::Arguments),
+    /// What an event costs with many other campaigns, with many other apps, and for a person with many events.
+    Scale(scale::Arguments),
+    /// The server that the other commands measure.
+    #[command(hide = true)]
+    Server(child::Arguments),
+}
+
+fn main() -> anyhow::Result<()> {
+    let cli = Cli::parse();
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()?;
+    runtime.block_on(async {
+        match cli.command {
+            Command::Ingest(arguments) => ingest::run(arguments).await,
+            Command::Immediate(arguments) => immediate::run(arguments).await,
+            Command::Keys(arguments) => keys::run(arguments).await,
+            Command::Scale(arguments) => scale::run(arguments).await,
+            Command::Server(arguments) => child::run(arguments).await,
+        }
+    })
+}

@@ -1,0 +1,123 @@
+//! What tests look up in the database, where no route shows it.
+#![expect(
+    clippy::expect_used,
+    reason = "test support: a test whose database fails fails where it stands"
+)]
+
+use std::time::{Duration, Instant};
+
+use nudge::apps;
+use nudge::apps::key::Kind;
+use nudge::apps::settings::Settings;
+use nudge_db::Record;
+use uuid::Uuid;
+
+use crate::TestApp;
+
+/// Longer than the pipeline needs for anything.
+const SETTLES: Duration = Duration::from_secs(30);
+const LOOK_AGAIN: Duration = Duration::from_millis(20);
+
+impl TestApp {
+    /// Waits until everything committed is processed; fails if that never comes.
+    pub async fn settle(&self) {
+        let started = Instant::now();
+        loop {
+            let left: Vec<(i64,)> = self.rows("SELECT id FROM pending").await;
+            if left.is_empty() {
+                return;
+            }
+            assert!(
+                started.elapsed() < SETTLES,
+                "{} requests were never processed",
+                left.len()
+            );
+            tokio::time::sleep(LOOK_AGAIN).await;
+        }
+    }
+
+    /// The rows of a query.
+    pub async fn rows<T: Record>(&self, sql: &'static str) -> Vec<T> {
+        let mut tx = self
+            .services()
+            .db
+            .read()
+            .await
+            .expect("the database answers");
+        let rows = tx.sql(sql).fetch_all().await;
+        rows.expect("the database answers")
+    }
+
+    /// How many events of a name are in the timelines.
+    pub async fn stored(&self, name: &str) -> usize {
+        let names: Vec<(String,)> = self.rows("SELECT name FROM events").await;
+        names.iter().filter(|(stored,)| stored == name).count()
+    }
+
+    /// Changes the app's settings.
+    pub async fn set(&self, change: impl FnOnce(&mut Settings)) {
+        let services = self.services();
+        let app_id = self.access.app_id;
+        let app = services
+            .apps
+            .get(app_id)
+            .await
+            .expect("the database answers");
+        let mut settings = app.expect("the demo app").settings.clone();
+        change(&mut settings);
+        let now = self.clock.now();
+        let mut tx = services.db.write().await.expect("the database answers");
+        apps::store::update_settings(&mut tx, app_id, &settings, now)
+            .await
+            .expect("the settings are stored");
+        tx.commit().await.expect("the database commits");
+        services
+            .apps
+            .refresh(app_id)
+            .await
+            .expect("the app is read");
+    }
+
+    /// Makes another app, and a key of it with scopes.
+    pub async fn another_app(
+        &self,
+        workspace_id: Uuid,
+        kind: Kind,
+        scopes: &[&str],
+    ) -> (Uuid, String) {
+        let now = self.clock.now();
+        let mut tx = self
+            .services()
+            .db
+            .write()
+            .await
+            .expect("the database answers");
+        let app_id = apps::create(&mut tx, workspace_id, "Another", now)
+            .await
+            .expect("an app is made");
+        let key = apps::create_key(&mut tx, app_id, workspace_id, kind, "test", scopes, now)
+            .await
+            .expect("a key is made");
+        tx.commit().await.expect("the database commits");
+        (app_id, key.text)
+    }
+
+    /// Makes a key of the demo app.
+    pub async fn key(&self, kind: Kind, scopes: &[&str]) -> String {
+        let now = self.clock.now();
+        let (app_id, workspace_id) = (self.access.app_id, self.access.workspace_id);
+        let mut tx = self
+            .services()
+            .db
+            .write()
+            .await
+            .expect("the database answers");
+        let key = apps::create_key(&mut tx, app_id, workspace_id, kind, "test", scopes, now)
+            .await
+            .expect("a key is made");
+        tx.commit().await.expect("the database commits");
+        let refreshed = self.services().apps.refresh(app_id).await;
+        refreshed.expect("the app is read");
+        key.text
+    }
+}
