@@ -10,6 +10,8 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::UnsafeCell;
 use std::ptr;
 
+/// Room for batches of some hundred events. The host looks through all of the memory after each call, so
+/// what few plugins need is not there from the beginning.
 const ARENA_BYTES: usize = 96 * 1024;
 
 #[global_allocator]

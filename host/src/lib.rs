@@ -15,6 +15,7 @@ pub mod id;
 pub mod ingest;
 pub mod instructions;
 pub mod issuer;
+pub mod listener;
 pub mod openapi;
 pub mod operations;
 pub mod pipeline;

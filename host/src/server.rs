@@ -18,6 +18,7 @@ use crate::config::Config;
 use crate::ingest::commit::Committer;
 use crate::instructions::polls::Polls;
 use crate::issuer::Issuer;
+use crate::listener;
 use crate::pipeline::{Keeper, Pipeline};
 use crate::plugins::Plugins;
 use crate::router;
@@ -111,25 +112,13 @@ impl Server {
     async fn serve(&mut self, listener: TcpListener, embedded: bool) -> anyhow::Result<()> {
         let router = router::router(Arc::clone(&self.services), embedded);
         let stop = self.services.stop.clone();
-        self.requests.spawn(async move {
-            let serving =
-                axum::serve(listener, router).with_graceful_shutdown(stop.cancelled_owned());
-            if let Err(error) = serving.await {
-                tracing::error!(error = %error, "the listener failed");
-            }
-        });
+        self.requests.spawn(listener::serve(listener, router, stop));
         if !self.services.config.server.ops_listen.is_empty() {
             let listener = listen(&self.services.config.server.ops_listen).await?;
             self.operations_address = Some(listener.local_addr()?);
             let router = router::operations_router(Arc::clone(&self.services));
             let stop = self.services.stop.clone();
-            self.requests.spawn(async move {
-                let serving =
-                    axum::serve(listener, router).with_graceful_shutdown(stop.cancelled_owned());
-                if let Err(error) = serving.await {
-                    tracing::error!(error = %error, "the operators' listener failed");
-                }
-            });
+            self.requests.spawn(listener::serve(listener, router, stop));
         }
         Ok(())
     }

@@ -14,6 +14,7 @@ mod access;
 mod bad_http;
 mod bad_json;
 mod bodies;
+mod broken_plugins;
 mod client_sessions;
 mod command_line;
 mod concurrency;

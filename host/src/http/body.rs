@@ -124,7 +124,7 @@ fn wrong_shape(error: &serde_json::Error, pointer: String) -> ApiError {
         .unwrap_or_default()
         .to_owned();
     let code = if reason.starts_with("unknown field") {
-        "unknown_field"
+        "unknown_key"
     } else {
         "invalid"
     };

@@ -248,6 +248,8 @@ pub(super) async fn update_subjects(
     for chunk in sorted.chunks(Rows::MOST) {
         let rows = Rows::new()
             .uuids(chunk.iter().map(|subject| subject.id))
+            // In the list, so that no planner walks through all people of the app instead.
+            .uuids(chunk.iter().map(|_| app_id))
             .integers(chunk.iter().map(|subject| subject.version))
             .timestamps(chunk.iter().map(|subject| subject.first_seen_at))
             .timestamps(chunk.iter().map(|subject| subject.last_seen_at))
@@ -263,7 +265,7 @@ pub(super) async fn update_subjects(
             .integers(chunk.iter().map(|subject| subject.last_seq));
         updated += tx
             .with_rows(
-                "v(id, version, first_seen_at, last_seen_at, event_count, country, platform, app_version, locale,
+                "v(id, app_id, version, first_seen_at, last_seen_at, event_count, country, platform, app_version, locale,
                    timezone, session_number, session_active_at, instruction_count, last_seq)",
                 rows,
             )
@@ -274,11 +276,8 @@ pub(super) async fn update_subjects(
                          timezone = v.timezone, session_number = v.session_number,
                          session_active_at = v.session_active_at, instruction_count = v.instruction_count,
                          last_seq = v.last_seq
-                  FROM v WHERE subjects.id = v.id AND subjects.version = v.version AND NOT (subjects.app_id <> ",
+                  FROM v WHERE subjects.id = v.id AND subjects.version = v.version AND subjects.app_id = v.app_id",
             )
-            .push_bind(app_id)
-            // Not `=`: SQLite would take an index by app, and walk through all people of the app.
-            .push(")")
             .execute()
             .await?;
     }

@@ -174,7 +174,7 @@ pub fn check(flow: &Flow) -> Vec<FieldError> {
                 let detail = format!("a question of this type has no `{key}`");
                 errors.push(FieldError::new(
                     format!("{pointer}/{key}"),
-                    "unknown_field",
+                    "unknown_key",
                     detail,
                 ));
             }
@@ -405,7 +405,7 @@ mod tests {
         );
         assert_eq!(
             codes(json!({"questions": [{"id": "a", "type": "nps", "title": "?", "colour": 1}]})),
-            ["unknown_field"]
+            ["unknown_key"]
         );
     }
 }

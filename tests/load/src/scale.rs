@@ -69,16 +69,14 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<()> {
         };
         let base = plain.cost(with(load, 0)).await?;
         let many = campaigns.cost(with(load, 1)).await?;
-        let again = plain.cost(with(load, 2)).await?;
-        let crowded = apps.cost(with(load, 3)).await?;
-        let (long, short) = history.lives(with(alone, 0), with(alone, 1)).await?;
+        let crowded = apps.cost(with(load, 2)).await?;
+        let (short, long) = history.lives(with(alone, 3), round % 2 == 0).await?;
         say(format_args!(
-            "round {round}: campaigns {base:.1?} {many:.1?}, apps {again:.1?} {crowded:.1?}, history {short:.1?} {long:.1?}"
+            "round {round}: plain {base:.1?}, campaigns {many:.1?}, apps {crowded:.1?}, history {short:.1?} {long:.1?}"
         ))?;
-        for (pair, measured) in
-            pairs
-                .iter_mut()
-                .zip([(base, many), (again, crowded), (short, long)])
+        for (pair, measured) in pairs
+            .iter_mut()
+            .zip([(base, many), (base, crowded), (short, long)])
         {
             pair.push(measured);
         }
@@ -137,12 +135,23 @@ impl Side {
         Ok(())
     }
 
-    /// The costs of the person with the history, and of others who have few events, request by request in turns.
-    async fn lives(&self, long: Load, short: Load) -> anyhow::Result<(Cost, Cost)> {
+    /// The costs of others, who have few events, and of the person with the history, in either order.
+    async fn lives(&self, load: Load, long_first: bool) -> anyhow::Result<(Cost, Cost)> {
         let (first, others) = self.people.split_at(1);
-        let long = cost(&drive::run(&self.server, first, long).await?, long);
-        let short = cost(&drive::run(&self.server, others, short).await?, short);
-        Ok((long, short))
+        let again = Load {
+            seed: load.seed + 1_000,
+            ..load
+        };
+        let measure = async |people: &[Person], load: Load| {
+            anyhow::Ok(cost(&drive::run(&self.server, people, load).await?, load))
+        };
+        Ok(if long_first {
+            let long = measure(first, load).await?;
+            (measure(others, again).await?, long)
+        } else {
+            let short = measure(others, load).await?;
+            (short, measure(first, again).await?)
+        })
     }
 }
 

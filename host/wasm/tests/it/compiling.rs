@@ -69,21 +69,21 @@ fn engine_with_child(allowed: Allowed) -> (Engine, TempDir) {
     engine_with(|config| config.compiler = child(allowed))
 }
 
-/// Length in bytes that a number has in WebAssembly, then the bytes.
+/// The bytes, after their number in the form that WebAssembly has for it.
 fn sized(bytes: Vec<u8>) -> Vec<u8> {
     let mut length = bytes.len();
     let mut sized = Vec::with_capacity(length + 5);
     while length >= 0x80 {
-        sized.push(0x80 | (length & 0x7f) as u8);
+        sized.push(0x80 | u8::try_from(length & 0x7f).unwrap());
         length >>= 7;
     }
-    sized.push(length as u8);
+    sized.push(u8::try_from(length).unwrap());
     sized.extend(bytes);
     sized
 }
 
-/// A component with a module of one function, of as many bytes as a function may have: each of its
-/// instructions needs the one before, and none can be left out.
+/// A component with a module of one enormous function: each of its instructions needs the one before, and
+/// none can be left out.
 fn enormous_function() -> Vec<u8> {
     const GET: [u8; 2] = [0x20, 0];
     const MULTIPLY: u8 = 0x6c;

@@ -9,6 +9,7 @@
 
 mod calls;
 mod compiling;
+mod defaults;
 mod limits;
 mod loading;
 mod support;

@@ -21,9 +21,10 @@ fn found(plugin: &Plugin, batch: Batch) -> (Value, Vec<LogLine>) {
 
 fn one_item(seed: u64) -> Batch {
     let mut batch = batch("");
-    batch.campaigns[0].items.truncate(1);
-    batch.seed = seed;
-    batch
+    for campaign in &mut batch.campaigns {
+        campaign.items.truncate(1);
+    }
+    Batch { seed, ..batch }
 }
 
 #[test]
@@ -31,7 +32,7 @@ fn there_are_no_files_no_network_no_environment_and_no_time() {
     let (plugin, _folder) = curious();
     let (mut found, _) = found(&plugin, one_item(1));
     let found = found.as_object_mut().unwrap();
-    for random in ["a random number", "the order of a map"] {
+    for random in ["a random number", "the order of a set"] {
         assert!(found.remove(random).is_some(), "{random}");
     }
     let nothing = json!({
@@ -53,7 +54,7 @@ fn randomness_follows_from_the_batch() {
     let (plugin, _folder) = curious();
     let [first, second, other] = [1, 1, 2].map(|seed| found(&plugin, one_item(seed)).0);
     assert_eq!(first, second);
-    for random in ["a random number", "the order of a map"] {
+    for random in ["a random number", "the order of a set"] {
         assert_ne!(first[random], other[random], "{random}");
     }
 }

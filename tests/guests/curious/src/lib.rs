@@ -1,7 +1,7 @@
 //! A trigger plugin that tries whatever a program may find outside: files, variables, clocks, randomness,
 //! the network. It stores what it found as its subject's state, and prints.
 
-use std::collections::HashMap;
+use std::collections::HashSet;
 use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher as _;
 use std::net::TcpStream;
@@ -13,7 +13,8 @@ use nudge_guest::serde_json::{Value, json};
 use nudge_guest::trigger::{Decision, Event, Subject, Trigger};
 use nudge_guest::{Problem, Reads, Refusal, export};
 
-struct Curious;
+/// The plugin.
+pub struct Curious;
 
 impl Trigger for Curious {
     type Config = Value;
@@ -41,11 +42,15 @@ fn print() {
     eprintln!("to standard error");
 }
 
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the test is about what the clock says"
+)]
 fn found() -> Value {
     let start = Instant::now();
     thread::sleep(Duration::from_hours(1));
-    let map: HashMap<u32, ()> = (0..16).map(|key| (key, ())).collect();
-    let order: Vec<u32> = map.into_keys().collect();
+    let set: HashSet<u32> = (0..16).collect();
+    let order: Vec<u32> = set.into_iter().collect();
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
     json!({
         "read a file": fs::read("/etc/passwd").is_ok(),
@@ -58,6 +63,6 @@ fn found() -> Value {
         "time": now.map_or(0, |now| now.as_micros()),
         "time an hour took": start.elapsed().as_nanos(),
         "a random number": RandomState::new().hash_one(0),
-        "the order of a map": order,
+        "the order of a set": order,
     })
 }

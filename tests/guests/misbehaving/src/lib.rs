@@ -51,5 +51,9 @@ impl Guest for Misbehaving {
 
 fn mode(config: &str) -> Option<String> {
     let config: serde_json::Value = serde_json::from_str(config).ok()?;
-    Some(config.get("mode")?.as_str()?.to_owned())
+    // In the place of the built-in plugin, the configuration is a campaign's `trigger`.
+    let mode = config
+        .get("mode")
+        .or_else(|| config.get("trigger")?.get("mode"));
+    Some(mode?.as_str()?.to_owned())
 }

@@ -13,7 +13,7 @@ use crate::bindings::nudge::plugin::log::{Level, write};
 use crate::bindings::nudge::plugin::trigger_host::Batch;
 
 /// All modes.
-pub(crate) const NAMES: [&str; 19] = [
+pub(crate) const NAMES: [&str; 20] = [
     "fine",
     "loop",
     "memory",
@@ -33,6 +33,7 @@ pub(crate) const NAMES: [&str; 19] = [
     "refuse",
     "nan",
     "conditions",
+    "poison",
 ];
 
 /// Does what a mode says.
@@ -74,6 +75,7 @@ pub(crate) fn run(mode: &str, batch: &Batch, campaign: u32) -> Result<(), Refusa
             let nan = black_box(0.0_f64) / black_box(0.0);
             batch.set_state(campaign, 0, &nan.to_bits().to_le_bytes());
         }
+        "poison" => trip(batch, campaign),
         "conditions" => check_conditions(batch, campaign),
         _ => behave(batch, campaign),
     }
@@ -100,6 +102,13 @@ fn recurse(depth: u64) -> u64 {
     } else {
         1 + recurse(black_box(depth + 1))
     }
+}
+
+/// Breaks down over an `amount` of 13, and behaves otherwise.
+fn trip(batch: &Batch, campaign: u32) {
+    let cells = batch.campaign_cells(campaign);
+    assert!(!cells.numbers.contains(&13.0), "an unlucky number");
+    behave(batch, campaign);
 }
 
 /// Uses everything that the host offers, as it is meant to be used: fires the items whose `amount` is 10 or

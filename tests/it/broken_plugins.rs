@@ -1,0 +1,106 @@
+//! Trigger plugins that break down: each stops only itself (contract 12).
+
+use std::collections::HashSet;
+
+use serde_json::{Value, json};
+use tests::{TestApp, on_both_backends};
+
+on_both_backends!(
+    a_poison_event_spoils_no_other,
+    a_broken_campaign_spoils_no_other,
+    every_way_to_fail_has_its_reason,
+);
+
+/// Restarts the server with a plugin that fails on request in the trigger slot.
+async fn misbehave(app: &mut TestApp) -> tempfile::TempPath {
+    let file = tempfile::NamedTempFile::new().unwrap().into_temp_path();
+    std::fs::write(&file, test_guests::MISBEHAVING).unwrap();
+    app.config.plugins.files = vec![file.to_path_buf()];
+    app.config.plugins.deadline_ms = 300;
+    app.restart().await;
+    file
+}
+
+/// How many events fired something, and the reasons of what was kept instead. The plugin sets a timer for
+/// each firing, which fires the same event again a second later.
+async fn outcome(app: &TestApp, session: &tests::session::Session) -> (usize, Vec<String>) {
+    app.settle().await;
+    let page = app
+        .get(&app.path("/dead-letters"), &app.viewer())
+        .await
+        .ok();
+    let reason = |letter: &Value| letter["reason"].as_str().unwrap().to_owned();
+    let reasons = page["items"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(reason)
+        .collect();
+    let offered = app.offered(session).await;
+    let event = |instruction: &Value| instruction["trigger"]["eventId"].to_string();
+    let fired: HashSet<String> = offered.as_array().unwrap().iter().map(event).collect();
+    (fired.len(), reasons)
+}
+
+async fn a_poison_event_spoils_no_other(app: &mut TestApp) {
+    let _file = misbehave(app).await;
+    app.survey(&json!({"mode": "poison"})).await;
+    let ada = app.session("ada").await;
+    let events: Vec<Value> = (10..20)
+        .map(|amount| app.event(&ada, "paid", &json!({"amount": amount})))
+        .collect();
+
+    app.ingest(&ada, &events).await.ok();
+
+    assert_eq!(outcome(app, &ada).await, (9, vec!["trap".to_owned()]));
+    let page = app
+        .get(&app.path("/dead-letters"), &app.viewer())
+        .await
+        .ok();
+    assert_eq!(page["items"][0]["eventId"], events[3]["eventId"]);
+    assert_eq!(page["items"][0]["stage"], "trigger");
+    assert_eq!(page["items"][0]["plugin"]["name"], "misbehaving");
+    assert_eq!(app.stored("paid").await, 10);
+}
+
+async fn a_broken_campaign_spoils_no_other(app: &mut TestApp) {
+    let _file = misbehave(app).await;
+    app.survey(&json!({"mode": "trap"})).await;
+    app.survey(&json!({"mode": "fine"})).await;
+    let ada = app.session("ada").await;
+    let events: Vec<Value> = (0..3)
+        .map(|_| app.event(&ada, "paid", &json!({"amount": 20})))
+        .collect();
+
+    app.ingest(&ada, &events).await.ok();
+
+    let (fired, reasons) = outcome(app, &ada).await;
+    assert_eq!((fired, reasons.len()), (3, 3));
+}
+
+async fn every_way_to_fail_has_its_reason(app: &mut TestApp) {
+    let _file = misbehave(app).await;
+    for (mode, reason) in [
+        ("loop", "deadline"),
+        ("memory", "memory"),
+        ("huge_output", "output_too_large"),
+        ("refuse", "refused"),
+        ("recursion", "trap"),
+        ("host_call_flood", "trap"),
+        ("state_flood", "trap"),
+    ] {
+        let survey = app.survey(&json!({"mode": mode})).await;
+        let who = app.session(mode).await;
+        let event = app.event(&who, mode, &json!({"amount": 20}));
+        app.ingest(&who, &[event]).await.ok();
+
+        app.settle().await;
+        let path = app.path(&format!("/dead-letters?eventName={mode}"));
+        let page = app.get(&path, &app.viewer()).await.ok();
+        assert_eq!(page["items"][0]["reason"], reason, "{mode}");
+        let path = app.path(&format!("/surveys/{survey}"));
+        app.patch(&path, &app.editor(), &json!({"status": "paused"}))
+            .await
+            .ok();
+    }
+}
