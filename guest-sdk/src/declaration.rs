@@ -4,7 +4,7 @@ use std::fmt;
 
 /// What a plugin says of itself.
 ///
-/// [`export!`](crate::export) makes one of the package's name, version and description;
+/// [`export!`](crate::export!) makes one of the package's name, version and description;
 /// a plugin's `describe` may change it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Description {

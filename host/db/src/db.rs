@@ -16,6 +16,9 @@ const CACHED_STATEMENTS: usize = 1_000;
 /// Pages of WAL before a checkpoint; fewer make it the slowest part of a commit.
 const CHECKPOINT_PAGES: &str = "8000";
 
+/// A connection that was idle for less time counts as alive.
+const TRUSTED_IDLE: Duration = Duration::from_secs(1);
+
 /// Where the database is and how to use it.
 #[derive(Clone, Debug)]
 pub struct Options {
@@ -96,6 +99,17 @@ impl Db {
         let pool = PgPoolOptions::new()
             .max_connections(options.connections)
             .acquire_timeout(options.acquire_timeout)
+            .test_before_acquire(false)
+            .before_acquire(|connection, state| {
+                Box::pin(async move {
+                    // A connection that was used just now need not be asked whether it lives: that is a
+                    // round trip in every transaction.
+                    if state.idle_for >= TRUSTED_IDLE {
+                        connection.ping().await?;
+                    }
+                    Ok(true)
+                })
+            })
             .connect_with(connect)
             .await?;
         Ok(Self(Backend::Postgres(pool)))

@@ -18,7 +18,7 @@ use crate::database::{Databases, Fresh};
 
 /// Base64 of 32 bytes: all servers share the compiled plugins, which are signed with this key.
 const MASTER_KEY: &str = "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=";
-const START_TIMEOUT: Duration = Duration::from_secs(120);
+const START_TIMEOUT: Duration = Duration::from_mins(2);
 
 /// How the server is started.
 #[derive(Debug, Args)]
@@ -41,11 +41,11 @@ pub(crate) struct Arguments {
 pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<()> {
     // The environment can change any key, to find out what it does.
     let mut config = Config::load(None)?;
-    config.server.listen = "127.0.0.1:0".to_owned();
+    "127.0.0.1:0".clone_into(&mut config.server.listen);
     config.server.ops_listen = String::new();
     config.server.data_dir = arguments.data_dir;
     config.database.url = arguments.database_url;
-    config.secrets.master_key = MASTER_KEY.to_owned();
+    MASTER_KEY.clone_into(&mut config.secrets.master_key);
     config.plugins.cache_dir = arguments.cache_dir;
     let start = Start {
         embedded: true,

@@ -1,6 +1,5 @@
 //! What the keys of the events table cost as it grows.
 
-use std::path::PathBuf;
 use std::time::Instant;
 
 use clap::{Args, ValueEnum};
@@ -10,14 +9,16 @@ use uuid::Uuid;
 
 use crate::database::{Databases, Fresh, Kind};
 use crate::random::Random;
-use crate::report::{Table, rate, say};
+use crate::report::{Table, median, rate, say};
 use crate::request::PROPERTIES;
 
 /// Rows of a transaction, which is one statement: those of 25 requests of 20 events, or of 500 requests of one.
 const TRANSACTION: usize = 500;
 const NAMES: u64 = 50;
 /// Rows that a rate is measured over.
-const SAMPLE: usize = 50_000;
+const SAMPLE: usize = 20_000;
+/// Measurements of each rate, of which the middle one counts.
+const TURNS: usize = 5;
 
 /// The keys of the table, apart from the number of the event, which is its primary key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -77,12 +78,15 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<()> {
         "requests of 1, rows/s",
         "bytes a row",
     ]);
+    let mut fillers = Vec::with_capacity(arguments.designs.len());
     for design in &arguments.designs {
-        let database = databases.fresh()?;
-        let mut filler = Filler::new(&database, *design, &arguments).await?;
-        for station in &stations {
+        fillers.push(Filler::new(databases.fresh()?, *design, &arguments).await?);
+    }
+    for station in &stations {
+        for filler in &mut fillers {
             filler.fill(*station).await?;
-            let sample = filler.sample(&database).await?;
+        }
+        for sample in samples(&mut fillers).await? {
             say(format_args!("{sample:.0?}"))?;
             table.row(&[
                 format!("{:?}", sample.design),
@@ -92,14 +96,43 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<()> {
                 (sample.bytes / sample.rows.max(1) as u64).to_string(),
             ]);
         }
+    }
+    for filler in fillers {
         filler.db.close().await;
     }
     Ok(table.print()?)
 }
 
+/// Measures all designs at the size that they have; they take turns.
+async fn samples(fillers: &mut [Filler]) -> anyhow::Result<Vec<Sample>> {
+    let mut samples = Vec::with_capacity(fillers.len());
+    for filler in fillers.iter() {
+        samples.push(Sample {
+            design: filler.design,
+            rows: filler.rows,
+            of_twenty: f64::NAN,
+            of_one: f64::NAN,
+            bytes: filler.bytes().await?,
+        });
+    }
+    let mut rates = vec![(Vec::new(), Vec::new()); fillers.len()];
+    for _ in 0..TURNS {
+        for (filler, (of_twenty, of_one)) in fillers.iter_mut().zip(&mut rates) {
+            of_twenty.push(filler.rate(20).await?);
+            of_one.push(filler.rate(1).await?);
+        }
+    }
+    for (sample, (of_twenty, of_one)) in samples.iter_mut().zip(rates) {
+        sample.of_twenty = median(of_twenty);
+        sample.of_one = median(of_one);
+    }
+    Ok(samples)
+}
+
 /// Fills a table.
 struct Filler {
     db: Db,
+    database: Fresh,
     design: Design,
     people: u64,
     spread: Spread,
@@ -115,7 +148,7 @@ struct Size {
 }
 
 impl Filler {
-    async fn new(database: &Fresh, design: Design, arguments: &Arguments) -> anyhow::Result<Self> {
+    async fn new(database: Fresh, design: Design, arguments: &Arguments) -> anyhow::Result<Self> {
         let db = database.open(1).await?;
         let (sqlite, postgres) = (
             "CREATE TABLE events (seq INTEGER NOT NULL PRIMARY KEY, app_id BLOB NOT NULL,
@@ -148,6 +181,7 @@ impl Filler {
         tx.commit().await?;
         Ok(Self {
             db,
+            database,
             design,
             people: arguments.people,
             spread: arguments.spread,
@@ -165,24 +199,13 @@ impl Filler {
         Ok(())
     }
 
-    async fn sample(&mut self, database: &Fresh) -> anyhow::Result<Sample> {
-        let rows = self.rows;
-        let bytes = self.bytes(database.file()).await?;
-        let mut rates = Vec::new();
-        for request in [20, 1] {
-            let started = Instant::now();
-            for _ in 0..SAMPLE / TRANSACTION {
-                self.transaction(request).await?;
-            }
-            rates.push(rate(SAMPLE, started.elapsed()));
+    /// Rows a second, for requests with so many events each.
+    async fn rate(&mut self, request: usize) -> anyhow::Result<f64> {
+        let started = Instant::now();
+        for _ in 0..SAMPLE / TRANSACTION {
+            self.transaction(request).await?;
         }
-        Ok(Sample {
-            design: self.design,
-            rows,
-            of_twenty: rates.first().copied().unwrap_or_default(),
-            of_one: rates.last().copied().unwrap_or_default(),
-            bytes,
-        })
+        Ok(rate(SAMPLE, started.elapsed()))
     }
 
     /// One transaction of requests with so many events each.
@@ -247,8 +270,8 @@ impl Filler {
         i64::try_from(number).unwrap_or_default() + 1
     }
 
-    async fn bytes(&self, file: Option<PathBuf>) -> anyhow::Result<u64> {
-        if let Some(file) = file {
+    async fn bytes(&self) -> anyhow::Result<u64> {
+        if let Some(file) = self.database.file() {
             return Ok(std::fs::metadata(file)?.len());
         }
         let mut tx = self.db.read().await?;

@@ -190,18 +190,20 @@ fn print(pairs: &[Vec<(Cost, Cost)>; 3]) -> std::io::Result<()> {
             format!("<= {CLOSE_TO_ONE}"),
             verdict(cpu <= CLOSE_TO_ONE).to_owned(),
         ]);
-        absolutes.row(&row(few, &|value| middle(&|pair| value(pair.0))));
-        absolutes.row(&row(many, &|value| middle(&|pair| value(pair.1))));
+        let (fews, manys): (Vec<Cost>, Vec<Cost>) = pair.iter().copied().unzip();
+        absolutes.row(&row(few, &fews));
+        absolutes.row(&row(many, &manys));
     }
     ratios.print()?;
     absolutes.print()
 }
 
-fn row(name: &str, middle: &dyn Fn(&dyn Fn(Cost) -> f64) -> f64) -> [String; 4] {
+fn row(name: &str, costs: &[Cost]) -> [String; 4] {
+    let middle = |value: fn(&Cost) -> f64| median(costs.iter().map(value));
     [
         name.to_owned(),
-        format!("{:.1} us", middle(&|cost| cost.cpu)),
-        format!("{:.1} us", middle(&|cost| cost.wall)),
-        format!("{:.0} us", middle(&|cost| cost.p50)),
+        format!("{:.1} us", middle(|cost| cost.cpu)),
+        format!("{:.1} us", middle(|cost| cost.wall)),
+        format!("{:.0} us", middle(|cost| cost.p50)),
     ]
 }
