@@ -93,7 +93,10 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<()> {
                 sample.rows.to_string(),
                 format!("{:.0}", sample.of_twenty),
                 format!("{:.0}", sample.of_one),
-                (sample.bytes / sample.rows.max(1) as u64).to_string(),
+                match sample.rows {
+                    0 => String::new(),
+                    rows => (sample.bytes / rows as u64).to_string(),
+                },
             ]);
         }
     }

@@ -9,7 +9,8 @@ use bindings::exports::nudge::plugin::trigger_plugin::{
 };
 use bindings::nudge::plugin::trigger_host::Batch;
 
-struct Misbehaving;
+/// The plugin.
+pub struct Misbehaving;
 
 impl Guest for Misbehaving {
     fn describe() -> Description {
