@@ -233,15 +233,8 @@ impl Encoding {
 
 /// Refuses JSON that nests too deeply, before any recursive parser sees it.
 fn check_depth(text: &str) -> Result<(), ApiError> {
-    let opening = |byte: &u8| matches!(byte, b'[' | b'{');
-    if text
-        .as_bytes()
-        .iter()
-        .copied()
-        .filter(|byte| opening(byte))
-        .count()
-        <= MOST_JSON_DEPTH
-    {
+    let opened = text.bytes().filter(|byte| matches!(byte, b'[' | b'{'));
+    if opened.count() <= MOST_JSON_DEPTH {
         // So few can't nest deeper, and counting them is much quicker than following them.
         return Ok(());
     }

@@ -117,23 +117,19 @@ impl Pipeline {
         if self.inner.spilling.load(Ordering::Relaxed) {
             return None;
         }
-        let room = Arc::clone(&self.inner.room).try_acquire_many_owned(self.permits(events));
-        if room.is_err() {
+        let room = self.inner.room_for_claimed(events);
+        if room.is_none() {
             self.inner.spilling.store(true, Ordering::Relaxed);
         }
-        room.ok()
+        room
     }
 
     /// Room in memory for so many events, when there is. None: the server stops.
     pub async fn wait_for_room(&self, events: usize) -> Option<Room> {
         Arc::clone(&self.inner.room)
-            .acquire_many_owned(self.permits(events))
+            .acquire_many_owned(self.inner.permits(events))
             .await
             .ok()
-    }
-
-    fn permits(&self, events: usize) -> u32 {
-        u32::try_from(events.min(self.inner.config.memory_events)).unwrap_or(u32::MAX)
     }
 
     /// Gives work to its lane. A subject's work is always in the same one.
@@ -178,8 +174,13 @@ impl Inner {
 
     /// Room for work that was claimed from the database.
     pub(crate) fn room_for_claimed(&self, events: usize) -> Option<Room> {
-        let permits = u32::try_from(events.min(self.config.memory_events)).unwrap_or(u32::MAX);
-        Arc::clone(&self.room).try_acquire_many_owned(permits).ok()
+        Arc::clone(&self.room)
+            .try_acquire_many_owned(self.permits(events))
+            .ok()
+    }
+
+    fn permits(&self, events: usize) -> u32 {
+        u32::try_from(events.min(self.config.memory_events)).unwrap_or(u32::MAX)
     }
 
     /// Nothing waits in the database any longer.

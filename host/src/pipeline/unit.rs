@@ -54,12 +54,15 @@ pub(super) async fn process(inner: &Inner, works: &mut Vec<Work>) -> Result<(), 
         Subjects::new(store::subjects(&mut tx, app_id, aliases.into_iter().collect()).await?);
     let mut after = before.all.clone();
     let (items, routes) = lay_out(&app, works, &before, &mut after);
-    let ledger = ledger(inner, &mut tx, &app, &before, &items, &routes).await?;
-    drop(tx);
-    let (decisions, items) = if routes.is_empty() {
-        (Decisions::default(), items)
+    let ledger = if routes.is_empty() {
+        None
     } else {
-        evaluate(inner, &app, items, routes, ledger).await?
+        Some(ledger(inner, &mut tx, &app, &before, &items, &routes).await?)
+    };
+    drop(tx);
+    let (decisions, items) = match ledger {
+        None => (Decisions::default(), items),
+        Some(ledger) => evaluate(inner, &app, items, routes, ledger).await?,
     };
     let plugin = inner.plugins.trigger.description();
     let effects = Effects::new(inner, &app, works, &items, after, decisions, plugin);
