@@ -5,6 +5,7 @@
 //! events go on to the [`pipeline`].
 
 pub mod apps;
+pub mod audit;
 pub mod cli;
 pub mod clock;
 pub mod config;
@@ -15,6 +16,7 @@ pub mod id;
 pub mod ingest;
 pub mod instructions;
 pub mod issuer;
+pub mod jobs;
 pub mod listener;
 pub mod openapi;
 pub mod operations;

@@ -15,7 +15,7 @@ use crate::http::body::MOST_BODY_BYTES;
 use crate::http::{ApiError, Code, request};
 use crate::services::Shared;
 use crate::{
-    dead_letters, definitions, ingest, instructions, openapi, operations, subjects, surveys,
+    dead_letters, definitions, ingest, instructions, jobs, openapi, operations, subjects, surveys,
 };
 
 /// The API with its documentation.
@@ -58,7 +58,8 @@ pub fn api() -> (Router<Shared>, OpenApi) {
             dead_letters::http::get_dead_letter,
             dead_letters::http::acknowledge_dead_letter
         ))
-        .routes(routes!(dead_letters::http::replay_dead_letter));
+        .routes(routes!(dead_letters::http::replay_dead_letter))
+        .routes(routes!(jobs::http::get_job));
     let (management, mut document) = OpenApiRouter::with_openapi(openapi::Document::openapi())
         .merge(management)
         .routes(routes!(openapi::list_errors))

@@ -18,6 +18,7 @@ use crate::config::Config;
 use crate::ingest::commit::Committer;
 use crate::instructions::polls::Polls;
 use crate::issuer::Issuer;
+use crate::jobs;
 use crate::listener;
 use crate::pipeline::{Keeper, Pipeline};
 use crate::plugins::Plugins;
@@ -92,10 +93,13 @@ impl Server {
             plugins,
             committer,
             pipeline,
+            jobs: jobs::Wake::default(),
             polls,
             stop,
             config,
         });
+        let runner = jobs::Runner::new(Arc::clone(&services), tasks.clone(), halt.clone());
+        tasks.spawn(runner.run());
         let mut server = Self {
             services,
             address,

@@ -11,6 +11,7 @@ use crate::config::Config;
 use crate::ingest::commit::Committer;
 use crate::instructions::polls::Polls;
 use crate::issuer::Issuer;
+use crate::jobs;
 use crate::pipeline::Pipeline;
 use crate::plugins::Plugins;
 use crate::secrets::Secrets;
@@ -40,6 +41,8 @@ pub struct Services {
     pub committer: Committer,
     /// Processes committed events.
     pub pipeline: Pipeline,
+    /// Wakes the runner of jobs.
+    pub jobs: jobs::Wake,
     /// Open polls.
     pub polls: Polls,
     /// Cancelled when the server stops.

@@ -218,6 +218,7 @@ pub(super) async fn release(tx: &mut Tx) -> Result<()> {
     for text in [
         "UPDATE pending SET node = NULL WHERE node IS NOT NULL AND node NOT IN (SELECT id FROM nodes)",
         "UPDATE timers SET node = NULL WHERE node IS NOT NULL AND node NOT IN (SELECT id FROM nodes)",
+        "UPDATE jobs SET node = NULL WHERE node IS NOT NULL AND node NOT IN (SELECT id FROM nodes)",
     ] {
         tx.sql(text).execute().await?;
     }

@@ -1,0 +1,161 @@
+//! Takes jobs and runs them.
+
+use std::collections::HashSet;
+use std::panic::AssertUnwindSafe;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use futures_util::FutureExt as _;
+use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+use uuid::Uuid;
+
+use super::{Error, Running, store};
+use crate::services::Shared;
+
+/// Jobs that a process runs side by side.
+const AT_ONCE: usize = 4;
+/// The pause before a job that failed for the database is tried again; it grows with each failure.
+const PAUSE: Duration = Duration::from_secs(1);
+/// The longest such pause.
+const LONGEST_PAUSE: Duration = Duration::from_mins(5);
+
+/// Wakes the runner: a job was queued. Cheap to clone.
+#[derive(Clone, Debug, Default)]
+pub struct Wake(Arc<Notify>);
+
+impl Wake {
+    /// Looks for jobs now rather than at the next turn.
+    pub fn wake(&self) {
+        self.0.notify_one();
+    }
+}
+
+/// Runs the jobs of all apps: one a process. Cheap to clone.
+#[derive(Clone)]
+pub struct Runner {
+    services: Shared,
+    node: Uuid,
+    tasks: TaskTracker,
+    halt: CancellationToken,
+    slots: Arc<Semaphore>,
+    in_hand: Arc<Mutex<HashSet<Uuid>>>,
+}
+
+impl Runner {
+    /// A runner for a process.
+    pub fn new(services: Shared, tasks: TaskTracker, halt: CancellationToken) -> Self {
+        Self {
+            node: services.pipeline.node(),
+            services,
+            tasks,
+            halt,
+            slots: Arc::new(Semaphore::new(AT_ONCE)),
+            in_hand: Arc::default(),
+        }
+    }
+
+    /// Runs until the server stops.
+    pub async fn run(self) {
+        let pause = Duration::from_millis(self.services.config.pipeline.poll_ms.max(1));
+        let mut in_doubt = false;
+        loop {
+            let turn = async {
+                if in_doubt {
+                    self.release_strays().await?;
+                }
+                self.take().await
+            };
+            let outcome = turn.await;
+            in_doubt = outcome.is_err();
+            if let Err(error) = outcome {
+                tracing::warn!(error = ?error, "looking for jobs failed and is tried again");
+            }
+            tokio::select! {
+                () = tokio::time::sleep(pause) => {}
+                () = self.services.jobs.0.notified() => {}
+                () = self.halt.cancelled() => return,
+            }
+        }
+    }
+
+    /// Claims jobs as long as there is room for them.
+    async fn take(&self) -> nudge_db::Result<()> {
+        while let Ok(slot) = Arc::clone(&self.slots).try_acquire_owned() {
+            let now = self.services.clock.now();
+            let mut tx = self.services.db.read().await?;
+            let waiting = store::anything_waits(&mut tx, now).await?;
+            drop(tx);
+            if !waiting || self.halt.is_cancelled() {
+                return Ok(());
+            }
+            let mut tx = self.services.db.write().await?;
+            let claimed = store::claim(&mut tx, self.node, now).await?;
+            tx.commit().await?;
+            let Some(row) = claimed else { return Ok(()) };
+            let job = row.running(self.node, self.halt.clone())?;
+            self.lock().insert(job.id);
+            self.tasks.spawn(self.clone().finish(job, slot));
+        }
+        Ok(())
+    }
+
+    /// Runs a job and notes how it ended, however long the database takes to hear of it.
+    async fn finish(self, mut job: Running, slot: OwnedSemaphorePermit) {
+        let outcome = AssertUnwindSafe(super::run(&self.services, &mut job))
+            .catch_unwind()
+            .await
+            .unwrap_or_else(|_| Err(Error::Failed("a defect in the server".to_owned())));
+        let mut pause = PAUSE;
+        while let Err(error) = self.note(&job, &outcome).await {
+            tracing::warn!(job.id = %job.id, error = ?error, "a job's end could not be noted yet");
+            tokio::select! {
+                () = tokio::time::sleep(pause) => pause = (pause * 2).min(LONGEST_PAUSE),
+                () = self.halt.cancelled() => break,
+            }
+        }
+        self.lock().remove(&job.id);
+        drop(slot);
+        self.services.jobs.wake();
+    }
+
+    async fn note(
+        &self,
+        job: &Running,
+        outcome: &Result<serde_json::Value, Error>,
+    ) -> nudge_db::Result<()> {
+        let now = self.services.clock.now();
+        let end = match outcome {
+            Ok(result) => store::End::Completed(result),
+            Err(Error::Failed(reason)) => store::End::Failed(reason),
+            Err(Error::Storage(error)) => {
+                tracing::warn!(job.id = %job.id, job.kind = job.kind, error = ?error, "a job is tried again later");
+                let doublings = u32::try_from(job.failures).unwrap_or(u32::MAX).min(16);
+                let pause = PAUSE.saturating_mul(1 << doublings).min(LONGEST_PAUSE);
+                store::End::Later(now.plus(pause))
+            }
+            Err(Error::Stopping) => store::End::Later(now),
+            Err(Error::Lost) => return Ok(()),
+        };
+        let mut tx = self.services.db.write().await?;
+        store::end(&mut tx, job, &end, now).await?;
+        tx.commit().await
+    }
+
+    /// Gives up claims whose job is not in memory, as after a commit whose answer got lost.
+    async fn release_strays(&self) -> nudge_db::Result<()> {
+        let mut tx = self.services.db.write().await?;
+        for id in store::claimed_by(&mut tx, self.node).await? {
+            let in_hand = self.lock().contains(&id);
+            if !in_hand {
+                store::release(&mut tx, self.node, id).await?;
+            }
+        }
+        tx.commit().await
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, HashSet<Uuid>> {
+        self.in_hand.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,211 @@
+//! Jobs in the database.
+
+use nudge_db::{Error, Result, Timestamp, Tx};
+use serde_json::Value;
+use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
+
+use super::{NewJob, Running};
+
+/// A job as its app sees it.
+#[derive(Debug, sqlx::FromRow)]
+pub struct JobRow {
+    /// Its id.
+    pub id: Uuid,
+    /// What it does.
+    pub kind: String,
+    /// `queued`, `running`, `completed` or `failed`.
+    pub state: String,
+    /// How much is done.
+    pub done: i64,
+    /// Of how much, once that is known.
+    pub total: Option<i64>,
+    /// What came of it, as JSON.
+    pub result: Option<String>,
+    /// Why it failed.
+    pub error: Option<String>,
+    /// Who asked.
+    pub requested_by: String,
+    /// When.
+    pub created_at: Timestamp,
+    /// When it last moved.
+    pub updated_at: Timestamp,
+    /// When it ended.
+    pub completed_at: Option<Timestamp>,
+}
+
+/// A job that was just claimed.
+#[derive(Debug, sqlx::FromRow)]
+pub(super) struct ClaimedRow {
+    id: Uuid,
+    app_id: Uuid,
+    kind: String,
+    input: String,
+    progress: String,
+    failures: i64,
+}
+
+impl ClaimedRow {
+    pub(super) fn running(self, node: Uuid, halt: CancellationToken) -> Result<Running> {
+        let input = serde_json::from_str(&self.input)
+            .map_err(|cause| Error::corrupt("jobs", "input", cause))?;
+        let progress = serde_json::from_str(&self.progress)
+            .map_err(|cause| Error::corrupt("jobs", "progress", cause))?;
+        Ok(Running {
+            id: self.id,
+            app_id: self.app_id,
+            kind: self.kind,
+            input,
+            progress,
+            failures: self.failures,
+            node,
+            halt,
+        })
+    }
+}
+
+/// How a run of a job ended.
+#[derive(Debug)]
+pub(super) enum End<'a> {
+    /// Done, with a result.
+    Completed(&'a Value),
+    /// It can't be done.
+    Failed(&'a str),
+    /// To be tried again then.
+    Later(Timestamp),
+}
+
+#[derive(sqlx::FromRow)]
+struct IdRow {
+    id: Uuid,
+}
+
+/// Adds a job.
+pub(super) async fn insert(tx: &mut Tx, id: Uuid, job: &NewJob<'_>, now: Timestamp) -> Result<()> {
+    tx.sql(
+        "INSERT INTO jobs (id, app_id, kind, state, input, progress, done, requested_by, failures, run_at,
+                           created_at, updated_at)
+         VALUES ($1, $2, $3, 'queued', $4, 'null', 0, $5, 0, $6, $6, $6)",
+    )
+    .bind(id)
+    .bind(job.app_id)
+    .bind(job.kind)
+    .bind(job.input.to_string())
+    .bind(job.requested_by.to_owned())
+    .bind(now)
+    .execute()
+    .await?;
+    Ok(())
+}
+
+/// Finds a job of an app.
+pub async fn find(tx: &mut Tx, app_id: Uuid, id: Uuid) -> Result<Option<JobRow>> {
+    tx.sql(
+        "SELECT id, kind, state, done, total, result, error, requested_by, created_at, updated_at, completed_at
+         FROM jobs WHERE app_id = $1 AND id = $2",
+    )
+    .bind(app_id)
+    .bind(id)
+    .fetch_optional()
+    .await
+}
+
+/// Whether a job waits that no process has.
+pub(super) async fn anything_waits(tx: &mut Tx, now: Timestamp) -> Result<bool> {
+    let row: Option<IdRow> = tx
+        .sql("SELECT id FROM jobs WHERE completed_at IS NULL AND node IS NULL AND run_at <= $1 ORDER BY run_at LIMIT 1")
+        .bind(now)
+        .fetch_optional()
+        .await?;
+    Ok(row.is_some())
+}
+
+/// Claims the job that waits longest.
+pub(super) async fn claim(tx: &mut Tx, node: Uuid, now: Timestamp) -> Result<Option<ClaimedRow>> {
+    let skip_locked = tx.dialect().skip_locked();
+    tx.sql("UPDATE jobs SET state = 'running', node = ")
+        .push_bind(node)
+        .push(", updated_at = ")
+        .push_bind(now)
+        .push(" WHERE id = (SELECT id FROM jobs WHERE completed_at IS NULL AND node IS NULL AND run_at <= ")
+        .push_bind(now)
+        .push(" ORDER BY run_at LIMIT 1")
+        .push(skip_locked)
+        .push(") RETURNING id, app_id, kind, input, progress, failures")
+        .fetch_optional()
+        .await
+}
+
+/// The jobs that a process has claimed.
+pub(super) async fn claimed_by(tx: &mut Tx, node: Uuid) -> Result<Vec<Uuid>> {
+    let rows: Vec<IdRow> = tx
+        .sql("SELECT id FROM jobs WHERE completed_at IS NULL AND node = $1")
+        .bind(node)
+        .fetch_all()
+        .await?;
+    Ok(rows.into_iter().map(|row| row.id).collect())
+}
+
+/// Gives up a claim.
+pub(super) async fn release(tx: &mut Tx, node: Uuid, id: Uuid) -> Result<()> {
+    tx.sql("UPDATE jobs SET node = NULL WHERE id = $1 AND node = $2")
+        .bind(id)
+        .bind(node)
+        .execute()
+        .await?;
+    Ok(())
+}
+
+/// Notes a job's progress. False: it is not this process's any longer.
+pub(super) async fn advance(
+    tx: &mut Tx,
+    job: &Running,
+    progress: &Value,
+    done: i64,
+    total: Option<i64>,
+    now: Timestamp,
+) -> Result<bool> {
+    let updated = tx
+        .sql(
+            "UPDATE jobs SET progress = $4, done = $5, total = $6, failures = 0, updated_at = $7
+             WHERE app_id = $1 AND id = $2 AND node = $3 AND completed_at IS NULL",
+        )
+        .bind(job.app_id)
+        .bind(job.id)
+        .bind(job.node)
+        .bind(progress.to_string())
+        .bind(done)
+        .bind(total)
+        .bind(now)
+        .execute()
+        .await?;
+    Ok(updated == 1)
+}
+
+/// Notes how a run ended.
+pub(super) async fn end(tx: &mut Tx, job: &Running, end: &End<'_>, now: Timestamp) -> Result<()> {
+    let (state, result, error, completed_at, run_at) = match end {
+        End::Completed(result) => ("completed", Some(result.to_string()), None, Some(now), now),
+        End::Failed(reason) => ("failed", None, Some((*reason).to_owned()), Some(now), now),
+        End::Later(at) => ("running", None, None, None, *at),
+    };
+    let failed = i64::from(matches!(end, End::Later(at) if *at > now));
+    tx.sql(
+        "UPDATE jobs SET state = $4, result = $5, error = $6, completed_at = $7, run_at = $8, updated_at = $9,
+                         failures = failures + $10, node = NULL
+         WHERE app_id = $1 AND id = $2 AND node = $3",
+    )
+    .bind(job.app_id)
+    .bind(job.id)
+    .bind(job.node)
+    .bind(state)
+    .bind(result)
+    .bind(error)
+    .bind(completed_at)
+    .bind(run_at)
+    .bind(now)
+    .bind(failed)
+    .execute()
+    .await?;
+    Ok(())
+}
