@@ -2,6 +2,10 @@
 
 use std::process::ExitCode;
 
+/// Many threads free what others allocated; this allocator is made for that.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() -> ExitCode {
     nudge::cli::main()
 }

@@ -127,13 +127,14 @@ impl Rows {
             return Err(misuse("arrays are PostgreSQL's"));
         };
         text.push_str("SELECT * FROM UNNEST(");
+        let first = sqlx::Arguments::len(postgres) + 1;
         for (index, column) in self.columns.into_iter().enumerate() {
             let separator = if index == 0 { "" } else { ", " };
             // Writing to a String can't fail.
             let _ = write!(
                 text,
                 "{separator}${}::{}[]",
-                index + 1,
+                first + index,
                 column.postgres_type()
             );
             column

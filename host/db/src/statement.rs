@@ -7,7 +7,7 @@ use sqlx::postgres::{PgArguments, PgRow};
 use sqlx::sqlite::{SqliteArguments, SqliteRow};
 use sqlx::{Arguments as _, AssertSqlSafe, Encode, FromRow, Postgres, Sqlite, Type};
 
-use crate::tx::Inner;
+use crate::tx::Connection;
 use crate::{Dialect, Error, Result, Rows, Tx};
 
 /// What can be a parameter on both databases.
@@ -83,14 +83,21 @@ impl<'t> Statement<'t> {
     }
 
     pub(crate) fn with_rows(tx: &'t mut Tx, table: &'static str, rows: Rows) -> Self {
-        let mut statement = Self::new(tx, "");
-        let mut text = format!("WITH {table} AS (");
-        if let Err(failure) = rows.render(&mut text, &mut statement.arguments) {
-            statement.failure = Some(failure);
+        Self::new(tx, "WITH ").push_rows(table, rows)
+    }
+
+    /// Appends a second table of rows, straight after the first: `, table(columns) AS (rows)`.
+    #[must_use]
+    pub fn and_rows(self, table: &'static str, rows: Rows) -> Self {
+        self.push(", ").push_rows(table, rows)
+    }
+
+    fn push_rows(mut self, table: &'static str, rows: Rows) -> Self {
+        self = self.push(table).push(" AS (");
+        if let Err(failure) = rows.render(self.text.to_mut(), &mut self.arguments) {
+            self.failure.get_or_insert(failure);
         }
-        text.push(')');
-        statement.text = Cow::Owned(text);
-        statement
+        self.push(")")
     }
 
     /// Gives the next parameter its value.
@@ -133,16 +140,16 @@ impl<'t> Statement<'t> {
     /// Runs the statement; answers how many rows it changed.
     pub async fn execute(self) -> Result<u64> {
         let (tx, text, arguments) = self.parts()?;
-        Ok(match (&mut tx.0, arguments) {
-            (Inner::Sqlite(tx), Arguments::Sqlite(arguments)) => {
+        Ok(match (tx.connection(), arguments) {
+            (Connection::Sqlite(connection), Arguments::Sqlite(arguments)) => {
                 sqlx::query_with(AssertSqlSafe(text), arguments)
-                    .execute(&mut **tx)
+                    .execute(connection)
                     .await?
                     .rows_affected()
             }
-            (Inner::Postgres(tx), Arguments::Postgres(arguments)) => {
+            (Connection::Postgres(connection), Arguments::Postgres(arguments)) => {
                 sqlx::query_with(AssertSqlSafe(text), arguments)
-                    .execute(&mut **tx)
+                    .execute(connection)
                     .await?
                     .rows_affected()
             }
@@ -153,14 +160,14 @@ impl<'t> Statement<'t> {
     /// Runs the statement and reads its first row, if there is one.
     pub async fn fetch_optional<T: Record>(self) -> Result<Option<T>> {
         let (tx, text, arguments) = self.parts()?;
-        Ok(match (&mut tx.0, arguments) {
-            (Inner::Sqlite(tx), Arguments::Sqlite(arguments)) => {
+        Ok(match (tx.connection(), arguments) {
+            (Connection::Sqlite(connection), Arguments::Sqlite(arguments)) => {
                 let query = sqlx::query_as_with(AssertSqlSafe(text), arguments);
-                query.fetch_optional(&mut **tx).await?
+                query.fetch_optional(connection).await?
             }
-            (Inner::Postgres(tx), Arguments::Postgres(arguments)) => {
+            (Connection::Postgres(connection), Arguments::Postgres(arguments)) => {
                 let query = sqlx::query_as_with(AssertSqlSafe(text), arguments);
-                query.fetch_optional(&mut **tx).await?
+                query.fetch_optional(connection).await?
             }
             _ => return Err(mixed()),
         })
@@ -176,15 +183,15 @@ impl<'t> Statement<'t> {
     /// Runs the statement and reads all its rows.
     pub async fn fetch_all<T: Record>(self) -> Result<Vec<T>> {
         let (tx, text, arguments) = self.parts()?;
-        Ok(match (&mut tx.0, arguments) {
-            (Inner::Sqlite(tx), Arguments::Sqlite(arguments)) => {
+        Ok(match (tx.connection(), arguments) {
+            (Connection::Sqlite(connection), Arguments::Sqlite(arguments)) => {
                 sqlx::query_as_with(AssertSqlSafe(text), arguments)
-                    .fetch_all(&mut **tx)
+                    .fetch_all(connection)
                     .await?
             }
-            (Inner::Postgres(tx), Arguments::Postgres(arguments)) => {
+            (Connection::Postgres(connection), Arguments::Postgres(arguments)) => {
                 sqlx::query_as_with(AssertSqlSafe(text), arguments)
-                    .fetch_all(&mut **tx)
+                    .fetch_all(connection)
                     .await?
             }
             _ => return Err(mixed()),

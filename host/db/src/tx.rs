@@ -1,10 +1,14 @@
 //! A transaction on either database.
 
-use sqlx::{Postgres, Sqlite, Transaction};
+use sqlx::pool::PoolConnection;
+use sqlx::{PgConnection, Postgres, Sqlite, Transaction};
 
 use crate::{Dialect, Result, Rows, Statement};
 
 /// A transaction. Dropping it without [`commit`](Self::commit) rolls it back.
+///
+/// Those of [`Db::read`](crate::Db::read) and [`Db::write_each`](crate::Db::write_each) are on PostgreSQL a
+/// transaction for each statement.
 #[derive(Debug)]
 pub struct Tx(pub(crate) Inner);
 
@@ -12,6 +16,14 @@ pub struct Tx(pub(crate) Inner);
 pub(crate) enum Inner {
     Sqlite(Transaction<'static, Sqlite>),
     Postgres(Transaction<'static, Postgres>),
+    /// Each statement commits by itself.
+    PostgresEach(PoolConnection<Postgres>),
+}
+
+/// The connection of a transaction.
+pub(crate) enum Connection<'t> {
+    Sqlite(&'t mut sqlx::SqliteConnection),
+    Postgres(&'t mut PgConnection),
 }
 
 impl Tx {
@@ -23,11 +35,23 @@ impl Tx {
         Self(Inner::Postgres(transaction))
     }
 
+    pub(crate) fn postgres_each(connection: PoolConnection<Postgres>) -> Self {
+        Self(Inner::PostgresEach(connection))
+    }
+
+    pub(crate) fn connection(&mut self) -> Connection<'_> {
+        match &mut self.0 {
+            Inner::Sqlite(transaction) => Connection::Sqlite(transaction),
+            Inner::Postgres(transaction) => Connection::Postgres(transaction),
+            Inner::PostgresEach(connection) => Connection::Postgres(connection),
+        }
+    }
+
     /// Which database it is.
     pub fn dialect(&self) -> Dialect {
         match &self.0 {
             Inner::Sqlite(_) => Dialect::Sqlite,
-            Inner::Postgres(_) => Dialect::Postgres,
+            Inner::Postgres(_) | Inner::PostgresEach(_) => Dialect::Postgres,
         }
     }
 
@@ -48,6 +72,7 @@ impl Tx {
         match self.0 {
             Inner::Sqlite(transaction) => transaction.commit().await?,
             Inner::Postgres(transaction) => transaction.commit().await?,
+            Inner::PostgresEach(_) => {}
         }
         Ok(())
     }
@@ -57,6 +82,7 @@ impl Tx {
         match self.0 {
             Inner::Sqlite(transaction) => transaction.rollback().await?,
             Inner::Postgres(transaction) => transaction.rollback().await?,
+            Inner::PostgresEach(_) => {}
         }
         Ok(())
     }

@@ -5,6 +5,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use nudge_db::{Db, Dialect, Kind, Tx};
@@ -13,7 +14,8 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use uuid::Uuid;
 
-use super::store::{self, NewEvent, NewRequest, Stored};
+use super::insert::{self, NewRequest};
+use super::store::{self, Stored};
 use super::{SEQ_BLOCK, Submission};
 use crate::config::Ingest;
 use crate::dead_letters;
@@ -22,6 +24,9 @@ use crate::subjects::{self, Standing};
 
 /// How often a transaction that lost against another is tried.
 const MOST_TRIES: usize = 8;
+/// After an event that was there already, so many groups expect others: clients that had no answer send
+/// everything again.
+const WARY_GROUPS: u32 = 50;
 /// How long a request waits for a place in the queue.
 const QUEUE_WAIT: Duration = Duration::from_secs(5);
 
@@ -91,6 +96,7 @@ impl Committer {
                     db: db.clone(),
                     pipeline: pipeline.clone(),
                     most_events: config.commit_events,
+                    wary: AtomicU32::new(0),
                 };
                 tasks.spawn(writer.run(receiver, halt.clone()));
                 sender
@@ -120,6 +126,8 @@ struct Writer {
     db: Db,
     pipeline: Pipeline,
     most_events: usize,
+    /// Groups to come in which events that are there already are to be expected.
+    wary: AtomicU32,
 }
 
 impl Writer {
@@ -174,26 +182,46 @@ impl Writer {
     async fn commit_together(&self, submissions: &[Submission]) -> nudge_db::Result<Vec<Outcome>> {
         let started = Instant::now();
         let mut tries = 0;
+        let mut expect_new = self.wary.load(Ordering::Relaxed) == 0;
+        if !expect_new {
+            self.wary.fetch_sub(1, Ordering::Relaxed);
+        }
         loop {
             tries += 1;
-            match self.try_commit(submissions).await {
+            match self.try_commit(submissions, expect_new).await {
                 Ok(outcomes) => {
                     metrics::histogram!("nudge_commit_seconds")
                         .record(started.elapsed().as_secs_f64());
                     return Ok(outcomes);
                 }
                 Err(error) if error.kind() == Kind::Serialization && tries < MOST_TRIES => {}
+                Err(error) if error.kind() == Kind::Conflict && expect_new => {
+                    self.wary.store(WARY_GROUPS, Ordering::Relaxed);
+                    expect_new = false;
+                }
                 Err(error) => return Err(error),
             }
         }
     }
 
-    async fn try_commit(&self, submissions: &[Submission]) -> nudge_db::Result<Vec<Outcome>> {
+    async fn try_commit(
+        &self,
+        submissions: &[Submission],
+        expect_new: bool,
+    ) -> nudge_db::Result<Vec<Outcome>> {
         let rooms: Vec<Option<Room>> = submissions
             .iter()
             .map(|submission| self.pipeline.room(submission.events.len()))
             .collect();
-        let mut tx = self.db.write().await?;
+        // Events and their row in `pending` are one statement on PostgreSQL; letters are another.
+        let together = submissions
+            .iter()
+            .any(|submission| !submission.letters.is_empty() || submission.replays.is_some());
+        let mut tx = if together {
+            self.db.write().await?
+        } else {
+            self.db.write_each().await?
+        };
         let plan = plan(&mut tx, submissions).await?;
         let kept: Vec<(&Submission, Option<Room>)> = submissions
             .iter()
@@ -202,21 +230,7 @@ impl Writer {
             .filter(|((submission, _), plan)| plan.is_ok() && !submission.events.is_empty())
             .map(|((submission, room), _)| (submission, room))
             .collect();
-        let node = self.pipeline.node();
-        let requests: Vec<NewRequest> = kept
-            .iter()
-            .map(|(submission, room)| NewRequest {
-                app_id: submission.app.id,
-                alias: submission.alias,
-                node: room.as_ref().map(|_| node),
-            })
-            .collect();
-        let ids = if requests.is_empty() {
-            Vec::new()
-        } else {
-            store::insert_pending(&mut tx, &requests).await?
-        };
-        let stored = insert_events(&mut tx, &kept, &ids).await?;
+        let (ids, stored) = self.insert(&mut tx, &kept, expect_new).await?;
         for (submission, _) in submissions
             .iter()
             .zip(&plan)
@@ -229,6 +243,32 @@ impl Writer {
         }
         tx.commit().await?;
         Ok(self.hand_over(submissions, plan, kept, ids, stored))
+    }
+
+    /// Inserts requests with their events; answers their numbers and, for each, the events that are new.
+    async fn insert(
+        &self,
+        tx: &mut Tx,
+        kept: &[(&Submission, Option<Room>)],
+        expect_new: bool,
+    ) -> nudge_db::Result<(Vec<i64>, Vec<Vec<Stored>>)> {
+        let node = self.pipeline.node();
+        let requests: Vec<NewRequest<'_>> = kept
+            .iter()
+            .map(|(submission, room)| NewRequest {
+                app_id: submission.app.id,
+                alias: submission.alias,
+                node: room.as_ref().map(|_| node),
+                received_at: submission.received_at,
+                origin: &submission.origin,
+                events: &submission.events,
+            })
+            .collect();
+        let inserted = insert::insert(tx, &requests, expect_new).await?;
+        let events: usize = requests.iter().map(|request| request.events.len()).sum();
+        let all_new = inserted.events == events as u64;
+        let stored = new_events(tx, kept, &inserted.ids, all_new).await?;
+        Ok((inserted.ids, stored))
     }
 
     /// Gives what is on disk to the pipeline.
@@ -303,27 +343,13 @@ async fn plan(
     Ok(plan.collect())
 }
 
-/// Inserts the events of all requests; answers for each request those that are new.
-async fn insert_events(
+/// Of each request the events that are new; requests without any are done with.
+async fn new_events(
     tx: &mut Tx,
     kept: &[(&Submission, Option<Room>)],
     ids: &[i64],
+    all_new: bool,
 ) -> nudge_db::Result<Vec<Vec<Stored>>> {
-    let mut rows = Vec::new();
-    for ((submission, _), id) in kept.iter().zip(ids) {
-        for (offset, event) in (0_i64..).zip(&submission.events) {
-            rows.push(NewEvent {
-                seq: id * SEQ_BLOCK + offset,
-                app_id: submission.app.id,
-                alias: submission.alias,
-                received_at: submission.received_at,
-                origin: &submission.origin,
-                event,
-            });
-        }
-    }
-    let inserted = store::insert(tx, &rows).await?;
-    let all_new = inserted == rows.len() as u64;
     let mut stored = Vec::with_capacity(kept.len());
     let mut empty = Vec::new();
     for ((submission, _), id) in kept.iter().zip(ids) {

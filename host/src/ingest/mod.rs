@@ -5,6 +5,7 @@ mod body;
 pub mod commit;
 pub mod event;
 pub mod http;
+pub mod insert;
 mod properties;
 mod schema;
 pub mod store;

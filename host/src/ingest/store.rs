@@ -11,34 +11,6 @@ use uuid::Uuid;
 
 use super::{Event, Origin, SEQ_BLOCK, Source};
 
-/// An event about to be stored.
-#[derive(Debug)]
-pub struct NewEvent<'a> {
-    /// Its number.
-    pub seq: i64,
-    /// The app.
-    pub app_id: Uuid,
-    /// Whose it is.
-    pub alias: i64,
-    /// When it arrived.
-    pub received_at: Timestamp,
-    /// What its request said about it.
-    pub origin: &'a Origin,
-    /// The event.
-    pub event: &'a Event,
-}
-
-/// A request about to be stored.
-#[derive(Clone, Copy, Debug)]
-pub struct NewRequest {
-    /// The app.
-    pub app_id: Uuid,
-    /// Whose events it has.
-    pub alias: i64,
-    /// The process that has it in hand; none: whichever has room.
-    pub node: Option<Uuid>,
-}
-
 /// An event as it is stored.
 #[derive(Clone, Debug)]
 pub struct Stored {
@@ -50,34 +22,6 @@ pub struct Stored {
     pub origin: Arc<Origin>,
     /// The event.
     pub event: Arc<Event>,
-}
-
-/// An origin as it is bound.
-struct Labels {
-    platform: Option<Arc<str>>,
-    app_version: Option<Arc<str>>,
-    locale: Option<Arc<str>>,
-    timezone: Option<Arc<str>>,
-    source: Arc<str>,
-}
-
-impl Labels {
-    fn new(origin: &Origin) -> Self {
-        let shared = |text: &Option<String>| text.as_deref().map(Arc::from);
-        Self {
-            platform: shared(&origin.platform),
-            app_version: shared(&origin.app_version),
-            locale: shared(&origin.locale),
-            timezone: shared(&origin.timezone),
-            source: Arc::from(origin.source.name()),
-        }
-    }
-}
-
-#[derive(sqlx::FromRow)]
-struct PendingRow {
-    id: i64,
-    ordinal: i64,
 }
 
 #[derive(sqlx::FromRow)]
@@ -136,38 +80,6 @@ impl EventRow {
     }
 }
 
-/// Adds a row for each request; answers their ids in the same order. A request without a node waits
-/// for whichever process has room.
-pub async fn insert_pending(tx: &mut Tx, requests: &[NewRequest]) -> Result<Vec<i64>> {
-    let mut ids = vec![0; requests.len()];
-    let numbered: Vec<(i64, &NewRequest)> = (0_i64..).zip(requests).collect();
-    for chunk in numbered.chunks(Rows::MOST) {
-        let rows = Rows::new()
-            .integers(chunk.iter().map(|(ordinal, _)| *ordinal))
-            .uuids(chunk.iter().map(|(_, request)| request.app_id))
-            .integers(chunk.iter().map(|(_, request)| request.alias))
-            .uuids(chunk.iter().map(|(_, request)| request.node));
-        let inserted: Vec<PendingRow> = tx
-            .with_rows("v(ordinal, app_id, alias_number, node)", rows)
-            .push(
-                " INSERT INTO pending (app_id, alias_number, ordinal, node)
-                  SELECT v.app_id, v.alias_number, v.ordinal, v.node FROM v WHERE true ORDER BY v.ordinal
-                  RETURNING id, ordinal",
-            )
-            .fetch_all()
-            .await?;
-        for row in inserted {
-            if let Some(slot) = usize::try_from(row.ordinal)
-                .ok()
-                .and_then(|ordinal| ids.get_mut(ordinal))
-            {
-                *slot = row.id;
-            }
-        }
-    }
-    Ok(ids)
-}
-
 /// Removes requests all of whose events were there already.
 pub async fn delete_pending(tx: &mut Tx, ids: &[i64]) -> Result<()> {
     for chunk in ids.chunks(Rows::MOST) {
@@ -177,62 +89,6 @@ pub async fn delete_pending(tx: &mut Tx, ids: &[i64]) -> Result<()> {
             .await?;
     }
     Ok(())
-}
-
-/// Adds events, but for those that are there already; answers how many were new.
-pub async fn insert(tx: &mut Tx, events: &[NewEvent<'_>]) -> Result<u64> {
-    let mut inserted = 0;
-    for chunk in events.chunks(Rows::MOST) {
-        let labels = labels(chunk);
-        let rows = Rows::new()
-            .integers(chunk.iter().map(|new| new.seq))
-            .uuids(chunk.iter().map(|new| new.app_id))
-            .integers(chunk.iter().map(|new| new.alias))
-            .uuids(chunk.iter().map(|new| new.event.id))
-            .shared_texts(chunk.iter().map(|new| Arc::clone(&new.event.name)))
-            .timestamps(chunk.iter().map(|new| new.event.timestamp))
-            .timestamps(chunk.iter().map(|new| new.event.client_timestamp))
-            .timestamps(chunk.iter().map(|new| new.received_at))
-            .shared_texts(chunk.iter().map(|new| Arc::clone(&new.event.properties)))
-            .shared_texts(labels.iter().map(|labels| labels.platform.clone()))
-            .shared_texts(labels.iter().map(|labels| labels.app_version.clone()))
-            .shared_texts(labels.iter().map(|labels| labels.locale.clone()))
-            .shared_texts(labels.iter().map(|labels| labels.timezone.clone()))
-            .shared_texts(labels.iter().map(|labels| Arc::clone(&labels.source)));
-        inserted += tx
-            .with_rows(
-                "v(seq, app_id, alias_number, event_id, name, timestamp, client_timestamp, received_at,
-                   properties, platform, app_version, locale, timezone, source)",
-                rows,
-            )
-            .push(
-                " INSERT INTO events (seq, app_id, alias_number, event_id, name, timestamp, client_timestamp,
-                                      received_at, properties, platform, app_version, locale, timezone, source)
-                  SELECT v.seq, v.app_id, v.alias_number, v.event_id, v.name, v.timestamp, v.client_timestamp,
-                         v.received_at, v.properties, v.platform, v.app_version, v.locale, v.timezone, v.source
-                  FROM v WHERE true
-                  ON CONFLICT (alias_number, event_id) DO NOTHING",
-            )
-            .execute()
-            .await?;
-    }
-    Ok(inserted)
-}
-
-/// For each event what its request says about it; the texts are made once for a request.
-fn labels(events: &[NewEvent<'_>]) -> Vec<Arc<Labels>> {
-    let mut labels: Vec<Arc<Labels>> = Vec::with_capacity(events.len());
-    let mut before: Option<&Origin> = None;
-    for event in events {
-        let same = before.is_some_and(|before| std::ptr::eq(before, event.origin));
-        let shared = match labels.last() {
-            Some(last) if same => Arc::clone(last),
-            _ => Arc::new(Labels::new(event.origin)),
-        };
-        labels.push(shared);
-        before = Some(event.origin);
-    }
-    labels
 }
 
 /// The event numbers of a request that are there.

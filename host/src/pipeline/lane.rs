@@ -21,6 +21,10 @@ const RETRY_WAIT: (Duration, Duration) = (Duration::from_millis(100), Duration::
 /// How long work that nobody waits for may gather. A transaction for many requests costs little more than
 /// one for a single request, and SQLite has one at a time, commits of further requests among them.
 const GATHERING: Duration = Duration::from_millis(10);
+/// How long work that no campaign reads may gather: all that comes of it are the profiles' newest counts.
+const QUIET_GATHERING: Duration = Duration::from_millis(100);
+/// So many times the events that may be evaluated together are processed together.
+const QUIET_EVENTS: usize = 4;
 
 /// Runs a lane.
 pub(super) async fn run(inner: Arc<Inner>, mut receiver: mpsc::UnboundedReceiver<Work>) {
@@ -72,12 +76,15 @@ async fn gather(
     receiver: &mut mpsc::UnboundedReceiver<Work>,
     queue: &mut VecDeque<Work>,
 ) {
-    let until = Instant::now() + GATHERING;
-    let mut events = 0;
+    let mut until = Instant::now() + QUIET_GATHERING;
+    let mut size = Size::default();
     while let Some(last) = queue.back() {
-        events += last.events.len();
-        if last.is_awaited() || events >= inner.config.batch_events {
+        size.add(last);
+        if last.is_awaited() || size.is_full(inner.config.batch_events) {
             return;
+        }
+        if last.routed {
+            until = until.min(Instant::now() + GATHERING);
         }
         let next = tokio::select! {
             next = receiver.recv() => next,
@@ -98,15 +105,40 @@ enum HeldUp {
     Database(Vec<Work>),
 }
 
-/// Takes work with so many events, at least one piece.
-fn take(queue: &mut VecDeque<Work>, most_events: usize) -> Vec<Work> {
-    let mut events = 0;
+/// How many events some work has.
+#[derive(Clone, Copy, Default)]
+struct Size {
+    all: usize,
+    routed: usize,
+}
+
+impl Size {
+    fn add(&mut self, work: &Work) {
+        self.all += work.events.len();
+        if work.routed {
+            self.routed += work.events.len();
+        }
+    }
+
+    /// Whether there is enough for a batch that evaluates so many events at the most.
+    fn is_full(self, most_evaluated: usize) -> bool {
+        self.routed >= most_evaluated || self.all >= most_evaluated * QUIET_EVENTS
+    }
+
+    fn exceeds(self, most_evaluated: usize) -> bool {
+        self.routed > most_evaluated || self.all > most_evaluated * QUIET_EVENTS
+    }
+}
+
+/// Takes work for a batch that evaluates so many events at the most; at least one piece.
+fn take(queue: &mut VecDeque<Work>, most_evaluated: usize) -> Vec<Work> {
+    let mut size = Size::default();
     let mut batch = Vec::new();
     while let Some(next) = queue.front() {
-        if !batch.is_empty() && events + next.events.len() > most_events {
+        size.add(next);
+        if !batch.is_empty() && size.exceeds(most_evaluated) {
             break;
         }
-        events += next.events.len();
         batch.extend(queue.pop_front());
     }
     batch

@@ -114,6 +114,8 @@ pub struct Work {
     pub events: Vec<Stored>,
     /// Who waits for the outcome, if anybody still does.
     pub done: Option<oneshot::Sender<Fired>>,
+    /// Whether a campaign may read one of the events. The others are only projected.
+    pub(super) routed: bool,
     /// Held until the work is done.
     _room: Option<Room>,
     /// Set when a lane gets the work.
@@ -129,12 +131,17 @@ impl Work {
         room: Room,
         done: oneshot::Sender<Fired>,
     ) -> Self {
+        let app = &submission.app;
+        let routed = events
+            .iter()
+            .any(|stored| app.campaigns_for(&stored.event.name).next().is_some());
         Self {
             source: Source::Request(id),
             app_id: submission.app.id,
             alias: submission.alias,
             events,
             done: Some(done),
+            routed,
             _room: Some(room),
             held: None,
         }
@@ -154,6 +161,7 @@ impl Work {
             alias,
             events,
             done: None,
+            routed: true,
             _room: room,
             held: None,
         }
@@ -173,6 +181,7 @@ impl Work {
             alias,
             events: vec![event],
             done: None,
+            routed: true,
             _room: room,
             held: None,
         }
@@ -195,6 +204,7 @@ impl Work {
             alias: letter.alias,
             events: vec![event],
             done: Some(done),
+            routed: true,
             _room: room,
             held: None,
         }

@@ -1,13 +1,12 @@
-//! Inserts without a server: the same rows, by the same statement, into the same schema.
+//! Inserts without a server: the same rows, into the same schema, by one statement of 500 rows.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::bail;
 use nudge::clock::Clock;
-use nudge::ingest::store::{self, NewEvent};
-use nudge::ingest::{Event, Origin, SEQ_BLOCK, Source};
-use nudge_db::Db;
+use nudge::ingest::{Event, SEQ_BLOCK};
+use nudge_db::{Db, Rows, Timestamp, Tx};
 use tokio::task::JoinSet;
 use uuid::Uuid;
 
@@ -73,31 +72,13 @@ struct Writer {
 
 impl Writer {
     async fn run(mut self, rows: usize) -> anyhow::Result<()> {
-        let origin = Origin {
-            platform: Some("ios".into()),
-            app_version: Some("4.2.0".into()),
-            locale: Some("de-AT".into()),
-            timezone: Some("Europe/Vienna".into()),
-            source: Source::Sdk,
-        };
         let mut left = rows;
         while left > 0 {
             let now = Clock::default().now();
             let count = left.min(self.plan.transaction);
             let events: Vec<(i64, i64, Event)> = (0..count).map(|_| self.event(now)).collect();
-            let rows: Vec<NewEvent<'_>> = events
-                .iter()
-                .map(|(seq, alias, event)| NewEvent {
-                    seq: *seq,
-                    app_id: self.app_id,
-                    alias: *alias,
-                    received_at: now,
-                    origin: &origin,
-                    event,
-                })
-                .collect();
             let mut tx = self.db.write().await?;
-            if store::insert(&mut tx, &rows).await? != rows.len() as u64 {
+            if insert_rows(&mut tx, self.app_id, now, &events).await? != events.len() as u64 {
                 bail!("not every row was new");
             }
             tx.commit().await?;
@@ -124,4 +105,48 @@ impl Writer {
         }
         row
     }
+}
+
+/// One statement: `UNNEST` on PostgreSQL, `VALUES` on SQLite.
+async fn insert_rows(
+    tx: &mut Tx,
+    app_id: Uuid,
+    now: Timestamp,
+    events: &[(i64, i64, Event)],
+) -> nudge_db::Result<u64> {
+    let texts = |text: &str| {
+        let text: Arc<str> = Arc::from(text);
+        events.iter().map(move |_| Arc::clone(&text))
+    };
+    let rows = Rows::new()
+        .integers(events.iter().map(|(seq, ..)| *seq))
+        .uuids(events.iter().map(|_| app_id))
+        .integers(events.iter().map(|(_, alias, _)| *alias))
+        .uuids(events.iter().map(|(.., event)| event.id))
+        .shared_texts(events.iter().map(|(.., event)| Arc::clone(&event.name)))
+        .timestamps(events.iter().map(|(.., event)| event.timestamp))
+        .timestamps(events.iter().map(|(.., event)| event.client_timestamp))
+        .timestamps(events.iter().map(|_| now))
+        .shared_texts(
+            events
+                .iter()
+                .map(|(.., event)| Arc::clone(&event.properties)),
+        )
+        .shared_texts(texts("ios"))
+        .shared_texts(texts("4.2.0"))
+        .shared_texts(texts("de-AT"))
+        .shared_texts(texts("Europe/Vienna"))
+        .shared_texts(texts("sdk"));
+    tx.with_rows(
+        "v(seq, app_id, alias_number, event_id, name, timestamp, client_timestamp, received_at, properties,
+           platform, app_version, locale, timezone, source)",
+        rows,
+    )
+    .push(
+        " INSERT INTO events (seq, app_id, alias_number, event_id, name, timestamp, client_timestamp, received_at,
+                              properties, platform, app_version, locale, timezone, source)
+          SELECT * FROM v WHERE true ON CONFLICT (alias_number, event_id) DO NOTHING",
+    )
+    .execute()
+    .await
 }

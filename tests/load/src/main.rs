@@ -21,6 +21,10 @@ mod scale;
 
 use clap::{Parser, Subcommand};
 
+/// That of the server.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// Load drivers of Nudge.
 #[derive(Debug, Parser)]
 #[command(name = "load")]

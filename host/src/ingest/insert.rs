@@ -1,0 +1,214 @@
+//! Requests and their events on their way into the database.
+//!
+//! What all events of a request share goes to the database once a request and is joined there. Texts are
+//! shared with the statement, not copied.
+
+use std::sync::Arc;
+
+use nudge_db::{Dialect, Result, Rows, Timestamp, Tx};
+use uuid::Uuid;
+
+use super::{Event, Origin, SEQ_BLOCK};
+
+/// A request about to be stored.
+#[derive(Clone, Copy, Debug)]
+pub struct NewRequest<'a> {
+    /// The app.
+    pub app_id: Uuid,
+    /// Whose events it has.
+    pub alias: i64,
+    /// The process that has it in hand; none: whichever has room.
+    pub node: Option<Uuid>,
+    /// When it arrived.
+    pub received_at: Timestamp,
+    /// What it said about its events.
+    pub origin: &'a Origin,
+    /// Its events; at least one.
+    pub events: &'a [Arc<Event>],
+}
+
+/// What became of requests.
+#[derive(Debug)]
+pub struct Inserted {
+    /// Their numbers, in the same order. Request `n` owns the event numbers from `n * 512` on.
+    pub ids: Vec<i64>,
+    /// How many of their events were not there already.
+    pub events: u64,
+}
+
+#[derive(sqlx::FromRow)]
+struct PendingRow {
+    id: i64,
+    ordinal: i64,
+}
+
+#[derive(sqlx::FromRow)]
+struct BothRow {
+    id: i64,
+    ordinal: i64,
+    inserted: i64,
+}
+
+const EVENTS: &str = "e(ordinal, place, event_id, name, timestamp, client_timestamp, properties)";
+const REQUESTS: &str = "r(ordinal, id, app_id, alias_number, node, received_at, platform, app_version, locale, timezone, source)";
+
+/// Inserts the events of `e` whose request `r` has the number `r.id`, but for those that are there already.
+const INSERT_EVENTS: &str =
+    " INSERT INTO events (seq, app_id, alias_number, event_id, name, timestamp, client_timestamp, received_at,
+                          properties, platform, app_version, locale, timezone, source)
+      SELECT r.id * 512 + e.place, r.app_id, r.alias_number, e.event_id, e.name, e.timestamp, e.client_timestamp,
+             r.received_at, e.properties, r.platform, r.app_version, r.locale, r.timezone, r.source
+      FROM e CROSS JOIN r WHERE r.ordinal = e.ordinal
+      ON CONFLICT (alias_number, event_id) DO NOTHING";
+
+const INSERT_BOTH: &str =
+    ", p AS (INSERT INTO pending (app_id, alias_number, ordinal, node)
+             SELECT r.app_id, r.alias_number, r.ordinal, r.node FROM r ORDER BY r.ordinal
+             RETURNING id, ordinal),
+       n AS (INSERT INTO events (seq, app_id, alias_number, event_id, name, timestamp, client_timestamp,
+                                 received_at, properties, platform, app_version, locale, timezone, source)
+             SELECT p.id * 512 + e.place, r.app_id, r.alias_number, e.event_id, e.name, e.timestamp,
+                    e.client_timestamp, r.received_at, e.properties, r.platform, r.app_version, r.locale,
+                    r.timezone, r.source
+             FROM e JOIN r ON r.ordinal = e.ordinal JOIN p ON p.ordinal = e.ordinal";
+const SKIP_KNOWN: &str = " ON CONFLICT (alias_number, event_id) DO NOTHING";
+const ANSWER_BOTH: &str =
+    " RETURNING 1) SELECT p.id, p.ordinal, (SELECT count(*) FROM n) AS inserted FROM p";
+
+/// Adds a row of `pending` for each request, and the events, but for those that are there already.
+///
+/// On PostgreSQL this is one statement, and so all or nothing outside of a transaction too. Skipping rows
+/// costs it a fifth of the insert even where there is nothing to skip; `expect_new` does without, and an
+/// event that is there already makes the whole an error of kind [`Conflict`](nudge_db::Kind::Conflict).
+pub async fn insert(
+    tx: &mut Tx,
+    requests: &[NewRequest<'_>],
+    expect_new: bool,
+) -> Result<Inserted> {
+    let mut inserted = Inserted {
+        ids: vec![0; requests.len()],
+        events: 0,
+    };
+    let mut rest = requests;
+    let mut first = 0;
+    while !rest.is_empty() {
+        let fitting = match tx.dialect() {
+            Dialect::Sqlite => fitting(rest),
+            Dialect::Postgres => rest.len(),
+        };
+        let (group, more) = rest.split_at(fitting);
+        let ids = inserted.ids.get_mut(first..first + group.len());
+        let ids = ids.unwrap_or_default();
+        inserted.events += match tx.dialect() {
+            Dialect::Sqlite => {
+                insert_pending(tx, group, ids).await?;
+                tx.with_rows(EVENTS, event_rows(group))
+                    .and_rows(REQUESTS, request_rows(group, ids))
+                    .push(INSERT_EVENTS)
+                    .execute()
+                    .await?
+            }
+            Dialect::Postgres => insert_both(tx, group, ids, expect_new).await?,
+        };
+        first += group.len();
+        rest = more;
+    }
+    Ok(inserted)
+}
+
+/// How many requests fit into one statement of SQLite, at least one.
+fn fitting(requests: &[NewRequest<'_>]) -> usize {
+    let mut events = 0;
+    let fitting = requests.iter().take(Rows::MOST).take_while(|request| {
+        events += request.events.len();
+        events <= Rows::MOST
+    });
+    fitting.count().max(1)
+}
+
+async fn insert_pending(tx: &mut Tx, requests: &[NewRequest<'_>], ids: &mut [i64]) -> Result<()> {
+    let rows = Rows::new()
+        .integers((0_i64..).zip(requests).map(|(ordinal, _)| ordinal))
+        .uuids(requests.iter().map(|request| request.app_id))
+        .integers(requests.iter().map(|request| request.alias))
+        .uuids(requests.iter().map(|request| request.node));
+    let inserted: Vec<PendingRow> = tx
+        .with_rows("v(ordinal, app_id, alias_number, node)", rows)
+        .push(
+            " INSERT INTO pending (app_id, alias_number, ordinal, node)
+              SELECT v.app_id, v.alias_number, v.ordinal, v.node FROM v WHERE true ORDER BY v.ordinal
+              RETURNING id, ordinal",
+        )
+        .fetch_all()
+        .await?;
+    for row in inserted {
+        assign(ids, row.ordinal, row.id);
+    }
+    Ok(())
+}
+
+async fn insert_both(
+    tx: &mut Tx,
+    requests: &[NewRequest<'_>],
+    ids: &mut [i64],
+    expect_new: bool,
+) -> Result<u64> {
+    let inserted: Vec<BothRow> = tx
+        .with_rows(EVENTS, event_rows(requests))
+        .and_rows(REQUESTS, request_rows(requests, ids))
+        .push(INSERT_BOTH)
+        .push(if expect_new { "" } else { SKIP_KNOWN })
+        .push(ANSWER_BOTH)
+        .fetch_all()
+        .await?;
+    let events = inserted.first().map_or(0, |row| row.inserted);
+    for row in inserted {
+        assign(ids, row.ordinal, row.id);
+    }
+    Ok(u64::try_from(events).unwrap_or_default())
+}
+
+fn assign(ids: &mut [i64], ordinal: i64, id: i64) {
+    let slot = usize::try_from(ordinal).ok();
+    if let Some(slot) = slot.and_then(|ordinal| ids.get_mut(ordinal)) {
+        *slot = id;
+    }
+}
+
+/// The columns of `e`.
+fn event_rows(requests: &[NewRequest<'_>]) -> Rows {
+    let events = || {
+        (0_i64..).zip(requests).flat_map(|(ordinal, request)| {
+            let numbered = (0_i64..).zip(request.events);
+            numbered.map(move |(place, event)| (ordinal, place, event))
+        })
+    };
+    Rows::new()
+        .integers(events().map(|(ordinal, ..)| ordinal))
+        .integers(events().map(|(_, place, _)| place))
+        .uuids(events().map(|(.., event)| event.id))
+        .shared_texts(events().map(|(.., event)| Arc::clone(&event.name)))
+        .timestamps(events().map(|(.., event)| event.timestamp))
+        .timestamps(events().map(|(.., event)| event.client_timestamp))
+        .shared_texts(events().map(|(.., event)| Arc::clone(&event.properties)))
+}
+
+/// The columns of `r`. On PostgreSQL the numbers are not known yet, and not read.
+fn request_rows(requests: &[NewRequest<'_>], ids: &[i64]) -> Rows {
+    let origins = || requests.iter().map(|request| request.origin);
+    Rows::new()
+        .integers((0_i64..).zip(requests).map(|(ordinal, _)| ordinal))
+        .integers(ids.iter().copied())
+        .uuids(requests.iter().map(|request| request.app_id))
+        .integers(requests.iter().map(|request| request.alias))
+        .uuids(requests.iter().map(|request| request.node))
+        .timestamps(requests.iter().map(|request| request.received_at))
+        .texts(origins().map(|origin| origin.platform.clone()))
+        .texts(origins().map(|origin| origin.app_version.clone()))
+        .texts(origins().map(|origin| origin.locale.clone()))
+        .texts(origins().map(|origin| origin.timezone.clone()))
+        .texts(origins().map(|origin| origin.source.name().to_owned()))
+}
+
+// The statements say 512.
+const _: () = assert!(SEQ_BLOCK == 512);
