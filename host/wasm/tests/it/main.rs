@@ -10,8 +10,11 @@
 mod calls;
 mod compiling;
 mod defaults;
+mod handmade;
+mod hostile_calls;
 mod limits;
 mod loading;
 mod support;
 mod wasi;
+mod witness;
 mod worlds;
