@@ -3,10 +3,7 @@
 fn main() {
     plugin_build::build(&[
         ("misbehaving", "MISBEHAVING"),
-        (
-            "misbehaving-personalization",
-            "MISBEHAVING_PERSONALIZATION",
-        ),
+        ("misbehaving-personalization", "MISBEHAVING_PERSONALIZATION"),
         ("misbehaving-validation", "MISBEHAVING_VALIDATION"),
     ]);
     plugin_build::build_wasip2(&[

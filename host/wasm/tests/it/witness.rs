@@ -33,7 +33,11 @@ impl Witness {
 
     /// Evaluates the usual batch in this mode, and says the failure.
     #[track_caller]
-    pub(crate) fn evaluate(&self, plugin: &Plugin, mode: &str) -> Result<trigger::Outcome, Failure> {
+    pub(crate) fn evaluate(
+        &self,
+        plugin: &Plugin,
+        mode: &str,
+    ) -> Result<trigger::Outcome, Failure> {
         self.watch(mode, || {
             let outcome = plugin.evaluate(batch(mode), Box::new(OneOrder));
             outcome.map_err(|failed| failed.failure)
@@ -43,7 +47,9 @@ impl Witness {
     fn work(&self, what: &str) {
         let config = r#"{"properties":[{"name":"amount","type":"number","required":true}]}"#;
         let events = ["{}", r#"{"amount":1}"#, r#"{"amount":"1"}"#];
-        let outcome = self.plugin.validate(validation_batch(config, &["amount"], &events));
+        let outcome = self
+            .plugin
+            .validate(validation_batch(config, &["amount"], &events));
         let found: Vec<_> = outcome
             .unwrap_or_else(|failed| panic!("beside {what}: {failed}"))
             .violations
@@ -87,7 +93,11 @@ impl End {
 }
 
 /// A batch of events that have one definition.
-pub(crate) fn validation_batch(config: &str, properties: &[&str], events: &[&str]) -> validation::Batch {
+pub(crate) fn validation_batch(
+    config: &str,
+    properties: &[&str],
+    events: &[&str],
+) -> validation::Batch {
     let item = |properties: &&str| validation::Item {
         timestamp: NOW,
         properties: (*properties).into(),

@@ -76,7 +76,10 @@ pub(crate) fn run(mode: &str, batch: &Batch, campaign: u32) -> Result<(), Refusa
         "line" => write(Level::Info, &"x".repeat(size)),
         "lines" => (0..size).for_each(|_| write(Level::Info, "")),
         "control_characters" => {
-            write(Level::Error, "one\r\ntwo\u{1b}[2J\u{7}three\u{0}\u{85}\tfour");
+            write(
+                Level::Error,
+                "one\r\ntwo\u{1b}[2J\u{7}three\u{0}\u{85}\tfour",
+            );
         }
         "host_call_flood" => loop {
             black_box(batch.now());
