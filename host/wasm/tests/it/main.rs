@@ -12,6 +12,7 @@ mod compiling;
 mod defaults;
 mod handmade;
 mod hostile_calls;
+mod hostile_modes;
 mod limits;
 mod loading;
 mod support;

@@ -178,3 +178,26 @@ impl Facts for NoFacts {
         None
     }
 }
+
+/// Facts about recipients nobody knows, of a database that is gone.
+pub(crate) struct NoPerson;
+
+impl nudge_wasm::personalization::Facts for NoPerson {
+    fn subject_property(&mut self, _: u32, _: &str) -> Option<Value> {
+        None
+    }
+
+    fn subject_fact(&mut self, _: u32, _: &str) -> Option<Value> {
+        None
+    }
+
+    fn recent_events(
+        &mut self,
+        _: u32,
+        _: &str,
+        _: Option<i64>,
+        _: u32,
+    ) -> Result<Vec<PastEvent>, FactsUnavailable> {
+        Err(FactsUnavailable)
+    }
+}

@@ -14,7 +14,7 @@ use crate::bindings::nudge::plugin::log::{Level, write};
 use crate::bindings::nudge::plugin::trigger_host::Batch;
 
 /// All modes. Some take a number: `state:4096` stores 4,096 bytes.
-pub(crate) const NAMES: [&str; 40] = [
+pub(crate) const NAMES: [&str; 41] = [
     "fine",
     "loop",
     "memory",
@@ -50,6 +50,7 @@ pub(crate) const NAMES: [&str; 40] = [
     "nul_name",
     "outside",
     "payload",
+    "read",
     "refuse_at_length",
     "slow_poison",
     "state",
@@ -87,6 +88,7 @@ pub(crate) fn run(mode: &str, batch: &Batch, campaign: u32) -> Result<(), Refusa
         // The host has answered two calls before this.
         "calls" => (0..size).for_each(|_| drop(black_box(batch.now()))),
         "count" => count(batch, campaign),
+        "read" => drop(batch.campaign_cells(campaign)),
         "bad_index" => drop(batch.campaign_cells(99)),
         "foreign_item" => batch.fire(campaign, &[batch.item_count() - 1]),
         "far" => reach(number, batch, batch.item_count(), batch.campaign_count()),
