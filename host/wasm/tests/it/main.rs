@@ -11,6 +11,7 @@ mod calls;
 mod compiling;
 mod defaults;
 mod handmade;
+mod hostile_bytes;
 mod hostile_calls;
 mod hostile_modes;
 mod limits;
