@@ -14,6 +14,7 @@ use std::time::{Duration, Instant};
 use rlimit::Resource;
 use wasmtime::Engine;
 
+use crate::cache::COMPILING;
 use crate::configuration;
 use crate::limits::{COMPILED_BYTES, COMPLAINT_BYTES, Limits};
 use crate::load::LoadError;
@@ -113,7 +114,7 @@ fn in_child(
     let system =
         |error: io::Error| LoadError::Compile(format!("the compiler cannot be run: {error}"));
     let folder = tempfile::Builder::new()
-        .prefix("compiling-")
+        .prefix(COMPILING)
         .tempdir_in(folder)
         .map_err(system)?;
     let (input, output) = (

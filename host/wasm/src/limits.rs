@@ -109,6 +109,10 @@ pub(crate) const ELEMENT_BYTES: usize = 16;
 /// compiles to less.
 pub(crate) const COMPILED_BYTES: u64 = 1 << 30;
 
+/// How long what a compilation leaves behind counts as under way: more than any may take. Other processes
+/// may use the same folder.
+pub(crate) const LEFT_BEHIND: Duration = Duration::from_hours(1);
+
 /// Where the host cuts names and texts of a component that it shows in an error, in characters.
 pub(crate) const SHOWN_CHARACTERS: usize = 100;
 

@@ -16,6 +16,7 @@ mod hostile_calls;
 mod hostile_modes;
 mod limits;
 mod loading;
+mod purity;
 mod support;
 mod wasi;
 mod witness;
