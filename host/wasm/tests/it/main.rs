@@ -9,11 +9,13 @@
 
 mod calls;
 mod compiling;
+mod contract;
 mod defaults;
 mod handmade;
 mod hostile_bytes;
 mod hostile_calls;
 mod hostile_modes;
+mod kept;
 mod limits;
 mod loading;
 mod purity;
