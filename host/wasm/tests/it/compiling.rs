@@ -180,7 +180,7 @@ fn a_component_that_uses_up_the_compilers_stack_ends_the_child_only() {
     let (engine, folder) = engine_with_child(Allowed::default());
     match engine.load(&backwards) {
         Err(LoadError::Compile(reason)) => {
-            assert!(reason.contains("ended before its time"), "{reason}")
+            assert!(reason.contains("ended before its time"), "{reason}");
         }
         other => panic!("{other:?}"),
     }

@@ -30,6 +30,9 @@ pub(crate) struct Parts {
 /// Gives the batch back and the result `ok`, of which zeroes stand at this address.
 pub(crate) const DONE: &str = "(call $drop (local.get 0)) (i32.const 512)";
 
+/// Does not end.
+pub(crate) const FOREVER: &str = "(loop $again (br $again))";
+
 /// Sixteen pages of memory.
 pub(crate) const MEMORY: &str = r#"(memory (export "memory") 16)"#;
 

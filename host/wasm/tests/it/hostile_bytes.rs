@@ -1,5 +1,6 @@
 //! Bytes that nobody would call a plugin, and components that are too much of something.
 
+use std::fmt::Write as _;
 use std::time::Duration;
 use std::{fs, thread};
 
@@ -76,11 +77,9 @@ fn stuffed(more: &[Vec<u8>]) -> Vec<u8> {
 /// A plugin that has this module too, this many times, and instances of all of them.
 fn instances(text: &str, count: usize) -> Vec<u8> {
     let bytes = Parts::default().component();
-    let modules = sections(&bytes)
-        .1
-        .iter()
-        .filter(|id| **id == CORE_MODULE)
-        .count();
+    let (_, mut identifiers) = sections(&bytes);
+    identifiers.retain(|id| *id == CORE_MODULE);
+    let modules = identifiers.len();
     let module = module(text);
     let more: Vec<Vec<u8>> = (0..count)
         .flat_map(|index| {
@@ -324,12 +323,14 @@ fn calls_do_not_compete_for_memories_and_tables() {
 fn thousands_of_names_make_no_endless_message() {
     let (engine, _folder) = engine();
     let name = |number: usize| format!("{}-{number}", "x".repeat(300));
-    let imports: String = (0..2000)
-        .map(|number| format!(r#"(import "{}" (func))"#, name(number)))
-        .collect();
-    let exports: String = (0..2000)
-        .map(|number| format!(r#"(export "{}" (func $f))"#, name(number)))
-        .collect();
+    let mut imports = String::new();
+    for number in 0..2000 {
+        writeln!(imports, r#"(import "{}" (func))"#, name(number)).unwrap();
+    }
+    let mut exports = String::new();
+    for number in 0..2000 {
+        writeln!(exports, r#"(export "{}" (func $f))"#, name(number)).unwrap();
+    }
     let exporting = wat::parse_str(format!(
         r#"(component (core module $m (func (export "f"))) (core instance $i (instantiate $m))
         (func $f (canon lift (core func $i "f"))) {exports})"#

@@ -174,9 +174,9 @@ fn a_log_has_lines_and_no_control_characters() {
     assert_eq!(log("lines:1000"), [""; 1000]);
     assert_eq!(log("line:8191"), ["x".repeat(8191)]);
     assert_eq!(log("line:8192"), ["x".repeat(8191), cut.to_owned()]);
-    let long = log("line:2000000");
-    assert_eq!(long, ["x".repeat(8191), cut.to_owned()]);
-    assert!(long.iter().all(|line| line.capacity() < 20_000));
+    let cut_line = log("line:2000000");
+    assert_eq!(cut_line, ["x".repeat(8191), cut.to_owned()]);
+    assert!(cut_line.iter().all(|line| line.capacity() < 20_000));
 }
 
 #[test]

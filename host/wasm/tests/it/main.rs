@@ -2,10 +2,12 @@
 
 #![expect(
     clippy::expect_used,
+    clippy::indexing_slicing,
     clippy::panic,
     clippy::unwrap_used,
     reason = "a test fails where it panics"
 )]
+#![expect(clippy::too_many_lines, reason = "tables of cases")]
 
 mod calls;
 mod compiling;
@@ -14,6 +16,7 @@ mod defaults;
 mod handmade;
 mod hostile_bytes;
 mod hostile_calls;
+mod hostile_loads;
 mod hostile_modes;
 mod kept;
 mod limits;

@@ -45,6 +45,14 @@ pub(crate) fn engine_with(change: impl FnOnce(&mut EngineConfig)) -> (Engine, Te
     (Engine::new(config).unwrap(), folder)
 }
 
+/// An engine that soon ends trigger plugins, and what they do outside of batches.
+pub(crate) fn impatient() -> (Engine, TempDir) {
+    engine_with(|config| {
+        config.limits.trigger_deadline = Duration::from_millis(60);
+        config.limits.describe_deadline = Duration::from_millis(500);
+    })
+}
+
 /// The misbehaving plugin, and what it needs as long as it lives.
 pub(crate) fn misbehaving() -> (Plugin, TempDir) {
     let (engine, folder) = engine();
