@@ -14,7 +14,7 @@ use crate::bindings::nudge::plugin::log::{Level, write};
 use crate::bindings::nudge::plugin::trigger_host::Batch;
 
 /// All modes. Some take a number: `state:4096` stores 4,096 bytes.
-pub(crate) const NAMES: [&str; 41] = [
+pub(crate) const NAMES: [&str; 42] = [
     "fine",
     "loop",
     "memory",
@@ -35,6 +35,7 @@ pub(crate) const NAMES: [&str; 41] = [
     "nan",
     "conditions",
     "poison",
+    "breed",
     "calls",
     "count",
     "deep_path",
@@ -153,6 +154,13 @@ fn set_timers(mode: &str, number: &str, batch: &Batch, campaign: u32) -> bool {
     match mode {
         "timer_flood" => (0..65).for_each(|number| set(&number.to_string(), now + 1, &[])),
         "timers" => (0..size).for_each(|number| set(&number.to_string(), now + 1, &[])),
+        "breed" => {
+            let before = batch.get_state(campaign, 0).map_or(0, |state| state.len());
+            for number in before..before + size {
+                set(&number.to_string(), now + 3_600_000_000, &[]);
+            }
+            batch.set_state(campaign, 0, &vec![0; before + size]);
+        }
         "timer_late" => set("late", i64::MAX, &[]),
         "due" => set("due", number.parse().unwrap_or(now), &[]),
         "timer_key" => set(&"k".repeat(129), now, &[]),
