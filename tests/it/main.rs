@@ -24,6 +24,7 @@ mod definitions;
 mod delays;
 mod documents;
 mod flows;
+mod hostile_plugins;
 mod identified;
 mod ingest_events;
 mod ingest_requests;

@@ -1,6 +1,7 @@
 //! What a batch brings about, written in one transaction or not at all.
 
 use std::collections::HashMap;
+use std::time::Duration;
 
 use nudge_db::Timestamp;
 use nudge_wasm::Description;
@@ -15,6 +16,9 @@ use crate::apps::App;
 use crate::dead_letters::{self, Letter, Stage};
 use crate::instructions::{self, Instruction};
 use crate::{id, secrets};
+
+/// What lies between a timer and one that it sets, at the least.
+const TURN: Duration = Duration::from_secs(1);
 
 /// A plugin's state to be stored; none: removed.
 pub(super) type StateChange = (Uuid, Uuid, Option<Vec<u8>>);
@@ -174,7 +178,9 @@ impl Effects {
                         campaign_id,
                         subject_id,
                         key: key.clone(),
-                        due_at: Timestamp(at),
+                        due_at: self
+                            .earliest(item)
+                            .map_or(Timestamp(at), |it| it.max(Timestamp(at))),
                         payload,
                         event_seq: item.stored.seq,
                     };
@@ -203,6 +209,13 @@ impl Effects {
                 None => self.cancelled.push(key),
             }
         }
+    }
+
+    /// When a timer that is set at an item may be due. One that a timer sets waits for its turn: due at once,
+    /// it would be claimed again before the keeper does anything else, and so forever.
+    fn earliest(&self, item: &Item) -> Option<Timestamp> {
+        let timer = item.timer.as_ref();
+        timer.map(|_| self.now.plus(TURN))
     }
 
     fn keep_failed(

@@ -1,8 +1,9 @@
 //! What the pipeline reads and writes.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use nudge_db::{Result, Rows, Timestamp, Tx};
+use nudge_wasm::limits::TIMERS_PER_SUBJECT;
 use nudge_wasm::{PastEvent, Value};
 use uuid::Uuid;
 
@@ -355,6 +356,37 @@ pub(super) async fn cancel_timers(
     Ok(())
 }
 
+/// Removes the timers that a campaign and subject have too many of, those that are due last. A plugin is
+/// told of its own call's only: it does not know what earlier calls have set.
+async fn delete_surplus_timers(tx: &mut Tx, app_id: Uuid, timers: &[NewTimer]) -> Result<()> {
+    let pairs: BTreeSet<(Uuid, Uuid)> = timers
+        .iter()
+        .map(|timer| (timer.campaign_id, timer.subject_id))
+        .collect();
+    let rows = Rows::new()
+        .uuids(pairs.iter().map(|pair| pair.0))
+        .uuids(pairs.iter().map(|pair| pair.1));
+    let most = i64::try_from(TIMERS_PER_SUBJECT).unwrap_or(i64::MAX);
+    let deleted = tx
+        .with_rows("v(campaign_id, subject_id)", rows)
+        .push(
+            " DELETE FROM timers WHERE id IN (
+                SELECT ranked.id FROM (
+                    SELECT t.id, row_number() OVER (PARTITION BY t.campaign_id, t.subject_id ORDER BY t.due_at, t.id) AS place
+                    FROM timers t WHERE (t.campaign_id, t.subject_id) IN (SELECT v.campaign_id, v.subject_id FROM v)
+                ) ranked WHERE ranked.place > ",
+        )
+        .push_bind(most)
+        .push(") AND app_id = ")
+        .push_bind(app_id)
+        .execute()
+        .await?;
+    if deleted > 0 {
+        tracing::warn!(app.id = %app_id, timers = deleted, "a plugin has set more timers than it may");
+    }
+    Ok(())
+}
+
 /// Sets timers, each in place of one with the same key.
 pub(super) async fn set_timers(tx: &mut Tx, app_id: Uuid, timers: &[NewTimer]) -> Result<()> {
     for chunk in timers.chunks(Rows::MOST) {
@@ -376,6 +408,7 @@ pub(super) async fn set_timers(tx: &mut Tx, app_id: Uuid, timers: &[NewTimer]) -
             )
             .execute()
             .await?;
+        delete_surplus_timers(tx, app_id, chunk).await?;
     }
     Ok(())
 }

@@ -11,12 +11,18 @@ use std::path::{Path, PathBuf};
 
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use sha2::{Digest as _, Sha256};
-use tempfile::NamedTempFile;
 use wasmtime::Engine;
 
+use crate::limits::LEFT_BEHIND;
 use crate::trusted::CompiledCode;
 
 const SIGNATURE_BYTES: usize = 32;
+
+/// What the names of folders for compilations begin with.
+pub(crate) const COMPILING: &str = "compiling-";
+
+/// What the names of files begin with that are not written to their end yet.
+const WRITING: &str = "writing-";
 
 pub(crate) struct Cache {
     folder: PathBuf,
@@ -28,6 +34,7 @@ pub(crate) struct Cache {
 impl Cache {
     pub(crate) fn new(folder: PathBuf, key: [u8; 32], engine: &Engine) -> io::Result<Self> {
         fs::create_dir_all(&folder)?;
+        remove_left_behind(&folder)?;
         let mut hash = HashWriter(Sha256::new());
         // Covers wasmtime's version too.
         engine.precompile_compatibility_hash().hash(&mut hash);
@@ -71,7 +78,9 @@ impl Cache {
     pub(crate) fn insert(&self, digest: &str, code: &CompiledCode) -> io::Result<()> {
         let name = self.name(digest);
         let signature = self.signer(&name, code.bytes()).finalize().into_bytes();
-        let mut file = NamedTempFile::new_in(&self.folder)?;
+        let mut file = tempfile::Builder::new()
+            .prefix(WRITING)
+            .tempfile_in(&self.folder)?;
         file.write_all(&signature)?;
         file.write_all(code.bytes())?;
         file.persist(self.folder.join(name))?;
@@ -90,6 +99,38 @@ impl Cache {
         signer.update(code);
         signer
     }
+}
+
+/// Removes what processes that were killed while they compiled have left behind.
+fn remove_left_behind(folder: &Path) -> io::Result<()> {
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        let name = entry.file_name();
+        let unfinished = name
+            .to_str()
+            .is_some_and(|name| name.starts_with(COMPILING) || name.starts_with(WRITING));
+        if !unfinished {
+            continue;
+        }
+        // Another process may just be done with it.
+        let Ok(found) = entry.metadata() else {
+            continue;
+        };
+        // A time in the future is no reason to wait for it.
+        let age = found.modified()?.elapsed().unwrap_or(LEFT_BEHIND);
+        if age < LEFT_BEHIND {
+            continue;
+        }
+        let removed = if found.is_dir() {
+            fs::remove_dir_all(entry.path())
+        } else {
+            fs::remove_file(entry.path())
+        };
+        if let Err(error) = removed {
+            tracing::warn!(file = ?name, %error, "an unfinished compilation cannot be removed");
+        }
+    }
+    Ok(())
 }
 
 /// The digest that identifies a component: SHA-256, in hexadecimal.

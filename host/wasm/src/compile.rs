@@ -14,8 +14,9 @@ use std::time::{Duration, Instant};
 use rlimit::Resource;
 use wasmtime::Engine;
 
+use crate::cache::COMPILING;
 use crate::configuration;
-use crate::limits::{COMPLAINT_BYTES, Limits};
+use crate::limits::{COMPILED_BYTES, COMPLAINT_BYTES, Limits};
 use crate::load::LoadError;
 use crate::trusted::CompiledCode;
 
@@ -86,6 +87,8 @@ pub fn compile_child(input: &Path, output: &Path, limits: &Limits) -> Result<(),
             Resource::CPU,
             limits.compile_seconds.saturating_mul(processors),
         ),
+        // Of the compiled code and of the complaints; the parent reads both.
+        (Resource::FSIZE, COMPILED_BYTES),
         (Resource::CORE, 0),
     ] {
         resource
@@ -111,7 +114,7 @@ fn in_child(
     let system =
         |error: io::Error| LoadError::Compile(format!("the compiler cannot be run: {error}"));
     let folder = tempfile::Builder::new()
-        .prefix("compiling-")
+        .prefix(COMPILING)
         .tempdir_in(folder)
         .map_err(system)?;
     let (input, output) = (
@@ -130,7 +133,8 @@ fn in_child(
         .stderr(complaints.try_clone().map_err(system)?)
         .spawn()
         .map_err(system)?;
-    let status = wait(child, Duration::from_secs(limits.compile_seconds)).map_err(system)?;
+    let status =
+        wait(Running(child), Duration::from_secs(limits.compile_seconds)).map_err(system)?;
     match status {
         None => Err(LoadError::CompileTimeout),
         Some(status) if status.success() => fs::read(&output)
@@ -140,16 +144,26 @@ fn in_child(
     }
 }
 
+/// A child process, which ends with this at the latest, and is reaped.
+struct Running(Child);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // For a child that was waited for, both do nothing.
+        if let Err(error) = self.0.kill().and_then(|()| self.0.wait()) {
+            tracing::warn!(%error, "a compiler may still be running");
+        }
+    }
+}
+
 /// Waits for a child, and ends it when its time is up.
-fn wait(mut child: Child, time: Duration) -> io::Result<Option<ExitStatus>> {
+fn wait(mut child: Running, time: Duration) -> io::Result<Option<ExitStatus>> {
     let start = Instant::now();
     loop {
-        if let Some(status) = child.try_wait()? {
+        if let Some(status) = child.0.try_wait()? {
             return Ok(Some(status));
         }
         if start.elapsed() >= time {
-            child.kill()?;
-            child.wait()?;
             return Ok(None);
         }
         thread::sleep(GLANCE);

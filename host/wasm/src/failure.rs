@@ -88,6 +88,8 @@ pub(crate) enum Stop {
     StateTooLarge,
     #[error("a timer's key has at most {} bytes", limits::TIMER_KEY_BYTES)]
     TimerKeyTooLong,
+    #[error("a timer's key has no NUL")]
+    TimerKeyWithNul,
     #[error("a timer's payload has at most {} bytes", limits::TIMER_PAYLOAD_BYTES)]
     TimerPayloadTooLarge,
     #[error(
@@ -99,6 +101,10 @@ pub(crate) enum Stop {
     TooManyPaths,
     #[error("a timer is due at most 90 days ahead")]
     TimerTooFarAhead,
+    #[error(
+        "a value is no JSON: a number is finite, an array or object is complete and not too deep"
+    )]
+    NotJson,
 }
 
 /// Says what an error of a call means. `memory_denied`: whether the call was refused memory before.

@@ -13,6 +13,7 @@
 //! | `bindings`, `worlds`, `host` | the contract in `wit/`; one file an imported interface |
 //! | [`trigger`], [`validation`], [`personalization`] | what goes into a call and comes out |
 //! | `projection`, `cells`, `shared` | event properties as tables |
+//! | `text` | plugins' texts for people |
 //!
 //! All calls block; run them on threads of their own.
 
@@ -37,6 +38,7 @@ mod projection;
 mod session;
 mod shared;
 mod store;
+mod text;
 mod ticker;
 pub mod trigger;
 mod trusted;

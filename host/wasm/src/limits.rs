@@ -88,6 +88,37 @@ pub const RECENT_EVENTS: u32 = 200;
 /// Properties that a configuration may read, and that one question may ask for. An event has no more.
 pub const PATHS: usize = 256;
 
+/// Keys in a dotted path. Events nest no deeper (contract 15), so that a longer path finds nothing but a key
+/// that is written exactly so.
+pub(crate) const PATH_KEYS: usize = 64;
+
+/// Properties that the campaigns of a batch may read all together for their events to be read once for all.
+/// Looking for more costs more than it saves.
+pub(crate) const SHARED_PATHS: usize = 4096;
+
+/// What a plugin's refusal may be, in characters: a code, and a sentence for a person.
+pub(crate) const REFUSAL_CODE_CHARACTERS: usize = 64;
+
+/// See [`REFUSAL_CODE_CHARACTERS`].
+pub(crate) const REFUSAL_MESSAGE_CHARACTERS: usize = 1000;
+
+/// What an element of a list counts as output, apart from its texts: a list of empty texts is not free.
+pub(crate) const ELEMENT_BYTES: usize = 16;
+
+/// Machine code of a component, and what the compiler complains about. A component of the largest size
+/// compiles to less.
+pub(crate) const COMPILED_BYTES: u64 = 1 << 30;
+
+/// How long what a compilation leaves behind counts as under way: more than any may take. Other processes
+/// may use the same folder.
+pub(crate) const LEFT_BEHIND: Duration = Duration::from_hours(1);
+
+/// Where the host cuts names and texts of a component that it shows in an error, in characters.
+pub(crate) const SHOWN_CHARACTERS: usize = 100;
+
+/// How many names of a component the host shows in an error.
+pub(crate) const SHOWN_NAMES: usize = 20;
+
 /// Where the host cuts what a violation found, in characters.
 pub const ACTUAL_CHARACTERS: usize = 200;
 
@@ -97,6 +128,9 @@ pub(crate) const COPY_FACTOR: usize = 8;
 
 /// Length of a plugin's name.
 pub(crate) const NAME_BYTES: usize = 64;
+
+/// Length of a plugin's version.
+pub(crate) const VERSION_BYTES: usize = 64;
 
 /// Core instances of a component. Guests that link shared libraries have dozens.
 pub(crate) const CORE_INSTANCES: u32 = 64;

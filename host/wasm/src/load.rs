@@ -10,8 +10,9 @@ use crate::engine::Shared;
 use crate::failure::Failed;
 use crate::imports::Outline;
 use crate::kind::Kind;
-use crate::limits::NAME_BYTES;
+use crate::limits::{NAME_BYTES, SHOWN_CHARACTERS, SHOWN_NAMES, VERSION_BYTES};
 use crate::plugin::{Description, Plugin, Prepared, Version};
+use crate::text::{listed, shown};
 use crate::worlds::{Linkers, World};
 
 /// Bytes that cannot be a plugin of this host, and why.
@@ -24,7 +25,7 @@ pub enum LoadError {
     #[error("this component targets no world of nudge:plugin@0.1: {0}")]
     NoKnownWorld(String),
     /// It asks for what plugins cannot have.
-    #[error("this plugin imports what its world does not have: {}", .0.join(", "))]
+    #[error("this plugin imports what its world does not have: {}", listed(.0, SHOWN_NAMES, SHOWN_CHARACTERS))]
     ForeignImports(Vec<String>),
     /// It has more bytes than a plugin may have.
     #[error("this component has {bytes} bytes, more than the {limit} that are allowed")]
@@ -141,7 +142,8 @@ fn no_world(exports: &[String]) -> String {
     if exports.is_empty() {
         "it exports nothing".to_owned()
     } else {
-        format!("it exports {}", exports.join(", "))
+        let exports = listed(exports, SHOWN_NAMES, SHOWN_CHARACTERS);
+        format!("it exports {exports}")
     }
 }
 
@@ -155,12 +157,20 @@ fn check(description: &Description) -> Result<(), String> {
     let allowed = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
     if name.is_empty() || name.len() > NAME_BYTES || !name.bytes().all(allowed) {
         return Err(format!(
-            "its name must be 1 to {NAME_BYTES} lower-case letters, digits and hyphens, and is {name:?}"
+            "its name must be 1 to {NAME_BYTES} lower-case letters, digits and hyphens, and is {:?}",
+            shown(name, SHOWN_CHARACTERS)
+        ));
+    }
+    if version.len() > VERSION_BYTES {
+        return Err(format!(
+            "its version must have at most {VERSION_BYTES} characters, and has {}",
+            version.len()
         ));
     }
     if let Err(error) = semver::Version::parse(version) {
         return Err(format!(
-            "its version must be a semantic version like 1.4.0, and is {version:?}: {error}"
+            "its version must be a semantic version like 1.4.0, and is {:?}: {error}",
+            shown(version, SHOWN_CHARACTERS)
         ));
     }
     if !config_schema.is_empty()
@@ -194,6 +204,9 @@ mod tests {
         assert!(described("Cart", "1.0.0", "").is_err());
         assert!(described(&"a".repeat(65), "1.0.0", "").is_err());
         assert!(described("cart", "1.0", "").is_err());
+        let version = |length: usize| format!("1.0.0-{}", "a".repeat(length - 6));
+        assert!(described("cart", &version(64), "").is_ok());
+        assert!(described("cart", &version(65), "").is_err());
         assert!(described("cart", "1.0.0", "{").is_err());
     }
 }

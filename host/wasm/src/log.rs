@@ -1,5 +1,7 @@
 //! What a plugin writes.
 
+use crate::text::visible;
+
 /// How much a line matters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Level {
@@ -51,22 +53,32 @@ impl Log {
         }
     }
 
-    pub(crate) fn write(&mut self, level: Level, mut message: String) {
-        if self.cut {
-            return;
+    /// Writes a line for each of the message's, without control characters.
+    pub(crate) fn write(&mut self, level: Level, message: &str) {
+        // An empty text has no lines, and is one.
+        for line in message.lines().chain(message.is_empty().then_some("")) {
+            if self.cut {
+                return;
+            }
+            self.write_line(level, line);
         }
+    }
+
+    fn write_line(&mut self, level: Level, line: &str) {
         // A line costs its line break too, so that empty lines are not free.
         let Some(room) = self.left_bytes.checked_sub(1) else {
             return self.cut_off();
         };
-        if message.len() <= room {
-            self.left_bytes = room - message.len();
-            self.lines.push(LogLine { level, message });
-        } else {
-            message.truncate(message.floor_char_boundary(room));
-            self.lines.push(LogLine { level, message });
-            self.cut_off();
+        let mut message = String::new();
+        for character in line.chars().map(visible) {
+            if message.len() + character.len_utf8() > room {
+                self.lines.push(LogLine { level, message });
+                return self.cut_off();
+            }
+            message.push(character);
         }
+        self.left_bytes = room - message.len();
+        self.lines.push(LogLine { level, message });
     }
 
     fn cut_off(&mut self) {
@@ -98,7 +110,7 @@ mod tests {
     fn a_log_is_cut_at_a_character_and_says_so() {
         let mut log = Log::new(8);
         for message in ["four", "aéé", "lost"] {
-            log.write(Level::Info, message.to_owned());
+            log.write(Level::Info, message);
         }
         assert_eq!(
             messages(log),
@@ -110,11 +122,18 @@ mod tests {
     fn empty_lines_are_not_free() {
         let mut log = Log::new(2);
         for _ in 0..9 {
-            log.write(Level::Info, String::new());
+            log.write(Level::Info, "");
         }
         assert_eq!(
             messages(log),
             ["", "", "the rest of this call's log was cut"]
         );
+    }
+
+    #[test]
+    fn a_message_of_several_lines_is_several_lines() {
+        let mut log = Log::new(100);
+        log.write(Level::Info, "one\r\ntwo\u{1b}[2J\n\nfour\n");
+        assert_eq!(messages(log), ["one", "two\u{fffd}[2J", "", "four"]);
     }
 }

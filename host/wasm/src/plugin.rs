@@ -13,9 +13,9 @@ use crate::engine::Shared;
 use crate::failure::{Failed, Failure, Stop};
 use crate::host::wasi::Surroundings;
 use crate::kind::Kind;
-use crate::limits::PATHS;
+use crate::limits::{ELEMENT_BYTES, PATHS, REFUSAL_CODE_CHARACTERS, REFUSAL_MESSAGE_CHARACTERS};
 use crate::worlds::World;
-use crate::{host, personalization, trigger, validation};
+use crate::{host, personalization, text, trigger, validation};
 
 /// One version of a plugin. Cheap to clone; each call has an instance of its own.
 #[derive(Clone)]
@@ -323,9 +323,13 @@ impl Version {
         let Shared { engine, limits, .. } = &*self.shared;
         let store = call::store(engine, limits, allowance, surroundings, Some(view));
         let ((), view, call) = call::run::<W, ()>(store, pre, |instance, store| {
-            instance
-                .decide(store)?
-                .map_err(|refusal| refused(refusal).into())
+            let Err(refusal) = instance.decide(store)? else {
+                return Ok(());
+            };
+            let bytes = refusal.code.len() + refusal.message.len();
+            let counted = store.data_mut().meter.output(bytes);
+            counted.map_err(wasmtime::Error::from)?;
+            Err(refused(&refusal).into())
         })?;
         match view {
             Some(view) => Ok((view, call)),
@@ -337,15 +341,16 @@ impl Version {
     }
 }
 
-pub(crate) fn refused(refusal: types::Refusal) -> Failure {
+/// A refusal as others may see it: short, and without control characters.
+pub(crate) fn refused(refusal: &types::Refusal) -> Failure {
     Failure::Refused {
-        code: refusal.code,
-        message: refusal.message,
+        code: text::shown(&refusal.code, REFUSAL_CODE_CHARACTERS),
+        message: text::shown(&refusal.message, REFUSAL_MESSAGE_CHARACTERS),
     }
 }
 
 fn problem_bytes(problem: &types::Problem) -> usize {
-    problem.code.len() + problem.pointer.len() + problem.message.len()
+    ELEMENT_BYTES + problem.code.len() + problem.pointer.len() + problem.message.len()
 }
 
 impl From<types::Reads> for Reads {

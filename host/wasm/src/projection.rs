@@ -7,6 +7,7 @@ use serde_json::value::RawValue;
 
 use crate::bindings::types;
 use crate::cells::{Cell, CellsBuilder};
+use crate::limits::PATH_KEYS;
 
 /// Dotted paths, ready to be found. A path matches a top-level key that is written exactly so, dots
 /// included, before it matches nested keys. Of a key that stands there twice, the last counts.
@@ -44,7 +45,8 @@ impl Projection {
                 index,
                 literal: true,
             });
-            if path.contains('.') {
+            // A tree that is as deep as a plugin likes would use up the host's stack.
+            if (2..=PATH_KEYS).contains(&path.split('.').take(PATH_KEYS + 1).count()) {
                 let node = path.split('.').fold(&mut root, |node, key| node.child(key));
                 node.columns.push(Column {
                     index,

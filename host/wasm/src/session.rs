@@ -66,7 +66,7 @@ impl Session {
             .instance
             .decide(&mut self.store)
             .map_err(Interruption::from);
-        match decided.and_then(|decided| decided.map_err(|refusal| refused(refusal).into())) {
+        match decided.and_then(|decided| decided.map_err(|refusal| refused(&refusal).into())) {
             Ok(()) => {
                 let view = self.store.data_mut().batch.take();
                 let view = view.ok_or_else(|| Failure::Trap(Stop::NoBatch.to_string()))?;

@@ -10,6 +10,12 @@ pub(super) fn limit(limit: u32) -> u32 {
     limit.min(RECENT_EVENTS)
 }
 
+/// Whether an event can have this name. Databases refuse to look for a text with a NUL, which would look as
+/// if they were unavailable.
+pub(super) fn can_be_name(name: &str) -> bool {
+    !name.contains('\0')
+}
+
 /// Events, with the properties that `paths` name.
 pub(super) fn table(events: &[PastEvent], paths: &[String]) -> types::History {
     types::History {

@@ -13,7 +13,7 @@ impl<B> log::Host for State<B> {
             log::Level::Warn => Level::Warn,
             log::Level::Error => Level::Error,
         };
-        self.log.write(level, message);
+        self.log.write(level, &message);
         Ok(())
     }
 }

@@ -8,6 +8,7 @@ use crate::bindings::types;
 use crate::call::Call;
 use crate::cells::CellsBuilder;
 use crate::failure::Stop;
+use crate::limits::ELEMENT_BYTES;
 use crate::personalization::{Batch, Facts, Item, Message, Outcome, Resolution};
 use crate::projection::Projection;
 use crate::store::State;
@@ -153,10 +154,12 @@ impl HostBatch for State<View> {
         view.item(item)?;
         within_paths(&properties)?;
         let limit = history::limit(limit);
-        let mut events = view
-            .facts
-            .recent_events(item, &name, since, limit)
-            .map_err(|_| Stop::Unavailable)?;
+        let mut events = if history::can_be_name(&name) {
+            let events = view.facts.recent_events(item, &name, since, limit);
+            events.map_err(|_| Stop::Unavailable)?
+        } else {
+            Vec::new()
+        };
         events.truncate(limit as usize);
         Ok(history::table(&events, &properties))
     }
@@ -190,6 +193,7 @@ impl HostBatch for State<View> {
         for resolution in resolutions {
             view.item(resolution.item)?;
             meter.output(bytes(&resolution))?;
+            resolution.value.as_ref().map_or(Ok(()), check)?;
             view.resolutions.push(Resolution {
                 item: resolution.item,
                 binding: resolution.binding,
@@ -209,6 +213,18 @@ impl HostBatch for State<View> {
     }
 }
 
+/// Checks that a value is one of JSON, which has no number without a value, and arrays and objects of a
+/// certain depth.
+fn check(value: &types::Value) -> Result<(), Stop> {
+    match value {
+        types::Value::Number(number) if !number.is_finite() => Err(Stop::NotJson),
+        types::Value::Json(text) => serde_json::from_str::<serde_json::Value>(text)
+            .map(drop)
+            .map_err(|_| Stop::NotJson),
+        _ => Ok(()),
+    }
+}
+
 /// What a resolution counts as output.
 fn bytes(resolution: &personalization_host::Resolution) -> usize {
     let value = match &resolution.value {
@@ -224,6 +240,6 @@ fn bytes(resolution: &personalization_host::Resolution) -> usize {
     let more = resolution
         .more
         .iter()
-        .map(|(name, value)| name.len() + value.len());
+        .map(|(name, value)| ELEMENT_BYTES + name.len() + value.len());
     8 + value + texts.iter().map(|text| text.len()).sum::<usize>() + more.sum::<usize>()
 }

@@ -207,8 +207,8 @@ impl Output {
 
     fn flush_into(&self, log: &mut Log, level: Level) {
         let text = self.text.lock().unwrap_or_else(PoisonError::into_inner);
-        for line in String::from_utf8_lossy(&text).lines() {
-            log.write(level, line.to_owned());
+        if !text.is_empty() {
+            log.write(level, &String::from_utf8_lossy(&text));
         }
     }
 }

@@ -1,11 +1,13 @@
 //! The child process that compiles, and components that are made to hurt it.
 
 use std::fs;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use nudge_wasm::{Compiler, Engine, Limits, LoadError, compile_child};
 use tempfile::TempDir;
 
+use crate::hostile_bytes::{COMPONENT_HEADER, number};
 use crate::support::{engine_with, fires};
 
 /// What the child may use, which in these tests can be less than its parent waits for.
@@ -71,15 +73,7 @@ fn engine_with_child(allowed: Allowed) -> (Engine, TempDir) {
 
 /// The bytes, after their number in the form that WebAssembly has for it.
 fn sized(bytes: Vec<u8>) -> Vec<u8> {
-    let mut length = bytes.len();
-    let mut sized = Vec::with_capacity(length + 5);
-    while length >= 0x80 {
-        sized.push(0x80 | u8::try_from(length & 0x7f).unwrap());
-        length >>= 7;
-    }
-    sized.push(u8::try_from(length).unwrap());
-    sized.extend(bytes);
-    sized
+    [number(bytes.len()), bytes].concat()
 }
 
 /// A component with a module of one enormous function: each of its instructions needs the one before, and
@@ -167,4 +161,114 @@ fn a_component_that_uses_up_the_compilers_memory_ends_the_child_only() {
         memory_bytes: 512 << 20,
         ..Allowed::default()
     });
+}
+
+/// Components inside components, so deep that whoever goes down by calling itself does not come back.
+#[test]
+fn a_component_that_uses_up_the_compilers_stack_ends_the_child_only() {
+    // From the inside out, written backwards.
+    let mut backwards: Vec<u8> = Vec::new();
+    for _ in 0..200_000 {
+        let mut begun = COMPONENT_HEADER.to_vec();
+        if !backwards.is_empty() {
+            begun.push(4);
+            begun.extend(number(backwards.len()));
+        }
+        backwards.extend(begun.iter().rev());
+    }
+    backwards.reverse();
+    let (engine, folder) = engine_with_child(Allowed::default());
+    match engine.load(&backwards) {
+        Err(LoadError::Compile(reason)) => {
+            assert!(reason.contains("ended before its time"), "{reason}");
+        }
+        other => panic!("{other:?}"),
+    }
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+}
+
+/// Runs a shell in place of the compiler.
+fn shell(script: &str) -> Compiler {
+    Compiler::Child {
+        program: "/bin/sh".into(),
+        arguments: vec!["-c".into(), script.into()],
+    }
+}
+
+#[test]
+fn nothing_is_left_of_a_compiler_that_does_not_end() {
+    let notes = tempfile::tempdir().unwrap();
+    let note = notes.path().join("pid");
+    let (engine, folder) = engine_with(|config| {
+        config.compiler = shell(&format!("echo $$ > {}; exec sleep 1000", note.display()));
+        config.limits.compile_seconds = 1;
+    });
+    let error = engine.load(test_guests::MISBEHAVING).unwrap_err();
+    assert!(matches!(error, LoadError::CompileTimeout), "{error}");
+    let process = fs::read_to_string(&note).unwrap();
+    // It is not there, and not as a zombie either.
+    assert!(
+        !Path::new("/proc").join(process.trim()).exists(),
+        "{process}"
+    );
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+}
+
+#[test]
+fn a_compiler_that_answers_nonsense_is_not_believed() {
+    let cases = [
+        ("exit 0", "No such file"),
+        ("exit 3", "ended before its time (exit status: 3)"),
+        ("kill -9 $$", "signal: 9"),
+        ("echo something is wrong >&2; exit 1", "something is wrong"),
+        // Two KiB of it are shown.
+        ("head -c 1000000 /dev/zero | tr '\\0' x >&2; exit 1", "xxx"),
+    ];
+    for (script, words) in cases {
+        let (engine, folder) = engine_with(|config| config.compiler = shell(script));
+        match engine.load(test_guests::MISBEHAVING) {
+            Err(LoadError::Compile(reason)) => {
+                assert!(reason.contains(words), "{script}: {reason}");
+                assert!(reason.len() <= 2048 + 50, "{script}");
+            }
+            other => panic!("{script}: {other:?}"),
+        }
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0, "{script}");
+    }
+}
+
+/// A component that imports an instance of an instance of an instance.
+fn deep_import(depth: usize) -> Vec<u8> {
+    const ENVIRONMENT: &[u8] = b"\0\x1awasi:cli/environment@0.2.0";
+    const PLUGIN: &[u8] = b"\0\x21nudge:plugin/trigger-plugin@0.1.0";
+    // Types of instances: one that is empty, around it those that export one of the one before.
+    let before = [0x42, 2, 1].repeat(depth);
+    let after = b"\x04\0\x01a\x05\0".repeat(depth);
+    let types = [&[1][..], &before, &[0x42, 0], &after].concat();
+    let section = |id: u8, content: Vec<u8>| [vec![id], sized(content)].concat();
+    [
+        COMPONENT_HEADER.to_vec(),
+        section(7, types),
+        section(10, [&[1], ENVIRONMENT, &[5, 0]].concat()),
+        section(5, vec![1, 1, 0]),
+        section(11, [&[1], PLUGIN, &[5, 1, 0]].concat()),
+    ]
+    .concat()
+}
+
+/// What the child gets through must not be too much for its parent, whose threads have smaller stacks.
+#[test]
+fn what_compiles_can_be_linked() {
+    let (engine, folder) = engine_with_child(Allowed::default());
+    let mut refused = Vec::new();
+    for depth in [1, 50, 90, 110, 1000, 10_000, 200_000] {
+        match engine.load(&deep_import(depth)) {
+            Err(LoadError::NoKnownWorld(reason)) => assert!(reason.len() < 3000, "{reason}"),
+            Err(LoadError::Compile(_)) => refused.push(depth),
+            other => panic!("{depth}: {other:?}"),
+        }
+    }
+    assert!(!refused.contains(&50), "{refused:?}");
+    assert!(refused.contains(&200_000), "{refused:?}");
+    assert!(fs::read_dir(folder.path()).unwrap().count() > 0);
 }

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use nudge_wasm::{Compiler, Engine, EngineConfig, Failed, Failure, LoadError};
 use wit_component::{ComponentEncoder, StringEncoding, embed_component_metadata};
@@ -234,4 +234,36 @@ fn a_compiled_plugin_under_another_name_or_key_is_not_loaded() {
         .load(test_guests::MISBEHAVING)
         .unwrap_err();
     assert!(error.to_string().contains("cannot be run"), "{error}");
+}
+
+#[test]
+fn what_a_killed_process_left_behind_is_removed() {
+    let folder = tempfile::tempdir().unwrap();
+    let old = SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000);
+    let make = |name: &str| {
+        let path = folder.path().join(name);
+        if name.starts_with("compiling") {
+            fs::create_dir(&path).unwrap();
+            fs::write(path.join("component.wasm"), "half").unwrap();
+        } else {
+            fs::write(&path, "half").unwrap();
+        }
+        path
+    };
+    for name in ["compiling-old", "writing-old", "other-old"] {
+        fs::File::open(make(name))
+            .unwrap()
+            .set_modified(old)
+            .unwrap();
+    }
+    for name in ["compiling-new", "writing-new"] {
+        make(name);
+    }
+
+    Engine::new(config(folder.path())).unwrap();
+
+    let entries = fs::read_dir(folder.path()).unwrap();
+    let mut left: Vec<_> = entries.map(|entry| entry.unwrap().file_name()).collect();
+    left.sort();
+    assert_eq!(left, ["compiling-new", "other-old", "writing-new"]);
 }

@@ -45,6 +45,14 @@ pub(crate) fn engine_with(change: impl FnOnce(&mut EngineConfig)) -> (Engine, Te
     (Engine::new(config).unwrap(), folder)
 }
 
+/// An engine that soon ends trigger plugins, and what they do outside of batches.
+pub(crate) fn impatient() -> (Engine, TempDir) {
+    engine_with(|config| {
+        config.limits.trigger_deadline = Duration::from_millis(60);
+        config.limits.describe_deadline = Duration::from_millis(500);
+    })
+}
+
 /// The misbehaving plugin, and what it needs as long as it lives.
 pub(crate) fn misbehaving() -> (Plugin, TempDir) {
     let (engine, folder) = engine();
@@ -176,5 +184,28 @@ impl Facts for NoFacts {
 
     fn state(&mut self, _: u32, _: u32) -> Option<Vec<u8>> {
         None
+    }
+}
+
+/// Facts about recipients nobody knows, of a database that is gone.
+pub(crate) struct NoPerson;
+
+impl nudge_wasm::personalization::Facts for NoPerson {
+    fn subject_property(&mut self, _: u32, _: &str) -> Option<Value> {
+        None
+    }
+
+    fn subject_fact(&mut self, _: u32, _: &str) -> Option<Value> {
+        None
+    }
+
+    fn recent_events(
+        &mut self,
+        _: u32,
+        _: &str,
+        _: Option<i64>,
+        _: u32,
+    ) -> Result<Vec<PastEvent>, FactsUnavailable> {
+        Err(FactsUnavailable)
     }
 }

@@ -25,13 +25,28 @@ impl Guest for Misbehaving {
 
     fn check_config(config: String) -> Result<Reads, Vec<Problem>> {
         match mode(&config) {
-            Some(mode) if modes::NAMES.contains(&mode.as_str()) => Ok(Reads {
+            Some(mode) if modes::NAMES.contains(&name(&mode)) => Ok(Reads {
                 event_names: vec!["*".to_owned()],
                 properties: vec!["amount".to_owned(), "cart.items".to_owned()],
                 subject_properties: Vec::new(),
                 more: Vec::new(),
             }),
             Some(mode) if mode == "loop_in_check" => modes::run_forever(),
+            Some(mode) if name(&mode) == "deep_reads" => Ok(Reads {
+                event_names: vec!["*".to_owned()],
+                properties: vec![".".repeat(number(&mode))],
+                subject_properties: Vec::new(),
+                more: Vec::new(),
+            }),
+            Some(mode) if name(&mode) == "many_problems" => Err(vec![
+                Problem {
+                    code: String::new(),
+                    pointer: String::new(),
+                    message: String::new(),
+                    more: Vec::new(),
+                };
+                number(&mode)
+            ]),
             _ => Err(vec![Problem {
                 code: "unknown_mode".to_owned(),
                 pointer: "/mode".to_owned(),
@@ -48,6 +63,16 @@ impl Guest for Misbehaving {
         }
         Ok(())
     }
+}
+
+/// A mode without its number.
+fn name(mode: &str) -> &str {
+    mode.split(':').next().unwrap_or(mode)
+}
+
+fn number(mode: &str) -> usize {
+    let number = mode.split(':').nth(1);
+    number.and_then(|number| number.parse().ok()).unwrap_or(0)
 }
 
 fn mode(config: &str) -> Option<String> {

@@ -7,13 +7,14 @@
 )]
 
 use std::hint::black_box;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::bindings::exports::nudge::plugin::trigger_plugin::Refusal;
 use crate::bindings::nudge::plugin::log::{Level, write};
 use crate::bindings::nudge::plugin::trigger_host::Batch;
 
-/// All modes.
-pub(crate) const NAMES: [&str; 20] = [
+/// All modes. Some take a number: `state:4096` stores 4,096 bytes.
+pub(crate) const NAMES: [&str; 42] = [
     "fine",
     "loop",
     "memory",
@@ -34,10 +35,34 @@ pub(crate) const NAMES: [&str; 20] = [
     "nan",
     "conditions",
     "poison",
+    "breed",
+    "calls",
+    "count",
+    "deep_path",
+    "due",
+    "explain",
+    "far",
+    "fire",
+    "key",
+    "line",
+    "lines",
+    "control_characters",
+    "nul_key",
+    "nul_name",
+    "outside",
+    "payload",
+    "read",
+    "refuse_at_length",
+    "slow_poison",
+    "state",
+    "states",
+    "timers",
 ];
 
 /// Does what a mode says.
 pub(crate) fn run(mode: &str, batch: &Batch, campaign: u32) -> Result<(), Refusal> {
+    let (mode, number) = mode.split_once(':').unwrap_or((mode, "0"));
+    let size: usize = number.parse().unwrap_or(0);
     match mode {
         "loop" => run_forever(),
         "memory" => eat_memory(),
@@ -47,39 +72,151 @@ pub(crate) fn run(mode: &str, batch: &Batch, campaign: u32) -> Result<(), Refusa
         }
         "huge_output" => batch.fire(campaign, &vec![0; 100_000]),
         "huge_explanation" => batch.explain(campaign, 0, "size", true, &"x".repeat(1 << 20)),
+        "explain" => batch.explain(campaign, 0, "", true, &"x".repeat(size)),
+        "fire" => batch.fire(campaign, &vec![0; size]),
         "log_flood" => (0..100).for_each(|_| write(Level::Warn, &"x".repeat(1000))),
+        "line" => write(Level::Info, &"x".repeat(size)),
+        "lines" => (0..size).for_each(|_| write(Level::Info, "")),
+        "control_characters" => {
+            write(
+                Level::Error,
+                "one\r\ntwo\u{1b}[2J\u{7}three\u{0}\u{85}\tfour",
+            );
+        }
         "host_call_flood" => loop {
             black_box(batch.now());
         },
-        "state_flood" => batch.set_state(campaign, 0, &[0; 5000]),
-        "timer_flood" => {
-            for number in 0..65 {
-                batch.set_timer(campaign, 0, &number.to_string(), batch.now() + 1, &[]);
+        // The host has answered two calls before this.
+        "calls" => {
+            for _ in 0..size {
+                black_box(batch.now());
             }
         }
-        "timer_late" => batch.set_timer(campaign, 0, "late", i64::MAX, &[]),
-        "timer_key" => batch.set_timer(campaign, 0, &"k".repeat(129), batch.now(), &[]),
+        "count" => count(batch, campaign),
+        "read" => drop(batch.campaign_cells(campaign)),
         "bad_index" => drop(batch.campaign_cells(99)),
         "foreign_item" => batch.fire(campaign, &[batch.item_count() - 1]),
+        "far" => reach(number, batch, batch.item_count(), batch.campaign_count()),
+        "outside" => reach(number, batch, u32::MAX, u32::MAX),
         "many_paths" => {
             drop(batch.recent_events(0, "order", None, 1, &vec!["path".to_owned(); 257]));
         }
-        "refuse" => {
-            return Err(Refusal {
-                code: "on_request".to_owned(),
-                message: "It was asked to refuse.".to_owned(),
-                more: Vec::new(),
-            });
+        "deep_path" => drop(batch.recent_events(0, "order", None, 1, &[".".repeat(size)])),
+        "nul_name" => {
+            assert_eq!(batch.count_events(0, "or\0der", None, 1000), 0);
+            let history = batch.recent_events(0, "or\0der", None, 200, &[]);
+            assert!(history.ids.is_empty());
         }
+        "refuse" => return Err(refusal("on_request", "It was asked to refuse.")),
+        "refuse_at_length" => return Err(refusal(&"c".repeat(size), &"m\n".repeat(size / 2))),
         "nan" => {
             let nan = black_box(0.0_f64) / black_box(0.0);
             batch.set_state(campaign, 0, &nan.to_bits().to_le_bytes());
         }
-        "poison" => trip(batch, campaign),
+        "poison" => trip(batch, campaign, || panic!("an unlucky number")),
+        "slow_poison" => trip(batch, campaign, || run_forever()),
         "conditions" => check_conditions(batch, campaign),
+        _ if write_state(mode, size, batch, campaign) => {}
+        _ if set_timers(mode, number, batch, campaign) => {}
         _ => behave(batch, campaign),
     }
     Ok(())
+}
+
+fn refusal(code: &str, message: &str) -> Refusal {
+    Refusal {
+        code: code.to_owned(),
+        message: message.to_owned(),
+        more: Vec::new(),
+    }
+}
+
+/// What there is to do wrong with states; false where the mode is about something else.
+fn write_state(mode: &str, size: usize, batch: &Batch, campaign: u32) -> bool {
+    match mode {
+        "state_flood" => batch.set_state(campaign, 0, &[0; 5000]),
+        "state" => batch.set_state(campaign, 0, &vec![7; size]),
+        "states" => {
+            for item in batch.campaign_items(campaign) {
+                batch.set_state(campaign, item, &vec![7; size]);
+            }
+        }
+        _ => return false,
+    }
+    true
+}
+
+/// What there is to do wrong with timers; false where the mode is about something else.
+fn set_timers(mode: &str, number: &str, batch: &Batch, campaign: u32) -> bool {
+    let size: usize = number.parse().unwrap_or(0);
+    let now = batch.now();
+    let set = |key: &str, at, payload: &[u8]| batch.set_timer(campaign, 0, key, at, payload);
+    match mode {
+        "timer_flood" => (0..65).for_each(|number| set(&number.to_string(), now + 1, &[])),
+        "timers" => (0..size).for_each(|number| set(&number.to_string(), now + 1, &[])),
+        "breed" => {
+            let before = batch.get_state(campaign, 0).map_or(0, |state| state.len());
+            for number in before..before + size {
+                set(&number.to_string(), now + 3_600_000_000, &[]);
+            }
+            batch.set_state(campaign, 0, &vec![0; before + size]);
+        }
+        "timer_late" => set("late", i64::MAX, &[]),
+        "due" => set("due", number.parse().unwrap_or(now), &[]),
+        "timer_key" => set(&"k".repeat(129), now, &[]),
+        "key" => set(&"k".repeat(size), now + 1, &[]),
+        "nul_key" => set("k\0", now + 1, &[]),
+        "payload" => set("payload", now + 1, &vec![0; size]),
+        _ => return false,
+    }
+    true
+}
+
+/// Asks for an item or campaign that the batch does not have.
+fn reach(function: &str, batch: &Batch, item: u32, campaign: u32) {
+    match function {
+        "campaign_id" => drop(batch.campaign_id(campaign)),
+        "campaign_config" => drop(batch.campaign_config(campaign)),
+        "campaign_items" => drop(batch.campaign_items(campaign)),
+        "campaign_cells" => drop(batch.campaign_cells(campaign)),
+        "event_id" => drop(batch.event_id(item)),
+        "event_json" => drop(batch.event_json(item)),
+        "timer_key" => drop(batch.timer_key(item)),
+        "timer_payload" => drop(batch.timer_payload(item)),
+        "subject_property" => drop(batch.subject_property(item, "name")),
+        "subject_fact" => drop(batch.subject_fact(item, "country")),
+        "count_events" => {
+            black_box(batch.count_events(item, "order", None, 1));
+        }
+        "recent_events" => drop(batch.recent_events(item, "order", None, 1, &[])),
+        "random" => {
+            black_box(batch.random(item, 0, 0));
+        }
+        "random_of_campaign" => {
+            black_box(batch.random(0, campaign, 0));
+        }
+        "get_state" => drop(batch.get_state(0, item)),
+        "get_state_of_campaign" => drop(batch.get_state(campaign, 0)),
+        "set_state" => batch.set_state(0, item, &[]),
+        "set_state_of_campaign" => batch.set_state(campaign, 0, &[]),
+        "clear_state" => batch.clear_state(0, item),
+        "set_timer" => batch.set_timer(0, item, "key", 0, &[]),
+        "cancel_timer" => batch.cancel_timer(0, item, "key"),
+        "cancel_timers" => batch.cancel_timers(0, item),
+        "fire" => batch.fire(0, &[0, item]),
+        "fire_campaign" => batch.fire(campaign, &[]),
+        "explain" => batch.explain(0, item, "", true, ""),
+        "explain_campaign" => batch.explain(campaign, 0, "", true, ""),
+        _ => {}
+    }
+}
+
+/// Counts the calls of this instance, of which there must be no second one.
+fn count(batch: &Batch, campaign: u32) {
+    static CALLS: AtomicU32 = AtomicU32::new(0);
+    let before = CALLS.fetch_add(1, Ordering::Relaxed);
+    assert_eq!(before, 0, "somebody was here");
+    batch.set_state(campaign, 0, &before.to_le_bytes());
 }
 
 pub(crate) fn run_forever() -> ! {
@@ -104,10 +241,12 @@ fn recurse(depth: u64) -> u64 {
     }
 }
 
-/// Breaks down over an `amount` of 13, and behaves otherwise.
-fn trip(batch: &Batch, campaign: u32) {
+/// Stumbles over an `amount` of 13, and behaves otherwise.
+fn trip(batch: &Batch, campaign: u32, stumble: impl FnOnce()) {
     let cells = batch.campaign_cells(campaign);
-    assert!(!cells.numbers.contains(&13.0), "an unlucky number");
+    if cells.numbers.contains(&13.0) {
+        stumble();
+    }
     behave(batch, campaign);
 }
 

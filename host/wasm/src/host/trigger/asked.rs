@@ -61,6 +61,10 @@ impl Asked {
         if key.len() > TIMER_KEY_BYTES {
             return Err(Stop::TimerKeyTooLong);
         }
+        // PostgreSQL keeps no NUL in a text.
+        if key.contains('\0') {
+            return Err(Stop::TimerKeyWithNul);
+        }
         if payload.len() > TIMER_PAYLOAD_BYTES {
             return Err(Stop::TimerPayloadTooLarge);
         }
@@ -78,7 +82,8 @@ impl Asked {
             campaign: pair.0,
             item,
             key,
-            at,
+            // Times of before the batch mean nothing but "at once".
+            at: at.max(now),
             payload,
         });
         Ok(())
@@ -160,7 +165,18 @@ mod tests {
             set(&mut asked, "k", i64::MAX, 0),
             Err(Stop::TimerTooFarAhead)
         );
+        assert_eq!(set(&mut asked, "a\0", NOW, 0), Err(Stop::TimerKeyWithNul));
+    }
+
+    #[test]
+    fn a_timer_in_the_past_is_due_at_once() {
+        let mut asked = Asked::default();
         assert_eq!(set(&mut asked, "k", i64::MIN, 0), Ok(()));
+        let timers = asked.into_outcome(Call::default()).timers;
+        assert!(
+            matches!(timers[..], [TimerChange::Set { at: NOW, .. }]),
+            "{timers:?}"
+        );
     }
 
     #[test]

@@ -5,9 +5,10 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::asked::Asked;
-use super::{Stop, at};
+use super::{Stop, at, history};
 use crate::bindings::types;
 use crate::call::Call;
+use crate::limits::SHARED_PATHS;
 use crate::projection::Projection;
 use crate::shared::SharedCells;
 use crate::trigger::{Batch, Campaign, Facts, Item, Outcome};
@@ -70,7 +71,8 @@ impl View {
             ..
         } = at(campaigns, campaign, "campaign")?;
         let json = |item: u32| items.get(item as usize).map(|item| &*item.properties);
-        if campaigns.len() == 1 {
+        let paths: usize = campaigns.iter().map(|it| it.properties.len()).sum();
+        if campaigns.len() == 1 || paths > SHARED_PATHS {
             return Ok(Projection::new(properties).table(rows.iter().map(|item| json(*item))));
         }
         let shared = self.shared.get_or_insert_with(|| {
@@ -108,6 +110,9 @@ impl View {
         at_most: u32,
     ) -> Result<u32, Stop> {
         let subject = self.item(item)?.subject;
+        if !history::can_be_name(name) {
+            return Ok(0);
+        }
         let earlier =
             u32::try_from(self.earlier(item, subject, name, since).count()).unwrap_or(u32::MAX);
         let Some(wanted) = at_most.checked_sub(earlier).filter(|wanted| *wanted > 0) else {
@@ -128,6 +133,9 @@ impl View {
         limit: u32,
     ) -> Result<Vec<PastEvent>, Stop> {
         let subject = self.item(item)?.subject;
+        if !history::can_be_name(name) {
+            return Ok(Vec::new());
+        }
         let stored = self
             .facts
             .recent_events(subject, name, since, limit)
