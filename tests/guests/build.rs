@@ -1,7 +1,11 @@
 //! Compiles the plugins of the tests.
 
 fn main() {
-    plugin_build::build(&[("misbehaving", "MISBEHAVING")]);
+    plugin_build::build(&[
+        ("misbehaving", "MISBEHAVING"),
+        ("strict", "STRICT"),
+        ("versioned", "VERSIONED"),
+    ]);
     plugin_build::build_wasip2(&[
         ("curious", "CURIOUS"),
         ("default-trigger", "DEFAULT_TRIGGER_WASIP2"),

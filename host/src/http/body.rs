@@ -3,7 +3,7 @@
 use std::io::Read as _;
 use std::time::Duration;
 
-use axum::body::HttpBody as _;
+use axum::body::{Body, HttpBody};
 use axum::extract::{FromRequest, Request};
 use axum::http::{HeaderMap, header};
 use bytes::Bytes;
@@ -19,6 +19,8 @@ pub const MOST_BODY_BYTES: usize = 1024 * 1024;
 pub const MOST_JSON_DEPTH: usize = 64;
 /// How long a client may take to send its body.
 const SEND_TIMEOUT: Duration = Duration::from_secs(30);
+/// How long a client may take to send a component.
+const COMPONENT_TIMEOUT: Duration = Duration::from_mins(2);
 
 /// The bytes of a JSON body: decompressed, UTF-8, not nested too deeply, not yet parsed.
 #[derive(Debug)]
@@ -35,24 +37,65 @@ impl<S: Send + Sync> FromRequest<S> for JsonText {
         let (head, body) = request.into_parts();
         require_json(&head.headers)?;
         let encoding = Encoding::of(&head.headers)?;
-        let collected =
-            tokio::time::timeout(SEND_TIMEOUT, Limited::new(body, MOST_BODY_BYTES).collect())
-                .await
-                .map_err(|_| {
-                    ApiError::because(Code::MalformedJson, "the body did not arrive in time")
-                })?
-                .map_err(|cause| {
-                    if cause.is::<LengthLimitError>() {
-                        ApiError::new(Code::PayloadTooLarge)
-                    } else {
-                        ApiError::because(Code::MalformedJson, "the body broke off")
-                    }
-                })?;
-        let bytes = encoding.decode(collected.to_bytes())?;
+        let bytes = collect(body, MOST_BODY_BYTES, SEND_TIMEOUT).await?;
+        let bytes = encoding.decode(bytes, MOST_BODY_BYTES)?;
         let text = String::from_utf8(bytes.into())
             .map_err(|_| ApiError::because(Code::MalformedJson, "the body is not UTF-8"))?;
         check_depth(&text)?;
         Ok(Self(text))
+    }
+}
+
+async fn collect(body: Body, most_bytes: usize, timeout: Duration) -> Result<Bytes, ApiError> {
+    let collected = tokio::time::timeout(timeout, Limited::new(body, most_bytes).collect())
+        .await
+        .map_err(|_| ApiError::because(Code::MalformedJson, "the body did not arrive in time"))?
+        .map_err(|cause| {
+            if cause.is::<LengthLimitError>() {
+                ApiError::new(Code::PayloadTooLarge)
+            } else {
+                ApiError::because(Code::MalformedJson, "the body broke off")
+            }
+        })?;
+    Ok(collected.to_bytes())
+}
+
+/// The bytes of a WebAssembly component, decompressed.
+///
+/// Far larger than other bodies, so that it is read when its turn has come, not when the request is.
+#[derive(Debug)]
+pub struct Component {
+    encoding: Encoding,
+    body: Body,
+}
+
+impl<S: Send + Sync> FromRequest<S> for Component {
+    type Rejection = ApiError;
+
+    async fn from_request(request: Request, _: &S) -> Result<Self, ApiError> {
+        let (head, body) = request.into_parts();
+        if media_type(&head.headers).as_deref() != Some("application/wasm") {
+            let detail = "send the component as the body, with Content-Type: application/wasm";
+            return Err(ApiError::because(Code::UnsupportedMediaType, detail));
+        }
+        let encoding = Encoding::of(&head.headers)?;
+        Ok(Self { encoding, body })
+    }
+}
+
+impl Component {
+    /// Reads and decompresses the body.
+    pub async fn read(self, most_bytes: usize) -> Result<Bytes, ApiError> {
+        if HttpBody::size_hint(&self.body).lower() > most_bytes as u64 {
+            return Err(ApiError::new(Code::PayloadTooLarge));
+        }
+        let bytes = collect(self.body, most_bytes, COMPONENT_TIMEOUT).await?;
+        if matches!(self.encoding, Encoding::Identity) {
+            return Ok(bytes);
+        }
+        tokio::task::spawn_blocking(move || self.encoding.decode(bytes, most_bytes))
+            .await
+            .map_err(ApiError::internal)?
     }
 }
 
@@ -160,26 +203,22 @@ fn pointer(path: &serde_path_to_error::Path) -> String {
     pointer
 }
 
+/// The media type of a body, without parameters, in lower case.
+fn media_type(headers: &HeaderMap) -> Option<String> {
+    let value = headers.get(header::CONTENT_TYPE)?.to_str().ok()?;
+    let media_type = value.split(';').next().unwrap_or_default();
+    Some(media_type.trim().to_ascii_lowercase())
+}
+
 fn require_json(headers: &HeaderMap) -> Result<(), ApiError> {
-    let media_type = headers
-        .get(header::CONTENT_TYPE)
-        .and_then(|value| value.to_str().ok())
-        .map(|value| {
-            value
-                .split(';')
-                .next()
-                .unwrap_or_default()
-                .trim()
-                .to_ascii_lowercase()
-        });
-    match media_type.as_deref() {
+    match media_type(headers).as_deref() {
         Some("application/json") => Ok(()),
         Some(other) if other.starts_with("application/") && other.ends_with("+json") => Ok(()),
         _ => Err(ApiError::new(Code::UnsupportedMediaType)),
     }
 }
 
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 enum Encoding {
     Identity,
     Gzip,
@@ -207,7 +246,7 @@ impl Encoding {
         }
     }
 
-    fn decode(self, bytes: Bytes) -> Result<Bytes, ApiError> {
+    fn decode(self, bytes: Bytes, most_bytes: usize) -> Result<Bytes, ApiError> {
         let broken = || ApiError::new(Code::InvalidEncoding);
         let mut decoder: Box<dyn std::io::Read> = match self {
             Self::Identity => return Ok(bytes),
@@ -217,14 +256,14 @@ impl Encoding {
             }
             Self::Brotli => Box::new(brotli::Decompressor::new(&*bytes, 16 * 1024)),
         };
-        let mut text = Vec::with_capacity(bytes.len().saturating_mul(4).min(MOST_BODY_BYTES));
-        let limit = MOST_BODY_BYTES as u64 + 1;
+        let mut text = Vec::with_capacity(bytes.len().saturating_mul(4).min(most_bytes));
+        let limit = most_bytes as u64 + 1;
         decoder
             .by_ref()
             .take(limit)
             .read_to_end(&mut text)
             .map_err(|_| broken())?;
-        if text.len() > MOST_BODY_BYTES {
+        if text.len() > most_bytes {
             return Err(ApiError::new(Code::PayloadTooLarge));
         }
         Ok(text.into())
@@ -279,7 +318,7 @@ mod tests {
     fn truncated_compression_is_refused() {
         for encoding in [Encoding::Gzip, Encoding::Zstd, Encoding::Brotli] {
             let error = encoding
-                .decode(Bytes::from_static(&[0x1f, 0x8b, 8, 0]))
+                .decode(Bytes::from_static(&[0x1f, 0x8b, 8, 0]), MOST_BODY_BYTES)
                 .unwrap_err();
             assert_eq!(error.code(), Code::InvalidEncoding);
         }

@@ -10,19 +10,30 @@ use crate::engine::Shared;
 use crate::failure::Failed;
 use crate::imports::Outline;
 use crate::kind::Kind;
-use crate::limits::NAME_BYTES;
+use crate::limits::{NAME_BYTES, SUMMARY_BYTES, VERSION_BYTES};
 use crate::plugin::{Description, Plugin, Prepared, Version};
 use crate::worlds::{Linkers, World};
 
 /// Bytes that cannot be a plugin of this host, and why.
 #[derive(Debug, thiserror::Error)]
 pub enum LoadError {
-    /// Something else, or a core module that nobody made a component of.
+    /// Something else than WebAssembly.
     #[error("this is not a WebAssembly component")]
     NotAComponent,
+    /// A core module that nobody made a component of.
+    #[error("this is a core WebAssembly module, not a component")]
+    CoreModule,
     /// It does not export what a plugin exports.
     #[error("this component targets no world of nudge:plugin@0.1: {0}")]
     NoKnownWorld(String),
+    /// It names a world, but what it exports or imports is not of the world's form.
+    #[error("this component does not fit the world `{kind}` of nudge:plugin@0.1: {reason}")]
+    Misfit {
+        /// The world.
+        kind: Kind,
+        /// What is missing, or of another form.
+        reason: String,
+    },
     /// It asks for what plugins cannot have.
     #[error("this plugin imports what its world does not have: {}", .0.join(", "))]
     ForeignImports(Vec<String>),
@@ -40,6 +51,12 @@ pub enum LoadError {
     /// Compiling took too long.
     #[error("this component does not compile in time")]
     CompileTimeout,
+    /// Compiling took more memory, or processor time, than there is for it.
+    #[error("this component does not compile within the compiler's limits: {0}")]
+    CompileLimits(String),
+    /// The compiler cannot be run, which is no fault of the component.
+    #[error("the compiler cannot be run: {0}")]
+    CompilerUnavailable(#[source] std::io::Error),
     /// It cannot say what it is.
     #[error("this plugin cannot describe itself: {0}")]
     DescribeFailed(#[source] Failed),
@@ -49,6 +66,7 @@ pub enum LoadError {
 }
 
 const COMPONENT_HEADER: &[u8] = b"\0asm\x0d\0\x01\0";
+const MODULE_HEADER: &[u8] = b"\0asm\x01\0\0\0";
 
 pub(crate) fn load(shared: &Arc<Shared>, bytes: &[u8]) -> Result<Plugin, LoadError> {
     let limit = shared.limits.component_bytes;
@@ -57,6 +75,9 @@ pub(crate) fn load(shared: &Arc<Shared>, bytes: &[u8]) -> Result<Plugin, LoadErr
             bytes: bytes.len(),
             limit,
         });
+    }
+    if bytes.starts_with(MODULE_HEADER) {
+        return Err(LoadError::CoreModule);
     }
     if !bytes.starts_with(COMPONENT_HEADER) {
         return Err(LoadError::NotAComponent);
@@ -104,8 +125,10 @@ fn prepare<W: World>(
     component: &Component,
 ) -> Result<W::Pre, LoadError> {
     let pre = linkers.for_imports(wasi).instantiate_pre(component);
-    pre.and_then(W::prepare)
-        .map_err(|error| LoadError::NoKnownWorld(format!("{error:#}")))
+    pre.and_then(W::prepare).map_err(|error| LoadError::Misfit {
+        kind: W::KIND,
+        reason: format!("{error:#}"),
+    })
 }
 
 /// The component, from the cache or from the compiler.
@@ -149,7 +172,7 @@ fn check(description: &Description) -> Result<(), String> {
     let Description {
         name,
         version,
-        summary: _,
+        summary,
         config_schema,
     } = description;
     let allowed = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
@@ -158,9 +181,20 @@ fn check(description: &Description) -> Result<(), String> {
             "its name must be 1 to {NAME_BYTES} lower-case letters, digits and hyphens, and is {name:?}"
         ));
     }
+    if version.len() > VERSION_BYTES {
+        return Err(format!(
+            "its version has {} bytes, more than the {VERSION_BYTES} that are allowed",
+            version.len()
+        ));
+    }
     if let Err(error) = semver::Version::parse(version) {
         return Err(format!(
             "its version must be a semantic version like 1.4.0, and is {version:?}: {error}"
+        ));
+    }
+    if summary.len() > SUMMARY_BYTES || summary.contains('\0') {
+        return Err(format!(
+            "its summary must have at most {SUMMARY_BYTES} bytes and no NUL character"
         ));
     }
     if !config_schema.is_empty()
@@ -176,10 +210,14 @@ mod tests {
     use super::*;
 
     fn described(name: &str, version: &str, schema: &str) -> Result<(), String> {
+        summed_up(name, version, "", schema)
+    }
+
+    fn summed_up(name: &str, version: &str, summary: &str, schema: &str) -> Result<(), String> {
         check(&Description {
             name: name.to_owned(),
             version: version.to_owned(),
-            summary: String::new(),
+            summary: summary.to_owned(),
             config_schema: schema.to_owned(),
         })
     }
@@ -195,5 +233,11 @@ mod tests {
         assert!(described(&"a".repeat(65), "1.0.0", "").is_err());
         assert!(described("cart", "1.0", "").is_err());
         assert!(described("cart", "1.0.0", "{").is_err());
+        let long = |build: usize| format!("1.0.0+{}", "b".repeat(build));
+        assert!(described("cart", &long(VERSION_BYTES - 6), "").is_ok());
+        assert!(described("cart", &long(VERSION_BYTES - 5), "").is_err());
+        assert!(summed_up("cart", "1.0.0", &"s".repeat(SUMMARY_BYTES), "").is_ok());
+        assert!(summed_up("cart", "1.0.0", &"s".repeat(SUMMARY_BYTES + 1), "").is_err());
+        assert!(summed_up("cart", "1.0.0", "a\0b", "").is_err());
     }
 }

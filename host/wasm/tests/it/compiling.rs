@@ -142,7 +142,7 @@ fn a_child_that_takes_too_long_is_ended() {
 fn assert_killed(allowed: Allowed) {
     let (engine, folder) = engine_with_child(allowed);
     match engine.load(&enormous_function()) {
-        Err(LoadError::Compile(reason)) => {
+        Err(LoadError::CompileLimits(reason)) => {
             assert!(reason.contains("ended before its time"), "{reason}");
             assert!(reason.contains("signal"), "{reason}");
         }
