@@ -3,7 +3,7 @@
 use std::io::Read as _;
 use std::time::Duration;
 
-use axum::body::{Body, HttpBody};
+use axum::body::{Body, HttpBody as _};
 use axum::extract::{FromRequest, Request};
 use axum::http::{HeaderMap, header};
 use bytes::Bytes;
@@ -37,27 +37,23 @@ impl<S: Send + Sync> FromRequest<S> for JsonText {
         let (head, body) = request.into_parts();
         require_json(&head.headers)?;
         let encoding = Encoding::of(&head.headers)?;
-        let bytes = collect(body, MOST_BODY_BYTES, SEND_TIMEOUT).await?;
-        let bytes = encoding.decode(bytes, MOST_BODY_BYTES)?;
+        let collected =
+            tokio::time::timeout(SEND_TIMEOUT, Limited::new(body, MOST_BODY_BYTES).collect())
+                .await
+                .map_err(|_| arrived_late())?
+                .map_err(|cause| {
+                    if cause.is::<LengthLimitError>() {
+                        ApiError::new(Code::PayloadTooLarge)
+                    } else {
+                        broke_off()
+                    }
+                })?;
+        let bytes = encoding.decode(collected.to_bytes(), MOST_BODY_BYTES)?;
         let text = String::from_utf8(bytes.into())
             .map_err(|_| ApiError::because(Code::MalformedJson, "the body is not UTF-8"))?;
         check_depth(&text)?;
         Ok(Self(text))
     }
-}
-
-async fn collect(body: Body, most_bytes: usize, timeout: Duration) -> Result<Bytes, ApiError> {
-    let collected = tokio::time::timeout(timeout, Limited::new(body, most_bytes).collect())
-        .await
-        .map_err(|_| ApiError::because(Code::MalformedJson, "the body did not arrive in time"))?
-        .map_err(|cause| {
-            if cause.is::<LengthLimitError>() {
-                ApiError::new(Code::PayloadTooLarge)
-            } else {
-                ApiError::because(Code::MalformedJson, "the body broke off")
-            }
-        })?;
-    Ok(collected.to_bytes())
 }
 
 /// The bytes of a WebAssembly component, decompressed.
@@ -86,17 +82,55 @@ impl<S: Send + Sync> FromRequest<S> for Component {
 impl Component {
     /// Reads and decompresses the body.
     pub async fn read(self, most_bytes: usize) -> Result<Bytes, ApiError> {
-        if HttpBody::size_hint(&self.body).lower() > most_bytes as u64 {
-            return Err(ApiError::new(Code::PayloadTooLarge));
-        }
-        let bytes = collect(self.body, most_bytes, COMPONENT_TIMEOUT).await?;
-        if matches!(self.encoding, Encoding::Identity) {
+        let (encoding, body) = (self.encoding, self.body);
+        let bytes = tokio::time::timeout(COMPONENT_TIMEOUT, Self::receive(body, most_bytes))
+            .await
+            .map_err(|_| arrived_late())??;
+        if matches!(encoding, Encoding::Identity) {
             return Ok(bytes);
         }
-        tokio::task::spawn_blocking(move || self.encoding.decode(bytes, most_bytes))
+        tokio::task::spawn_blocking(move || encoding.decode(bytes, most_bytes))
             .await
             .map_err(ApiError::internal)?
     }
+
+    /// Receives a body. One that is somewhat too large is received to its end, though not kept: most clients
+    /// listen to the answer only then.
+    async fn receive(mut body: Body, most_bytes: usize) -> Result<Bytes, ApiError> {
+        let enough = most_bytes.saturating_mul(2);
+        let announced = usize::try_from(body.size_hint().lower()).unwrap_or(usize::MAX);
+        if announced > enough {
+            return Err(ApiError::new(Code::PayloadTooLarge));
+        }
+        let mut received = 0_usize;
+        let mut bytes = Vec::with_capacity(announced.min(most_bytes));
+        while let Some(frame) = body.frame().await {
+            let frame = frame.map_err(|_| broke_off())?;
+            let Some(data) = frame.data_ref() else {
+                continue;
+            };
+            received = received.saturating_add(data.len());
+            if received <= most_bytes {
+                bytes.extend_from_slice(data);
+            } else if received > enough {
+                break;
+            } else {
+                bytes = Vec::new();
+            }
+        }
+        if received > most_bytes {
+            return Err(ApiError::new(Code::PayloadTooLarge));
+        }
+        Ok(bytes.into())
+    }
+}
+
+fn arrived_late() -> ApiError {
+    ApiError::because(Code::MalformedJson, "the body did not arrive in time")
+}
+
+fn broke_off() -> ApiError {
+    ApiError::because(Code::MalformedJson, "the body broke off")
 }
 
 impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for Json<T> {
