@@ -101,3 +101,19 @@ pub(crate) async fn decides(
     assert!(fired <= 1, "{after:?}");
     after.into_iter().nth(before)
 }
+
+/// What [`decides`] answers when a version of [`versioned`] decided.
+#[expect(
+    clippy::unnecessary_wraps,
+    reason = "to be compared with an answer that may be none"
+)]
+pub(crate) fn by(plugin: u32, number: u32) -> Option<(String, String)> {
+    Some((name(plugin), version(number)))
+}
+
+/// Puts a plugin into the demo app's trigger slot.
+pub(crate) async fn set_slot(app: &TestApp, plugin: &str) -> tests::Answer {
+    let path = app.path("/plugin-slots/trigger");
+    app.put(&path, &app.admin(), &json!({"plugin": plugin}))
+        .await
+}

@@ -37,6 +37,7 @@ mod plugin_swaps;
 mod plugins;
 mod rollouts;
 mod server_events;
+mod server_plugins;
 mod sessions;
 mod surveys;
 mod triggers;

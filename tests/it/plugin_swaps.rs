@@ -245,8 +245,8 @@ async fn a_kill_in_the_middle_of_activations_leaves_one_of_them() {
         .data(201);
 
     for lifetime in [5, 23, 60, 110] {
-        let killed = Arc::new(AtomicBool::new(false));
-        let flag = Arc::clone(&killed);
+        let dead = Arc::new(AtomicBool::new(false));
+        let flag = Arc::clone(&dead);
         let requests: Vec<reqwest::RequestBuilder> = (0..8)
             .map(|number| post(&child, &activate).json(&json!({"version": version(number)})))
             .collect();
@@ -255,7 +255,7 @@ async fn a_kill_in_the_middle_of_activations_leaves_one_of_them() {
             child.kill();
             flag.store(true, Ordering::SeqCst);
         });
-        while !killed.load(Ordering::SeqCst) {
+        while !dead.load(Ordering::SeqCst) {
             for request in &requests {
                 // What the kill interrupts has no answer.
                 drop(request.try_clone().unwrap().send().await);

@@ -15,7 +15,7 @@ use crate::plugins::{self, Deciders, Plugins};
 use crate::surveys::{self, Running};
 
 /// How long to wait before plugins that could not be loaded are tried again.
-const TRY_AGAIN: Duration = Duration::from_secs(10);
+const TRY_AGAIN: Duration = Duration::from_mins(1);
 
 /// An app as of one version: everything that deciding about its events takes.
 #[derive(Debug)]

@@ -111,6 +111,26 @@ impl Loaders {
         Ok(plugin)
     }
 
+    /// Compiles what is in force and not compiled here yet, as after an upgrade, so that the first request of an
+    /// app need not wait for it.
+    pub async fn warm_up(&self, db: &Db) -> nudge_db::Result<()> {
+        let mut tx = db.read().await?;
+        let digests = store::in_force(&mut tx).await?;
+        drop(tx);
+        for digest in digests {
+            if self.engine.is_compiled(&digest) {
+                continue;
+            }
+            match self.load(db, &digest).await {
+                Ok(_) => {}
+                Err(Unloadable::Storage(error)) => return Err(error),
+                // The app that has it says so when it is read.
+                Err(error) => tracing::debug!(component = digest, error = %error, "not compiled"),
+            }
+        }
+        Ok(())
+    }
+
     fn place(&self, digest: &str) -> Place {
         let mut places = self.places.lock().unwrap_or_else(PoisonError::into_inner);
         places.retain(|_, place| {

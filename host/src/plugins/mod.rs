@@ -9,7 +9,7 @@
 //! | `loaders` | loading, once a process and digest |
 //! | `inspect`, `words` | what an upload is, and what is wrong with it |
 //! | `changes`, `served`, `usage` | upload, activation, slots, removal, and what they are checked against |
-//! | `http`, `operator`, `lists`, `views` | the routes of apps and of operators |
+//! | `http`, `operator`, `requests`, `lists`, `views` | the routes of apps and of operators |
 //! | `workers` | threads that run plugins |
 
 pub mod active;
@@ -21,6 +21,7 @@ mod inspect;
 mod lists;
 mod loaders;
 pub mod operator;
+mod requests;
 pub mod rollout;
 mod served;
 pub mod store;

@@ -5,8 +5,9 @@ use axum::http::StatusCode;
 
 use super::catalogue::SERVER;
 use super::changes::{self, Change, Owner};
-use super::http::{ActivateRequest, KindPath, PluginPath, SlotRequest, change, upload};
+use super::http::{change, upload};
 use super::lists;
+use super::requests::{ActivateRequest, KindPath, PluginPath, SlotRequest};
 use super::views::{ActivationView, PluginDetailView, PluginView, SlotView, VersionView};
 use crate::http::auth::Operator;
 use crate::http::page::{Page, PageQuery};
@@ -33,7 +34,8 @@ pub async fn list_server_plugins(
 }
 
 /// Uploads a version of a plugin: the body is the component, which says what it is itself.
-#[utoipa::path(post, path = "/v1/operator/plugins", tag = "operator",     request_body(content = Vec<u8>, content_type = "application/wasm"),
+#[utoipa::path(post, path = "/v1/operator/plugins", tag = "operator",
+    request_body(content = Vec<u8>, content_type = "application/wasm"),
     responses((status = 201, body = Data<VersionView>), (status = 200, body = Data<VersionView>)))]
 pub async fn upload_server_plugin(
     operator: Operator,
