@@ -50,7 +50,7 @@ pub(super) fn of_load(error: &LoadError) -> Option<Vec<FieldError>> {
             ),
         ),
         LoadError::ForeignImports(names) => {
-            Some(names.iter().take(MOST_IMPORTS).map(foreign_import).collect())
+            Some(names.iter().take(MOST_IMPORTS).map(|name| foreign_import(name)).collect())
         }
         LoadError::TooLarge { bytes, limit } => one(
             "too_large",
@@ -59,27 +59,9 @@ pub(super) fn of_load(error: &LoadError) -> Option<Vec<FieldError>> {
                  information"
             ),
         ),
-        LoadError::Compile(reason) => one(
-            "does_not_compile",
-            format!(
-                "the component does not compile: {}; check it with `wasm-tools validate`",
-                cut(reason)
-            ),
-        ),
-        LoadError::CompileTimeout => one(
-            "compile_limit",
-            "the component does not compile within the time that there is; make it smaller, its largest functions \
-             first"
-                .to_owned(),
-        ),
-        LoadError::CompileLimits(reason) => one(
-            "compile_limit",
-            format!(
-                "the component does not compile within the memory and processor time that there are ({}); make it \
-                 smaller, its largest functions first",
-                cut(reason)
-            ),
-        ),
+        LoadError::Compile(_) | LoadError::CompileTimeout | LoadError::CompileLimits(_) => {
+            Some(vec![of_compiler(error)])
+        }
         LoadError::CompilerUnavailable(_) => None,
         LoadError::DescribeFailed(failed) => of_self_test("`describe`", failed),
         LoadError::BadDescription(reason) => one(
@@ -89,7 +71,35 @@ pub(super) fn of_load(error: &LoadError) -> Option<Vec<FieldError>> {
     }
 }
 
-fn foreign_import(name: &String) -> FieldError {
+/// What is wrong with a component that does not compile.
+fn of_compiler(error: &LoadError) -> FieldError {
+    let (code, detail) = match error {
+        LoadError::Compile(reason) => (
+            "does_not_compile",
+            format!(
+                "the component does not compile: {}; check it with `wasm-tools validate`",
+                cut(reason)
+            ),
+        ),
+        LoadError::CompileLimits(reason) => (
+            "compile_limit",
+            format!(
+                "the component does not compile within the memory and processor time that there are ({}); make it \
+                 smaller, its largest functions first",
+                cut(reason)
+            ),
+        ),
+        _ => (
+            "compile_limit",
+            "the component does not compile within the time that there is; make it smaller, its largest functions \
+             first"
+                .to_owned(),
+        ),
+    };
+    FieldError::new(WHOLE, code, detail)
+}
+
+fn foreign_import(name: &str) -> FieldError {
     let detail = format!(
         "the component imports `{}`, which its world does not have; a plugin gets nudge:plugin/log, the host \
          interface of its own kind and a WASI 0.2 without access to anything: remove what needs more",
