@@ -24,6 +24,8 @@ use crate::services::Shared;
         (name = "surveys", description = "Survey campaigns."),
         (name = "event definitions", description = "What events must look like."),
         (name = "dead letters", description = "Events that failed, and their replay."),
+        (name = "plugins", description = "The plugins that decide in an app."),
+        (name = "operator", description = "The server's own plugins, which every app has."),
         (name = "meta", description = "About the API.")
     )
 )]
@@ -73,7 +75,7 @@ pub fn finish(mut document: Description) -> Description {
         ];
         for operation in operations.into_iter().flatten() {
             let none: [&str; 0] = [];
-            let requirement = if path.starts_with("/v1/apps") {
+            let requirement = if path.starts_with("/v1/apps") || path.starts_with("/v1/operator") {
                 Some(SecurityRequirement::new("accessToken", none))
             } else if path == "/v1/sdk/session" {
                 Some(SecurityRequirement::new("appKey", none))

@@ -15,7 +15,8 @@ use crate::http::body::MOST_BODY_BYTES;
 use crate::http::{ApiError, Code, request};
 use crate::services::Shared;
 use crate::{
-    dead_letters, definitions, ingest, instructions, jobs, openapi, operations, subjects, surveys,
+    dead_letters, definitions, ingest, instructions, jobs, openapi, operations, plugins, subjects,
+    surveys,
 };
 
 /// The API with its documentation.
@@ -59,13 +60,59 @@ pub fn api() -> (Router<Shared>, OpenApi) {
             dead_letters::http::acknowledge_dead_letter
         ))
         .routes(routes!(dead_letters::http::replay_dead_letter))
-        .routes(routes!(jobs::http::get_job));
+        .routes(routes!(jobs::http::get_job))
+        .merge(plugin_routes());
     let (management, mut document) = OpenApiRouter::with_openapi(openapi::Document::openapi())
         .merge(management)
         .routes(routes!(openapi::list_errors))
         .split_for_parts();
     document.merge(sdk_document);
     (management.merge(sdk), document)
+}
+
+/// Plugins of apps and of the server.
+fn plugin_routes() -> OpenApiRouter<Shared> {
+    OpenApiRouter::new()
+        .routes(routes!(
+            plugins::http::list_plugins,
+            plugins::http::upload_plugin
+        ))
+        .routes(routes!(
+            plugins::http::get_plugin,
+            plugins::http::delete_plugin
+        ))
+        .routes(routes!(
+            plugins::http::get_plugin_version,
+            plugins::http::delete_plugin_version
+        ))
+        .routes(routes!(plugins::http::activate_plugin))
+        .routes(routes!(plugins::http::promote_plugin))
+        .routes(routes!(plugins::http::roll_back_plugin))
+        .routes(routes!(plugins::http::list_plugin_slots))
+        .routes(routes!(
+            plugins::http::set_plugin_slot,
+            plugins::http::clear_plugin_slot
+        ))
+        .routes(routes!(
+            plugins::operator::list_server_plugins,
+            plugins::operator::upload_server_plugin
+        ))
+        .routes(routes!(
+            plugins::operator::get_server_plugin,
+            plugins::operator::delete_server_plugin
+        ))
+        .routes(routes!(
+            plugins::operator::get_server_plugin_version,
+            plugins::operator::delete_server_plugin_version
+        ))
+        .routes(routes!(plugins::operator::activate_server_plugin))
+        .routes(routes!(plugins::operator::promote_server_plugin))
+        .routes(routes!(plugins::operator::roll_back_server_plugin))
+        .routes(routes!(plugins::operator::list_server_plugin_slots))
+        .routes(routes!(
+            plugins::operator::set_server_plugin_slot,
+            plugins::operator::clear_server_plugin_slot
+        ))
 }
 
 /// The whole main listener. `with_operations` adds the operators' routes (embedded mode).

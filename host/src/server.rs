@@ -98,6 +98,7 @@ impl Server {
             stop,
             config,
         });
+        warm_up(&services, &tasks, &halt);
         let runner = jobs::Runner::new(Arc::clone(&services), tasks.clone(), halt.clone());
         tasks.spawn(runner.run());
         let mut server = Self {
@@ -189,6 +190,20 @@ async fn open_plugins(
 ) -> anyhow::Result<Plugins> {
     let (config, secrets) = (config.clone(), secrets.clone());
     tokio::task::spawn_blocking(move || Plugins::open(&config, &secrets, compiler)).await?
+}
+
+/// Compiles plugins ahead of the requests that need them.
+fn warm_up(services: &Shared, tasks: &TaskTracker, halt: &CancellationToken) {
+    let (services, halt) = (Arc::clone(services), halt.clone());
+    tasks.spawn(async move {
+        let warmed_up = tokio::select! {
+            warmed_up = services.plugins.loaders.warm_up(&services.db) => warmed_up,
+            () = halt.cancelled() => Ok(()),
+        };
+        if let Err(error) = warmed_up {
+            tracing::warn!(error = ?error, "plugins are compiled when they are first needed");
+        }
+    });
 }
 
 fn public_url(config: &Config, address: SocketAddr) -> String {

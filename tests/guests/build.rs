@@ -5,6 +5,8 @@ fn main() {
         ("misbehaving", "MISBEHAVING"),
         ("misbehaving-personalization", "MISBEHAVING_PERSONALIZATION"),
         ("misbehaving-validation", "MISBEHAVING_VALIDATION"),
+        ("strict", "STRICT"),
+        ("versioned", "VERSIONED"),
     ]);
     plugin_build::build_wasip2(&[
         ("curious", "CURIOUS"),

@@ -15,6 +15,7 @@ on_both_backends!(
     keys_do_not_manage_and_tokens_are_no_keys,
     other_workspaces_are_not_found,
     viewers_read_and_do_not_write,
+    only_operators_look_after_the_server,
     tokens_expire,
     revoked_and_mistyped_keys_are_refused,
     everything_that_needs_no_credential_is_known,
@@ -28,6 +29,8 @@ struct Operation {
     method: Method,
     path: String,
     manages: bool,
+    operates: bool,
+    is_for_admins: bool,
 }
 
 impl Operation {
@@ -74,6 +77,9 @@ async fn operations(app: &TestApp) -> Vec<Operation> {
                 method,
                 path: filled,
                 manages: path.starts_with("/v1/apps"),
+                operates: path.starts_with("/v1/operator"),
+                // Plugins decide about people: editors choose what is decided, admins who decides it.
+                is_for_admins: path.contains("/plugin"),
             });
         }
     }
@@ -118,7 +124,7 @@ async fn nobody_gets_in_without_a_good_credential(app: &mut TestApp) {
 async fn keys_do_not_manage_and_tokens_are_no_keys(app: &mut TestApp) {
     let access = &app.access;
     for operation in operations(app).await {
-        let wrong = if operation.manages {
+        let wrong = if operation.manages || operation.operates {
             [&access.write_key, &access.server_key, &access.api_token]
         } else {
             [&access.admin_token, &access.viewer_token, &access.api_token]
@@ -200,8 +206,15 @@ async fn viewers_read_and_do_not_write(app: &mut TestApp) {
             assert_eq!(answer.status, 403, "{}: {}", operation.name(), answer.text);
             answer.refused(403, "insufficient_role");
         }
-        for token in [app.editor(), app.admin()] {
-            let answer = operation.call(app, &token).await;
+        let reads = operation.method == Method::GET;
+        let editor = app.editor();
+        let editors = (!operation.is_for_admins || reads).then_some(&editor);
+        if editors.is_none() {
+            let answer = operation.call(app, &editor).await;
+            answer.refused(403, "insufficient_role");
+        }
+        for token in editors.into_iter().chain([&app.admin()]) {
+            let answer = operation.call(app, token).await;
             assert!(
                 ![401, 403].contains(&answer.status),
                 "{}: {}",
@@ -210,6 +223,27 @@ async fn viewers_read_and_do_not_write(app: &mut TestApp) {
             );
         }
     }
+}
+
+async fn only_operators_look_after_the_server(app: &mut TestApp) {
+    let operations = operations(app).await;
+    let operations = operations.iter().filter(|operation| operation.operates);
+    let mut seen = 0;
+    for operation in operations {
+        seen += 1;
+        for token in [app.viewer(), app.admin()] {
+            let answer = operation.call(app, &token).await;
+            answer.refused(403, "insufficient_role");
+        }
+        let answer = operation.call(app, &app.operator()).await;
+        assert!(
+            ![401, 403].contains(&answer.status),
+            "{}: {}",
+            operation.name(),
+            answer.text
+        );
+    }
+    assert!(seen >= 11, "{seen} operations");
 }
 
 async fn tokens_expire(app: &mut TestApp) {

@@ -194,6 +194,11 @@ impl TestApp {
         Credential::bearer(&self.access.admin_token)
     }
 
+    /// The token of an operator, who is an admin too.
+    pub fn operator(&self) -> Credential {
+        Credential::bearer(&self.access.operator_token)
+    }
+
     /// The write key, without a subject token.
     pub fn sdk(&self) -> Credential {
         Credential::bearer(&self.access.write_key)

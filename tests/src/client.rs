@@ -194,6 +194,27 @@ impl TestApp {
         send(self.request(Method::PATCH, path, credential).json(body)).await
     }
 
+    /// PUT of a JSON body.
+    pub async fn put(&self, path: &str, credential: &Credential, body: &Value) -> Answer {
+        send(self.request(Method::PUT, path, credential).json(body)).await
+    }
+
+    /// POST of a component.
+    pub async fn upload(
+        &self,
+        path: &str,
+        credential: &Credential,
+        component: impl Into<reqwest::Body>,
+    ) -> Answer {
+        let request = self.request(Method::POST, path, credential);
+        send(
+            request
+                .header("content-type", "application/wasm")
+                .body(component),
+        )
+        .await
+    }
+
     /// DELETE.
     pub async fn delete(&self, path: &str, credential: &Credential) -> Answer {
         send(self.request(Method::DELETE, path, credential)).await

@@ -47,11 +47,25 @@ pub struct Consent {
 }
 
 /// Settings of plugins.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Plugins {
+    /// The share of calls, 0 to 1, that a candidate or a version activated a short while ago may fail before it
+    /// is rolled back.
+    pub max_failure_rate: f64,
     /// What becomes of events while the validation plugin fails.
     pub validation_failure: ValidationFailure,
+}
+
+impl Default for Plugins {
+    fn default() -> Self {
+        Self {
+            // Half of the calls: a plugin that fails on some odd events is better than none, one that fails on
+            // most is broken.
+            max_failure_rate: 0.5,
+            validation_failure: ValidationFailure::default(),
+        }
+    }
 }
 
 /// What becomes of events while the validation plugin fails.

@@ -107,6 +107,15 @@ pub async fn touch(tx: &mut Tx, id: Uuid, now: Timestamp) -> Result<()> {
     Ok(())
 }
 
+/// Notes that the snapshots of all apps have changed.
+pub async fn touch_all(tx: &mut Tx, now: Timestamp) -> Result<()> {
+    tx.sql("UPDATE apps SET version = version + 1, updated_at = $1")
+        .bind(now)
+        .execute()
+        .await?;
+    Ok(())
+}
+
 /// The versions of all apps.
 pub async fn versions(tx: &mut Tx) -> Result<Vec<(Uuid, i64)>> {
     let rows: Vec<VersionRow> = tx.sql("SELECT id, version FROM apps").fetch_all().await?;

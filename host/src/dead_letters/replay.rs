@@ -40,7 +40,7 @@ pub async fn replay(
         .ok_or_else(|| ApiError::new(Code::NotFound))?;
     drop(tx);
     match letter.stage {
-        Stage::Validation => replay_validation(services, app, letter, patch).await,
+        Stage::Validation => replay_validation(services, app, letter, subject_id, patch).await,
         Stage::Trigger | Stage::Personalization => {
             if patch.is_some() {
                 let detail = "this event was accepted; only events that broke their definition can be patched";
@@ -58,11 +58,12 @@ async fn replay_validation(
     services: &Shared,
     app: &Arc<App>,
     mut letter: Letter,
+    subject_id: Uuid,
     patch: Option<Value>,
 ) -> Result<Replayed, ApiError> {
     let event = event(&letter, patch)?;
     let now = services.clock.now();
-    let verdicts = validation::validate(&services.plugins, app, &[&event], now)
+    let verdicts = validation::validate(&services.plugins, app, subject_id, &[&event], now)
         .await
         .map_err(ApiError::internal)?;
     if let Some(Verdict::Broken(violations)) = verdicts.into_iter().next() {

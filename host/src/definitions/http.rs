@@ -7,6 +7,7 @@ use utoipa::ToSchema;
 use uuid::Uuid;
 
 use super::{Content, Definition, Error, Status, store};
+use crate::apps::App;
 use crate::clock;
 use crate::http::auth::{Editor, Viewer};
 use crate::http::page::{Page, PageQuery, page};
@@ -47,6 +48,8 @@ struct Changeable {
     enforcement: super::Enforcement,
     additional_properties: super::AdditionalProperties,
     properties: Vec<Value>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    validator: Option<super::Validator>,
     status: Status,
 }
 
@@ -124,7 +127,7 @@ pub async fn create_event_definition(
         created_at: now,
         updated_at: now,
     };
-    super::enforce(&services.plugins, &definition).await?;
+    super::check(&services.plugins, &scope.app.deciders, &definition, None).await?;
     let mut tx = services.db.write().await?;
     super::create(&mut tx, &definition).await?;
     tx.commit().await?;
@@ -164,8 +167,9 @@ pub async fn update_event_definition(
         .ok_or(Error::NotFound)?;
     drop(tx);
     if_match.check(current.version)?;
+    let before = current.content.clone();
     let changed = changed(current, patch, services.clock.now())?;
-    save(&services, &changed).await?;
+    save(&services, &scope.app, &changed, &before).await?;
     Ok(Data {
         data: changed.into(),
     })
@@ -190,12 +194,17 @@ pub async fn delete_event_definition(
         updated_at: services.clock.now(),
         ..current
     };
-    save(&services, &archived).await?;
+    save(&services, &scope.app, &archived, &archived.content).await?;
     Ok(axum::http::StatusCode::NO_CONTENT)
 }
 
-async fn save(services: &Shared, definition: &Definition) -> Result<(), ApiError> {
-    super::enforce(&services.plugins, definition).await?;
+async fn save(
+    services: &Shared,
+    app: &App,
+    definition: &Definition,
+    before: &Content,
+) -> Result<(), ApiError> {
+    super::check(&services.plugins, &app.deciders, definition, Some(before)).await?;
     let mut tx = services.db.write().await?;
     super::update(&mut tx, definition).await?;
     tx.commit().await?;
@@ -225,6 +234,7 @@ fn changed(
         enforcement: current.content.enforcement,
         additional_properties: current.content.additional_properties,
         properties: current.content.properties,
+        validator: current.content.validator,
         status: current.status,
     })
     .map_err(ApiError::internal)?;
@@ -234,6 +244,7 @@ fn changed(
         enforcement,
         additional_properties,
         properties,
+        validator,
         status,
     } = body::parse_value(document)?;
     Ok(Definition {
@@ -244,6 +255,7 @@ fn changed(
             enforcement,
             additional_properties,
             properties,
+            validator,
         },
         updated_at: now,
         ..current

@@ -3,16 +3,15 @@
 pub mod http;
 pub mod store;
 
-use std::sync::Arc;
-
 use nudge_db::{Timestamp, Tx};
+use nudge_wasm::Kind;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
 use crate::http::FieldError;
-use crate::plugins::{CheckFailed, Plugins};
+use crate::plugins::{self, Accepted, Asked, CheckFailed, Configuration, Deciders, Plugins};
 
 /// Definitions an app may have.
 pub const MOST: usize = 1_000;
@@ -65,6 +64,24 @@ pub struct Content {
     /// The properties, as the validation plugin reads them.
     #[serde(default)]
     pub properties: Vec<Value>,
+    /// The plugin that decides whether events match, in place of the app's; `properties` then only describe.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub validator: Option<Validator>,
+}
+
+/// A plugin that a definition names, and its configuration.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Validator {
+    /// The plugin's name.
+    pub plugin: String,
+    /// What the plugin gets.
+    #[serde(default = "nothing")]
+    pub config: Value,
+}
+
+fn nothing() -> Value {
+    json!({})
 }
 
 /// A definition.
@@ -93,10 +110,8 @@ pub struct Definition {
 pub struct Enforced {
     /// What becomes of events that break it.
     pub enforcement: Enforcement,
-    /// The configuration that the plugin gets.
-    pub config: Arc<str>,
-    /// The properties that the plugin reads.
-    pub properties: Arc<[String]>,
+    /// Its configuration and the plugin that decides.
+    pub accepted: Accepted,
 }
 
 /// Why a definition can't be saved.
@@ -125,36 +140,80 @@ pub enum Error {
     Storage(#[from] nudge_db::Error),
 }
 
-impl Definition {
-    /// The configuration that the plugin of the validation slot gets.
-    fn config(&self) -> String {
-        json!({
-            "properties": self.content.properties,
-            "additionalProperties": self.content.additional_properties,
-        })
-        .to_string()
+impl Content {
+    /// The configuration that the validation plugin gets: of the slot's plugin what events must look like, of
+    /// one that is named what stands beside its name.
+    pub fn configuration(&self) -> Configuration<'_> {
+        match &self.validator {
+            None => self.declared(),
+            Some(validator) => Configuration {
+                kind: Kind::Validation,
+                asked: Asked::Named(&validator.plugin),
+                text: validator.config.to_string(),
+                place: "/validator/config",
+                name_place: "/validator/plugin",
+            },
+        }
+    }
+
+    fn declared(&self) -> Configuration<'static> {
+        let config = json!({
+            "properties": self.properties,
+            "additionalProperties": self.additional_properties,
+        });
+        Configuration {
+            kind: Kind::Validation,
+            asked: Asked::Slot,
+            text: config.to_string(),
+            place: "",
+            name_place: "",
+        }
     }
 }
 
-/// Asks the plugin what a definition reads; an error says what is wrong with it.
-pub async fn enforce(plugins: &Plugins, definition: &Definition) -> Result<Enforced, Error> {
-    let config = definition.config();
-    match plugins
-        .check_config(&plugins.validation, config.clone())
-        .await?
-    {
-        Ok(reads) => Ok(Enforced {
-            enforcement: definition.content.enforcement,
-            config: config.into(),
-            properties: reads.properties.into(),
-        }),
-        Err(problems) => Err(Error::Invalid(
-            problems
-                .into_iter()
-                .map(|problem| FieldError::new(problem.pointer, &problem.code, problem.message))
-                .collect(),
-        )),
+impl From<plugins::Refused> for Error {
+    fn from(refused: plugins::Refused) -> Self {
+        match refused {
+            plugins::Refused::Invalid(errors) => Self::Invalid(errors),
+            plugins::Refused::Check(cause) => Self::Check(cause),
+        }
     }
+}
+
+/// Everything that must hold before a definition is saved. `before` is what it said until now.
+///
+/// A definition that is put away is not asked about: one whose plugin has become another can always be.
+pub async fn check(
+    plugins: &Plugins,
+    deciders: &Deciders,
+    definition: &Definition,
+    before: Option<&Content>,
+) -> Result<(), Error> {
+    let content = &definition.content;
+    if definition.status == Status::Archived && before == Some(content) {
+        return Ok(());
+    }
+    enforce(plugins, deciders, definition, None).await?;
+    if content.validator.is_some() && !content.properties.is_empty() {
+        // They only describe, and have the form of those that decide.
+        content.declared().accept(plugins, deciders, None).await?;
+    }
+    Ok(())
+}
+
+/// The form in which a definition is enforced. `before` is the form in which it was until now.
+pub async fn enforce(
+    plugins: &Plugins,
+    deciders: &Deciders,
+    definition: &Definition,
+    before: Option<&Enforced>,
+) -> Result<Enforced, Error> {
+    let configuration = definition.content.configuration();
+    let before = before.map(|before| &before.accepted);
+    Ok(Enforced {
+        enforcement: definition.content.enforcement,
+        accepted: configuration.accept(plugins, deciders, before).await?,
+    })
 }
 
 /// Adds a definition.

@@ -153,3 +153,18 @@ pub async fn active(tx: &mut Tx, app_id: Uuid) -> Result<Vec<Definition>> {
         .await?;
     rows.into_iter().map(Row::read).collect()
 }
+
+/// Every definition in force whose body has this text in it, of an app or of all apps.
+pub async fn with_text(tx: &mut Tx, app_id: Option<Uuid>, text: &str) -> Result<Vec<Definition>> {
+    let mut statement = tx
+        .sql(
+            "SELECT id, app_id, name, version, status, body, created_at, updated_at
+             FROM definitions WHERE status = 'active' AND body LIKE $1",
+        )
+        .bind(format!("%{text}%"));
+    if let Some(app_id) = app_id {
+        statement = statement.push(" AND app_id = ").push_bind(app_id);
+    }
+    let rows: Vec<Row> = statement.fetch_all().await?;
+    rows.into_iter().map(Row::read).collect()
+}

@@ -41,6 +41,13 @@ pub struct Editor(pub Scope);
 #[derive(Clone, Debug)]
 pub struct Admin(pub Scope);
 
+/// Somebody who looks after the server, whatever their role in workspaces.
+#[derive(Clone, Debug)]
+pub struct Operator {
+    /// Who calls.
+    pub actor: String,
+}
+
 /// A key, whatever its kind.
 #[derive(Clone, Debug)]
 pub struct AppKey {
@@ -87,6 +94,19 @@ impl FromRequestParts<Shared> for Admin {
 
     async fn from_request_parts(parts: &mut Parts, services: &Shared) -> Result<Self, ApiError> {
         scope(parts, services, Role::Admin).await.map(Self)
+    }
+}
+
+impl FromRequestParts<Shared> for Operator {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, services: &Shared) -> Result<Self, ApiError> {
+        let claims = claims(parts, services).await?;
+        if !claims.operator {
+            let detail = "only tokens with the operator claim open this route";
+            return Err(ApiError::because(Code::InsufficientRole, detail));
+        }
+        Ok(Self { actor: claims.sub })
     }
 }
 

@@ -3,7 +3,7 @@
 use std::io::Read as _;
 use std::time::Duration;
 
-use axum::body::HttpBody as _;
+use axum::body::{Body, HttpBody as _};
 use axum::extract::{FromRequest, Request};
 use axum::http::{HeaderMap, header};
 use bytes::Bytes;
@@ -19,6 +19,8 @@ pub const MOST_BODY_BYTES: usize = 1024 * 1024;
 pub const MOST_JSON_DEPTH: usize = 64;
 /// How long a client may take to send its body.
 const SEND_TIMEOUT: Duration = Duration::from_secs(30);
+/// How long a client may take to send a component.
+const COMPONENT_TIMEOUT: Duration = Duration::from_mins(2);
 
 /// The bytes of a JSON body: decompressed, UTF-8, not nested too deeply, not yet parsed.
 #[derive(Debug)]
@@ -38,22 +40,97 @@ impl<S: Send + Sync> FromRequest<S> for JsonText {
         let collected =
             tokio::time::timeout(SEND_TIMEOUT, Limited::new(body, MOST_BODY_BYTES).collect())
                 .await
-                .map_err(|_| {
-                    ApiError::because(Code::MalformedJson, "the body did not arrive in time")
-                })?
+                .map_err(|_| arrived_late())?
                 .map_err(|cause| {
                     if cause.is::<LengthLimitError>() {
                         ApiError::new(Code::PayloadTooLarge)
                     } else {
-                        ApiError::because(Code::MalformedJson, "the body broke off")
+                        broke_off()
                     }
                 })?;
-        let bytes = encoding.decode(collected.to_bytes())?;
+        let bytes = encoding.decode(collected.to_bytes(), MOST_BODY_BYTES)?;
         let text = String::from_utf8(bytes.into())
             .map_err(|_| ApiError::because(Code::MalformedJson, "the body is not UTF-8"))?;
         check_depth(&text)?;
         Ok(Self(text))
     }
+}
+
+/// The bytes of a WebAssembly component, decompressed.
+///
+/// Far larger than other bodies, so that it is read when its turn has come, not when the request is.
+#[derive(Debug)]
+pub struct Component {
+    encoding: Encoding,
+    body: Body,
+}
+
+impl<S: Send + Sync> FromRequest<S> for Component {
+    type Rejection = ApiError;
+
+    async fn from_request(request: Request, _: &S) -> Result<Self, ApiError> {
+        let (head, body) = request.into_parts();
+        if media_type(&head.headers).as_deref() != Some("application/wasm") {
+            let detail = "send the component as the body, with Content-Type: application/wasm";
+            return Err(ApiError::because(Code::UnsupportedMediaType, detail));
+        }
+        let encoding = Encoding::of(&head.headers)?;
+        Ok(Self { encoding, body })
+    }
+}
+
+impl Component {
+    /// Reads and decompresses the body.
+    pub async fn read(self, most_bytes: usize) -> Result<Bytes, ApiError> {
+        let (encoding, body) = (self.encoding, self.body);
+        let bytes = tokio::time::timeout(COMPONENT_TIMEOUT, Self::receive(body, most_bytes))
+            .await
+            .map_err(|_| arrived_late())??;
+        if matches!(encoding, Encoding::Identity) {
+            return Ok(bytes);
+        }
+        tokio::task::spawn_blocking(move || encoding.decode(bytes, most_bytes))
+            .await
+            .map_err(ApiError::internal)?
+    }
+
+    /// Receives a body. One that is somewhat too large is received to its end, though not kept: most clients
+    /// listen to the answer only then.
+    async fn receive(mut body: Body, most_bytes: usize) -> Result<Bytes, ApiError> {
+        let enough = most_bytes.saturating_mul(2);
+        let announced = usize::try_from(body.size_hint().lower()).unwrap_or(usize::MAX);
+        if announced > enough {
+            return Err(ApiError::new(Code::PayloadTooLarge));
+        }
+        let mut received = 0_usize;
+        let mut bytes = Vec::with_capacity(announced.min(most_bytes));
+        while let Some(frame) = body.frame().await {
+            let frame = frame.map_err(|_| broke_off())?;
+            let Some(data) = frame.data_ref() else {
+                continue;
+            };
+            received = received.saturating_add(data.len());
+            if received <= most_bytes {
+                bytes.extend_from_slice(data);
+            } else if received > enough {
+                break;
+            } else {
+                bytes = Vec::new();
+            }
+        }
+        if received > most_bytes {
+            return Err(ApiError::new(Code::PayloadTooLarge));
+        }
+        Ok(bytes.into())
+    }
+}
+
+fn arrived_late() -> ApiError {
+    ApiError::because(Code::MalformedJson, "the body did not arrive in time")
+}
+
+fn broke_off() -> ApiError {
+    ApiError::because(Code::MalformedJson, "the body broke off")
 }
 
 impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for Json<T> {
@@ -160,26 +237,22 @@ fn pointer(path: &serde_path_to_error::Path) -> String {
     pointer
 }
 
+/// The media type of a body, without parameters, in lower case.
+fn media_type(headers: &HeaderMap) -> Option<String> {
+    let value = headers.get(header::CONTENT_TYPE)?.to_str().ok()?;
+    let media_type = value.split(';').next().unwrap_or_default();
+    Some(media_type.trim().to_ascii_lowercase())
+}
+
 fn require_json(headers: &HeaderMap) -> Result<(), ApiError> {
-    let media_type = headers
-        .get(header::CONTENT_TYPE)
-        .and_then(|value| value.to_str().ok())
-        .map(|value| {
-            value
-                .split(';')
-                .next()
-                .unwrap_or_default()
-                .trim()
-                .to_ascii_lowercase()
-        });
-    match media_type.as_deref() {
+    match media_type(headers).as_deref() {
         Some("application/json") => Ok(()),
         Some(other) if other.starts_with("application/") && other.ends_with("+json") => Ok(()),
         _ => Err(ApiError::new(Code::UnsupportedMediaType)),
     }
 }
 
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 enum Encoding {
     Identity,
     Gzip,
@@ -207,7 +280,7 @@ impl Encoding {
         }
     }
 
-    fn decode(self, bytes: Bytes) -> Result<Bytes, ApiError> {
+    fn decode(self, bytes: Bytes, most_bytes: usize) -> Result<Bytes, ApiError> {
         let broken = || ApiError::new(Code::InvalidEncoding);
         let mut decoder: Box<dyn std::io::Read> = match self {
             Self::Identity => return Ok(bytes),
@@ -217,14 +290,14 @@ impl Encoding {
             }
             Self::Brotli => Box::new(brotli::Decompressor::new(&*bytes, 16 * 1024)),
         };
-        let mut text = Vec::with_capacity(bytes.len().saturating_mul(4).min(MOST_BODY_BYTES));
-        let limit = MOST_BODY_BYTES as u64 + 1;
+        let mut text = Vec::with_capacity(bytes.len().saturating_mul(4).min(most_bytes));
+        let limit = most_bytes as u64 + 1;
         decoder
             .by_ref()
             .take(limit)
             .read_to_end(&mut text)
             .map_err(|_| broken())?;
-        if text.len() > MOST_BODY_BYTES {
+        if text.len() > most_bytes {
             return Err(ApiError::new(Code::PayloadTooLarge));
         }
         Ok(text.into())
@@ -279,7 +352,7 @@ mod tests {
     fn truncated_compression_is_refused() {
         for encoding in [Encoding::Gzip, Encoding::Zstd, Encoding::Brotli] {
             let error = encoding
-                .decode(Bytes::from_static(&[0x1f, 0x8b, 8, 0]))
+                .decode(Bytes::from_static(&[0x1f, 0x8b, 8, 0]), MOST_BODY_BYTES)
                 .unwrap_err();
             assert_eq!(error.code(), Code::InvalidEncoding);
         }

@@ -49,6 +49,10 @@ codes! {
     NotFound, NOT_FOUND, "not_found", "There is no such thing, or not for you.";
     MethodNotAllowed, METHOD_NOT_ALLOWED, "method_not_allowed", "The path exists, the method does not.";
     EventDefinitionExists, CONFLICT, "event_definition_exists", "The app has a definition of this name.";
+    PluginVersionExists, CONFLICT, "plugin_version_exists", "The version was uploaded with other bytes; versions never change, upload a new one.";
+    PluginInUse, CONFLICT, "plugin_in_use", "Something still needs the plugin or version; see detail.";
+    PluginNoCandidate, CONFLICT, "plugin_no_candidate", "The plugin has no candidate to be promoted.";
+    PluginNoPrevious, CONFLICT, "plugin_no_previous", "The plugin has no version to go back to.";
     VersionMismatch, PRECONDITION_FAILED, "version_mismatch", "Somebody changed the resource meanwhile; read it again.";
     PayloadTooLarge, PAYLOAD_TOO_LARGE, "payload_too_large", "The body is over the limit.";
     UnsupportedMediaType, UNSUPPORTED_MEDIA_TYPE, "unsupported_media_type", "The body must be application/json, plain or compressed with gzip, zstd or br.";
@@ -56,6 +60,7 @@ codes! {
     InvalidDelivery, UNPROCESSABLE_ENTITY, "invalid_delivery", "The delivery object breaks the contract.";
     InvalidFlow, UNPROCESSABLE_ENTITY, "invalid_flow", "The survey's flow can't be walked; see errors.";
     NotActivatable, UNPROCESSABLE_ENTITY, "not_activatable", "The survey can't run as it is; see errors.";
+    PluginRejected, UNPROCESSABLE_ENTITY, "plugin_rejected", "The component can't be the plugin that it is asked to be; see errors.";
     LimitExceeded, UNPROCESSABLE_ENTITY, "limit_exceeded", "A limit is exceeded.";
     Internal, INTERNAL_SERVER_ERROR, "internal", "A defect in the server; the request id finds it in the log.";
     Unavailable, SERVICE_UNAVAILABLE, "unavailable", "The server can't do it now; try again after Retry-After.";

@@ -93,6 +93,15 @@ impl ApiError {
         }
     }
 
+    /// The same with another detail.
+    #[must_use]
+    pub fn with_detail(self, detail: impl Into<Cow<'static, str>>) -> Self {
+        Self {
+            detail: detail.into(),
+            ..self
+        }
+    }
+
     /// A contract violation at one place.
     pub fn field(pointer: impl Into<String>, code: &str, detail: impl Into<String>) -> Self {
         Self::fields(

@@ -11,7 +11,7 @@ pub mod precondition;
 pub mod query;
 pub mod request;
 
-pub use body::{Json, JsonText};
+pub use body::{Component, Json, JsonText};
 pub use code::Code;
 pub use error::{ApiError, FieldError};
 pub use query::Params;

@@ -64,6 +64,7 @@ impl FromRequestParts<Shared> for Caller {
 /// Whose events a request has.
 struct Owner {
     alias: i64,
+    subject_id: Uuid,
     token: Option<(Uuid, i64)>,
     mismatch: Option<Mismatch>,
     anonymous_id: Option<String>,
@@ -91,7 +92,7 @@ pub async fn ingest_events(
     let (events, letters) = split(
         &services,
         &caller.app,
-        owner.alias,
+        &owner,
         received_at,
         checked,
         &mut rejections,
@@ -187,6 +188,7 @@ async fn owner_by_token(
         .ok_or_else(|| ApiError::new(Code::SubjectTokenRequired))?;
     let mut owner = Owner {
         alias: token.alias,
+        subject_id: token.subject_id,
         token: Some((token.subject_id, token.epoch)),
         mismatch: None,
         anonymous_id: Some(anonymous_id.to_owned()),
@@ -257,6 +259,7 @@ async fn owner_by_user_id(
     .await?;
     Ok(Owner {
         alias: standing.alias,
+        subject_id: standing.subject_id,
         token: None,
         mismatch: None,
         anonymous_id: None,
@@ -301,13 +304,14 @@ async fn check_delivery(
 async fn split(
     services: &Shared,
     app: &App,
-    alias: i64,
+    owner: &Owner,
     received_at: Timestamp,
     checked: Vec<(usize, Event)>,
     rejections: &mut Vec<Rejection>,
 ) -> Result<(Vec<(usize, Event)>, Vec<Letter>), ApiError> {
     let events: Vec<&Event> = checked.iter().map(|(_, event)| event).collect();
-    let verdicts = validation::validate(&services.plugins, app, &events, received_at)
+    let subject_id = owner.subject_id;
+    let verdicts = validation::validate(&services.plugins, app, subject_id, &events, received_at)
         .await
         .map_err(ApiError::internal)?;
     let open = app.settings.plugins.validation_failure == ValidationFailure::Open;
@@ -316,8 +320,13 @@ async fn split(
     for ((index, event), verdict) in checked.into_iter().zip(verdicts) {
         match verdict {
             Verdict::Broken(violations) => {
-                let plugin = services.plugins.validation.description();
-                let letter = Letter::broken(app.id, alias, received_at, &event, violations, plugin);
+                let Some(enforced) = app.definitions.get(&*event.name) else {
+                    continue;
+                };
+                let (plugin, _) = enforced.accepted.for_subject(owner.subject_id);
+                let plugin = plugin.description();
+                let letter =
+                    Letter::broken(app.id, owner.alias, received_at, &event, violations, plugin);
                 rejections.push(Rejection {
                     dead_letter_id: Some(letter.id),
                     ..Rejection::new(index, Some(event.id), "schema_violation", letter.summary())

@@ -8,6 +8,7 @@ use nudge_db::Timestamp;
 use nudge_wasm::{Plugin, validation};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
+use uuid::Uuid;
 
 use super::Event;
 use crate::apps::App;
@@ -41,10 +42,11 @@ pub enum Verdict {
     Unchecked,
 }
 
-/// Checks events; the verdicts stand in the same order.
+/// Checks events of a subject, each by the plugin of its definition; the verdicts stand in the same order.
 pub async fn validate(
     plugins: &Plugins,
     app: &App,
+    subject: Uuid,
     events: &[&Event],
     now: Timestamp,
 ) -> Result<Vec<Verdict>, plugins::Lost> {
@@ -69,22 +71,57 @@ pub async fn validate(
     if declared.is_empty() {
         return Ok(verdicts);
     }
-    let work = Work {
-        plugin: plugins.validation.clone(),
-        definitions: definitions
+    let definitions: Vec<Arc<Enforced>> = definitions
+        .into_iter()
+        .map(|(_, enforced)| Arc::clone(enforced))
+        .collect();
+    let works = by_plugin(&definitions, subject, declared)
+        .into_iter()
+        .map(|(plugin, declared)| {
+            let work = Work {
+                plugin,
+                definitions: definitions.clone(),
+                now,
+                failures: 0,
+            };
+            (work, declared)
+        });
+    let works: Vec<(Work, Vec<Declared>)> = works.collect();
+    let checked = plugins.workers.run(move || {
+        let verdicts = works
             .into_iter()
-            .map(|(_, enforced)| Arc::clone(enforced))
-            .collect(),
-        now,
-        failures: 0,
-    };
-    let checked = plugins.workers.run(move || work.run(&declared)).await?;
-    for (place, verdict) in checked {
+            .flat_map(|(work, declared)| work.run(&declared));
+        verdicts.collect::<Vec<_>>()
+    });
+    for (place, verdict) in checked.await? {
         if let Some(slot) = verdicts.get_mut(place) {
             *slot = verdict;
         }
     }
     Ok(verdicts)
+}
+
+/// Divides events among the plugins of their definitions.
+fn by_plugin(
+    definitions: &[Arc<Enforced>],
+    subject: Uuid,
+    declared: Vec<Declared>,
+) -> Vec<(Arc<Plugin>, Vec<Declared>)> {
+    let mut groups: Vec<(Arc<Plugin>, Vec<Declared>)> = Vec::new();
+    for event in declared {
+        let Some(enforced) = definitions.get(event.definition) else {
+            continue;
+        };
+        let (plugin, _) = enforced.accepted.for_subject(subject);
+        match groups
+            .iter_mut()
+            .find(|(other, _)| Arc::ptr_eq(other, plugin))
+        {
+            Some((_, group)) => group.push(event),
+            None => groups.push((Arc::clone(plugin), vec![event])),
+        }
+    }
+    groups
 }
 
 /// An event that has a definition.
@@ -95,7 +132,7 @@ struct Declared {
 }
 
 struct Work {
-    plugin: Plugin,
+    plugin: Arc<Plugin>,
     definitions: Vec<Arc<Enforced>>,
     now: Timestamp,
     failures: usize,
@@ -151,8 +188,10 @@ impl Work {
             let index = *indexes.entry(event.definition).or_insert_with(|| {
                 if let Some(enforced) = self.definitions.get(event.definition) {
                     definitions.push(validation::Definition {
-                        config: Arc::clone(&enforced.config),
-                        properties: Arc::clone(&enforced.properties),
+                        config: Arc::clone(&enforced.accepted.config),
+                        properties: Arc::clone(
+                            &enforced.accepted.reading_of(&self.plugin).properties,
+                        ),
                         items: Vec::new(),
                     });
                 }

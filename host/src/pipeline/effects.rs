@@ -4,7 +4,6 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use nudge_db::Timestamp;
-use nudge_wasm::Description;
 use uuid::Uuid;
 
 use super::evaluate::{Decisions, Failed, Item, Timer};
@@ -66,7 +65,6 @@ impl Effects {
         items: &[Item],
         subjects: Vec<Subject>,
         decisions: Decisions,
-        plugin: &Description,
     ) -> Self {
         let mut effects = Self {
             app_id: app.id,
@@ -84,10 +82,10 @@ impl Effects {
             letters: Vec::new(),
             failed_works: Vec::new(),
         };
-        effects.fire(app, items, &decisions.fired, plugin);
+        effects.fire(app, items, &decisions.fired);
         effects.store_states(app, decisions.states);
         effects.change_timers(app, items, decisions.timers);
-        effects.keep_failed(app, works, items, &decisions.failed, plugin);
+        effects.keep_failed(app, works, items, &decisions.failed);
         for (number, work) in works.iter().enumerate() {
             match &work.source {
                 Source::Request(id) => effects.requests.push(*id),
@@ -100,7 +98,7 @@ impl Effects {
     }
 
     /// Issues an instruction for each firing whose subject may be shown something.
-    fn fire(&mut self, app: &App, items: &[Item], fired: &[(usize, usize)], plugin: &Description) {
+    fn fire(&mut self, app: &App, items: &[Item], fired: &[(usize, usize)]) {
         for (campaign, number) in fired {
             let (Some(running), Some(item)) = (app.campaigns.get(*campaign), items.get(*number))
             else {
@@ -121,6 +119,8 @@ impl Effects {
                 event.id.as_bytes(),
                 key.as_bytes(),
             ]);
+            let (plugin, _) = running.accepted.for_subject(subject.id);
+            let plugin = plugin.description();
             let instruction = Instruction {
                 id: id::derived(item.stored.received_at, &firing),
                 app_id: app.id,
@@ -218,23 +218,19 @@ impl Effects {
         timer.map(|_| self.now.plus(TURN))
     }
 
-    fn keep_failed(
-        &mut self,
-        app: &App,
-        works: &[Work],
-        items: &[Item],
-        failed: &[Failed],
-        plugin: &Description,
-    ) {
+    fn keep_failed(&mut self, app: &App, works: &[Work], items: &[Item], failed: &[Failed]) {
         for failed in failed {
             let (Some(item), Some(running)) =
                 (items.get(failed.item), app.campaigns.get(failed.campaign))
             else {
                 continue;
             };
-            let Some(work) = works.get(item.work) else {
+            let (Some(work), Some(subject)) =
+                (works.get(item.work), self.subjects.get(item.subject))
+            else {
                 continue;
             };
+            let (plugin, _) = running.accepted.for_subject(subject.id);
             let letter = Letter::new(
                 app.id,
                 work.alias,
@@ -243,7 +239,7 @@ impl Effects {
                 Stage::Trigger,
                 Some(running.id),
                 failed.reason.to_owned(),
-                plugin,
+                plugin.description(),
             );
             if matches!(work.source, Source::Letter { .. }) {
                 self.failed_letters.push(letter);

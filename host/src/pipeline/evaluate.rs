@@ -9,6 +9,7 @@ use nudge_wasm::trigger::{self, TimerChange};
 use nudge_wasm::{Failure, PastEvent, Plugin};
 
 use super::facts::{Ledger, View};
+use super::groups::Group;
 use super::work::DueTimer;
 use crate::apps::App;
 use crate::ingest::store::Stored;
@@ -82,9 +83,9 @@ pub(super) struct Failed {
 #[derive(Debug)]
 pub(super) struct Unavailable;
 
-/// One batch and one plugin.
+/// One batch, and the plugin that is asked about a part of it.
 pub(super) struct Evaluation {
-    pub plugin: Plugin,
+    pub plugin: Arc<Plugin>,
     pub app: Arc<App>,
     pub items: Vec<Item>,
     pub ledger: Arc<Mutex<Ledger>>,
@@ -94,10 +95,22 @@ pub(super) struct Evaluation {
 }
 
 impl Evaluation {
-    /// Decides everything. Blocks.
-    pub(super) fn run(mut self, routes: &Routes) -> Result<(Decisions, Vec<Item>), Unavailable> {
-        let all: Vec<usize> = (0..self.items.len()).collect();
-        self.decide(&all, routes)?;
+    /// Decides everything, plugin by plugin. Blocks.
+    pub(super) fn run(mut self, groups: &[Group]) -> Result<(Decisions, Vec<Item>), Unavailable> {
+        for group in groups {
+            self.plugin = Arc::clone(&group.plugin);
+            self.seed = group.seed;
+            self.failing = Duration::ZERO;
+            // What one plugin was told of the batch already, the next one is yet to see.
+            let mut ledger = self.ledger.lock().unwrap_or_else(PoisonError::into_inner);
+            ledger.earlier.clear();
+            drop(ledger);
+            self.decide(&group.items(self.items.len()), &group.routes)?;
+        }
+        if groups.len() > 1 {
+            let order = |fired: &(usize, usize)| (fired.1, fired.0);
+            self.decisions.fired.sort_by_key(order);
+        }
         Ok((self.decisions, self.items))
     }
 
@@ -192,8 +205,8 @@ impl Evaluation {
             let running = self.app.campaigns.get(*campaign)?;
             Some(trigger::Campaign {
                 id: running.id,
-                config: Arc::clone(&running.config),
-                properties: Arc::clone(&running.properties),
+                config: Arc::clone(&running.accepted.config),
+                properties: Arc::clone(&running.accepted.reading_of(&self.plugin).properties),
                 items: items
                     .iter()
                     .filter_map(|item| numbers.get(item).copied())

@@ -64,7 +64,16 @@ impl Keeper {
             self.beat(now).await?;
         }
         let inner = self.pipeline.inner();
-        inner.apps.refresh_changed().await?;
+        for app in inner.apps.changed().await? {
+            // Loading plugins can take long, and neither other apps nor the rest of this turn wait for it.
+            let halt = inner.halt.clone();
+            inner.tasks.spawn(async move {
+                tokio::select! {
+                    () = app.finish() => {}
+                    () = halt.cancelled() => {}
+                }
+            });
+        }
         while self.claim(now).await? {}
         Ok(())
     }

@@ -11,6 +11,7 @@ mod claims;
 mod effects;
 mod evaluate;
 mod facts;
+mod groups;
 mod keeper;
 mod lane;
 mod projection;

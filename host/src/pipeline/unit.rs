@@ -3,20 +3,19 @@
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex};
 
-use nudge_wasm::Plugin;
 use tokio::runtime::Handle;
 use uuid::Uuid;
 
 use super::effects::{self, Effects};
 use super::evaluate::{Decisions, Evaluation, Item, Routes};
 use super::facts::Ledger;
+use super::groups::{self, Group};
 use super::projection::Subjects;
 use super::work::{Fired, Source, Work};
 use super::{Inner, store};
 use crate::apps::App;
 use crate::instructions::Instruction;
 use crate::plugins::Lost;
-use crate::secrets;
 
 /// Why a batch could not be processed. Nothing of it has taken effect.
 #[derive(Debug)]
@@ -62,10 +61,12 @@ pub(super) async fn process(inner: &Inner, works: &mut Vec<Work>) -> Result<(), 
     drop(tx);
     let (decisions, items) = match ledger {
         None => (Decisions::default(), items),
-        Some(ledger) => evaluate(inner, &app, items, routes, ledger).await?,
+        Some(ledger) => {
+            let groups = groups::of(&app, &items, &before.all, routes);
+            evaluate(inner, &app, items, groups, ledger).await?
+        }
     };
-    let plugin = inner.plugins.trigger.description();
-    let effects = Effects::new(inner, &app, works, &items, after, decisions, plugin);
+    let effects = Effects::new(inner, &app, works, &items, after, decisions);
     effects::write(inner, &effects).await?;
     finish(inner, works, &items, effects);
     Ok(())
@@ -142,7 +143,7 @@ async fn ledger(
             .filter_map(|item| items.get(*item))
             .map(|item| item.subject)
             .collect();
-        if running.reads_subject {
+        if running.accepted.reads_subject() {
             readers.extend(
                 concerned
                     .iter()
@@ -186,13 +187,15 @@ async fn evaluate(
     inner: &Inner,
     app: &Arc<App>,
     items: Vec<Item>,
-    routes: Routes,
+    groups: Vec<Group>,
     ledger: Ledger,
 ) -> Result<(Decisions, Vec<Item>), Trouble> {
-    let plugin = inner.plugins.trigger.clone();
+    let Some(first) = groups.first() else {
+        return Ok((Decisions::default(), items));
+    };
     let evaluation = Evaluation {
-        seed: seed(app.id, &plugin),
-        plugin,
+        seed: first.seed,
+        plugin: Arc::clone(&first.plugin),
         app: Arc::clone(app),
         items,
         ledger: Arc::new(Mutex::new(ledger)),
@@ -202,7 +205,7 @@ async fn evaluate(
     match inner
         .plugins
         .workers
-        .run(move || evaluation.run(&routes))
+        .run(move || evaluation.run(&groups))
         .await
     {
         Ok(Ok(decided)) => Ok(decided),
@@ -211,13 +214,6 @@ async fn evaluate(
         ))),
         Err(lost) => Err(Trouble::Lost(lost)),
     }
-}
-
-/// The seed of a plugin's random numbers: the same for every run of the same bytes in the same app.
-fn seed(app_id: Uuid, plugin: &Plugin) -> u64 {
-    let hash = secrets::hash(&[app_id.as_bytes(), plugin.digest().as_bytes()]);
-    hash.first_chunk()
-        .map_or(0, |bytes| u64::from_be_bytes(*bytes))
 }
 
 /// Tells whoever waits, and the open polls.

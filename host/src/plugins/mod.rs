@@ -1,9 +1,39 @@
 //! Which plugin runs where, and the threads that run them.
+//!
+//! | module | holds |
+//! |---|---|
+//! | `rollout` | which versions of a plugin are in force, and how that changes; pure |
+//! | `catalogue` | the plugins and slots of an app and the server; which name means which; pure |
+//! | `active` | the same, loaded: what decides, as an app's snapshot has it |
+//! | `configuration` | what a campaign or definition asks of its plugin, and what the plugin reads under it |
+//! | `loaders` | loading, once a process and digest |
+//! | `inspect`, `words` | what an upload is, and what is wrong with it |
+//! | `changes`, `served`, `usage` | upload, activation, slots, removal, and what they are checked against |
+//! | `http`, `operator`, `requests`, `lists`, `views` | the routes of apps and of operators |
+//! | `workers` | threads that run plugins |
 
+pub mod active;
+pub mod catalogue;
+pub mod changes;
+pub mod configuration;
+pub mod http;
+mod inspect;
+mod lists;
+mod loaders;
+pub mod operator;
+mod requests;
+pub mod rollout;
+mod served;
+pub mod store;
+mod usage;
+mod views;
+mod words;
 mod workers;
 
+use std::collections::HashMap;
 use std::ffi::OsString;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context as _;
@@ -11,6 +41,10 @@ use nudge_wasm::{
     Call, Compiler, Engine, EngineConfig, Failed, Kind, Limits, Plugin, Problem, Reads,
 };
 
+pub use active::{Active, Deciders, Origin};
+pub use catalogue::Asked;
+pub use configuration::{Accepted, Configuration, Refused};
+pub use loaders::Loaders;
 pub use workers::{Lost, Workers};
 
 use crate::config::Config;
@@ -19,17 +53,15 @@ use crate::secrets::Secrets;
 /// The name of the hidden command that compiles a component in a process of its own.
 pub const COMPILE_COMMAND: &str = "compile-component";
 
-/// The built-in plugins and what runs them. Cheap to clone.
-#[derive(Clone)]
+/// The built-in plugins and what runs all plugins. Cheap to clone.
+#[derive(Clone, Debug)]
 pub struct Plugins {
     /// Threads for calls, so that no guest ever sits on the async reactor.
     pub workers: Workers,
-    /// Decides which events fire which campaigns.
-    pub trigger: Plugin,
-    /// Decides whether events match their definitions.
-    pub validation: Plugin,
-    /// Resolves personalization bindings.
-    pub personalization: Plugin,
+    /// Loads plugins, and asks them what no event waits for.
+    pub loaders: Loaders,
+    /// What decides where nothing else was chosen: a plugin of each kind.
+    built_in: Arc<HashMap<Kind, Arc<Active>>>,
 }
 
 impl Plugins {
@@ -59,35 +91,48 @@ impl Plugins {
             cache_key: secrets.derive("plugin cache"),
             compiler,
             limits: limits(config),
-            pool_slots: u32::try_from(workers).unwrap_or(u32::MAX).saturating_add(4),
+            pool_slots: u32::try_from(workers + Loaders::SLOTS).unwrap_or(u32::MAX),
         })?;
-        let load = |bytes, name| {
-            engine
-                .load(bytes)
-                .with_context(|| format!("the built-in plugin {name}"))
-        };
-        let mut plugins = Self {
-            workers: Workers::start(workers)?,
-            trigger: load(nudge_plugins::DEFAULT_TRIGGER, "default-trigger")?,
-            validation: load(nudge_plugins::DEFAULT_VALIDATION, "default-validation")?,
-            personalization: load(
-                nudge_plugins::DEFAULT_PERSONALIZATION,
+        let mut built_in = HashMap::new();
+        for (name, component) in [
+            ("default-trigger", nudge_plugins::DEFAULT_TRIGGER),
+            ("default-validation", nudge_plugins::DEFAULT_VALIDATION),
+            (
                 "default-personalization",
-            )?,
-        };
+                nudge_plugins::DEFAULT_PERSONALIZATION,
+            ),
+        ] {
+            let plugin = engine
+                .load(component)
+                .with_context(|| format!("the built-in plugin {name}"))?;
+            built_in.insert(plugin.kind(), plugin);
+        }
         for path in &config.plugins.files {
             let name = path.display();
             let bytes = std::fs::read(path).with_context(|| format!("the plugin {name}"))?;
             let plugin = engine
                 .load(&bytes)
                 .with_context(|| format!("the plugin {name}"))?;
-            match plugin.kind() {
-                Kind::Trigger => plugins.trigger = plugin,
-                Kind::Validation => plugins.validation = plugin,
-                Kind::Personalization => plugins.personalization = plugin,
-            }
+            built_in.insert(plugin.kind(), plugin);
         }
-        Ok(plugins)
+        let built_in = built_in.into_iter().map(|(kind, plugin)| {
+            let active = Active {
+                origin: Origin::BuiltIn,
+                plugin: Arc::new(plugin),
+                candidate: None,
+            };
+            (kind, Arc::new(active))
+        });
+        Ok(Self {
+            workers: Workers::start("plugin", workers)?,
+            loaders: Loaders::start(engine)?,
+            built_in: Arc::new(built_in.collect()),
+        })
+    }
+
+    /// The built-in plugins.
+    pub fn built_in(&self) -> impl Iterator<Item = &Arc<Active>> {
+        Kind::ALL.iter().filter_map(|kind| self.built_in.get(kind))
     }
 
     /// Asks a plugin whether it accepts a configuration, and what it reads under it.
@@ -97,7 +142,7 @@ impl Plugins {
         config: String,
     ) -> Result<Result<Reads, Vec<Problem>>, CheckFailed> {
         let plugin = plugin.clone();
-        let checked = self.workers.run(move || {
+        let checked = self.loaders.run(move |_| {
             let started = std::time::Instant::now();
             let outcome = plugin.check_config(&config);
             count(&plugin, outcome.as_ref().err(), started.elapsed());

@@ -21,12 +21,12 @@ pub struct Lost;
 
 impl Workers {
     /// Starts the threads.
-    pub fn start(threads: usize) -> std::io::Result<Self> {
+    pub fn start(name: &str, threads: usize) -> std::io::Result<Self> {
         let (jobs, queue) = unbounded::<Job>();
         for number in 0..threads {
             let queue = queue.clone();
             thread::Builder::new()
-                .name(format!("plugin-{number}"))
+                .name(format!("{name}-{number}"))
                 .spawn(move || {
                     for job in queue {
                         // A panic is the job's own: its caller learns of it by the dropped answer.

@@ -83,7 +83,7 @@ pub async fn create_survey(
     State(services): State<Shared>,
     Json(content): Json<Content>,
 ) -> Result<(StatusCode, Data<SurveyView>), ApiError> {
-    super::check(&services.plugins, &content).await?;
+    super::check(&services.plugins, &scope.app.deciders, &content, None).await?;
     let now = services.clock.now();
     let activated_at = (content.status == Status::Active).then_some(now);
     let id = crate::id::new(now);
@@ -140,7 +140,14 @@ pub async fn update_survey(
     let mut document = serde_json::to_value(&current.content).map_err(ApiError::internal)?;
     merge::apply(&mut document, Value::Object(patch));
     let content: Content = body::parse_value(document)?;
-    super::check(&services.plugins, &content).await?;
+    let deciders = &scope.app.deciders;
+    super::check(
+        &services.plugins,
+        deciders,
+        &content,
+        Some(&current.content),
+    )
+    .await?;
 
     let now = services.clock.now();
     let activated = content.status == Status::Active && current.content.status != Status::Active;

@@ -3,6 +3,7 @@
 pub mod flow;
 pub mod http;
 pub mod store;
+mod trigger;
 
 use std::sync::Arc;
 
@@ -13,7 +14,7 @@ use utoipa::ToSchema;
 use uuid::Uuid;
 
 use crate::http::FieldError;
-use crate::plugins::{CheckFailed, Plugins};
+use crate::plugins::{self, Accepted, CheckFailed, Deciders, Plugins};
 use flow::Flow;
 
 /// Surveys an app may have (contract 15).
@@ -114,14 +115,8 @@ pub struct Running {
     pub version: i64,
     /// Which comes first when several fire.
     pub priority: i32,
-    /// The configuration that the trigger plugin gets.
-    pub config: Arc<str>,
-    /// The names of the events that it reads.
-    pub event_names: Vec<String>,
-    /// The properties that it reads.
-    pub properties: Arc<[String]>,
-    /// Whether it reads properties of the subject.
-    pub reads_subject: bool,
+    /// Its configuration and the plugin that decides.
+    pub accepted: Accepted,
     /// What an SDK gets to show.
     pub payload: Arc<Value>,
 }
@@ -155,8 +150,25 @@ pub enum Error {
     Storage(#[from] nudge_db::Error),
 }
 
-/// Everything that must hold before a survey is saved.
-pub async fn check(plugins: &Plugins, content: &Content) -> Result<(), Error> {
+impl From<plugins::Refused> for Error {
+    fn from(refused: plugins::Refused) -> Self {
+        match refused {
+            plugins::Refused::Invalid(errors) => Self::Invalid(errors),
+            plugins::Refused::Check(cause) => Self::Check(cause),
+        }
+    }
+}
+
+/// Everything that must hold before a survey is saved. `before` is what it said until now.
+///
+/// What a survey waits for is not asked of its plugin again where nothing of it changes and it does not run: a
+/// survey whose plugin has become another can always be stopped.
+pub async fn check(
+    plugins: &Plugins,
+    deciders: &Deciders,
+    content: &Content,
+    before: Option<&Content>,
+) -> Result<(), Error> {
     if content.name.is_empty() || content.name.chars().count() > 200 {
         return Err(Error::Invalid(vec![FieldError::new(
             "/name",
@@ -170,8 +182,13 @@ pub async fn check(plugins: &Plugins, content: &Content) -> Result<(), Error> {
             return Err(Error::InvalidFlow(errors));
         }
     }
-    if content.trigger.is_some() || content.audience.is_some() {
-        reads(plugins, content).await?;
+    let known = before.is_some_and(|before| {
+        before.trigger == content.trigger && before.audience == content.audience
+    });
+    let asks = content.trigger.is_some() || content.audience.is_some();
+    if asks && (content.status == Status::Active || !known) {
+        let configuration = content.configuration().map_err(Error::Invalid)?;
+        configuration.accept(plugins, deciders, None).await?;
     }
     if content.status == Status::Active {
         let errors = not_activatable(content);
@@ -205,46 +222,21 @@ fn not_activatable(content: &Content) -> Vec<FieldError> {
     errors
 }
 
-/// Asks the trigger plugin what a survey reads; an error says what is wrong with it.
-async fn reads(
+/// The form in which the pipeline runs a survey. `before` is the form in which it ran until now.
+pub async fn run(
     plugins: &Plugins,
-    content: &Content,
-) -> Result<(Arc<str>, nudge_wasm::Reads), Error> {
-    let mut config = serde_json::Map::new();
-    for (key, part) in [
-        ("trigger", &content.trigger),
-        ("audience", &content.audience),
-    ] {
-        if let Some(part) = part {
-            config.insert(key.to_owned(), part.clone());
-        }
-    }
-    let config = json!(config).to_string();
-    match plugins
-        .check_config(&plugins.trigger, config.clone())
-        .await?
-    {
-        Ok(reads) => Ok((config.into(), reads)),
-        Err(problems) => Err(Error::Invalid(
-            problems
-                .into_iter()
-                .map(|problem| FieldError::new(problem.pointer, &problem.code, problem.message))
-                .collect(),
-        )),
-    }
-}
-
-/// The form in which the pipeline runs a survey.
-pub async fn run(plugins: &Plugins, survey: &Survey) -> Result<Running, Error> {
-    let (config, reads) = reads(plugins, &survey.content).await?;
+    deciders: &Deciders,
+    survey: &Survey,
+    before: Option<&Running>,
+) -> Result<Running, Error> {
+    let configuration = survey.content.configuration().map_err(Error::Invalid)?;
+    let before = before.map(|before| &before.accepted);
+    let accepted = configuration.accept(plugins, deciders, before).await?;
     Ok(Running {
         id: survey.id,
         version: survey.version,
         priority: survey.content.priority,
-        config,
-        event_names: reads.event_names,
-        properties: reads.properties.into(),
-        reads_subject: !reads.subject_properties.is_empty(),
+        accepted,
         payload: Arc::new(payload(survey.id, survey.version, &survey.content)),
     })
 }

@@ -200,3 +200,18 @@ pub async fn version(
         .await?;
     row.map(|row| parse(&row.body)).transpose()
 }
+
+/// Every survey that is not archived and whose body has this text in it, of an app or of all apps.
+pub async fn with_text(tx: &mut Tx, app_id: Option<Uuid>, text: &str) -> Result<Vec<Survey>> {
+    let mut statement = tx
+        .sql(
+            "SELECT id, app_id, version, body, created_at, updated_at, activated_at
+             FROM surveys WHERE status <> 'archived' AND body LIKE $1",
+        )
+        .bind(format!("%{text}%"));
+    if let Some(app_id) = app_id {
+        statement = statement.push(" AND app_id = ").push_bind(app_id);
+    }
+    let rows: Vec<Row> = statement.fetch_all().await?;
+    rows.into_iter().map(Row::read).collect()
+}

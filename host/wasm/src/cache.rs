@@ -74,6 +74,11 @@ impl Cache {
         Some(CompiledCode::vouched_for(bytes))
     }
 
+    /// Whether there is a file for the component with this digest.
+    pub(crate) fn has(&self, digest: &str) -> bool {
+        self.folder.join(self.name(digest)).is_file()
+    }
+
     /// Keeps compiled code. Other processes see the whole file or none.
     pub(crate) fn insert(&self, digest: &str, code: &CompiledCode) -> io::Result<()> {
         let name = self.name(digest);
@@ -134,7 +139,7 @@ fn remove_left_behind(folder: &Path) -> io::Result<()> {
 }
 
 /// The digest that identifies a component: SHA-256, in hexadecimal.
-pub(crate) fn digest(component: &[u8]) -> String {
+pub fn digest(component: &[u8]) -> String {
     hexadecimal(&Sha256::digest(component))
 }
 

@@ -16,7 +16,7 @@ use wasmtime::Engine;
 
 use crate::cache::COMPILING;
 use crate::configuration;
-use crate::limits::{COMPILED_BYTES, COMPLAINT_BYTES, Limits};
+use crate::limits::{COMPILED_BYTES, COMPILER_NICENESS, COMPLAINT_BYTES, Limits};
 use crate::load::LoadError;
 use crate::trusted::CompiledCode;
 
@@ -80,6 +80,9 @@ pub(crate) fn compile(
 pub fn compile_child(input: &Path, output: &Path, limits: &Limits) -> Result<(), CompileError> {
     let system = |what| move |source| CompileError::System { what, source };
     let processors = thread::available_parallelism().map_or(1, std::num::NonZero::get) as u64;
+    // Requests come first: whoever uploads can wait.
+    rustix::process::nice(COMPILER_NICENESS)
+        .map_err(|error| system("the compiler cannot give way")(error.into()))?;
     for (resource, limit) in [
         (Resource::AS, limits.compile_memory_bytes),
         // Counted over all threads, while the parent counts the time on the wall.
@@ -111,8 +114,7 @@ fn in_child(
     folder: &Path,
     component: &[u8],
 ) -> Result<CompiledCode, LoadError> {
-    let system =
-        |error: io::Error| LoadError::Compile(format!("the compiler cannot be run: {error}"));
+    let system = LoadError::CompilerUnavailable;
     let folder = tempfile::Builder::new()
         .prefix(COMPILING)
         .tempdir_in(folder)
@@ -140,6 +142,11 @@ fn in_child(
         Some(status) if status.success() => fs::read(&output)
             .map(CompiledCode::vouched_for)
             .map_err(system),
+        // Rust aborts where memory runs out, and the system kills what passes its processor time.
+        Some(status) if status.code().is_none() => Err(LoadError::CompileLimits(last_words(
+            &mut complaints,
+            status,
+        ))),
         Some(status) => Err(LoadError::Compile(last_words(&mut complaints, status))),
     }
 }

@@ -101,6 +101,17 @@ impl Engine {
     pub fn load(&self, component: &[u8]) -> Result<Plugin, LoadError> {
         load::load(&self.shared, component)
     }
+
+    /// Whether the component with this digest need not be compiled any more, as far as can be told without
+    /// reading the compiled code.
+    pub fn is_compiled(&self, digest: &str) -> bool {
+        self.shared.cache.has(digest)
+    }
+
+    /// What plugins may use.
+    pub fn limits(&self) -> &Limits {
+        &self.shared.limits
+    }
 }
 
 impl std::fmt::Debug for Engine {

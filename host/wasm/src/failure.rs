@@ -69,6 +69,13 @@ pub struct Failed {
     pub call: Call,
 }
 
+impl Failed {
+    /// Whether the host could not do its part, so that the same call may succeed later.
+    pub fn is_the_hosts(&self) -> bool {
+        self.failure == Failure::Unavailable
+    }
+}
+
 /// Why the host ends a call.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Stop {

@@ -46,6 +46,7 @@ pub mod validation;
 mod value;
 mod worlds;
 
+pub use cache::digest;
 pub use call::Call;
 pub use compile::{CompileError, Compiler, compile_child};
 pub use engine::{Engine, EngineConfig, Error};

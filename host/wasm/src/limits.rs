@@ -127,10 +127,16 @@ pub const ACTUAL_CHARACTERS: usize = 200;
 pub(crate) const COPY_FACTOR: usize = 8;
 
 /// Length of a plugin's name.
-pub(crate) const NAME_BYTES: usize = 64;
+pub const NAME_BYTES: usize = 64;
 
 /// Length of a plugin's version.
-pub(crate) const VERSION_BYTES: usize = 64;
+pub const VERSION_BYTES: usize = 64;
+
+/// Length of what a plugin says of itself for people.
+pub(crate) const SUMMARY_BYTES: usize = 4 << 10;
+
+/// By how much the compiler's process gives way to this one, as `nice` counts.
+pub(crate) const COMPILER_NICENESS: i32 = 5;
 
 /// Core instances of a component. Guests that link shared libraries have dozens.
 pub(crate) const CORE_INSTANCES: u32 = 64;

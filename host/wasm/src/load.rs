@@ -10,7 +10,7 @@ use crate::engine::Shared;
 use crate::failure::Failed;
 use crate::imports::Outline;
 use crate::kind::Kind;
-use crate::limits::{NAME_BYTES, SHOWN_CHARACTERS, SHOWN_NAMES, VERSION_BYTES};
+use crate::limits::{NAME_BYTES, SHOWN_CHARACTERS, SHOWN_NAMES, SUMMARY_BYTES, VERSION_BYTES};
 use crate::plugin::{Description, Plugin, Prepared, Version};
 use crate::text::{listed, shown};
 use crate::worlds::{Linkers, World};
@@ -18,12 +18,23 @@ use crate::worlds::{Linkers, World};
 /// Bytes that cannot be a plugin of this host, and why.
 #[derive(Debug, thiserror::Error)]
 pub enum LoadError {
-    /// Something else, or a core module that nobody made a component of.
+    /// Something else than WebAssembly.
     #[error("this is not a WebAssembly component")]
     NotAComponent,
+    /// A core module that nobody made a component of.
+    #[error("this is a core WebAssembly module, not a component")]
+    CoreModule,
     /// It does not export what a plugin exports.
     #[error("this component targets no world of nudge:plugin@0.1: {0}")]
     NoKnownWorld(String),
+    /// It names a world, but what it exports or imports is not of the world's form.
+    #[error("this component does not fit the world `{kind}` of nudge:plugin@0.1: {reason}")]
+    Misfit {
+        /// The world.
+        kind: Kind,
+        /// What is missing, or of another form.
+        reason: String,
+    },
     /// It asks for what plugins cannot have.
     #[error("this plugin imports what its world does not have: {}", listed(.0, SHOWN_NAMES, SHOWN_CHARACTERS))]
     ForeignImports(Vec<String>),
@@ -41,6 +52,12 @@ pub enum LoadError {
     /// Compiling took too long.
     #[error("this component does not compile in time")]
     CompileTimeout,
+    /// Compiling took more memory, or processor time, than there is for it.
+    #[error("this component does not compile within the compiler's limits: {0}")]
+    CompileLimits(String),
+    /// The compiler cannot be run, which is no fault of the component.
+    #[error("the compiler cannot be run: {0}")]
+    CompilerUnavailable(#[source] std::io::Error),
     /// It cannot say what it is.
     #[error("this plugin cannot describe itself: {0}")]
     DescribeFailed(#[source] Failed),
@@ -50,6 +67,7 @@ pub enum LoadError {
 }
 
 const COMPONENT_HEADER: &[u8] = b"\0asm\x0d\0\x01\0";
+const MODULE_HEADER: &[u8] = b"\0asm\x01\0\0\0";
 
 pub(crate) fn load(shared: &Arc<Shared>, bytes: &[u8]) -> Result<Plugin, LoadError> {
     let limit = shared.limits.component_bytes;
@@ -58,6 +76,9 @@ pub(crate) fn load(shared: &Arc<Shared>, bytes: &[u8]) -> Result<Plugin, LoadErr
             bytes: bytes.len(),
             limit,
         });
+    }
+    if bytes.starts_with(MODULE_HEADER) {
+        return Err(LoadError::CoreModule);
     }
     if !bytes.starts_with(COMPONENT_HEADER) {
         return Err(LoadError::NotAComponent);
@@ -105,8 +126,10 @@ fn prepare<W: World>(
     component: &Component,
 ) -> Result<W::Pre, LoadError> {
     let pre = linkers.for_imports(wasi).instantiate_pre(component);
-    pre.and_then(W::prepare)
-        .map_err(|error| LoadError::NoKnownWorld(format!("{error:#}")))
+    pre.and_then(W::prepare).map_err(|error| LoadError::Misfit {
+        kind: W::KIND,
+        reason: format!("{error:#}"),
+    })
 }
 
 /// The component, from the cache or from the compiler.
@@ -151,7 +174,7 @@ fn check(description: &Description) -> Result<(), String> {
     let Description {
         name,
         version,
-        summary: _,
+        summary,
         config_schema,
     } = description;
     let allowed = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
@@ -173,6 +196,11 @@ fn check(description: &Description) -> Result<(), String> {
             shown(version, SHOWN_CHARACTERS)
         ));
     }
+    if summary.len() > SUMMARY_BYTES || summary.contains('\0') {
+        return Err(format!(
+            "its summary must have at most {SUMMARY_BYTES} bytes and no NUL character"
+        ));
+    }
     if !config_schema.is_empty()
         && let Err(error) = serde_json::from_str::<serde::de::IgnoredAny>(config_schema)
     {
@@ -186,10 +214,14 @@ mod tests {
     use super::*;
 
     fn described(name: &str, version: &str, schema: &str) -> Result<(), String> {
+        summed_up(name, version, "", schema)
+    }
+
+    fn summed_up(name: &str, version: &str, summary: &str, schema: &str) -> Result<(), String> {
         check(&Description {
             name: name.to_owned(),
             version: version.to_owned(),
-            summary: String::new(),
+            summary: summary.to_owned(),
             config_schema: schema.to_owned(),
         })
     }
@@ -208,5 +240,8 @@ mod tests {
         assert!(described("cart", &version(64), "").is_ok());
         assert!(described("cart", &version(65), "").is_err());
         assert!(described("cart", "1.0.0", "{").is_err());
+        assert!(summed_up("cart", "1.0.0", &"s".repeat(SUMMARY_BYTES), "").is_ok());
+        assert!(summed_up("cart", "1.0.0", &"s".repeat(SUMMARY_BYTES + 1), "").is_err());
+        assert!(summed_up("cart", "1.0.0", "a\0b", "").is_err());
     }
 }

@@ -101,6 +101,11 @@ impl Plugin {
         &self.description
     }
 
+    /// Asks it once more what it is. The answer must be [`description`](Self::description).
+    pub fn describe(&self) -> Result<Description, Failed> {
+        self.version.describe()
+    }
+
     /// The interfaces that it imports.
     pub fn imports(&self) -> &[String] {
         &self.version.imports

@@ -40,12 +40,16 @@ const REDUCED: &str = "
 #[test]
 fn what_is_no_component_is_refused() {
     let (engine, _folder) = engine();
-    for bytes in [&b""[..], b"hello", b"\0asm\x01\0\0\0"] {
+    for bytes in [&b""[..], b"hello", b"\0asm"] {
         assert!(
             matches!(engine.load(bytes), Err(LoadError::NotAComponent)),
             "{bytes:?}"
         );
     }
+    assert!(matches!(
+        engine.load(b"\0asm\x01\0\0\0"),
+        Err(LoadError::CoreModule)
+    ));
 }
 
 #[test]
@@ -80,7 +84,8 @@ fn a_component_of_no_world_is_refused() {
 
     let reduced = format!("{REDUCED} world w {{ export trigger-plugin; }}");
     let error = engine.load(&component(&reduced)).unwrap_err();
-    assert!(matches!(error, LoadError::NoKnownWorld(_)), "{error}");
+    assert!(matches!(error, LoadError::Misfit { .. }), "{error}");
+    assert!(error.to_string().contains("describe"), "{error}");
 }
 
 #[test]

@@ -1,0 +1,100 @@
+//! Which plugin decides about which part of a batch.
+
+use std::sync::Arc;
+
+use nudge_wasm::Plugin;
+use uuid::Uuid;
+
+use super::evaluate::{Item, Routes};
+use super::projection::Subject;
+use crate::apps::App;
+use crate::secrets;
+
+/// The campaigns and items that one version of a plugin decides about.
+#[derive(Debug)]
+pub(super) struct Group {
+    /// The version.
+    pub plugin: Arc<Plugin>,
+    /// The seed of its random numbers.
+    pub seed: u64,
+    /// The campaigns, and for each the items that concern it.
+    pub routes: Routes,
+}
+
+impl Group {
+    /// The items that concern any of the campaigns, ascending. `items` is how many the batch has.
+    pub(super) fn items(&self, items: usize) -> Vec<usize> {
+        let mut concerned = vec![false; items];
+        for item in self.routes.values().flatten() {
+            if let Some(concerned) = concerned.get_mut(*item) {
+                *concerned = true;
+            }
+        }
+        let concerned = concerned.into_iter().enumerate();
+        concerned
+            .filter_map(|(item, concerned)| concerned.then_some(item))
+            .collect()
+    }
+}
+
+/// Divides a batch among the plugins. Apps with one plugin have one group.
+pub(super) fn of(app: &App, items: &[Item], subjects: &[Subject], routes: Routes) -> Vec<Group> {
+    let mut groups = Groups {
+        app_id: app.id,
+        all: Vec::new(),
+    };
+    for (campaign, routed) in routes {
+        let Some(running) = app.campaigns.get(campaign) else {
+            continue;
+        };
+        let accepted = &running.accepted;
+        if accepted.trial.is_none() {
+            let group = groups.of(&accepted.decider.plugin);
+            group.routes.insert(campaign, routed);
+            continue;
+        }
+        // Events of names that only the candidate reads, or only the active version, came here too.
+        for index in routed {
+            let Some(item) = items.get(index) else {
+                continue;
+            };
+            let Some(subject) = subjects.get(item.subject) else {
+                continue;
+            };
+            let (plugin, reading) = accepted.for_subject(subject.id);
+            if item.timer.is_some() || reading.has_event(&item.stored.event.name) {
+                let group = groups.of(plugin);
+                group.routes.entry(campaign).or_default().push(index);
+            }
+        }
+    }
+    groups.all
+}
+
+struct Groups {
+    app_id: Uuid,
+    all: Vec<Group>,
+}
+
+impl Groups {
+    fn of(&mut self, plugin: &Arc<Plugin>) -> &mut Group {
+        let same = |group: &Group| Arc::ptr_eq(&group.plugin, plugin);
+        let place = self.all.iter().position(same).unwrap_or(self.all.len());
+        if place == self.all.len() {
+            self.all.push(Group {
+                plugin: Arc::clone(plugin),
+                seed: seed(self.app_id, plugin),
+                routes: Routes::new(),
+            });
+        }
+        #[expect(clippy::indexing_slicing, reason = "pushed above if it was not there")]
+        &mut self.all[place]
+    }
+}
+
+/// The seed of a plugin's random numbers: the same for every run of the same bytes in the same app.
+fn seed(app_id: Uuid, plugin: &Plugin) -> u64 {
+    let hash = secrets::hash(&[app_id.as_bytes(), plugin.digest().as_bytes()]);
+    hash.first_chunk()
+        .map_or(0, |bytes| u64::from_be_bytes(*bytes))
+}

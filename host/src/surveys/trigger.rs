@@ -1,0 +1,141 @@
+//! What a survey waits for, as the plugin that decides gets it.
+
+use nudge_wasm::Kind;
+use serde_json::{Value, json};
+
+use super::Content;
+use crate::http::FieldError;
+use crate::plugins::{Asked, Configuration};
+
+/// The kind of a trigger that names a plugin (contract 8).
+const PLUGIN: &str = "plugin";
+
+impl Content {
+    /// The plugin that the trigger names, if it names one.
+    pub fn named_plugin(&self) -> Option<&str> {
+        let trigger = self.trigger.as_ref()?;
+        let names_one = trigger.get("kind").and_then(Value::as_str) == Some(PLUGIN);
+        names_one.then(|| trigger.get("plugin")?.as_str())?
+    }
+
+    /// The configuration that the trigger plugin gets: of the slot's plugin the trigger and the audience, of
+    /// one that is named what stands beside its name.
+    pub fn configuration(&self) -> Result<Configuration<'_>, Vec<FieldError>> {
+        if let Some(trigger) = &self.trigger
+            && trigger.get("kind").and_then(Value::as_str) == Some(PLUGIN)
+        {
+            return self.own_plugin(trigger);
+        }
+        let mut config = serde_json::Map::new();
+        for (key, part) in [("trigger", &self.trigger), ("audience", &self.audience)] {
+            if let Some(part) = part {
+                config.insert(key.to_owned(), part.clone());
+            }
+        }
+        Ok(Configuration {
+            kind: Kind::Trigger,
+            asked: Asked::Slot,
+            text: json!(config).to_string(),
+            place: "",
+            name_place: "",
+        })
+    }
+
+    fn own_plugin<'a>(&'a self, trigger: &'a Value) -> Result<Configuration<'a>, Vec<FieldError>> {
+        let mut errors = Vec::new();
+        let keys = trigger
+            .as_object()
+            .into_iter()
+            .flatten()
+            .map(|(key, _)| key);
+        for key in keys.filter(|key| !["kind", "plugin", "config"].contains(&key.as_str())) {
+            let detail = "a trigger of the kind `plugin` has `plugin` and `config`; the rest is the plugin's, put it \
+                          into `config`";
+            errors.push(FieldError::new(
+                format!("/trigger/{}", escaped(key)),
+                "unknown_key",
+                detail,
+            ));
+        }
+        if self.audience.is_some() {
+            let detail = "the plugin that a trigger names decides alone; put what it needs into `trigger.config`";
+            errors.push(FieldError::new("/audience", "not_allowed", detail));
+        }
+        let name = trigger.get("plugin").and_then(Value::as_str);
+        if name.is_none() {
+            let detail = "a trigger of the kind `plugin` names the plugin that decides";
+            errors.push(FieldError::new("/trigger/plugin", "required", detail));
+        }
+        let config = trigger.get("config");
+        match name {
+            Some(name) if errors.is_empty() => Ok(Configuration {
+                kind: Kind::Trigger,
+                asked: Asked::Named(name),
+                text: config.map_or_else(|| "{}".to_owned(), Value::to_string),
+                place: "/trigger/config",
+                name_place: "/trigger/plugin",
+            }),
+            _ => Err(errors),
+        }
+    }
+}
+
+/// A key as a JSON pointer has it (RFC 6901).
+fn escaped(key: &str) -> String {
+    key.replace('~', "~0").replace('/', "~1")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn content(parts: &Value) -> Content {
+        let mut content = json!({"name": "a"});
+        content
+            .as_object_mut()
+            .unwrap()
+            .extend(parts.as_object().unwrap().clone());
+        serde_json::from_value(content).unwrap()
+    }
+
+    #[test]
+    fn the_slots_plugin_gets_trigger_and_audience() {
+        let content = content(&json!({"trigger": {"kind": "event"}, "audience": {"include": 1}}));
+        let configuration = content.configuration().unwrap();
+        assert_eq!(configuration.asked, Asked::Slot);
+        let config: Value = serde_json::from_str(&configuration.text).unwrap();
+        assert_eq!(
+            config,
+            json!({"trigger": {"kind": "event"}, "audience": {"include": 1}})
+        );
+        assert_eq!(content.named_plugin(), None);
+    }
+
+    #[test]
+    fn a_named_plugin_gets_its_config() {
+        let content =
+            content(&json!({"trigger": {"kind": "plugin", "plugin": "cart", "config": {"a": 1}}}));
+        let configuration = content.configuration().unwrap();
+        assert_eq!(configuration.asked, Asked::Named("cart"));
+        assert_eq!(configuration.text, r#"{"a":1}"#);
+        assert_eq!(content.named_plugin(), Some("cart"));
+    }
+
+    #[test]
+    fn what_a_named_plugin_would_not_see_is_refused() {
+        let pointers = |parts: &Value| -> Vec<String> {
+            let errors = content(parts).configuration().unwrap_err();
+            errors.into_iter().map(|error| error.pointer).collect()
+        };
+        let trigger = json!({"kind": "plugin", "plugin": "cart", "delaySeconds": 5, "a/b": 1});
+        assert_eq!(
+            pointers(&json!({"trigger": trigger})),
+            ["/trigger/a~1b", "/trigger/delaySeconds"]
+        );
+        let trigger = json!({"kind": "plugin"});
+        assert_eq!(
+            pointers(&json!({"trigger": trigger, "audience": {}})),
+            ["/audience", "/trigger/plugin"]
+        );
+    }
+}

@@ -1,0 +1,93 @@
+//! The server's own plugins, which operators look after and every app has (contract 12).
+
+use serde_json::json;
+use tests::{TestApp, on_both_backends};
+use uuid::Uuid;
+
+use crate::guests::{
+    SERVER, activate, activate_at, by, decides, name, set_slot, trigger, upload, version, versioned,
+};
+
+on_both_backends!(
+    the_servers_plugins_are_every_apps_until_it_has_its_own,
+    the_servers_slot_is_every_apps_until_it_has_its_own,
+);
+
+async fn deploy_server(app: &TestApp, plugin: u32, number: u32, slot: bool) {
+    let path = format!("{SERVER}/plugins");
+    app.upload(&path, &app.operator(), versioned(plugin, number))
+        .await
+        .data(201);
+    let parts = json!({"version": version(number), "slot": slot});
+    activate_at(app, SERVER, &app.operator(), &name(plugin), parts)
+        .await
+        .ok();
+}
+
+async fn the_servers_plugins_are_every_apps_until_it_has_its_own(app: &mut TestApp) {
+    deploy_server(app, 1, 1, false).await;
+    app.survey(&trigger(1, json!({"events": ["a"]}))).await;
+    let ada = app.session("ada").await;
+    assert_eq!(decides(app, &ada, "a").await, by(1, 1));
+    let path = app.path(&format!("/plugins/{}", name(1)));
+    let shown = app.get(&path, &app.viewer()).await.ok();
+    assert_eq!(shown["scope"], "server");
+    deploy_server(app, 1, 2, false).await;
+    assert_eq!(decides(app, &ada, "a").await, by(1, 2));
+
+    app.delete(&path, &app.admin())
+        .await
+        .refused(403, "insufficient_role");
+    let server_path = format!("{SERVER}/plugins/{}", name(1));
+    app.delete(&server_path, &app.operator())
+        .await
+        .refused(409, "plugin_in_use");
+    app.get(&server_path, &app.admin())
+        .await
+        .refused(403, "insufficient_role");
+    let seen = app.get(&server_path, &app.operator()).await.ok();
+    assert_eq!(seen["versions"].as_array().unwrap().len(), 2);
+
+    upload(app, versioned(1, 9)).await.data(201);
+    assert_eq!(decides(app, &ada, "a").await, by(1, 2), "not active yet");
+    activate(app, 1, json!({"version": version(9)})).await.ok();
+    assert_eq!(decides(app, &ada, "a").await, by(1, 9));
+    deploy_server(app, 1, 3, false).await;
+    assert_eq!(decides(app, &ada, "a").await, by(1, 9));
+    assert_eq!(app.get(&path, &app.viewer()).await.ok()["scope"], "app");
+    let entries: Vec<(Uuid,)> = app
+        .rows("SELECT app_id FROM audit_log WHERE action = 'plugin.activated' ORDER BY id")
+        .await;
+    let own = app.access.app_id;
+    let nil = Uuid::nil();
+    assert_eq!(entries, [(nil,), (nil,), (own,), (nil,)]);
+}
+
+async fn the_servers_slot_is_every_apps_until_it_has_its_own(app: &mut TestApp) {
+    let survey = app
+        .survey(&json!({"kind": "event", "eventName": "a"}))
+        .await;
+    deploy_server(app, 1, 1, true).await;
+    let ada = app.session("ada").await;
+    assert_eq!(decides(app, &ada, "a").await, by(1, 1));
+    set_slot(app, "default-trigger").await.ok();
+    let built_in = decides(app, &ada, "a").await.unwrap();
+    assert_eq!(built_in.0, "default-trigger");
+    app.delete(&app.path("/plugin-slots/trigger"), &app.admin())
+        .await
+        .data(204);
+    assert_eq!(decides(app, &ada, "a").await, by(1, 1));
+
+    // What the built-in plugin would refuse keeps operators from emptying the slot, too.
+    let path = app.path(&format!("/surveys/{survey}"));
+    let body = json!({"trigger": {"eventName": "a", "mine": true}});
+    app.patch(&path, &app.editor(), &body).await.ok();
+    let slot = format!("{SERVER}/plugin-slots/trigger");
+    let answer = app.delete(&slot, &app.operator()).await;
+    answer.refused(422, "plugin_rejected");
+    let below = format!("/apps/{}/surveys/{survey}", app.access.app_id);
+    assert!(answer.pointers()[0].starts_with(&below), "{}", answer.text);
+    let body = json!({"status": "paused"});
+    app.patch(&path, &app.editor(), &body).await.ok();
+    app.delete(&slot, &app.operator()).await.data(204);
+}
