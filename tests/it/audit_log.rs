@@ -237,18 +237,18 @@ async fn entries_are_filtered_and_paged(app: &mut TestApp) {
     };
     let mut seen = Vec::new();
     let mut query = "?action=app.updated&limit=2".to_owned();
-    let mut last = String::new();
+    let mut newest_cursor = String::new();
     loop {
         let page = list(&query).await.ok();
         seen.extend(names(&page));
         let Some(cursor) = page["nextCursor"].as_str() else {
             break;
         };
-        cursor.clone_into(&mut last);
+        cursor.clone_into(&mut newest_cursor);
         query = format!("?action=app.updated&limit=2&cursor={cursor}");
     }
     assert_eq!(seen, ["Name 4", "Name 3", "Name 2", "Name 1", "Name 0"]);
-    list(&format!("?limit=2&cursor={last}"))
+    list(&format!("?limit=2&cursor={newest_cursor}"))
         .await
         .refused(400, "invalid_cursor");
 

@@ -203,7 +203,7 @@ impl Credentials {
                 let foreign = Credential::bearer(&self.foreign);
                 vec![foreign.and("x-service-subject-token", &session.token)]
             }
-            other => panic!("{other}"),
+            other => unreachable!("{other}"),
         }
     }
 }

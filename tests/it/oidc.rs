@@ -448,7 +448,7 @@ async fn plain_http_is_for_this_machine_unless_it_is_allowed() {
     let folder = folder();
     let mut issuer = configured("http://id.example");
     let refused = open(folder.path(), |config| {
-        config.auth.issuers = vec![issuer.clone()]
+        config.auth.issuers = vec![issuer.clone()];
     })
     .await;
     let complaint = format!("{:#}", refused.err().unwrap());

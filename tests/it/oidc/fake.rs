@@ -16,7 +16,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
-use tokio::task::JoinHandle;
+use tokio::task::JoinSet;
 
 /// A key that signs tokens.
 #[derive(Clone)]
@@ -127,7 +127,8 @@ pub(super) struct FakeIssuer {
     /// Its identifier.
     pub(super) url: String,
     said: Said,
-    task: JoinHandle<()>,
+    // Ends with it.
+    _tasks: JoinSet<()>,
 }
 
 type Said = Arc<Mutex<Documents>>;
@@ -150,8 +151,13 @@ impl FakeIssuer {
             .route("/.well-known/openid-configuration", get(discovery))
             .route("/jwks", get(keys))
             .with_state(Arc::clone(&said));
-        let task = tokio::spawn(async move { axum::serve(listener, router).await.unwrap() });
-        let issuer = Self { url, said, task };
+        let mut tasks = JoinSet::new();
+        tasks.spawn(async move { axum::serve(listener, router).await.unwrap() });
+        let issuer = Self {
+            url,
+            said,
+            _tasks: tasks,
+        };
         issuer.publish(&[]);
         issuer
     }
@@ -179,12 +185,6 @@ impl FakeIssuer {
     /// How often the keys were asked for.
     pub(super) fn asked(&self) -> usize {
         self.said.lock().unwrap().asked
-    }
-}
-
-impl Drop for FakeIssuer {
-    fn drop(&mut self) {
-        self.task.abort();
     }
 }
 
