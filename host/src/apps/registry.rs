@@ -196,7 +196,8 @@ impl Registry {
         let settings = store::settings(&mut tx, &changed).await?;
         drop(tx);
         for (id, version, settings) in settings {
-            write(&self.origins).insert(id, (version, settings.allowed_origins));
+            let origins = settings.map(|settings| settings.allowed_origins);
+            write(&self.origins).insert(id, (version, origins.unwrap_or_default()));
         }
         let known: Vec<(Uuid, i64)> = {
             let apps = read(&self.apps);
