@@ -1,21 +1,28 @@
 //! Apps in memory: one immutable snapshot each, replaced whole when something in it changes.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::time::{Duration, Instant};
 
+use axum::http::HeaderValue;
 use nudge_db::{Db, Tx};
 use uuid::Uuid;
 
 use super::key::Key;
 use super::{Settings, store};
 use crate::definitions::{self, Enforced};
+use crate::http::cors::Rule;
+use crate::identity_keys::{self, IdentityKey};
+use crate::keys;
 use crate::plugins::catalogue::Catalogue;
 use crate::plugins::{self, Deciders, Plugins};
 use crate::surveys::{self, Running};
 
 /// How long to wait before plugins that could not be loaded are tried again.
 const TRY_AGAIN: Duration = Duration::from_mins(1);
+/// How often an app is read again because some app was forgotten meanwhile.
+const MOST_TRIES: u32 = 3;
 
 /// An app as of one version: everything that deciding about its events takes.
 #[derive(Debug)]
@@ -29,7 +36,9 @@ pub struct App {
     /// Its settings.
     pub settings: Settings,
     /// Its keys, by hash.
-    pub keys: HashMap<[u8; 32], Key>,
+    pub keys: HashMap<[u8; 32], Arc<Key>>,
+    /// Keys that verify identity tokens.
+    pub identity_keys: Vec<IdentityKey>,
     /// The plugins that decide.
     pub deciders: Deciders,
     /// When this was read.
@@ -71,8 +80,28 @@ pub struct Registry {
     plugins: Plugins,
     apps: RwLock<HashMap<Uuid, Arc<App>>>,
     keys: RwLock<HashMap<[u8; 32], Uuid>>,
+    /// The origins that each app of the database allows, with the version that they are of.
+    origins: RwLock<HashMap<Uuid, (i64, Vec<String>)>>,
+    /// How often an app turned out to be gone; changes under the lock of `apps`.
+    forgotten: AtomicU64,
     /// Apps that are being read anew because another process changed them.
     catching_up: Mutex<HashSet<Uuid>>,
+}
+
+/// Whose a key's hash is.
+#[derive(Debug)]
+pub enum Holder {
+    /// An app's; it may have expired.
+    Live(Arc<App>, Arc<Key>),
+    /// It was revoked.
+    Revoked {
+        /// The app that it belonged to.
+        app_id: Uuid,
+        /// The key.
+        key_id: Uuid,
+    },
+    /// Nobody's.
+    Nobody,
 }
 
 /// An app that is being read anew; until it is dropped nobody else begins with it.
@@ -108,6 +137,8 @@ impl Registry {
             plugins,
             apps: RwLock::default(),
             keys: RwLock::default(),
+            origins: RwLock::default(),
+            forgotten: AtomicU64::new(0),
             catching_up: Mutex::default(),
         }
     }
@@ -120,94 +151,118 @@ impl Registry {
         }
     }
 
-    /// The app and key that a key's hash stands for.
-    pub async fn by_key(&self, hash: &[u8; 32]) -> nudge_db::Result<Option<(Arc<App>, Key)>> {
-        let known = self
-            .keys
-            .read()
-            .unwrap_or_else(PoisonError::into_inner)
-            .get(hash)
-            .copied();
-        let app_id = if let Some(app_id) = known {
-            app_id
-        } else {
-            let mut tx = self.db.read().await?;
-            let Some(app_id) = store::app_of_key(&mut tx, hash).await? else {
-                return Ok(None);
-            };
-            self.keys
-                .write()
-                .unwrap_or_else(PoisonError::into_inner)
-                .insert(*hash, app_id);
-            app_id
-        };
-        let Some(app) = self.get(app_id).await? else {
-            return Ok(None);
-        };
-        let app = if app.keys.contains_key(hash) {
-            app
-        } else {
-            match self.refresh(app_id).await? {
-                Some(app) => app,
-                None => return Ok(None),
-            }
-        };
+    /// The app and key that a key's hash stands for, as far as memory knows.
+    pub fn known_key(&self, hash: &[u8; 32]) -> Option<(Arc<App>, Arc<Key>)> {
+        let app_id = read(&self.keys).get(hash).copied()?;
+        let app = read(&self.apps).get(&app_id).cloned()?;
         let key = app.keys.get(hash).cloned();
-        Ok(key.map(|key| (app, key)))
+        if key.is_none() {
+            // It was revoked.
+            write(&self.keys).remove(hash);
+        }
+        Some((app, key?))
+    }
+
+    /// Whose a key's hash is, as the database knows.
+    pub async fn by_key(&self, hash: &[u8; 32]) -> nudge_db::Result<Holder> {
+        let mut tx = self.db.read().await?;
+        let Some(found) = keys::store::find_by_hash(&mut tx, hash).await? else {
+            return Ok(Holder::Nobody);
+        };
+        drop(tx);
+        let (app_id, key_id) = (found.app_id, found.id);
+        if found.revoked {
+            return Ok(Holder::Revoked { app_id, key_id });
+        }
+        let known = self.get(app_id).await?;
+        let app = match known {
+            Some(app) if !app.keys.contains_key(hash) => self.refresh(app_id).await?,
+            known => known,
+        };
+        // The rows of a deleted app are there for a while.
+        let Some(app) = app else {
+            return Ok(Holder::Nobody);
+        };
+        let Some(key) = app.keys.get(hash).cloned() else {
+            return Ok(Holder::Revoked { app_id, key_id });
+        };
+        write(&self.keys).insert(*hash, app_id);
+        Ok(Holder::Live(app, key))
+    }
+
+    /// Whether any app of the server lets pages of an origin read its answers.
+    pub fn allows_origin(&self, origin: &HeaderValue) -> Rule {
+        let mut rule = Rule::No;
+        for (_, origins) in read(&self.origins).values() {
+            match Rule::of(origins, origin) {
+                Rule::Any => return Rule::Any,
+                Rule::This => rule = Rule::This,
+                Rule::No => {}
+            }
+        }
+        rule
     }
 
     /// Reads an app anew. Every route that changes what is in a snapshot calls this after its commit.
     pub async fn refresh(&self, id: Uuid) -> nudge_db::Result<Option<Arc<App>>> {
-        let mut tx = self.db.read().await?;
-        let Some(row) = store::find(&mut tx, id).await? else {
-            self.apps
-                .write()
-                .unwrap_or_else(PoisonError::into_inner)
-                .remove(&id);
-            return Ok(None);
-        };
-        let loaded = load(&mut tx, row).await?;
-        drop(tx);
-        let before = self.known(id);
-        let app = loaded.finish(&self.plugins, &self.db, before).await?;
-        let app = Arc::new(app);
-        let mut apps = self.apps.write().unwrap_or_else(PoisonError::into_inner);
-        let newest = apps.entry(id).or_insert_with(|| Arc::clone(&app));
-        let completes = newest.version == app.version && newest.deciders.incomplete;
-        if newest.version < app.version || completes {
-            *newest = app;
+        let mut tries = 0;
+        loop {
+            let forgotten = self.forgotten.load(Ordering::Acquire);
+            let mut tx = self.db.read().await?;
+            let Some(row) = store::find(&mut tx, id).await? else {
+                self.forget(id);
+                return Ok(None);
+            };
+            let loaded = load(&mut tx, row).await?;
+            drop(tx);
+            let before = self.known(id);
+            let app = Arc::new(loaded.finish(&self.plugins, &self.db, before).await?);
+            tries += 1;
+            let mut apps = write(&self.apps);
+            if self.forgotten.load(Ordering::Acquire) != forgotten && tries < MOST_TRIES {
+                // It may be this app that was deleted meanwhile, which must not come back.
+                continue;
+            }
+            let origins = (app.version, app.settings.allowed_origins.clone());
+            write(&self.origins).insert(id, origins);
+            let newest = apps.entry(id).or_insert_with(|| Arc::clone(&app));
+            let completes = newest.version == app.version && newest.deciders.incomplete;
+            if newest.version < app.version || completes {
+                *newest = app;
+            }
+            return Ok(Some(Arc::clone(newest)));
         }
-        Ok(Some(Arc::clone(newest)))
     }
 
     fn known(&self, id: Uuid) -> Option<Arc<App>> {
-        let apps = self.apps.read().unwrap_or_else(PoisonError::into_inner);
-        apps.get(&id).cloned()
+        read(&self.apps).get(&id).cloned()
     }
 
     /// The apps in memory that another process has changed, or whose plugins could not be loaded a while ago,
-    /// each to be read anew.
+    /// each to be read anew. Those that are gone are forgotten.
     pub async fn changed(self: &Arc<Self>) -> nudge_db::Result<Vec<CatchingUp>> {
-        let known: HashMap<Uuid, Arc<App>> = {
-            let apps = self.apps.read().unwrap_or_else(PoisonError::into_inner);
-            apps.clone()
-        };
-        if known.is_empty() {
-            return Ok(Vec::new());
-        }
         let mut tx = self.db.read().await?;
-        let versions = store::versions(&mut tx).await?;
+        let versions: HashMap<Uuid, i64> = store::versions(&mut tx).await?.into_iter().collect();
+        self.read_origins(&mut tx, &versions).await?;
         drop(tx);
-        let mut catching_up = self
-            .catching_up
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let known: Vec<(Uuid, Arc<App>)> = {
+            let apps = read(&self.apps);
+            apps.iter()
+                .map(|(id, app)| (*id, Arc::clone(app)))
+                .collect()
+        };
         let mut changed = Vec::new();
-        for (app_id, version) in versions {
-            let stale = known.get(&app_id).is_some_and(|app| {
-                app.version < version
-                    || app.deciders.incomplete && app.read_at.elapsed() >= TRY_AGAIN
-            });
+        for (app_id, app) in known {
+            let Some(version) = versions.get(&app_id) else {
+                self.forget(app_id);
+                continue;
+            };
+            let stale = app.version < *version
+                || app.deciders.incomplete && app.read_at.elapsed() >= TRY_AGAIN;
+            let mut catching_up = self
+                .catching_up
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner);
             if stale && catching_up.insert(app_id) {
                 let registry = Arc::clone(self);
                 changed.push(CatchingUp { registry, app_id });
@@ -216,10 +271,41 @@ impl Registry {
         Ok(changed)
     }
 
+    /// Reads the allowed origins of apps that changed, whether they are in memory or not.
+    async fn read_origins(
+        &self,
+        tx: &mut Tx,
+        versions: &HashMap<Uuid, i64>,
+    ) -> nudge_db::Result<()> {
+        let changed: Vec<Uuid> = {
+            let seen = read(&self.origins);
+            let is_new = |id: &Uuid, version: i64| seen.get(id).is_none_or(|seen| seen.0 < version);
+            let changed = versions
+                .iter()
+                .filter(|(id, version)| is_new(id, **version));
+            changed.map(|(id, _)| *id).collect()
+        };
+        let settings = store::settings(tx, &changed).await?;
+        let mut origins = write(&self.origins);
+        for (id, version, settings) in settings {
+            let allowed = settings.map(|settings| settings.allowed_origins);
+            origins.insert(id, (version, allowed.unwrap_or_default()));
+        }
+        origins.retain(|id, _| versions.contains_key(id));
+        Ok(())
+    }
+
+    fn forget(&self, id: Uuid) {
+        let mut apps = write(&self.apps);
+        self.forgotten.fetch_add(1, Ordering::AcqRel);
+        apps.remove(&id);
+        write(&self.origins).remove(&id);
+    }
+
     /// Reads every app in memory anew that was changed, after a change that concerns them all.
     pub async fn refresh_all(self: &Arc<Self>) -> nudge_db::Result<()> {
         let known: Vec<Uuid> = {
-            let apps = self.apps.read().unwrap_or_else(PoisonError::into_inner);
+            let apps = read(&self.apps);
             apps.keys().copied().collect()
         };
         for app_id in known {
@@ -229,11 +315,20 @@ impl Registry {
     }
 }
 
+fn read<T>(lock: &RwLock<T>) -> RwLockReadGuard<'_, T> {
+    lock.read().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn write<T>(lock: &RwLock<T>) -> RwLockWriteGuard<'_, T> {
+    lock.write().unwrap_or_else(PoisonError::into_inner)
+}
+
 /// An app as the database has it, before the plugins were asked about it.
 struct Loaded {
     row: store::AppRow,
     settings: Settings,
-    keys: HashMap<[u8; 32], Key>,
+    keys: HashMap<[u8; 32], Arc<Key>>,
+    identity_keys: Vec<IdentityKey>,
     catalogue: Catalogue,
     definitions: Vec<definitions::Definition>,
     surveys: Vec<surveys::Survey>,
@@ -242,7 +337,12 @@ struct Loaded {
 async fn load(tx: &mut Tx, row: store::AppRow) -> nudge_db::Result<Loaded> {
     let settings = serde_json::from_str(&row.settings)
         .map_err(|cause| nudge_db::Error::corrupt("apps", "settings", cause))?;
-    let keys = store::keys(tx, row.id).await?.into_iter().collect();
+    let keys = keys::store::unrevoked(tx, row.id).await?;
+    let keys = keys
+        .into_iter()
+        .map(|(hash, key)| (hash, Arc::new(key)))
+        .collect();
+    let identity_keys = identity_keys::store::list(tx, row.id).await?;
     let catalogue = plugins::store::catalogue(tx, row.id).await?;
     let definitions = definitions::store::active(tx, row.id).await?;
     let surveys = surveys::store::active(tx, row.id).await?;
@@ -250,6 +350,7 @@ async fn load(tx: &mut Tx, row: store::AppRow) -> nudge_db::Result<Loaded> {
         row,
         settings,
         keys,
+        identity_keys,
         catalogue,
         definitions,
         surveys,
@@ -297,26 +398,14 @@ impl Loaded {
                 }
             }
         }
-        let mut routes: HashMap<String, Vec<usize>> = HashMap::new();
-        let mut everywhere = Vec::new();
-        for (index, campaign) in campaigns.iter().enumerate() {
-            for name in campaign.accepted.event_names() {
-                if name == "*" {
-                    everywhere.push(index);
-                } else {
-                    routes.entry(name.clone()).or_default().push(index);
-                }
-            }
-        }
-        for indexes in routes.values_mut().chain([&mut everywhere]) {
-            indexes.dedup();
-        }
+        let (routes, everywhere) = routes(&campaigns);
         Ok(App {
             id: self.row.id,
             workspace_id: self.row.workspace_id,
             version: self.row.version,
             settings: self.settings,
             keys: self.keys,
+            identity_keys: self.identity_keys,
             deciders,
             read_at: Instant::now(),
             definitions,
@@ -325,4 +414,23 @@ impl Loaded {
             everywhere,
         })
     }
+}
+
+/// For each event name the campaigns that read it, and those that read every event, all ascending.
+fn routes(campaigns: &[Running]) -> (HashMap<String, Vec<usize>>, Vec<usize>) {
+    let mut routes: HashMap<String, Vec<usize>> = HashMap::new();
+    let mut everywhere = Vec::new();
+    for (index, campaign) in campaigns.iter().enumerate() {
+        for name in campaign.accepted.event_names() {
+            if name == "*" {
+                everywhere.push(index);
+            } else {
+                routes.entry(name.clone()).or_default().push(index);
+            }
+        }
+    }
+    for indexes in routes.values_mut().chain([&mut everywhere]) {
+        indexes.dedup();
+    }
+    (routes, everywhere)
 }

@@ -1,23 +1,57 @@
 //! What an app can set (contract 13).
 
-use serde::{Deserialize, Serialize};
+mod check;
+pub mod http;
 
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+/// Seconds of a day.
 const DAY_SECONDS: i64 = 24 * 3600;
 
 /// An app's settings. Missing parts have their defaults.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Settings {
     /// What ingest takes.
     pub ingest: Ingest,
+    /// Whether SDKs send lifecycle events by themselves.
+    pub lifecycle_events: bool,
     /// Whether consent must be given before anything is stored or shown.
     pub consent: Consent,
+    /// Which properties may be stored.
+    pub privacy: Privacy,
+    /// How often people are asked or messaged.
+    pub frequency: Frequency,
+    /// When nobody is disturbed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub quiet_hours: Option<QuietHours>,
     /// What happens when plugins fail.
     pub plugins: Plugins,
+    /// The pages that may read the SDK routes' answers: origins, or `*` for all.
+    pub allowed_origins: Vec<String>,
+    /// How long things are kept.
+    pub retention: Retention,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            ingest: Ingest::default(),
+            lifecycle_events: true,
+            consent: Consent::default(),
+            privacy: Privacy::default(),
+            frequency: Frequency::default(),
+            quiet_hours: None,
+            plugins: Plugins::default(),
+            allowed_origins: vec!["*".to_owned()],
+            retention: Retention::default(),
+        }
+    }
 }
 
 /// Settings of ingest.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Ingest {
     /// How old an event may be.
@@ -39,15 +73,72 @@ impl Default for Ingest {
 }
 
 /// Settings of consent.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Consent {
     /// Whether consent counts as absent until it is given.
     pub required: bool,
 }
 
+/// Settings of privacy (contract 5).
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Privacy {
+    /// The only property keys that backends may store; without it, all.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub allow_keys: Option<Vec<String>>,
+    /// Property keys that are never stored.
+    pub deny_keys: Vec<String>,
+}
+
+/// How often a person is asked or messaged.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Frequency {
+    /// Surveys that one person sees; without it, any number.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub surveys: Option<Cap>,
+    /// Push messages that one person gets; without it, any number.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub push: Option<Cap>,
+    /// The pause between two presentations.
+    pub min_seconds_between_presentations: i64,
+}
+
+/// A number in a window of days.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Cap {
+    /// How many.
+    pub max: i64,
+    /// In how many days.
+    pub window_days: i64,
+}
+
+/// Hours of the day, in the person's own time zone, in which nobody is disturbed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct QuietHours {
+    /// Their begin, `HH:MM`.
+    pub from: String,
+    /// Their end, `HH:MM`; the next day's where it is not after the begin.
+    pub to: String,
+    /// What becomes of a message that falls into them.
+    pub on_quiet: OnQuiet,
+}
+
+/// What becomes of a message in quiet hours.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum OnQuiet {
+    /// It waits for their end.
+    Defer,
+    /// It is not sent.
+    Drop,
+}
+
 /// Settings of plugins.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Plugins {
     /// The share of calls, 0 to 1, that a candidate or a version activated a short while ago may fail before it
@@ -69,7 +160,7 @@ impl Default for Plugins {
 }
 
 /// What becomes of events while the validation plugin fails.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ValidationFailure {
     /// They are rejected and can be sent again.
@@ -77,4 +168,45 @@ pub enum ValidationFailure {
     Closed,
     /// They are accepted unchecked.
     Open,
+}
+
+/// How long things are kept.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Retention {
+    /// Days after its timestamp that an event is kept; without it, for ever.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub events_days: Option<i64>,
+    /// Days after its receipt that a dead letter is kept.
+    pub dead_letters_days: i64,
+}
+
+impl Default for Retention {
+    fn default() -> Self {
+        Self {
+            events_days: None,
+            dead_letters_days: 30,
+        }
+    }
+}
+
+impl Settings {
+    /// Settings in which nothing that can be absent is: its keys are all keys.
+    fn with_everything() -> Self {
+        let cap = Some(Cap {
+            max: 1,
+            window_days: 1,
+        });
+        let mut every = Self::default();
+        every.privacy.allow_keys = Some(Vec::new());
+        every.frequency.surveys = cap;
+        every.frequency.push = cap;
+        every.quiet_hours = Some(QuietHours {
+            from: String::new(),
+            to: String::new(),
+            on_quiet: OnQuiet::Defer,
+        });
+        every.retention.events_days = Some(1);
+        every
+    }
 }

@@ -53,6 +53,7 @@ codes! {
     PluginInUse, CONFLICT, "plugin_in_use", "Something still needs the plugin or version; see detail.";
     PluginNoCandidate, CONFLICT, "plugin_no_candidate", "The plugin has no candidate to be promoted.";
     PluginNoPrevious, CONFLICT, "plugin_no_previous", "The plugin has no version to go back to.";
+    IdentityKeyExists, CONFLICT, "identity_key_exists", "The app has an identity key of this kid; remove it first.";
     VersionMismatch, PRECONDITION_FAILED, "version_mismatch", "Somebody changed the resource meanwhile; read it again.";
     PayloadTooLarge, PAYLOAD_TOO_LARGE, "payload_too_large", "The body is over the limit.";
     UnsupportedMediaType, UNSUPPORTED_MEDIA_TYPE, "unsupported_media_type", "The body must be application/json, plain or compressed with gzip, zstd or br.";
@@ -62,6 +63,7 @@ codes! {
     NotActivatable, UNPROCESSABLE_ENTITY, "not_activatable", "The survey can't run as it is; see errors.";
     PluginRejected, UNPROCESSABLE_ENTITY, "plugin_rejected", "The component can't be the plugin that it is asked to be; see errors.";
     LimitExceeded, UNPROCESSABLE_ENTITY, "limit_exceeded", "A limit is exceeded.";
+    RateLimited, TOO_MANY_REQUESTS, "rate_limited", "One request too many; the next may come after Retry-After.";
     Internal, INTERNAL_SERVER_ERROR, "internal", "A defect in the server; the request id finds it in the log.";
     Unavailable, SERVICE_UNAVAILABLE, "unavailable", "The server can't do it now; try again after Retry-After.";
 }

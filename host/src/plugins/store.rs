@@ -226,6 +226,16 @@ pub async fn update(tx: &mut Tx, entry: &Entry) -> Result<bool> {
     Ok(changed == 1)
 }
 
+/// The name of one of an app's own plugins, if it has any.
+pub async fn first_name(tx: &mut Tx, app_id: Uuid) -> Result<Option<String>> {
+    let row: Option<NameRow> = tx
+        .sql("SELECT name FROM plugins WHERE app_id = $1 ORDER BY name LIMIT 1")
+        .bind(app_id)
+        .fetch_optional()
+        .await?;
+    Ok(row.map(|row| row.name))
+}
+
 /// Removes a plugin with all its versions and the components that nothing else needs.
 pub async fn delete(tx: &mut Tx, app_id: Uuid, name: &str) -> Result<()> {
     let digests: Vec<DigestRow> = tx
