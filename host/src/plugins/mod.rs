@@ -1,5 +1,6 @@
 //! Which plugin runs where, and the threads that run them.
 
+pub mod cases;
 mod workers;
 
 use std::ffi::OsString;
