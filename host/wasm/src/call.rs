@@ -23,10 +23,8 @@ pub struct Call {
     pub memory_bytes: usize,
     /// Host functions that the plugin called.
     pub host_calls: u32,
-    /// Host functions that it might have called: the limit of this batch.
-    pub host_calls_allowed: u32,
-    /// What it gave to the host, as it counts against the limit.
-    pub output_bytes: usize,
+    /// What it gave to the host, in bytes as they count against the limit.
+    pub output_bytes: u32,
     /// What the plugin logged, standard output and standard error included.
     pub logs: Vec<LogLine>,
 }
@@ -80,7 +78,6 @@ pub(crate) fn run<W: World, R>(
         });
     let mut state = store.into_data();
     let elapsed = start.elapsed();
-    let allowed = state.meter.host_calls_allowed();
 
     state.wasi.flush_into(&mut state.log);
     let call = Call {
@@ -88,8 +85,7 @@ pub(crate) fn run<W: World, R>(
         instantiation,
         memory_bytes: state.memory.bytes,
         host_calls: state.meter.host_calls_made(),
-        host_calls_allowed: allowed,
-        output_bytes: state.meter.output_bytes_given(),
+        output_bytes: u32::try_from(state.meter.output_bytes_given()).unwrap_or(u32::MAX),
         logs: state.log.into_lines(),
     };
     match result {

@@ -30,12 +30,7 @@ impl Meter {
         Ok(())
     }
 
-    /// How many host functions the plugin may call.
-    pub(crate) fn host_calls_allowed(&self) -> u32 {
-        self.host_calls
-    }
-
-    /// How many it has called.
+    /// How many host functions the plugin has called.
     pub(crate) fn host_calls_made(&self) -> u32 {
         self.host_calls.saturating_sub(self.host_calls_left)
     }

@@ -210,13 +210,13 @@ mod tests {
 
     use super::*;
 
-    fn prepare(input: Json) -> Result<Prepared, BadCase> {
-        Prepared::new(super::super::read(&input)?)
+    fn prepare(input: &Json) -> Result<Prepared, BadCase> {
+        Prepared::new(super::super::read(input)?)
     }
 
     #[test]
     fn times_ascend_and_subjects_have_numbers() {
-        let prepared = prepare(json!({
+        let prepared = prepare(&json!({
             "events": [
                 {"name": "a"},
                 {"name": "b", "at": "+1m", "subject": "ben"},
@@ -251,17 +251,13 @@ mod tests {
                 "/input/subjects",
             ),
         ] {
-            assert_eq!(
-                prepare(input.clone()).unwrap_err().pointer,
-                pointer,
-                "{input}"
-            );
+            assert_eq!(prepare(&input).unwrap_err().pointer, pointer, "{input}");
         }
     }
 
     #[test]
     fn expected_times_may_be_offsets() {
-        let prepared = prepare(json!({"events": []})).unwrap();
+        let prepared = prepare(&json!({"events": []})).unwrap();
         let mut expect = json!({"fired": [{"at": "+30m", "timer": "+30m"}]});
         prepared.resolve_times(&mut expect);
         assert_eq!(
