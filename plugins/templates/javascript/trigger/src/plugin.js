@@ -23,7 +23,8 @@ export const triggerPlugin = trigger({
 
   // Whether an event fires the campaign. Nothing stays in memory: what must last is the subject's state.
   onEvent({ minimum, quietMinutes = 60 }, event, subject) {
-    if (!(event.get("total") >= minimum)) return false;
+    const total = event.get("total");
+    if (typeof total !== "number" || total < minimum) return false;
     const { firedAt } = subject.state ?? {};
     if (firedAt !== undefined && event.received < firedAt + quietMinutes * MINUTE) return false;
     subject.state = { firedAt: event.received };
