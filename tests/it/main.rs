@@ -31,6 +31,8 @@ mod instructions;
 mod kills;
 mod migrations;
 mod outages;
+mod plugin_command;
+mod plugin_command_remote;
 mod plugin_failures;
 mod server_events;
 mod sessions;
