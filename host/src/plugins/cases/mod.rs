@@ -6,7 +6,7 @@
 //! same input must give the same answer.
 //!
 //! `expect` is a part of the output: what it does not name is not compared, arrays are compared whole
-//! ([`compare`]).
+//! ([`mod@compare`]).
 
 mod bench;
 mod compare;

@@ -12,9 +12,9 @@ const HOW_TO_GET_NODE: &str = "get Node.js 20 or later with npm from https://nod
 pub(super) fn build(project: &Project, component: &Path) -> anyhow::Result<()> {
     let node = Tool::new("node", HOW_TO_GET_NODE);
     // Found as Node.js finds it, so that projects may share what a folder above them has.
-    let resolve = format!("import.meta.resolve('{PACKAGE}')");
+    let import = format!("await import('{PACKAGE}')");
     let mut look = node.command(&project.folder);
-    look.args(["--input-type=module", "--eval", &resolve]);
+    look.args(["--input-type=module", "--eval", &import]);
     let found = look.stdout(Stdio::null()).stderr(Stdio::null()).status();
     if !found.map_err(|error| node.explain(error))?.success() {
         tell(format_args!("installing {PACKAGE}, by npm install"));
