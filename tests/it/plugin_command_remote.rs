@@ -160,7 +160,8 @@ async fn push_uploads_the_bytes_as_they_are() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn roll_outs_are_asked_for_as_the_contract_has_them() {
     let now = |rollout: Value| json!({"data": {"name": "cart", "activeVersion": "1.0.0", "rollout": rollout}});
-    let canary = json!({"candidate": "1.1.0", "strategy": "canary", "percent": 5});
+    let canary =
+        json!({"candidateVersion": "1.1.0", "strategy": "canary", "percent": 5, "since": "x"});
     let (script, url) = Script::start(&[
         (200, now(Value::Null)),
         (200, now(canary)),
@@ -183,7 +184,7 @@ async fn roll_outs_are_asked_for_as_the_contract_has_them() {
         "--slot",
     ];
     let rolling = out(&nudge(&url, &arguments).await);
-    assert!(rolling.contains("canary"), "{rolling}");
+    assert_eq!(rolling, "cart: 1.0.0 is active\n  1.1.0: canary, 5 %\n");
     out(&nudge(&url, &["promote", "cart"]).await);
     let json = out(&nudge(&url, &["rollback", "cart", "--json"]).await);
     assert_eq!(

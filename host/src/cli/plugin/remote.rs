@@ -145,9 +145,11 @@ pub(super) async fn push(config: &Config, arguments: Push) -> anyhow::Result<()>
             text(check, "detail")
         ));
     }
-    say(format_args!(
-        "It decides nothing yet: nudge plugin activate {name} --version {version}"
-    ));
+    if status == StatusCode::CREATED {
+        say(format_args!(
+            "It decides nothing yet: nudge plugin activate {name} --version {version}"
+        ));
+    }
     Ok(())
 }
 
@@ -223,8 +225,8 @@ async fn roll(
         version => version,
     };
     say(format_args!("{name}: {active} is active"));
-    if let Some(rollout) = now.get("rollout").filter(|rollout| !rollout.is_null()) {
-        say(format_args!("  rollout  {rollout}"));
+    if let Some(tried) = now.get("rollout").and_then(candidate) {
+        say(format_args!("  {tried}"));
     }
     Ok(())
 }
@@ -241,24 +243,40 @@ pub(super) async fn list(config: &Config, arguments: List) -> anyhow::Result<()>
         return Ok(());
     }
     say(format_args!(
-        "{:<32}  {:<15}  {:<12}  {}",
-        "name", "kind", "active", "scope"
+        "{:<32}  {:<15}  {:<12}  {:<7}  {:<4}  candidate",
+        "name", "kind", "active", "scope", "slot"
     ));
     for plugin in &plugins {
-        let active = match text(plugin, "activeVersion") {
-            "" => "-",
-            version => version,
+        let or = |key, other| match text(plugin, key) {
+            "" => other,
+            known => known,
         };
-        let scope = match text(plugin, "scope") {
-            "" => "app",
-            scope => scope,
-        };
-        let (name, kind) = (text(plugin, "name"), text(plugin, "kind"));
-        say(format_args!(
-            "{name:<32}  {kind:<15}  {active:<12}  {scope}"
-        ));
+        let slot = plugin.get("slot") == Some(&Json::Bool(true));
+        let line = format!(
+            "{:<32}  {:<15}  {:<12}  {:<7}  {:<4}  {}",
+            text(plugin, "name"),
+            text(plugin, "kind"),
+            or("activeVersion", "-"),
+            or("scope", "app"),
+            if slot { "yes" } else { "" },
+            plugin
+                .get("rollout")
+                .and_then(candidate)
+                .unwrap_or_default(),
+        );
+        say(line.trim_end());
     }
     Ok(())
+}
+
+/// The version of a roll-out that has to prove itself, and how it does.
+fn candidate(rollout: &Json) -> Option<String> {
+    let version = rollout.get("candidateVersion")?.as_str()?;
+    let strategy = text(rollout, "strategy");
+    Some(match rollout.get("percent").and_then(Json::as_u64) {
+        Some(percent) => format!("{version}: {strategy}, {percent} %"),
+        None => format!("{version}: {strategy}"),
+    })
 }
 
 pub(super) async fn logs(config: &Config, arguments: Logs) -> anyhow::Result<()> {
