@@ -92,6 +92,7 @@ impl Project {
 
 /// Whether a language's tool is there. Without it a test has nothing to show: it says so, and fails where
 /// everything must be tested.
+#[expect(clippy::print_stderr, reason = "a test that is skipped must say so")]
 fn tool(ready: bool, what: &str) -> bool {
     if !ready {
         assert!(
@@ -125,7 +126,7 @@ fn javascript() -> Option<&'static Path> {
         }
         Some(folder)
     });
-    tool(folder.is_some(), "npm, with componentize-js").then(|| folder.as_deref())?
+    tool(folder.is_some(), "npm, with componentize-js").then_some(folder.as_deref())?
 }
 
 /// A folder with the program componentize-py. Installed once.
@@ -146,7 +147,7 @@ fn python() -> Option<&'static Path> {
             );
         ready.then(|| venv.join("bin"))
     });
-    tool(folder.is_some(), "Python, with componentize-py").then(|| folder.as_deref())?
+    tool(folder.is_some(), "Python, with componentize-py").then_some(folder.as_deref())?
 }
 
 /// The program's path, with a folder of tools before all others.

@@ -36,6 +36,10 @@ struct Script {
 
 impl Script {
     /// Starts a server that answers so, one request after another.
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the server ends with the test's runtime"
+    )]
     async fn start(answers: &[(u16, Value)]) -> (Self, String) {
         let script = Self::default();
         script
@@ -46,7 +50,6 @@ impl Script {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
         let router = Router::new().fallback(answer).with_state(script.clone());
-        // Ends with the test's runtime.
         drop(tokio::task::spawn(async move {
             axum::serve(listener, router).await
         }));
