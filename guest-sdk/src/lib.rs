@@ -11,24 +11,19 @@
 //! It is a WebAssembly component, and runs in a sandbox: it sees its configuration, the events and what the
 //! server answers about them. It has no clock, files or network, so that every decision can be run again.
 //!
-//! # From nothing to a plugin that runs
+//! # From nothing to an active plugin
 //!
-//! A new package, and the target that components are compiled for:
+//! The program `nudge` brings this crate, the contract and everything else that a project needs:
 //!
 //! ```text
-//! cargo new --lib cart-abandonment && cd cart-abandonment
-//! cargo add nudge-guest serde --features serde/derive
-//! rustup target add wasm32-wasip2
+//! nudge plugin new cart-abandonment --kind trigger
+//! cd cart-abandonment
+//! nudge plugin test
 //! ```
 //!
-//! In `Cargo.toml`, the library is a component, and an ordinary library for its tests:
-//!
-//! ```toml
-//! [lib]
-//! crate-type = ["cdylib", "rlib"]
-//! ```
-//!
-//! `src/lib.rs`, complete: fire when there is no purchase within 30 minutes of a change of the cart.
+//! `test` builds the component, adds the target wasm32-wasip2 where it is missing, and runs the cases in
+//! `cases/` on the component, under the limits of a server. Then change `src/lib.rs`: this is a whole plugin.
+//! It fires when there is no purchase within 30 minutes of a change of the cart.
 //!
 //! ```
 //! use std::time::Duration;
@@ -89,18 +84,61 @@
 //! assert_eq!(problems[0].pointer, "/minutes");
 //! ```
 //!
-//! The component, and a server that runs it in place of the built-in plugin of its kind:
+//! `cargo test` runs that; a case says the same of the component:
 //!
-//! ```text
-//! cargo test
-//! cargo build --release --target wasm32-wasip2
-//! nudge dev --plugin target/wasm32-wasip2/release/cart_abandonment.wasm
+//! ```json
+//! {
+//!   "name": "a cart that is left alone fires, one that is bought does not",
+//!   "input": {
+//!     "config": {"minutes": 30},
+//!     "events": [
+//!       {"name": "cart_updated", "subject": "ana", "properties": {"items": 2}},
+//!       {"name": "cart_updated", "subject": "ben", "properties": {"items": 1}},
+//!       {"name": "purchased", "subject": "ben", "at": "+20m"}
+//!     ]
+//!   },
+//!   "expect": {"fired": [{"timer": "abandoned", "subject": "ana", "at": "+30m"}]}
+//! }
 //! ```
 //!
-//! Such a plugin gets the parts of every campaign that are a trigger plugin's to read, so that the
-//! configuration above is then the `trigger` of a survey, and `Config` has it as a field:
-//! `{"trigger": {"minutes": 30}}`. The plugin's name, version and summary are those of its package. A version
-//! never changes: raise it for the next one.
+//! To a server, once it is said which one (a URL, an app, an admin's token; `nudge dev` prints all three):
+//!
+//! ```text
+//! export NUDGE_PLUGIN__URL=http://127.0.0.1:8480 NUDGE_PLUGIN__APP=… NUDGE_PLUGIN__TOKEN=…
+//! nudge plugin check
+//! nudge plugin push
+//! nudge plugin activate
+//! ```
+//!
+//! A survey or campaign then names it in its `trigger`, with the configuration:
+//! `{"kind": "plugin", "plugin": "cart-abandonment", "config": {"minutes": 30}}`. An event definition names a
+//! validation plugin in `validator`, a variant's `personalization` one of its kind in `plugin`.
+//!
+//! With `nudge plugin activate --slot` it takes the place of the built-in plugin of its kind instead, for all
+//! that name none. A trigger plugin then gets the parts of every campaign that are a trigger plugin's to read,
+//! so that `Config` has the one above as a field: `{"trigger": {"minutes": 30}}`.
+//!
+//! The plugin's name, version and summary are those of its package. A version never changes: raise it for the
+//! next one.
+//!
+//! # Cases
+//!
+//! A file in `cases/` has one case or a list of them: `{"name", "input", "expect"}`, of which only `input` is
+//! required. `sdk/cases.schema.json` of a project is a JSON Schema of them. Every case runs twice and must
+//! give the same both times.
+//!
+//! | kind | input | output |
+//! |---|---|---|
+//! | trigger | `config`, `events` (`name`, `at`, `subject`, `properties`), `now`, `until`, `subject`, `subjects` | `fired` (`event` or `timer`, `subject`, `at`), `states`, `timers`, `explanations` |
+//! | validation | `config`, `properties`, `now` | `valid`, `violations` (`code`, `property`, `expected`, `actual`) |
+//! | personalization | `config`, `recipients` (`name`, `properties`, `withheld`, `facts`, `history`, `data`, `trigger`), `now` | `values`, by recipient and binding (`value`, `text`, `usedFallback`, `issue`, `detail`) |
+//! | any | a configuration that the plugin refuses | `problems` (`code`, `pointer`, `message`) |
+//! | any | what a call fails on | `failure` (`trap`, `deadline`, `memory`, `output_too_large`, `refused`), `detail` |
+//!
+//! Instants are `+30m` after the start, or `2026-01-31T09:30:00Z`. A trigger's subjects have `properties`,
+//! `withheld`, `facts` and a `history` of earlier events; events of one instant are one batch, and timers fire
+//! as time passes. `expect` is a part of the output: keys that it does not have are not compared, arrays are
+//! compared whole, `null` also stands for what is not there.
 //!
 //! # What to know
 //!

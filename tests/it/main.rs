@@ -40,6 +40,8 @@ mod matrix;
 mod migrations;
 mod oidc;
 mod outages;
+mod plugin_command;
+mod plugin_command_remote;
 mod plugin_failures;
 mod plugin_swaps;
 mod plugins;

@@ -10,9 +10,11 @@
 //! | `inspect`, `words` | what an upload is, and what is wrong with it |
 //! | `changes`, `served`, `usage` | upload, activation, slots, removal, and what they are checked against |
 //! | `http`, `operator`, `requests`, `lists`, `views` | the routes of apps and of operators |
+//! | `cases` | cases of a plugin, and what came of them; for authors and for the route that runs them |
 //! | `workers` | threads that run plugins |
 
 pub mod active;
+pub mod cases;
 pub mod catalogue;
 pub mod changes;
 pub mod configuration;

@@ -89,6 +89,17 @@ fn a_component_of_no_world_is_refused() {
 }
 
 #[test]
+fn a_component_that_is_made_of_several_compiles() {
+    let component = wat::parse_str(include_str!("composed.wat")).unwrap();
+    let (engine, _folder) = engine();
+    let refused = engine.load(&component).unwrap_err();
+    assert!(
+        matches!(&refused, LoadError::NoKnownWorld(exports) if exports == "it exports run"),
+        "{refused}"
+    );
+}
+
+#[test]
 fn foreign_imports_are_named() {
     let (engine, _folder) = engine();
     let wit = format!(

@@ -1,0 +1,358 @@
+//! `nudge plugin push`, `activate`, `promote`, `rollback`, `list` and `logs`: what they ask of a server, and
+//! what they make of its answers (contract 12, 14, 16). The server here only takes down and answers.
+
+use std::collections::VecDeque;
+use std::process::Output;
+use std::sync::{Arc, Mutex};
+
+use axum::Router;
+use axum::body::{Body, to_bytes};
+use axum::extract::{Request, State};
+use axum::http::StatusCode;
+use axum::response::{IntoResponse as _, Response};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use tests::{child, site};
+use tokio::net::TcpListener;
+
+const APP: &str = "018f2f2e-5b4a-7c3d-8e9f-0123456789ab";
+
+/// A request, as the server got it.
+#[derive(Debug)]
+struct Asked {
+    /// Method, path and query.
+    line: String,
+    token: String,
+    media_type: String,
+    body: Vec<u8>,
+}
+
+/// A server that answers what it is told to.
+#[derive(Clone, Default)]
+struct Script {
+    answers: Arc<Mutex<VecDeque<(u16, Value)>>>,
+    asked: Arc<Mutex<Vec<Asked>>>,
+}
+
+impl Script {
+    /// Starts a server that answers so, one request after another.
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the server ends with the test's runtime"
+    )]
+    async fn start(answers: &[(u16, Value)]) -> (Self, String) {
+        let script = Self::default();
+        script
+            .answers
+            .lock()
+            .unwrap()
+            .extend(answers.iter().cloned());
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        let router = Router::new().fallback(answer).with_state(script.clone());
+        drop(tokio::task::spawn(async move {
+            axum::serve(listener, router).await
+        }));
+        (script, url)
+    }
+
+    fn asked(&self) -> Vec<Asked> {
+        std::mem::take(&mut self.asked.lock().unwrap())
+    }
+}
+
+async fn answer(State(script): State<Script>, request: Request<Body>) -> Response {
+    let (parts, body) = request.into_parts();
+    let header = |name: &str| {
+        let value = parts
+            .headers
+            .get(name)
+            .and_then(|value| value.to_str().ok());
+        value.unwrap_or_default().to_owned()
+    };
+    let asked = Asked {
+        line: format!("{} {}", parts.method, parts.uri),
+        token: header("authorization"),
+        media_type: header("content-type"),
+        body: to_bytes(body, 64 << 20).await.unwrap().to_vec(),
+    };
+    script.asked.lock().unwrap().push(asked);
+    let answer = script.answers.lock().unwrap().pop_front();
+    let (status, body) = answer.unwrap_or((500, json!({"code": "unexpected"})));
+    (StatusCode::from_u16(status).unwrap(), axum::Json(body)).into_response()
+}
+
+/// Runs the program against a server, in an empty folder.
+async fn nudge(url: &str, arguments: &[&str]) -> Output {
+    let folder = TempDir::with_prefix("nudge-test-").unwrap();
+    let mut command = child::program(site!());
+    command
+        .current_dir(folder.path())
+        .env("NUDGE_PLUGIN__URL", url)
+        .env("NUDGE_PLUGIN__TOKEN", "from-the-environment")
+        .env("NUDGE_PLUGIN__APP", APP)
+        .arg("plugin")
+        .args(arguments);
+    tokio::task::spawn_blocking(move || command.output().unwrap())
+        .await
+        .unwrap()
+}
+
+fn out(output: &Output) -> String {
+    let text = String::from_utf8(output.stdout.clone()).unwrap();
+    assert!(
+        output.status.success(),
+        "{text} {}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    text
+}
+
+fn complaint(output: &Output) -> String {
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    String::from_utf8(output.stderr.clone()).unwrap()
+}
+
+fn component() -> (TempDir, String) {
+    let folder = TempDir::with_prefix("nudge-test-").unwrap();
+    let file = folder.path().join("plugin.wasm");
+    std::fs::write(&file, test_guests::CURIOUS).unwrap();
+    let path = file.to_str().unwrap().to_owned();
+    (folder, path)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn push_uploads_the_bytes_as_they_are() {
+    let pushed = json!({"data": {
+        "name": "curious", "kind": "trigger", "version": "0.1.0", "digest": "d", "sizeBytes": 1,
+        "state": "ready", "imports": [], "checks": [{"name": "world", "passed": true, "detail": "trigger"}],
+    }});
+    let (script, url) =
+        Script::start(&[(201, pushed.clone()), (200, pushed.clone()), (201, pushed)]).await;
+    let (_folder, file) = component();
+
+    let first = out(&nudge(&url, &["push", &file]).await);
+    assert!(first.contains("curious 0.1.0 is on the server"), "{first}");
+    assert!(first.contains("passed  world  trigger"), "{first}");
+    assert!(
+        first.contains("nudge plugin activate curious --version 0.1.0"),
+        "{first}"
+    );
+    let again = out(&nudge(&url, &["push", &file]).await);
+    assert!(again.contains("already"), "{again}");
+    let operator = [
+        "push",
+        &file,
+        "--operator",
+        "--token",
+        "from-a-flag",
+        "--json",
+    ];
+    let json: Value = serde_json::from_str(&out(&nudge(&url, &operator).await)).unwrap();
+    assert_eq!(json["state"], "ready");
+
+    let asked = script.asked();
+    assert_eq!(asked[0].line, format!("POST /v1/apps/{APP}/plugins"));
+    assert_eq!(asked[0].token, "Bearer from-the-environment");
+    assert_eq!(asked[0].media_type, "application/wasm");
+    assert_eq!(asked[0].body, test_guests::CURIOUS);
+    assert_eq!(asked[2].line, "POST /v1/operator/plugins");
+    assert_eq!(asked[2].token, "Bearer from-a-flag");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn roll_outs_are_asked_for_as_the_contract_has_them() {
+    let now = |rollout: Value| json!({"data": {"name": "cart", "activeVersion": "1.0.0", "rollout": rollout}});
+    let canary =
+        json!({"candidateVersion": "1.1.0", "strategy": "canary", "percent": 5, "since": "x"});
+    let (script, url) = Script::start(&[
+        (200, now(Value::Null)),
+        (200, now(canary)),
+        (200, now(Value::Null)),
+        (200, now(Value::Null)),
+    ])
+    .await;
+
+    let plain = out(&nudge(&url, &["activate", "cart", "--version", "1.0.0"]).await);
+    assert_eq!(plain, "cart: 1.0.0 is active\n");
+    let arguments = [
+        "activate",
+        "cart",
+        "--version",
+        "1.1.0",
+        "--strategy",
+        "canary",
+        "--percent",
+        "5",
+        "--slot",
+    ];
+    let rolling = out(&nudge(&url, &arguments).await);
+    assert_eq!(rolling, "cart: 1.0.0 is active\n  1.1.0: canary, 5 %\n");
+    out(&nudge(&url, &["promote", "cart"]).await);
+    let json = out(&nudge(&url, &["rollback", "cart", "--json"]).await);
+    assert_eq!(
+        serde_json::from_str::<Value>(&json).unwrap()["activeVersion"],
+        "1.0.0"
+    );
+
+    let asked = script.asked();
+    let bodies: Vec<Value> = asked
+        .iter()
+        .map(|asked| serde_json::from_slice(&asked.body).unwrap())
+        .collect();
+    let lines: Vec<&str> = asked.iter().map(|asked| asked.line.as_str()).collect();
+    let path = format!("POST /v1/apps/{APP}/plugins/cart");
+    assert_eq!(
+        lines,
+        ["activate", "activate", "promote", "rollback"].map(|verb| format!("{path}/{verb}"))
+    );
+    assert_eq!(bodies[0], json!({"version": "1.0.0"}));
+    assert_eq!(
+        bodies[1],
+        json!({"version": "1.1.0", "strategy": "canary", "percent": 5, "slot": true})
+    );
+    assert!(
+        asked
+            .iter()
+            .all(|asked| asked.media_type == "application/json")
+    );
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_name_can_not_lead_to_another_route() {
+    let answer = json!({"data": {"activeVersion": "1.0.0", "rollout": null}});
+    let (script, url) = Script::start(&[(200, answer)]).await;
+    out(&nudge(&format!("{url}/"), &["promote", "../keys?a=b"]).await);
+    assert_eq!(
+        script.asked()[0].line,
+        format!("POST /v1/apps/{APP}/plugins/..%2Fkeys%3Fa=b/promote")
+    );
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn lists_are_read_page_by_page() {
+    let plugin = |name: &str| json!({"name": name, "kind": "trigger", "activeVersion": "1.0.0", "scope": "server"});
+    let (script, url) = Script::start(&[
+        (
+            200,
+            json!({"data": {"items": [plugin("one")], "nextCursor": "a/b+c"}}),
+        ),
+        (
+            200,
+            json!({"data": {"items": [plugin("two")], "nextCursor": null}}),
+        ),
+        (200, json!({"data": [plugin("three")]})),
+    ])
+    .await;
+    let table = out(&nudge(&url, &["list"]).await);
+    assert!(table.lines().nth(1).unwrap().starts_with("one "), "{table}");
+    assert!(table.lines().nth(2).unwrap().ends_with("server"), "{table}");
+    let json: Value = serde_json::from_str(&out(&nudge(&url, &["list", "--json"]).await)).unwrap();
+    assert_eq!(json, json!([plugin("three")]));
+    assert_eq!(
+        script.asked()[1].line,
+        format!("GET /v1/apps/{APP}/plugins?cursor=a%2Fb%2Bc")
+    );
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn logs_are_printed_in_the_order_of_time_and_followed_without_repeats() {
+    let line = |at: &str, message: &str| json!({"at": at, "version": "1.0.0", "level": "warn", "message": message});
+    let page = |lines: &[Value]| json!({"data": {"items": lines, "nextCursor": null}});
+    let (one, two) = (
+        line("2026-01-31T09:30:01.000Z", "one"),
+        line("2026-01-31T09:30:02.000Z", "two"),
+    );
+    let (script, url) = Script::start(&[
+        (200, page(&[two.clone(), one.clone()])),
+        (200, page(std::slice::from_ref(&one))),
+        (200, page(&[two, one])),
+        (
+            404,
+            json!({"code": "not_found", "detail": "there is no plugin cart"}),
+        ),
+    ])
+    .await;
+    let all = out(&nudge(&url, &["logs", "cart"]).await);
+    assert_eq!(
+        all,
+        "2026-01-31T09:30:01.000Z  1.0.0     warn   one\n2026-01-31T09:30:02.000Z  1.0.0     warn   two\n"
+    );
+    // It follows until the server says no.
+    let followed = nudge(&url, &["logs", "cart", "--follow"]).await;
+    assert_eq!(
+        complaint(&followed),
+        "nudge: 404 not_found: there is no plugin cart\n"
+    );
+    assert_eq!(String::from_utf8(followed.stdout).unwrap(), all);
+    assert_eq!(
+        script.asked()[0].line,
+        format!("GET /v1/apps/{APP}/plugins/cart/logs")
+    );
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn refusals_are_told_with_their_places() {
+    let rejected = json!({
+        "type": "about:blank", "title": "Plugin rejected", "status": 422, "code": "plugin_rejected",
+        "detail": "this plugin imports what its world does not have: wasi:http/types@0.2.0", "requestId": "r",
+    });
+    let invalid = json!({
+        "title": "Validation failed", "code": "validation_failed", "detail": "the body breaks the contract",
+        "errors": [{"pointer": "/percent", "code": "out_of_range", "detail": "must be from 1 to 99"}],
+    });
+    let (_script, url) = Script::start(&[(422, rejected), (422, invalid)]).await;
+    let (_folder, file) = component();
+    assert_eq!(
+        complaint(&nudge(&url, &["push", &file]).await),
+        "nudge: 422 plugin_rejected: this plugin imports what its world does not have: wasi:http/types@0.2.0\n"
+    );
+    let arguments = [
+        "activate",
+        "cart",
+        "--version",
+        "1.0.0",
+        "--strategy",
+        "canary",
+        "--percent",
+        "100",
+    ];
+    assert_eq!(
+        complaint(&nudge(&url, &arguments).await),
+        "nudge: 422 validation_failed: the body breaks the contract\n  /percent: must be from 1 to 99 (out_of_range)\n"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_missing_is_asked_for() {
+    let folder = TempDir::with_prefix("nudge-test-").unwrap();
+    let run = |variables: &[(&str, &str)], arguments: &[&str]| {
+        let mut command = child::program(site!());
+        command
+            .current_dir(folder.path())
+            .envs(variables.iter().copied());
+        complaint(&command.arg("plugin").args(arguments).output().unwrap())
+    };
+    let url = ("NUDGE_PLUGIN__URL", "http://127.0.0.1:1");
+    let token = ("NUDGE_PLUGIN__TOKEN", "very-secret");
+    let app = ("NUDGE_PLUGIN__APP", APP);
+    assert!(run(&[], &["list"]).contains("--url, NUDGE_PLUGIN__URL"));
+    assert!(run(&[url], &["list"]).contains("--token, NUDGE_PLUGIN__TOKEN"));
+    assert!(run(&[url, token], &["list"]).contains("--app, NUDGE_PLUGIN__APP"));
+    assert!(run(&[url, token], &["list", "--app", "../x"]).contains("UUID"));
+    assert!(run(&[token, app], &["list", "--url", "ftp://x"]).contains("http://"));
+    let unreachable = run(&[url, token, app], &["list"]);
+    assert!(
+        unreachable.contains("http://127.0.0.1:1 can't be reached"),
+        "{unreachable}"
+    );
+    assert!(!unreachable.contains("very-secret"));
+
+    // The file says the same, and flags come first.
+    let file = format!(
+        "[plugin]\nurl = \"http://127.0.0.1:1\"\ntoken = \"very-secret\"\napp = \"{APP}\"\n"
+    );
+    std::fs::write(folder.path().join("nudge.toml"), file).unwrap();
+    assert!(run(&[], &["list"]).contains("can't be reached"));
+    assert!(run(&[], &["list", "--app", "x"]).contains("UUID"));
+}
