@@ -18,6 +18,7 @@ mod random;
 mod report;
 mod request;
 mod scale;
+mod swap;
 
 use clap::{Parser, Subcommand};
 
@@ -43,6 +44,8 @@ enum Command {
     Keys(keys::Arguments),
     /// What an event costs with many other campaigns, with many other apps, and for a person with many events.
     Scale(scale::Arguments),
+    /// What requests with `delivery` notice of the plugin that decides being replaced.
+    Swap(swap::Arguments),
     /// The server that the other commands measure.
     #[command(hide = true)]
     Server(child::Arguments),
@@ -59,6 +62,7 @@ fn main() -> anyhow::Result<()> {
             Command::Immediate(arguments) => immediate::run(arguments).await,
             Command::Keys(arguments) => keys::run(arguments).await,
             Command::Scale(arguments) => scale::run(arguments).await,
+            Command::Swap(arguments) => swap::run(arguments).await,
             Command::Server(arguments) => child::run(arguments).await,
         }
     })
