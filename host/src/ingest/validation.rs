@@ -87,7 +87,7 @@ pub async fn validate(
             (work, declared)
         });
     let works: Vec<(Work, Vec<Declared>)> = works.collect();
-    let checked = plugins.workers.run(move || {
+    let checked = plugins.workers.run(app.id, move || {
         let verdicts = works
             .into_iter()
             .flat_map(|(work, declared)| work.run(&declared));

@@ -205,7 +205,7 @@ async fn evaluate(
     match inner
         .plugins
         .workers
-        .run(move || evaluation.run(&groups))
+        .run(app.id, move || evaluation.run(&groups))
         .await
     {
         Ok(Ok(decided)) => Ok(decided),

@@ -10,7 +10,7 @@
 //! | `inspect`, `words` | what an upload is, and what is wrong with it |
 //! | `changes`, `served`, `usage` | upload, activation, slots, removal, and what they are checked against |
 //! | `http`, `operator`, `requests`, `lists`, `views` | the routes of apps and of operators |
-//! | `workers` | threads that run plugins |
+//! | `workers`, `turns` | threads that run plugins, and whose turn it is |
 
 pub mod active;
 pub mod catalogue;
@@ -25,6 +25,7 @@ mod requests;
 pub mod rollout;
 mod served;
 pub mod store;
+mod turns;
 mod usage;
 mod views;
 mod words;
@@ -45,6 +46,7 @@ pub use active::{Active, Deciders, Origin};
 pub use catalogue::Asked;
 pub use configuration::{Accepted, Configuration, Refused};
 pub use loaders::Loaders;
+pub use turns::Share;
 pub use workers::{Lost, Workers};
 
 use crate::config::Config;
@@ -124,7 +126,7 @@ impl Plugins {
             (kind, Arc::new(active))
         });
         Ok(Self {
-            workers: Workers::start("plugin", workers)?,
+            workers: Workers::start("plugin", workers, share(config, workers))?,
             loaders: Loaders::start(engine)?,
             built_in: Arc::new(built_in.collect()),
         })
@@ -177,6 +179,33 @@ pub fn limits(config: &Config) -> Limits {
         compile_seconds: plugins.compile_seconds,
         compile_memory_bytes: plugins.compile_memory_bytes,
         ..Limits::default()
+    }
+}
+
+/// What an app may have of the threads that run plugins.
+fn share(config: &Config, threads: usize) -> Share {
+    let plugins = &config.plugins;
+    let threads = if plugins.app_share > 0.0 {
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            clippy::cast_precision_loss,
+            reason = "a part of a number of threads, which is small"
+        )]
+        let threads = (threads as f64 * plugins.app_share.min(1.0)) as usize;
+        threads
+    } else {
+        // One is always left for the others.
+        threads.saturating_sub(1)
+    };
+    let threads = threads.max(1);
+    let milliseconds = match plugins.app_millis_per_second {
+        0 => threads as u64 * 1000,
+        milliseconds => milliseconds,
+    };
+    Share {
+        threads,
+        budget: Duration::from_millis(milliseconds),
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use rustix::time::{ClockId, clock_gettime};
 use wasmtime::Store;
 
 use crate::failure::{Failed, Failure, failure_of};
@@ -17,6 +18,11 @@ use crate::worlds::World;
 pub struct Call {
     /// Wall-clock time, instantiation included.
     pub elapsed: Duration,
+    /// Processor time of the thread, host functions included. Far less than `elapsed` where the machine had
+    /// other things to do, or a question waited for the database: guests can't sleep.
+    pub processor: Duration,
+    /// The wall-clock time that was allowed.
+    pub deadline: Duration,
     /// The instance's linear memory.
     pub memory_bytes: usize,
     /// What the plugin logged, standard output and standard error included.
@@ -56,22 +62,31 @@ pub(crate) fn epochs(deadline: Duration) -> u64 {
     u64::try_from(deadline.as_micros().div_ceil(EPOCH.as_micros())).unwrap_or(u64::MAX / 2) + 1
 }
 
-/// Runs `body` on a fresh instance, which is gone afterwards.
+/// The processor time that this thread has used so far.
+fn processor_time() -> Duration {
+    Duration::try_from(clock_gettime(ClockId::ThreadCPUTime)).unwrap_or_default()
+}
+
+/// Runs `body` on a fresh instance, which is gone afterwards. `deadline` is what the store was made with.
 pub(crate) fn run<W: World, R>(
     mut store: Store<State<W::View>>,
     pre: &W::Pre,
+    deadline: Duration,
     body: impl FnOnce(&W, &mut Store<State<W::View>>) -> Result<R, Interruption>,
 ) -> Result<(R, Option<W::View>, Call), Failed> {
-    let start = Instant::now();
+    let (start, processor) = (Instant::now(), processor_time());
     let result = W::start(pre, &mut store)
         .map_err(Interruption::Error)
         .and_then(|instance| body(&instance, &mut store));
     let mut state = store.into_data();
     let elapsed = start.elapsed();
+    let processor = processor_time().saturating_sub(processor);
 
     state.wasi.flush_into(&mut state.log);
     let call = Call {
         elapsed,
+        processor,
+        deadline,
         memory_bytes: state.memory.bytes,
         logs: state.log.into_lines(),
     };

@@ -74,6 +74,17 @@ impl Failed {
     pub fn is_the_hosts(&self) -> bool {
         self.failure == Failure::Unavailable
     }
+
+    /// Whether the deadline passed while the thread hardly ran, less than a quarter of it: the machine was
+    /// busy, or the database slow, and nothing is known of the plugin.
+    pub fn was_starved(&self) -> bool {
+        let Call {
+            processor,
+            deadline,
+            ..
+        } = self.call;
+        self.failure == Failure::Deadline && processor < deadline / 4
+    }
 }
 
 /// Why the host ends a call.
@@ -134,4 +145,27 @@ pub(crate) fn failure_of(error: &wasmtime::Error, memory_denied: bool) -> Failur
         return Failure::OutputTooLarge;
     }
     Failure::Trap(reason)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    fn failed(failure: Failure, processor_ms: u64) -> Failed {
+        let call = Call {
+            processor: Duration::from_millis(processor_ms),
+            deadline: Duration::from_millis(40),
+            ..Call::default()
+        };
+        Failed { failure, call }
+    }
+
+    #[test]
+    fn a_call_that_hardly_ran_was_starved() {
+        assert!(failed(Failure::Deadline, 9).was_starved());
+        assert!(!failed(Failure::Deadline, 10).was_starved());
+        assert!(!failed(Failure::Memory, 9).was_starved());
+    }
 }

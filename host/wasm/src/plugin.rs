@@ -314,7 +314,7 @@ impl Version {
             Surroundings::default(),
             None,
         );
-        call::run::<W, R>(store, pre, body).map(|(result, _, _)| result)
+        call::run::<W, R>(store, pre, deadline, body).map(|(result, _, _)| result)
     }
 
     /// Runs a decision, and gives what it asked for.
@@ -327,11 +327,12 @@ impl Version {
     ) -> Result<(W::View, Call), Failed> {
         let Shared { engine, limits, .. } = &*self.shared;
         let store = call::store(engine, limits, allowance, surroundings, Some(view));
-        let ((), view, call) = call::run::<W, ()>(store, pre, |instance, store| {
-            instance
-                .decide(store)?
-                .map_err(|refusal| refused(refusal).into())
-        })?;
+        let ((), view, call) =
+            call::run::<W, ()>(store, pre, allowance.deadline, |instance, store| {
+                instance
+                    .decide(store)?
+                    .map_err(|refusal| refused(refusal).into())
+            })?;
         match view {
             Some(view) => Ok((view, call)),
             None => Err(Failed {
