@@ -21,7 +21,7 @@ use crate::issuer::Issuer;
 use crate::jobs;
 use crate::listener;
 use crate::pipeline::{Keeper, Pipeline};
-use crate::plugins::Plugins;
+use crate::plugins::{self, Plugins};
 use crate::router;
 use crate::secrets::Secrets;
 use crate::services::{Services, Shared, migrations};
@@ -62,7 +62,7 @@ impl Server {
         telemetry::metrics();
         let secrets = Secrets::open(&config.secrets.master_key, data_dir)?;
         let db = open_database(&config).await?;
-        let plugins = open_plugins(&config, &secrets, start.compiler).await?;
+        let plugins = open_plugins(&config, &secrets, start.compiler, start.clock.clone()).await?;
         let listener = listen(&config.server.listen).await?;
         let address = listener.local_addr()?;
 
@@ -101,6 +101,7 @@ impl Server {
         warm_up(&services, &tasks, &halt);
         let runner = jobs::Runner::new(Arc::clone(&services), tasks.clone(), halt.clone());
         tasks.spawn(runner.run());
+        tasks.spawn(plugins::watch::run(Arc::clone(&services), halt.clone()));
         let mut server = Self {
             services,
             address,
@@ -162,6 +163,10 @@ impl Server {
                 "shutting down with work in hand; it is in the database"
             );
         }
+        let services = &self.services;
+        if let Err(error) = services.plugins.recorder.flush(&services.db).await {
+            tracing::warn!(error = ?error, "what was noted of plugins last is lost");
+        }
         let signed_out = Keeper::sign_out(&self.services.pipeline).await;
         self.services.db.close().await;
         signed_out.context("the database did not take the goodbye")
@@ -187,9 +192,10 @@ async fn open_plugins(
     config: &Config,
     secrets: &Secrets,
     compiler: Option<PathBuf>,
+    clock: Clock,
 ) -> anyhow::Result<Plugins> {
     let (config, secrets) = (config.clone(), secrets.clone());
-    tokio::task::spawn_blocking(move || Plugins::open(&config, &secrets, compiler)).await?
+    tokio::task::spawn_blocking(move || Plugins::open(&config, &secrets, compiler, clock)).await?
 }
 
 /// Compiles plugins ahead of the requests that need them.

@@ -8,6 +8,7 @@ pub mod http;
 mod properties;
 mod schema;
 pub mod store;
+mod trials;
 pub mod validation;
 
 use std::sync::Arc;

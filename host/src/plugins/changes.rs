@@ -9,7 +9,7 @@ use nudge_db::{Timestamp, Tx};
 use serde_json::Value;
 use uuid::Uuid;
 
-pub(super) use rollout::{Change, change};
+pub(super) use rollout::{Change, change, withdraw};
 pub(super) use slot::{clear as clear_slot, set as set_slot};
 pub(super) use upload::upload;
 

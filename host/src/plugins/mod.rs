@@ -10,6 +10,9 @@
 //! | `inspect`, `words` | what an upload is, and what is wrong with it |
 //! | `changes`, `served`, `usage` | upload, activation, slots, removal, and what they are checked against |
 //! | `http`, `operator`, `requests`, `lists`, `views` | the routes of apps and of operators |
+//! | `term`, `recorder`, `statistics`, `logs` | how calls went, and what was logged in them |
+//! | `shadow` | what candidates would have decided |
+//! | `watch` | writes all that down, and rolls back what fails |
 //! | `workers`, `turns` | threads that run plugins, and whose turn it is |
 
 pub mod active;
@@ -20,14 +23,20 @@ pub mod http;
 mod inspect;
 mod lists;
 mod loaders;
+pub mod logs;
 pub mod operator;
+mod recorder;
 mod requests;
 pub mod rollout;
 mod served;
+pub mod shadow;
+pub mod statistics;
 pub mod store;
+mod term;
 mod turns;
 mod usage;
 mod views;
+pub mod watch;
 mod words;
 mod workers;
 
@@ -38,22 +47,26 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use nudge_wasm::{
-    Call, Compiler, Engine, EngineConfig, Failed, Kind, Limits, Plugin, Problem, Reads,
-};
+use nudge_wasm::{Compiler, Engine, EngineConfig, Failed, Kind, Limits, Plugin, Problem, Reads};
 
 pub use active::{Active, Deciders, Origin};
 pub use catalogue::Asked;
 pub use configuration::{Accepted, Configuration, Refused};
 pub use loaders::Loaders;
+pub use recorder::Recorder;
+pub use term::Term;
 pub use turns::Share;
 pub use workers::{Lost, Workers};
 
+use crate::clock::Clock;
 use crate::config::Config;
 use crate::secrets::Secrets;
 
 /// The name of the hidden command that compiles a component in a process of its own.
 pub const COMPILE_COMMAND: &str = "compile-component";
+
+/// Threads that show calls to shadow candidates: one, so that trials never take more than one processor.
+const SHADOWS: usize = 1;
 
 /// The built-in plugins and what runs all plugins. Cheap to clone.
 #[derive(Clone, Debug)]
@@ -62,6 +75,10 @@ pub struct Plugins {
     pub workers: Workers,
     /// Loads plugins, and asks them what no event waits for.
     pub loaders: Loaders,
+    /// The thread that shows calls to shadow candidates.
+    pub shadows: Workers,
+    /// Notes how calls went.
+    pub recorder: Arc<Recorder>,
     /// What decides where nothing else was chosen: a plugin of each kind.
     built_in: Arc<HashMap<Kind, Arc<Active>>>,
 }
@@ -74,6 +91,7 @@ impl Plugins {
         config: &Config,
         secrets: &Secrets,
         compiler: Option<PathBuf>,
+        clock: Clock,
     ) -> anyhow::Result<Self> {
         let threads = std::thread::available_parallelism().map_or(2, std::num::NonZero::get);
         let workers = if config.plugins.workers == 0 {
@@ -93,7 +111,7 @@ impl Plugins {
             cache_key: secrets.derive("plugin cache"),
             compiler,
             limits: limits(config),
-            pool_slots: u32::try_from(workers + Loaders::SLOTS).unwrap_or(u32::MAX),
+            pool_slots: u32::try_from(workers + SHADOWS + Loaders::SLOTS).unwrap_or(u32::MAX),
         })?;
         let mut built_in = HashMap::new();
         for (name, component) in [
@@ -120,6 +138,7 @@ impl Plugins {
         let built_in = built_in.into_iter().map(|(kind, plugin)| {
             let active = Active {
                 origin: Origin::BuiltIn,
+                term: Arc::new(Term::built_in(&plugin)),
                 plugin: Arc::new(plugin),
                 candidate: None,
             };
@@ -128,6 +147,8 @@ impl Plugins {
         Ok(Self {
             workers: Workers::start("plugin", workers, share(config, workers))?,
             loaders: Loaders::start(engine)?,
+            shadows: Workers::start("plugin-shadow", SHADOWS, Share::ALL)?,
+            recorder: Arc::new(Recorder::new(clock)),
             built_in: Arc::new(built_in.collect()),
         })
     }
@@ -147,7 +168,10 @@ impl Plugins {
         let checked = self.loaders.run(move |_| {
             let started = std::time::Instant::now();
             let outcome = plugin.check_config(&config);
-            count(&plugin, outcome.as_ref().err(), started.elapsed());
+            let description = plugin.description();
+            let code = outcome.as_ref().err().map(|failed| failed.failure.code());
+            let (name, version) = (&description.name, &description.version);
+            count(name, version, code.unwrap_or("ok"), started.elapsed());
             outcome
         });
         Ok(checked.await??)
@@ -210,25 +234,13 @@ fn share(config: &Config, threads: usize) -> Share {
 }
 
 /// Counts a call by plugin, version and outcome, and its time.
-pub fn count(plugin: &Plugin, failed: Option<&Failed>, elapsed: Duration) {
-    let description = plugin.description();
-    let labels = [
-        ("plugin", description.name.clone()),
-        ("version", description.version.clone()),
-    ];
+fn count(name: &str, version: &str, outcome: &'static str, elapsed: Duration) {
+    let labels = [("plugin", name.to_owned()), ("version", version.to_owned())];
     metrics::histogram!("nudge_plugin_call_seconds", &labels).record(elapsed.as_secs_f64());
-    let outcome = failed.map_or("ok", |failed| failed.failure.code());
     let [plugin, version] = labels;
     metrics::counter!(
         "nudge_plugin_calls_total",
         &[plugin, version, ("outcome", outcome.to_owned())]
     )
     .increment(1);
-}
-
-/// Hands what a plugin logged to the server's log.
-pub fn log(plugin: &Plugin, call: &Call) {
-    for line in &call.logs {
-        tracing::debug!(plugin.name = plugin.description().name, plugin.level = ?line.level, "{}", line.message);
-    }
 }

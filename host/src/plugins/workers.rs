@@ -78,12 +78,18 @@ impl Workers {
     ) -> Result<T, Lost> {
         let (answer, answered) = oneshot::channel();
         let job = Box::new(move || drop(answer.send(work())));
-        self.handle.0.push(app_id, usize::MAX, job);
+        self.handle.0.push(app_id, (usize::MAX, usize::MAX), job);
         answered.await.map_err(|_| Lost)
     }
 
-    /// Has something run whose outcome nobody waits for; false when `most` jobs of the app wait already.
-    pub fn offer(&self, app_id: Uuid, most: usize, work: impl FnOnce() + Send + 'static) -> bool {
+    /// Has something run whose outcome nobody waits for; false when too many jobs wait already: `most` are those
+    /// of the app, and of all.
+    pub fn offer(
+        &self,
+        app_id: Uuid,
+        most: (usize, usize),
+        work: impl FnOnce() + Send + 'static,
+    ) -> bool {
         self.handle.0.push(app_id, most, Box::new(work))
     }
 }
@@ -101,9 +107,9 @@ impl Shared {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn push(&self, app_id: Uuid, most: usize, job: Job) -> bool {
+    fn push(&self, app_id: Uuid, most: (usize, usize), job: Job) -> bool {
         let mut queue = self.lock();
-        if queue.turns.waiting_of(app_id) >= most {
+        if queue.turns.waiting_of(app_id) >= most.0 || queue.turns.waiting() >= most.1 {
             return false;
         }
         queue.turns.push(app_id, job, self.began.elapsed());
@@ -154,6 +160,7 @@ mod tests {
     use super::*;
 
     const APPS: [Uuid; 2] = [Uuid::from_u128(1), Uuid::from_u128(2)];
+    const ALL: (usize, usize) = (usize::MAX, usize::MAX);
 
     fn workers(threads: usize, app_threads: usize) -> Workers {
         let share = Share {
@@ -171,7 +178,7 @@ mod tests {
         let (ran, order) = mpsc::channel();
         for job in 0..3 {
             let (blocked, ran) = (Arc::clone(&blocked), ran.clone());
-            workers.offer(APPS[0], usize::MAX, move || {
+            workers.offer(APPS[0], ALL, move || {
                 blocked.lock().unwrap().recv().unwrap();
                 ran.send(job).unwrap();
             });
@@ -179,7 +186,7 @@ mod tests {
         // Its jobs run, and end, while one of the other app's blocks a thread and two wait.
         for job in 10..13 {
             let ran = ran.clone();
-            workers.offer(APPS[1], usize::MAX, move || ran.send(job).unwrap());
+            workers.offer(APPS[1], ALL, move || ran.send(job).unwrap());
         }
         let first: Vec<i32> = (0..3).map(|_| order.recv().unwrap()).collect();
         assert_eq!(first, [10, 11, 12]);
@@ -195,15 +202,16 @@ mod tests {
         let workers = workers(1, 1);
         let (block, blocked) = mpsc::channel::<()>();
         let (began, begin) = mpsc::channel();
-        assert!(workers.offer(APPS[0], 1, move || {
+        assert!(workers.offer(APPS[0], (1, 9), move || {
             began.send(()).unwrap();
             blocked.recv().unwrap();
         }));
         begin.recv().unwrap();
-        assert!(workers.offer(APPS[0], 1, || panic!("on purpose")));
-        assert!(!workers.offer(APPS[0], 1, || {}), "one waits already");
+        assert!(workers.offer(APPS[0], (1, 9), || panic!("on purpose")));
+        assert!(!workers.offer(APPS[0], (1, 9), || {}), "one waits already");
+        assert!(!workers.offer(APPS[1], (1, 1), || {}), "of all");
         let (ran, over) = mpsc::channel();
-        assert!(workers.offer(APPS[1], 1, move || ran.send(()).unwrap()));
+        assert!(workers.offer(APPS[1], (1, 2), move || ran.send(()).unwrap()));
         block.send(()).unwrap();
         over.recv().unwrap();
     }
