@@ -8,7 +8,8 @@ use tests::session::event_id;
 use tests::{Session, TestApp, on_both_backends, site};
 
 use crate::guests::{
-    activate, decided, decides, deploy, name, trigger, upload, version, versioned,
+    SERVER, activate, activate_at, decided, decides, deploy, lenient, name, trigger, upload,
+    version, versioned,
 };
 
 on_both_backends!(
@@ -24,6 +25,9 @@ on_both_backends!(
     a_shadow_is_compared_and_decides_nothing,
     a_shadow_leaves_no_state_and_no_timer,
     a_failing_shadow_is_given_up_without_a_dead_letter,
+    a_shadow_of_a_validation_plugin_rejects_nothing,
+    a_plugin_of_the_server_is_judged_by_all_apps_calls,
+    what_is_old_is_forgotten,
 );
 
 /// Longer than anything takes.
@@ -434,7 +438,16 @@ async fn a_shadow_is_compared_and_decides_nothing(app: &mut TestApp) {
         (&json!(2), &json!(0))
     );
     assert_eq!(decided(app).await.len(), 9);
-    // And once more, from the beginning.
+    // And once more, from the beginning, the person's differences forgotten.
+    let subject_id = uuid::Uuid::parse_str(&ada.subject_id).unwrap();
+    let mut tx = app.services().db.write().await.unwrap();
+    let app_id = app.access.app_id;
+    nudge::plugins::logs::erase_subject(&mut tx, app_id, subject_id)
+        .await
+        .unwrap();
+    tx.commit().await.unwrap();
+    let rows: Vec<(uuid::Uuid,)> = app.rows("SELECT subject_id FROM plugin_differences").await;
+    assert_eq!(rows, []);
     let before = compared["since"].clone();
     shadow(app, 1).await;
     send(app, &ada, 1, "a", false).await;
@@ -497,6 +510,118 @@ async fn a_failing_shadow_is_given_up_without_a_dead_letter(app: &mut TestApp) {
     let letters: Vec<(String,)> = app.rows("SELECT reason FROM dead_letters").await;
     assert_eq!(letters, []);
     assert_eq!(decided(app).await, vec![(name(1), version(1)); 20]);
+}
+
+async fn a_shadow_of_a_validation_plugin_rejects_nothing(app: &mut TestApp) {
+    let strict = "/plugins/strict";
+    let root = app.path("");
+    let activate = async |parts: Value| {
+        activate_at(app, &root, &app.admin(), "strict", parts)
+            .await
+            .ok()
+    };
+    upload(app, test_guests::STRICT.to_vec()).await.data(201);
+    activate(json!({"version": "0.1.0"})).await;
+    let validator = json!({"plugin": "strict", "config": {"forbidden": "card"}});
+    app.define("paid", &json!({"validator": validator})).await;
+    upload(app, lenient()).await.data(201);
+    activate(json!({"version": "0.2.0", "strategy": "shadow"})).await;
+    let ada = app.session("ada").await;
+    let cards = [json!({"card": "4111"}), json!({"card": "test"}), json!({})];
+    let events = cards.map(|properties| app.event(&ada, "paid", &properties));
+    let data = app.ingest(&ada, &events).await.ok();
+    assert_eq!(
+        (&data["accepted"], &data["rejected"]),
+        (&json!(1), &json!(2))
+    );
+
+    let started = Instant::now();
+    let shadow = loop {
+        let metrics = get(app, &format!("{strict}/metrics")).await;
+        let shadow = metrics["versions"][1]["shadow"].clone();
+        if shadow.is_object() {
+            assert_eq!(metrics["versions"][1]["version"], "0.2.0");
+            break shadow;
+        }
+        assert!(started.elapsed() < PATIENCE, "{metrics}");
+        tokio::time::sleep(LOOK_AGAIN).await;
+    };
+    let counts = ["calls", "same", "added", "removed", "changed"].map(|key| &shadow[key]);
+    assert_eq!(counts.map(|count| count.as_u64().unwrap()), [1, 2, 0, 1, 0]);
+    let sample = &shadow["samples"][0];
+    assert_eq!(sample["eventId"], events[1]["eventId"]);
+    assert!(sample.get("campaignId").is_none());
+    activate(json!({"version": "0.2.0"})).await;
+    let event = app.event(&ada, "paid", &json!({"card": "test"}));
+    assert_eq!(app.ingest(&ada, &[event]).await.ok()["accepted"], 1);
+}
+
+async fn a_plugin_of_the_server_is_judged_by_all_apps_calls(app: &mut TestApp) {
+    // What one app thinks of failures does not count.
+    app.set(|settings| settings.plugins.max_failure_rate = 1.0)
+        .await;
+    for number in [1, 2] {
+        let path = format!("{SERVER}/plugins");
+        app.upload(&path, &app.operator(), versioned(1, number))
+            .await
+            .data(201);
+        let parts = json!({"version": version(number)});
+        activate_at(app, SERVER, &app.operator(), &name(1), parts)
+            .await
+            .ok();
+    }
+    app.survey(&trigger(1, json!({"events": ["a"], "traps": from(2)})))
+        .await;
+    let ada = app.session("ada").await;
+    send(app, &ada, 20, "a", true).await;
+    until(app, 1, |plugin| plugin["activeVersion"] == version(1)).await;
+    assert_eq!(decides(app, &ada, "a").await, Some((name(1), version(1))));
+    let entries: Vec<(uuid::Uuid,)> = app
+        .rows("SELECT app_id FROM audit_log WHERE action = 'plugin.rolled_back'")
+        .await;
+    assert_eq!(entries, [(uuid::Uuid::nil(),)]);
+    for root in [SERVER.to_owned(), app.path("")] {
+        let path = format!("{root}/plugins/{}/metrics", name(1));
+        let metrics = app.get(&path, &app.operator()).await.ok();
+        let two = &metrics["versions"][1];
+        assert_eq!(
+            (&two["version"], &two["calls"]),
+            (&json!(version(2)), &json!(20))
+        );
+    }
+    let path = format!("{SERVER}/plugins/{}/logs", name(1));
+    let lines = app.get(&path, &app.operator()).await.ok();
+    assert_eq!(lines["items"][0]["appId"], json!(app.access.app_id));
+}
+
+async fn what_is_old_is_forgotten(app: &mut TestApp) {
+    deploy(app, 1, 1).await;
+    let config = json!({"events": ["a"], "passes": from(2), "logs": true});
+    app.survey(&trigger(1, config)).await;
+    shadow(app, 2).await;
+    let ada = app.session("ada").await;
+    send(app, &ada, 1, "a", true).await;
+    shown_to(app, 2, 1).await;
+    let count = async |sql: &'static str| app.rows::<(i64,)>(sql).await[0].0;
+    let lines = "SELECT count(*) FROM plugin_log";
+    let others =
+        "SELECT (SELECT count(*) FROM plugin_calls) + (SELECT count(*) FROM plugin_comparisons)
+        + (SELECT count(*) FROM plugin_differences)";
+    let until_none = async |sql: &'static str| {
+        let started = Instant::now();
+        while count(sql).await > 0 {
+            assert!(started.elapsed() < PATIENCE, "{sql}");
+            tokio::time::sleep(LOOK_AGAIN).await;
+        }
+    };
+    let before = (count(lines).await, count(others).await);
+    assert!(before.0 == 2 && before.1 >= 4, "{before:?}");
+    app.advance(3 * 24 * 3600);
+    until_none(lines).await;
+    until_none("SELECT count(*) FROM plugin_log_subjects").await;
+    assert_eq!(count(others).await, before.1);
+    app.advance(4 * 24 * 3600 + 60);
+    until_none(others).await;
 }
 
 /// Neither process sees twenty calls, both together do; one of them acts.
