@@ -25,12 +25,18 @@ pub(super) struct Group {
 }
 
 impl Group {
-    /// The items that concern any of the campaigns, ascending.
-    pub(super) fn items(&self) -> Vec<usize> {
-        let mut items: Vec<usize> = self.routes.values().flatten().copied().collect();
-        items.sort_unstable();
-        items.dedup();
-        items
+    /// The items that concern any of the campaigns, ascending. `items` is how many the batch has.
+    pub(super) fn items(&self, items: usize) -> Vec<usize> {
+        let mut concerned = vec![false; items];
+        for item in self.routes.values().flatten() {
+            if let Some(concerned) = concerned.get_mut(*item) {
+                *concerned = true;
+            }
+        }
+        let concerned = concerned.into_iter().enumerate();
+        concerned
+            .filter_map(|(item, concerned)| concerned.then_some(item))
+            .collect()
     }
 }
 

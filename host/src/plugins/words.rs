@@ -7,6 +7,17 @@ use crate::http::FieldError;
 /// An upload is one thing; there is no part of it that a pointer could name.
 const WHOLE: &str = "";
 
+/// Imports that are told; a component that has more is not one by mistake.
+const MOST_IMPORTS: usize = 50;
+/// Characters of a name or reason that are told: they are the component's, which may have any length.
+const MOST_CHARACTERS: usize = 500;
+
+/// The beginning of a text, if it is long.
+fn cut(text: &str) -> &str {
+    let end = text.char_indices().nth(MOST_CHARACTERS);
+    end.map_or(text, |(end, _)| text.get(..end).unwrap_or_default())
+}
+
 /// What is wrong with a component and how to mend it. None: nothing is; the server could not do its part.
 pub(super) fn of_load(error: &LoadError) -> Option<Vec<FieldError>> {
     let one = |code: &str, detail: String| Some(vec![FieldError::new(WHOLE, code, detail)]);
@@ -25,18 +36,22 @@ pub(super) fn of_load(error: &LoadError) -> Option<Vec<FieldError>> {
         LoadError::NoKnownWorld(reason) => one(
             "no_known_world",
             format!(
-                "the component targets no world of nudge:plugin@0.1 ({reason}); export exactly one of \
-                 trigger-plugin, validation-plugin and personalization-plugin"
+                "the component targets no world of nudge:plugin@0.1 ({}); export exactly one of trigger-plugin, \
+                 validation-plugin and personalization-plugin",
+                cut(reason)
             ),
         ),
         LoadError::Misfit { kind, reason } => one(
             "bad_export",
             format!(
                 "the component names the world `{kind}`, but something that it exports or imports is missing or of \
-                 another form ({reason}); build it against the nudge:plugin@0.1 package of this server"
+                 another form ({}); build it against the nudge:plugin@0.1 package of this server",
+                cut(reason)
             ),
         ),
-        LoadError::ForeignImports(names) => Some(names.iter().map(foreign_import).collect()),
+        LoadError::ForeignImports(names) => {
+            Some(names.iter().take(MOST_IMPORTS).map(|name| foreign_import(name)).collect())
+        }
         LoadError::TooLarge { bytes, limit } => one(
             "too_large",
             format!(
@@ -44,36 +59,51 @@ pub(super) fn of_load(error: &LoadError) -> Option<Vec<FieldError>> {
                  information"
             ),
         ),
-        LoadError::Compile(reason) => one(
-            "does_not_compile",
-            format!("the component does not compile: {reason}; check it with `wasm-tools validate`"),
+        LoadError::Compile(_) | LoadError::CompileTimeout | LoadError::CompileLimits(_) => {
+            Some(vec![of_compiler(error)])
+        }
+        LoadError::CompilerUnavailable(_) => None,
+        LoadError::DescribeFailed(failed) => of_self_test("`describe`", failed),
+        LoadError::BadDescription(reason) => one(
+            "bad_description",
+            format!("what the plugin says of itself cannot be: {}", cut(reason)),
         ),
-        LoadError::CompileTimeout => one(
+    }
+}
+
+/// What is wrong with a component that does not compile.
+fn of_compiler(error: &LoadError) -> FieldError {
+    let (code, detail) = match error {
+        LoadError::Compile(reason) => (
+            "does_not_compile",
+            format!(
+                "the component does not compile: {}; check it with `wasm-tools validate`",
+                cut(reason)
+            ),
+        ),
+        LoadError::CompileLimits(reason) => (
+            "compile_limit",
+            format!(
+                "the component does not compile within the memory and processor time that there are ({}); make it \
+                 smaller, its largest functions first",
+                cut(reason)
+            ),
+        ),
+        _ => (
             "compile_limit",
             "the component does not compile within the time that there is; make it smaller, its largest functions \
              first"
                 .to_owned(),
         ),
-        LoadError::CompileLimits(reason) => one(
-            "compile_limit",
-            format!(
-                "the component does not compile within the memory and processor time that there are ({reason}); make \
-                 it smaller, its largest functions first"
-            ),
-        ),
-        LoadError::CompilerUnavailable(_) => None,
-        LoadError::DescribeFailed(failed) => of_self_test("`describe`", failed),
-        LoadError::BadDescription(reason) => one(
-            "bad_description",
-            format!("what the plugin says of itself cannot be: {reason}"),
-        ),
-    }
+    };
+    FieldError::new(WHOLE, code, detail)
 }
 
-fn foreign_import(name: &String) -> FieldError {
+fn foreign_import(name: &str) -> FieldError {
     let detail = format!(
-        "the component imports `{name}`, which its world does not have; a plugin gets nudge:plugin/log, the host \
-         interface of its own kind and a WASI 0.2 without access to anything: remove what needs more"
+        "the component imports `{}`, which its world does not have; a plugin gets nudge:plugin/log, the host \
+         interface of its own kind and a WASI 0.2 without access to anything: remove what needs more",
+        cut(name)
     );
     FieldError::new(WHOLE, "foreign_import", detail)
 }
@@ -86,7 +116,7 @@ pub(super) fn of_self_test(call: &str, failed: &Failed) -> Option<Vec<FieldError
     let detail = format!(
         "the self-test called {call}, and it failed ({}): {}",
         failed.failure.code(),
-        failed.failure
+        cut(&failed.failure.to_string())
     );
     Some(vec![FieldError::new(WHOLE, "self_test_failed", detail)])
 }
@@ -159,6 +189,21 @@ mod tests {
             let errors = of_load(&error).unwrap();
             assert_eq!(errors[0].code, code);
             assert!(errors[0].detail.contains(words), "{}", errors[0].detail);
+        }
+    }
+
+    #[test]
+    fn no_component_makes_the_words_long() {
+        let long = "ä".repeat(100_000);
+        let imports = vec![long.clone(); 1_000];
+        for error in [
+            LoadError::ForeignImports(imports),
+            LoadError::NoKnownWorld(long.clone()),
+            LoadError::BadDescription(long),
+        ] {
+            let errors = of_load(&error).unwrap();
+            assert!(errors.len() <= MOST_IMPORTS);
+            assert!(errors.iter().all(|error| error.detail.len() < 2_000));
         }
     }
 
