@@ -23,12 +23,11 @@ impl Trials {
             };
             let same =
                 |(version, _): &&mut (Version, _)| Arc::ptr_eq(&version.plugin, &trial.plugin);
-            match trials.iter_mut().find(same) {
-                Some((_, events)) => events.push(event.clone()),
-                None => {
-                    let (plugin, term) = (Arc::clone(&trial.plugin), Arc::clone(&trial.term));
-                    trials.push((Version { plugin, term }, vec![event.clone()]));
-                }
+            if let Some((_, events)) = trials.iter_mut().find(same) {
+                events.push(event.clone());
+            } else {
+                let (plugin, term) = (Arc::clone(&trial.plugin), Arc::clone(&trial.term));
+                trials.push((Version { plugin, term }, vec![event.clone()]));
             }
         }
         (!trials.is_empty()).then_some(Self(trials))

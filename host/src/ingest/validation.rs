@@ -124,13 +124,12 @@ fn by_version(
         };
         let (plugin, _) = enforced.accepted.for_subject(subject);
         let same = |(version, _): &&mut (Version, _)| Arc::ptr_eq(&version.plugin, plugin);
-        match groups.iter_mut().find(same) {
-            Some((_, group)) => group.push(event),
-            None => {
-                let term = Arc::clone(enforced.accepted.decider.term_of(plugin));
-                let plugin = Arc::clone(plugin);
-                groups.push((Version { plugin, term }, vec![event]));
-            }
+        if let Some((_, group)) = groups.iter_mut().find(same) {
+            group.push(event);
+        } else {
+            let term = Arc::clone(enforced.accepted.decider.term_of(plugin));
+            let plugin = Arc::clone(plugin);
+            groups.push((Version { plugin, term }, vec![event]));
         }
     }
     groups

@@ -179,9 +179,9 @@ impl Compared<'_> {
         let would_fire: HashSet<(usize, usize)> = would.fired.iter().copied().collect();
         let mut unknown: HashSet<Pair> = HashSet::new();
         for campaign in routes.keys() {
-            let routed = [shown, routes].map(|routes| routes.get(campaign));
-            let routed: BTreeSet<usize> = routed.into_iter().flatten().flatten().copied().collect();
-            for item in routed {
+            let both = [shown, routes].map(|routes| routes.get(campaign));
+            let items: BTreeSet<usize> = both.into_iter().flatten().flatten().copied().collect();
+            for item in items {
                 let decision = (*campaign, item);
                 let difference = if would_fail.contains(&decision) {
                     Some(Difference::Failed)

@@ -4,14 +4,16 @@
 mod rollout;
 mod slot;
 mod upload;
+mod withdraw;
 
 use nudge_db::{Timestamp, Tx};
 use serde_json::Value;
 use uuid::Uuid;
 
-pub(super) use rollout::{Change, change, withdraw};
+pub(super) use rollout::{Change, change};
 pub(super) use slot::{clear as clear_slot, set as set_slot};
 pub(super) use upload::upload;
+pub(super) use withdraw::{Reason, withdraw};
 
 use super::active::Origin;
 use super::catalogue::{Entry, SERVER};

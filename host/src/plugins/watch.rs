@@ -3,11 +3,10 @@
 use std::time::Duration;
 
 use nudge_db::Timestamp;
-use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use super::catalogue::SERVER;
-use super::changes::{self, Error};
+use super::changes::{self, Error, Reason};
 use super::term::Term;
 use super::{logs, shadow, statistics};
 use crate::apps::Settings;
@@ -77,14 +76,13 @@ async fn look_at(services: &Services, term: &Term) -> Result<(), Error> {
     if tally.calls < LEAST_CALLS || rate <= most {
         return Ok(());
     }
-    let detail = json!({
-        "version": term.version,
-        "calls": tally.calls,
-        "failures": tally.failures,
-        "failureRate": rate,
-        "maxFailureRate": most,
-    });
-    if let Some(restored) = changes::withdraw(services, term, detail).await? {
+    let reason = Reason {
+        calls: tally.calls,
+        failures: tally.failures,
+        rate,
+        most,
+    };
+    if let Some(restored) = changes::withdraw(services, term, reason).await? {
         tracing::warn!(
             app.id = %term.owner,
             plugin.name = term.name,

@@ -165,7 +165,7 @@ mod tests {
     fn workers(threads: usize, app_threads: usize) -> Workers {
         let share = Share {
             threads: app_threads,
-            budget: Duration::from_secs(60),
+            budget: Duration::from_mins(1),
         };
         Workers::start("test", threads, share).unwrap()
     }
@@ -201,12 +201,12 @@ mod tests {
     fn a_full_queue_takes_no_offer_and_a_panic_is_the_jobs_own() {
         let workers = workers(1, 1);
         let (block, blocked) = mpsc::channel::<()>();
-        let (began, begin) = mpsc::channel();
+        let (started, start) = mpsc::channel();
         assert!(workers.offer(APPS[0], (1, 9), move || {
-            began.send(()).unwrap();
+            started.send(()).unwrap();
             blocked.recv().unwrap();
         }));
-        begin.recv().unwrap();
+        start.recv().unwrap();
         assert!(workers.offer(APPS[0], (1, 9), || panic!("on purpose")));
         assert!(!workers.offer(APPS[0], (1, 9), || {}), "one waits already");
         assert!(!workers.offer(APPS[1], (1, 1), || {}), "of all");

@@ -18,11 +18,10 @@ use crate::worlds::World;
 pub struct Call {
     /// Wall-clock time, instantiation included.
     pub elapsed: Duration,
-    /// Processor time of the thread, host functions included. Far less than `elapsed` where the machine had
-    /// other things to do, or a question waited for the database: guests can't sleep.
-    pub processor: Duration,
-    /// The wall-clock time that was allowed.
-    pub deadline: Duration,
+    /// Whether the thread had less than a quarter of the deadline of processor time, host functions included.
+    /// Where the deadline passed nevertheless, the machine had other things to do, or a question waited for the
+    /// database: guests can't sleep.
+    pub hardly_ran: bool,
     /// The instance's linear memory.
     pub memory_bytes: usize,
     /// What the plugin logged, standard output and standard error included.
@@ -67,6 +66,11 @@ fn processor_time() -> Duration {
     Duration::try_from(clock_gettime(ClockId::ThreadCPUTime)).unwrap_or_default()
 }
 
+/// Whether so much processor time is no reason to miss a deadline.
+fn is_little(processor: Duration, deadline: Duration) -> bool {
+    processor < deadline / 4
+}
+
 /// Runs `body` on a fresh instance, which is gone afterwards. `deadline` is what the store was made with.
 pub(crate) fn run<W: World, R>(
     mut store: Store<State<W::View>>,
@@ -85,8 +89,7 @@ pub(crate) fn run<W: World, R>(
     state.wasi.flush_into(&mut state.log);
     let call = Call {
         elapsed,
-        processor,
-        deadline,
+        hardly_ran: is_little(processor, deadline),
         memory_bytes: state.memory.bytes,
         logs: state.log.into_lines(),
     };
@@ -117,5 +120,25 @@ impl From<wasmtime::Error> for Interruption {
 impl From<Failure> for Interruption {
     fn from(failure: Failure) -> Self {
         Self::Failure(failure)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn less_than_a_quarter_of_the_deadline_is_little() {
+        let deadline = Duration::from_millis(40);
+        assert!(is_little(Duration::from_micros(9_999), deadline));
+        assert!(!is_little(Duration::from_millis(10), deadline));
+    }
+
+    #[test]
+    fn work_takes_processor_time() {
+        let before = processor_time();
+        // Ends only if the clock runs.
+        while processor_time() == before {}
+        assert!(processor_time() > before);
     }
 }

@@ -9,10 +9,8 @@ use serde_json::{Value, json};
 
 use super::super::catalogue::{Entry, Slot};
 use super::super::rollout::{Impossible, Release, Strategy};
-use super::super::term::Term;
 use super::super::{served, store};
 use super::{Error, MOST_TRIES, Owner};
-use crate::audit;
 use crate::services::Services;
 
 /// What is to become of a plugin's versions.
@@ -225,73 +223,4 @@ async fn write(services: &Services, owner: &Owner, plan: Plan) -> Result<Option<
     owner.record(&mut tx, action, resource, detail, now).await?;
     tx.commit().await?;
     Ok(Some(entry))
-}
-
-/// Rolls a failing version back by itself; answers what decides now, unless the version had gone before.
-/// Whichever process comes first does it.
-pub(in crate::plugins) async fn withdraw(
-    services: &Services,
-    term: &Term,
-    detail: Value,
-) -> Result<Option<String>, Error> {
-    let owner = Owner {
-        app_id: term.owner,
-        actor: audit::SERVER.to_owned(),
-    };
-    for _ in 0..MOST_TRIES {
-        let now = services.clock.now();
-        let mut tx = services.db.read().await?;
-        let entry = store::find(&mut tx, term.owner, &term.name).await?;
-        drop(tx);
-        let Some(entry) = entry else { return Ok(None) };
-        let was_active = entry.rollout.active.clone();
-        let rollout = entry.rollout.clone();
-        let Some(rollout) = rollout.withdraw(&term.version, term.since, now) else {
-            return Ok(None);
-        };
-        let comes = rollout.active.clone();
-        // Held until the snapshots are made anew. What can't be loaded is dealt with there.
-        let loaded = match &comes {
-            Some(release) => Some(
-                services
-                    .plugins
-                    .loaders
-                    .load(&services.db, &release.digest)
-                    .await,
-            ),
-            None => None,
-        };
-        let role = if was_active == comes {
-            "candidate"
-        } else {
-            "active"
-        };
-        let restored = comes.map(|release| release.version);
-        let mut detail = detail.clone();
-        if let Value::Object(detail) = &mut detail {
-            detail.insert("role".to_owned(), role.into());
-            detail.insert("activeVersion".to_owned(), restored.clone().into());
-        }
-        let mut tx = services.db.write().await?;
-        let entry = Entry {
-            rollout,
-            updated_at: now,
-            ..entry
-        };
-        if !store::update(&mut tx, &entry).await? {
-            continue;
-        }
-        owner.touch(&mut tx, now).await?;
-        let resource = format!("plugin/{}", entry.name);
-        owner
-            .record(&mut tx, "plugin.rolled_back", resource, detail, now)
-            .await?;
-        tx.commit().await?;
-        owner.refresh(services).await?;
-        drop(loaded);
-        return Ok(Some(restored.unwrap_or_else(|| "built-in".to_owned())));
-    }
-    Err(Error::Busy(anyhow::anyhow!(
-        "the plugin is being changed by others"
-    )))
 }

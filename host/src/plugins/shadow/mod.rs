@@ -198,3 +198,77 @@ impl Taken {
         self.0.is_empty()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use nudge_db::Timestamp;
+
+    use super::*;
+
+    fn sample(number: u128, difference: Difference) -> Sample {
+        Sample {
+            subject_id: Uuid::nil(),
+            event_id: Uuid::from_u128(number),
+            campaign_id: None,
+            difference,
+        }
+    }
+
+    fn term() -> Arc<Term> {
+        Arc::new(Term {
+            owner: Uuid::nil(),
+            name: "cart".to_owned(),
+            version: "2.0.0".to_owned(),
+            since: Timestamp(1),
+        })
+    }
+
+    #[test]
+    fn everything_is_counted_and_the_first_differences_are_kept() {
+        let mut comparison = Comparison::default();
+        comparison.same();
+        let kinds = [
+            Difference::Added,
+            Difference::Removed,
+            Difference::State,
+            Difference::Timer,
+            Difference::Violations,
+            Difference::Failed,
+        ];
+        for number in 0..120 {
+            let difference = kinds[number % kinds.len()];
+            comparison.differs(sample(number as u128, difference));
+        }
+        let expected = Counts {
+            same: 1,
+            added: 20,
+            removed: 20,
+            changed: 60,
+            failed: 20,
+            ..Counts::default()
+        };
+        assert_eq!(comparison.counts, expected);
+        let events = comparison.samples.iter().map(|sample| sample.event_id);
+        assert!(events.eq((0..100).map(Uuid::from_u128)));
+    }
+
+    #[test]
+    fn comparisons_of_a_candidate_are_added_up_by_app() {
+        let comparisons = Comparisons::default();
+        let mut one = Comparison::default();
+        one.differs(sample(1, Difference::Added));
+        for app in [2, 1, 2] {
+            comparisons.add(Uuid::from_u128(app), &term(), one.clone());
+        }
+        comparisons.add(Uuid::from_u128(1), &term(), Comparison::skipped());
+        let taken = comparisons.take();
+        assert!(comparisons.take().is_empty());
+        comparisons.give_back(taken);
+        let Taken(rows) = comparisons.take();
+        let counts: Vec<(u64, u64, usize)> = rows
+            .iter()
+            .map(|(_, row)| (row.counts.added, row.counts.skipped, row.samples.len()))
+            .collect();
+        assert_eq!(counts, [(1, 1, 1), (2, 0, 2)]);
+    }
+}

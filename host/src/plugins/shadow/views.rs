@@ -44,7 +44,7 @@ pub(in crate::plugins) struct DifferenceView {
 }
 
 impl ShadowView {
-    pub(in crate::plugins) fn of(row: Row, differences: Vec<DifferenceRow>) -> Self {
+    pub(in crate::plugins) fn of(row: &Row, differences: Vec<DifferenceRow>) -> Self {
         let sample = |difference: DifferenceRow| DifferenceView {
             event_id: difference.event_id,
             campaign_id: difference.campaign_id,

@@ -201,7 +201,7 @@ async fn shadows(
             continue;
         }
         let differences = shadow::store::differences(tx, app_id, owner_id, name, &row).await?;
-        shadows.insert(row.version.clone(), ShadowView::of(row, differences));
+        shadows.insert(row.version.clone(), ShadowView::of(&row, differences));
     }
     Ok(shadows)
 }

@@ -69,7 +69,7 @@ impl Trigger for Versioned {
         if says("keeps") {
             subject.set_state(&number())?;
             let payload = number().to_le_bytes();
-            subject.set_timer("later", Duration::from_secs(3600), &payload);
+            subject.set_timer("later", Duration::from_hours(1), &payload);
         }
         let bad = event.cell(0).present();
         if bad && says("loops") {
