@@ -68,6 +68,8 @@ sections! {
         compile_seconds: u64,
         compile_memory_bytes: u64,
         workers: usize,
+        app_share: f64,
+        app_millis_per_second: u64,
         cache_dir: PathBuf,
     }
     /// Who may manage.

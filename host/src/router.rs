@@ -110,6 +110,8 @@ fn plugin_routes() -> OpenApiRouter<Shared> {
         .routes(routes!(plugins::http::activate_plugin))
         .routes(routes!(plugins::http::promote_plugin))
         .routes(routes!(plugins::http::roll_back_plugin))
+        .routes(routes!(plugins::http::get_plugin_metrics))
+        .routes(routes!(plugins::http::list_plugin_logs))
         .routes(routes!(plugins::http::list_plugin_slots))
         .routes(routes!(
             plugins::http::set_plugin_slot,
@@ -130,6 +132,8 @@ fn plugin_routes() -> OpenApiRouter<Shared> {
         .routes(routes!(plugins::operator::activate_server_plugin))
         .routes(routes!(plugins::operator::promote_server_plugin))
         .routes(routes!(plugins::operator::roll_back_server_plugin))
+        .routes(routes!(plugins::operator::get_server_plugin_metrics))
+        .routes(routes!(plugins::operator::list_server_plugin_logs))
         .routes(routes!(plugins::operator::list_server_plugin_slots))
         .routes(routes!(
             plugins::operator::set_server_plugin_slot,

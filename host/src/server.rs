@@ -23,7 +23,7 @@ use crate::keys;
 use crate::listener;
 use crate::oidc::AccessTokens;
 use crate::pipeline::{Keeper, Pipeline};
-use crate::plugins::Plugins;
+use crate::plugins::{self, Plugins};
 use crate::rate_limits::RateLimits;
 use crate::retention;
 use crate::router;
@@ -66,7 +66,7 @@ impl Server {
         telemetry::metrics();
         let secrets = Secrets::open(&config.secrets.master_key, data_dir)?;
         let db = open_database(&config).await?;
-        let plugins = open_plugins(&config, &secrets, start.compiler).await?;
+        let plugins = open_plugins(&config, &secrets, start.compiler, start.clock.clone()).await?;
         let listener = listen(&config.server.listen).await?;
         let address = listener.local_addr()?;
 
@@ -168,6 +168,10 @@ impl Server {
                 "shutting down with work in hand; it is in the database"
             );
         }
+        let services = &self.services;
+        if let Err(error) = services.plugins.recorder.flush(&services.db).await {
+            tracing::warn!(error = ?error, "what was noted of plugins last is lost");
+        }
         let signed_out = Keeper::sign_out(&self.services.pipeline).await;
         self.services.db.close().await;
         signed_out.context("the database did not take the goodbye")
@@ -181,6 +185,7 @@ fn keep_house(services: &Shared, tasks: &TaskTracker, halt: &CancellationToken) 
     tasks.spawn(runner.run());
     tasks.spawn(keys::keep(Arc::clone(services), halt.clone()));
     tasks.spawn(retention::keep(Arc::clone(services), halt.clone()));
+    tasks.spawn(plugins::watch::run(Arc::clone(services), halt.clone()));
 }
 
 async fn open_database(config: &Config) -> anyhow::Result<Db> {
@@ -202,9 +207,10 @@ async fn open_plugins(
     config: &Config,
     secrets: &Secrets,
     compiler: Option<PathBuf>,
+    clock: Clock,
 ) -> anyhow::Result<Plugins> {
     let (config, secrets) = (config.clone(), secrets.clone());
-    tokio::task::spawn_blocking(move || Plugins::open(&config, &secrets, compiler)).await?
+    tokio::task::spawn_blocking(move || Plugins::open(&config, &secrets, compiler, clock)).await?
 }
 
 /// Compiles plugins ahead of the requests that need them.

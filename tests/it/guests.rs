@@ -29,6 +29,13 @@ pub(crate) fn renamed(name: &[u8], version: &[u8]) -> Vec<u8> {
     bytes
 }
 
+/// Version 0.2.0 of the validation plugin `strict`, which lets the text `test` pass.
+pub(crate) fn lenient() -> Vec<u8> {
+    let mut bytes = test_guests::STRICT.to_vec();
+    replace(&mut bytes, b"strict-version=0.1.0", b"strict-version=0.2.0");
+    bytes
+}
+
 fn replace(bytes: &mut [u8], old: &[u8], new: &[u8]) {
     assert_eq!(old.len(), new.len());
     let mut places = 0;

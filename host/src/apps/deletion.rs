@@ -69,6 +69,10 @@ const REST: &[&str] = &[
     "DELETE FROM keys WHERE id IN (SELECT id FROM keys WHERE app_id = $1 LIMIT $2)",
     "DELETE FROM identity_keys WHERE (app_id, kid) IN (
         SELECT app_id, kid FROM identity_keys WHERE app_id = $1 LIMIT $2)",
+    "DELETE FROM plugin_log WHERE id IN (
+        SELECT l.id FROM plugin_log_subjects s JOIN plugin_log l ON l.call_id = s.call_id
+        WHERE s.app_id = $1 LIMIT $2)",
+    "DELETE FROM plugin_differences WHERE id IN (SELECT id FROM plugin_differences WHERE app_id = $1 LIMIT $2)",
     "DELETE FROM plugin_slots WHERE (app_id, kind) IN (
         SELECT app_id, kind FROM plugin_slots WHERE app_id = $1 LIMIT $2)",
     "DELETE FROM jobs WHERE id IN (SELECT id FROM jobs WHERE app_id = $1 LIMIT $2)",
@@ -108,6 +112,26 @@ const LEFT_OVER: &[(&str, &str)] = &[
     (
         "SELECT count(*) AS count FROM (SELECT 1 FROM events WHERE app_id = $1 LIMIT $2) t",
         "DELETE FROM events WHERE seq IN (SELECT seq FROM events WHERE app_id = $1 LIMIT $2)",
+    ),
+    (
+        "SELECT count(*) AS count FROM (SELECT 1 FROM plugin_log WHERE app_id = $1 LIMIT $2) t",
+        "DELETE FROM plugin_log WHERE id IN (SELECT id FROM plugin_log WHERE app_id = $1 LIMIT $2)",
+    ),
+    (
+        "SELECT count(*) AS count FROM (SELECT 1 FROM plugin_log_subjects WHERE app_id = $1 LIMIT $2) t",
+        "DELETE FROM plugin_log_subjects WHERE (app_id, subject_id, call_id) IN (
+            SELECT app_id, subject_id, call_id FROM plugin_log_subjects WHERE app_id = $1 LIMIT $2)",
+    ),
+    (
+        "SELECT count(*) AS count FROM (SELECT 1 FROM plugin_calls WHERE app_id = $1 LIMIT $2) t",
+        "DELETE FROM plugin_calls WHERE (owner_id, name, app_id, minute, version, since, outcome, bucket) IN (
+            SELECT owner_id, name, app_id, minute, version, since, outcome, bucket FROM plugin_calls
+            WHERE app_id = $1 LIMIT $2)",
+    ),
+    (
+        "SELECT count(*) AS count FROM (SELECT 1 FROM plugin_comparisons WHERE app_id = $1 LIMIT $2) t",
+        "DELETE FROM plugin_comparisons WHERE (owner_id, name, app_id, version, since) IN (
+            SELECT owner_id, name, app_id, version, since FROM plugin_comparisons WHERE app_id = $1 LIMIT $2)",
     ),
 ];
 

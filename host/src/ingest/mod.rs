@@ -9,6 +9,7 @@ pub mod insert;
 mod properties;
 mod schema;
 pub mod store;
+mod trials;
 pub mod validation;
 
 use std::sync::Arc;

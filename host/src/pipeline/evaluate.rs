@@ -3,17 +3,19 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use nudge_wasm::trigger::{self, TimerChange};
-use nudge_wasm::{Failure, PastEvent, Plugin};
+use nudge_wasm::{Call, Failure, PastEvent, Plugin};
+use uuid::Uuid;
 
 use super::facts::{Ledger, View};
 use super::groups::Group;
 use super::work::DueTimer;
 use crate::apps::App;
 use crate::ingest::store::Stored;
-use crate::plugins;
+use crate::plugins::statistics::{Made, Outcome};
+use crate::plugins::{Recorder, Term, logs};
 
 /// After so much time in failing calls, what is left of a batch counts as failed too.
 const FAILING_TIME: Duration = Duration::from_secs(2);
@@ -37,7 +39,7 @@ pub(super) struct Item {
 pub(super) type Routes = BTreeMap<usize, Vec<usize>>;
 
 /// What the plugin decided about a batch.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Decisions {
     /// Campaigns and the items that fire them.
     pub fired: Vec<(usize, usize)>,
@@ -50,7 +52,7 @@ pub(super) struct Decisions {
 }
 
 /// A change of a timer.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) enum Timer {
     Set {
         campaign: usize,
@@ -71,7 +73,7 @@ pub(super) enum Timer {
 }
 
 /// An item that a campaign could not be decided for.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Failed {
     pub campaign: usize,
     pub item: usize,
@@ -85,20 +87,48 @@ pub(super) struct Unavailable;
 
 /// One batch, and the plugin that is asked about a part of it.
 pub(super) struct Evaluation {
-    pub plugin: Arc<Plugin>,
-    pub app: Arc<App>,
-    pub items: Vec<Item>,
-    pub ledger: Arc<Mutex<Ledger>>,
-    pub seed: u64,
-    pub decisions: Decisions,
-    pub failing: Duration,
+    plugin: Arc<Plugin>,
+    app: Arc<App>,
+    items: Vec<Item>,
+    ledger: Arc<Mutex<Ledger>>,
+    recorder: Arc<Recorder>,
+    /// Whether it decides, or is a candidate that only would.
+    kind: logs::Kind,
+    term: Arc<Term>,
+    seed: u64,
+    decisions: Decisions,
+    failing: Duration,
 }
 
 impl Evaluation {
+    /// A batch of which nothing is decided yet, to be decided by some groups, `first` the first of them.
+    pub(super) fn new(
+        app: &Arc<App>,
+        items: Vec<Item>,
+        ledger: Ledger,
+        first: &Group,
+        recorder: &Arc<Recorder>,
+        kind: logs::Kind,
+    ) -> Self {
+        Self {
+            plugin: Arc::clone(&first.plugin),
+            app: Arc::clone(app),
+            items,
+            ledger: Arc::new(Mutex::new(ledger)),
+            recorder: Arc::clone(recorder),
+            kind,
+            term: Arc::clone(&first.term),
+            seed: first.seed,
+            decisions: Decisions::default(),
+            failing: Duration::ZERO,
+        }
+    }
+
     /// Decides everything, plugin by plugin. Blocks.
     pub(super) fn run(mut self, groups: &[Group]) -> Result<(Decisions, Vec<Item>), Unavailable> {
         for group in groups {
             self.plugin = Arc::clone(&group.plugin);
+            self.term = Arc::clone(&group.term);
             self.seed = group.seed;
             self.failing = Duration::ZERO;
             // What one plugin was told of the batch already, the next one is yet to see.
@@ -120,52 +150,94 @@ impl Evaluation {
         if routes.is_empty() {
             return Ok(());
         }
-        let started = Instant::now();
-        let batch = self.batch(items, &routes);
         let campaigns: Vec<usize> = routes.keys().copied().collect();
-        let view = View {
-            ledger: Arc::clone(&self.ledger),
-            campaigns: campaigns.clone(),
-        };
-        let outcome = self.plugin.evaluate(batch, Box::new(view));
-        plugins::count(&self.plugin, outcome.as_ref().err(), started.elapsed());
+        let mut outcome = self.ask(items, &routes, &campaigns);
+        if let Err(failed) = &outcome
+            && failed.was_starved()
+        {
+            self.note(items, Outcome::Retried, &failed.call);
+            self.failing += failed.call.elapsed;
+            outcome = self.ask(items, &routes, &campaigns);
+        }
         match outcome {
             Ok(outcome) => {
-                plugins::log(&self.plugin, &outcome.call);
+                self.note(items, Outcome::Decided, &outcome.call);
                 self.accept(outcome, items, &campaigns);
                 Ok(())
             }
-            Err(failed) if failed.failure == Failure::Unavailable => Err(Unavailable),
+            Err(failed) if failed.is_the_hosts() => {
+                self.note(items, Outcome::Unavailable, &failed.call);
+                Err(Unavailable)
+            }
             Err(failed) => {
-                plugins::log(&self.plugin, &failed.call);
-                self.failing += started.elapsed();
-                self.take_apart(items, &routes, &failed.failure)
+                self.failing += failed.call.elapsed;
+                if items.len() == 1 && routes.len() == 1 || self.failing >= FAILING_TIME {
+                    self.note(items, Outcome::settled(&failed), &failed.call);
+                    self.give_up(&routes, &failed.failure);
+                    return Ok(());
+                }
+                self.note(items, Outcome::TakenApart, &failed.call);
+                self.take_apart(items, &routes)
             }
         }
     }
 
-    /// Halves the items, and when one is left, the campaigns, until what fails is one of each.
-    fn take_apart(
-        &mut self,
+    /// Calls the plugin.
+    fn ask(
+        &self,
         items: &[usize],
         routes: &Routes,
-        failure: &Failure,
-    ) -> Result<(), Unavailable> {
-        let single = items.len() == 1 && routes.len() == 1;
-        if single || self.failing >= FAILING_TIME {
-            tracing::warn!(plugin.name = self.plugin.description().name, error = %failure, "a trigger failed");
-            for (campaign, items) in routes {
-                let reason = failure.code();
-                self.decisions
-                    .failed
-                    .extend(items.iter().map(|item| Failed {
-                        campaign: *campaign,
-                        item: *item,
-                        reason,
-                    }));
-            }
-            return Ok(());
+        campaigns: &[usize],
+    ) -> Result<trigger::Outcome, nudge_wasm::Failed> {
+        let view = View {
+            ledger: Arc::clone(&self.ledger),
+            campaigns: campaigns.to_vec(),
+        };
+        let batch = self.batch(items, routes);
+        self.plugin.evaluate(batch, Box::new(view))
+    }
+
+    fn note(&self, items: &[usize], outcome: Outcome, call: &Call) {
+        let made = Made {
+            app_id: self.app.id,
+            term: &self.term,
+            items: items.len(),
+            outcome,
+            call,
+        };
+        self.recorder
+            .made(&made, self.kind, || self.subjects(items));
+    }
+
+    /// Whose events some items are.
+    fn subjects(&self, items: &[usize]) -> Vec<Uuid> {
+        let ledger = self.ledger.lock().unwrap_or_else(PoisonError::into_inner);
+        let ids = items.iter().filter_map(|item| {
+            let item = self.items.get(*item)?;
+            Some(ledger.subjects.get(item.subject)?.id)
+        });
+        let mut ids: Vec<Uuid> = ids.collect();
+        ids.sort_unstable();
+        ids.dedup();
+        ids
+    }
+
+    /// Notes what the plugin fails on.
+    fn give_up(&mut self, routes: &Routes, failure: &Failure) {
+        tracing::warn!(plugin.name = self.plugin.description().name, error = %failure, "a trigger failed");
+        for (campaign, items) in routes {
+            let reason = failure.code();
+            let failed = items.iter().map(|item| Failed {
+                campaign: *campaign,
+                item: *item,
+                reason,
+            });
+            self.decisions.failed.extend(failed);
         }
+    }
+
+    /// Halves the items, and when one is left, the campaigns, until what fails is one of each.
+    fn take_apart(&mut self, items: &[usize], routes: &Routes) -> Result<(), Unavailable> {
         if items.len() > 1 {
             let (first, second) = items.split_at(items.len() / 2);
             self.decide(first, routes)?;

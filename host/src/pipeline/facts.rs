@@ -14,7 +14,7 @@ use super::store;
 use crate::clock;
 
 /// What is known about a batch. Grows while parts of the batch are evaluated one after another.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Ledger {
     pub app_id: Uuid,
     pub db: Db,

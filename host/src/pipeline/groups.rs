@@ -8,6 +8,7 @@ use uuid::Uuid;
 use super::evaluate::{Item, Routes};
 use super::projection::Subject;
 use crate::apps::App;
+use crate::plugins::Term;
 use crate::secrets;
 
 /// The campaigns and items that one version of a plugin decides about.
@@ -15,6 +16,8 @@ use crate::secrets;
 pub(super) struct Group {
     /// The version.
     pub plugin: Arc<Plugin>,
+    /// What its calls are counted under.
+    pub term: Arc<Term>,
     /// The seed of its random numbers.
     pub seed: u64,
     /// The campaigns, and for each the items that concern it.
@@ -49,7 +52,7 @@ pub(super) fn of(app: &App, items: &[Item], subjects: &[Subject], routes: Routes
         };
         let accepted = &running.accepted;
         if accepted.trial.is_none() {
-            let group = groups.of(&accepted.decider.plugin);
+            let group = groups.of(&accepted.decider.plugin, &accepted.decider.term);
             group.routes.insert(campaign, routed);
             continue;
         }
@@ -63,9 +66,35 @@ pub(super) fn of(app: &App, items: &[Item], subjects: &[Subject], routes: Routes
             };
             let (plugin, reading) = accepted.for_subject(subject.id);
             if item.timer.is_some() || reading.has_event(&item.stored.event.name) {
-                let group = groups.of(plugin);
+                let group = groups.of(plugin, accepted.decider.term_of(plugin));
                 group.routes.entry(campaign).or_default().push(index);
             }
+        }
+    }
+    groups.all
+}
+
+/// What shadow candidates are shown of a batch: what each would be asked if it were active.
+pub(super) fn shadows(app: &App, items: &[Item], routes: &Routes) -> Vec<Group> {
+    let mut groups = Groups {
+        app_id: app.id,
+        all: Vec::new(),
+    };
+    for (campaign, routed) in routes {
+        let running = app.campaigns.get(*campaign);
+        let Some((trial, reading)) = running.and_then(|running| running.accepted.shadow()) else {
+            continue;
+        };
+        let is_read = |index: &&usize| {
+            let item = items.get(**index);
+            item.is_some_and(|item| {
+                item.timer.is_some() || reading.has_event(&item.stored.event.name)
+            })
+        };
+        let read: Vec<usize> = routed.iter().filter(is_read).copied().collect();
+        if !read.is_empty() {
+            let group = groups.of(&trial.plugin, &trial.term);
+            group.routes.insert(*campaign, read);
         }
     }
     groups.all
@@ -77,12 +106,13 @@ struct Groups {
 }
 
 impl Groups {
-    fn of(&mut self, plugin: &Arc<Plugin>) -> &mut Group {
+    fn of(&mut self, plugin: &Arc<Plugin>, term: &Arc<Term>) -> &mut Group {
         let same = |group: &Group| Arc::ptr_eq(&group.plugin, plugin);
         let place = self.all.iter().position(same).unwrap_or(self.all.len());
         if place == self.all.len() {
             self.all.push(Group {
                 plugin: Arc::clone(plugin),
+                term: Arc::clone(term),
                 seed: seed(self.app_id, plugin),
                 routes: Routes::new(),
             });

@@ -16,6 +16,7 @@ mod keeper;
 mod lane;
 mod projection;
 mod store;
+mod trials;
 mod unit;
 mod work;
 

@@ -1,7 +1,7 @@
 //! One batch of a lane, from reading the subjects to writing the effects.
 
 use std::collections::HashSet;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use tokio::runtime::Handle;
 use uuid::Uuid;
@@ -11,11 +11,12 @@ use super::evaluate::{Decisions, Evaluation, Item, Routes};
 use super::facts::Ledger;
 use super::groups::{self, Group};
 use super::projection::Subjects;
+use super::trials::Trials;
 use super::work::{Fired, Source, Work};
 use super::{Inner, store};
 use crate::apps::App;
 use crate::instructions::Instruction;
-use crate::plugins::Lost;
+use crate::plugins::{Lost, logs};
 
 /// Why a batch could not be processed. Nothing of it has taken effect.
 #[derive(Debug)]
@@ -59,6 +60,9 @@ pub(super) async fn process(inner: &Inner, works: &mut Vec<Work>) -> Result<(), 
         Some(ledger(inner, &mut tx, &app, &before, &items, &routes).await?)
     };
     drop(tx);
+    let trials = ledger
+        .as_ref()
+        .and_then(|ledger| Trials::of(&app, &items, &routes, ledger));
     let (decisions, items) = match ledger {
         None => (Decisions::default(), items),
         Some(ledger) => {
@@ -66,9 +70,13 @@ pub(super) async fn process(inner: &Inner, works: &mut Vec<Work>) -> Result<(), 
             evaluate(inner, &app, items, groups, ledger).await?
         }
     };
+    let trials = trials.map(|trials| trials.against(&decisions));
     let effects = Effects::new(inner, &app, works, &items, after, decisions);
     effects::write(inner, &effects).await?;
     finish(inner, works, &items, effects);
+    if let Some(trials) = trials {
+        trials.offer(inner, &app, items);
+    }
     Ok(())
 }
 
@@ -193,19 +201,12 @@ async fn evaluate(
     let Some(first) = groups.first() else {
         return Ok((Decisions::default(), items));
     };
-    let evaluation = Evaluation {
-        seed: first.seed,
-        plugin: Arc::clone(&first.plugin),
-        app: Arc::clone(app),
-        items,
-        ledger: Arc::new(Mutex::new(ledger)),
-        decisions: Decisions::default(),
-        failing: std::time::Duration::ZERO,
-    };
+    let recorder = &inner.plugins.recorder;
+    let evaluation = Evaluation::new(app, items, ledger, first, recorder, logs::Kind::Decision);
     match inner
         .plugins
         .workers
-        .run(move || evaluation.run(&groups))
+        .run(app.id, move || evaluation.run(&groups))
         .await
     {
         Ok(Ok(decided)) => Ok(decided),

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use nudge_db::Db;
+use nudge_db::{Db, Timestamp};
 use nudge_wasm::{Kind, Plugin};
 use uuid::Uuid;
 
@@ -11,6 +11,7 @@ use super::Plugins;
 use super::catalogue::{Asked, Catalogue, Entry, SERVER};
 use super::loaders::Unloadable;
 use super::rollout::{self, Release, Strategy};
+use super::term::Term;
 
 /// Where a plugin comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,6 +51,8 @@ pub struct Active {
     pub origin: Origin,
     /// The active version; it knows its name and number.
     pub plugin: Arc<Plugin>,
+    /// What its calls are counted under.
+    pub term: Arc<Term>,
     /// The version that is tried.
     pub candidate: Option<Trial>,
 }
@@ -61,6 +64,8 @@ pub struct Trial {
     pub strategy: Strategy,
     /// The version.
     pub plugin: Arc<Plugin>,
+    /// What its calls are counted under.
+    pub term: Arc<Term>,
 }
 
 impl Active {
@@ -73,6 +78,14 @@ impl Active {
                 let name = &trial.plugin.description().name;
                 rollout::in_canary(name, subject, percent).then_some(&trial.plugin)
             }
+        }
+    }
+
+    /// What the calls of a version are counted under: the candidate or the active one.
+    pub fn term_of(&self, plugin: &Plugin) -> &Arc<Term> {
+        match &self.candidate {
+            Some(trial) if trial.plugin.digest() == plugin.digest() => &trial.term,
+            _ => &self.term,
         }
     }
 
@@ -183,6 +196,7 @@ async fn load(
         let active = previous.map(|plugin| {
             Arc::new(Active {
                 origin: Origin::of(entry.app_id),
+                term: active_term(entry, &plugin),
                 plugin,
                 candidate: None,
             })
@@ -196,15 +210,31 @@ async fn load(
         complete = loaded.is_some();
         candidate = loaded.map(|plugin| Trial {
             strategy: tried.strategy,
+            term: term(entry, &plugin, tried.since),
             plugin,
         });
     }
     let active = Active {
         origin: Origin::of(entry.app_id),
+        term: active_term(entry, &plugin),
         plugin,
         candidate,
     };
     Ok((Some(Arc::new(active)), complete))
+}
+
+fn active_term(entry: &Entry, plugin: &Plugin) -> Arc<Term> {
+    let since = entry.rollout.activated_at.unwrap_or(entry.updated_at);
+    term(entry, plugin, since)
+}
+
+fn term(entry: &Entry, plugin: &Plugin, since: Timestamp) -> Arc<Term> {
+    Arc::new(Term {
+        owner: entry.app_id,
+        name: entry.name.clone(),
+        version: plugin.description().version.clone(),
+        since,
+    })
 }
 
 async fn load_release(

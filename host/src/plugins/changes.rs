@@ -4,6 +4,7 @@
 mod rollout;
 mod slot;
 mod upload;
+mod withdraw;
 
 use nudge_db::{Timestamp, Tx};
 use serde_json::Value;
@@ -12,6 +13,7 @@ use uuid::Uuid;
 pub(super) use rollout::{Change, change};
 pub(super) use slot::{clear as clear_slot, set as set_slot};
 pub(super) use upload::upload;
+pub(super) use withdraw::{Reason, withdraw};
 
 use super::active::Origin;
 use super::catalogue::{Entry, SERVER};

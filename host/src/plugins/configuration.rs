@@ -5,8 +5,9 @@ use std::sync::Arc;
 use nudge_wasm::{Kind, Plugin, Problem, Reads};
 use uuid::Uuid;
 
-use super::active::{Active, Deciders};
+use super::active::{Active, Deciders, Trial};
 use super::catalogue::Asked;
+use super::rollout::Strategy;
 use super::{CheckFailed, Plugins};
 use crate::http::FieldError;
 
@@ -166,6 +167,13 @@ impl Accepted {
             (Some(reading), Some(plugin)) => (plugin, reading),
             _ => (&self.decider.plugin, &self.reading),
         }
+    }
+
+    /// The candidate that is shown what the active version decides, and what it reads.
+    pub fn shadow(&self) -> Option<(&Trial, &Arc<Reading>)> {
+        let trial = self.decider.candidate.as_ref()?;
+        let shadow = trial.strategy == Strategy::Shadow;
+        Some(trial).filter(|_| shadow).zip(self.trial.as_ref())
     }
 
     /// What a version of the plugin reads: the candidate or the active one.

@@ -6,7 +6,10 @@ use axum::http::StatusCode;
 use super::active::Origin;
 use super::changes::{self, Change, Error, Owner};
 use super::lists;
+use super::logs;
+use super::logs::views::{LogLineView, LogQuery};
 use super::requests::{ActivateRequest, KindPath, PluginPath, SlotRequest};
+use super::statistics::views::{MetricsQuery, MetricsView, metrics};
 use super::views::{ActivationView, PluginDetailView, PluginView, SlotView, VersionView};
 use crate::http::auth::{Admin, Scope, Viewer};
 use crate::http::page::{Page, PageQuery};
@@ -204,6 +207,34 @@ pub(super) async fn change(
     Ok(Data {
         data: ActivationView::of(&entry),
     })
+}
+
+/// Shows how the versions of a plugin fare in the app.
+#[utoipa::path(get, path = "/v1/apps/{appId}/plugins/{name}/metrics", tag = "plugins",
+    params(("appId" = Uuid, Path), ("name" = String, Path), MetricsQuery),
+    responses((status = 200, body = Data<MetricsView>)))]
+pub async fn get_plugin_metrics(
+    Viewer(scope): Viewer,
+    State(services): State<Shared>,
+    path: PluginPath,
+    Params(query): Params<MetricsQuery>,
+) -> Result<Data<MetricsView>, ApiError> {
+    let data = metrics(&services, scope.app.id, &path.name, query).await?;
+    Ok(Data { data })
+}
+
+/// Lists what a plugin logged in the app, newest first.
+#[utoipa::path(get, path = "/v1/apps/{appId}/plugins/{name}/logs", tag = "plugins",
+    params(("appId" = Uuid, Path), ("name" = String, Path), LogQuery),
+    responses((status = 200, body = Data<Page<LogLineView>>)))]
+pub async fn list_plugin_logs(
+    Viewer(scope): Viewer,
+    State(services): State<Shared>,
+    path: PluginPath,
+    Params(query): Params<LogQuery>,
+) -> Result<Data<Page<LogLineView>>, ApiError> {
+    let data = logs::views::list(&services, scope.app.id, &path.name, query).await?;
+    Ok(Data { data })
 }
 
 /// Shows which plugin is in which slot.

@@ -1,13 +1,16 @@
 //! What an app or the server has of plugins, as the API shows it.
 
+use nudge_db::Tx;
 use nudge_wasm::Kind;
 use uuid::Uuid;
 
 use super::active::Active;
-use super::catalogue::{Catalogue, Entry};
+use super::catalogue::{Catalogue, Entry, SERVER};
 use super::changes::Error;
+use super::statistics::views::health;
 use super::store;
 use super::views::{PluginDetailView, PluginView, SlotView, VersionView};
+use crate::apps::Settings;
 use crate::http::ApiError;
 use crate::http::cursor;
 use crate::http::page::{Page, PageQuery};
@@ -63,24 +66,50 @@ fn built_in_decides(catalogue: &Catalogue, active: &Active) -> bool {
     catalogue.decides(kind, super::Asked::Slot).is_none()
 }
 
+/// Whose a plugin is that an app sees under a name; [`SERVER`](super::catalogue::SERVER) for built-in ones.
+pub(super) async fn owner_of(
+    services: &Services,
+    tx: &mut Tx,
+    app_id: Uuid,
+    name: &str,
+) -> Result<Uuid, Error> {
+    if built_in(services, name).is_some() {
+        return Ok(SERVER);
+    }
+    let catalogue = store::catalogue(tx, app_id).await?;
+    let entry = catalogue.find(name).ok_or(Error::NotFound)?;
+    Ok(entry.app_id)
+}
+
 /// A plugin with its versions.
 pub(super) async fn plugin(
     services: &Services,
     app_id: Uuid,
     name: &str,
 ) -> Result<PluginDetailView, Error> {
+    let now = services.clock.now();
+    let settings = match services.apps.get(app_id).await? {
+        Some(app) => app.settings.plugins.clone(),
+        None => Settings::default().plugins,
+    };
+    let most = settings.max_failure_rate;
     let mut tx = services.db.read().await?;
     let catalogue = store::catalogue(&mut tx, app_id).await?;
     if let Some(active) = built_in(services, name) {
         let view = PluginView::built_in(active, built_in_decides(&catalogue, active));
-        return Ok(view.with(vec![VersionView::built_in(active)]));
+        let version = Some(&*active.plugin.description().version);
+        let health = health(&mut tx, app_id, SERVER, name, version, most, now).await?;
+        return Ok(view.with(vec![VersionView::built_in(active)], health));
     }
     let entry = catalogue.find(name).ok_or(Error::NotFound)?;
     let versions = store::versions(&mut tx, entry.app_id, name).await?;
+    let active = entry.rollout.active.as_ref();
+    let version = active.map(|release| &*release.version);
+    let health = health(&mut tx, app_id, entry.app_id, name, version, most, now).await?;
     let versions = versions
         .into_iter()
         .map(|version| VersionView::stored(name, entry.kind, version));
-    Ok(PluginView::stored(entry, in_slot(&catalogue, entry)).with(versions.collect()))
+    Ok(PluginView::stored(entry, in_slot(&catalogue, entry)).with(versions.collect(), health))
 }
 
 /// A version of a plugin.

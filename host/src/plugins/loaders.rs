@@ -8,7 +8,9 @@ use nudge_db::Db;
 use nudge_wasm::{Engine, LoadError, Plugin};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
+use super::catalogue::SERVER;
 use super::store;
+use super::turns::Share;
 use super::workers::{Lost, Workers};
 
 /// Uploads that are inspected at a time.
@@ -64,7 +66,7 @@ impl Loaders {
     pub fn start(engine: Engine) -> std::io::Result<Self> {
         Ok(Self {
             engine,
-            threads: Workers::start("plugin-loader", THREADS)?,
+            threads: Workers::start("plugin-loader", THREADS, Share::ALL)?,
             places: Arc::default(),
             compilations: Arc::new(Semaphore::new(COMPILATIONS)),
             inspections: Arc::new(Semaphore::new(INSPECTIONS)),
@@ -78,7 +80,7 @@ impl Loaders {
         work: impl FnOnce(&Engine) -> T + Send + 'static,
     ) -> Result<T, Lost> {
         let engine = self.engine.clone();
-        self.threads.run(move || work(&engine)).await
+        self.threads.run(SERVER, move || work(&engine)).await
     }
 
     /// The plugin with this digest: the one that others use already, or the component from the database.

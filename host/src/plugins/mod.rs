@@ -11,7 +11,10 @@
 //! | `changes`, `served`, `usage` | upload, activation, slots, removal, and what they are checked against |
 //! | `http`, `operator`, `requests`, `lists`, `views` | the routes of apps and of operators |
 //! | `cases` | cases of a plugin, and what came of them; for authors and for the route that runs them |
-//! | `workers` | threads that run plugins |
+//! | `term`, `recorder`, `statistics`, `logs` | how calls went, and what was logged in them |
+//! | `shadow` | what candidates would have decided |
+//! | `watch` | writes all that down, and rolls back what fails |
+//! | `workers`, `turns` | threads that run plugins, and whose turn it is |
 
 pub mod active;
 pub mod cases;
@@ -22,13 +25,20 @@ pub mod http;
 mod inspect;
 mod lists;
 mod loaders;
+pub mod logs;
 pub mod operator;
+mod recorder;
 mod requests;
 pub mod rollout;
 mod served;
+pub mod shadow;
+pub mod statistics;
 pub mod store;
+mod term;
+mod turns;
 mod usage;
 mod views;
+pub mod watch;
 mod words;
 mod workers;
 
@@ -39,21 +49,26 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use nudge_wasm::{
-    Call, Compiler, Engine, EngineConfig, Failed, Kind, Limits, Plugin, Problem, Reads,
-};
+use nudge_wasm::{Compiler, Engine, EngineConfig, Failed, Kind, Limits, Plugin, Problem, Reads};
 
 pub use active::{Active, Deciders, Origin};
 pub use catalogue::Asked;
 pub use configuration::{Accepted, Configuration, Refused};
 pub use loaders::Loaders;
+pub use recorder::Recorder;
+pub use term::Term;
+pub use turns::Share;
 pub use workers::{Lost, Workers};
 
+use crate::clock::Clock;
 use crate::config::Config;
 use crate::secrets::Secrets;
 
 /// The name of the hidden command that compiles a component in a process of its own.
 pub const COMPILE_COMMAND: &str = "compile-component";
+
+/// Threads that show calls to shadow candidates: one, so that trials never take more than one processor.
+const SHADOWS: usize = 1;
 
 /// The built-in plugins and what runs all plugins. Cheap to clone.
 #[derive(Clone, Debug)]
@@ -62,6 +77,10 @@ pub struct Plugins {
     pub workers: Workers,
     /// Loads plugins, and asks them what no event waits for.
     pub loaders: Loaders,
+    /// The thread that shows calls to shadow candidates.
+    pub shadows: Workers,
+    /// Notes how calls went.
+    pub recorder: Arc<Recorder>,
     /// What decides where nothing else was chosen: a plugin of each kind.
     built_in: Arc<HashMap<Kind, Arc<Active>>>,
 }
@@ -74,6 +93,7 @@ impl Plugins {
         config: &Config,
         secrets: &Secrets,
         compiler: Option<PathBuf>,
+        clock: Clock,
     ) -> anyhow::Result<Self> {
         let threads = std::thread::available_parallelism().map_or(2, std::num::NonZero::get);
         let workers = if config.plugins.workers == 0 {
@@ -93,7 +113,7 @@ impl Plugins {
             cache_key: secrets.derive("plugin cache"),
             compiler,
             limits: limits(config),
-            pool_slots: u32::try_from(workers + Loaders::SLOTS).unwrap_or(u32::MAX),
+            pool_slots: u32::try_from(workers + SHADOWS + Loaders::SLOTS).unwrap_or(u32::MAX),
         })?;
         let mut built_in = HashMap::new();
         for (name, component) in [
@@ -120,14 +140,17 @@ impl Plugins {
         let built_in = built_in.into_iter().map(|(kind, plugin)| {
             let active = Active {
                 origin: Origin::BuiltIn,
+                term: Arc::new(Term::built_in(&plugin)),
                 plugin: Arc::new(plugin),
                 candidate: None,
             };
             (kind, Arc::new(active))
         });
         Ok(Self {
-            workers: Workers::start("plugin", workers)?,
+            workers: Workers::start("plugin", workers, share(config, workers))?,
             loaders: Loaders::start(engine)?,
+            shadows: Workers::start("plugin-shadow", SHADOWS, Share::ALL)?,
+            recorder: Arc::new(Recorder::new(clock)),
             built_in: Arc::new(built_in.collect()),
         })
     }
@@ -147,7 +170,10 @@ impl Plugins {
         let checked = self.loaders.run(move |_| {
             let started = std::time::Instant::now();
             let outcome = plugin.check_config(&config);
-            count(&plugin, outcome.as_ref().err(), started.elapsed());
+            let description = plugin.description();
+            let code = outcome.as_ref().err().map(|failed| failed.failure.code());
+            let (name, version) = (&description.name, &description.version);
+            count(name, version, code.unwrap_or("ok"), started.elapsed());
             outcome
         });
         Ok(checked.await??)
@@ -182,26 +208,41 @@ pub fn limits(config: &Config) -> Limits {
     }
 }
 
+/// What an app may have of the threads that run plugins.
+fn share(config: &Config, threads: usize) -> Share {
+    let plugins = &config.plugins;
+    let threads = if plugins.app_share > 0.0 {
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            clippy::cast_precision_loss,
+            reason = "a part of a number of threads, which is small"
+        )]
+        let threads = (threads as f64 * plugins.app_share.min(1.0)) as usize;
+        threads
+    } else {
+        // One is always left for the others.
+        threads.saturating_sub(1)
+    };
+    let threads = threads.max(1);
+    let milliseconds = match plugins.app_millis_per_second {
+        0 => threads as u64 * 1000,
+        milliseconds => milliseconds,
+    };
+    Share {
+        threads,
+        budget: Duration::from_millis(milliseconds),
+    }
+}
+
 /// Counts a call by plugin, version and outcome, and its time.
-pub fn count(plugin: &Plugin, failed: Option<&Failed>, elapsed: Duration) {
-    let description = plugin.description();
-    let labels = [
-        ("plugin", description.name.clone()),
-        ("version", description.version.clone()),
-    ];
+fn count(name: &str, version: &str, outcome: &'static str, elapsed: Duration) {
+    let labels = [("plugin", name.to_owned()), ("version", version.to_owned())];
     metrics::histogram!("nudge_plugin_call_seconds", &labels).record(elapsed.as_secs_f64());
-    let outcome = failed.map_or("ok", |failed| failed.failure.code());
     let [plugin, version] = labels;
     metrics::counter!(
         "nudge_plugin_calls_total",
         &[plugin, version, ("outcome", outcome.to_owned())]
     )
     .increment(1);
-}
-
-/// Hands what a plugin logged to the server's log.
-pub fn log(plugin: &Plugin, call: &Call) {
-    for line in &call.logs {
-        tracing::debug!(plugin.name = plugin.description().name, plugin.level = ?line.level, "{}", line.message);
-    }
 }

@@ -7,7 +7,10 @@ use super::catalogue::SERVER;
 use super::changes::{self, Change, Owner};
 use super::http::{change, upload};
 use super::lists;
+use super::logs;
+use super::logs::views::{LogLineView, LogQuery};
 use super::requests::{ActivateRequest, KindPath, PluginPath, SlotRequest};
+use super::statistics::views::{MetricsQuery, MetricsView, metrics};
 use super::views::{ActivationView, PluginDetailView, PluginView, SlotView, VersionView};
 use crate::http::auth::Operator;
 use crate::http::page::{Page, PageQuery};
@@ -132,6 +135,32 @@ pub async fn roll_back_server_plugin(
     path: PluginPath,
 ) -> Result<Data<ActivationView>, ApiError> {
     change(&services, &owner(operator), &path, &Change::RollBack).await
+}
+
+/// Shows how the versions of a plugin fare in all apps.
+#[utoipa::path(get, path = "/v1/operator/plugins/{name}/metrics", tag = "operator",
+    params(("name" = String, Path), MetricsQuery), responses((status = 200, body = Data<MetricsView>)))]
+pub async fn get_server_plugin_metrics(
+    _: Operator,
+    State(services): State<Shared>,
+    path: PluginPath,
+    Params(query): Params<MetricsQuery>,
+) -> Result<Data<MetricsView>, ApiError> {
+    let data = metrics(&services, SERVER, &path.name, query).await?;
+    Ok(Data { data })
+}
+
+/// Lists what a plugin logged in all apps, newest first.
+#[utoipa::path(get, path = "/v1/operator/plugins/{name}/logs", tag = "operator",
+    params(("name" = String, Path), LogQuery), responses((status = 200, body = Data<Page<LogLineView>>)))]
+pub async fn list_server_plugin_logs(
+    _: Operator,
+    State(services): State<Shared>,
+    path: PluginPath,
+    Params(query): Params<LogQuery>,
+) -> Result<Data<Page<LogLineView>>, ApiError> {
+    let data = logs::views::list(&services, SERVER, &path.name, query).await?;
+    Ok(Data { data })
 }
 
 /// Shows which plugin is in which slot of the apps that have none of their own in it.

@@ -1,9 +1,14 @@
 //! Which versions of a plugin are in force, and how that changes. Pure.
 
+use std::time::Duration;
+
 use nudge_db::Timestamp;
 use uuid::Uuid;
 
 use crate::secrets;
+
+/// How long a version that became active can be rolled back by the server itself (contract 12).
+pub const PROBATION: Duration = Duration::from_mins(10);
 
 /// A version and the digest of its component.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -161,6 +166,32 @@ impl Rollout {
         })
     }
 
+    /// Takes a version out that fails: a candidate is given up; a version that is active for less than
+    /// [`PROBATION`] gives way to the one before, or to nothing. `since` is when it came into its role. None: it
+    /// is not in that role any longer, or for too long.
+    pub fn withdraw(mut self, version: &str, since: Timestamp, now: Timestamp) -> Option<Self> {
+        let is_candidate = |candidate: &Candidate| {
+            candidate.release.version == version && candidate.since == since
+        };
+        if self.candidate.as_ref().is_some_and(is_candidate) {
+            self.candidate = None;
+            return Some(self);
+        }
+        let active = self.active.as_ref()?;
+        let is_active = active.version == version && self.activated_at == Some(since);
+        if !is_active || now.since(since) >= PROBATION {
+            return None;
+        }
+        let previous = self.previous.take();
+        Some(Self {
+            activated_at: previous.as_ref().map(|_| now),
+            active: previous,
+            previous: None,
+            // It was compared with a version that is gone.
+            candidate: None,
+        })
+    }
+
     /// Whether a version is active, tried, or what a roll-back would bring.
     pub fn uses(&self, version: &str) -> bool {
         let candidate = self.candidate.as_ref().map(|candidate| &candidate.release);
@@ -224,6 +255,33 @@ mod tests {
         assert_eq!(promoted, active("1.0.0").activate(release("2.0.0"), LATER));
         assert_eq!(trial.roll_back(LATER), Ok(active("1.0.0")));
         assert_eq!(active("1.0.0").promote(LATER), Err(Impossible::NoCandidate));
+    }
+
+    #[test]
+    fn what_fails_is_withdrawn_while_it_is_new() {
+        let two = active("1.0.0").activate(release("2.0.0"), LATER);
+        let withdraw =
+            |rollout: &Rollout, version, since, now| rollout.clone().withdraw(version, since, now);
+        let end = LATER.plus(PROBATION);
+        let back = withdraw(&two, "2.0.0", LATER, Timestamp(end.0 - 1)).unwrap();
+        assert_eq!(back.active, Some(release("1.0.0")));
+        assert_eq!((back.previous.clone(), &back.candidate), (None, &None));
+        assert_eq!(withdraw(&two, "2.0.0", LATER, end), None);
+        assert_eq!(withdraw(&two, "2.0.0", NOW, LATER), None, "an earlier term");
+        assert_eq!(withdraw(&two, "1.0.0", NOW, LATER), None);
+        assert_eq!(withdraw(&back, "2.0.0", LATER, end), None, "once");
+
+        let since = back.activated_at.unwrap();
+        let nothing = withdraw(&back, "1.0.0", since, since).unwrap();
+        assert_eq!(nothing, Rollout::default());
+
+        let trial = two
+            .try_out(release("3.0.0"), Strategy::Shadow, end)
+            .unwrap();
+        let late = end.plus(PROBATION);
+        let given_up = withdraw(&trial, "3.0.0", end, late).unwrap();
+        assert_eq!(given_up.active, Some(release("2.0.0")));
+        assert_eq!(given_up.candidate, None);
     }
 
     #[test]

@@ -7,6 +7,7 @@ use utoipa::ToSchema;
 use super::active::{Active, Origin};
 use super::catalogue::Entry;
 use super::rollout::Rollout;
+use super::statistics::views::HealthView;
 use super::store::Version;
 use crate::clock;
 
@@ -100,6 +101,7 @@ pub struct PluginDetailView {
     #[serde(flatten)]
     plugin: PluginView,
     versions: Vec<VersionView>,
+    health: HealthView,
 }
 
 /// What is active after a change.
@@ -220,11 +222,12 @@ impl PluginView {
         }
     }
 
-    /// The same with its versions.
-    pub(super) fn with(self, versions: Vec<VersionView>) -> PluginDetailView {
+    /// The same with its versions and how it fares.
+    pub(super) fn with(self, versions: Vec<VersionView>, health: HealthView) -> PluginDetailView {
         PluginDetailView {
             plugin: self,
             versions,
+            health,
         }
     }
 }

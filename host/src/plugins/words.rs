@@ -128,14 +128,14 @@ pub(super) fn refused(code: &str, detail: impl Into<String>) -> Vec<FieldError> 
 
 #[cfg(test)]
 mod tests {
-    use nudge_wasm::{Call, Kind};
+    use nudge_wasm::Kind;
 
     use super::*;
 
     fn failed(failure: Failure) -> Failed {
         Failed {
             failure,
-            call: Call::default(),
+            call: Box::default(),
         }
     }
 

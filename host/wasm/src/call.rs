@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use rustix::time::{ClockId, clock_gettime};
 use wasmtime::Store;
 
 use crate::failure::{Failed, Failure, failure_of};
@@ -19,6 +20,10 @@ pub struct Call {
     pub elapsed: Duration,
     /// Of that, until the instance was ready.
     pub instantiation: Duration,
+    /// Whether the thread had less than a quarter of the deadline of processor time, host functions included.
+    /// Where the deadline passed nevertheless, the machine had other things to do, or a question waited for the
+    /// database: guests can't sleep.
+    pub hardly_ran: bool,
     /// The instance's linear memory.
     pub memory_bytes: usize,
     /// Host functions that the plugin called.
@@ -62,13 +67,24 @@ pub(crate) fn epochs(deadline: Duration) -> u64 {
     u64::try_from(deadline.as_micros().div_ceil(EPOCH.as_micros())).unwrap_or(u64::MAX / 2) + 1
 }
 
-/// Runs `body` on a fresh instance, which is gone afterwards.
+/// The processor time that this thread has used so far.
+fn processor_time() -> Duration {
+    Duration::try_from(clock_gettime(ClockId::ThreadCPUTime)).unwrap_or_default()
+}
+
+/// Whether so much processor time is no reason to miss a deadline.
+fn is_little(processor: Duration, deadline: Duration) -> bool {
+    processor < deadline / 4
+}
+
+/// Runs `body` on a fresh instance, which is gone afterwards. `deadline` is what the store was made with.
 pub(crate) fn run<W: World, R>(
     mut store: Store<State<W::View>>,
     pre: &W::Pre,
+    deadline: Duration,
     body: impl FnOnce(&W, &mut Store<State<W::View>>) -> Result<R, Interruption>,
 ) -> Result<(R, Option<W::View>, Call), Failed> {
-    let start = Instant::now();
+    let (start, processor) = (Instant::now(), processor_time());
     let mut instantiation = Duration::ZERO;
     let result = W::start(pre, &mut store)
         .map_err(Interruption::Error)
@@ -78,11 +94,13 @@ pub(crate) fn run<W: World, R>(
         });
     let mut state = store.into_data();
     let elapsed = start.elapsed();
+    let processor = processor_time().saturating_sub(processor);
 
     state.wasi.flush_into(&mut state.log);
     let call = Call {
         elapsed,
         instantiation,
+        hardly_ran: is_little(processor, deadline),
         memory_bytes: state.memory.bytes,
         host_calls: state.meter.host_calls_made(),
         output_bytes: u32::try_from(state.meter.output_bytes_given()).unwrap_or(u32::MAX),
@@ -90,10 +108,13 @@ pub(crate) fn run<W: World, R>(
     };
     match result {
         Ok(result) => Ok((result, state.batch, call)),
-        Err(Interruption::Failure(failure)) => Err(Failed { failure, call }),
+        Err(Interruption::Failure(failure)) => Err(Failed {
+            failure,
+            call: Box::new(call),
+        }),
         Err(Interruption::Error(error)) => Err(Failed {
             failure: failure_of(&error, state.memory.denied),
-            call,
+            call: Box::new(call),
         }),
     }
 }
@@ -115,5 +136,25 @@ impl From<wasmtime::Error> for Interruption {
 impl From<Failure> for Interruption {
     fn from(failure: Failure) -> Self {
         Self::Failure(failure)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn less_than_a_quarter_of_the_deadline_is_little() {
+        let deadline = Duration::from_millis(40);
+        assert!(is_little(Duration::from_micros(9_999), deadline));
+        assert!(!is_little(Duration::from_millis(10), deadline));
+    }
+
+    #[test]
+    fn work_takes_processor_time() {
+        let before = processor_time();
+        // Ends only if the clock runs.
+        while processor_time() == before {}
+        assert!(processor_time() > before);
     }
 }

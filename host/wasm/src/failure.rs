@@ -66,13 +66,19 @@ pub struct Failed {
     /// Why.
     pub failure: Failure,
     /// What the call cost, and what the plugin logged until then.
-    pub call: Call,
+    pub call: Box<Call>,
 }
 
 impl Failed {
     /// Whether the host could not do its part, so that the same call may succeed later.
     pub fn is_the_hosts(&self) -> bool {
         self.failure == Failure::Unavailable
+    }
+
+    /// Whether the deadline passed while the thread hardly ran: the machine was busy, or the database slow, and
+    /// nothing is known of the plugin.
+    pub fn was_starved(&self) -> bool {
+        self.failure == Failure::Deadline && self.call.hardly_ran
     }
 }
 

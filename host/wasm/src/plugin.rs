@@ -204,7 +204,7 @@ impl Plugin {
         let reason = format!("a {} plugin was called as a {wanted} plugin", self.kind());
         Failed {
             failure: Failure::Trap(reason),
-            call: Call::default(),
+            call: Box::default(),
         }
     }
 }
@@ -326,7 +326,7 @@ impl Version {
             Surroundings::default(),
             None,
         );
-        call::run::<W, R>(store, pre, body).map(|(result, _, call)| (result, call))
+        call::run::<W, R>(store, pre, deadline, body).map(|(result, _, call)| (result, call))
     }
 
     /// Runs a decision, and gives what it asked for.
@@ -339,20 +339,21 @@ impl Version {
     ) -> Result<(W::View, Call), Failed> {
         let Shared { engine, limits, .. } = &*self.shared;
         let store = call::store(engine, limits, allowance, surroundings, Some(view));
-        let ((), view, call) = call::run::<W, ()>(store, pre, |instance, store| {
-            let Err(refusal) = instance.decide(store)? else {
-                return Ok(());
-            };
-            let bytes = refusal.code.len() + refusal.message.len();
-            let counted = store.data_mut().meter.output(bytes);
-            counted.map_err(wasmtime::Error::from)?;
-            Err(refused(&refusal).into())
-        })?;
+        let ((), view, call) =
+            call::run::<W, ()>(store, pre, allowance.deadline, |instance, store| {
+                let Err(refusal) = instance.decide(store)? else {
+                    return Ok(());
+                };
+                let bytes = refusal.code.len() + refusal.message.len();
+                let counted = store.data_mut().meter.output(bytes);
+                counted.map_err(wasmtime::Error::from)?;
+                Err(refused(&refusal).into())
+            })?;
         match view {
             Some(view) => Ok((view, call)),
             None => Err(Failed {
                 failure: Failure::Trap(Stop::NoBatch.to_string()),
-                call,
+                call: Box::new(call),
             }),
         }
     }

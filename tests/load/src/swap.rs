@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use tokio::task::JoinSet;
 
 use crate::child::Server;
-use crate::client::{self, Connection};
+use crate::client::Connection;
 use crate::database::{Databases, Kind};
 use crate::drive;
 use crate::random::Random;

@@ -134,7 +134,7 @@ impl Run {
             "failure": failed.failure.code(),
             "detail": failed.failure.to_string(),
         });
-        self.note(failed.call);
+        self.note(*failed.call);
         self
     }
 

@@ -3,12 +3,18 @@
 //!
 //! Its configuration is `{"events": […], "since": N}`, or a campaign's `trigger` with an `eventName`. Versions
 //! whose last number is smaller than `since` refuse it. Version 1.0.1999999 breaks down over every one.
+//!
+//! Events with the property `bad` are special where the configuration says so: versions from `traps` on break down
+//! over them, those from `loops` on never end, those from `passes` on do not fire. With `logs` each event's property
+//! `note` is logged. Versions from `keeps` on leave their number as a state and in a timer. Versions from
+//! 1.0.1900000 on break down over `bad` events, whatever the configuration.
 
 use std::hint::black_box;
+use std::time::Duration;
 
 use nudge_guest::serde_json::Value;
 use nudge_guest::trigger::{Decision, Event, Subject, Trigger};
-use nudge_guest::{Description, Problem, Reads, Refusal, export};
+use nudge_guest::{Description, Problem, Reads, Refusal, export, log};
 
 /// The name, which tests replace by one of the same length.
 const NAME: &str = "versioned-plugin-0000";
@@ -43,10 +49,40 @@ impl Trigger for Versioned {
             .get("trigger")
             .and_then(|trigger| trigger.get("eventName"));
         let names = names.into_iter().flatten().chain(event_name);
-        Ok(Reads::new().events(names.filter_map(Value::as_str)))
+        Ok(Reads::new()
+            .events(names.filter_map(Value::as_str))
+            .properties(["bad", "note"]))
     }
 
-    fn on_event(_: &Value, _: &Event<'_>, _: &Subject<'_>) -> Result<Decision, Refusal> {
+    fn on_event(
+        config: &Value,
+        event: &Event<'_>,
+        subject: &Subject<'_>,
+    ) -> Result<Decision, Refusal> {
+        let says = |key: &str| {
+            let from = config.get(key).and_then(Value::as_u64);
+            from.is_some_and(|from| number() >= from)
+        };
+        if config.get("logs").is_some() {
+            log::info(event.text("note").unwrap_or("nothing"));
+        }
+        if says("keeps") {
+            subject.set_state(&number())?;
+            let payload = number().to_le_bytes();
+            subject.set_timer("later", Duration::from_hours(1), &payload);
+        }
+        let bad = event.cell(0).present();
+        if bad && says("loops") {
+            let mut number = 0_u64;
+            loop {
+                number = black_box(number.wrapping_add(1));
+            }
+        }
+        let traps = says("traps") || number() >= 1_900_000;
+        assert!(!(bad && traps), "this version can't stand the event");
+        if bad && says("passes") {
+            return Ok(Decision::Pass);
+        }
         Ok(Decision::Fire)
     }
 }

@@ -1,0 +1,90 @@
+//! What shadow candidates of validation plugins would have found. Nobody's request waits for it.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use uuid::Uuid;
+
+use super::validation::{Context, Declared, Found, Verdict, Version, Work};
+use crate::plugins::shadow::{Comparison, Difference, MOST_WAITING, Sample};
+use crate::plugins::{Plugins, Term, logs};
+
+/// Shadow candidates and the events that they are shown.
+pub(super) struct Trials(Vec<(Version, Vec<Declared>)>);
+
+impl Trials {
+    /// The candidates of some events' definitions; none: there are none, as nearly always.
+    pub(super) fn of(context: &Context, declared: &[Declared]) -> Option<Self> {
+        let mut trials: Vec<(Version, Vec<Declared>)> = Vec::new();
+        for event in declared {
+            let enforced = context.definitions.get(event.definition);
+            let Some((trial, _)) = enforced.and_then(|enforced| enforced.accepted.shadow()) else {
+                continue;
+            };
+            let same =
+                |(version, _): &&mut (Version, _)| Arc::ptr_eq(&version.plugin, &trial.plugin);
+            if let Some((_, events)) = trials.iter_mut().find(same) {
+                events.push(event.clone());
+            } else {
+                let (plugin, term) = (Arc::clone(&trial.plugin), Arc::clone(&trial.term));
+                trials.push((Version { plugin, term }, vec![event.clone()]));
+            }
+        }
+        (!trials.is_empty()).then_some(Self(trials))
+    }
+
+    /// Has the candidates asked when there is time, or counts that there was none.
+    pub(super) fn offer(self, plugins: &Plugins, context: Context, did: Found) {
+        let terms: Vec<Arc<Term>> = self
+            .0
+            .iter()
+            .map(|(version, _)| Arc::clone(&version.term))
+            .collect();
+        let app_id = context.app_id;
+        let run = move || {
+            for (version, declared) in self.0 {
+                let term = Arc::clone(&version.term);
+                let would = Work::new(&context, version, logs::Kind::Shadow).run(&declared);
+                let comparison = compare(context.subject, &declared, &did, &would);
+                context.recorder.compared(app_id, &term, comparison);
+            }
+        };
+        if !plugins.shadows.offer(app_id, MOST_WAITING, run) {
+            for term in terms {
+                plugins
+                    .recorder
+                    .compared(app_id, &term, Comparison::skipped());
+            }
+        }
+    }
+}
+
+/// Compares verdicts. What the active version failed on is compared with nothing.
+fn compare(subject_id: Uuid, declared: &[Declared], did: &Found, would: &Found) -> Comparison {
+    let mut comparison = Comparison::default();
+    comparison.counts.calls = 1;
+    let by_place = |found: &Found| -> HashMap<usize, Verdict> { found.iter().cloned().collect() };
+    let (mut did, mut would) = (by_place(did), by_place(would));
+    for event in declared {
+        let did = did.remove(&event.place).unwrap_or(Verdict::Pass);
+        let would = would.remove(&event.place).unwrap_or(Verdict::Pass);
+        let difference = match (did, would) {
+            (_, Verdict::Unchecked) => Difference::Failed,
+            (Verdict::Unchecked, _) => continue,
+            (did, would) if did == would => {
+                comparison.same();
+                continue;
+            }
+            (Verdict::Pass, _) => Difference::Added,
+            (_, Verdict::Pass) => Difference::Removed,
+            _ => Difference::Violations,
+        };
+        comparison.differs(Sample {
+            subject_id,
+            event_id: event.event.id,
+            campaign_id: None,
+            difference,
+        });
+    }
+    comparison
+}

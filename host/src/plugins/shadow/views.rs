@@ -1,0 +1,66 @@
+//! Comparisons as the API shows them.
+
+use serde::Serialize;
+use utoipa::ToSchema;
+use uuid::Uuid;
+
+use super::store::{DifferenceRow, Row};
+use crate::clock;
+
+/// What a shadow candidate would have decided, against what the active version did, since its trial began.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub(in crate::plugins) struct ShadowView {
+    /// Since when it is tried.
+    since: String,
+    /// Batches that both were shown.
+    calls: i64,
+    /// Decisions that are the same.
+    same: i64,
+    /// Only the candidate fires, or finds a violation.
+    added: i64,
+    /// Only the active version does.
+    removed: i64,
+    /// Other violations, states or timers.
+    changed: i64,
+    /// Decisions that the candidate failed on.
+    failed: i64,
+    /// Batches that the candidate was not shown, for want of time.
+    skipped: i64,
+    /// The first differences, at most 100.
+    samples: Vec<DifferenceView>,
+}
+
+/// A difference.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(in crate::plugins) struct DifferenceView {
+    event_id: Uuid,
+    /// The campaign that was decided; without one, the event's definition was.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    campaign_id: Option<Uuid>,
+    /// `added`, `removed`, `violations`, `state`, `timer` or `failed`.
+    difference: String,
+    at: String,
+}
+
+impl ShadowView {
+    pub(in crate::plugins) fn of(row: &Row, differences: Vec<DifferenceRow>) -> Self {
+        let sample = |difference: DifferenceRow| DifferenceView {
+            event_id: difference.event_id,
+            campaign_id: difference.campaign_id,
+            difference: difference.difference,
+            at: clock::to_text(difference.at),
+        };
+        Self {
+            since: clock::to_text(row.since),
+            calls: row.calls,
+            same: row.same,
+            added: row.added,
+            removed: row.removed,
+            changed: row.changed,
+            failed: row.failed,
+            skipped: row.skipped,
+            samples: differences.into_iter().map(sample).collect(),
+        }
+    }
+}

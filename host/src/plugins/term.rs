@@ -1,0 +1,40 @@
+//! A version in a role: what its calls are counted under.
+
+use nudge_db::Timestamp;
+use uuid::Uuid;
+
+use super::catalogue::SERVER;
+
+/// A version of a plugin as the active one or as a candidate, since it is that.
+///
+/// A version that is tried again, or becomes active, has another term: what it did before is not held against
+/// it, and a roll-back can't meet it again.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Term {
+    /// Whose plugin it is; [`SERVER`] for the server's and for built-in ones.
+    pub owner: Uuid,
+    /// Its name.
+    pub name: String,
+    /// Its version.
+    pub version: String,
+    /// When it came into its role; the epoch for built-in plugins, which have no roles.
+    pub since: Timestamp,
+}
+
+impl Term {
+    /// The term of a built-in plugin.
+    pub(super) fn built_in(plugin: &nudge_wasm::Plugin) -> Self {
+        let description = plugin.description();
+        Self {
+            owner: SERVER,
+            name: description.name.clone(),
+            version: description.version.clone(),
+            since: Timestamp(0),
+        }
+    }
+
+    /// Whether the version can be rolled back.
+    pub(super) fn is_built_in(&self) -> bool {
+        self.since == Timestamp(0)
+    }
+}

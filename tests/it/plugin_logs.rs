@@ -1,0 +1,210 @@
+//! What plugins log (contract 12): kept by version, within bounds, until a person's deletion takes it.
+
+use std::time::{Duration, Instant};
+
+use nudge::plugins::logs;
+use serde_json::{Value, json};
+use tests::{Session, TestApp, on_both_backends};
+use uuid::Uuid;
+
+use crate::guests::{activate, deploy, name, trigger, upload, version, versioned};
+
+on_both_backends!(
+    lines_are_kept_by_version_newest_first,
+    pages_of_lines_are_the_list,
+    what_a_plugin_logs_past_the_limit_is_counted,
+    a_shadow_logs_too,
+    a_persons_lines_go_with_the_person,
+    questions_that_make_no_sense_are_refused,
+);
+
+/// Longer than anything takes.
+const PATIENCE: Duration = Duration::from_secs(60);
+const LOOK_AGAIN: Duration = Duration::from_millis(50);
+
+/// A campaign whose plugin logs.
+async fn logging(app: &TestApp) {
+    deploy(app, 1, 1).await;
+    app.survey(&trigger(1, json!({"events": ["a"], "logs": true})))
+        .await;
+}
+
+async fn page(app: &TestApp, query: &str) -> Value {
+    let path = app.path(&format!("/plugins/{}/logs{query}", name(1)));
+    app.get(&path, &app.viewer()).await.ok()
+}
+
+async fn messages(app: &TestApp, query: &str) -> Vec<String> {
+    let page = page(app, query).await;
+    let text = |line: &Value| line["message"].as_str().unwrap().to_owned();
+    page["items"].as_array().unwrap().iter().map(text).collect()
+}
+
+/// Sends an event that the plugin logs something about.
+async fn note(app: &TestApp, session: &Session, note: &str) {
+    app.fires(session, "a", &json!({"note": note})).await;
+}
+
+async fn lines_are_kept_by_version_newest_first(app: &mut TestApp) {
+    logging(app).await;
+    let ada = app.session("ada").await;
+    note(app, &ada, "one").await;
+    deploy(app, 1, 2).await;
+    app.advance(60);
+    note(app, &ada, "two").await;
+    note(app, &ada, "three").await;
+
+    assert_eq!(messages(app, "").await, ["three", "two", "one"]);
+    let lines = page(app, "?limit=1").await;
+    let line = &lines["items"][0];
+    let parts = ["version", "level", "kind"].map(|key| line[key].as_str().unwrap());
+    assert_eq!(parts, [version(2).as_str(), "info", "decision"]);
+    let at = line["at"].as_str().unwrap();
+    assert!(app.time(-30).as_str() < at && at <= app.time(1).as_str());
+    assert!(line.get("appId").is_none());
+    let of_one = messages(app, &format!("?version={}", version(1))).await;
+    assert_eq!(of_one, ["one"]);
+    let recent = format!("?since={}", app.time(-30));
+    assert_eq!(messages(app, &recent).await, ["three", "two"]);
+    assert_eq!(messages(app, "?level=debug").await.len(), 3);
+    assert_eq!(messages(app, "?level=info").await.len(), 3);
+    assert_eq!(messages(app, "?level=warn").await.len(), 0);
+    app.restart().await;
+    assert_eq!(messages(app, "").await.len(), 3);
+}
+
+async fn pages_of_lines_are_the_list(app: &mut TestApp) {
+    logging(app).await;
+    let ada = app.session("ada").await;
+    for number in 0..7 {
+        note(app, &ada, &format!("note {number}")).await;
+    }
+    let all = messages(app, "").await;
+    let mut found = Vec::new();
+    let mut cursor = String::new();
+    loop {
+        let page = page(app, &format!("?limit=3{cursor}")).await;
+        let items = page["items"].as_array().unwrap();
+        found.extend(
+            items
+                .iter()
+                .map(|line| line["message"].as_str().unwrap().to_owned()),
+        );
+        // What comes in meanwhile moves nothing.
+        note(app, &ada, "late").await;
+        let Some(next) = page["nextCursor"].as_str() else {
+            break;
+        };
+        cursor = format!("&cursor={next}");
+    }
+    assert_eq!(found, all);
+    let path = app.path(&format!("/plugins/{}/logs?level=warn{cursor}", name(1)));
+    app.get(&path, &app.viewer())
+        .await
+        .refused(400, "invalid_cursor");
+}
+
+async fn what_a_plugin_logs_past_the_limit_is_counted(app: &mut TestApp) {
+    logging(app).await;
+    let ada = app.session("ada").await;
+    // So that the minute does not end meanwhile.
+    let into_minute = app.clock.now().0.rem_euclid(60_000_000) / 1_000_000;
+    app.advance(60 - u64::try_from(into_minute).unwrap());
+    for _ in 0..3 {
+        let events: Vec<Value> = (0..400)
+            .map(|_| app.event(&ada, "a", &json!({"note": "n"})))
+            .collect();
+        app.ingest(&ada, &events).await.ok();
+    }
+    app.settle().await;
+    page(app, "").await;
+    let kept: Vec<(i64,)> = app
+        .rows("SELECT count(*) FROM plugin_log WHERE kind = 'decision'")
+        .await;
+    assert_eq!(kept, [(1000,)]);
+    app.advance(60);
+    let lines = page(app, "?level=warn").await;
+    let [line] = &lines["items"].as_array().unwrap()[..] else {
+        panic!("one line says what is missing: {lines}");
+    };
+    assert_eq!(
+        (&line["kind"], &line["level"]),
+        (&json!("dropped"), &json!("warn"))
+    );
+    assert!(line["message"].as_str().unwrap().starts_with("200 lines"));
+    note(app, &ada, "the next minute").await;
+    assert_eq!(messages(app, "?limit=1").await, ["the next minute"]);
+}
+
+async fn a_shadow_logs_too(app: &mut TestApp) {
+    logging(app).await;
+    upload(app, versioned(1, 2)).await.data(201);
+    let parts = json!({"version": version(2), "strategy": "shadow"});
+    activate(app, 1, parts).await.ok();
+    let ada = app.session("ada").await;
+    note(app, &ada, "seen").await;
+    let started = Instant::now();
+    let query = format!("?version={}", version(2));
+    let lines = loop {
+        let page = page(app, &query).await;
+        if page["items"]
+            .as_array()
+            .is_some_and(|items| !items.is_empty())
+        {
+            break page;
+        }
+        assert!(started.elapsed() < PATIENCE, "the candidate logged nothing");
+        tokio::time::sleep(LOOK_AGAIN).await;
+    };
+    let line = &lines["items"][0];
+    assert_eq!(
+        (&line["kind"], &line["message"]),
+        (&json!("shadow"), &json!("seen"))
+    );
+    assert_eq!(messages(app, "").await.len(), 2);
+}
+
+async fn a_persons_lines_go_with_the_person(app: &mut TestApp) {
+    logging(app).await;
+    upload(app, versioned(1, 2)).await.data(201);
+    let (ada, bob) = (app.session("ada").await, app.session("bob").await);
+    note(app, &ada, "ada's address").await;
+    note(app, &bob, "bob's address").await;
+    assert_eq!(messages(app, "").await.len(), 2);
+
+    let erase = async |app_id: Uuid, session: &Session| {
+        let subject_id = Uuid::parse_str(&session.subject_id).unwrap();
+        let mut tx = app.services().db.write().await.unwrap();
+        logs::erase_subject(&mut tx, app_id, subject_id)
+            .await
+            .unwrap();
+        tx.commit().await.unwrap();
+    };
+    erase(app.id(), &ada).await;
+    assert_eq!(messages(app, "").await.len(), 2, "of another app");
+    erase(app.access.app_id, &ada).await;
+    assert_eq!(messages(app, "").await, ["bob's address"]);
+    let subject = Uuid::parse_str(&bob.subject_id).unwrap();
+    let left: Vec<(Uuid,)> = app.rows("SELECT subject_id FROM plugin_log_subjects").await;
+    assert_eq!(left, [(subject,)]);
+    erase(app.access.app_id, &bob).await;
+    assert_eq!(messages(app, "").await.len(), 0);
+}
+
+async fn questions_that_make_no_sense_are_refused(app: &mut TestApp) {
+    logging(app).await;
+    let path = app.path(&format!("/plugins/{}/logs", name(1)));
+    for query in ["?level=loud", "?since=today", "?limit=0", "?limit=201"] {
+        let answer = app.get(&format!("{path}{query}"), &app.viewer()).await;
+        answer.refused(422, "validation_failed");
+    }
+    app.get(&format!("{path}?limit=200"), &app.viewer())
+        .await
+        .ok();
+    let unknown = app.path("/plugins/nobody/logs");
+    app.get(&unknown, &app.viewer())
+        .await
+        .refused(404, "not_found");
+    let built_in = app.path("/plugins/default-trigger/logs");
+    app.get(&built_in, &app.viewer()).await.ok();
+}
