@@ -58,16 +58,14 @@ impl TestApp {
     pub async fn set(&self, change: impl FnOnce(&mut Settings)) {
         let services = self.services();
         let app_id = self.access.app_id;
-        let app = services
-            .apps
-            .get(app_id)
-            .await
-            .expect("the database answers");
-        let mut settings = app.expect("the demo app").settings.clone();
-        change(&mut settings);
         let now = self.clock.now();
         let mut tx = services.db.write().await.expect("the database answers");
-        apps::store::update_settings(&mut tx, app_id, &settings, now)
+        let row = apps::store::find(&mut tx, app_id).await;
+        let row = row.expect("the database answers").expect("the demo app");
+        let mut settings = serde_json::from_str(&row.settings).expect("settings");
+        change(&mut settings);
+        let revision = row.settings_revision;
+        apps::store::replace_settings(&mut tx, app_id, &settings, revision, now)
             .await
             .expect("the settings are stored");
         tx.commit().await.expect("the database commits");
