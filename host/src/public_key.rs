@@ -3,9 +3,9 @@
 //! A key has one algorithm, its own. What a token says of its algorithm only has to agree with it.
 
 use aws_lc_rs::encoding::{AsDer as _, PublicKeyX509Der};
+use aws_lc_rs::rsa::PublicEncryptingKey;
 use aws_lc_rs::signature::{
-    ECDSA_P256_SHA256_FIXED, ED25519, ParsedPublicKey,
-    RSA_PKCS1_1024_8192_SHA256_FOR_LEGACY_USE_ONLY, RSA_PKCS1_2048_8192_SHA256,
+    ECDSA_P256_SHA256_FIXED, ED25519, ParsedPublicKey, RSA_PKCS1_2048_8192_SHA256,
     RsaPublicKeyComponents, VerificationAlgorithm,
 };
 use base64::Engine as _;
@@ -133,11 +133,11 @@ impl PublicKey {
         ];
         for (algorithm, verification) in known {
             if let Ok(spki) = spki(verification, der) {
+                if algorithm == Algorithm::RS256 {
+                    check_size(&spki)?;
+                }
                 return Ok(Self::new(algorithm, spki));
             }
-        }
-        if ParsedPublicKey::new(&RSA_PKCS1_1024_8192_SHA256_FOR_LEGACY_USE_ONLY, der).is_ok() {
-            return Err(Unusable::TooShort);
         }
         Err(Unusable::Algorithm)
     }
@@ -210,6 +210,15 @@ fn rsa_spki(n: &[u8], e: &[u8]) -> Result<Vec<u8>, Unusable> {
     let components = RsaPublicKeyComponents { n, e };
     let der: PublicKeyX509Der<'_> = components.as_der().map_err(|_| Unusable::Malformed)?;
     PublicKey::from_spki(der.as_ref()).map(|key| key.spki)
+}
+
+/// An RSA key has the size that RFC 7518, section 3.3, demands, and none that takes long to verify with.
+fn check_size(spki: &[u8]) -> Result<(), Unusable> {
+    match PublicEncryptingKey::from_der(spki) {
+        Ok(key) if key.key_size_bits() >= 2048 => Ok(()),
+        Err(rejected) if rejected.to_string() != "TooSmall" => Err(Unusable::Algorithm),
+        _ => Err(Unusable::TooShort),
+    }
 }
 
 #[cfg(test)]

@@ -11,6 +11,8 @@
 )]
 
 mod access;
+mod apps;
+mod audit_log;
 mod bad_http;
 mod bad_json;
 mod bodies;
@@ -19,21 +21,29 @@ mod client_sessions;
 mod command_line;
 mod concurrency;
 mod consent;
+mod cross_origin;
 mod dead_letters;
 mod definitions;
 mod delays;
 mod documents;
 mod flows;
 mod identified;
+mod identity_keys;
 mod ingest_events;
 mod ingest_requests;
 mod instructions;
+mod keys;
 mod kills;
+mod matrix;
 mod migrations;
+mod oidc;
 mod outages;
 mod plugin_failures;
+mod rate_limits;
+mod retention;
 mod server_events;
 mod sessions;
+mod settings;
 mod surveys;
 mod triggers;
 mod two_servers;
