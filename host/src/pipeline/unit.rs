@@ -7,6 +7,7 @@ use nudge_wasm::Plugin;
 use tokio::runtime::Handle;
 use uuid::Uuid;
 
+use super::devices;
 use super::effects::{self, Effects};
 use super::evaluate::{Decisions, Evaluation, Item, Routes};
 use super::facts::Ledger;
@@ -65,7 +66,8 @@ pub(super) async fn process(inner: &Inner, works: &mut Vec<Work>) -> Result<(), 
         Some(ledger) => evaluate(inner, &app, items, routes, ledger).await?,
     };
     let plugin = inner.plugins.trigger.description();
-    let effects = Effects::new(inner, &app, works, &items, after, decisions, plugin);
+    let mut effects = Effects::new(inner, &app, works, &items, after, decisions, plugin);
+    effects.devices = devices::sightings(works, &before);
     effects::write(inner, &effects).await?;
     finish(inner, works, &items, effects);
     Ok(())
