@@ -17,6 +17,7 @@ use crate::http::auth::{self, Sdk, SdkSubject};
 use crate::http::body::OptionalJson;
 use crate::http::{ApiError, Code, Data, Json};
 use crate::instructions::POLL_AFTER_SECONDS;
+use crate::properties::PROPERTY_CHANGED;
 use crate::services::Shared;
 
 /// How long a subject token is good for (contract 2).
@@ -194,7 +195,12 @@ fn session(
             flush_interval_seconds: 15,
             session_timeout_seconds: SESSION_TIMEOUT_SECONDS,
             lifecycle_events: app.settings.lifecycle_events,
-            immediate_triggers: app.trigger_names().into_iter().map(str::to_owned).collect(),
+            immediate_triggers: app
+                .trigger_names()
+                .into_iter()
+                .filter(|name| *name != PROPERTY_CHANGED)
+                .map(str::to_owned)
+                .collect(),
             poll_after_seconds: POLL_AFTER_SECONDS,
         },
     }

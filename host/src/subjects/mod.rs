@@ -16,6 +16,8 @@ pub enum AliasKind {
     Anonymous,
     /// The customer's own id of the user, for events that its servers send.
     External,
+    /// Made by the server, for what it notes of a subject by itself. Nobody can name it.
+    System,
 }
 
 impl AliasKind {
@@ -24,6 +26,7 @@ impl AliasKind {
         match self {
             Self::Anonymous => "anonymous",
             Self::External => "external",
+            Self::System => "system",
         }
     }
 }

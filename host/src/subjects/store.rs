@@ -4,10 +4,16 @@ use nudge_db::{Result, Rows, Timestamp, Tx};
 use uuid::Uuid;
 
 use super::{AliasKind, Standing};
+use crate::users::search::fold;
 
 #[derive(sqlx::FromRow)]
 struct NumberRow {
     number: i64,
+}
+
+#[derive(sqlx::FromRow)]
+struct IdRow {
+    id: Uuid,
 }
 
 #[derive(sqlx::FromRow)]
@@ -59,6 +65,63 @@ pub async fn get(tx: &mut Tx, app_id: Uuid, alias: i64) -> Result<Option<Standin
     .await
 }
 
+/// Finds a subject by its id, or by that of one that was merged into it, through its oldest alias.
+pub async fn of_subject(tx: &mut Tx, app_id: Uuid, id: Uuid) -> Result<Option<Standing>> {
+    tx.sql(
+        "SELECT a.number AS alias, a.token_epoch, a.subject_id, s.external_id, s.analytics_consent,
+                s.messaging_consent, s.consent_at, s.suppressed
+         FROM aliases a JOIN subjects s ON s.id = a.subject_id
+         WHERE a.app_id = $1 AND a.subject_id = COALESCE(
+            (SELECT m.subject_id FROM merged_subjects m WHERE m.app_id = $1 AND m.id = $2), $2)
+         ORDER BY a.number LIMIT 1",
+    )
+    .bind(app_id)
+    .bind(id)
+    .fetch_optional()
+    .await
+}
+
+/// Locks a subject until the transaction ends: what changes with its properties, instructions or aliases
+/// waits. One that was merged into another since its id was read is an error of kind `Serialization`, so that
+/// the caller starts over.
+pub async fn lock(tx: &mut Tx, app_id: Uuid, id: Uuid) -> Result<()> {
+    let for_update = tx.dialect().for_update();
+    let row: Option<IdRow> = tx
+        .sql("SELECT id FROM subjects WHERE app_id = $1 AND id = $2")
+        .bind(app_id)
+        .bind(id)
+        .push(for_update)
+        .fetch_optional()
+        .await?;
+    match row {
+        Some(row) if row.id == id => Ok(()),
+        _ => Err(nudge_db::Error::lost_race()),
+    }
+}
+
+/// The alias of what the server notes of a subject by itself, made when there is none. The subject is locked.
+pub async fn system_alias(
+    tx: &mut Tx,
+    app_id: Uuid,
+    subject_id: Uuid,
+    now: Timestamp,
+) -> Result<i64> {
+    let known: Option<NumberRow> = tx
+        .sql(
+            "SELECT number FROM aliases WHERE app_id = $1 AND subject_id = $2 AND kind = 'system'
+             ORDER BY number LIMIT 1",
+        )
+        .bind(app_id)
+        .bind(subject_id)
+        .fetch_optional()
+        .await?;
+    if let Some(known) = known {
+        return Ok(known.number);
+    }
+    let value = subject_id.to_string();
+    insert_alias(tx, app_id, AliasKind::System, &value, subject_id, now).await
+}
+
 /// The subjects behind aliases of any apps; the caller compares tokens with them.
 pub async fn standings(tx: &mut Tx, aliases: Vec<i64>) -> Result<Vec<Standing>> {
     let mut found = Vec::with_capacity(aliases.len());
@@ -106,20 +169,9 @@ pub async fn insert(
         let cause = std::io::Error::other("the app is gone");
         return Err(nudge_db::Error::unavailable(cause));
     }
-    let row: NumberRow = tx
-        .sql(
-            "INSERT INTO aliases (app_id, kind, value, subject_id, token_epoch, created_at)
-             VALUES ($1, $2, $3, $4, 0, $5) RETURNING number",
-        )
-        .bind(app_id)
-        .bind(kind.name())
-        .bind(value.to_owned())
-        .bind(subject_id)
-        .bind(now)
-        .fetch_one()
-        .await?;
+    let alias = insert_alias(tx, app_id, kind, value, subject_id, now).await?;
     Ok(Standing {
-        alias: row.number,
+        alias,
         token_epoch: 0,
         subject_id,
         external_id,
@@ -128,6 +180,31 @@ pub async fn insert(
         consent_at: None,
         suppressed: false,
     })
+}
+
+/// Adds an alias to a subject; answers its number. A taken one is a conflict.
+pub async fn insert_alias(
+    tx: &mut Tx,
+    app_id: Uuid,
+    kind: AliasKind,
+    value: &str,
+    subject_id: Uuid,
+    now: Timestamp,
+) -> Result<i64> {
+    let row: NumberRow = tx
+        .sql(
+            "INSERT INTO aliases (app_id, kind, value, folded, subject_id, token_epoch, created_at)
+             VALUES ($1, $2, $3, $4, $5, 0, $6) RETURNING number",
+        )
+        .bind(app_id)
+        .bind(kind.name())
+        .bind(value.to_owned())
+        .bind((kind != AliasKind::System).then(|| fold(value)))
+        .bind(subject_id)
+        .bind(now)
+        .fetch_one()
+        .await?;
+    Ok(row.number)
 }
 
 /// Revokes the tokens of an alias.
