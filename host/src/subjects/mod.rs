@@ -1,6 +1,9 @@
 //! Subjects: the people behind events, their aliases, sessions and consent.
 
 pub mod http;
+pub mod identity;
+pub mod link;
+mod merge;
 pub mod store;
 pub mod token;
 

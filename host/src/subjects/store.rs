@@ -207,6 +207,42 @@ pub async fn insert_alias(
     Ok(row.number)
 }
 
+/// How many aliases a subject has.
+pub async fn count_aliases(tx: &mut Tx, app_id: Uuid, subject_id: Uuid) -> Result<i64> {
+    let row: NumberRow = tx
+        .sql("SELECT count(*) AS number FROM aliases WHERE app_id = $1 AND subject_id = $2")
+        .bind(app_id)
+        .bind(subject_id)
+        .fetch_one()
+        .await?;
+    Ok(row.number)
+}
+
+/// Gives an anonymous subject its external id. Tokens from before, which anybody could have got, are revoked.
+pub async fn identify(
+    tx: &mut Tx,
+    app_id: Uuid,
+    subject_id: Uuid,
+    external_id: &str,
+) -> Result<()> {
+    tx.sql(
+        "UPDATE subjects SET external_id = $3, version = version + 1 WHERE app_id = $1 AND id = $2",
+    )
+    .bind(app_id)
+    .bind(subject_id)
+    .bind(external_id.to_owned())
+    .execute()
+    .await?;
+    tx.sql(
+        "UPDATE aliases SET token_epoch = token_epoch + 1 WHERE app_id = $1 AND subject_id = $2",
+    )
+    .bind(app_id)
+    .bind(subject_id)
+    .execute()
+    .await?;
+    Ok(())
+}
+
 /// Revokes the tokens of an alias.
 pub async fn revoke_tokens(tx: &mut Tx, app_id: Uuid, alias: i64) -> Result<()> {
     tx.sql("UPDATE aliases SET token_epoch = token_epoch + 1 WHERE app_id = $1 AND number = $2")
@@ -217,7 +253,7 @@ pub async fn revoke_tokens(tx: &mut Tx, app_id: Uuid, alias: i64) -> Result<()> 
     Ok(())
 }
 
-/// Notes consent given or refused; `None` leaves what was.
+/// Notes consent given or refused; `None` leaves what was. Answers whether the subject is there.
 pub async fn update_consent(
     tx: &mut Tx,
     app_id: Uuid,
@@ -225,20 +261,21 @@ pub async fn update_consent(
     analytics: Option<bool>,
     messaging: Option<bool>,
     now: Timestamp,
-) -> Result<()> {
-    tx.sql(
-        "UPDATE subjects SET analytics_consent = COALESCE($3, analytics_consent),
+) -> Result<bool> {
+    let updated = tx
+        .sql(
+            "UPDATE subjects SET analytics_consent = COALESCE($3, analytics_consent),
                 messaging_consent = COALESCE($4, messaging_consent), consent_at = $5
          WHERE app_id = $1 AND id = $2",
-    )
-    .bind(app_id)
-    .bind(subject_id)
-    .bind(analytics)
-    .bind(messaging)
-    .bind(now)
-    .execute()
-    .await?;
-    Ok(())
+        )
+        .bind(app_id)
+        .bind(subject_id)
+        .bind(analytics)
+        .bind(messaging)
+        .bind(now)
+        .execute()
+        .await?;
+    Ok(updated == 1)
 }
 
 /// Finds a browser session.
