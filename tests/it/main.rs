@@ -40,6 +40,7 @@ mod merging;
 mod migrations;
 mod oidc;
 mod outages;
+mod plans;
 mod plugin_failures;
 mod properties;
 mod property_triggers;

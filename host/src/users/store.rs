@@ -135,7 +135,7 @@ pub async fn ids(tx: &mut Tx, app_id: Uuid, after: Option<Uuid>, limit: i64) -> 
 /// How many people there are, up to a number.
 pub async fn count(tx: &mut Tx, app_id: Uuid, most: i64) -> Result<i64> {
     let row: CountRow = tx
-        .sql("SELECT count(*) AS count FROM (SELECT 1 FROM subjects WHERE app_id = $1 LIMIT $2) AS counted")
+        .sql("SELECT count(*) AS count FROM (SELECT 1 FROM subjects WHERE app_id = $1 ORDER BY id LIMIT $2) AS counted")
         .bind(app_id)
         .bind(most)
         .fetch_one()
