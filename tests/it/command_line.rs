@@ -2,7 +2,7 @@
 
 use std::process::Output;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use tempfile::TempDir;
 use tests::child::{self, Child};
 use tests::client;
@@ -216,5 +216,79 @@ fn serve_prints_the_port_that_it_picked() {
             .unwrap()
             .success()
     );
+    assert_eq!(process.wait().unwrap().code(), Some(0));
+}
+
+/// What the README says of a server in production: a token, an app, a key, an event.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn production_begins_with_a_token() {
+    use std::io::{BufRead as _, BufReader};
+    let folder = TempDir::with_prefix("nudge-test-").unwrap();
+    let data = folder.path().to_str().unwrap();
+    let arguments = [
+        "serve",
+        "--listen",
+        "127.0.0.1:0",
+        "--ops-listen",
+        "",
+        "--data-dir",
+        data,
+    ];
+    let mut process = child::program(site!())
+        .args(arguments)
+        .stdout(std::process::Stdio::piped())
+        .stderr(std::process::Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut line = String::new();
+    let mut output = BufReader::new(process.stdout.take().unwrap());
+    output.read_line(&mut line).unwrap();
+    let base = line.trim().strip_prefix("listening on ").unwrap();
+    let workspace = "0b8f4d0e-3f0e-4c43-9b3f-0f5f8f1f6f10";
+    let issued = child::run(
+        site!(),
+        &[
+            "token",
+            "--workspace",
+            workspace,
+            "--role",
+            "admin",
+            "--data-dir",
+            data,
+        ],
+    );
+    let admin = standard_output(&issued).trim().to_owned();
+    let http = client::build();
+    let post = async |path: &str, token: &str, body: Value| {
+        let request = http
+            .post(format!("{base}{path}"))
+            .bearer_auth(token)
+            .json(&body);
+        client::send(request).await
+    };
+
+    let made = post("/v1/apps", &admin, json!({"name": "Shop"})).await;
+    // Limits are on in production.
+    assert!(
+        made.header("ratelimit").starts_with("\"principal\";r="),
+        "{:?}",
+        made.headers
+    );
+    let made = made.data(201);
+    assert_eq!(made["workspaceId"], workspace);
+    let path = format!("/v1/apps/{}/keys", made["id"].as_str().unwrap());
+    let key = json!({"kind": "server", "name": "Backend", "scopes": ["events.write"]});
+    let key = post(&path, &admin, key).await.data(201);
+    let event = json!({"userId": "ada", "events": [{"name": "opened", "timestamp": nudge::clock::to_text(nudge::clock::Clock::default().now())}]});
+    let taken = post("/v1/sdk/ingest", key["key"].as_str().unwrap(), event)
+        .await
+        .ok();
+    assert_eq!(taken["accepted"], 1);
+
+    let id = process.id().to_string();
+    let asked = std::process::Command::new("kill")
+        .args(["-TERM", &id])
+        .status();
+    assert!(asked.unwrap().success());
     assert_eq!(process.wait().unwrap().code(), Some(0));
 }

@@ -1,6 +1,7 @@
 //! Apps in memory: one immutable snapshot each, replaced whole when something in it changes.
 
 use std::collections::{HashMap, HashSet};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use axum::http::HeaderValue;
@@ -15,6 +16,9 @@ use crate::identity_keys::{self, IdentityKey};
 use crate::keys;
 use crate::plugins::Plugins;
 use crate::surveys::{self, Running};
+
+/// How often an app is read again because some app was forgotten meanwhile.
+const MOST_TRIES: u32 = 3;
 
 /// An app as of one version: everything that deciding about its events takes.
 #[derive(Debug)]
@@ -70,6 +74,8 @@ pub struct Registry {
     keys: RwLock<HashMap<[u8; 32], Uuid>>,
     /// The origins that each app of the database allows, with the version that they are of.
     origins: RwLock<HashMap<Uuid, (i64, Vec<String>)>>,
+    /// How often an app turned out to be gone; changes under the lock of `apps`.
+    forgotten: AtomicU64,
 }
 
 /// Whose a key's hash is.
@@ -97,6 +103,7 @@ impl Registry {
             apps: RwLock::default(),
             keys: RwLock::default(),
             origins: RwLock::default(),
+            forgotten: AtomicU64::new(0),
         }
     }
 
@@ -163,22 +170,31 @@ impl Registry {
 
     /// Reads an app anew. Every route that changes what is in a snapshot calls this after its commit.
     pub async fn refresh(&self, id: Uuid) -> nudge_db::Result<Option<Arc<App>>> {
-        let mut tx = self.db.read().await?;
-        let Some(row) = store::find(&mut tx, id).await? else {
-            self.forget(id);
-            return Ok(None);
-        };
-        let loaded = load(&mut tx, row).await?;
-        drop(tx);
-        let app = Arc::new(loaded.finish(&self.plugins).await);
-        let origins = (app.version, app.settings.allowed_origins.clone());
-        write(&self.origins).insert(id, origins);
-        let mut apps = write(&self.apps);
-        let newest = apps.entry(id).or_insert_with(|| Arc::clone(&app));
-        if newest.version < app.version {
-            *newest = app;
+        let mut tries = 0;
+        loop {
+            let forgotten = self.forgotten.load(Ordering::Acquire);
+            let mut tx = self.db.read().await?;
+            let Some(row) = store::find(&mut tx, id).await? else {
+                self.forget(id);
+                return Ok(None);
+            };
+            let loaded = load(&mut tx, row).await?;
+            drop(tx);
+            let app = Arc::new(loaded.finish(&self.plugins).await);
+            tries += 1;
+            let mut apps = write(&self.apps);
+            if self.forgotten.load(Ordering::Acquire) != forgotten && tries < MOST_TRIES {
+                // It may be this app that was deleted meanwhile, which must not come back.
+                continue;
+            }
+            let origins = (app.version, app.settings.allowed_origins.clone());
+            write(&self.origins).insert(id, origins);
+            let newest = apps.entry(id).or_insert_with(|| Arc::clone(&app));
+            if newest.version < app.version {
+                *newest = app;
+            }
+            return Ok(Some(Arc::clone(newest)));
         }
-        Ok(Some(Arc::clone(newest)))
     }
 
     /// Reads those apps anew that another process has changed, and forgets those that are gone.
@@ -196,7 +212,8 @@ impl Registry {
         let settings = store::settings(&mut tx, &changed).await?;
         drop(tx);
         for (id, version, settings) in settings {
-            write(&self.origins).insert(id, (version, settings.allowed_origins));
+            let origins = settings.map(|settings| settings.allowed_origins);
+            write(&self.origins).insert(id, (version, origins.unwrap_or_default()));
         }
         let known: Vec<(Uuid, i64)> = {
             let apps = read(&self.apps);
@@ -221,7 +238,9 @@ impl Registry {
     }
 
     fn forget(&self, id: Uuid) {
-        write(&self.apps).remove(&id);
+        let mut apps = write(&self.apps);
+        self.forgotten.fetch_add(1, Ordering::AcqRel);
+        apps.remove(&id);
         write(&self.origins).remove(&id);
     }
 }

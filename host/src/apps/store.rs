@@ -182,8 +182,9 @@ pub async fn replace_settings(
     Ok(replaced == 1)
 }
 
-/// Settings of apps, with the version of the snapshot that they are of.
-pub async fn settings(tx: &mut Tx, ids: &[Uuid]) -> Result<Vec<(Uuid, i64, Settings)>> {
+/// Settings of apps, with the version of the snapshot that they are of. One app's that can't be read are an
+/// error in the log and no reason to leave the others alone.
+pub async fn settings(tx: &mut Tx, ids: &[Uuid]) -> Result<Vec<(Uuid, i64, Option<Settings>)>> {
     let mut found = Vec::with_capacity(ids.len());
     for chunk in ids.chunks(Rows::MOST) {
         let rows: Vec<SettingsRow> = tx
@@ -193,7 +194,10 @@ pub async fn settings(tx: &mut Tx, ids: &[Uuid]) -> Result<Vec<(Uuid, i64, Setti
             .await?;
         for row in rows {
             let settings = serde_json::from_str(&row.settings)
-                .map_err(|cause| Error::corrupt("apps", "settings", cause))?;
+                .inspect_err(|error| {
+                    tracing::error!(app.id = %row.id, error = %error, "settings can't be read");
+                })
+                .ok();
             found.push((row.id, row.version, settings));
         }
     }

@@ -74,7 +74,7 @@ impl From<Error> for ApiError {
             Error::TooMany => Self::because(
                 Code::LimitExceeded,
                 format!(
-                    "an app has at most {} live keys; revoke one first",
+                    "an app has at most {} live keys, and 1000 with expired ones; revoke some first",
                     super::MOST
                 ),
             ),

@@ -14,6 +14,8 @@ use crate::http::FieldError;
 
 /// Live keys of an app.
 pub const MOST: i64 = 100;
+/// Keys of an app that are not revoked, though they may have expired: all of them are in its snapshot.
+const MOST_WITH_EXPIRED: i64 = 1_000;
 /// The longest name, in characters.
 pub const MOST_NAME: usize = 120;
 
@@ -105,7 +107,8 @@ pub async fn create(
     }
     // Before the count, so that two at once can't both find room.
     crate::apps::store::touch(tx, app_id, now).await?;
-    if store::count_live(tx, app_id, now).await? >= MOST {
+    let live = store::count_live(tx, app_id, now).await?;
+    if live >= MOST || store::count(tx, app_id).await? >= MOST_WITH_EXPIRED {
         return Err(Error::TooMany);
     }
     let key = NewKey::generate(wanted.kind);

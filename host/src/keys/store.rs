@@ -170,6 +170,16 @@ pub async fn count_live(tx: &mut Tx, app_id: Uuid, now: Timestamp) -> Result<i64
     Ok(row.count)
 }
 
+/// How many keys of an app are not revoked, expired ones included.
+pub async fn count(tx: &mut Tx, app_id: Uuid) -> Result<i64> {
+    let row: CountRow = tx
+        .sql("SELECT count(*) AS count FROM keys WHERE app_id = $1 AND revoked_at IS NULL")
+        .bind(app_id)
+        .fetch_one()
+        .await?;
+    Ok(row.count)
+}
+
 /// Revokes a key; answers whether there was one to revoke.
 pub async fn revoke(tx: &mut Tx, app_id: Uuid, id: Uuid, now: Timestamp) -> Result<bool> {
     let revoked = tx

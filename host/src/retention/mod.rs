@@ -17,20 +17,21 @@ use crate::services::Shared;
 const PAUSE: Duration = Duration::from_hours(1);
 /// Days that updates of properties are remembered, so that one that is sent again is known.
 const MUTATION_DAYS: i64 = 30;
+/// The pause after a round that failed.
+const SHORT_PAUSE: Duration = Duration::from_mins(1);
 const DAY: Duration = Duration::from_hours(24);
 
 /// Runs until the server stops.
 pub async fn keep(services: Shared, halt: CancellationToken) {
     let look_again = Duration::from_millis(services.config.pipeline.poll_ms.max(1));
-    let mut rounded_at: Option<Timestamp> = None;
+    let mut next_at = Timestamp::default();
     loop {
         let now = services.clock.now();
-        if rounded_at.is_none_or(|before| now.since(before) >= PAUSE) {
-            match round(&services, now, &halt).await {
-                Ok(()) => rounded_at = Some(now),
-                Err(error) => {
-                    tracing::warn!(error = ?error, "what is past its retention could not be removed yet");
-                }
+        if now >= next_at {
+            let outcome = round(&services, now, &halt).await;
+            next_at = now.plus(if outcome.is_ok() { PAUSE } else { SHORT_PAUSE });
+            if let Err(error) = outcome {
+                tracing::warn!(error = ?error, "what is past its retention could not be removed yet");
             }
         }
         tokio::select! {
@@ -52,6 +53,7 @@ async fn round(
     let settings = apps::store::settings(&mut tx, &ids).await?;
     drop(tx);
     for (app_id, _, settings) in settings {
+        let Some(settings) = settings else { continue };
         let before = |days: i64| now.minus(DAY * u32::try_from(days).unwrap_or(u32::MAX));
         let letters_before = before(settings.retention.dead_letters_days);
         while !halt.is_cancelled() {
