@@ -263,18 +263,29 @@ async fn merging_amid_events_loses_and_doubles_nothing(app: &mut TestApp) {
         let backend = &backend;
         async move {
             let mut session = web.clone();
-            for _ in 0..12 {
+            for number in 0..12 {
                 let events = [
                     app_.event(&session, "purchase", &json!({})),
                     app_.event(&session, "opened", &json!({})),
                 ];
-                let answer = app_.ingest(&session, &events).await;
-                if answer.status == 401 {
-                    answer.refused(401, "subject_token_expired");
+                let key = format!("{}-{number}", session.anonymous_id);
+                let update = json!({"anonymousId": session.anonymous_id, "mutationId": app_.id(), "set": {key: number}});
+                loop {
+                    let credential = session.credential();
+                    let (sent, updated) = tokio::join!(
+                        app_.ingest(&session, &events),
+                        app_.post("/v1/sdk/user-properties", &credential, &update),
+                    );
+                    if (sent.status, updated.status) == (200, 200) {
+                        break;
+                    }
+                    // What was taken before the other was refused, is taken for what it is: sent again.
+                    for answer in [sent, updated] {
+                        if answer.status != 200 {
+                            answer.refused(401, "subject_token_expired");
+                        }
+                    }
                     session = backend.identify(app_, &session.anonymous_id, "e-1").await;
-                    app_.ingest(&session, &events).await.ok();
-                } else {
-                    answer.ok();
                 }
             }
         }
@@ -299,6 +310,8 @@ async fn merging_amid_events_loses_and_doubles_nothing(app: &mut TestApp) {
         person["profile"]["anonymousIds"].as_array().unwrap().len(),
         7
     );
+    let saved: Vec<(i64,)> = app.rows("SELECT count(*) FROM subject_properties").await;
+    assert_eq!(saved, [(6 * 12,)]);
     let rows: Vec<(i64, i64)> = app
         .rows("SELECT count(*), count(DISTINCT trigger_event_id) FROM instructions")
         .await;

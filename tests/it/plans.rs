@@ -164,7 +164,7 @@ async fn fill(app: &TestApp) -> i64 {
 }
 
 fn event(id: Uuid, now: Timestamp, number: usize) -> Arc<Event> {
-    let name = if number % 3 == 0 {
+    let name = if number.is_multiple_of(3) {
         "opened"
     } else {
         "searched"

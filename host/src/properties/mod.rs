@@ -110,7 +110,6 @@ async fn attempt(
     let now = services.clock.now();
     let mut tx = services.db.write().await?;
     let subject_id = find(&mut tx, app, whom).await?;
-    subjects::store::lock(&mut tx, app.id, subject_id).await?;
     let filtered_keys = filtered(&app.settings.privacy, whom, update);
     let digest = update.digest(whom);
     if !store::remember(
@@ -179,10 +178,14 @@ async fn write(
     Ok(changes::note(services, tx, app.id, subject_id, source, &changed, now).await?)
 }
 
-/// The subject, if its properties may be updated.
+/// The subject, locked, if its properties may be updated.
 async fn find(tx: &mut Tx, app: &App, whom: &Whom) -> Result<Uuid, Error> {
     let standing = match whom {
         Whom::Token(token, anonymous_id) => {
+            // First of all, so that it is not merged into another between the two looks.
+            if !subjects::store::lock(tx, app.id, token.subject_id).await? {
+                return Err(Error::TokenRevoked);
+            }
             let standing = subjects::store::get(tx, app.id, token.alias).await?;
             let standing = standing
                 .filter(|standing| is_current(token, standing) && !standing.suppressed)
@@ -203,6 +206,9 @@ async fn find(tx: &mut Tx, app: &App, whom: &Whom) -> Result<Uuid, Error> {
         .ok_or(Error::SubjectNotFound)?;
     if !standing.may_analyze(app) {
         return Err(Error::ConsentRequired);
+    }
+    if !matches!(whom, Whom::Token(..)) {
+        subjects::store::lock_found(tx, app.id, standing.subject_id).await?;
     }
     Ok(standing.subject_id)
 }

@@ -186,7 +186,7 @@ async fn unproven(
     }
     if let Some(client_id) = request.client_id {
         let mut tx = services.db.write().await?;
-        store::lock(&mut tx, app.id, standing.subject_id).await?;
+        store::lock_found(&mut tx, app.id, standing.subject_id).await?;
         if !store::bind_client(&mut tx, app.id, client_id, standing.subject_id, now).await? {
             return Err(ApiError::new(Code::ClientSessionInvalid));
         }
@@ -341,7 +341,12 @@ pub async fn current_of(
     let mut tx = services.db.read().await?;
     match store::find(&mut tx, subject.app.id, AliasKind::Anonymous, anonymous_id).await? {
         Some(named) if named.subject_id == standing.subject_id => Ok(standing),
-        _ => Err(ApiError::new(Code::SubjectMismatch)),
+        _ => {
+            drop(tx);
+            // Unless the subject was merged into another between the two looks.
+            current(services, subject).await?;
+            Err(ApiError::new(Code::SubjectMismatch))
+        }
     }
 }
 

@@ -60,6 +60,12 @@ pub enum Error {
 ///
 /// Two calls at once do it once: whoever comes second finds what the first has done.
 pub async fn link(db: &Db, link: Link<'_>, now: Timestamp) -> Result<Linked, Error> {
+    if let Some(standing) = linked_already(db, link).await? {
+        return Ok(Linked {
+            standing,
+            merged: None,
+        });
+    }
     let mut tries = 1;
     loop {
         let mut tx = db.write().await?;
@@ -80,6 +86,21 @@ pub async fn link(db: &Db, link: Link<'_>, now: Timestamp) -> Result<Linked, Err
     }
 }
 
+/// The person, if there is nothing to do, as for all sessions of a device but the first: no transaction that
+/// writes.
+async fn linked_already(db: &Db, link: Link<'_>) -> nudge_db::Result<Option<Standing>> {
+    if link.client_id.is_some() {
+        return Ok(None);
+    }
+    let mut tx = db.read().await?;
+    let (anonymous, external) = look_up(&mut tx, link).await?;
+    let Some((anonymous, external)) = anonymous.zip(external) else {
+        return Ok(None);
+    };
+    let linked = anonymous.subject_id == external.subject_id && !anonymous.suppressed;
+    Ok(linked.then_some(anonymous))
+}
+
 async fn attempt(tx: &mut Tx, link: Link<'_>, now: Timestamp) -> Result<Linked, Error> {
     let before = look_up(tx, link).await?;
     let mut ids: Vec<Uuid> = before
@@ -92,7 +113,7 @@ async fn attempt(tx: &mut Tx, link: Link<'_>, now: Timestamp) -> Result<Linked, 
     ids.sort_unstable();
     ids.dedup();
     for id in ids {
-        store::lock(tx, link.app_id, id).await?;
+        store::lock_found(tx, link.app_id, id).await?;
     }
     let (anonymous, external) = look_up(tx, link).await?;
     let subject = |standing: &Option<Standing>| standing.as_ref().map(|one| one.subject_id);

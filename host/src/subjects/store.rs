@@ -82,9 +82,8 @@ pub async fn of_subject(tx: &mut Tx, app_id: Uuid, id: Uuid) -> Result<Option<St
 }
 
 /// Locks a subject until the transaction ends: what changes with its properties, instructions or aliases
-/// waits. One that was merged into another since its id was read is an error of kind `Serialization`, so that
-/// the caller starts over.
-pub async fn lock(tx: &mut Tx, app_id: Uuid, id: Uuid) -> Result<()> {
+/// waits. False: it is not there, as after it was merged into another.
+pub async fn lock(tx: &mut Tx, app_id: Uuid, id: Uuid) -> Result<bool> {
     let for_update = tx.dialect().for_update();
     let row: Option<IdRow> = tx
         .sql("SELECT id FROM subjects WHERE app_id = $1 AND id = $2")
@@ -93,9 +92,16 @@ pub async fn lock(tx: &mut Tx, app_id: Uuid, id: Uuid) -> Result<()> {
         .push(for_update)
         .fetch_optional()
         .await?;
-    match row {
-        Some(row) if row.id == id => Ok(()),
-        _ => Err(nudge_db::Error::lost_race()),
+    Ok(row.is_some_and(|row| row.id == id))
+}
+
+/// Locks a subject that was there when the transaction looked. One that was merged into another since is an
+/// error of kind `Serialization`, so that the caller starts over.
+pub async fn lock_found(tx: &mut Tx, app_id: Uuid, id: Uuid) -> Result<()> {
+    if lock(tx, app_id, id).await? {
+        Ok(())
+    } else {
+        Err(nudge_db::Error::lost_race())
     }
 }
 
