@@ -143,11 +143,11 @@ async fn look_up(
     tx: &mut Tx,
     link: Link<'_>,
 ) -> nudge_db::Result<(Option<Standing>, Option<Standing>)> {
-    let (anonymous, external) = (AliasKind::Anonymous, AliasKind::External);
-    Ok((
-        store::find(tx, link.app_id, anonymous, link.anonymous_id).await?,
-        store::find(tx, link.app_id, external, link.external_id).await?,
-    ))
+    // In this order: who finds both linked has then read the anonymous id as of after the linking, with the
+    // tokens that were revoked by it.
+    let external = store::find(tx, link.app_id, AliasKind::External, link.external_id).await?;
+    let anonymous = store::find(tx, link.app_id, AliasKind::Anonymous, link.anonymous_id).await?;
+    Ok((anonymous, external))
 }
 
 /// Makes both names those of one subject; answers which one became part of the other.
