@@ -16,7 +16,7 @@ use crate::http::{ApiError, Code, cors, request};
 use crate::services::Shared;
 use crate::{
     apps, audit, dead_letters, definitions, identity_keys, ingest, instructions, jobs, keys,
-    openapi, operations, plugins, subjects, surveys,
+    openapi, operations, plugins, properties, subjects, surveys, users,
 };
 
 /// The API with its documentation.
@@ -27,6 +27,7 @@ pub fn api(services: &Shared) -> (Router<Shared>, OpenApi) {
             subjects::http::end_session
         ))
         .routes(routes!(subjects::http::update_consent))
+        .routes(routes!(properties::http::update_own_properties))
         .routes(routes!(ingest::http::ingest_events))
         .routes(routes!(instructions::http::poll_instructions))
         .routes(routes!(instructions::http::acknowledge_instructions))
@@ -89,6 +90,10 @@ fn management() -> OpenApiRouter<Shared> {
         ))
         .routes(routes!(dead_letters::http::replay_dead_letter))
         .routes(routes!(jobs::http::get_job))
+        .routes(routes!(users::http::list_users))
+        .routes(routes!(users::http::get_user))
+        .routes(routes!(users::http::list_user_events))
+        .routes(routes!(properties::http::update_user_properties))
         .merge(plugin_routes())
 }
 

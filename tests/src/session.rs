@@ -55,9 +55,14 @@ impl TestApp {
     pub async fn session(&self, anonymous_id: &str) -> Session {
         let body = json!({"anonymousId": anonymous_id});
         let data = self.post("/v1/sdk/session", &self.sdk(), &body).await.ok();
+        self.opened(anonymous_id, &data)
+    }
+
+    /// The session that an answer grants.
+    pub fn opened(&self, anonymous_id: &str, data: &Value) -> Session {
         Session {
             anonymous_id: anonymous_id.to_owned(),
-            token: text(&data, "subjectToken"),
+            token: text(data, "subjectToken"),
             subject_id: text(data.get("subject").unwrap_or(&Value::Null), "subjectId"),
             write_key: self.access.write_key.clone(),
         }

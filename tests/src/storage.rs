@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use nudge::apps;
 use nudge::apps::key::Kind;
 use nudge::apps::settings::Settings;
+use nudge::subjects::{self, AliasKind};
 use nudge_db::Record;
 use serde_json::Value;
 use uuid::Uuid;
@@ -99,6 +100,26 @@ impl TestApp {
             .expect("a key is made");
         tx.commit().await.expect("the database commits");
         (app_id, key.text)
+    }
+
+    /// Makes people of the demo app, `person-0` and so on, without events.
+    pub async fn people(&self, count: u64) {
+        let now = self.clock.now();
+        let app_id = self.access.app_id;
+        let mut tx = self
+            .services()
+            .db
+            .write()
+            .await
+            .expect("the database answers");
+        for number in 0..count {
+            let name = format!("person-{number}");
+            let kind = AliasKind::Anonymous;
+            subjects::store::insert(&mut tx, app_id, kind, &name, None, now)
+                .await
+                .expect("a person is made");
+        }
+        tx.commit().await.expect("the database commits");
     }
 
     /// Makes a key of the demo app.

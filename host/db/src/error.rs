@@ -56,6 +56,15 @@ impl Error {
         }
     }
 
+    /// Rows that a transaction began with are not what they were: it lost against another one and can be
+    /// tried again.
+    pub fn lost_race() -> Self {
+        Self {
+            kind: Kind::Serialization,
+            source: sqlx::Error::RowNotFound,
+        }
+    }
+
     /// A failure outside SQL that makes the database unusable for now.
     pub fn unavailable(cause: std::io::Error) -> Self {
         Self {

@@ -139,6 +139,10 @@ impl<'t> Statement<'t> {
 
     /// Runs the statement; answers how many rows it changed.
     pub async fn execute(self) -> Result<u64> {
+        if self.tx.explains() {
+            self.explain().await?;
+            return Ok(0);
+        }
         let (tx, text, arguments) = self.parts()?;
         Ok(match (tx.connection(), arguments) {
             (Connection::Sqlite(connection), Arguments::Sqlite(arguments)) => {
@@ -159,6 +163,10 @@ impl<'t> Statement<'t> {
 
     /// Runs the statement and reads its first row, if there is one.
     pub async fn fetch_optional<T: Record>(self) -> Result<Option<T>> {
+        if self.tx.explains() {
+            self.explain().await?;
+            return Ok(None);
+        }
         let (tx, text, arguments) = self.parts()?;
         Ok(match (tx.connection(), arguments) {
             (Connection::Sqlite(connection), Arguments::Sqlite(arguments)) => {
@@ -182,6 +190,42 @@ impl<'t> Statement<'t> {
 
     /// Runs the statement and reads all its rows.
     pub async fn fetch_all<T: Record>(self) -> Result<Vec<T>> {
+        if self.tx.explains() {
+            self.explain().await?;
+            return Ok(Vec::new());
+        }
+        self.rows().await
+    }
+
+    /// Keeps how the database would run the statement.
+    async fn explain(self) -> Result<()> {
+        let dialect = self.tx.dialect();
+        let (tx, text, arguments) = self.parts()?;
+        let prefix = match dialect {
+            Dialect::Sqlite => "EXPLAIN QUERY PLAN ",
+            Dialect::Postgres => "EXPLAIN ",
+        };
+        let explaining = Statement {
+            tx: &mut *tx,
+            text: Cow::Owned(format!("{prefix}{text}")),
+            arguments,
+            failure: None,
+        };
+        let lines: Vec<String> = match dialect {
+            Dialect::Sqlite => {
+                let rows: Vec<(i64, i64, i64, String)> = explaining.rows().await?;
+                rows.into_iter().map(|row| row.3).collect()
+            }
+            Dialect::Postgres => {
+                let rows: Vec<(String,)> = explaining.rows().await?;
+                rows.into_iter().map(|row| row.0).collect()
+            }
+        };
+        tx.keep_plan(lines.into_iter());
+        Ok(())
+    }
+
+    async fn rows<T: Record>(self) -> Result<Vec<T>> {
         let (tx, text, arguments) = self.parts()?;
         Ok(match (tx.connection(), arguments) {
             (Connection::Sqlite(connection), Arguments::Sqlite(arguments)) => {

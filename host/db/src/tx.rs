@@ -10,7 +10,11 @@ use crate::{Dialect, Result, Rows, Statement};
 /// Those of [`Db::read`](crate::Db::read) and [`Db::write_each`](crate::Db::write_each) are on PostgreSQL a
 /// transaction for each statement.
 #[derive(Debug)]
-pub struct Tx(pub(crate) Inner);
+pub struct Tx {
+    inner: Inner,
+    /// What the statements would do, instead of doing it.
+    plans: Option<Vec<String>>,
+}
 
 #[derive(Debug)]
 pub(crate) enum Inner {
@@ -27,20 +31,43 @@ pub(crate) enum Connection<'t> {
 }
 
 impl Tx {
+    fn new(inner: Inner) -> Self {
+        Self { inner, plans: None }
+    }
+
+    /// From now on statements are not run: they find and change nothing, and how the database would run them
+    /// is kept for [`plans`](Self::plans).
+    pub fn explain(&mut self) {
+        self.plans = Some(Vec::new());
+    }
+
+    /// The lines of the plans of all statements since [`explain`](Self::explain).
+    pub fn plans(&mut self) -> Vec<String> {
+        self.plans.replace(Vec::new()).unwrap_or_default()
+    }
+
+    pub(crate) fn keep_plan(&mut self, lines: impl Iterator<Item = String>) {
+        self.plans.get_or_insert_default().extend(lines);
+    }
+
+    pub(crate) fn explains(&self) -> bool {
+        self.plans.is_some()
+    }
+
     pub(crate) fn sqlite(transaction: Transaction<'static, Sqlite>) -> Self {
-        Self(Inner::Sqlite(transaction))
+        Self::new(Inner::Sqlite(transaction))
     }
 
     pub(crate) fn postgres(transaction: Transaction<'static, Postgres>) -> Self {
-        Self(Inner::Postgres(transaction))
+        Self::new(Inner::Postgres(transaction))
     }
 
     pub(crate) fn postgres_each(connection: PoolConnection<Postgres>) -> Self {
-        Self(Inner::PostgresEach(connection))
+        Self::new(Inner::PostgresEach(connection))
     }
 
     pub(crate) fn connection(&mut self) -> Connection<'_> {
-        match &mut self.0 {
+        match &mut self.inner {
             Inner::Sqlite(transaction) => Connection::Sqlite(transaction),
             Inner::Postgres(transaction) => Connection::Postgres(transaction),
             Inner::PostgresEach(connection) => Connection::Postgres(connection),
@@ -49,7 +76,7 @@ impl Tx {
 
     /// Which database it is.
     pub fn dialect(&self) -> Dialect {
-        match &self.0 {
+        match &self.inner {
             Inner::Sqlite(_) => Dialect::Sqlite,
             Inner::Postgres(_) | Inner::PostgresEach(_) => Dialect::Postgres,
         }
@@ -69,7 +96,7 @@ impl Tx {
 
     /// Makes everything in the transaction durable.
     pub async fn commit(self) -> Result<()> {
-        match self.0 {
+        match self.inner {
             Inner::Sqlite(transaction) => transaction.commit().await?,
             Inner::Postgres(transaction) => transaction.commit().await?,
             Inner::PostgresEach(_) => {}
@@ -79,7 +106,7 @@ impl Tx {
 
     /// Gives everything in the transaction up.
     pub async fn rollback(self) -> Result<()> {
-        match self.0 {
+        match self.inner {
             Inner::Sqlite(transaction) => transaction.rollback().await?,
             Inner::Postgres(transaction) => transaction.rollback().await?,
             Inner::PostgresEach(_) => {}

@@ -46,6 +46,17 @@ const STATEMENTS: &[&str] = &[
         SELECT p.subject_id, p.key
         FROM (SELECT id FROM subjects WHERE app_id = $1 ORDER BY external_id, id LIMIT $2) s
         JOIN subject_properties p ON p.subject_id = s.id LIMIT $2)",
+    "DELETE FROM devices WHERE (subject_id, device_id) IN (
+        SELECT d.subject_id, d.device_id
+        FROM (SELECT id FROM subjects WHERE app_id = $1 ORDER BY external_id, id LIMIT $2) s
+        JOIN devices d ON d.subject_id = s.id LIMIT $2)",
+    "DELETE FROM merged_subjects WHERE id IN (
+        SELECT m.id FROM (SELECT id FROM subjects WHERE app_id = $1 ORDER BY external_id, id LIMIT $2) s
+        JOIN merged_subjects m ON m.subject_id = s.id LIMIT $2)",
+    "DELETE FROM property_texts WHERE (app_id, subject_id, key) IN (
+        SELECT app_id, subject_id, key FROM property_texts WHERE app_id = $1 LIMIT $2)",
+    "DELETE FROM property_mutations WHERE (app_id, mutation_id) IN (
+        SELECT app_id, mutation_id FROM property_mutations WHERE app_id = $1 LIMIT $2)",
     "DELETE FROM client_sessions WHERE (app_id, client_id) IN (
         SELECT app_id, client_id FROM client_sessions WHERE app_id = $1 LIMIT $2)",
     "DELETE FROM dead_letters WHERE id IN (SELECT id FROM dead_letters WHERE app_id = $1 LIMIT $2)",
@@ -104,6 +115,15 @@ const LEFT_OVER: &[(&str, &str)] = &[
         "SELECT count(*) AS count FROM (SELECT 1 FROM subject_properties WHERE app_id = $1 LIMIT $2) t",
         "DELETE FROM subject_properties WHERE (subject_id, key) IN (
             SELECT subject_id, key FROM subject_properties WHERE app_id = $1 LIMIT $2)",
+    ),
+    (
+        "SELECT count(*) AS count FROM (SELECT 1 FROM devices WHERE app_id = $1 LIMIT $2) t",
+        "DELETE FROM devices WHERE (subject_id, device_id) IN (
+            SELECT subject_id, device_id FROM devices WHERE app_id = $1 LIMIT $2)",
+    ),
+    (
+        "SELECT count(*) AS count FROM (SELECT 1 FROM merged_subjects WHERE app_id = $1 LIMIT $2) t",
+        "DELETE FROM merged_subjects WHERE id IN (SELECT id FROM merged_subjects WHERE app_id = $1 LIMIT $2)",
     ),
     (
         "SELECT count(*) AS count FROM (SELECT 1 FROM pending WHERE app_id = $1 LIMIT $2) t",

@@ -71,6 +71,13 @@ pub struct AppKey {
     pub key: Arc<Key>,
 }
 
+/// A backend whose API token may write the properties of people of the app of the path.
+#[derive(Clone, Debug)]
+pub struct PropertyWriter {
+    /// The app of the path; the token's own, or another of its workspace (contract 1).
+    pub app: Arc<App>,
+}
+
 /// An SDK, by its write key.
 #[derive(Clone, Debug)]
 pub struct Sdk {
@@ -189,6 +196,21 @@ impl AppKey {
             .key_uses
             .refused(self.app.id, self.key.id, reason, now);
         ApiError::new(Code::InsufficientScope)
+    }
+}
+
+impl FromRequestParts<Shared> for PropertyWriter {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, services: &Shared) -> Result<Self, ApiError> {
+        let key = AppKey::from_request_parts(parts, services).await?;
+        key.require_kind(services, Kind::Api)?;
+        key.require_scope(services, key::USERS_PROPERTIES_WRITE)?;
+        let app_id = path_id(parts, services, "appId").await?;
+        let app = services.apps.get(app_id).await?;
+        app.filter(|app| app.workspace_id == key.app.workspace_id)
+            .map(|app| Self { app })
+            .ok_or_else(|| ApiError::new(Code::NotFound))
     }
 }
 

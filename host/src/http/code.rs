@@ -47,6 +47,7 @@ codes! {
     ClientSessionInvalid, FORBIDDEN, "client_session_invalid", "The browser session is another user's or has ended.";
     ConsentRequired, FORBIDDEN, "consent_required", "The user has not given the consent that it takes.";
     NotFound, NOT_FOUND, "not_found", "There is no such thing, or not for you.";
+    SubjectNotFound, NOT_FOUND, "subject_not_found", "The app has no such person.";
     MethodNotAllowed, METHOD_NOT_ALLOWED, "method_not_allowed", "The path exists, the method does not.";
     EventDefinitionExists, CONFLICT, "event_definition_exists", "The app has a definition of this name.";
     PluginVersionExists, CONFLICT, "plugin_version_exists", "The version was uploaded with other bytes; versions never change, upload a new one.";
@@ -54,6 +55,8 @@ codes! {
     PluginNoCandidate, CONFLICT, "plugin_no_candidate", "The plugin has no candidate to be promoted.";
     PluginNoPrevious, CONFLICT, "plugin_no_previous", "The plugin has no version to go back to.";
     IdentityKeyExists, CONFLICT, "identity_key_exists", "The app has an identity key of this kid; remove it first.";
+    MutationConflict, CONFLICT, "mutation_conflict", "The mutationId was used for another update; a new update takes a new one.";
+    IdentityConflict, CONFLICT, "identity_conflict", "The anonymous id belongs to another identified user; take a new one for this user.";
     VersionMismatch, PRECONDITION_FAILED, "version_mismatch", "Somebody changed the resource meanwhile; read it again.";
     PayloadTooLarge, PAYLOAD_TOO_LARGE, "payload_too_large", "The body is over the limit.";
     UnsupportedMediaType, UNSUPPORTED_MEDIA_TYPE, "unsupported_media_type", "The body must be application/json, plain or compressed with gzip, zstd or br.";
@@ -62,6 +65,8 @@ codes! {
     InvalidFlow, UNPROCESSABLE_ENTITY, "invalid_flow", "The survey's flow can't be walked; see errors.";
     NotActivatable, UNPROCESSABLE_ENTITY, "not_activatable", "The survey can't run as it is; see errors.";
     PluginRejected, UNPROCESSABLE_ENTITY, "plugin_rejected", "The component can't be the plugin that it is asked to be; see errors.";
+    EmptyUpdate, UNPROCESSABLE_ENTITY, "empty_update", "The update neither sets nor removes anything.";
+    KeyInSetAndUnset, UNPROCESSABLE_ENTITY, "key_in_set_and_unset", "A key can't be set and removed by one update; see errors.";
     LimitExceeded, UNPROCESSABLE_ENTITY, "limit_exceeded", "A limit is exceeded.";
     RateLimited, TOO_MANY_REQUESTS, "rate_limited", "One request too many; the next may come after Retry-After.";
     Internal, INTERNAL_SERVER_ERROR, "internal", "A defect in the server; the request id finds it in the log.";

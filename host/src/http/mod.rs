@@ -42,6 +42,26 @@ pub fn created<T: Serialize>(data: T) -> (axum::http::StatusCode, Data<T>) {
     (axum::http::StatusCode::CREATED, Data { data })
 }
 
+/// The name at the end of a path below an app, such as an anonymous id.
+#[derive(Clone, Debug)]
+pub struct ResourceName(pub String);
+
+impl<S: Send + Sync> FromRequestParts<S> for ResourceName {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
+        let not_found = || ApiError::new(Code::NotFound);
+        let params = RawPathParams::from_request_parts(parts, state)
+            .await
+            .map_err(|_| not_found())?;
+        let name = params.iter().find(|(name, _)| *name != "appId");
+        // No name of ours has a NUL in it, and PostgreSQL takes none.
+        name.filter(|(_, text)| !text.contains('\0'))
+            .map(|(_, text)| Self(text.to_owned()))
+            .ok_or_else(not_found)
+    }
+}
+
 /// The id at the end of a path below an app. What is no UUID is the id of nothing.
 #[derive(Clone, Copy, Debug)]
 pub struct ResourceId(pub uuid::Uuid);

@@ -50,6 +50,10 @@ pub(super) struct Context<'a> {
     #[serde(borrow)]
     pub timezone: Option<Cow<'a, str>>,
     #[serde(borrow)]
+    pub device_id: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    pub sdk_version: Option<Cow<'a, str>>,
+    #[serde(borrow)]
     pub sent_at: Option<Cow<'a, str>>,
 }
 
@@ -115,6 +119,8 @@ impl<'a> Body<'a> {
                 app_version: owned(&context.app_version),
                 locale: owned(&context.locale),
                 timezone: owned(&context.timezone),
+                device_id: owned(&context.device_id).filter(|id| !id.is_empty()),
+                sdk_version: owned(&context.sdk_version),
                 source: Source::Sdk,
             },
             None => Origin {
@@ -169,6 +175,8 @@ impl Context<'_> {
             ("appVersion", &self.app_version),
             ("locale", &self.locale),
             ("timezone", &self.timezone),
+            ("deviceId", &self.device_id),
+            ("sdkVersion", &self.sdk_version),
             ("externalId", &self.external_id),
         ];
         for (name, value) in fields {

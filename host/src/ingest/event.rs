@@ -12,6 +12,7 @@ use uuid::Uuid;
 use super::body::EventBody;
 use super::{Rejection, properties};
 use crate::apps::settings::Ingest;
+use crate::properties::PROPERTY_CHANGED;
 use crate::{clock, id, secrets};
 
 /// The largest event, in bytes of JSON (contract 15).
@@ -135,7 +136,7 @@ fn check(raw: &RawValue, rules: &Rules<'_>) -> Result<Event, Refusal> {
     let name = body
         .name
         .and_then(text)
-        .filter(|name| is_name(name))
+        .filter(|name| is_name(name) && name != PROPERTY_CHANGED)
         .ok_or_else(|| refuse("invalid_name", "name must be a text of 1 to 200 characters"))?;
     let sent = body
         .timestamp

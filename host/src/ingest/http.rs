@@ -24,6 +24,7 @@ use crate::http::auth::{self, AppKey};
 use crate::http::{ApiError, Code, Data, FieldError, JsonText};
 use crate::instructions::{self, Instruction, http::InstructionView};
 use crate::services::Shared;
+use crate::subjects::identity::is_external_id;
 use crate::subjects::token::{self, SubjectToken};
 use crate::subjects::{self, AliasKind};
 
@@ -237,8 +238,7 @@ async fn owner_by_user_id(
             "server-side events have no delivery",
         ));
     }
-    if user_id.is_empty() || user_id.chars().count() > 256 || user_id.chars().any(char::is_control)
-    {
+    if !is_external_id(user_id) {
         let detail = "userId has 1 to 256 characters and no control characters";
         return Err(ApiError::field("/userId", "invalid", detail));
     }

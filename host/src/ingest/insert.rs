@@ -50,7 +50,7 @@ struct BothRow {
 }
 
 const EVENTS: &str = "e(ordinal, place, event_id, name, timestamp, client_timestamp, properties)";
-const REQUESTS: &str = "r(ordinal, id, app_id, alias_number, node, received_at, platform, app_version, locale, timezone, source)";
+const REQUESTS: &str = "r(ordinal, id, app_id, alias_number, node, received_at, platform, app_version, locale, timezone, source, device_id, sdk_version)";
 
 /// Inserts the events of `e` whose request `r` has the number `r.id`, but for those that are there already.
 const INSERT_EVENTS: &str =
@@ -62,8 +62,9 @@ const INSERT_EVENTS: &str =
       ON CONFLICT (alias_number, event_id) DO NOTHING";
 
 const INSERT_BOTH: &str =
-    ", p AS (INSERT INTO pending (app_id, alias_number, ordinal, node)
-             SELECT r.app_id, r.alias_number, r.ordinal, r.node FROM r ORDER BY r.ordinal
+    ", p AS (INSERT INTO pending (app_id, alias_number, ordinal, node, device_id, sdk_version)
+             SELECT r.app_id, r.alias_number, r.ordinal, r.node, r.device_id, r.sdk_version
+             FROM r ORDER BY r.ordinal
              RETURNING id, ordinal),
        n AS (INSERT INTO events (seq, app_id, alias_number, event_id, name, timestamp, client_timestamp,
                                  received_at, properties, platform, app_version, locale, timezone, source)
@@ -131,12 +132,26 @@ async fn insert_pending(tx: &mut Tx, requests: &[NewRequest<'_>], ids: &mut [i64
         .integers((0_i64..).zip(requests).map(|(ordinal, _)| ordinal))
         .uuids(requests.iter().map(|request| request.app_id))
         .integers(requests.iter().map(|request| request.alias))
-        .uuids(requests.iter().map(|request| request.node));
+        .uuids(requests.iter().map(|request| request.node))
+        .texts(
+            requests
+                .iter()
+                .map(|request| request.origin.device_id.clone()),
+        )
+        .texts(
+            requests
+                .iter()
+                .map(|request| request.origin.sdk_version.clone()),
+        );
     let inserted: Vec<PendingRow> = tx
-        .with_rows("v(ordinal, app_id, alias_number, node)", rows)
+        .with_rows(
+            "v(ordinal, app_id, alias_number, node, device_id, sdk_version)",
+            rows,
+        )
         .push(
-            " INSERT INTO pending (app_id, alias_number, ordinal, node)
-              SELECT v.app_id, v.alias_number, v.ordinal, v.node FROM v WHERE true ORDER BY v.ordinal
+            " INSERT INTO pending (app_id, alias_number, ordinal, node, device_id, sdk_version)
+              SELECT v.app_id, v.alias_number, v.ordinal, v.node, v.device_id, v.sdk_version
+              FROM v WHERE true ORDER BY v.ordinal
               RETURNING id, ordinal",
         )
         .fetch_all()
@@ -208,6 +223,8 @@ fn request_rows(requests: &[NewRequest<'_>], ids: &[i64]) -> Rows {
         .texts(origins().map(|origin| origin.locale.clone()))
         .texts(origins().map(|origin| origin.timezone.clone()))
         .texts(origins().map(|origin| origin.source.name().to_owned()))
+        .texts(origins().map(|origin| origin.device_id.clone()))
+        .texts(origins().map(|origin| origin.sdk_version.clone()))
 }
 
 // The statements say 512.

@@ -39,6 +39,10 @@ pub struct Origin {
     pub locale: Option<String>,
     /// IANA time zone.
     pub timezone: Option<String>,
+    /// The device, as its SDK calls it. Kept with the request, not with its events.
+    pub device_id: Option<String>,
+    /// The SDK's version. Kept with the request, not with its events.
+    pub sdk_version: Option<String>,
     /// Who sent it: `sdk` or `server`.
     pub source: Source,
 }

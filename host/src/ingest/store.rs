@@ -63,6 +63,8 @@ impl EventRow {
                 app_version: self.app_version,
                 locale: self.locale,
                 timezone: self.timezone,
+                device_id: None,
+                sdk_version: None,
                 source: if self.source == Source::Server.name() {
                     Source::Server
                 } else {

@@ -47,6 +47,8 @@ pub(super) struct ClaimedRequest {
     pub id: i64,
     pub app_id: Uuid,
     pub alias_number: i64,
+    pub device_id: Option<String>,
+    pub sdk_version: Option<String>,
 }
 
 /// A timer that this process has just claimed.
@@ -89,7 +91,7 @@ pub(super) async fn claim_requests(
         .push(" WHERE id IN (SELECT id FROM pending WHERE node IS NULL ORDER BY id LIMIT ")
         .push_bind(limit)
         .push(skip_locked)
-        .push(") RETURNING id, app_id, alias_number")
+        .push(") RETURNING id, app_id, alias_number, device_id, sdk_version")
         .fetch_all()
         .await
 }

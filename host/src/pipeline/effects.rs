@@ -6,6 +6,7 @@ use std::time::Duration;
 use nudge_db::Timestamp;
 use uuid::Uuid;
 
+use super::devices::{self, Sighting};
 use super::evaluate::{Decisions, Failed, Item, Timer};
 use super::projection::Subject;
 use super::unit::Trouble;
@@ -53,6 +54,8 @@ pub(super) struct Effects {
     pub cancelled: Vec<(Uuid, Uuid, String)>,
     pub timers: Vec<NewTimer>,
     pub letters: Vec<Letter>,
+    /// Devices that the events came from.
+    pub devices: Vec<Sighting>,
     /// Pieces of work that a plugin failed on.
     pub failed_works: Vec<usize>,
 }
@@ -80,6 +83,7 @@ impl Effects {
             cancelled: Vec::new(),
             timers: Vec::new(),
             letters: Vec::new(),
+            devices: Vec::new(),
             failed_works: Vec::new(),
         };
         effects.fire(app, items, &decisions.fired);
@@ -286,6 +290,7 @@ pub(super) async fn write(inner: &Inner, effects: &Effects) -> Result<(), Troubl
     )
     .await?;
     store::set_timers(&mut tx, effects.app_id, &effects.timers).await?;
+    devices::write(&mut tx, effects.app_id, &effects.devices).await?;
     dead_letters::store::insert(&mut tx, &effects.letters).await?;
     tx.commit().await?;
     Ok(())

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use nudge_db::{Dialect, Timestamp};
 
+use super::devices::Device;
 use super::work::{Claim, DueTimer, Work};
 use super::{Pipeline, claims};
 use crate::ingest;
@@ -155,8 +156,9 @@ impl Keeper {
             let events = ingest::store::events_of(&mut tx, request.app_id, request.id).await?;
             let room = inner.room_for_claimed(events.len());
             let (app_id, alias) = (request.app_id, request.alias_number);
-            self.pipeline
-                .submit(Work::left_over(app_id, alias, request.id, events, room));
+            let mut work = Work::left_over(app_id, alias, request.id, events, room);
+            work.device = Device::of(request.device_id, request.sdk_version);
+            self.pipeline.submit(work);
         }
         let seqs: Vec<i64> = timers.iter().map(|timer| timer.event_seq).collect();
         let events: HashMap<i64, _> = ingest::store::at(&mut tx, &seqs)

@@ -8,6 +8,7 @@
 //! leaves behind when it dies, or has no room for, is claimed by whichever process has room.
 
 mod claims;
+mod devices;
 mod effects;
 mod evaluate;
 mod facts;

@@ -8,6 +8,7 @@ use uuid::Uuid;
 
 use crate::apps::App;
 use crate::ingest::store::Stored;
+use crate::properties::PROPERTY_CHANGED;
 
 /// Silence that ends a session (specification 6.1).
 const SESSION_TIMEOUT: Duration = Duration::from_mins(30);
@@ -65,6 +66,11 @@ impl Subjects {
 impl Subject {
     /// Takes an event in; answers the number of the session that it belongs to.
     pub(super) fn take(&mut self, stored: &Stored) -> i64 {
+        self.last_seq = self.last_seq.max(stored.seq);
+        if *stored.event.name == *PROPERTY_CHANGED {
+            // The server's own note: the person did nothing.
+            return self.session_number;
+        }
         let at = stored.event.timestamp;
         let begins = self
             .session_active_at
@@ -79,7 +85,6 @@ impl Subject {
         self.event_count += 1;
         self.first_seen_at = self.first_seen_at.min(at);
         self.last_seen_at = self.last_seen_at.max(at);
-        self.last_seq = self.last_seq.max(stored.seq);
         let origin = &stored.origin;
         for (known, told) in [
             (&mut self.platform, &origin.platform),

@@ -142,6 +142,15 @@ pub(super) async fn aliases(tx: &mut Tx, app_id: Uuid, subject_id: Uuid) -> Resu
     Ok(rows.into_iter().map(|row| row.number).collect())
 }
 
+/// Leaves out events that wait to be processed. The requests of one alias are processed in their order, so
+/// that the last number says it all; those of several aliases overtake each other.
+fn only_processed(aliases: &[i64]) -> &'static str {
+    if aliases.len() < 2 {
+        return "";
+    }
+    " AND NOT EXISTS (SELECT 1 FROM pending p WHERE p.alias_number = events.alias_number AND p.id = events.seq / 512)"
+}
+
 /// How many events of a name aliases have, up to a number, among those processed already.
 pub(super) async fn count_events(
     tx: &mut Tx,
@@ -159,6 +168,7 @@ pub(super) async fn count_events(
         .bind(since.unwrap_or(i64::MIN))
         .bind(last_seq)
         .push_list(aliases.iter().copied())
+        .push(only_processed(aliases))
         .push(" LIMIT ")
         .push_bind(i64::from(at_most))
         .push(") AS counted")
@@ -184,6 +194,7 @@ pub(super) async fn recent_events(
         .bind(since.unwrap_or(i64::MIN))
         .bind(last_seq)
         .push_list(aliases.iter().copied())
+        .push(only_processed(aliases))
         .push(" ORDER BY timestamp DESC LIMIT ")
         .push_bind(i64::from(limit))
         .fetch_all()

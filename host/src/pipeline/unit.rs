@@ -6,6 +6,7 @@ use std::sync::Arc;
 use tokio::runtime::Handle;
 use uuid::Uuid;
 
+use super::devices;
 use super::effects::{self, Effects};
 use super::evaluate::{Decisions, Evaluation, Item, Routes};
 use super::facts::Ledger;
@@ -71,7 +72,8 @@ pub(super) async fn process(inner: &Inner, works: &mut Vec<Work>) -> Result<(), 
         }
     };
     let trials = trials.map(|trials| trials.against(&decisions));
-    let effects = Effects::new(inner, &app, works, &items, after, decisions);
+    let mut effects = Effects::new(inner, &app, works, &items, after, decisions);
+    effects.devices = devices::sightings(works, &before);
     effects::write(inner, &effects).await?;
     finish(inner, works, &items, effects);
     if let Some(trials) = trials {

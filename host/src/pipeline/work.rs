@@ -7,6 +7,7 @@ use nudge_db::Timestamp;
 use tokio::sync::{OwnedSemaphorePermit, oneshot};
 use uuid::Uuid;
 
+use super::devices::Device;
 use crate::dead_letters::Letter;
 use crate::ingest::Submission;
 use crate::ingest::store::Stored;
@@ -116,6 +117,8 @@ pub struct Work {
     pub done: Option<oneshot::Sender<Fired>>,
     /// Whether a campaign may read one of the events. The others are only projected.
     pub(super) routed: bool,
+    /// Where the events come from, if the request said.
+    pub(super) device: Option<Device>,
     /// Held until the work is done.
     _room: Option<Room>,
     /// Set when a lane gets the work.
@@ -142,6 +145,10 @@ impl Work {
             events,
             done: Some(done),
             routed,
+            device: Device::of(
+                submission.origin.device_id.clone(),
+                submission.origin.sdk_version.clone(),
+            ),
             _room: Some(room),
             held: None,
         }
@@ -162,6 +169,7 @@ impl Work {
             events,
             done: None,
             routed: true,
+            device: None,
             _room: room,
             held: None,
         }
@@ -182,6 +190,7 @@ impl Work {
             events: vec![event],
             done: None,
             routed: true,
+            device: None,
             _room: room,
             held: None,
         }
@@ -205,6 +214,7 @@ impl Work {
             events: vec![event],
             done: Some(done),
             routed: true,
+            device: None,
             _room: room,
             held: None,
         }

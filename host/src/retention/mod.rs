@@ -10,10 +10,13 @@ use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use crate::apps;
+use crate::properties;
 use crate::services::Shared;
 
 /// The pause between two rounds, by the server's clock.
 const PAUSE: Duration = Duration::from_hours(1);
+/// Days that updates of properties are remembered, so that one that is sent again is known.
+const MUTATION_DAYS: i64 = 30;
 /// The pause after a round that failed.
 const SHORT_PAUSE: Duration = Duration::from_mins(1);
 const DAY: Duration = Duration::from_hours(24);
@@ -56,6 +59,16 @@ async fn round(
         while !halt.is_cancelled() {
             let mut tx = services.db.write().await?;
             let removed = store::delete_letters(&mut tx, app_id, letters_before).await?;
+            tx.commit().await?;
+            if removed == 0 {
+                break;
+            }
+        }
+        let mutations_before = before(MUTATION_DAYS);
+        while !halt.is_cancelled() {
+            let mut tx = services.db.write().await?;
+            let removed =
+                properties::store::forget_before(&mut tx, app_id, mutations_before).await?;
             tx.commit().await?;
             if removed == 0 {
                 break;

@@ -5,18 +5,21 @@ use std::time::Duration;
 use axum::extract::{FromRequestParts, State};
 use axum::http::StatusCode;
 use axum::http::request::Parts;
+use nudge_db::Timestamp;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
+use super::link::{self, Link, MOST_ALIASES};
 use super::token::{self, SubjectToken};
-use super::{AliasKind, Standing, store};
+use super::{AliasKind, Standing, identity, store};
 use crate::apps::App;
 use crate::clock;
 use crate::http::auth::{self, Sdk, SdkSubject};
 use crate::http::body::OptionalJson;
 use crate::http::{ApiError, Code, Data, Json};
 use crate::instructions::POLL_AFTER_SECONDS;
+use crate::properties::PROPERTY_CHANGED;
 use crate::services::Shared;
 
 /// How long a subject token is good for (contract 2).
@@ -125,57 +128,110 @@ pub async fn start_session(
     if let Some(platform) = &request.platform {
         check_platform(platform)?;
     }
-    if request.identity_token.is_some() {
-        let detail = "the app has no identity keys that could verify an identity token";
-        return Err(ApiError::because(Code::InvalidCredentials, detail));
-    }
+    let (standing, expires_at) = match &request.identity_token {
+        Some(token) => identified(&services, &app, token, &request).await?,
+        None => unproven(&services, &app, current, &request).await?,
+    };
+    let data = session(&services, &app, standing, request, expires_at);
+    Ok(Data { data })
+}
+
+/// Whose session it is, by an identity token, and how long it may be good for.
+async fn identified(
+    services: &Shared,
+    app: &App,
+    token: &str,
+    request: &SessionRequest,
+) -> Result<(Standing, Timestamp), ApiError> {
     let now = services.clock.now();
+    let identity = identity::verify(app, token, &request.anonymous_id, now)
+        .map_err(|refusal| ApiError::because(Code::InvalidCredentials, refusal.to_string()))?;
+    let link = Link {
+        app_id: app.id,
+        anonymous_id: &request.anonymous_id,
+        external_id: &identity.external_id,
+        platform: request.platform.as_deref(),
+        client_id: request.client_id,
+    };
+    let linked = link::link(&services.db, link, now).await?;
+    if let Some(merged) = linked.merged {
+        services.polls.wake(merged);
+        services.polls.wake(linked.standing.subject_id);
+    }
+    Ok((linked.standing, identity.expires_at))
+}
+
+/// Whose session it is, by the anonymous id alone or the current subject token, and how long it may be good
+/// for: nobody prolongs what an identity token has granted.
+async fn unproven(
+    services: &Shared,
+    app: &App,
+    current: Option<SubjectToken>,
+    request: &SessionRequest,
+) -> Result<(Standing, Timestamp), ApiError> {
+    let now = services.clock.now();
+    let (kind, name) = (AliasKind::Anonymous, &request.anonymous_id);
     let platform = request.platform.as_deref();
-    let standing = super::ensure(
-        &services.db,
-        app.id,
-        AliasKind::Anonymous,
-        &request.anonymous_id,
-        platform,
-        now,
-    )
-    .await?;
-    if standing.external_id.is_some() && !current.is_some_and(|token| is_current(&token, &standing))
-    {
-        return Err(ApiError::new(Code::IdentityRequired));
+    let standing = super::ensure(&services.db, app.id, kind, name, platform, now).await?;
+    let mut expires_at = now.plus(TOKEN_LIFETIME);
+    if standing.external_id.is_some() {
+        let required = || ApiError::new(Code::IdentityRequired);
+        let token = current.ok_or_else(required)?;
+        let mut tx = services.db.read().await?;
+        store::get(&mut tx, app.id, token.alias)
+            .await?
+            .filter(|named| is_current(&token, named) && named.subject_id == standing.subject_id)
+            .ok_or_else(required)?;
+        expires_at = token.expires_at;
     }
     if let Some(client_id) = request.client_id {
         let mut tx = services.db.write().await?;
+        store::lock_found(&mut tx, app.id, standing.subject_id).await?;
         if !store::bind_client(&mut tx, app.id, client_id, standing.subject_id, now).await? {
             return Err(ApiError::new(Code::ClientSessionInvalid));
         }
         tx.commit().await?;
     }
-    Ok(Data {
-        data: session(
-            &services,
-            &app,
-            standing,
-            request.anonymous_id,
-            request.client_id,
-        ),
-    })
+    Ok((standing, expires_at))
+}
+
+impl From<link::Error> for ApiError {
+    fn from(error: link::Error) -> Self {
+        match error {
+            link::Error::IdentityConflict => Self::new(Code::IdentityConflict),
+            link::Error::Suppressed => {
+                let detail = "this person's data is being deleted; try again later";
+                Self::because(Code::IdentityConflict, detail)
+            }
+            link::Error::TooMany => {
+                let detail = format!("a person has at most {MOST_ALIASES} ids");
+                Self::because(Code::LimitExceeded, detail)
+            }
+            link::Error::ClientSessionInvalid => Self::new(Code::ClientSessionInvalid),
+            link::Error::Storage(error) => error.into(),
+        }
+    }
 }
 
 fn session(
     services: &Shared,
     app: &App,
     standing: Standing,
-    anonymous_id: String,
-    client_id: Option<Uuid>,
+    request: SessionRequest,
+    expires_at: Timestamp,
 ) -> SessionView {
+    let SessionRequest {
+        anonymous_id,
+        client_id,
+        ..
+    } = request;
     let now = services.clock.now();
     let token = SubjectToken {
         app_id: app.id,
         subject_id: standing.subject_id,
         alias: standing.alias,
         epoch: standing.token_epoch,
-        expires_at: now.plus(TOKEN_LIFETIME),
+        expires_at: expires_at.min(now.plus(TOKEN_LIFETIME)),
         fingerprint: token::fingerprint(&anonymous_id),
     };
     SessionView {
@@ -194,7 +250,12 @@ fn session(
             flush_interval_seconds: 15,
             session_timeout_seconds: SESSION_TIMEOUT_SECONDS,
             lifecycle_events: app.settings.lifecycle_events,
-            immediate_triggers: app.trigger_names().into_iter().map(str::to_owned).collect(),
+            immediate_triggers: app
+                .trigger_names()
+                .into_iter()
+                .filter(|name| *name != PROPERTY_CHANGED)
+                .map(str::to_owned)
+                .collect(),
             poll_after_seconds: POLL_AFTER_SECONDS,
         },
     }
@@ -233,7 +294,7 @@ pub async fn update_consent(
     let now = services.clock.now();
     let mut tx = services.db.write().await?;
     let (analytics, messaging) = (request.analytics, request.messaging);
-    store::update_consent(
+    let updated = store::update_consent(
         &mut tx,
         subject.app.id,
         before.subject_id,
@@ -242,6 +303,10 @@ pub async fn update_consent(
         now,
     )
     .await?;
+    if !updated {
+        // Merged into another subject a moment ago: the token is revoked.
+        return Err(ApiError::new(Code::SubjectTokenExpired));
+    }
     tx.commit().await?;
     let standing = Standing {
         analytics_consent: request.analytics.or(before.analytics_consent),
@@ -276,7 +341,12 @@ pub async fn current_of(
     let mut tx = services.db.read().await?;
     match store::find(&mut tx, subject.app.id, AliasKind::Anonymous, anonymous_id).await? {
         Some(named) if named.subject_id == standing.subject_id => Ok(standing),
-        _ => Err(ApiError::new(Code::SubjectMismatch)),
+        _ => {
+            drop(tx);
+            // Unless the subject was merged into another between the two looks.
+            current(services, subject).await?;
+            Err(ApiError::new(Code::SubjectMismatch))
+        }
     }
 }
 

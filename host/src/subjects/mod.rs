@@ -1,6 +1,9 @@
 //! Subjects: the people behind events, their aliases, sessions and consent.
 
 pub mod http;
+pub mod identity;
+pub mod link;
+mod merge;
 pub mod store;
 pub mod token;
 
@@ -16,6 +19,8 @@ pub enum AliasKind {
     Anonymous,
     /// The customer's own id of the user, for events that its servers send.
     External,
+    /// Made by the server, for what it notes of a subject by itself. Nobody can name it.
+    System,
 }
 
 impl AliasKind {
@@ -24,6 +29,7 @@ impl AliasKind {
         match self {
             Self::Anonymous => "anonymous",
             Self::External => "external",
+            Self::System => "system",
         }
     }
 }

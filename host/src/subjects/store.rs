@@ -4,10 +4,16 @@ use nudge_db::{Result, Rows, Timestamp, Tx};
 use uuid::Uuid;
 
 use super::{AliasKind, Standing};
+use crate::users::search::fold;
 
 #[derive(sqlx::FromRow)]
 struct NumberRow {
     number: i64,
+}
+
+#[derive(sqlx::FromRow)]
+struct IdRow {
+    id: Uuid,
 }
 
 #[derive(sqlx::FromRow)]
@@ -59,6 +65,69 @@ pub async fn get(tx: &mut Tx, app_id: Uuid, alias: i64) -> Result<Option<Standin
     .await
 }
 
+/// Finds a subject by its id, or by that of one that was merged into it, through its oldest alias.
+pub async fn of_subject(tx: &mut Tx, app_id: Uuid, id: Uuid) -> Result<Option<Standing>> {
+    tx.sql(
+        "SELECT a.number AS alias, a.token_epoch, a.subject_id, s.external_id, s.analytics_consent,
+                s.messaging_consent, s.consent_at, s.suppressed
+         FROM aliases a JOIN subjects s ON s.id = a.subject_id
+         WHERE a.app_id = $1 AND a.subject_id = COALESCE(
+            (SELECT m.subject_id FROM merged_subjects m WHERE m.app_id = $1 AND m.id = $2), $2)
+         ORDER BY a.number LIMIT 1",
+    )
+    .bind(app_id)
+    .bind(id)
+    .fetch_optional()
+    .await
+}
+
+/// Locks a subject until the transaction ends: what changes with its properties, instructions or aliases
+/// waits. False: it is not there, as after it was merged into another.
+pub async fn lock(tx: &mut Tx, app_id: Uuid, id: Uuid) -> Result<bool> {
+    let for_update = tx.dialect().for_update();
+    let row: Option<IdRow> = tx
+        .sql("SELECT id FROM subjects WHERE app_id = $1 AND id = $2")
+        .bind(app_id)
+        .bind(id)
+        .push(for_update)
+        .fetch_optional()
+        .await?;
+    Ok(row.is_some_and(|row| row.id == id))
+}
+
+/// Locks a subject that was there when the transaction looked. One that was merged into another since is an
+/// error of kind `Serialization`, so that the caller starts over.
+pub async fn lock_found(tx: &mut Tx, app_id: Uuid, id: Uuid) -> Result<()> {
+    if lock(tx, app_id, id).await? {
+        Ok(())
+    } else {
+        Err(nudge_db::Error::lost_race())
+    }
+}
+
+/// The alias of what the server notes of a subject by itself, made when there is none. The subject is locked.
+pub async fn system_alias(
+    tx: &mut Tx,
+    app_id: Uuid,
+    subject_id: Uuid,
+    now: Timestamp,
+) -> Result<i64> {
+    let known: Option<NumberRow> = tx
+        .sql(
+            "SELECT number FROM aliases WHERE app_id = $1 AND subject_id = $2 AND kind = 'system'
+             ORDER BY number LIMIT 1",
+        )
+        .bind(app_id)
+        .bind(subject_id)
+        .fetch_optional()
+        .await?;
+    if let Some(known) = known {
+        return Ok(known.number);
+    }
+    let value = subject_id.to_string();
+    insert_alias(tx, app_id, AliasKind::System, &value, subject_id, now).await
+}
+
 /// The subjects behind aliases of any apps; the caller compares tokens with them.
 pub async fn standings(tx: &mut Tx, aliases: Vec<i64>) -> Result<Vec<Standing>> {
     let mut found = Vec::with_capacity(aliases.len());
@@ -106,20 +175,9 @@ pub async fn insert(
         let cause = std::io::Error::other("the app is gone");
         return Err(nudge_db::Error::unavailable(cause));
     }
-    let row: NumberRow = tx
-        .sql(
-            "INSERT INTO aliases (app_id, kind, value, subject_id, token_epoch, created_at)
-             VALUES ($1, $2, $3, $4, 0, $5) RETURNING number",
-        )
-        .bind(app_id)
-        .bind(kind.name())
-        .bind(value.to_owned())
-        .bind(subject_id)
-        .bind(now)
-        .fetch_one()
-        .await?;
+    let alias = insert_alias(tx, app_id, kind, value, subject_id, now).await?;
     Ok(Standing {
-        alias: row.number,
+        alias,
         token_epoch: 0,
         subject_id,
         external_id,
@@ -128,6 +186,67 @@ pub async fn insert(
         consent_at: None,
         suppressed: false,
     })
+}
+
+/// Adds an alias to a subject; answers its number. A taken one is a conflict.
+pub async fn insert_alias(
+    tx: &mut Tx,
+    app_id: Uuid,
+    kind: AliasKind,
+    value: &str,
+    subject_id: Uuid,
+    now: Timestamp,
+) -> Result<i64> {
+    let row: NumberRow = tx
+        .sql(
+            "INSERT INTO aliases (app_id, kind, value, folded, subject_id, token_epoch, created_at)
+             VALUES ($1, $2, $3, $4, $5, 0, $6) RETURNING number",
+        )
+        .bind(app_id)
+        .bind(kind.name())
+        .bind(value.to_owned())
+        .bind((kind != AliasKind::System).then(|| fold(value)))
+        .bind(subject_id)
+        .bind(now)
+        .fetch_one()
+        .await?;
+    Ok(row.number)
+}
+
+/// How many aliases a subject has.
+pub async fn count_aliases(tx: &mut Tx, app_id: Uuid, subject_id: Uuid) -> Result<i64> {
+    let row: NumberRow = tx
+        .sql("SELECT count(*) AS number FROM aliases WHERE app_id = $1 AND subject_id = $2")
+        .bind(app_id)
+        .bind(subject_id)
+        .fetch_one()
+        .await?;
+    Ok(row.number)
+}
+
+/// Gives an anonymous subject its external id. Tokens from before, which anybody could have got, are revoked.
+pub async fn identify(
+    tx: &mut Tx,
+    app_id: Uuid,
+    subject_id: Uuid,
+    external_id: &str,
+) -> Result<()> {
+    tx.sql(
+        "UPDATE subjects SET external_id = $3, version = version + 1 WHERE app_id = $1 AND id = $2",
+    )
+    .bind(app_id)
+    .bind(subject_id)
+    .bind(external_id.to_owned())
+    .execute()
+    .await?;
+    tx.sql(
+        "UPDATE aliases SET token_epoch = token_epoch + 1 WHERE app_id = $1 AND subject_id = $2",
+    )
+    .bind(app_id)
+    .bind(subject_id)
+    .execute()
+    .await?;
+    Ok(())
 }
 
 /// Revokes the tokens of an alias.
@@ -140,7 +259,7 @@ pub async fn revoke_tokens(tx: &mut Tx, app_id: Uuid, alias: i64) -> Result<()> 
     Ok(())
 }
 
-/// Notes consent given or refused; `None` leaves what was.
+/// Notes consent given or refused; `None` leaves what was. Answers whether the subject is there.
 pub async fn update_consent(
     tx: &mut Tx,
     app_id: Uuid,
@@ -148,20 +267,21 @@ pub async fn update_consent(
     analytics: Option<bool>,
     messaging: Option<bool>,
     now: Timestamp,
-) -> Result<()> {
-    tx.sql(
-        "UPDATE subjects SET analytics_consent = COALESCE($3, analytics_consent),
+) -> Result<bool> {
+    let updated = tx
+        .sql(
+            "UPDATE subjects SET analytics_consent = COALESCE($3, analytics_consent),
                 messaging_consent = COALESCE($4, messaging_consent), consent_at = $5
          WHERE app_id = $1 AND id = $2",
-    )
-    .bind(app_id)
-    .bind(subject_id)
-    .bind(analytics)
-    .bind(messaging)
-    .bind(now)
-    .execute()
-    .await?;
-    Ok(())
+        )
+        .bind(app_id)
+        .bind(subject_id)
+        .bind(analytics)
+        .bind(messaging)
+        .bind(now)
+        .execute()
+        .await?;
+    Ok(updated == 1)
 }
 
 /// Finds a browser session.

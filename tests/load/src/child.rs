@@ -134,6 +134,11 @@ impl Server {
         text(&self.access, name)
     }
 
+    /// The server's database.
+    pub(crate) fn db(&self) -> &Db {
+        &self.db
+    }
+
     /// The processor time that the server has used.
     pub(crate) fn cpu(&self) -> anyhow::Result<Duration> {
         cpu(self.child.id())

@@ -14,6 +14,7 @@ mod drive;
 mod immediate;
 mod ingest;
 mod keys;
+mod people;
 mod random;
 mod report;
 mod request;
@@ -42,6 +43,8 @@ enum Command {
     Immediate(immediate::Arguments),
     /// What the keys of the events table cost as it grows, for several designs of them.
     Keys(keys::Arguments),
+    /// What it costs to find people among many, and to read their timelines.
+    People(people::Arguments),
     /// What an event costs with many other campaigns, with many other apps, and for a person with many events.
     Scale(scale::Arguments),
     /// What requests with `delivery` notice of the plugin that decides being replaced.
@@ -61,6 +64,7 @@ fn main() -> anyhow::Result<()> {
             Command::Ingest(arguments) => ingest::run(arguments).await,
             Command::Immediate(arguments) => immediate::run(arguments).await,
             Command::Keys(arguments) => keys::run(arguments).await,
+            Command::People(arguments) => people::run(arguments).await,
             Command::Scale(arguments) => scale::run(arguments).await,
             Command::Swap(arguments) => swap::run(arguments).await,
             Command::Server(arguments) => child::run(arguments).await,

@@ -1,0 +1,341 @@
+//! What becomes of two subjects that turn out to be one person (contract 2).
+
+use serde_json::{Value, json};
+use tests::session::{instruction_ids, text};
+use tests::{Credential, Session, TestApp, on_both_backends};
+
+use crate::identity::Backend;
+
+on_both_backends!(
+    everything_of_both_is_the_persons,
+    properties_of_the_identified_win_and_gaps_are_filled,
+    what_fired_once_does_not_fire_again,
+    timers_go_on_to_wait,
+    instructions_stay_on_offer,
+    old_tokens_are_revoked_and_old_ids_lead_to_the_person,
+    the_history_of_both_counts,
+    merging_amid_events_loses_and_doubles_nothing,
+    a_merge_survives_a_restart,
+);
+
+async fn set(app: &TestApp, session: &Session, set: Value) {
+    let body = json!({"anonymousId": session.anonymous_id, "mutationId": app.id(), "set": set});
+    app.post("/v1/sdk/user-properties", &session.credential(), &body)
+        .await
+        .ok();
+}
+
+async fn user(app: &TestApp, id: &str) -> Value {
+    app.get(&app.path(&format!("/users/{id}")), &app.viewer())
+        .await
+        .ok()
+}
+
+async fn send(app: &TestApp, session: &Session, name: &str, device: &str) {
+    let mut batch = session.batch(&[app.event(session, name, &json!({}))]);
+    batch["context"]["deviceId"] = json!(device);
+    app.post_batch(session, &batch).await.ok();
+}
+
+async fn everything_of_both_is_the_persons(app: &mut TestApp) {
+    let backend = Backend::new(app).await;
+    let phone = backend.identify(app, "phone", "e-1").await;
+    send(app, &phone, "opened", "d1").await;
+    app.settle().await;
+    app.advance(60);
+    let web = app.session("web").await;
+    send(app, &web, "opened", "d1").await;
+    send(app, &web, "searched", "d2").await;
+    app.settle().await;
+    let (one, other) = (user(app, "phone").await, user(app, "web").await);
+    assert_ne!(phone.subject_id, web.subject_id);
+
+    let merged = backend.identify(app, "web", "e-1").await;
+    assert_eq!(merged.subject_id, phone.subject_id);
+    let both = user(app, "web").await;
+    let profile = &both["profile"];
+    assert_eq!(profile, &user(app, "phone").await["profile"]);
+    assert_eq!(profile["eventCount"], 3);
+    assert_eq!(profile["anonymousId"], "phone");
+    assert_eq!(profile["anonymousIds"], json!(["phone", "web"]));
+    assert_eq!(profile["firstSeenAt"], one["profile"]["firstSeenAt"]);
+    assert_eq!(profile["lastSeenAt"], other["profile"]["lastSeenAt"]);
+    let devices = both["devices"].as_array().unwrap();
+    assert_eq!(devices.len(), 2);
+    let first = devices
+        .iter()
+        .find(|device| device["deviceId"] == "d1")
+        .unwrap();
+    assert_eq!(first["firstSeenAt"], one["devices"][0]["firstSeenAt"]);
+    assert!(text(first, "lastSeenAt") > text(first, "firstSeenAt"));
+    let events = app
+        .get(&app.path("/users/e-1/events"), &app.viewer())
+        .await
+        .ok();
+    assert_eq!(events["items"].as_array().unwrap().len(), 3);
+    assert_eq!(events["items"][0]["name"], "searched");
+    let page = app.get(&app.path("/users"), &app.viewer()).await.ok();
+    assert_eq!(page["total"], 1);
+    // Nothing refers to who is no more.
+    let left: Vec<(i64,)> = app
+        .rows(
+            "SELECT (SELECT count(*) FROM aliases WHERE subject_id NOT IN (SELECT id FROM subjects))
+                  + (SELECT count(*) FROM devices WHERE subject_id NOT IN (SELECT id FROM subjects))",
+        )
+        .await;
+    assert_eq!(left, [(0,)]);
+}
+
+async fn properties_of_the_identified_win_and_gaps_are_filled(app: &mut TestApp) {
+    let backend = Backend::new(app).await;
+    let phone = backend.identify(app, "phone", "e-1").await;
+    let web = app.session("web").await;
+    set(app, &phone, json!({"plan": "pro", "same": "x"})).await;
+    let mutation = app.id();
+    let update = json!({"anonymousId": "web", "mutationId": mutation, "set": {"plan": "free", "city": "Graz", "same": "x"}});
+    app.post("/v1/sdk/user-properties", &web.credential(), &update)
+        .await
+        .ok();
+
+    let merged = backend.identify(app, "web", "e-1").await;
+    let person = user(app, "web").await;
+    assert_eq!(
+        person["profile"]["topProperties"],
+        json!({"plan": "pro", "same": "x", "city": "Graz"})
+    );
+    for (query, total) in [("gra", 1), ("fre", 0), ("pro", 1)] {
+        let found = app
+            .get(&app.path(&format!("/users?q={query}")), &app.viewer())
+            .await
+            .ok();
+        assert_eq!(found["total"], total, "{query}");
+    }
+    // The memory of updates is the person's too.
+    let again = app
+        .post("/v1/sdk/user-properties", &merged.credential(), &update)
+        .await
+        .ok();
+    assert_eq!(again["applied"], false);
+    set(app, &merged, json!({"city": "Wien"})).await;
+    let found = app.get(&app.path("/users?q=gra"), &app.viewer()).await.ok();
+    assert_eq!(found["total"], 0);
+}
+
+async fn what_fired_once_does_not_fire_again(app: &mut TestApp) {
+    app.survey(&json!({"kind": "event", "eventName": "purchase", "occurrence": {"mode": "once"}}))
+        .await;
+    let backend = Backend::new(app).await;
+    backend.identify(app, "phone", "e-1").await;
+    let web = app.session("web").await;
+    assert_eq!(app.fires(&web, "purchase", &json!({})).await, 1);
+
+    let merged = backend.identify(app, "web", "e-1").await;
+    assert_eq!(app.fires(&merged, "purchase", &json!({})).await, 0);
+    let phone = backend.identify(app, "phone", "e-1").await;
+    assert_eq!(app.fires(&phone, "purchase", &json!({})).await, 0);
+}
+
+async fn timers_go_on_to_wait(app: &mut TestApp) {
+    let trigger = json!({"kind": "event", "eventName": "purchase", "delaySeconds": 600});
+    app.survey(&trigger).await;
+    let backend = Backend::new(app).await;
+    let phone = backend.identify(app, "phone", "e-1").await;
+    let web = app.session("web").await;
+    for session in [&phone, &web] {
+        assert_eq!(app.fires(session, "purchase", &json!({})).await, 0);
+    }
+    let merged = backend.identify(app, "web", "e-1").await;
+    let waiting: Vec<(i64,)> = app.rows("SELECT count(*) FROM timers").await;
+    assert_eq!(waiting, [(2,)]);
+
+    app.advance(601);
+    // Two polls: the timers are two pieces of work.
+    for wanted in 1..=2 {
+        let mut query = "?wait=25".to_owned();
+        let mut items = Vec::new();
+        while items.len() < wanted {
+            let page = app.poll(&merged, &query).await.ok();
+            items.extend(instruction_ids(&page["items"]));
+            assert!(!instruction_ids(&page["items"]).is_empty(), "{page}");
+            query = format!("?wait=25&cursor={}", text(&page, "nextCursor"));
+        }
+    }
+}
+
+async fn instructions_stay_on_offer(app: &mut TestApp) {
+    app.survey(&json!({"kind": "event", "eventName": "purchase"}))
+        .await;
+    let backend = Backend::new(app).await;
+    let phone = backend.identify(app, "phone", "e-1").await;
+    let web = app.session("web").await;
+    for session in [&phone, &phone, &web] {
+        assert_eq!(app.fires(session, "purchase", &json!({})).await, 1);
+    }
+    let before = app.poll(&phone, "").await.ok();
+    let cursor = text(&before, "nextCursor");
+    let theirs = instruction_ids(&app.offered(&web).await);
+
+    let merged = backend.identify(app, "web", "e-1").await;
+    // A cursor from before is not past what came by the merge.
+    let after = app.poll(&phone, &format!("?cursor={cursor}")).await.ok();
+    assert_eq!(instruction_ids(&after["items"]), theirs);
+    assert_eq!(app.offered(&merged).await.as_array().unwrap().len(), 3);
+    assert_eq!(
+        app.acknowledge(&merged, &theirs[0], "completed").await["accepted"],
+        1
+    );
+    assert_eq!(app.fires(&merged, "purchase", &json!({})).await, 1);
+    let positions: Vec<(i64,)> = app
+        .rows("SELECT position FROM instructions ORDER BY position")
+        .await;
+    assert_eq!(positions, [(1,), (2,), (3,), (4,)]);
+}
+
+async fn old_tokens_are_revoked_and_old_ids_lead_to_the_person(app: &mut TestApp) {
+    let backend = Backend::new(app).await;
+    let phone = backend.identify(app, "phone", "e-1").await;
+    let web = app.session("web").await;
+    let merged = backend.identify(app, "web", "e-1").await;
+
+    app.poll(&web, "")
+        .await
+        .refused(401, "subject_token_expired");
+    let event = app.event(&web, "opened", &json!({}));
+    app.ingest(&web, &[event])
+        .await
+        .refused(401, "subject_token_expired");
+    let body = json!({"anonymousId": "web", "analytics": false});
+    app.post("/v1/sdk/consent", &web.credential(), &body)
+        .await
+        .refused(401, "subject_token_expired");
+    for session in [&phone, &merged] {
+        let event = app.event(session, "opened", &json!({}));
+        assert_eq!(app.ingest(session, &[event]).await.ok()["accepted"], 1);
+    }
+    let token = Credential::bearer(&app.access.api_token);
+    let path = app.path("/users/properties");
+    for (number, subject) in [
+        json!({"subjectId": web.subject_id}),
+        json!({"anonymousId": "web"}),
+        json!({"externalId": "e-1"}),
+        json!({"subjectId": phone.subject_id}),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let update = json!({"mutationId": app.id(), "set": {"n": number}});
+        let body = json!({"subject": subject, "update": update});
+        app.patch(&path, &token, &body).await.ok();
+        assert_eq!(user(app, "phone").await["properties"][0]["value"], number);
+    }
+}
+
+async fn the_history_of_both_counts(app: &mut TestApp) {
+    let trigger =
+        json!({"kind": "event", "eventName": "purchase", "occurrence": {"mode": "first"}});
+    let backend = Backend::new(app).await;
+    let phone = backend.identify(app, "phone", "e-1").await;
+    let event = app.event(&phone, "purchase", &json!({}));
+    app.ingest(&phone, &[event]).await.ok();
+    app.settle().await;
+    app.session("web").await;
+    let new = backend.identify(app, "tablet", "e-2").await;
+    let merged = backend.identify(app, "web", "e-1").await;
+    app.survey(&trigger).await;
+    // The first purchase was on the phone, before anybody asked.
+    assert_eq!(app.fires(&merged, "purchase", &json!({})).await, 0);
+    assert_eq!(app.fires(&new, "purchase", &json!({})).await, 1);
+}
+
+async fn merging_amid_events_loses_and_doubles_nothing(app: &mut TestApp) {
+    app.survey(&json!({"kind": "event", "eventName": "purchase"}))
+        .await;
+    let backend = Backend::new(app).await;
+    let phone = backend.identify(app, "phone", "e-1").await;
+    let devices: Vec<String> = (0..6).map(|number| format!("web-{number}")).collect();
+    let mut webs = Vec::new();
+    for device in &devices {
+        webs.push(app.session(device).await);
+    }
+    let app_ = &*app;
+    // Each device sends, is linked meanwhile, asks for a session where it is told to, and goes on.
+    let sending = webs.iter().map(|web| {
+        let backend = &backend;
+        async move {
+            let mut session = web.clone();
+            for number in 0..12 {
+                let events = [
+                    app_.event(&session, "purchase", &json!({})),
+                    app_.event(&session, "opened", &json!({})),
+                ];
+                let key = format!("{}-{number}", session.anonymous_id);
+                let update = json!({"anonymousId": session.anonymous_id, "mutationId": app_.id(), "set": {key: number}});
+                loop {
+                    let credential = session.credential();
+                    let (sent, updated) = tokio::join!(
+                        app_.ingest(&session, &events),
+                        app_.post("/v1/sdk/user-properties", &credential, &update),
+                    );
+                    if (sent.status, updated.status) == (200, 200) {
+                        break;
+                    }
+                    // What was taken before the other was refused, is taken for what it is: sent again.
+                    for answer in [sent, updated] {
+                        if answer.status != 200 {
+                            answer.refused(401, "subject_token_expired");
+                        }
+                    }
+                    session = backend.identify(app_, &session.anonymous_id, "e-1").await;
+                }
+            }
+        }
+    });
+    let own = async {
+        for _ in 0..12 {
+            let event = app_.event(&phone, "purchase", &json!({}));
+            app_.ingest(&phone, &[event]).await.ok();
+        }
+    };
+    let linking = async {
+        for device in &devices {
+            backend.identify(app_, device, "e-1").await;
+        }
+    };
+    tokio::join!(futures_util::future::join_all(sending), own, linking);
+    app.settle().await;
+
+    let person = user(app, "e-1").await;
+    assert_eq!(person["profile"]["eventCount"], 6 * 24 + 12);
+    assert_eq!(
+        person["profile"]["anonymousIds"].as_array().unwrap().len(),
+        7
+    );
+    let saved: Vec<(i64,)> = app.rows("SELECT count(*) FROM subject_properties").await;
+    assert_eq!(saved, [(6 * 12,)]);
+    let rows: Vec<(i64, i64)> = app
+        .rows("SELECT count(*), count(DISTINCT trigger_event_id) FROM instructions")
+        .await;
+    assert_eq!(rows, [(6 * 12 + 12, 6 * 12 + 12)]);
+    let positions: Vec<(i64, i64, i64)> = app
+        .rows("SELECT count(DISTINCT position), max(position), max(s.instruction_count) FROM instructions i JOIN subjects s ON s.id = i.subject_id")
+        .await;
+    assert_eq!(positions, [(84, 84, 84)]);
+    assert_eq!(app.stored("purchase").await, 84);
+}
+
+async fn a_merge_survives_a_restart(app: &mut TestApp) {
+    let backend = Backend::new(app).await;
+    backend.identify(app, "phone", "e-1").await;
+    let web = app.session("web").await;
+    set(app, &web, json!({"city": "Graz"})).await;
+    let merged = backend.identify(app, "web", "e-1").await;
+    app.restart().await;
+    app.poll(&merged, "").await.ok();
+    app.poll(&web, "")
+        .await
+        .refused(401, "subject_token_expired");
+    assert_eq!(
+        user(app, "web").await["profile"]["topProperties"],
+        json!({"city": "Graz"})
+    );
+}

@@ -1,0 +1,179 @@
+//! How people are found: by indexes, whatever number of them there is (contract 5).
+
+use nudge::ingest::{Event, Origin, insert};
+use nudge::users::{self, Position, Search, timeline};
+use nudge_db::{Dialect, Timestamp, Tx};
+use serde_json::json;
+use std::sync::Arc;
+use tests::{TestApp, on_both_backends};
+use uuid::Uuid;
+
+on_both_backends!(people_and_timelines_are_found_by_indexes);
+
+/// So many that no planner would rather read all. Three of four are another app's.
+const PEOPLE: u64 = 10_000;
+const EVENTS: usize = 6_000;
+
+/// Tables that grow with people and events.
+const LARGE: [&str; 5] = [
+    "subjects",
+    "aliases",
+    "events",
+    "property_texts",
+    "subject_properties",
+];
+
+async fn people_and_timelines_are_found_by_indexes(app: &mut TestApp) {
+    let alias = fill(app).await;
+    let app_id = app.access.app_id;
+    let id = app.id();
+    let db = app.services().db.clone();
+    let mut tx = db.read().await.unwrap();
+    tx.explain();
+
+    for after in [None, Some(id)] {
+        users::everybody(&mut tx, app_id, after, 50).await.unwrap();
+        check(&mut tx, "the list");
+    }
+    let text = "person-12";
+    let search = Search::new(text);
+    for from in [None, Some(Position::Name(text.to_owned(), 7))] {
+        users::store::by_name(&mut tx, app_id, &search, named(from), 51)
+            .await
+            .unwrap();
+        check(&mut tx, "the search by name");
+    }
+    let ids = Search::new(&id.to_string()[..9]);
+    users::store::by_id(&mut tx, app_id, &ids, Some(id), 51)
+        .await
+        .unwrap();
+    check(&mut tx, "the search by id");
+    users::store::by_value(&mut tx, app_id, &search, Some(id), 51)
+        .await
+        .unwrap();
+    check_scans(&tx.plans(), "the search by value");
+    for search in [None, Some(&search)] {
+        // Counting finds no row, as nothing does here.
+        users::total(&mut tx, app_id, search).await.unwrap_err();
+        check(&mut tx, "the total");
+    }
+    let at = Some(app.clock.now());
+    for name in [None, Some("opened".to_owned())] {
+        for (from, to) in [(None, None), (at, at)] {
+            let name = name.clone();
+            let filter = timeline::Filter { name, from, to };
+            timeline::page(&mut tx, app_id, &[alias], &filter, None, 51)
+                .await
+                .unwrap();
+            check(&mut tx, "the timeline");
+            let last: timeline::Position =
+                serde_json::from_value(json!({"timestamp": 1, "event_id": id, "alias": alias}))
+                    .unwrap();
+            timeline::page(&mut tx, app_id, &[alias], &filter, Some(last), 51)
+                .await
+                .unwrap();
+            check(&mut tx, "the rest of the timeline");
+        }
+    }
+}
+
+fn named(from: Option<Position>) -> Option<(String, i64)> {
+    match from {
+        Some(Position::Name(folded, number)) => Some((folded, number)),
+        _ => None,
+    }
+}
+
+/// Neither reads a large table from end to end nor sorts more than events of one instant.
+#[track_caller]
+fn check(tx: &mut Tx, what: &str) {
+    let dialect = tx.dialect();
+    let plan = tx.plans();
+    check_scans(&plan, what);
+    for line in &plan {
+        let sorts = match dialect {
+            Dialect::Sqlite => line.contains("TEMP B-TREE") && !line.contains("LAST TERM"),
+            Dialect::Postgres => line.contains("Sort  (") && !line.contains("Incremental Sort"),
+        };
+        assert!(!sorts, "{what}: {plan:#?}");
+    }
+}
+
+#[track_caller]
+fn check_scans(plan: &[String], what: &str) {
+    assert!(!plan.is_empty(), "{what}");
+    for line in plan {
+        for table in LARGE {
+            let postgres = line.contains(&format!("Seq Scan on {table}"));
+            let sqlite =
+                line.starts_with("SCAN") && !line.contains("USING") && line.contains(table);
+            assert!(!postgres && !sqlite, "{what}: {plan:#?}");
+        }
+        // SQLite names tables by their alias in the statement.
+        let aliased = ["SCAN a", "SCAN b", "SCAN s", "SCAN t"];
+        assert!(!aliased.contains(&line.as_str()), "{what}: {plan:#?}");
+    }
+}
+
+/// Makes people, texts of properties and the events of one person; answers that person's alias.
+async fn fill(app: &TestApp) -> i64 {
+    app.people(PEOPLE).await;
+    let now = app.clock.now();
+    let app_id = app.access.app_id;
+    let other = app.id();
+    let mut tx = app.services().db.write().await.unwrap();
+    for text in [
+        "UPDATE subjects SET app_id = $1 WHERE id IN (SELECT subject_id FROM aliases WHERE number % 4 <> 0)",
+        "UPDATE aliases SET app_id = $1 WHERE number % 4 <> 0",
+    ] {
+        tx.sql(text).bind(other).execute().await.unwrap();
+    }
+    tx.sql(
+        "INSERT INTO property_texts (app_id, subject_id, key, folded)
+         SELECT app_id, subject_id, 'company', folded FROM aliases",
+    )
+    .execute()
+    .await
+    .unwrap();
+    let aliases: Vec<(i64,)> = tx
+        .sql("SELECT number FROM aliases WHERE app_id = $1 ORDER BY number LIMIT 20")
+        .bind(app_id)
+        .fetch_all()
+        .await
+        .unwrap();
+    let origin = Origin::default();
+    for batch in 0..EVENTS / 300 {
+        let events: Vec<Arc<Event>> = (0..300)
+            .map(|number| event(app.id(), now, batch * 300 + number))
+            .collect();
+        let request = insert::NewRequest {
+            app_id,
+            alias: aliases[batch % aliases.len()].0,
+            node: None,
+            received_at: now,
+            origin: &origin,
+            events: &events,
+        };
+        insert::insert(&mut tx, &[request], true).await.unwrap();
+    }
+    // What is inserted past the pipeline is not its work.
+    tx.sql("DELETE FROM pending").execute().await.unwrap();
+    tx.sql("ANALYZE").execute().await.unwrap();
+    tx.commit().await.unwrap();
+    aliases[0].0
+}
+
+fn event(id: Uuid, now: Timestamp, number: usize) -> Arc<Event> {
+    let name = if number.is_multiple_of(3) {
+        "opened"
+    } else {
+        "searched"
+    };
+    Arc::new(Event {
+        id,
+        name: name.into(),
+        timestamp: Timestamp(now.0 - i64::try_from(number).unwrap()),
+        client_timestamp: None,
+        properties: "{}".into(),
+    })
+}
