@@ -30,6 +30,7 @@ sections! {
         pipeline: Pipeline,
         plugins: Plugins,
         auth: Auth,
+        rate_limits: RateLimits,
         telemetry: Telemetry,
     }
     /// Addresses and directories.
@@ -39,6 +40,7 @@ sections! {
         data_dir: PathBuf,
         public_url: String,
         shutdown_seconds: u64,
+        trusted_proxies: usize,
     }
     /// Which database.
     Database { url: String, connections: u32, acquire_timeout_seconds: u64, }
@@ -68,9 +70,78 @@ sections! {
         cache_dir: PathBuf,
     }
     /// Who may manage.
-    Auth { embedded_issuer: String, }
+    Auth { embedded_issuer: String, issuers: Vec<OidcIssuer>, allow_http: bool, }
+    /// How much one caller may ask.
+    RateLimits { enabled: Switch, key: Bucket, subject: Bucket, principal: Bucket, address: Bucket, }
+    /// A token bucket.
+    Bucket { per_second: f64, burst: u32, }
     /// Logs.
     Telemetry { log_format: String, log_filter: String, }
+}
+
+/// An OpenID provider whose access tokens are taken.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct OidcIssuer {
+    /// Its identifier, exactly as in `iss`.
+    pub issuer: String,
+    /// What `aud` must contain.
+    pub audience: String,
+    /// Where the roles are: the name of a claim, or a dotted path into one.
+    #[serde(default = "default_roles_claim")]
+    pub roles_claim: String,
+    /// Where `true` makes an operator: the name of a claim, or a dotted path into one.
+    #[serde(default = "default_operator_claim")]
+    pub operator_claim: String,
+}
+
+fn default_roles_claim() -> String {
+    "roles".to_owned()
+}
+
+fn default_operator_claim() -> String {
+    "operator".to_owned()
+}
+
+/// Something that is on, off, or as the command that runs has it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "Value")]
+pub enum Switch {
+    /// As the command has it.
+    Auto,
+    /// On.
+    On,
+    /// Off.
+    Off,
+}
+
+impl Switch {
+    /// Whether it is on, where `auto` stands for a default.
+    pub fn decide(self, auto: bool) -> bool {
+        match self {
+            Self::Auto => auto,
+            Self::On => true,
+            Self::Off => false,
+        }
+    }
+}
+
+impl TryFrom<Value> for Switch {
+    type Error = &'static str;
+
+    /// From a truth value, or its name as environment variables have it.
+    fn try_from(value: Value) -> Result<Self, Self::Error> {
+        let on = |on| if on { Self::On } else { Self::Off };
+        match &value {
+            Value::Boolean(value) => Ok(on(*value)),
+            Value::String(text) if text == "auto" => Ok(Self::Auto),
+            Value::String(text) => text
+                .parse()
+                .map(on)
+                .map_err(|_| "must be true, false or \"auto\""),
+            _ => Err("must be true, false or \"auto\""),
+        }
+    }
 }
 
 /// Key material; never printed.
@@ -173,10 +244,12 @@ fn merge_environment(
             .with_context(|| format!("{variable}: unknown configuration key `{section}.{key}`"))?;
         *slot = match slot {
             Value::String(_) => Value::String(text),
+            // JSON's lists and objects are easier to make in deployments than TOML's.
             _ => format!("value = {text}")
                 .parse::<Table>()
                 .ok()
                 .and_then(|mut parsed| parsed.remove("value"))
+                .or_else(|| serde_json::from_str(&text).ok())
                 .with_context(|| {
                     format!("{variable}: `{text}` is not a value of the right type")
                 })?,
@@ -220,5 +293,42 @@ mod tests {
         assert!(merge_environment(&mut table, set("NUDGE_INGEST__QUEUE", "7")).is_err());
         assert!(merge_environment(&mut table, set("NUDGE_INGEST__QUEUE_SIZE", "many")).is_err());
         assert!(merge(&mut table, "[ingest]\nqueue = 1".parse().unwrap(), "").is_err());
+    }
+
+    #[test]
+    fn issuers_and_rates_come_from_the_environment_as_toml_or_json() {
+        let set = |name: &str, value: &str| {
+            let mut table = defaults().unwrap();
+            let variable = std::iter::once((name.to_owned(), value.to_owned()));
+            merge_environment(&mut table, variable)?;
+            Config::from_table(table)
+        };
+        for text in [
+            r#"[{issuer = "https://id.example", audience = "nudge"}]"#,
+            r#"[{"issuer": "https://id.example", "audience": "nudge"}]"#,
+        ] {
+            let config = set("NUDGE_AUTH__ISSUERS", text).unwrap();
+            assert_eq!(config.auth.issuers[0].issuer, "https://id.example");
+            assert_eq!(config.auth.issuers[0].roles_claim, "roles");
+        }
+        let config = set("NUDGE_RATE_LIMITS__KEY", "{perSecond = 0.5, burst = 7}").unwrap();
+        assert_eq!(config.rate_limits.key.burst, 7);
+        assert!(set("NUDGE_RATE_LIMITS__KEY", "7").is_err());
+    }
+
+    #[test]
+    fn rate_limits_are_on_in_production_and_off_in_development_unless_they_are_set() {
+        let decided = |value: &str| {
+            let mut table = defaults().unwrap();
+            let name = "NUDGE_RATE_LIMITS__ENABLED".to_owned();
+            merge_environment(&mut table, std::iter::once((name, value.to_owned()))).unwrap();
+            let config = Config::from_table(table)?;
+            let enabled = config.rate_limits.enabled;
+            anyhow::Ok((enabled.decide(true), enabled.decide(false)))
+        };
+        assert_eq!(decided("auto").unwrap(), (true, false));
+        assert_eq!(decided("true").unwrap(), (true, true));
+        assert_eq!(decided("false").unwrap(), (false, false));
+        assert!(decided("maybe").is_err());
     }
 }

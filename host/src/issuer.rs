@@ -17,7 +17,7 @@ use crate::secrets::Secrets;
 /// Who the tokens are for.
 const AUDIENCE: &str = "nudge";
 /// How far clocks may differ (contract 1).
-const LEEWAY: Duration = Duration::from_mins(1);
+pub const LEEWAY: Duration = Duration::from_mins(1);
 
 /// What a person may do in a workspace.
 #[derive(

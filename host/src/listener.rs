@@ -1,8 +1,11 @@
 //! Taking connections: HTTP/1.1 and HTTP/2, with time-outs for those who send nothing.
 
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use axum::Router;
+use axum::extract::Request;
+use hyper::body::Incoming;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto::Builder;
 use hyper_util::server::graceful::GracefulShutdown;
@@ -10,6 +13,9 @@ use hyper_util::service::TowerToHyperService;
 use tokio::net::{TcpListener, TcpStream};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
+use tower::util::MapRequest;
+
+use crate::http::notes::Peer;
 
 /// How long a client may take to send the head of a request, and how long a connection may be idle.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(30);
@@ -24,15 +30,21 @@ pub async fn serve(listener: TcpListener, router: Router, stop: CancellationToke
         .timer(TokioTimer::new())
         .header_read_timeout(HEAD_TIMEOUT);
     builder.http2().timer(TokioTimer::new());
-    let service = TowerToHyperService::new(router);
     let graceful = GracefulShutdown::new();
     let connections = TaskTracker::new();
     loop {
-        let stream = tokio::select! {
-            stream = accept(&listener) => stream,
+        let (stream, peer) = tokio::select! {
+            accepted = accept(&listener) => accepted,
             () = stop.cancelled() => break,
         };
-        let connection = builder.serve_connection(TokioIo::new(stream), service.clone());
+        let service = TowerToHyperService::new(MapRequest::new(
+            router.clone(),
+            move |mut request: Request<Incoming>| {
+                request.extensions_mut().insert(Peer(peer.ip()));
+                request
+            },
+        ));
+        let connection = builder.serve_connection(TokioIo::new(stream), service);
         let connection = graceful.watch(connection.into_owned());
         connections.spawn(async move {
             // A client that breaks off or does not speak HTTP is no trouble of ours.
@@ -47,15 +59,15 @@ pub async fn serve(listener: TcpListener, router: Router, stop: CancellationToke
     connections.wait().await;
 }
 
-async fn accept(listener: &TcpListener) -> TcpStream {
+async fn accept(listener: &TcpListener) -> (TcpStream, SocketAddr) {
     loop {
         match listener.accept().await {
-            Ok((stream, _)) => {
+            Ok((stream, peer)) => {
                 // Answers are small; waiting to fill a packet would only delay them.
                 if let Err(error) = stream.set_nodelay(true) {
                     tracing::debug!(error = %error, "a connection was gone at once");
                 }
-                return stream;
+                return (stream, peer);
             }
             Err(error) => {
                 tracing::warn!(error = %error, "a connection could not be accepted");

@@ -11,7 +11,7 @@ use utoipa::openapi::{Content, OpenApi as Description, Ref, ResponseBuilder, Sec
 use utoipa::{OpenApi, ToSchema};
 
 use crate::http::error::Problem;
-use crate::http::{Code, Data};
+use crate::http::{ApiError, Code, Data};
 use crate::services::Shared;
 
 /// What the document says besides its routes.
@@ -20,10 +20,12 @@ use crate::services::Shared;
     info(title = "Nudge", description = "Engagement server whose decisions are WebAssembly plugins."),
     components(schemas(Problem)),
     tags(
+        (name = "apps", description = "Apps, their keys and settings."),
         (name = "sdk", description = "For SDKs and customers' servers."),
         (name = "surveys", description = "Survey campaigns."),
         (name = "event definitions", description = "What events must look like."),
         (name = "dead letters", description = "Events that failed, and their replay."),
+        (name = "audit", description = "Who changed what."),
         (name = "meta", description = "About the API.")
     )
 )]
@@ -103,13 +105,24 @@ pub fn finish(mut document: Description) -> Description {
 }
 
 /// The embedded issuer's discovery document.
-pub async fn discovery(State(services): State<Shared>) -> Json<Value> {
-    Json(services.issuer.discovery(&services.public_url))
+pub async fn discovery(State(services): State<Shared>) -> Result<Json<Value>, ApiError> {
+    embedded(&services)?;
+    Ok(Json(services.issuer.discovery(&services.public_url)))
 }
 
 /// The embedded issuer's keys.
-pub async fn key_set(State(services): State<Shared>) -> Json<Value> {
-    Json(services.issuer.key_set())
+pub async fn key_set(State(services): State<Shared>) -> Result<Json<Value>, ApiError> {
+    embedded(&services)?;
+    Ok(Json(services.issuer.key_set()))
+}
+
+/// With other issuers configured there is no embedded one.
+fn embedded(services: &Shared) -> Result<(), ApiError> {
+    if services.access_tokens.are_embedded() {
+        Ok(())
+    } else {
+        Err(ApiError::new(Code::NotFound))
+    }
 }
 
 /// The API's pages: made from `/openapi.json` in the browser, without anything from elsewhere.

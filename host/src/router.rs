@@ -1,25 +1,26 @@
 //! Every route.
 
+use std::sync::Arc;
+
 use axum::extract::DefaultBodyLimit;
-use axum::http::{HeaderName, Method, header};
-use axum::middleware::{from_fn, map_response};
+use axum::middleware::{from_fn, from_fn_with_state, map_response};
 use axum::routing::get;
 use axum::{Json, Router};
-use tower_http::cors::{Any, CorsLayer};
 use utoipa::OpenApi as _;
 use utoipa::openapi::OpenApi;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::http::body::MOST_BODY_BYTES;
-use crate::http::{ApiError, Code, request};
+use crate::http::{ApiError, Code, cors, request};
 use crate::services::Shared;
 use crate::{
-    dead_letters, definitions, ingest, instructions, jobs, openapi, operations, subjects, surveys,
+    apps, audit, dead_letters, definitions, identity_keys, ingest, instructions, jobs, keys,
+    openapi, operations, subjects, surveys,
 };
 
 /// The API with its documentation.
-pub fn api() -> (Router<Shared>, OpenApi) {
+pub fn api(services: &Shared) -> (Router<Shared>, OpenApi) {
     let (sdk, sdk_document) = OpenApiRouter::new()
         .routes(routes!(
             subjects::http::start_session,
@@ -33,8 +34,36 @@ pub fn api() -> (Router<Shared>, OpenApi) {
     // A fallback that is set later would be outside of the layer, which answers browsers' OPTIONS.
     let sdk = sdk
         .method_not_allowed_fallback(method_not_allowed)
-        .layer(cors());
-    let management = OpenApiRouter::new()
+        .layer(from_fn_with_state(Arc::clone(services), cors::layer));
+    let (management, mut document) = OpenApiRouter::with_openapi(openapi::Document::openapi())
+        .merge(management())
+        .routes(routes!(openapi::list_errors))
+        .split_for_parts();
+    document.merge(sdk_document);
+    (management.merge(sdk), document)
+}
+
+/// What people and tools manage apps with.
+fn management() -> OpenApiRouter<Shared> {
+    OpenApiRouter::new()
+        .routes(routes!(apps::http::list_apps, apps::http::create_app))
+        .routes(routes!(
+            apps::http::get_app,
+            apps::http::update_app,
+            apps::http::delete_app
+        ))
+        .routes(routes!(
+            apps::settings::http::get_settings,
+            apps::settings::http::update_settings
+        ))
+        .routes(routes!(keys::http::list_keys, keys::http::create_key))
+        .routes(routes!(keys::http::revoke_key))
+        .routes(routes!(
+            identity_keys::http::list_identity_keys,
+            identity_keys::http::create_identity_key
+        ))
+        .routes(routes!(identity_keys::http::delete_identity_key))
+        .routes(routes!(audit::http::list_audit_log))
         .routes(routes!(
             surveys::http::list_surveys,
             surveys::http::create_survey
@@ -59,18 +88,12 @@ pub fn api() -> (Router<Shared>, OpenApi) {
             dead_letters::http::acknowledge_dead_letter
         ))
         .routes(routes!(dead_letters::http::replay_dead_letter))
-        .routes(routes!(jobs::http::get_job));
-    let (management, mut document) = OpenApiRouter::with_openapi(openapi::Document::openapi())
-        .merge(management)
-        .routes(routes!(openapi::list_errors))
-        .split_for_parts();
-    document.merge(sdk_document);
-    (management.merge(sdk), document)
+        .routes(routes!(jobs::http::get_job))
 }
 
 /// The whole main listener. `with_operations` adds the operators' routes (embedded mode).
 pub fn router(services: Shared, with_operations: bool) -> Router {
-    let (api, document) = api();
+    let (api, document) = api(&services);
     let document = openapi::finish(document);
     let mut router = api
         .route("/openapi.json", get(move || async move { Json(document) }))
@@ -101,22 +124,4 @@ pub fn operations_router(services: Shared) -> Router {
     operations::routes()
         .fallback(|| async { ApiError::new(Code::NotFound) })
         .with_state(services)
-}
-
-/// Browsers may call the SDK's routes from any page; credentials are in headers, not in cookies.
-fn cors() -> CorsLayer {
-    let headers = [
-        header::AUTHORIZATION,
-        header::CONTENT_TYPE,
-        header::CONTENT_ENCODING,
-        HeaderName::from_static("x-service-subject-token"),
-        HeaderName::from_static("x-write-key"),
-        request::REQUEST_ID,
-    ];
-    CorsLayer::new()
-        .allow_origin(Any)
-        .allow_methods([Method::GET, Method::POST, Method::DELETE])
-        .allow_headers(headers)
-        .expose_headers([request::REQUEST_ID, header::RETRY_AFTER])
-        .max_age(std::time::Duration::from_hours(1))
 }

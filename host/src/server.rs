@@ -19,9 +19,13 @@ use crate::ingest::commit::Committer;
 use crate::instructions::polls::Polls;
 use crate::issuer::Issuer;
 use crate::jobs;
+use crate::keys;
 use crate::listener;
+use crate::oidc::AccessTokens;
 use crate::pipeline::{Keeper, Pipeline};
 use crate::plugins::Plugins;
+use crate::rate_limits::RateLimits;
+use crate::retention;
 use crate::router;
 use crate::secrets::Secrets;
 use crate::services::{Services, Shared, migrations};
@@ -69,6 +73,7 @@ impl Server {
         let (tasks, requests) = (TaskTracker::new(), TaskTracker::new());
         let (stop, halt) = (CancellationToken::new(), CancellationToken::new());
         let apps = Arc::new(Registry::new(db.clone(), plugins.clone()));
+        apps.refresh_changed().await?;
         let polls = Polls::default();
         let pipeline = Pipeline::new(
             db.clone(),
@@ -80,11 +85,13 @@ impl Server {
             tasks.clone(),
             halt.clone(),
         );
-        let keeper = Keeper::sign_in(pipeline.clone()).await?;
-        tasks.spawn(keeper.run());
+        tasks.spawn(Keeper::sign_in(pipeline.clone()).await?.run());
         let committer = Committer::start(&db, &pipeline, &config.ingest, &tasks, &halt);
         let services = Arc::new(Services {
             issuer: Issuer::new(&secrets, &config.auth.embedded_issuer)?,
+            access_tokens: AccessTokens::new(&config.auth)?,
+            rate_limits: RateLimits::new(&config.rate_limits, start.embedded),
+            key_uses: keys::Uses::default(),
             public_url: public_url(&config, address),
             db,
             clock: start.clock,
@@ -98,8 +105,7 @@ impl Server {
             stop,
             config,
         });
-        let runner = jobs::Runner::new(Arc::clone(&services), tasks.clone(), halt.clone());
-        tasks.spawn(runner.run());
+        keep_house(&services, &tasks, &halt);
         let mut server = Self {
             services,
             address,
@@ -165,6 +171,14 @@ impl Server {
         self.services.db.close().await;
         signed_out.context("the database did not take the goodbye")
     }
+}
+
+/// Starts what goes on besides requests and the pipeline.
+fn keep_house(services: &Shared, tasks: &TaskTracker, halt: &CancellationToken) {
+    let runner = jobs::Runner::new(Arc::clone(services), tasks.clone(), halt.clone());
+    tasks.spawn(runner.run());
+    tasks.spawn(keys::keep(Arc::clone(services), halt.clone()));
+    tasks.spawn(retention::keep(Arc::clone(services), halt.clone()));
 }
 
 async fn open_database(config: &Config) -> anyhow::Result<Db> {

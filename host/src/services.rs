@@ -12,8 +12,11 @@ use crate::ingest::commit::Committer;
 use crate::instructions::polls::Polls;
 use crate::issuer::Issuer;
 use crate::jobs;
+use crate::keys;
+use crate::oidc::AccessTokens;
 use crate::pipeline::Pipeline;
 use crate::plugins::Plugins;
+use crate::rate_limits::RateLimits;
 use crate::secrets::Secrets;
 
 /// The state of all handlers.
@@ -31,8 +34,14 @@ pub struct Services {
     pub clock: Clock,
     /// Keys derived from the master key.
     pub secrets: Secrets,
-    /// Issues and checks access tokens.
+    /// The embedded issuer.
     pub issuer: Issuer,
+    /// Whose access tokens are taken.
+    pub access_tokens: AccessTokens,
+    /// How much one caller may ask.
+    pub rate_limits: RateLimits,
+    /// What keys are used for, on its way to the database.
+    pub key_uses: keys::Uses,
     /// Apps in memory.
     pub apps: Arc<Registry>,
     /// Plugins and the threads that run them.

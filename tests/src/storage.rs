@@ -10,6 +10,7 @@ use nudge::apps;
 use nudge::apps::key::Kind;
 use nudge::apps::settings::Settings;
 use nudge_db::Record;
+use serde_json::Value;
 use uuid::Uuid;
 
 use crate::TestApp;
@@ -58,16 +59,14 @@ impl TestApp {
     pub async fn set(&self, change: impl FnOnce(&mut Settings)) {
         let services = self.services();
         let app_id = self.access.app_id;
-        let app = services
-            .apps
-            .get(app_id)
-            .await
-            .expect("the database answers");
-        let mut settings = app.expect("the demo app").settings.clone();
-        change(&mut settings);
         let now = self.clock.now();
         let mut tx = services.db.write().await.expect("the database answers");
-        apps::store::update_settings(&mut tx, app_id, &settings, now)
+        let row = apps::store::find(&mut tx, app_id).await;
+        let row = row.expect("the database answers").expect("the demo app");
+        let mut settings = serde_json::from_str(&row.settings).expect("settings");
+        change(&mut settings);
+        let revision = row.settings_revision;
+        apps::store::replace_settings(&mut tx, app_id, &settings, revision, now)
             .await
             .expect("the settings are stored");
         tx.commit().await.expect("the database commits");
@@ -119,5 +118,28 @@ impl TestApp {
         let refreshed = self.services().apps.refresh(app_id).await;
         refreshed.expect("the app is read");
         key.text
+    }
+
+    /// Makes a key of the demo app by its route, and answers what that answers.
+    pub async fn make_key(&self, body: &Value) -> Value {
+        let path = self.path("/keys");
+        self.post(&path, &self.admin(), body).await.data(201)
+    }
+
+    /// The demo app's entries in the audit log with an action, newest first.
+    pub async fn audited(&self, action: &str) -> Vec<Value> {
+        let path = self.path(&format!("/audit-log?action={action}"));
+        let data = self.get(&path, &self.admin()).await.ok();
+        let items = data.get("items").and_then(Value::as_array);
+        items.cloned().unwrap_or_default()
+    }
+
+    /// Waits until something holds that the server does by itself; fails if that never comes.
+    pub async fn until(&self, what: &str, mut holds: impl AsyncFnMut() -> bool) {
+        let started = Instant::now();
+        while !holds().await {
+            assert!(started.elapsed() < SETTLES, "{what}");
+            tokio::time::sleep(LOOK_AGAIN).await;
+        }
     }
 }

@@ -1,16 +1,30 @@
 //! Keys of an app: what they look like and what they allow.
 
+use std::sync::atomic::{AtomicI64, Ordering};
+
 use nudge_db::Timestamp;
+use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
+use uuid::Uuid;
 
 const DIGITS: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 /// Base-62 digits of 32 bytes.
 const BODY_DIGITS: usize = 43;
 /// Base-62 digits of the 4 bytes of the checksum.
 const CHECKSUM_DIGITS: usize = 6;
+/// How exactly it is known when a key was last used.
+const LAST_USED: i64 = 60_000_000;
+
+/// The scope of server-side ingest.
+pub const EVENTS_WRITE: &str = "events.write";
+/// The scope of transactional sends.
+pub const PUSH_TRANSACTIONAL: &str = "push.transactional";
+/// The scope of property updates from a backend.
+pub const USERS_PROPERTIES_WRITE: &str = "users.properties.write";
 
 /// What a key is for (contract 1).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "snake_case")]
 pub enum Kind {
     /// Public; in apps and pages.
     Write,
@@ -38,6 +52,15 @@ impl Kind {
         }
     }
 
+    /// What keys of the kind can be allowed (contract 1).
+    pub fn scopes(self) -> &'static [&'static str] {
+        match self {
+            Self::Write => &[],
+            Self::Server => &[EVENTS_WRITE, PUSH_TRANSACTIONAL],
+            Self::Api => &[USERS_PROPERTIES_WRITE],
+        }
+    }
+
     /// The kind of this name.
     pub fn parse(name: &str) -> Option<Self> {
         [Self::Write, Self::Server, Self::Api]
@@ -47,17 +70,48 @@ impl Kind {
 }
 
 /// A key as the app's snapshot has it.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Key {
+    /// Its id.
+    pub id: Uuid,
     /// What it is for.
     pub kind: Kind,
     /// What it allows, such as `events.write`.
     pub scopes: Vec<String>,
     /// When it stops working.
     pub expires_at: Option<Timestamp>,
+    /// When its last use was noted, in microseconds since the epoch; 0 for never.
+    last_used_at: AtomicI64,
 }
 
 impl Key {
+    /// A key as it is stored.
+    pub fn new(
+        id: Uuid,
+        kind: Kind,
+        scopes: Vec<String>,
+        expires_at: Option<Timestamp>,
+        last_used_at: Option<Timestamp>,
+    ) -> Self {
+        Self {
+            id,
+            kind,
+            scopes,
+            expires_at,
+            last_used_at: AtomicI64::new(last_used_at.unwrap_or_default().0),
+        }
+    }
+
+    /// Whether this use is to be noted: the first in a minute is, by one of however many requests.
+    pub fn notes_use(&self, now: Timestamp) -> bool {
+        let before = self.last_used_at.load(Ordering::Relaxed);
+        now.0.saturating_sub(before) >= LAST_USED
+            && self
+                .last_used_at
+                .compare_exchange(before, now.0, Ordering::Relaxed, Ordering::Relaxed)
+                .is_ok()
+    }
+
     /// Whether the key allows something.
     pub fn has_scope(&self, scope: &str) -> bool {
         self.scopes.iter().any(|held| held == scope)

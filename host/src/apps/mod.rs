@@ -1,17 +1,23 @@
 //! Apps: the tenants. Their settings, keys, and the snapshot that requests and the pipeline work with.
 
+pub mod deletion;
+pub mod http;
 pub mod key;
 pub mod registry;
 pub mod settings;
 pub mod store;
 
-pub use registry::{App, Registry};
+pub use registry::{App, Holder, Registry};
 pub use settings::Settings;
 
 use nudge_db::{Timestamp, Tx};
 use uuid::Uuid;
 
+use crate::keys;
 use key::{Kind, NewKey};
+
+/// Apps of a workspace.
+pub const MOST: i64 = 1_000;
 
 /// Creates an app with the default settings.
 pub async fn create(
@@ -25,7 +31,7 @@ pub async fn create(
     Ok(id)
 }
 
-/// Creates a key; the only time that its text is known.
+/// Creates a key that does not expire; the only time that its text is known.
 pub async fn create_key(
     tx: &mut Tx,
     app_id: Uuid,
@@ -36,17 +42,15 @@ pub async fn create_key(
     now: Timestamp,
 ) -> nudge_db::Result<NewKey> {
     let key = NewKey::generate(kind);
-    store::insert_key(
-        tx,
-        crate::id::new(now),
+    let row = keys::store::NewRow {
+        id: crate::id::new(now),
         app_id,
         workspace_id,
-        &key,
         name,
         scopes,
-        now,
-    )
-    .await?;
+        expires_at: None,
+    };
+    keys::store::insert(tx, &row, &key, now).await?;
     store::touch(tx, app_id, now).await?;
     Ok(key)
 }

@@ -1,14 +1,18 @@
 //! Apps in memory: one immutable snapshot each, replaced whole when something in it changes.
 
-use std::collections::HashMap;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
+use axum::http::HeaderValue;
 use nudge_db::{Db, Tx};
 use uuid::Uuid;
 
 use super::key::Key;
 use super::{Settings, store};
 use crate::definitions::{self, Enforced};
+use crate::http::cors::Rule;
+use crate::identity_keys::{self, IdentityKey};
+use crate::keys;
 use crate::plugins::Plugins;
 use crate::surveys::{self, Running};
 
@@ -24,7 +28,9 @@ pub struct App {
     /// Its settings.
     pub settings: Settings,
     /// Its keys, by hash.
-    pub keys: HashMap<[u8; 32], Key>,
+    pub keys: HashMap<[u8; 32], Arc<Key>>,
+    /// Keys that verify identity tokens.
+    pub identity_keys: Vec<IdentityKey>,
     /// Active definitions, by event name.
     pub definitions: HashMap<String, Arc<Enforced>>,
     /// Active campaigns.
@@ -62,6 +68,24 @@ pub struct Registry {
     plugins: Plugins,
     apps: RwLock<HashMap<Uuid, Arc<App>>>,
     keys: RwLock<HashMap<[u8; 32], Uuid>>,
+    /// The origins that each app of the database allows, with the version that they are of.
+    origins: RwLock<HashMap<Uuid, (i64, Vec<String>)>>,
+}
+
+/// Whose a key's hash is.
+#[derive(Debug)]
+pub enum Holder {
+    /// An app's; it may have expired.
+    Live(Arc<App>, Arc<Key>),
+    /// It was revoked.
+    Revoked {
+        /// The app that it belonged to.
+        app_id: Uuid,
+        /// The key.
+        key_id: Uuid,
+    },
+    /// Nobody's.
+    Nobody,
 }
 
 impl Registry {
@@ -72,73 +96,84 @@ impl Registry {
             plugins,
             apps: RwLock::default(),
             keys: RwLock::default(),
+            origins: RwLock::default(),
         }
     }
 
     /// An app, from memory or the database.
     pub async fn get(&self, id: Uuid) -> nudge_db::Result<Option<Arc<App>>> {
-        let known = self
-            .apps
-            .read()
-            .unwrap_or_else(PoisonError::into_inner)
-            .get(&id)
-            .cloned();
+        let known = read(&self.apps).get(&id).cloned();
         match known {
             Some(app) => Ok(Some(app)),
             None => self.refresh(id).await,
         }
     }
 
-    /// The app and key that a key's hash stands for.
-    pub async fn by_key(&self, hash: &[u8; 32]) -> nudge_db::Result<Option<(Arc<App>, Key)>> {
-        let known = self
-            .keys
-            .read()
-            .unwrap_or_else(PoisonError::into_inner)
-            .get(hash)
-            .copied();
-        let app_id = if let Some(app_id) = known {
-            app_id
-        } else {
-            let mut tx = self.db.read().await?;
-            let Some(app_id) = store::app_of_key(&mut tx, hash).await? else {
-                return Ok(None);
-            };
-            self.keys
-                .write()
-                .unwrap_or_else(PoisonError::into_inner)
-                .insert(*hash, app_id);
-            app_id
-        };
-        let Some(app) = self.get(app_id).await? else {
-            return Ok(None);
-        };
-        let app = if app.keys.contains_key(hash) {
-            app
-        } else {
-            match self.refresh(app_id).await? {
-                Some(app) => app,
-                None => return Ok(None),
-            }
-        };
+    /// The app and key that a key's hash stands for, as far as memory knows.
+    pub fn known_key(&self, hash: &[u8; 32]) -> Option<(Arc<App>, Arc<Key>)> {
+        let app_id = read(&self.keys).get(hash).copied()?;
+        let app = read(&self.apps).get(&app_id).cloned()?;
         let key = app.keys.get(hash).cloned();
-        Ok(key.map(|key| (app, key)))
+        if key.is_none() {
+            // It was revoked.
+            write(&self.keys).remove(hash);
+        }
+        Some((app, key?))
+    }
+
+    /// Whose a key's hash is, as the database knows.
+    pub async fn by_key(&self, hash: &[u8; 32]) -> nudge_db::Result<Holder> {
+        let mut tx = self.db.read().await?;
+        let Some(found) = keys::store::find_by_hash(&mut tx, hash).await? else {
+            return Ok(Holder::Nobody);
+        };
+        drop(tx);
+        let (app_id, key_id) = (found.app_id, found.id);
+        if found.revoked {
+            return Ok(Holder::Revoked { app_id, key_id });
+        }
+        let known = self.get(app_id).await?;
+        let app = match known {
+            Some(app) if !app.keys.contains_key(hash) => self.refresh(app_id).await?,
+            known => known,
+        };
+        // The rows of a deleted app are there for a while.
+        let Some(app) = app else {
+            return Ok(Holder::Nobody);
+        };
+        let Some(key) = app.keys.get(hash).cloned() else {
+            return Ok(Holder::Revoked { app_id, key_id });
+        };
+        write(&self.keys).insert(*hash, app_id);
+        Ok(Holder::Live(app, key))
+    }
+
+    /// Whether any app of the server lets pages of an origin read its answers.
+    pub fn allows_origin(&self, origin: &HeaderValue) -> Rule {
+        let mut rule = Rule::No;
+        for (_, origins) in read(&self.origins).values() {
+            match Rule::of(origins, origin) {
+                Rule::Any => return Rule::Any,
+                Rule::This => rule = Rule::This,
+                Rule::No => {}
+            }
+        }
+        rule
     }
 
     /// Reads an app anew. Every route that changes what is in a snapshot calls this after its commit.
     pub async fn refresh(&self, id: Uuid) -> nudge_db::Result<Option<Arc<App>>> {
         let mut tx = self.db.read().await?;
         let Some(row) = store::find(&mut tx, id).await? else {
-            self.apps
-                .write()
-                .unwrap_or_else(PoisonError::into_inner)
-                .remove(&id);
+            self.forget(id);
             return Ok(None);
         };
         let loaded = load(&mut tx, row).await?;
         drop(tx);
         let app = Arc::new(loaded.finish(&self.plugins).await);
-        let mut apps = self.apps.write().unwrap_or_else(PoisonError::into_inner);
+        let origins = (app.version, app.settings.allowed_origins.clone());
+        write(&self.origins).insert(id, origins);
+        let mut apps = write(&self.apps);
         let newest = apps.entry(id).or_insert_with(|| Arc::clone(&app));
         if newest.version < app.version {
             *newest = app;
@@ -146,32 +181,65 @@ impl Registry {
         Ok(Some(Arc::clone(newest)))
     }
 
-    /// Reads those apps anew that another process has changed.
+    /// Reads those apps anew that another process has changed, and forgets those that are gone.
     pub async fn refresh_changed(&self) -> nudge_db::Result<()> {
-        let known: HashMap<Uuid, i64> = {
-            let apps = self.apps.read().unwrap_or_else(PoisonError::into_inner);
+        let mut tx = self.db.read().await?;
+        let versions: HashMap<Uuid, i64> = store::versions(&mut tx).await?.into_iter().collect();
+        let changed: Vec<Uuid> = {
+            let seen = read(&self.origins);
+            let is_new = |id: &Uuid, version: i64| seen.get(id).is_none_or(|seen| seen.0 < version);
+            let changed = versions
+                .iter()
+                .filter(|(id, version)| is_new(id, **version));
+            changed.map(|(id, _)| *id).collect()
+        };
+        let settings = store::settings(&mut tx, &changed).await?;
+        drop(tx);
+        for (id, version, settings) in settings {
+            write(&self.origins).insert(id, (version, settings.allowed_origins));
+        }
+        let known: Vec<(Uuid, i64)> = {
+            let apps = read(&self.apps);
             apps.iter().map(|(id, app)| (*id, app.version)).collect()
         };
-        if known.is_empty() {
-            return Ok(());
-        }
-        let mut tx = self.db.read().await?;
-        let versions = store::versions(&mut tx).await?;
-        drop(tx);
-        for (id, version) in versions {
-            if known.get(&id).is_some_and(|seen| *seen < version) {
-                self.refresh(id).await?;
+        for (id, seen) in known {
+            match versions.get(&id) {
+                Some(version) if *version <= seen => {}
+                Some(_) => drop(self.refresh(id).await?),
+                None => self.forget(id),
             }
+        }
+        let gone: HashSet<Uuid> = {
+            let seen = read(&self.origins);
+            let gone = seen.keys().filter(|id| !versions.contains_key(id));
+            gone.copied().collect()
+        };
+        if !gone.is_empty() {
+            write(&self.origins).retain(|id, _| !gone.contains(id));
         }
         Ok(())
     }
+
+    fn forget(&self, id: Uuid) {
+        write(&self.apps).remove(&id);
+        write(&self.origins).remove(&id);
+    }
+}
+
+fn read<T>(lock: &RwLock<T>) -> RwLockReadGuard<'_, T> {
+    lock.read().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn write<T>(lock: &RwLock<T>) -> RwLockWriteGuard<'_, T> {
+    lock.write().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// An app as the database has it, before the plugins were asked about it.
 struct Loaded {
     row: store::AppRow,
     settings: Settings,
-    keys: HashMap<[u8; 32], Key>,
+    keys: HashMap<[u8; 32], Arc<Key>>,
+    identity_keys: Vec<IdentityKey>,
     definitions: Vec<definitions::Definition>,
     surveys: Vec<surveys::Survey>,
 }
@@ -179,13 +247,19 @@ struct Loaded {
 async fn load(tx: &mut Tx, row: store::AppRow) -> nudge_db::Result<Loaded> {
     let settings = serde_json::from_str(&row.settings)
         .map_err(|cause| nudge_db::Error::corrupt("apps", "settings", cause))?;
-    let keys = store::keys(tx, row.id).await?.into_iter().collect();
+    let keys = keys::store::unrevoked(tx, row.id).await?;
+    let keys = keys
+        .into_iter()
+        .map(|(hash, key)| (hash, Arc::new(key)))
+        .collect();
+    let identity_keys = identity_keys::store::list(tx, row.id).await?;
     let definitions = definitions::store::active(tx, row.id).await?;
     let surveys = surveys::store::active(tx, row.id).await?;
     Ok(Loaded {
         row,
         settings,
         keys,
+        identity_keys,
         definitions,
         surveys,
     })
@@ -235,6 +309,7 @@ impl Loaded {
             version: self.row.version,
             settings: self.settings,
             keys: self.keys,
+            identity_keys: self.identity_keys,
             definitions,
             campaigns,
             routes,

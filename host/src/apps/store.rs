@@ -1,10 +1,9 @@
 //! Apps and keys in the database.
 
-use nudge_db::{Error, Result, Timestamp, Tx};
+use nudge_db::{Error, Result, Rows, Timestamp, Tx};
 use uuid::Uuid;
 
 use super::Settings;
-use super::key::{Key, Kind, NewKey};
 
 /// An app as it is stored.
 #[derive(Debug, sqlx::FromRow)]
@@ -19,19 +18,26 @@ pub struct AppRow {
     pub settings: String,
     /// Grows with each change of the snapshot.
     pub version: i64,
+    /// Grows with each change of the app itself.
+    pub revision: i64,
+    /// Grows with each change of the settings.
+    pub settings_revision: i64,
+    /// When it was made.
+    pub created_at: Timestamp,
+    /// When something of it changed last.
+    pub updated_at: Timestamp,
 }
 
 #[derive(sqlx::FromRow)]
-struct KeyRow {
-    kind: String,
-    hash: Vec<u8>,
-    scopes: String,
-    expires_at: Option<Timestamp>,
+struct CountRow {
+    count: i64,
 }
 
 #[derive(sqlx::FromRow)]
-struct IdRow {
+struct SettingsRow {
     id: Uuid,
+    version: i64,
+    settings: String,
 }
 
 #[derive(sqlx::FromRow)]
@@ -67,34 +73,131 @@ pub async fn insert(
 
 /// Finds an app.
 pub async fn find(tx: &mut Tx, id: Uuid) -> Result<Option<AppRow>> {
-    tx.sql("SELECT id, workspace_id, name, settings, version FROM apps WHERE id = $1")
-        .bind(id)
-        .fetch_optional()
-        .await
+    tx.sql(
+        "SELECT id, workspace_id, name, settings, version, revision, settings_revision, created_at, updated_at
+         FROM apps WHERE id = $1",
+    )
+    .bind(id)
+    .fetch_optional()
+    .await
 }
 
 /// The first app of the database, if there is one.
 pub async fn first(tx: &mut Tx) -> Result<Option<AppRow>> {
-    tx.sql("SELECT id, workspace_id, name, settings, version FROM apps ORDER BY id LIMIT 1")
-        .fetch_optional()
+    tx.sql(
+        "SELECT id, workspace_id, name, settings, version, revision, settings_revision, created_at, updated_at
+         FROM apps ORDER BY id LIMIT 1",
+    )
+    .fetch_optional()
+    .await
+}
+
+/// Lists the apps of workspaces, newest first, from below an id on.
+pub async fn list(
+    tx: &mut Tx,
+    workspaces: impl IntoIterator<Item = Uuid>,
+    before: Option<Uuid>,
+    limit: i64,
+) -> Result<Vec<AppRow>> {
+    let mut statement = tx
+        .sql(
+            "SELECT id, workspace_id, name, settings, version, revision, settings_revision, created_at, updated_at
+             FROM apps WHERE workspace_id IN ",
+        )
+        .push_list(workspaces);
+    if let Some(before) = before {
+        statement = statement.push(" AND id < ").push_bind(before);
+    }
+    statement
+        .push(" ORDER BY id DESC LIMIT ")
+        .push_bind(limit)
+        .fetch_all()
         .await
 }
 
-/// Replaces an app's settings.
-pub async fn update_settings(
+/// How many apps a workspace has.
+pub async fn count(tx: &mut Tx, workspace_id: Uuid) -> Result<i64> {
+    let row: CountRow = tx
+        .sql("SELECT count(*) AS count FROM apps WHERE workspace_id = $1")
+        .bind(workspace_id)
+        .fetch_one()
+        .await?;
+    Ok(row.count)
+}
+
+/// Renames an app that is still of a revision; answers whether it was.
+pub async fn rename(
+    tx: &mut Tx,
+    id: Uuid,
+    name: &str,
+    revision: i64,
+    now: Timestamp,
+) -> Result<bool> {
+    let renamed = tx
+        .sql(
+            "UPDATE apps SET name = $3, revision = revision + 1, version = version + 1, updated_at = $4
+             WHERE id = $1 AND revision = $2",
+        )
+        .bind(id)
+        .bind(revision)
+        .bind(name.to_owned())
+        .bind(now)
+        .execute()
+        .await?;
+    Ok(renamed == 1)
+}
+
+/// Removes an app itself; what belongs to it is still there. Answers whether it was there.
+pub async fn delete(tx: &mut Tx, id: Uuid) -> Result<bool> {
+    let removed = tx
+        .sql("DELETE FROM apps WHERE id = $1")
+        .bind(id)
+        .execute()
+        .await?;
+    Ok(removed == 1)
+}
+
+/// Replaces the settings of an app that still has some revision of them; answers whether it had.
+pub async fn replace_settings(
     tx: &mut Tx,
     id: Uuid,
     settings: &Settings,
+    revision: i64,
     now: Timestamp,
-) -> Result<()> {
+) -> Result<bool> {
     let settings = serde_json::to_string(settings)
         .map_err(|cause| Error::corrupt("apps", "settings", cause))?;
-    tx.sql("UPDATE apps SET settings = $2 WHERE id = $1")
+    let replaced = tx
+        .sql(
+            "UPDATE apps SET settings = $3, settings_revision = settings_revision + 1, version = version + 1,
+                             updated_at = $4
+             WHERE id = $1 AND settings_revision = $2",
+        )
         .bind(id)
+        .bind(revision)
         .bind(settings)
+        .bind(now)
         .execute()
         .await?;
-    touch(tx, id, now).await
+    Ok(replaced == 1)
+}
+
+/// Settings of apps, with the version of the snapshot that they are of.
+pub async fn settings(tx: &mut Tx, ids: &[Uuid]) -> Result<Vec<(Uuid, i64, Settings)>> {
+    let mut found = Vec::with_capacity(ids.len());
+    for chunk in ids.chunks(Rows::MOST) {
+        let rows: Vec<SettingsRow> = tx
+            .with_rows("v(id)", Rows::new().uuids(chunk.iter().copied()))
+            .push(" SELECT a.id, a.version, a.settings FROM v JOIN apps a ON a.id = v.id")
+            .fetch_all()
+            .await?;
+        for row in rows {
+            let settings = serde_json::from_str(&row.settings)
+                .map_err(|cause| Error::corrupt("apps", "settings", cause))?;
+            found.push((row.id, row.version, settings));
+        }
+    }
+    Ok(found)
 }
 
 /// Notes that the app's snapshot has changed. Every change of what is in it calls this.
@@ -111,71 +214,4 @@ pub async fn touch(tx: &mut Tx, id: Uuid, now: Timestamp) -> Result<()> {
 pub async fn versions(tx: &mut Tx) -> Result<Vec<(Uuid, i64)>> {
     let rows: Vec<VersionRow> = tx.sql("SELECT id, version FROM apps").fetch_all().await?;
     Ok(rows.into_iter().map(|row| (row.id, row.version)).collect())
-}
-
-/// Adds a key.
-#[expect(clippy::too_many_arguments, reason = "one column each")]
-pub async fn insert_key(
-    tx: &mut Tx,
-    id: Uuid,
-    app_id: Uuid,
-    workspace_id: Uuid,
-    key: &NewKey,
-    name: &str,
-    scopes: &[&str],
-    now: Timestamp,
-) -> Result<()> {
-    tx.sql(
-        "INSERT INTO keys (id, app_id, workspace_id, kind, name, hash, scopes, created_at)
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8)",
-    )
-    .bind(id)
-    .bind(app_id)
-    .bind(workspace_id)
-    .bind(key.kind.name())
-    .bind(name.to_owned())
-    .bind(key.hash.to_vec())
-    .bind(scopes.join(" "))
-    .bind(now)
-    .execute()
-    .await?;
-    Ok(())
-}
-
-/// The app that a key belongs to.
-pub async fn app_of_key(tx: &mut Tx, hash: &[u8; 32]) -> Result<Option<Uuid>> {
-    let row: Option<IdRow> = tx
-        .sql("SELECT app_id AS id FROM keys WHERE hash = $1 AND revoked_at IS NULL")
-        .bind(hash.to_vec())
-        .fetch_optional()
-        .await?;
-    Ok(row.map(|row| row.id))
-}
-
-/// The keys of an app that are not revoked.
-pub async fn keys(tx: &mut Tx, app_id: Uuid) -> Result<Vec<([u8; 32], Key)>> {
-    let rows: Vec<KeyRow> = tx
-        .sql("SELECT kind, hash, scopes, expires_at FROM keys WHERE app_id = $1 AND revoked_at IS NULL")
-        .bind(app_id)
-        .fetch_all()
-        .await?;
-    rows.into_iter()
-        .map(|row| {
-            let hash = row
-                .hash
-                .try_into()
-                .map_err(|_| Error::corrupt("keys", "hash", "not 32 bytes"))?;
-            let kind =
-                Kind::parse(&row.kind).ok_or_else(|| Error::corrupt("keys", "kind", &row.kind))?;
-            let scopes = row.scopes.split_whitespace().map(str::to_owned).collect();
-            Ok((
-                hash,
-                Key {
-                    kind,
-                    scopes,
-                    expires_at: row.expires_at,
-                },
-            ))
-        })
-        .collect()
 }

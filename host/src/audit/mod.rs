@@ -1,6 +1,7 @@
 //! The audit log: who changed what (contract 13). Entries are added in the transaction of the change and
 //! never touched again.
 
+pub mod http;
 pub mod store;
 
 use nudge_db::{Timestamp, Tx};
@@ -15,7 +16,7 @@ pub const SERVER: &str = "server";
 pub struct Entry<'a> {
     /// The app that it concerns.
     pub app_id: Uuid,
-    /// Who did it: the subject of an access token, a key's id, or [`SERVER`].
+    /// Who did it: the subject of an access token, `key/<id>`, or [`SERVER`].
     pub actor: &'a str,
     /// What was done, as `resource.verb`: `plugin.activated`, `key.revoked`.
     pub action: &'static str,

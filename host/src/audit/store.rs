@@ -22,3 +22,66 @@ pub(super) async fn insert(tx: &mut Tx, id: Uuid, entry: &Entry<'_>, now: Timest
     .await?;
     Ok(())
 }
+
+/// Which entries a list shows.
+#[derive(Clone, Debug, Default)]
+pub struct Filter {
+    /// This action.
+    pub action: Option<String>,
+    /// By this actor.
+    pub actor: Option<String>,
+    /// At or after.
+    pub from: Option<Timestamp>,
+    /// Before.
+    pub to: Option<Timestamp>,
+}
+
+/// An entry as it is stored.
+#[derive(Debug, sqlx::FromRow)]
+pub struct EntryRow {
+    /// Its id; ids ascend with time.
+    pub id: Uuid,
+    /// When it was added.
+    pub at: Timestamp,
+    /// Who did it.
+    pub actor: String,
+    /// What was done.
+    pub action: String,
+    /// To what.
+    pub resource: String,
+    /// What else is known, as JSON.
+    pub detail: String,
+}
+
+/// Lists entries of an app, newest first, from below an id on.
+pub async fn list(
+    tx: &mut Tx,
+    app_id: Uuid,
+    filter: &Filter,
+    before: Option<Uuid>,
+    limit: i64,
+) -> Result<Vec<EntryRow>> {
+    let mut statement = tx
+        .sql("SELECT id, at, actor, action, resource, detail FROM audit_log WHERE app_id = $1")
+        .bind(app_id);
+    if let Some(action) = &filter.action {
+        statement = statement.push(" AND action = ").push_bind(action.clone());
+    }
+    if let Some(actor) = &filter.actor {
+        statement = statement.push(" AND actor = ").push_bind(actor.clone());
+    }
+    if let Some(from) = filter.from {
+        statement = statement.push(" AND at >= ").push_bind(from);
+    }
+    if let Some(to) = filter.to {
+        statement = statement.push(" AND at < ").push_bind(to);
+    }
+    if let Some(before) = before {
+        statement = statement.push(" AND id < ").push_bind(before);
+    }
+    statement
+        .push(" ORDER BY id DESC LIMIT ")
+        .push_bind(limit)
+        .fetch_all()
+        .await
+}

@@ -14,11 +14,17 @@ use crate::apps;
 use crate::apps::key::Kind;
 use crate::config::Config;
 use crate::issuer::Role;
+use crate::keys;
 use crate::server::Server;
 use crate::services::Services;
 
 /// How long the printed tokens are good for.
 const TOKEN_LIFETIME: Duration = Duration::from_hours(720);
+
+/// What people see as the name of the command's keys.
+const KEY_NAME: &str = "nudge dev";
+/// Keys of earlier starts that still work.
+const KEYS_KEPT: i64 = 30;
 
 /// Arguments of the command.
 #[derive(Debug, Default, Args)]
@@ -46,7 +52,7 @@ pub struct Access {
     pub server_key: String,
     /// For tools.
     pub api_token: String,
-    /// A token of each role in the workspace.
+    /// A token of each role in the workspace; empty where access tokens come from elsewhere.
     pub admin_token: String,
     /// A token of each role in the workspace.
     pub editor_token: String,
@@ -70,6 +76,9 @@ pub(super) async fn run(mut config: Config, arguments: Arguments) -> anyhow::Res
     let server = super::start(config, true).await?;
     let access = access(&server).await?;
     introduce(&access);
+    if !server.services().access_tokens.are_embedded() {
+        super::say("Access tokens come from the issuers of `auth.issuers`.");
+    }
     if let Some(path) = &arguments.json {
         write_json(path, &access)?;
     }
@@ -103,20 +112,17 @@ pub async fn access(server: &Server) -> anyhow::Result<Access> {
             workspace_id,
         )
     };
+    keys::store::revoke_older(&mut tx, app_id, KEY_NAME, KEYS_KEPT, now).await?;
     let mut keys = Vec::new();
-    for (kind, scopes) in [
-        (Kind::Write, &[][..]),
-        (Kind::Server, &["push.transactional", "events.write"][..]),
-        (Kind::Api, &["users.properties.write"][..]),
-    ] {
+    for kind in [Kind::Write, Kind::Server, Kind::Api] {
         keys.push(
             apps::create_key(
                 &mut tx,
                 app_id,
                 workspace_id,
                 kind,
-                "nudge dev",
-                scopes,
+                KEY_NAME,
+                kind.scopes(),
                 now,
             )
             .await?
@@ -147,6 +153,9 @@ fn token(
     role: Role,
     operator: bool,
 ) -> anyhow::Result<String> {
+    if !services.access_tokens.are_embedded() {
+        return Ok(String::new());
+    }
     let roles = BTreeMap::from([(workspace_id, role)]);
     services.issuer.issue(
         "nudge dev",

@@ -7,6 +7,7 @@ use nudge_db::{Db, Options};
 
 use super::ServerArguments;
 use crate::config::Config;
+use crate::oidc::AccessTokens;
 use crate::secrets::Secrets;
 use crate::services::migrations;
 
@@ -46,6 +47,7 @@ pub(super) async fn check(mut config: Config, arguments: ServerArguments) -> any
         )
     })?;
     Secrets::open(&config.secrets.master_key, &config.server.data_dir)?;
+    AccessTokens::new(&config.auth)?;
     open(&config).await?.close().await;
     super::say("the configuration is complete, the key is readable, the database answers");
     Ok(())

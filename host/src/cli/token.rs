@@ -34,6 +34,11 @@ pub(super) struct Arguments {
 }
 
 pub(super) fn run(config: Config, arguments: Arguments) -> anyhow::Result<()> {
+    if !config.auth.issuers.is_empty() {
+        anyhow::bail!(
+            "the server takes access tokens from the issuers of `auth.issuers` only; get one there"
+        );
+    }
     let data_dir = arguments.data_dir.unwrap_or(config.server.data_dir);
     if config.secrets.master_key.is_empty() && !data_dir.join("master.key").exists() {
         anyhow::bail!(

@@ -3,17 +3,19 @@
 use axum::extract::State;
 use axum::http::StatusCode;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Value, json};
 use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
 
 use super::replay::{self, Replayed};
 use super::store::{self, Filter, Found};
 use super::{PluginVersion, Stage};
+use crate::audit::{self, Entry};
 use crate::clock;
 use crate::http::auth::{Editor, Viewer};
 use crate::http::body::OptionalJson;
 use crate::http::page::{Page, PageQuery, page};
+use crate::http::query::instant;
 use crate::http::{ApiError, Code, Data, Params, ResourceId, cursor};
 use crate::ingest::validation::Violation;
 use crate::services::Shared;
@@ -118,21 +120,9 @@ pub async fn list_dead_letters(
     };
     let limit = paging.limit()?;
     let now = services.clock.now();
-    let instant = |name: &str, text: &Option<String>| {
-        let parse = |text: &String| {
-            clock::from_text(text).ok_or_else(|| {
-                ApiError::field(
-                    format!("/{name}"),
-                    "invalid",
-                    "an ISO 8601 instant with an offset",
-                )
-            })
-        };
-        text.as_ref().map(parse).transpose()
-    };
     let filter = Filter {
-        from: instant("from", &query.from)?,
-        to: instant("to", &query.to)?,
+        from: instant("from", query.from.as_deref())?,
+        to: instant("to", query.to.as_deref())?,
         event_name: query.event_name,
         reason: query.reason,
         stage: query.stage,
@@ -175,6 +165,14 @@ pub async fn acknowledge_dead_letter(
     if !store::delete(&mut tx, scope.app.id, id).await? {
         return Err(ApiError::new(Code::NotFound));
     }
+    let entry = Entry {
+        app_id: scope.app.id,
+        actor: &scope.actor,
+        action: "dead_letter.acknowledged",
+        resource: format!("dead-letter/{id}"),
+        detail: json!({}),
+    };
+    audit::record(&mut tx, &entry, services.clock.now()).await?;
     tx.commit().await?;
     Ok(StatusCode::NO_CONTENT)
 }
@@ -189,16 +187,16 @@ pub async fn replay_dead_letter(
     ResourceId(id): ResourceId,
     OptionalJson(request): OptionalJson<ReplayRequest>,
 ) -> Result<Data<ReplayView>, ApiError> {
-    let view =
-        match replay::replay(&services, &scope.app, id, request.patch.map(Value::Object)).await? {
-            Replayed::Done => ReplayView {
-                status: "replayed",
-                violations: None,
-            },
-            Replayed::StillFailing(violations) => ReplayView {
-                status: "still_failing",
-                violations: Some(violations),
-            },
-        };
+    let view = match replay::replay(&services, &scope, id, request.patch.map(Value::Object)).await?
+    {
+        Replayed::Done => ReplayView {
+            status: "replayed",
+            violations: None,
+        },
+        Replayed::StillFailing(violations) => ReplayView {
+            status: "still_failing",
+            violations: Some(violations),
+        },
+    };
     Ok(Data { data: view })
 }

@@ -2,13 +2,15 @@
 
 use std::sync::Arc;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use tokio::sync::oneshot;
 use uuid::Uuid;
 
 use super::store::{self, Found};
 use super::{Letter, Stage};
 use crate::apps::App;
+use crate::audit::{self, Entry};
+use crate::http::auth::Scope;
 use crate::http::{ApiError, Code, FieldError, merge};
 use crate::ingest::commit::Outcome;
 use crate::ingest::validation::{self, Verdict, Violation};
@@ -28,10 +30,11 @@ pub enum Replayed {
 /// Replays a letter, its properties changed by a merge patch first.
 pub async fn replay(
     services: &Shared,
-    app: &Arc<App>,
+    scope: &Scope,
     id: Uuid,
     patch: Option<Value>,
 ) -> Result<Replayed, ApiError> {
+    let app = &scope.app;
     let mut tx = services.db.read().await?;
     let Found {
         letter, subject_id, ..
@@ -39,6 +42,7 @@ pub async fn replay(
         .await?
         .ok_or_else(|| ApiError::new(Code::NotFound))?;
     drop(tx);
+    record(services, scope, id, patch.is_some()).await?;
     match letter.stage {
         Stage::Validation => replay_validation(services, app, letter, patch).await,
         Stage::Trigger | Stage::Personalization => {
@@ -52,6 +56,21 @@ pub async fn replay(
             replay_trigger(services, app, letter, subject_id).await
         }
     }
+}
+
+/// Adds the replay to the audit log before it is tried: what it does is committed elsewhere, and must not be
+/// there without an entry.
+async fn record(services: &Shared, scope: &Scope, id: Uuid, patched: bool) -> nudge_db::Result<()> {
+    let entry = Entry {
+        app_id: scope.app.id,
+        actor: &scope.actor,
+        action: "dead_letter.replay_started",
+        resource: format!("dead-letter/{id}"),
+        detail: json!({"patched": patched}),
+    };
+    let mut tx = services.db.write().await?;
+    audit::record(&mut tx, &entry, services.clock.now()).await?;
+    tx.commit().await
 }
 
 async fn replay_validation(

@@ -1,14 +1,16 @@
 //! Routes of event definitions (contract 11).
 
 use axum::extract::State;
+use nudge_db::Tx;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Value, json};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
 use super::{Content, Definition, Error, Status, store};
+use crate::audit::{self, Entry};
 use crate::clock;
-use crate::http::auth::{Editor, Viewer};
+use crate::http::auth::{Editor, Scope, Viewer};
 use crate::http::page::{Page, PageQuery, page};
 use crate::http::precondition::IfMatch;
 use crate::http::{
@@ -127,6 +129,7 @@ pub async fn create_event_definition(
     super::enforce(&services.plugins, &definition).await?;
     let mut tx = services.db.write().await?;
     super::create(&mut tx, &definition).await?;
+    record(&mut tx, &scope, "event_definition.created", &definition).await?;
     tx.commit().await?;
     services.apps.refresh(scope.app.id).await?;
     Ok(created(definition.into()))
@@ -165,7 +168,7 @@ pub async fn update_event_definition(
     drop(tx);
     if_match.check(current.version)?;
     let changed = changed(current, patch, services.clock.now())?;
-    save(&services, &changed).await?;
+    save(&services, &scope, "event_definition.updated", &changed).await?;
     Ok(Data {
         data: changed.into(),
     })
@@ -190,17 +193,40 @@ pub async fn delete_event_definition(
         updated_at: services.clock.now(),
         ..current
     };
-    save(&services, &archived).await?;
+    save(&services, &scope, "event_definition.archived", &archived).await?;
     Ok(axum::http::StatusCode::NO_CONTENT)
 }
 
-async fn save(services: &Shared, definition: &Definition) -> Result<(), ApiError> {
+async fn save(
+    services: &Shared,
+    scope: &Scope,
+    action: &'static str,
+    definition: &Definition,
+) -> Result<(), ApiError> {
     super::enforce(&services.plugins, definition).await?;
     let mut tx = services.db.write().await?;
     super::update(&mut tx, definition).await?;
+    record(&mut tx, scope, action, definition).await?;
     tx.commit().await?;
     services.apps.refresh(definition.app_id).await?;
     Ok(())
+}
+
+/// Adds what was done to a definition to the audit log.
+async fn record(
+    tx: &mut Tx,
+    scope: &Scope,
+    action: &'static str,
+    definition: &Definition,
+) -> nudge_db::Result<()> {
+    let entry = Entry {
+        app_id: scope.app.id,
+        actor: &scope.actor,
+        action,
+        resource: format!("event-definition/{}", definition.id),
+        detail: json!({"name": definition.name, "version": definition.version}),
+    };
+    audit::record(tx, &entry, definition.updated_at).await
 }
 
 /// The definition that a patch makes of another.

@@ -1,5 +1,6 @@
 //! Who calls, as extractor types: a handler's signature says what it takes to call it.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use axum::extract::{FromRequestParts, RawPathParams};
@@ -9,10 +10,15 @@ use uuid::Uuid;
 
 use super::code::Code;
 use super::error::ApiError;
-use crate::apps::App;
+use super::notes::{Notes, charge, client_address};
 use crate::apps::key::{self, Key, Kind};
+use crate::apps::{App, Holder};
 use crate::issuer::{Claims, Role};
-use crate::services::Shared;
+use crate::keys::Reason;
+use crate::oidc::Refusal;
+use crate::rate_limits::{Policy, owner_of};
+use crate::secrets;
+use crate::services::{Services, Shared};
 use crate::subjects::token::{self, SubjectToken};
 
 /// The header of a second way to send a write key.
@@ -41,13 +47,21 @@ pub struct Editor(pub Scope);
 #[derive(Clone, Debug)]
 pub struct Admin(pub Scope);
 
+/// Somebody with an access token, whatever its roles.
+#[derive(Clone, Debug)]
+pub struct Member(pub Claims);
+
+/// Somebody who manages at least one workspace.
+#[derive(Clone, Debug)]
+pub struct Administrator(pub Claims);
+
 /// A key, whatever its kind.
 #[derive(Clone, Debug)]
 pub struct AppKey {
     /// The app that it belongs to.
     pub app: Arc<App>,
     /// The key.
-    pub key: Key,
+    pub key: Arc<Key>,
 }
 
 /// An SDK, by its write key.
@@ -90,23 +104,71 @@ impl FromRequestParts<Shared> for Admin {
     }
 }
 
+impl FromRequestParts<Shared> for Member {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, services: &Shared) -> Result<Self, ApiError> {
+        claims(parts, services).await.map(Self)
+    }
+}
+
+impl FromRequestParts<Shared> for Administrator {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, services: &Shared) -> Result<Self, ApiError> {
+        let claims = claims(parts, services).await?;
+        if !claims.roles.values().any(|role| *role == Role::Admin) {
+            return Err(ApiError::new(Code::InsufficientRole));
+        }
+        Ok(Self(claims))
+    }
+}
+
 impl FromRequestParts<Shared> for AppKey {
     type Rejection = ApiError;
 
     async fn from_request_parts(parts: &mut Parts, services: &Shared) -> Result<Self, ApiError> {
         let text = key_text(parts)?;
-        app_key(services, &text).await?.ok_or_else(|| {
+        if let Some(hash) = key::hash(&text) {
+            return app_key(parts, services, &hash).await;
+        }
+        let now = services.clock.now();
+        match services
+            .access_tokens
+            .verify(&services.issuer, &text, now)
+            .await
+        {
             // Good for something, but not for this.
-            let genuine = services
-                .issuer
-                .verify(&text, services.clock.now())
-                .is_some();
-            ApiError::new(if genuine {
-                Code::InsufficientScope
-            } else {
-                Code::InvalidCredentials
-            })
-        })
+            Ok(_) => Err(ApiError::new(Code::InsufficientScope)),
+            Err(Refusal::Invalid) => Err(failed(parts, services)),
+            Err(Refusal::Unavailable(cause)) => Err(ApiError::unavailable(cause)),
+        }
+    }
+}
+
+impl AppKey {
+    /// Refuses a key that is not of a kind; the audit log hears of it.
+    pub fn require_kind(&self, services: &Services, kind: Kind) -> Result<(), ApiError> {
+        if self.key.kind == kind {
+            return Ok(());
+        }
+        Err(self.refuse(services, Reason::WrongKind))
+    }
+
+    /// Refuses a key without a scope; the audit log hears of it.
+    pub fn require_scope(&self, services: &Services, scope: &str) -> Result<(), ApiError> {
+        if self.key.has_scope(scope) {
+            return Ok(());
+        }
+        Err(self.refuse(services, Reason::MissingScope))
+    }
+
+    fn refuse(&self, services: &Services, reason: Reason) -> ApiError {
+        let now = services.clock.now();
+        services
+            .key_uses
+            .refused(self.app.id, self.key.id, reason, now);
+        ApiError::new(Code::InsufficientScope)
     }
 }
 
@@ -114,11 +176,9 @@ impl FromRequestParts<Shared> for Sdk {
     type Rejection = ApiError;
 
     async fn from_request_parts(parts: &mut Parts, services: &Shared) -> Result<Self, ApiError> {
-        let AppKey { app, key } = AppKey::from_request_parts(parts, services).await?;
-        match key.kind {
-            Kind::Write => Ok(Self { app }),
-            Kind::Server | Kind::Api => Err(ApiError::new(Code::InsufficientScope)),
-        }
+        let key = AppKey::from_request_parts(parts, services).await?;
+        key.require_kind(services, Kind::Write)?;
+        Ok(Self { app: key.app })
     }
 }
 
@@ -147,22 +207,65 @@ pub fn subject_token(
         .map_err(|_| ApiError::new(Code::InvalidCredentials))?;
     let token = token::open(&services.secrets, text)
         .filter(|token| token.app_id == app.id)
-        .ok_or_else(|| ApiError::new(Code::InvalidCredentials))?;
+        .ok_or_else(|| failed(parts, services))?;
     if token.expires_at <= services.clock.now() {
         return Err(ApiError::new(Code::SubjectTokenExpired));
     }
+    charge(
+        parts,
+        services,
+        Policy::Subject,
+        token.subject_id.into_bytes(),
+    )?;
     Ok(Some(token))
 }
 
-/// The app and key of a key's text.
-async fn app_key(services: &Shared, text: &str) -> Result<Option<AppKey>, ApiError> {
-    let Some(hash) = key::hash(text) else {
-        return Ok(None);
+/// The app and key of a key's hash, if it works now. What does not is counted, and what once was a key of a
+/// known app is in the app's audit log.
+async fn app_key(parts: &Parts, services: &Services, hash: &[u8; 32]) -> Result<AppKey, ApiError> {
+    let now = services.clock.now();
+    let holder = match services.apps.known_key(hash) {
+        Some((app, key)) => Holder::Live(app, key),
+        // Whoever has guessed enough does not get to ask the database.
+        None if is_suspect(parts, services) => return Err(failed(parts, services)),
+        None => services.apps.by_key(hash).await?,
     };
-    let found = services.apps.by_key(&hash).await?;
-    Ok(found
-        .filter(|(_, key)| key.is_live(services.clock.now()))
-        .map(|(app, key)| AppKey { app, key }))
+    let (app_id, key_id, reason) = match holder {
+        Holder::Live(app, key) if key.is_live(now) => {
+            charge(parts, services, Policy::Key, key.id.into_bytes())?;
+            Notes::of(&parts.extensions).set_app(&app);
+            services.key_uses.used(app.id, &key, now);
+            return Ok(AppKey { app, key });
+        }
+        Holder::Live(app, key) => (app.id, key.id, Reason::Expired),
+        Holder::Revoked { app_id, key_id } => (app_id, key_id, Reason::Revoked),
+        Holder::Nobody => return Err(failed(parts, services)),
+    };
+    services.key_uses.refused(app_id, key_id, reason, now);
+    Err(failed(parts, services))
+}
+
+/// Counts a failed authentication for the address that it comes from; one too many is told so.
+fn failed(parts: &Parts, services: &Services) -> ApiError {
+    let refusal = ApiError::new(Code::InvalidCredentials);
+    match address(parts, services) {
+        Some(address) => charge(parts, services, Policy::Address, owner_of(address))
+            .err()
+            .unwrap_or(refusal),
+        None => refusal,
+    }
+}
+
+fn is_suspect(parts: &Parts, services: &Services) -> bool {
+    address(parts, services).is_some_and(|address| {
+        services
+            .rate_limits
+            .is_suspect(address, services.clock.now())
+    })
+}
+
+fn address(parts: &Parts, services: &Services) -> Option<IpAddr> {
+    client_address(parts, services.config.server.trusted_proxies)
 }
 
 /// The access token's claims and, from the path, the app: 401 before 404 before 403.
@@ -187,16 +290,28 @@ async fn scope(parts: &mut Parts, services: &Shared, needed: Role) -> Result<Sco
     })
 }
 
-async fn claims(parts: &Parts, services: &Shared) -> Result<Claims, ApiError> {
+/// The claims of the request's access token.
+async fn claims(parts: &Parts, services: &Services) -> Result<Claims, ApiError> {
     let token = bearer(parts)?.ok_or_else(|| ApiError::new(Code::InvalidCredentials))?;
-    if let Some(claims) = services.issuer.verify(&token, services.clock.now()) {
-        return Ok(claims);
+    if let Some(hash) = key::hash(&token) {
+        let key = app_key(parts, services, &hash).await?;
+        return Err(key.refuse(services, Reason::WrongKind));
     }
-    let code = match app_key(services, &token).await? {
-        Some(_) => Code::InsufficientScope,
-        None => Code::InvalidCredentials,
-    };
-    Err(ApiError::new(code))
+    let now = services.clock.now();
+    match services
+        .access_tokens
+        .verify(&services.issuer, &token, now)
+        .await
+    {
+        Ok(claims) => {
+            let principal = secrets::hash(&[claims.iss.as_bytes(), claims.sub.as_bytes()]);
+            let owner = principal.first_chunk().copied().unwrap_or_default();
+            charge(parts, services, Policy::Principal, owner)?;
+            Ok(claims)
+        }
+        Err(Refusal::Invalid) => Err(failed(parts, services)),
+        Err(Refusal::Unavailable(cause)) => Err(ApiError::unavailable(cause)),
+    }
 }
 
 async fn path_id(parts: &mut Parts, services: &Shared, name: &str) -> Result<Uuid, ApiError> {

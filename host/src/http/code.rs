@@ -49,6 +49,7 @@ codes! {
     NotFound, NOT_FOUND, "not_found", "There is no such thing, or not for you.";
     MethodNotAllowed, METHOD_NOT_ALLOWED, "method_not_allowed", "The path exists, the method does not.";
     EventDefinitionExists, CONFLICT, "event_definition_exists", "The app has a definition of this name.";
+    IdentityKeyExists, CONFLICT, "identity_key_exists", "The app has an identity key of this kid; remove it first.";
     VersionMismatch, PRECONDITION_FAILED, "version_mismatch", "Somebody changed the resource meanwhile; read it again.";
     PayloadTooLarge, PAYLOAD_TOO_LARGE, "payload_too_large", "The body is over the limit.";
     UnsupportedMediaType, UNSUPPORTED_MEDIA_TYPE, "unsupported_media_type", "The body must be application/json, plain or compressed with gzip, zstd or br.";
@@ -57,6 +58,7 @@ codes! {
     InvalidFlow, UNPROCESSABLE_ENTITY, "invalid_flow", "The survey's flow can't be walked; see errors.";
     NotActivatable, UNPROCESSABLE_ENTITY, "not_activatable", "The survey can't run as it is; see errors.";
     LimitExceeded, UNPROCESSABLE_ENTITY, "limit_exceeded", "A limit is exceeded.";
+    RateLimited, TOO_MANY_REQUESTS, "rate_limited", "One request too many; the next may come after Retry-After.";
     Internal, INTERNAL_SERVER_ERROR, "internal", "A defect in the server; the request id finds it in the log.";
     Unavailable, SERVICE_UNAVAILABLE, "unavailable", "The server can't do it now; try again after Retry-After.";
 }

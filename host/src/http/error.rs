@@ -12,7 +12,7 @@ use utoipa::ToSchema;
 use super::code::Code;
 
 /// Seconds after which a client should try again what could not be done now.
-const RETRY_AFTER_SECONDS: u32 = 1;
+const RETRY_AFTER_SECONDS: i64 = 1;
 
 /// A refusal on its way to the client.
 #[derive(Clone, Debug)]
@@ -21,6 +21,7 @@ pub struct ApiError {
     detail: Cow<'static, str>,
     errors: Vec<FieldError>,
     cause: Option<Arc<anyhow::Error>>,
+    retry_after_seconds: Option<i64>,
 }
 
 /// What is wrong with one part of a request body.
@@ -74,6 +75,7 @@ impl ApiError {
             detail: Cow::Borrowed(code.meaning()),
             errors: Vec::new(),
             cause: None,
+            retry_after_seconds: (code == Code::Unavailable).then_some(RETRY_AFTER_SECONDS),
         }
     }
 
@@ -117,9 +119,22 @@ impl ApiError {
         }
     }
 
+    /// One request too many; the next may come after so many seconds.
+    pub fn rate_limited(retry_after_seconds: i64) -> Self {
+        Self {
+            retry_after_seconds: Some(retry_after_seconds.max(1)),
+            ..Self::new(Code::RateLimited)
+        }
+    }
+
     /// The code.
     pub fn code(&self) -> Code {
         self.code
+    }
+
+    /// What is wrong where.
+    pub fn errors(&self) -> &[FieldError] {
+        &self.errors
     }
 
     /// Renders the refusal for a request, and logs it if it is the server's fault.
@@ -150,8 +165,8 @@ impl ApiError {
             header::CONTENT_TYPE,
             HeaderValue::from_static("application/problem+json"),
         );
-        if self.code == Code::Unavailable {
-            headers.insert(header::RETRY_AFTER, HeaderValue::from(RETRY_AFTER_SECONDS));
+        if let Some(seconds) = self.retry_after_seconds {
+            headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds));
         }
         if self.code.status() == axum::http::StatusCode::UNAUTHORIZED {
             headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));

@@ -3,9 +3,11 @@
 pub mod auth;
 pub mod body;
 pub mod code;
+pub mod cors;
 pub mod cursor;
 pub mod error;
 pub mod merge;
+pub mod notes;
 pub mod page;
 pub mod precondition;
 pub mod query;

@@ -2,9 +2,11 @@
 
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
+use nudge_db::Timestamp;
 use serde::de::DeserializeOwned;
 
 use super::error::ApiError;
+use crate::clock;
 
 /// The parsed query string; one that can't be parsed is a contract violation.
 #[derive(Debug)]
@@ -22,4 +24,15 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequestParts<S> for Params<T> {
             .map(|axum::extract::Query(parsed)| Self(parsed))
             .map_err(|error| ApiError::field("", "invalid_query", error.body_text()))
     }
+}
+
+/// The instant of a query parameter, if it was given.
+pub fn instant(name: &str, text: Option<&str>) -> Result<Option<Timestamp>, ApiError> {
+    let parse = |text| {
+        clock::from_text(text).ok_or_else(|| {
+            let detail = "an ISO 8601 instant with an offset";
+            ApiError::field(format!("/{name}"), "invalid", detail)
+        })
+    };
+    text.map(parse).transpose()
 }

@@ -1,4 +1,4 @@
-//! What happens around every request: its id, its log line, its metrics, panics, refusals.
+//! What happens around every request: its id, its log line, its metrics, its quotas, panics, refusals.
 
 use std::time::Instant;
 
@@ -10,13 +10,14 @@ use futures_util::FutureExt as _;
 use uuid::Uuid;
 
 use super::error::ApiError;
+use super::notes::Notes;
 use crate::clock::Clock;
 
 /// The header that carries a request's id.
 pub const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
 /// Gives the request an id, answers it, logs one line and counts it.
-pub async fn layer(clock: Clock, request: Request, next: Next) -> Response {
+pub async fn layer(clock: Clock, mut request: Request, next: Next) -> Response {
     let started = Instant::now();
     let method = request.method().clone();
     let route = request
@@ -24,6 +25,8 @@ pub async fn layer(clock: Clock, request: Request, next: Next) -> Response {
         .get::<MatchedPath>()
         .map_or_else(|| "unmatched".to_owned(), |path| path.as_str().to_owned());
     let id = request_id(&request, &clock);
+    let notes = Notes::default();
+    request.extensions_mut().insert(notes.clone());
 
     let answered = std::panic::AssertUnwindSafe(next.run(request))
         .catch_unwind()
@@ -36,6 +39,8 @@ pub async fn layer(clock: Clock, request: Request, next: Next) -> Response {
     if let Some(error) = response.extensions_mut().remove::<ApiError>() {
         response = keep_headers(&response, error.render(&id));
     }
+
+    notes.write_quotas(response.headers_mut());
 
     let elapsed = started.elapsed();
     let status = response.status().as_u16();

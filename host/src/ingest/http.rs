@@ -17,7 +17,7 @@ use super::event::{self, Mismatch, Rules};
 use super::validation::{self, Verdict};
 use super::{Event, Rejection, Submission};
 use crate::apps::App;
-use crate::apps::key::Kind;
+use crate::apps::key::{self, Kind};
 use crate::apps::settings::ValidationFailure;
 use crate::dead_letters::Letter;
 use crate::http::auth::{self, AppKey};
@@ -41,8 +41,7 @@ pub struct IngestView {
 /// A key and, where it was sent, a subject token of the key's app.
 pub struct Caller {
     app: Arc<App>,
-    kind: Kind,
-    may_write_events: bool,
+    key: AppKey,
     token: Option<SubjectToken>,
 }
 
@@ -50,12 +49,11 @@ impl FromRequestParts<Shared> for Caller {
     type Rejection = ApiError;
 
     async fn from_request_parts(parts: &mut Parts, services: &Shared) -> Result<Self, ApiError> {
-        let AppKey { app, key } = AppKey::from_request_parts(parts, services).await?;
-        let token = auth::subject_token(parts, services, &app)?;
+        let key = AppKey::from_request_parts(parts, services).await?;
+        let token = auth::subject_token(parts, services, &key.app)?;
         Ok(Self {
-            may_write_events: key.has_scope("events.write"),
-            kind: key.kind,
-            app,
+            app: Arc::clone(&key.app),
+            key,
             token,
         })
     }
@@ -178,9 +176,7 @@ async fn owner_by_token(
             "context.anonymousId is required",
         )
     })?;
-    if caller.kind != Kind::Write {
-        return Err(ApiError::new(Code::InsufficientScope));
-    }
+    caller.key.require_kind(services, Kind::Write)?;
     let token = caller
         .token
         .as_ref()
@@ -227,11 +223,10 @@ async fn owner_by_user_id(
     user_id: &str,
     delivery: bool,
 ) -> Result<Owner, ApiError> {
-    if caller.kind == Kind::Write && !caller.app.settings.ingest.allow_unverified_server_events {
+    if caller.key.key.kind != Kind::Write {
+        caller.key.require_scope(services, key::EVENTS_WRITE)?;
+    } else if !caller.app.settings.ingest.allow_unverified_server_events {
         return Err(ApiError::new(Code::SubjectTokenRequired));
-    }
-    if caller.kind != Kind::Write && !caller.may_write_events {
-        return Err(ApiError::new(Code::InsufficientScope));
     }
     if delivery {
         return Err(ApiError::field(

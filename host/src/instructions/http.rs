@@ -14,7 +14,7 @@ use crate::apps::App;
 use crate::clock;
 use crate::http::auth::SdkSubject;
 use crate::http::page::checked_limit;
-use crate::http::{ApiError, Data, Json, Params, cursor};
+use crate::http::{ApiError, Code, Data, Json, Params, cursor};
 use crate::services::Shared;
 use crate::subjects::http::{current, current_of};
 use crate::surveys;
@@ -187,6 +187,9 @@ async fn wait_for(
     loop {
         let mut issued = std::pin::pin!(poll.issued());
         issued.as_mut().enable();
+        if services.apps.get(app.id).await?.is_none() {
+            return Err(ApiError::new(Code::InvalidCredentials));
+        }
         let mut tx = services.db.read().await?;
         let now = services.clock.now();
         let found =

@@ -39,6 +39,14 @@ impl Polls {
             notify.notify_waiters();
         }
     }
+
+    /// Wakes everybody's polls, to look whether their app is still there.
+    pub fn wake_all(&self) {
+        let waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        for notify in waiting.values() {
+            notify.notify_waiters();
+        }
+    }
 }
 
 impl Poll {

@@ -16,6 +16,7 @@ use uuid::Uuid;
 
 pub use runner::{Runner, Wake};
 
+use crate::apps::deletion;
 use crate::services::Services;
 
 /// A job to be queued.
@@ -105,6 +106,12 @@ impl Running {
         Ok(())
     }
 
+    /// Replaces what the job was asked to do by something that names nobody, in the transaction of its last
+    /// step.
+    pub async fn forget_input(&self, tx: &mut Tx, left: &Value) -> Result<(), Error> {
+        Ok(store::replace_input(tx, self, left).await?)
+    }
+
     /// An error once the server stops; long steps ask now and then.
     pub fn check(&self) -> Result<(), Error> {
         if self.halt.is_cancelled() {
@@ -115,8 +122,9 @@ impl Running {
 }
 
 /// Runs a job to its end; answers its result. The one list of all kinds.
-#[expect(clippy::unused_async, reason = "no kind of job is registered yet")]
 async fn run(services: &Arc<Services>, job: &mut Running) -> Result<Value, Error> {
-    let _ = services;
-    Err(Error::Failed(format!("no such kind of job: {}", job.kind)))
+    match job.kind.as_str() {
+        deletion::KIND => deletion::run(services, job).await,
+        unknown => Err(Error::Failed(format!("no such kind of job: {unknown}"))),
+    }
 }

@@ -209,3 +209,15 @@ pub(super) async fn end(tx: &mut Tx, job: &Running, end: &End<'_>, now: Timestam
     .await?;
     Ok(())
 }
+
+/// Replaces what a job was asked to do.
+pub(super) async fn replace_input(tx: &mut Tx, job: &Running, input: &Value) -> Result<()> {
+    tx.sql("UPDATE jobs SET input = $4 WHERE app_id = $1 AND id = $2 AND node = $3")
+        .bind(job.app_id)
+        .bind(job.id)
+        .bind(job.node)
+        .bind(input.to_string())
+        .execute()
+        .await?;
+    Ok(())
+}

@@ -105,9 +105,10 @@ impl FromRequestParts<Shared> for CurrentToken {
 
     async fn from_request_parts(parts: &mut Parts, services: &Shared) -> Result<Self, ApiError> {
         let Sdk { app } = Sdk::from_request_parts(parts, services).await?;
-        Ok(Self(
-            auth::subject_token(parts, services, &app).unwrap_or_default(),
-        ))
+        match auth::subject_token(parts, services, &app) {
+            Err(refusal) if refusal.code() == Code::RateLimited => Err(refusal),
+            token => Ok(Self(token.unwrap_or_default())),
+        }
     }
 }
 
@@ -192,7 +193,7 @@ fn session(
             flush_at: 100,
             flush_interval_seconds: 15,
             session_timeout_seconds: SESSION_TIMEOUT_SECONDS,
-            lifecycle_events: true,
+            lifecycle_events: app.settings.lifecycle_events,
             immediate_triggers: app.trigger_names().into_iter().map(str::to_owned).collect(),
             poll_after_seconds: POLL_AFTER_SECONDS,
         },

@@ -88,10 +88,10 @@ pub async fn insert(
 ) -> Result<Standing> {
     let subject_id = crate::id::new(now);
     let external_id = (kind == AliasKind::External).then(|| value.to_owned());
-    tx.sql(
+    let inserted = tx.sql(
         "INSERT INTO subjects (id, app_id, external_id, suppressed, first_seen_at, last_seen_at, event_count,
                                platform, session_number, instruction_count, last_seq, version)
-         VALUES ($1, $2, $3, $4, $5, $5, 0, $6, 0, 0, 0, 0)",
+         SELECT $1, id, $3, $4, $5, $5, 0, $6, 0, 0, 0, 0 FROM apps WHERE id = $2",
     )
     .bind(subject_id)
     .bind(app_id)
@@ -101,6 +101,11 @@ pub async fn insert(
     .bind(platform.map(str::to_owned))
     .execute()
     .await?;
+    if inserted == 0 {
+        // The app was deleted while the request was on its way; its credential is refused the next time.
+        let cause = std::io::Error::other("the app is gone");
+        return Err(nudge_db::Error::unavailable(cause));
+    }
     let row: NumberRow = tx
         .sql(
             "INSERT INTO aliases (app_id, kind, value, subject_id, token_epoch, created_at)

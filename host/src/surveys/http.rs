@@ -2,14 +2,16 @@
 
 use axum::extract::State;
 use axum::http::StatusCode;
+use nudge_db::{Timestamp, Tx};
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
 use super::{Content, Error, Status, Survey, store};
+use crate::audit::{self, Entry};
 use crate::clock;
-use crate::http::auth::{Editor, Viewer};
+use crate::http::auth::{Editor, Scope, Viewer};
 use crate::http::precondition::IfMatch;
 use crate::http::{ApiError, Code, Data, Json, ResourceId, body, created, merge};
 use crate::services::Shared;
@@ -98,6 +100,8 @@ pub async fn create_survey(
     };
     let mut tx = services.db.write().await?;
     super::create(&mut tx, &survey).await?;
+    let detail = json!({"version": 1, "status": survey.content.status});
+    record(&mut tx, &scope, "survey.created", id, detail, now).await?;
     tx.commit().await?;
     services.apps.refresh(scope.app.id).await?;
     Ok(created(survey.into()))
@@ -157,6 +161,8 @@ pub async fn update_survey(
     };
     let mut tx = services.db.write().await?;
     super::update(&mut tx, &survey).await?;
+    let detail = json!({"version": survey.version, "status": survey.content.status});
+    record(&mut tx, &scope, "survey.updated", id, detail, now).await?;
     tx.commit().await?;
     services.apps.refresh(scope.app.id).await?;
     Ok(Data {
@@ -173,8 +179,29 @@ pub async fn delete_survey(
     ResourceId(id): ResourceId,
 ) -> Result<StatusCode, ApiError> {
     let mut tx = services.db.write().await?;
-    super::delete(&mut tx, scope.app.id, id, services.clock.now()).await?;
+    let now = services.clock.now();
+    super::delete(&mut tx, scope.app.id, id, now).await?;
+    record(&mut tx, &scope, "survey.deleted", id, json!({}), now).await?;
     tx.commit().await?;
     services.apps.refresh(scope.app.id).await?;
     Ok(StatusCode::NO_CONTENT)
+}
+
+/// Adds what was done to a survey to the audit log.
+async fn record(
+    tx: &mut Tx,
+    scope: &Scope,
+    action: &'static str,
+    id: Uuid,
+    detail: Value,
+    now: Timestamp,
+) -> nudge_db::Result<()> {
+    let entry = Entry {
+        app_id: scope.app.id,
+        actor: &scope.actor,
+        action,
+        resource: format!("survey/{id}"),
+        detail,
+    };
+    audit::record(tx, &entry, now).await
 }

@@ -1,0 +1,90 @@
+//! The route of the audit log (contract 13).
+
+use axum::extract::State;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use utoipa::{IntoParams, ToSchema};
+use uuid::Uuid;
+
+use super::store::{self, EntryRow, Filter};
+use crate::clock;
+use crate::http::auth::Admin;
+use crate::http::page::{Page, PageQuery, page};
+use crate::http::query::instant;
+use crate::http::{ApiError, Data, Params, cursor};
+use crate::services::Shared;
+
+/// Something that was changed or refused.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct EntryView {
+    id: Uuid,
+    at: String,
+    /// The subject of an access token, `key/<id>`, or `server`.
+    actor: String,
+    /// What was done, as `resource.verb`.
+    action: String,
+    /// What it was done to: a kind and an id or name.
+    resource: String,
+    detail: Value,
+}
+
+/// Which entries to list.
+#[derive(Debug, Default, Deserialize, IntoParams)]
+pub struct AuditQuery {
+    /// Only this action.
+    action: Option<String>,
+    /// Only by this actor.
+    actor: Option<String>,
+    /// From this instant on.
+    from: Option<String>,
+    /// Before this instant.
+    to: Option<String>,
+    /// How many items, 1 to 200; 50 unless given.
+    limit: Option<u32>,
+    /// Where to go on: `nextCursor` of the page before.
+    cursor: Option<String>,
+}
+
+impl From<EntryRow> for EntryView {
+    fn from(row: EntryRow) -> Self {
+        Self {
+            id: row.id,
+            at: clock::to_text(row.at),
+            actor: row.actor,
+            action: row.action,
+            resource: row.resource,
+            detail: serde_json::from_str(&row.detail).unwrap_or_default(),
+        }
+    }
+}
+
+/// Lists what was changed in an app and which uses of keys were refused, newest first.
+#[utoipa::path(get, path = "/v1/apps/{appId}/audit-log", tag = "audit",
+    params(("appId" = Uuid, Path), AuditQuery), responses((status = 200, body = Data<Page<EntryView>>)))]
+pub async fn list_audit_log(
+    Admin(scope): Admin,
+    State(services): State<Shared>,
+    Params(query): Params<AuditQuery>,
+) -> Result<Data<Page<EntryView>>, ApiError> {
+    let paging = PageQuery {
+        limit: query.limit,
+        cursor: query.cursor,
+    };
+    let limit = paging.limit()?;
+    let filter = Filter {
+        from: instant("from", query.from.as_deref())?,
+        to: instant("to", query.to.as_deref())?,
+        action: query.action,
+        actor: query.actor,
+    };
+    let now = services.clock.now();
+    let list = format!("audit log {} {filter:?}", scope.app.id);
+    let before = paging.position(&services.secrets, &list, now)?;
+    let mut tx = services.db.read().await?;
+    let found = store::list(&mut tx, scope.app.id, &filter, before, i64::from(limit) + 1).await?;
+    let views = found.into_iter().map(EntryView::from).collect();
+    let seal = |id: &Uuid| cursor::encode(&services.secrets, &list, id, now.plus(cursor::LIFETIME));
+    Ok(Data {
+        data: page(views, limit, |view: &EntryView| view.id, seal),
+    })
+}

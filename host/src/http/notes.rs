@@ -1,0 +1,158 @@
+//! What extractors learn about a request that its response's headers depend on.
+
+use std::net::IpAddr;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use axum::http::request::Parts;
+use axum::http::{Extensions, HeaderMap, HeaderName, HeaderValue};
+
+use super::error::ApiError;
+use crate::apps::App;
+use crate::rate_limits::{Policy, Quota};
+use crate::services::Services;
+
+/// The quota that is left, by policy (IETF draft ratelimit-headers).
+pub const RATE_LIMIT: HeaderName = HeaderName::from_static("ratelimit");
+/// The policies that a request fell under (IETF draft ratelimit-headers).
+pub const RATE_LIMIT_POLICY: HeaderName = HeaderName::from_static("ratelimit-policy");
+
+/// The address that a connection comes from; the listener puts it into each request.
+#[derive(Clone, Copy, Debug)]
+pub struct Peer(pub IpAddr);
+
+/// The notes of one request, among its extensions. Cheap to clone.
+#[derive(Clone, Debug, Default)]
+pub struct Notes(Arc<Mutex<Inner>>);
+
+#[derive(Debug, Default)]
+struct Inner {
+    app: Option<Arc<App>>,
+    quotas: Vec<Quota>,
+}
+
+impl Notes {
+    /// The notes of a request; empty ones where nobody made any.
+    pub fn of(extensions: &Extensions) -> Self {
+        extensions.get::<Self>().cloned().unwrap_or_default()
+    }
+
+    /// Notes whose key the request has.
+    pub fn set_app(&self, app: &Arc<App>) {
+        self.lock().app = Some(Arc::clone(app));
+    }
+
+    /// The app whose key the request has, if it got that far.
+    pub fn app(&self) -> Option<Arc<App>> {
+        self.lock().app.clone()
+    }
+
+    /// Writes the quotas into a response's head.
+    pub fn write_quotas(&self, headers: &mut HeaderMap) {
+        let inner = self.lock();
+        if inner.quotas.is_empty() {
+            return;
+        }
+        let list = |item: &dyn Fn(&Quota) -> String| {
+            let items: Vec<String> = inner.quotas.iter().map(item).collect();
+            HeaderValue::try_from(items.join(", "))
+        };
+        let policies = list(&|quota| {
+            let (name, burst) = (quota.policy.name(), quota.burst);
+            format!("\"{name}\";q={burst};w={}", quota.window_seconds)
+        });
+        let rest = list(&|quota| {
+            let (name, remaining) = (quota.policy.name(), quota.remaining);
+            format!("\"{name}\";r={remaining};t={}", quota.reset_seconds)
+        });
+        if let (Ok(policies), Ok(rest)) = (policies, rest) {
+            headers.insert(RATE_LIMIT_POLICY, policies);
+            headers.insert(RATE_LIMIT, rest);
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Counts a request under a policy, once however many extractors ask.
+pub fn charge(
+    parts: &Parts,
+    services: &Services,
+    policy: Policy,
+    owner: [u8; 16],
+) -> Result<(), ApiError> {
+    let notes = Notes::of(&parts.extensions);
+    let mut inner = notes.lock();
+    if inner.quotas.iter().any(|quota| quota.policy == policy) {
+        return Ok(());
+    }
+    let outcome = services
+        .rate_limits
+        .charge(policy, owner, services.clock.now());
+    match outcome {
+        None => Ok(()),
+        Some(Ok(quota)) => {
+            inner.quotas.push(quota);
+            Ok(())
+        }
+        Some(Err(quota)) => {
+            inner.quotas.push(quota);
+            Err(ApiError::rate_limited(quota.reset_seconds))
+        }
+    }
+}
+
+/// The address that a request comes from. Behind proxies that append to `X-Forwarded-For`, the one that the
+/// outermost trusted proxy saw.
+pub fn client_address(parts: &Parts, trusted_proxies: usize) -> Option<IpAddr> {
+    let Peer(peer) = *parts.extensions.get::<Peer>()?;
+    if trusted_proxies == 0 {
+        return Some(peer);
+    }
+    let forwarded = parts
+        .headers
+        .get_all("x-forwarded-for")
+        .iter()
+        .filter_map(|value| value.to_str().ok())
+        .flat_map(|value| value.split(','))
+        .map(|address| address.trim().parse::<IpAddr>().ok())
+        .collect::<Vec<_>>();
+    let position = forwarded.len().checked_sub(trusted_proxies);
+    Some(
+        position
+            .and_then(|position| forwarded.get(position).copied().flatten())
+            .unwrap_or(peer),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parts(forwarded: &[&str]) -> Parts {
+        let mut request = axum::http::Request::builder();
+        for value in forwarded {
+            request = request.header("x-forwarded-for", *value);
+        }
+        let (mut parts, ()) = request.body(()).unwrap().into_parts();
+        parts.extensions.insert(Peer("10.0.0.1".parse().unwrap()));
+        parts
+    }
+
+    #[test]
+    fn only_trusted_proxies_are_believed() {
+        let address = |forwarded: &[&str], trusted| {
+            client_address(&parts(forwarded), trusted)
+                .unwrap()
+                .to_string()
+        };
+        assert_eq!(address(&["192.0.2.7"], 0), "10.0.0.1");
+        assert_eq!(address(&["192.0.2.7"], 1), "192.0.2.7");
+        assert_eq!(address(&["6.6.6.6, 192.0.2.7"], 1), "192.0.2.7");
+        assert_eq!(address(&["6.6.6.6", "192.0.2.7, 10.1.1.1"], 2), "192.0.2.7");
+        assert_eq!(address(&["192.0.2.7"], 2), "10.0.0.1");
+        assert_eq!(address(&["nonsense"], 1), "10.0.0.1");
+        assert_eq!(address(&[], 1), "10.0.0.1");
+    }
+}

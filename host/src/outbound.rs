@@ -1,0 +1,90 @@
+//! Requests of the server to others: one client with time-outs, answers with limits.
+
+use std::net::IpAddr;
+use std::time::Duration;
+
+use anyhow::{Context as _, bail, ensure};
+use reqwest::{Client, Url, redirect};
+use serde::de::DeserializeOwned;
+
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
+/// For a whole request and its answer.
+const TIMEOUT: Duration = Duration::from_secs(5);
+
+/// A client. It follows no redirects: what is configured is what is asked.
+pub fn client() -> anyhow::Result<Client> {
+    Client::builder()
+        .connect_timeout(CONNECT_TIMEOUT)
+        .timeout(TIMEOUT)
+        .redirect(redirect::Policy::none())
+        .user_agent(concat!("nudge/", env!("CARGO_PKG_VERSION")))
+        .build()
+        .context("can't set TLS up: are the system's certificates (ca-certificates) installed?")
+}
+
+/// Gets a JSON document of at most so many bytes.
+pub async fn get_json<T: DeserializeOwned>(
+    client: &Client,
+    url: Url,
+    most_bytes: usize,
+) -> anyhow::Result<T> {
+    let mut response = client.get(url).send().await?;
+    ensure!(
+        response.status().is_success(),
+        "status {}",
+        response.status()
+    );
+    let mut body = Vec::new();
+    while let Some(chunk) = response.chunk().await? {
+        if body.len() + chunk.len() > most_bytes {
+            bail!("the answer has more than {most_bytes} bytes");
+        }
+        body.extend_from_slice(&chunk);
+    }
+    serde_json::from_slice(&body).context("the answer is not the JSON that it should be")
+}
+
+/// A URL that may be asked: https, or http to this machine or where that is allowed.
+pub fn checked_url(text: &str, allow_http: bool) -> anyhow::Result<Url> {
+    let url = Url::parse(text).with_context(|| format!("`{text}` is not a URL"))?;
+    let local = url.host_str().is_some_and(|host| {
+        let address = host.trim_start_matches('[').trim_end_matches(']');
+        host == "localhost"
+            || address
+                .parse()
+                .is_ok_and(|address: IpAddr| address.is_loopback())
+    });
+    match url.scheme() {
+        "https" => Ok(url),
+        "http" if local || allow_http => Ok(url),
+        _ => bail!("`{text}` must begin with https://"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn plain_http_is_for_this_machine_or_where_it_is_allowed() {
+        for good in [
+            "https://id.example/realm",
+            "http://localhost:8080",
+            "http://127.0.0.1/x",
+            "http://[::1]:9000",
+        ] {
+            assert!(checked_url(good, false).is_ok(), "{good}");
+        }
+        for bad in [
+            "http://id.example",
+            "http://127.0.0.1.example",
+            "http://10.0.0.1",
+            "file:///etc/passwd",
+            "id.example",
+        ] {
+            assert!(checked_url(bad, false).is_err(), "{bad}");
+        }
+        assert!(checked_url("http://id.example", true).is_ok());
+        assert!(checked_url("file:///etc/passwd", true).is_err());
+    }
+}

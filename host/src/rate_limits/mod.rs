@@ -1,0 +1,145 @@
+//! Rate limits (contract 15): token buckets in this process's memory, a bucket for each key, subject,
+//! principal, and address whose credentials fail.
+//!
+//! Processes do not share buckets: behind a balancer a caller has up to as many times the rate.
+
+mod gcra;
+mod table;
+
+use std::net::IpAddr;
+
+use nudge_db::Timestamp;
+
+use crate::config;
+use gcra::{Rate, ceil_seconds};
+use table::{Owner, Table};
+
+/// What is limited.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Policy {
+    /// Requests with one key.
+    Key,
+    /// Requests with subject tokens of one subject.
+    Subject,
+    /// Requests with access tokens of one principal.
+    Principal,
+    /// Failed authentication from one address.
+    Address,
+}
+
+impl Policy {
+    /// The policy's name in `RateLimit-Policy`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Key => "key",
+            Self::Subject => "subject",
+            Self::Principal => "principal",
+            Self::Address => "address",
+        }
+    }
+}
+
+/// Where a caller stands with one policy after a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Quota {
+    /// Which policy.
+    pub policy: Policy,
+    /// Requests of a full bucket.
+    pub burst: i64,
+    /// Seconds in which an empty bucket fills.
+    pub window_seconds: i64,
+    /// Requests that are left now.
+    pub remaining: i64,
+    /// Seconds until the bucket is full; of an empty one, until the next request.
+    pub reset_seconds: i64,
+}
+
+/// All limits of this process.
+#[derive(Debug)]
+pub struct RateLimits {
+    /// None: nothing is limited.
+    table: Option<Table>,
+    key: Rate,
+    subject: Rate,
+    principal: Rate,
+    address: Rate,
+}
+
+impl RateLimits {
+    /// The limits of a configuration. `embedded` decides where that leaves it open.
+    pub fn new(config: &config::RateLimits, embedded: bool) -> Self {
+        let rate = |bucket: &config::Bucket| Rate::new(bucket.per_second, bucket.burst);
+        Self {
+            table: config.enabled.decide(!embedded).then(Table::default),
+            key: rate(&config.key),
+            subject: rate(&config.subject),
+            principal: rate(&config.principal),
+            address: rate(&config.address),
+        }
+    }
+
+    /// Counts a request. `None`: nothing is limited. An error: it is one too many.
+    pub fn charge(
+        &self,
+        policy: Policy,
+        owner: [u8; 16],
+        now: Timestamp,
+    ) -> Option<Result<Quota, Quota>> {
+        let table = self.table.as_ref()?;
+        let rate = self.rate(policy);
+        let quota = |remaining, micros| Quota {
+            policy,
+            burst: rate.burst(),
+            window_seconds: rate.window_seconds(),
+            remaining,
+            reset_seconds: ceil_seconds(micros),
+        };
+        let outcome = table.take(policy, owner, rate, now);
+        Some(match outcome {
+            Ok(taken) => Ok(quota(taken.remaining, taken.full_at.0 - now.0)),
+            Err(empty) => Err(quota(0, empty.wait)),
+        })
+    }
+
+    /// Whether so much authentication failed from an address that the next failure is one too many.
+    pub fn is_suspect(&self, address: IpAddr, now: Timestamp) -> bool {
+        self.table.as_ref().is_some_and(|table| {
+            table.is_empty(Policy::Address, owner_of(address), self.address, now)
+        })
+    }
+
+    fn rate(&self, policy: Policy) -> Rate {
+        match policy {
+            Policy::Key => self.key,
+            Policy::Subject => self.subject,
+            Policy::Principal => self.principal,
+            Policy::Address => self.address,
+        }
+    }
+}
+
+/// The bucket of an address. A network's customers usually have a /64 of IPv6 each, to change addresses in.
+pub fn owner_of(address: IpAddr) -> Owner {
+    match address.to_canonical() {
+        IpAddr::V4(address) => address.to_ipv6_mapped().octets(),
+        IpAddr::V6(address) => {
+            let mut octets = address.octets();
+            octets[8..].fill(0);
+            octets
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_of_one_network_share_a_bucket() {
+        let owner = |text: &str| owner_of(text.parse().unwrap());
+        assert_eq!(owner("2001:db8::1"), owner("2001:db8::ffff:2"));
+        assert_ne!(owner("2001:db8::1"), owner("2001:db8:0:1::1"));
+        assert_eq!(owner("192.0.2.1"), owner("::ffff:192.0.2.1"));
+        assert_ne!(owner("192.0.2.1"), owner("192.0.2.2"));
+    }
+}

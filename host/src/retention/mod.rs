@@ -1,0 +1,98 @@
+//! Removes what has been kept for as long as an app's settings say (contract 13, `retention`), once an hour,
+//! a bounded number of rows at a time.
+
+mod store;
+
+use std::time::Duration;
+
+use nudge_db::Timestamp;
+use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
+
+use crate::apps;
+use crate::services::Shared;
+
+/// The pause between two rounds, by the server's clock.
+const PAUSE: Duration = Duration::from_hours(1);
+const DAY: Duration = Duration::from_hours(24);
+
+/// Runs until the server stops.
+pub async fn keep(services: Shared, halt: CancellationToken) {
+    let look_again = Duration::from_millis(services.config.pipeline.poll_ms.max(1));
+    let mut rounded_at: Option<Timestamp> = None;
+    loop {
+        let now = services.clock.now();
+        if rounded_at.is_none_or(|before| now.since(before) >= PAUSE) {
+            match round(&services, now, &halt).await {
+                Ok(()) => rounded_at = Some(now),
+                Err(error) => {
+                    tracing::warn!(error = ?error, "what is past its retention could not be removed yet");
+                }
+            }
+        }
+        tokio::select! {
+            () = tokio::time::sleep(look_again) => {}
+            () = halt.cancelled() => return,
+        }
+    }
+}
+
+/// Goes through all apps.
+async fn round(
+    services: &Shared,
+    now: Timestamp,
+    halt: &CancellationToken,
+) -> nudge_db::Result<()> {
+    let mut tx = services.db.read().await?;
+    let versions = apps::store::versions(&mut tx).await?;
+    let ids: Vec<Uuid> = versions.into_iter().map(|(id, _)| id).collect();
+    let settings = apps::store::settings(&mut tx, &ids).await?;
+    drop(tx);
+    for (app_id, _, settings) in settings {
+        let before = |days: i64| now.minus(DAY * u32::try_from(days).unwrap_or(u32::MAX));
+        let letters_before = before(settings.retention.dead_letters_days);
+        while !halt.is_cancelled() {
+            let mut tx = services.db.write().await?;
+            let removed = store::delete_letters(&mut tx, app_id, letters_before).await?;
+            tx.commit().await?;
+            if removed == 0 {
+                break;
+            }
+        }
+        if let Some(days) = settings.retention.events_days {
+            remove_events(services, app_id, before(days), halt).await?;
+        }
+    }
+    Ok(())
+}
+
+/// Goes through an app's aliases, some at a time.
+async fn remove_events(
+    services: &Shared,
+    app_id: Uuid,
+    before: Timestamp,
+    halt: &CancellationToken,
+) -> nudge_db::Result<()> {
+    let mut after = None;
+    loop {
+        let mut tx = services.db.read().await?;
+        let aliases = store::aliases(&mut tx, app_id, after.as_ref()).await?;
+        drop(tx);
+        let Some(last) = aliases.last().cloned() else {
+            return Ok(());
+        };
+        let numbers: Vec<i64> = aliases.iter().map(|alias| alias.number).collect();
+        loop {
+            if halt.is_cancelled() {
+                return Ok(());
+            }
+            let mut tx = services.db.write().await?;
+            let removed = store::delete_events(&mut tx, app_id, &numbers, before).await?;
+            tx.commit().await?;
+            if removed == 0 {
+                break;
+            }
+        }
+        after = Some(last);
+    }
+}

@@ -1,0 +1,293 @@
+//! The audit log: every change has an entry, refusals have none (contract 13).
+
+use std::collections::BTreeSet;
+
+use reqwest::Method;
+use serde_json::{Value, json};
+use tests::{Credential, TestApp, client, on_both_backends};
+
+on_both_backends!(
+    every_change_leaves_an_entry,
+    entries_are_filtered_and_paged,
+    a_refused_change_leaves_none,
+);
+
+/// A change that succeeds: its operation, its path below the app, a body, and the entry that it leaves.
+struct Change {
+    operation: (&'static str, &'static str),
+    path: String,
+    body: Value,
+    action: &'static str,
+}
+
+/// A change for each operation of the description that changes something, in an order in which each succeeds.
+async fn changes(app: &TestApp) -> Vec<Change> {
+    let survey = app
+        .survey(&json!({"kind": "event", "eventName": "purchase"}))
+        .await;
+    let definition = app
+        .define(
+            "strict",
+            &json!({"properties": [{"name": "total", "type": "number", "required": true}]}),
+        )
+        .await;
+    let definition = definition["id"].as_str().unwrap();
+    let ada = app.session("ada").await;
+    let events = [
+        app.event(&ada, "strict", &json!({})),
+        app.event(&ada, "strict", &json!({})),
+    ];
+    let refused = app.ingest(&ada, &events).await.ok();
+    let letter = |index: usize| {
+        refused["errors"][index]["deadLetterId"]
+            .as_str()
+            .unwrap()
+            .to_owned()
+    };
+    let key = app
+        .make_key(&json!({"kind": "write", "name": "gone"}))
+        .await;
+    let key = key["id"].as_str().unwrap();
+    let jwk =
+        json!({"kty": "OKP", "crv": "Ed25519", "x": "11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo"});
+    let change = |method, template, path: &str, body: Value, action| Change {
+        operation: (method, template),
+        path: path.to_owned(),
+        body,
+        action,
+    };
+    vec![
+        change("PATCH", "", "", json!({"name": "Shop"}), "app.updated"),
+        change(
+            "PATCH",
+            "/settings",
+            "/settings",
+            json!({"lifecycleEvents": false}),
+            "settings.updated",
+        ),
+        change(
+            "POST",
+            "/keys",
+            "/keys",
+            json!({"kind": "write", "name": "new"}),
+            "key.created",
+        ),
+        change(
+            "DELETE",
+            "/keys/{keyId}",
+            &format!("/keys/{key}"),
+            Value::Null,
+            "key.revoked",
+        ),
+        change(
+            "POST",
+            "/identity-keys",
+            "/identity-keys",
+            json!({"kid": "k", "publicKey": jwk}),
+            "identity_key.created",
+        ),
+        change(
+            "DELETE",
+            "/identity-keys/{kid}",
+            "/identity-keys/k",
+            Value::Null,
+            "identity_key.deleted",
+        ),
+        change(
+            "POST",
+            "/surveys",
+            "/surveys",
+            json!({"name": "n", "mode": "on_demand", "status": "draft"}),
+            "survey.created",
+        ),
+        change(
+            "PATCH",
+            "/surveys/{surveyId}",
+            &format!("/surveys/{survey}"),
+            json!({"name": "m"}),
+            "survey.updated",
+        ),
+        change(
+            "DELETE",
+            "/surveys/{surveyId}",
+            &format!("/surveys/{survey}"),
+            Value::Null,
+            "survey.deleted",
+        ),
+        change(
+            "POST",
+            "/event-definitions",
+            "/event-definitions",
+            json!({"name": "x"}),
+            "event_definition.created",
+        ),
+        change(
+            "POST",
+            "/dead-letters/{id}/replay",
+            &format!("/dead-letters/{}/replay", letter(0)),
+            json!({"patch": {"total": 1}}),
+            "dead_letter.replay_started",
+        ),
+        change(
+            "DELETE",
+            "/dead-letters/{id}",
+            &format!("/dead-letters/{}", letter(1)),
+            Value::Null,
+            "dead_letter.acknowledged",
+        ),
+        change(
+            "PATCH",
+            "/event-definitions/{id}",
+            &format!("/event-definitions/{definition}"),
+            json!({"enforcement": "observe"}),
+            "event_definition.updated",
+        ),
+        change(
+            "DELETE",
+            "/event-definitions/{id}",
+            &format!("/event-definitions/{definition}"),
+            Value::Null,
+            "event_definition.archived",
+        ),
+    ]
+}
+
+/// What is tested elsewhere: apps as a whole, whose entries are in `apps.rs`.
+const ELSEWHERE: [(&str, &str); 2] = [("POST", "/v1/apps"), ("DELETE", "/v1/apps/{appId}")];
+
+async fn every_change_leaves_an_entry(app: &mut TestApp) {
+    let changes = changes(app).await;
+    let mut known: BTreeSet<(String, String)> = changes
+        .iter()
+        .map(|change| {
+            (
+                change.operation.0.to_owned(),
+                format!("/v1/apps/{{appId}}{}", change.operation.1),
+            )
+        })
+        .collect();
+    known.extend(ELSEWHERE.map(|(method, path)| (method.to_owned(), path.to_owned())));
+    let description = app.get("/openapi.json", &Credential::none()).await.json();
+    for (path, item) in description["paths"].as_object().unwrap() {
+        for method in item
+            .as_object()
+            .unwrap()
+            .keys()
+            .filter(|method| *method != "get")
+        {
+            let operation = (method.to_uppercase(), path.clone());
+            let is_known = known.contains(&operation) || path.starts_with("/v1/sdk");
+            assert!(is_known, "{operation:?} has no row here");
+        }
+    }
+
+    for change in changes {
+        let before = app.audited(change.action).await;
+        let method = Method::from_bytes(change.operation.0.as_bytes()).unwrap();
+        let request = app.request(method, &app.path(&change.path), &app.admin());
+        let request = if change.body.is_null() {
+            request
+        } else {
+            request.json(&change.body)
+        };
+        let answer = client::send(request).await;
+        let place = format!("{:?}: {}", change.operation, answer.text);
+        assert!((200..300).contains(&answer.status), "{place}");
+        let after = app.audited(change.action).await;
+        assert_eq!(after.len(), before.len() + 1, "{place}");
+        let entry = &after[0];
+        assert_eq!(
+            (&entry["action"], &entry["actor"]),
+            (&json!(change.action), &json!("nudge dev")),
+            "{place}"
+        );
+        assert!(entry["at"].is_string() && entry["id"].is_string() && entry["detail"].is_object());
+        assert!(!entry["resource"].as_str().unwrap().is_empty());
+    }
+    let everything = app
+        .get(&app.path("/audit-log?limit=200"), &app.admin())
+        .await;
+    for secret in ["wk_", "sk_", "at_", "eyJ"] {
+        assert!(!everything.text.contains(secret), "no secret is in the log");
+    }
+}
+
+async fn entries_are_filtered_and_paged(app: &mut TestApp) {
+    for number in 0..5 {
+        app.patch(
+            &app.path(""),
+            &app.admin(),
+            &json!({"name": format!("Name {number}")}),
+        )
+        .await
+        .ok();
+        app.advance(60);
+    }
+    app.define("purchase", &json!({})).await;
+    let list = async |query: &str| {
+        app.get(&app.path(&format!("/audit-log{query}")), &app.admin())
+            .await
+    };
+    let names = |page: &Value| -> Vec<Value> {
+        let items = page["items"].as_array().unwrap();
+        items
+            .iter()
+            .map(|item| item["detail"]["name"].clone())
+            .collect()
+    };
+    let mut seen = Vec::new();
+    let mut query = "?action=app.updated&limit=2".to_owned();
+    let mut last = String::new();
+    loop {
+        let page = list(&query).await.ok();
+        seen.extend(names(&page));
+        let Some(cursor) = page["nextCursor"].as_str() else {
+            break;
+        };
+        cursor.clone_into(&mut last);
+        query = format!("?action=app.updated&limit=2&cursor={cursor}");
+    }
+    assert_eq!(seen, ["Name 4", "Name 3", "Name 2", "Name 1", "Name 0"]);
+    list(&format!("?limit=2&cursor={last}"))
+        .await
+        .refused(400, "invalid_cursor");
+
+    assert_eq!(
+        list("?actor=nudge%20dev").await.ok()["items"]
+            .as_array()
+            .unwrap()
+            .len(),
+        6
+    );
+    assert_eq!(list("?actor=nobody").await.ok()["items"], json!([]));
+    let (from, to) = (app.time(-250), app.time(-130));
+    let between = list(&format!("?action=app.updated&from={from}&to={to}"))
+        .await
+        .ok();
+    assert_eq!(names(&between), ["Name 2", "Name 1"]);
+    assert_eq!(list("?from=yesterday").await.pointers(), ["/from"]);
+    list("?limit=201").await.refused(422, "validation_failed");
+}
+
+async fn a_refused_change_leaves_none(app: &mut TestApp) {
+    let settings = app.path("/settings");
+    app.patch(&settings, &app.admin(), &json!({"typo": 1}))
+        .await
+        .refused(422, "validation_failed");
+    app.patch(&settings, &app.editor(), &json!({}))
+        .await
+        .refused(403, "insufficient_role");
+    app.post(&app.path("/surveys"), &app.editor(), &json!({}))
+        .await
+        .refused(422, "validation_failed");
+    let missing = app.path(&format!("/dead-letters/{}/replay", app.id()));
+    app.post(&missing, &app.editor(), &json!({}))
+        .await
+        .refused(404, "not_found");
+    let gone = app.path(&format!("/keys/{}", app.id()));
+    app.delete(&gone, &app.admin())
+        .await
+        .refused(404, "not_found");
+    let log = app.get(&app.path("/audit-log"), &app.admin()).await.ok();
+    assert_eq!(log["items"], json!([]));
+}

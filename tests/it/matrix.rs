@@ -1,0 +1,319 @@
+//! Who may call what (contract 1, 13): every operation of the server's description with every kind of
+//! credential. An operation that is not in the table fails the test.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use nudge::apps::key::Kind;
+use nudge::issuer::Role;
+use reqwest::Method;
+use serde_json::{Value, json};
+use tests::client::{self, Answer};
+use tests::{Credential, TestApp, on_both_backends};
+use uuid::Uuid;
+
+on_both_backends!(
+    every_operation_answers_every_credential_as_the_table_says,
+    other_workspaces_look_like_nothing,
+);
+
+/// What a route asks of its caller.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Class {
+    /// Nothing.
+    Open,
+    /// An access token.
+    Member,
+    /// An access token with the role of an admin in some workspace.
+    Administrator,
+    /// A role in the app's workspace, at least this one.
+    Viewer,
+    Editor,
+    Admin,
+    /// A write key.
+    Sdk,
+    /// A write key and a subject token of its app.
+    Subject,
+    /// A server key with the scope `events.write`.
+    Events,
+}
+use Class::{Admin, Administrator, Editor, Events, Member, Open, Sdk, Subject, Viewer};
+
+/// Let in: neither 401 nor 403. Whether the rest of the request is good is another test's subject.
+const IN: u16 = 0;
+
+/// A row for each operation: method, path, class, and a body where `{}` would not do.
+#[rustfmt::skip]
+const OPERATIONS: &[(&str, &str, Class, &str)] = &[
+    ("GET",    "/v1/errors",                                  Open, ""),
+    ("GET",    "/v1/apps",                                    Member, ""),
+    ("POST",   "/v1/apps",                                    Administrator, ""),
+    ("GET",    "/v1/apps/{appId}",                            Viewer, ""),
+    ("PATCH",  "/v1/apps/{appId}",                            Admin, ""),
+    ("DELETE", "/v1/apps/{appId}",                            Admin, ""),
+    ("GET",    "/v1/apps/{appId}/settings",                   Viewer, ""),
+    ("PATCH",  "/v1/apps/{appId}/settings",                   Admin, ""),
+    ("GET",    "/v1/apps/{appId}/keys",                       Admin, ""),
+    ("POST",   "/v1/apps/{appId}/keys",                       Admin, ""),
+    ("DELETE", "/v1/apps/{appId}/keys/{keyId}",               Admin, ""),
+    ("GET",    "/v1/apps/{appId}/identity-keys",              Admin, ""),
+    ("POST",   "/v1/apps/{appId}/identity-keys",              Admin, ""),
+    ("DELETE", "/v1/apps/{appId}/identity-keys/{kid}",        Admin, ""),
+    ("GET",    "/v1/apps/{appId}/audit-log",                  Admin, ""),
+    ("GET",    "/v1/apps/{appId}/surveys",                    Viewer, ""),
+    ("POST",   "/v1/apps/{appId}/surveys",                    Editor, ""),
+    ("GET",    "/v1/apps/{appId}/surveys/{surveyId}",         Viewer, ""),
+    ("PATCH",  "/v1/apps/{appId}/surveys/{surveyId}",         Editor, ""),
+    ("DELETE", "/v1/apps/{appId}/surveys/{surveyId}",         Editor, ""),
+    ("GET",    "/v1/apps/{appId}/event-definitions",          Viewer, ""),
+    ("POST",   "/v1/apps/{appId}/event-definitions",          Editor, ""),
+    ("GET",    "/v1/apps/{appId}/event-definitions/{id}",     Viewer, ""),
+    ("PATCH",  "/v1/apps/{appId}/event-definitions/{id}",     Editor, ""),
+    ("DELETE", "/v1/apps/{appId}/event-definitions/{id}",     Editor, ""),
+    ("GET",    "/v1/apps/{appId}/dead-letters",               Viewer, ""),
+    ("GET",    "/v1/apps/{appId}/dead-letters/{id}",          Viewer, ""),
+    ("DELETE", "/v1/apps/{appId}/dead-letters/{id}",          Editor, ""),
+    ("POST",   "/v1/apps/{appId}/dead-letters/{id}/replay",   Editor, ""),
+    ("GET",    "/v1/apps/{appId}/jobs/{id}",                  Viewer, ""),
+    ("POST",   "/v1/sdk/session",                             Sdk, ""),
+    ("DELETE", "/v1/sdk/session",                             Subject, ""),
+    ("POST",   "/v1/sdk/consent",                             Subject, ""),
+    ("POST",   "/v1/sdk/ingest",                              Subject, r#"{"context": {"anonymousId": "x"}, "events": [{}]}"#),
+    ("POST",   "/v1/sdk/ingest",                              Events, r#"{"userId": "ada", "events": [{}]}"#),
+    ("GET",    "/v1/sdk/instructions",                        Subject, ""),
+    ("POST",   "/v1/sdk/instructions/ack",                    Subject, ""),
+];
+
+/// The credentials, in the order of the columns below. The first three of access tokens are of no use to
+/// anybody; `operator` has no role in any workspace, `stranger` is the admin of another one, and `foreign` is
+/// the write key of another app with a subject token of this one.
+const CREDENTIALS: [&str; 16] = [
+    "none",
+    "garbage",
+    "expired token",
+    "revoked key",
+    "expired key",
+    "write key",
+    "write key and subject",
+    "server key",
+    "server key without scopes",
+    "api token",
+    "viewer",
+    "editor",
+    "admin",
+    "operator",
+    "stranger",
+    "foreign",
+];
+
+#[rustfmt::skip]
+const EXPECTED: &[(Class, [u16; 16])] = &[
+    //               none garb exp  rev  expk wk   wk+s sk   sk-  at   view edit adm  oper stra fore
+    (Open,          [ IN,  IN,  IN,  IN,  IN,  IN,  IN,  IN,  IN,  IN,  IN,  IN,  IN,  IN,  IN,  IN]),
+    (Member,        [401, 401, 401, 401, 401, 403, 403, 403, 403, 403,  IN,  IN,  IN,  IN,  IN, 403]),
+    (Administrator, [401, 401, 401, 401, 401, 403, 403, 403, 403, 403, 403, 403,  IN, 403,  IN, 403]),
+    (Viewer,        [401, 401, 401, 401, 401, 403, 403, 403, 403, 403,  IN,  IN,  IN, 404, 404, 403]),
+    (Editor,        [401, 401, 401, 401, 401, 403, 403, 403, 403, 403, 403,  IN,  IN, 404, 404, 403]),
+    (Admin,         [401, 401, 401, 401, 401, 403, 403, 403, 403, 403, 403, 403,  IN, 404, 404, 403]),
+    (Sdk,           [401, 401, 401, 401, 401,  IN,  IN, 403, 403, 403, 403, 403, 403, 403, 403,  IN]),
+    (Subject,       [401, 401, 401, 401, 401, 401,  IN, 403, 403, 403, 403, 403, 403, 403, 403, 401]),
+    (Events,        [401, 401, 401, 401, 401, 401, 401,  IN, 403, 403, 403, 403, 403, 403, 403, 401]),
+];
+
+/// Texts that are no credential.
+const GARBAGE: [&str; 6] = [
+    "garbage",
+    "a.b.c",
+    "wk_",
+    "sk_0000",
+    "",
+    "eyJhbGciOiJub25lIn0.e30.",
+];
+
+/// One of each kind of credential.
+struct Credentials {
+    expired_token: String,
+    revoked: String,
+    expired_key: String,
+    scopeless: String,
+    operator: String,
+    stranger: String,
+    foreign: String,
+}
+
+impl Credentials {
+    async fn new(app: &TestApp) -> Self {
+        let (_, foreign) = app
+            .another_app(app.access.workspace_id, Kind::Write, &[])
+            .await;
+        let revoked = app
+            .make_key(&json!({"kind": "server", "name": "r", "scopes": ["events.write"]}))
+            .await;
+        let expiring = json!({"kind": "write", "name": "e", "expiresAt": app.time(1)});
+        let expiring = app.make_key(&expiring).await;
+        let path = app.path(&format!("/keys/{}", revoked["id"].as_str().unwrap()));
+        app.delete(&path, &app.admin()).await.data(204);
+        let expired_token = issue(app, &[(app.access.workspace_id, Role::Admin)], false, 1);
+        // Both have expired, tokens with their leeway; the tokens of the demo app are good for a month.
+        app.advance(120);
+        let text = |key: Value| key["key"].as_str().unwrap().to_owned();
+        Self {
+            expired_token,
+            revoked: text(revoked),
+            expired_key: text(expiring),
+            scopeless: app.key(Kind::Server, &[]).await,
+            operator: issue(app, &[], true, 3600),
+            stranger: issue(app, &[(app.id(), Role::Admin)], false, 3600),
+            foreign,
+        }
+    }
+
+    /// The credentials of a column: one, or several that are alike. A session of its own where one is needed,
+    /// since routes end sessions.
+    async fn of(&self, app: &TestApp, column: &str) -> Vec<Credential> {
+        let access = &app.access;
+        let one = |token: &str| vec![Credential::bearer(token)];
+        match column {
+            "none" => vec![Credential::none()],
+            "garbage" => {
+                let mut garbage: Vec<Credential> = GARBAGE.map(Credential::bearer).into();
+                garbage.push(Credential::none().and("authorization", "Basic dXNlcjpwYXNz"));
+                garbage.push(Credential::none().and("authorization", &access.write_key));
+                garbage.push(Credential::none().and("x-write-key", "garbage"));
+                garbage
+            }
+            "expired token" => one(&self.expired_token),
+            "revoked key" => one(&self.revoked),
+            "expired key" => one(&self.expired_key),
+            "write key" => one(&access.write_key),
+            "write key and subject" => {
+                let session = app.session(&app.id().to_string()).await;
+                vec![session.credential()]
+            }
+            "server key" => one(&access.server_key),
+            "server key without scopes" => one(&self.scopeless),
+            "api token" => one(&access.api_token),
+            "viewer" => one(&access.viewer_token),
+            "editor" => one(&access.editor_token),
+            "admin" => one(&access.admin_token),
+            "operator" => one(&self.operator),
+            "stranger" => one(&self.stranger),
+            "foreign" => {
+                let session = app.session("ada").await;
+                let foreign = Credential::bearer(&self.foreign);
+                vec![foreign.and("x-service-subject-token", &session.token)]
+            }
+            other => panic!("{other}"),
+        }
+    }
+}
+
+fn issue(app: &TestApp, roles: &[(Uuid, Role)], operator: bool, seconds: u64) -> String {
+    let roles: BTreeMap<Uuid, Role> = roles.iter().copied().collect();
+    let lifetime = Duration::from_secs(seconds);
+    let now = app.clock.now();
+    let issuer = &app.services().issuer;
+    issuer
+        .issue("matrix", roles, operator, now, lifetime)
+        .unwrap()
+}
+
+async fn call(app: &TestApp, row: &(&str, &str, Class, &str), credential: &Credential) -> Answer {
+    let (method, path, _, body) = *row;
+    // Each caller gets an app of its own to delete.
+    let app_id = if (method, path) == ("DELETE", "/v1/apps/{appId}") {
+        let workspace_id = app.access.workspace_id;
+        app.another_app(workspace_id, Kind::Write, &[]).await.0
+    } else {
+        app.access.app_id
+    };
+    let filled: Vec<String> = path
+        .split('/')
+        .map(|part| match part {
+            "{appId}" => app_id.to_string(),
+            part if part.starts_with('{') => Uuid::nil().to_string(),
+            part => part.to_owned(),
+        })
+        .collect();
+    let method = Method::from_bytes(method.as_bytes()).unwrap();
+    let request = app.request(method.clone(), &filled.join("/"), credential);
+    let body = if body.is_empty() { "{}" } else { body };
+    client::send(match method {
+        Method::GET | Method::DELETE => request,
+        _ => request
+            .header("content-type", "application/json")
+            .body(body.to_owned()),
+    })
+    .await
+}
+
+/// The operations of the server's description.
+async fn described(app: &TestApp) -> BTreeSet<(String, String)> {
+    let description = app.get("/openapi.json", &Credential::none()).await.json();
+    let mut operations = BTreeSet::new();
+    for (path, item) in description["paths"].as_object().unwrap() {
+        for method in item.as_object().unwrap().keys() {
+            operations.insert((method.to_uppercase(), path.clone()));
+        }
+    }
+    operations
+}
+
+async fn every_operation_answers_every_credential_as_the_table_says(app: &mut TestApp) {
+    let listed: BTreeSet<(String, String)> = OPERATIONS
+        .iter()
+        .map(|(method, path, ..)| ((*method).to_owned(), (*path).to_owned()))
+        .collect();
+    assert_eq!(
+        described(app).await,
+        listed,
+        "the table has a row for each operation"
+    );
+
+    let credentials = Credentials::new(app).await;
+    for row in OPERATIONS {
+        let (method, path, class, _) = row;
+        let (_, expected) = EXPECTED.iter().find(|(listed, _)| listed == class).unwrap();
+        for (column, expected) in CREDENTIALS.iter().zip(expected) {
+            for credential in credentials.of(app, column).await {
+                let answer = call(app, row, &credential).await;
+                let place = format!("{method} {path} with {column}: {}", answer.text);
+                if *expected == IN {
+                    assert!(![401, 403].contains(&answer.status), "{place}");
+                    assert!(answer.status < 500, "{place}");
+                    continue;
+                }
+                assert_eq!(answer.status, *expected, "{place}");
+                let code = answer.problem()["code"].as_str().unwrap().to_owned();
+                let codes: &[&str] = match expected {
+                    401 => &["invalid_credentials", "subject_token_required"],
+                    403 => &["insufficient_role", "insufficient_scope"],
+                    _ => &["not_found"],
+                };
+                assert!(codes.contains(&code.as_str()), "{place}");
+                if *expected == 401 {
+                    assert_eq!(answer.header("www-authenticate"), "Bearer", "{place}");
+                }
+            }
+        }
+    }
+}
+
+/// What is in another workspace answers as what is nowhere, to the letter.
+async fn other_workspaces_look_like_nothing(app: &mut TestApp) {
+    let without_id = |answer: &Answer| {
+        let mut problem = answer.problem();
+        problem.as_object_mut().unwrap().remove("requestId");
+        problem
+    };
+    let unknown = format!("/v1/apps/{}/surveys", app.id());
+    let expected = without_id(&app.get(&unknown, &app.admin()).await);
+    let stranger = issue(app, &[(app.id(), Role::Admin)], true, 3600);
+    let stranger = Credential::bearer(&stranger);
+    for row in OPERATIONS.iter().filter(|row| row.1.contains("{appId}")) {
+        let answer = call(app, row, &stranger).await;
+        assert_eq!(without_id(&answer), expected, "{} {}", row.0, row.1);
+    }
+    let malformed = app.get("/v1/apps/x/surveys", &app.admin()).await;
+    assert_eq!(without_id(&malformed), expected);
+}

@@ -1,0 +1,206 @@
+//! An OpenID provider that says whatever a test wants it to, and keys that sign tokens.
+
+use std::sync::{Arc, Mutex};
+
+use aws_lc_rs::rand::SystemRandom;
+use aws_lc_rs::rsa::KeySize;
+use aws_lc_rs::signature::{
+    ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair, Ed25519KeyPair, KeyPair as _, RSA_PKCS1_SHA256,
+    RsaKeyPair,
+};
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::routing::get;
+use axum::{Json, Router};
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use serde_json::{Value, json};
+use tokio::net::TcpListener;
+use tokio::task::JoinHandle;
+
+/// A key that signs tokens.
+#[derive(Clone)]
+pub(super) struct Signer {
+    key: Arc<Key>,
+    /// Its public half.
+    pub(super) jwk: Value,
+}
+
+enum Key {
+    Rsa(RsaKeyPair),
+    Ec(EcdsaKeyPair),
+    Ed(Ed25519KeyPair),
+}
+
+impl Signer {
+    /// A key for RS256.
+    pub(super) fn rsa(kid: &str) -> Self {
+        let pair = RsaKeyPair::generate(KeySize::Rsa2048).unwrap();
+        let n = encode(
+            pair.public_key()
+                .modulus()
+                .big_endian_without_leading_zero(),
+        );
+        let e = encode(
+            pair.public_key()
+                .exponent()
+                .big_endian_without_leading_zero(),
+        );
+        let jwk = json!({"kty": "RSA", "use": "sig", "alg": "RS256", "kid": kid, "n": n, "e": e});
+        Self::new(Key::Rsa(pair), jwk)
+    }
+
+    /// A key for ES256.
+    pub(super) fn ec(kid: &str) -> Self {
+        let pair = EcdsaKeyPair::generate(&ECDSA_P256_SHA256_FIXED_SIGNING).unwrap();
+        let point = pair.public_key().as_ref();
+        let (x, y) = (encode(&point[1..33]), encode(&point[33..]));
+        let jwk = json!({"kty": "EC", "crv": "P-256", "use": "sig", "alg": "ES256", "kid": kid, "x": x, "y": y});
+        Self::new(Key::Ec(pair), jwk)
+    }
+
+    /// A key for `EdDSA`.
+    pub(super) fn ed(kid: &str) -> Self {
+        let pair = Ed25519KeyPair::generate().unwrap();
+        let x = encode(pair.public_key().as_ref());
+        let jwk = json!({"kty": "OKP", "crv": "Ed25519", "use": "sig", "alg": "EdDSA", "kid": kid, "x": x});
+        Self::new(Key::Ed(pair), jwk)
+    }
+
+    fn new(key: Key, jwk: Value) -> Self {
+        Self {
+            key: Arc::new(key),
+            jwk,
+        }
+    }
+
+    /// Signs claims.
+    pub(super) fn sign(&self, claims: &Value) -> String {
+        self.sign_as(
+            &json!({"typ": "JWT", "alg": self.jwk["alg"], "kid": self.jwk["kid"]}),
+            claims,
+        )
+    }
+
+    /// Signs claims under a header that need not be true.
+    pub(super) fn sign_as(&self, header: &Value, claims: &Value) -> String {
+        let unsigned = unsigned(header, claims);
+        let message = unsigned.as_bytes();
+        let random = SystemRandom::new();
+        let signature = match &*self.key {
+            Key::Rsa(pair) => {
+                let mut signature = vec![0; pair.public_modulus_len()];
+                pair.sign(&RSA_PKCS1_SHA256, &random, message, &mut signature)
+                    .unwrap();
+                signature
+            }
+            Key::Ec(pair) => pair.sign(&random, message).unwrap().as_ref().to_vec(),
+            Key::Ed(pair) => pair.sign(message).as_ref().to_vec(),
+        };
+        format!("{unsigned}.{}", encode(&signature))
+    }
+}
+
+fn encode(bytes: &[u8]) -> String {
+    URL_SAFE_NO_PAD.encode(bytes)
+}
+
+fn unsigned(header: &Value, claims: &Value) -> String {
+    let part = |part: &Value| encode(part.to_string().as_bytes());
+    format!("{}.{}", part(header), part(claims))
+}
+
+/// A token with any signature.
+pub(super) fn token(header: &Value, claims: &Value, signature: &[u8]) -> String {
+    format!("{}.{}", unsigned(header, claims), encode(signature))
+}
+
+/// A token signed with a shared secret.
+pub(super) fn hmac(header: &Value, claims: &Value, secret: &[u8]) -> String {
+    let key = aws_lc_rs::hmac::Key::new(aws_lc_rs::hmac::HMAC_SHA256, secret);
+    let signature = aws_lc_rs::hmac::sign(&key, unsigned(header, claims).as_bytes());
+    token(header, claims, signature.as_ref())
+}
+
+/// The provider; it ends when it is dropped.
+pub(super) struct FakeIssuer {
+    /// Its identifier.
+    pub(super) url: String,
+    said: Said,
+    task: JoinHandle<()>,
+}
+
+type Said = Arc<Mutex<Documents>>;
+
+#[derive(Default)]
+struct Documents {
+    discovery: Value,
+    keys: Value,
+    status: Option<u16>,
+    asked: usize,
+}
+
+impl FakeIssuer {
+    /// Starts a provider without keys.
+    pub(super) async fn start() -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        let said = Said::default();
+        let router = Router::new()
+            .route("/.well-known/openid-configuration", get(discovery))
+            .route("/jwks", get(keys))
+            .with_state(Arc::clone(&said));
+        let task = tokio::spawn(async move { axum::serve(listener, router).await.unwrap() });
+        let issuer = Self { url, said, task };
+        issuer.publish(&[]);
+        issuer
+    }
+
+    /// Publishes the keys of signers, and no others.
+    pub(super) fn publish(&self, signers: &[Signer]) {
+        let keys: Vec<&Value> = signers.iter().map(|signer| &signer.jwk).collect();
+        self.publish_documents(&json!({}), &json!({"keys": keys}));
+    }
+
+    /// Publishes a key set, and the discovery document with changes.
+    pub(super) fn publish_documents(&self, discovery: &Value, keys: &Value) {
+        let mut document = json!({"issuer": self.url, "jwks_uri": format!("{}/jwks", self.url)});
+        nudge::http::merge::apply(&mut document, discovery.clone());
+        let mut said = self.said.lock().unwrap();
+        said.discovery = document;
+        said.keys = keys.clone();
+    }
+
+    /// Answers with this status and nothing else from now on.
+    pub(super) fn fail(&self, status: Option<u16>) {
+        self.said.lock().unwrap().status = status;
+    }
+
+    /// How often the keys were asked for.
+    pub(super) fn asked(&self) -> usize {
+        self.said.lock().unwrap().asked
+    }
+}
+
+impl Drop for FakeIssuer {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+async fn discovery(State(said): State<Said>) -> Result<Json<Value>, StatusCode> {
+    let said = said.lock().unwrap();
+    match said.status {
+        Some(status) => Err(StatusCode::from_u16(status).unwrap()),
+        None => Ok(Json(said.discovery.clone())),
+    }
+}
+
+async fn keys(State(said): State<Said>) -> Result<Json<Value>, StatusCode> {
+    let mut said = said.lock().unwrap();
+    said.asked += 1;
+    match said.status {
+        Some(status) => Err(StatusCode::from_u16(status).unwrap()),
+        None => Ok(Json(said.keys.clone())),
+    }
+}

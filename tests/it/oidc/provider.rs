@@ -1,0 +1,145 @@
+//! A real OpenID provider: the npm package `oidc-provider` in a process of its own (`tests/oidc`).
+
+use std::io::{BufRead as _, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use reqwest::Client;
+use serde_json::{Value, json};
+use tests::{Credential, TestApp, client, site};
+
+use super::{configured, folder, list, open};
+
+const SECRET: &str = "a-secret-of-this-test-and-no-other";
+
+/// Node of this machine. Without it the test is skipped, except in CI, where nothing is.
+fn has_node() -> bool {
+    let runs = |program: &str| {
+        let version = Command::new(program).arg("--version").output();
+        version.is_ok_and(|output| output.status.success())
+    };
+    let there = runs("node") && runs("npm");
+    assert!(
+        there || std::env::var_os("CI").is_none(),
+        "CI has node and npm"
+    );
+    there
+}
+
+/// Installs the package, pinned by its lock file, into a folder that stays from run to run.
+fn installed() -> PathBuf {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("oidc");
+    let target = Path::new(site!().scratch).join("oidc-provider");
+    std::fs::create_dir_all(&target).unwrap();
+    let lock = std::fs::File::create(target.join(".lock")).unwrap();
+    lock.lock().unwrap();
+    let mut changed = !target.join("node_modules/.package-lock.json").exists();
+    for name in ["package.json", "package-lock.json", "provider.mjs"] {
+        let text = std::fs::read(source.join(name)).unwrap();
+        let before = std::fs::read(target.join(name)).unwrap_or_default();
+        changed |= name != "provider.mjs" && before != text;
+        std::fs::write(target.join(name), text).unwrap();
+    }
+    if changed {
+        let install = Command::new("npm")
+            .args(["ci", "--ignore-scripts", "--no-audit", "--no-fund"])
+            .current_dir(&target)
+            .output()
+            .unwrap();
+        let complaint = String::from_utf8_lossy(&install.stderr);
+        assert!(install.status.success(), "{complaint}");
+    }
+    target
+}
+
+/// The provider; it ends when its standard input is closed.
+struct Provider {
+    process: Child,
+    issuer: String,
+}
+
+impl Provider {
+    fn start(workspace: &str) -> Self {
+        let mut process = Command::new("node")
+            .arg("provider.mjs")
+            .current_dir(installed())
+            .env("WORKSPACE_ID", workspace)
+            .env("CLIENT_SECRET", SECRET)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let mut line = String::new();
+        let output = process.stdout.take().unwrap();
+        BufReader::new(output).read_line(&mut line).unwrap();
+        let said: Value = serde_json::from_str(&line).unwrap();
+        let issuer = said["issuer"].as_str().unwrap().to_owned();
+        Self { process, issuer }
+    }
+
+    /// A token of a client, signed with an algorithm.
+    async fn token(&self, http: &Client, client: &str, algorithm: &str) -> String {
+        let body = format!("grant_type=client_credentials&resource=urn:nudge:{algorithm}");
+        let request = http
+            .post(format!("{}/token", self.issuer))
+            .basic_auth(client, Some(SECRET))
+            .header("content-type", "application/x-www-form-urlencoded")
+            .body(body);
+        let answer = client::send(request).await;
+        assert_eq!(answer.status, 200, "{}", answer.text);
+        answer.json()["access_token"].as_str().unwrap().to_owned()
+    }
+}
+
+impl Drop for Provider {
+    fn drop(&mut self) {
+        drop(self.process.stdin.take());
+        drop(self.process.wait());
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[expect(clippy::print_stderr, reason = "says that it is skipped")]
+async fn a_real_provider_and_the_server_understand_each_other() {
+    if !has_node() {
+        eprintln!("skipped: there is no node and npm on this machine");
+        return;
+    }
+    let folder = folder();
+    // The workspace is made with the first start, and known to the provider from then on.
+    let first = open(folder.path(), |_| {}).await.unwrap();
+    let workspace = first.access.workspace_id.to_string();
+    first.finish().await;
+    let provider = Provider::start(&workspace);
+    let app: TestApp = open(folder.path(), |config| {
+        config.auth.issuers = vec![configured(&provider.issuer)];
+    })
+    .await
+    .unwrap();
+    assert_eq!(app.access.workspace_id.to_string(), workspace);
+    let http = client::build();
+
+    for algorithm in ["RS256", "ES256", "EdDSA"] {
+        let admin = provider.token(&http, "admin", algorithm).await;
+        list(&app, &admin).await.ok();
+        app.get(&app.path("/keys"), &Credential::bearer(&admin))
+            .await
+            .ok();
+        let viewer = provider.token(&http, "viewer", algorithm).await;
+        list(&app, &viewer).await.ok();
+        app.post(
+            &app.path("/surveys"),
+            &Credential::bearer(&viewer),
+            &json!({}),
+        )
+        .await
+        .refused(403, "insufficient_role");
+        let (unsigned, _) = admin.rsplit_once('.').unwrap();
+        let (_, signature) = viewer.rsplit_once('.').unwrap();
+        list(&app, &format!("{unsigned}.{signature}"))
+            .await
+            .refused(401, "invalid_credentials");
+    }
+    app.finish().await;
+}
