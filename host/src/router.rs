@@ -16,7 +16,7 @@ use crate::http::{ApiError, Code, cors, request};
 use crate::services::Shared;
 use crate::{
     apps, audit, dead_letters, definitions, identity_keys, ingest, instructions, jobs, keys,
-    openapi, operations, subjects, surveys,
+    openapi, operations, privacy, subjects, surveys,
 };
 
 /// The API with its documentation.
@@ -89,6 +89,9 @@ fn management() -> OpenApiRouter<Shared> {
         ))
         .routes(routes!(dead_letters::http::replay_dead_letter))
         .routes(routes!(jobs::http::get_job))
+        .routes(routes!(privacy::http::delete_person))
+        .routes(routes!(privacy::http::get_deletion))
+        .routes(routes!(privacy::http::list_deletions))
 }
 
 /// The whole main listener. `with_operations` adds the operators' routes (embedded mode).

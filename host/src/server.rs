@@ -12,6 +12,7 @@ use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use crate::analytics::{self, AnalyticsStore};
 use crate::apps::Registry;
 use crate::clock::Clock;
 use crate::config::Config;
@@ -24,6 +25,7 @@ use crate::listener;
 use crate::oidc::AccessTokens;
 use crate::pipeline::{Keeper, Pipeline};
 use crate::plugins::Plugins;
+use crate::privacy::pseudonyms::Pseudonyms;
 use crate::rate_limits::RateLimits;
 use crate::retention;
 use crate::router;
@@ -40,6 +42,8 @@ pub struct Start {
     pub compiler: Option<PathBuf>,
     /// The clock; tests move it.
     pub clock: Clock,
+    /// The analytics store. None: the operational database.
+    pub analytics: Option<Arc<dyn AnalyticsStore>>,
 }
 
 /// A running server.
@@ -64,7 +68,7 @@ impl Server {
         let embedded_database = config.database_url().starts_with("sqlite:");
         let lock = embedded_database.then(|| lock(data_dir)).transpose()?;
         telemetry::metrics();
-        let secrets = Secrets::open(&config.secrets.master_key, data_dir)?;
+        let secrets = Secrets::load(&config.secrets, data_dir)?;
         let db = open_database(&config).await?;
         let plugins = open_plugins(&config, &secrets, start.compiler).await?;
         let listener = listen(&config.server.listen).await?;
@@ -92,6 +96,10 @@ impl Server {
             access_tokens: AccessTokens::new(&config.auth)?,
             rate_limits: RateLimits::new(&config.rate_limits, start.embedded),
             key_uses: keys::Uses::default(),
+            pseudonyms: Pseudonyms::open(&db, &secrets).await?,
+            analytics: start
+                .analytics
+                .unwrap_or_else(|| Arc::new(analytics::Operational)),
             public_url: public_url(&config, address),
             db,
             clock: start.clock,

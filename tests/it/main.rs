@@ -25,6 +25,7 @@ mod cross_origin;
 mod dead_letters;
 mod definitions;
 mod delays;
+mod deletion;
 mod documents;
 mod flows;
 mod hostile_plugins;

@@ -10,7 +10,7 @@ use utoipa::ToSchema;
 use uuid::Uuid;
 
 use super::token::{self, SubjectToken};
-use super::{AliasKind, Standing, store};
+use super::{AliasKind, NOBODY, Standing, store};
 use crate::apps::App;
 use crate::clock;
 use crate::http::auth::{self, Sdk, SdkSubject};
@@ -133,6 +133,7 @@ pub async fn start_session(
     let platform = request.platform.as_deref();
     let standing = super::ensure(
         &services.db,
+        &services.pseudonyms,
         app.id,
         AliasKind::Anonymous,
         &request.anonymous_id,
@@ -144,7 +145,9 @@ pub async fn start_session(
     {
         return Err(ApiError::new(Code::IdentityRequired));
     }
-    if let Some(client_id) = request.client_id {
+    if let Some(client_id) = request.client_id
+        && !standing.is_nobody()
+    {
         let mut tx = services.db.write().await?;
         if !store::bind_client(&mut tx, app.id, client_id, standing.subject_id, now).await? {
             return Err(ApiError::new(Code::ClientSessionInvalid));
@@ -209,6 +212,9 @@ pub async fn end_session(
     OptionalJson(request): OptionalJson<EndSessionRequest>,
 ) -> Result<StatusCode, ApiError> {
     let standing = current(&services, &subject).await?;
+    if standing.is_nobody() {
+        return Ok(StatusCode::NO_CONTENT);
+    }
     let now = services.clock.now();
     let mut tx = services.db.write().await?;
     if let Some(client_id) = request.client_id
@@ -231,6 +237,14 @@ pub async fn update_consent(
 ) -> Result<Data<ConsentView>, ApiError> {
     let before = current_of(&services, &subject, &request.anonymous_id).await?;
     let now = services.clock.now();
+    if before.is_nobody() {
+        let view = ConsentView {
+            analytics: false,
+            messaging: false,
+            updated_at: clock::to_text(now),
+        };
+        return Ok(Data { data: view });
+    }
     let mut tx = services.db.write().await?;
     let (analytics, messaging) = (request.analytics, request.messaging);
     store::update_consent(
@@ -258,6 +272,9 @@ pub async fn update_consent(
 
 /// The token's subject, if the token is not revoked.
 pub async fn current(services: &Shared, subject: &SdkSubject) -> Result<Standing, ApiError> {
+    if subject.token.alias == NOBODY {
+        return Ok(Standing::nobody(subject.token.subject_id));
+    }
     let mut tx = services.db.read().await?;
     store::get(&mut tx, subject.app.id, subject.token.alias)
         .await?
@@ -273,6 +290,9 @@ pub async fn current_of(
 ) -> Result<Standing, ApiError> {
     check_anonymous_id("/anonymousId", anonymous_id)?;
     let standing = current(services, subject).await?;
+    if standing.is_nobody() && token::fingerprint(anonymous_id) == subject.token.fingerprint {
+        return Ok(standing);
+    }
     let mut tx = services.db.read().await?;
     match store::find(&mut tx, subject.app.id, AliasKind::Anonymous, anonymous_id).await? {
         Some(named) if named.subject_id == standing.subject_id => Ok(standing),
