@@ -92,6 +92,9 @@ fn management() -> OpenApiRouter<Shared> {
         .routes(routes!(privacy::http::delete_person))
         .routes(routes!(privacy::http::get_deletion))
         .routes(routes!(privacy::http::list_deletions))
+        .routes(routes!(privacy::exports::http::export_person))
+        .routes(routes!(privacy::exports::http::get_export))
+        .routes(routes!(privacy::exports::http::download_export))
 }
 
 /// The whole main listener. `with_operations` adds the operators' routes (embedded mode).

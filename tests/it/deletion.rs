@@ -358,18 +358,10 @@ async fn queueing_stops_everything_at_once(app: &mut TestApp) {
         .await;
     let ada = app.session("ada").await;
     assert_eq!(app.fires(&ada, "purchase", &json!({})).await, 1);
-    let waiting = {
-        let request = app.request(
-            reqwest::Method::GET,
-            "/v1/sdk/instructions?wait=25&cursor=",
-            &ada.credential(),
-        );
-        drop(request);
-        let cursor = text(&app.poll(&ada, "").await.ok(), "nextCursor");
-        let path = format!("/v1/sdk/instructions?wait=25&cursor={cursor}");
-        let request = app.request(reqwest::Method::GET, &path, &ada.credential());
-        tokio::task::spawn(tests::client::send(request))
-    };
+    let cursor = text(&app.poll(&ada, "").await.ok(), "nextCursor");
+    let path = format!("/v1/sdk/instructions?wait=25&cursor={cursor}");
+    let request = app.request(reqwest::Method::GET, &path, &ada.credential());
+    let waiting = tokio::task::spawn(tests::client::send(request));
 
     let job_id = delete(app, &json!({"anonymousId": "ada"})).await;
 
@@ -580,10 +572,12 @@ async fn it_waits_before_it_looks_once_more(app: &mut TestApp) {
         .ok();
     app.settle().await;
     let job_id = delete(app, &json!({"anonymousId": "ada"})).await;
-    app.until("the events are erased", async || {
-        app.stored("purchase").await == 0
+    app.until("it waits", async || {
+        let jobs: Vec<(String,)> = app.rows("SELECT progress FROM jobs").await;
+        jobs[0].0.contains("Settle")
     })
     .await;
+    assert_eq!(app.stored("purchase").await, 0);
     app.advance(59);
     assert_eq!(deletion(app, &job_id).await["status"], "running");
 
@@ -602,6 +596,9 @@ async fn it_waits_before_it_looks_once_more(app: &mut TestApp) {
 }
 
 async fn a_restart_goes_on_where_it_was(app: &mut TestApp) {
+    let store = Arc::new(Slow::confirming_after(1));
+    app.analytics = Some(Arc::clone(&store) as Arc<dyn AnalyticsStore>);
+    app.restart().await;
     let ada = app.session("ada").await;
     for _ in 0..8 {
         let events: Vec<Value> = (0..500)
@@ -611,12 +608,15 @@ async fn a_restart_goes_on_where_it_was(app: &mut TestApp) {
     }
     app.settle().await;
     let job_id = delete(app, &json!({"anonymousId": "ada"})).await;
-    let mut restarts = 0;
     while deletion(app, &job_id).await["status"] != "completed" {
         app.restart().await;
-        restarts += 1;
+        app.advance(11);
     }
-    assert!(restarts > 0, "the first look was too late");
+    assert_eq!(
+        store.asked.load(Ordering::Relaxed),
+        2,
+        "there was a restart"
+    );
     let done = deleted(app, &job_id).await;
     let events = done["steps"]
         .as_array()

@@ -129,6 +129,7 @@ impl Running {
 async fn run(services: &Arc<Services>, job: &mut Running) -> Result<Value, Error> {
     match job.kind.as_str() {
         deletion::KIND => deletion::run(services, job).await,
+        privacy::exports::KIND => privacy::exports::run(services, job).await,
         privacy::deletion::KIND => privacy::deletion::run(services, job).await,
         unknown => Err(Error::Failed(format!("no such kind of job: {unknown}"))),
     }

@@ -1,6 +1,7 @@
 //! Privacy: copies of what is stored of a person, and its deletion (specification 2.10 and 4.1, contract 6).
 
 pub mod deletion;
+pub mod exports;
 pub mod http;
 pub mod pseudonyms;
 pub mod receipt;
