@@ -227,7 +227,7 @@ async fn listen(address: &str) -> anyhow::Result<TcpListener> {
 }
 
 /// Makes sure that no other server uses the data directory. The lock ends with the process.
-fn lock(data_dir: &Path) -> anyhow::Result<File> {
+pub(crate) fn lock(data_dir: &Path) -> anyhow::Result<File> {
     let path = data_dir.join("lock");
     let file = File::options()
         .create(true)

@@ -3,6 +3,7 @@
 mod compile;
 mod demo;
 pub mod dev;
+mod secrets;
 mod serve;
 mod token;
 
@@ -41,6 +42,9 @@ enum Command {
     Config,
     /// Check the configuration and the database.
     Check(ServerArguments),
+    /// Change the master key.
+    #[command(subcommand)]
+    Secrets(secrets::Command),
     /// Issue an access token from the embedded issuer.
     Token(token::Arguments),
     #[command(name = crate::plugins::COMPILE_COMMAND, hide = true)]
@@ -120,6 +124,7 @@ fn run(cli: Cli) -> anyhow::Result<()> {
         Command::Demo(arguments) => on_runtime(demo::run(load()?, arguments)),
         Command::Migrate(arguments) => on_runtime(serve::migrate(load()?, arguments)),
         Command::Check(arguments) => on_runtime(serve::check(load()?, arguments)),
+        Command::Secrets(command) => on_runtime(secrets::run(load()?, command)),
         Command::Token(arguments) => token::run(load()?, arguments),
         Command::CompileComponent(arguments) => compile::run(&load()?, &arguments),
         Command::Config => {

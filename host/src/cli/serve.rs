@@ -53,7 +53,7 @@ pub(super) async fn check(mut config: Config, arguments: ServerArguments) -> any
     Ok(())
 }
 
-async fn open(config: &Config) -> anyhow::Result<Db> {
+pub(super) async fn open(config: &Config) -> anyhow::Result<Db> {
     let options = Options {
         url: config.database_url(),
         connections: 1,
