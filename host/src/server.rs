@@ -62,13 +62,9 @@ pub struct Server {
 impl Server {
     /// Starts a server; it takes requests when this returns.
     pub async fn start(config: Config, start: Start) -> anyhow::Result<Self> {
-        let data_dir = &config.server.data_dir;
-        std::fs::create_dir_all(data_dir)
-            .with_context(|| format!("can't create the data directory {}", data_dir.display()))?;
-        let embedded_database = config.database_url().starts_with("sqlite:");
-        let lock = embedded_database.then(|| lock(data_dir)).transpose()?;
+        let lock = claim_data_dir(&config)?;
         telemetry::metrics();
-        let secrets = Secrets::load(&config.secrets, data_dir)?;
+        let secrets = Secrets::load(&config.secrets, &config.server.data_dir)?;
         let db = open_database(&config).await?;
         let plugins = open_plugins(&config, &secrets, start.compiler).await?;
         let listener = listen(&config.server.listen).await?;
@@ -224,6 +220,15 @@ async fn listen(address: &str) -> anyhow::Result<TcpListener> {
     TcpListener::bind(address)
         .await
         .with_context(|| format!("can't listen on {address}"))
+}
+
+/// Makes the data directory, and locks it where the database is in it.
+fn claim_data_dir(config: &Config) -> anyhow::Result<Option<File>> {
+    let data_dir = &config.server.data_dir;
+    std::fs::create_dir_all(data_dir)
+        .with_context(|| format!("can't create the data directory {}", data_dir.display()))?;
+    let embedded_database = config.database_url().starts_with("sqlite:");
+    embedded_database.then(|| lock(data_dir)).transpose()
 }
 
 /// Makes sure that no other server uses the data directory. The lock ends with the process.

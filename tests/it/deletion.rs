@@ -12,8 +12,9 @@ use futures_util::future::BoxFuture;
 use nudge::analytics::{AnalyticsStore, Erasure, Unconfirmed};
 use nudge::privacy::stores;
 use serde_json::{Value, json};
-use tests::session::text;
+use tests::session::{hex, text};
 use tests::{Credential, Session, TestApp, on_both_backends};
+use tokio::task::JoinSet;
 use uuid::Uuid;
 
 use crate::exports;
@@ -137,12 +138,6 @@ async fn everything(app: &TestApp) -> Session {
 
 /// How a text or an id may be written in a dump of a table.
 fn writings(secret: &str) -> Vec<String> {
-    let hex = |bytes: &[u8]| {
-        bytes
-            .iter()
-            .map(|byte| format!("{byte:02x}"))
-            .collect::<String>()
-    };
     let mut writings = vec![secret.to_lowercase(), hex(secret.as_bytes())];
     if let Ok(id) = Uuid::parse_str(secret) {
         writings.push(hex(id.as_bytes()));
@@ -301,12 +296,8 @@ async fn verify(app: &TestApp, done: &Value, job_id: &str) {
 
     let payload = decode(parts[1]);
     let hash = digest::digest(&digest::SHA256, &payload);
-    let hex: String = hash
-        .as_ref()
-        .iter()
-        .map(|byte| format!("{byte:02x}"))
-        .collect();
-    assert_eq!(done["receipt"]["digest"], hex);
+    let digest = hex(hash.as_ref());
+    assert_eq!(done["receipt"]["digest"], digest);
     let receipt: Value = serde_json::from_slice(&payload).unwrap();
     // serde_json's objects are sorted: what comes out as it went in was canonical.
     assert_eq!(serde_json::to_vec(&receipt).unwrap(), payload);
@@ -364,7 +355,8 @@ async fn queueing_stops_everything_at_once(app: &mut TestApp) {
     let cursor = text(&app.poll(&ada, "").await.ok(), "nextCursor");
     let path = format!("/v1/sdk/instructions?wait=25&cursor={cursor}");
     let request = app.request(reqwest::Method::GET, &path, &ada.credential());
-    let waiting = tokio::task::spawn(tests::client::send(request));
+    let mut waiting = JoinSet::new();
+    waiting.spawn(tests::client::send(request));
 
     let job_id = delete(app, &json!({"anonymousId": "ada"})).await;
 
@@ -375,7 +367,8 @@ async fn queueing_stops_everything_at_once(app: &mut TestApp) {
     app.ingest(&ada, &[event])
         .await
         .refused(401, "subject_token_expired");
-    waiting.await.unwrap().refused(401, "subject_token_expired");
+    let answer = waiting.join_next().await.unwrap().unwrap();
+    answer.refused(401, "subject_token_expired");
     deleted(app, &job_id).await;
     assert_eq!(app.stored("purchase").await, 0);
 }
@@ -666,4 +659,37 @@ async fn the_list_has_pages(app: &mut TestApp) {
     for job_id in &jobs {
         deleted(app, job_id).await;
     }
+}
+
+/// Pages that were split and merged while others wrote between have no trace either.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn sqlites_file_has_no_trace_of_many_events() {
+    let app = TestApp::start(tests::site!(), tests::Backend::Sqlite).await;
+    let (ada, bob) = (app.session(SECRETS[0]).await, app.session("bob").await);
+    for round in 0..12 {
+        for session in [&ada, &bob] {
+            let (name, note) = if session.anonymous_id == "bob" {
+                ("of_bob", "of bob")
+            } else {
+                ("name-needle-5c", SECRETS[5])
+            };
+            let events: Vec<Value> = (0..150)
+                .map(|number| {
+                    let note = note.repeat(1 + (number * 7 + round) % 40);
+                    app.event(session, name, &json!({"note": note}))
+                })
+                .collect();
+            assert_eq!(app.ingest(session, &events).await.ok()["accepted"], 150);
+        }
+    }
+    app.settle().await;
+    let job_id = delete(&app, &json!({"anonymousId": SECRETS[0]})).await;
+    deleted(&app, &job_id).await;
+
+    for secret in [SECRETS[0], SECRETS[5], "name-needle-5c", &ada.subject_id] {
+        let found = files_with(&app.config.server.data_dir, secret);
+        assert_eq!(found, Vec::<std::path::PathBuf>::new(), "{secret}");
+    }
+    assert_eq!(app.stored("of_bob").await, 12 * 150);
+    app.finish().await;
 }

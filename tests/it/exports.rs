@@ -7,7 +7,7 @@ use aws_lc_rs::digest;
 use reqwest::Method;
 use serde_json::{Value, json};
 use tests::client::send;
-use tests::session::text;
+use tests::session::{hex, text};
 use tests::{Credential, TestApp, on_both_backends};
 
 use crate::deletion::{delete, deleted};
@@ -56,12 +56,8 @@ async fn download(app: &TestApp, view: &Value) -> Vec<u8> {
     let bytes = response.bytes().await.unwrap().to_vec();
     assert_eq!(view["sizeBytes"], bytes.len());
     let hash = digest::digest(&digest::SHA256, &bytes);
-    let hex: String = hash
-        .as_ref()
-        .iter()
-        .map(|byte| format!("{byte:02x}"))
-        .collect();
-    assert_eq!(view["sha256"], hex);
+    let digest = hex(hash.as_ref());
+    assert_eq!(view["sha256"], digest);
     bytes
 }
 

@@ -19,7 +19,7 @@ async fn rotates(backend: Backend) {
     let cache = TempDir::with_prefix("nudge-test-").unwrap();
     let own_cache = |config: &mut nudge::config::Config| {
         // Compiled plugins are authenticated with the key too; other tests share theirs.
-        config.plugins.cache_dir = cache.path().to_owned();
+        cache.path().clone_into(&mut config.plugins.cache_dir);
     };
     let mut app = TestApp::start_with(site!(), backend, own_cache).await;
     let ada = app.session("ada").await;
@@ -36,7 +36,7 @@ async fn rotates(backend: Backend) {
     ));
 
     app.stop().await;
-    app.config.secrets.master_key = NEW_KEY.to_owned();
+    NEW_KEY.clone_into(&mut app.config.secrets.master_key);
     let refused = TestApp::open(site!(), app.config.clone())
         .await
         .err()

@@ -28,6 +28,10 @@ struct NumberRow {
 
 /// Whose deletion an erasing statement is part of.
 #[derive(Clone, Copy, Debug)]
+#[expect(
+    clippy::struct_field_names,
+    reason = "they are called as the columns are"
+)]
 pub(super) struct Deleted {
     pub app_id: Uuid,
     pub subject_id: Uuid,

@@ -31,6 +31,10 @@ struct BytesRow {
 
 /// Which export of whom.
 #[derive(Clone, Copy, Debug)]
+#[expect(
+    clippy::struct_field_names,
+    reason = "they are called as the columns are"
+)]
 pub(super) struct Key {
     pub app_id: Uuid,
     pub export_id: Uuid,
