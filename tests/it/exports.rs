@@ -240,6 +240,8 @@ async fn a_link_is_good_for_a_quarter_of_an_hour_and_an_archive_for_a_week(app: 
     app.get(&path_of(&last), &Credential::none())
         .await
         .refused(404, "not_found");
+    // Retention looks once an hour.
+    app.advance(3_601);
     app.until("the archive is removed", async || {
         let chunks: Vec<(i64,)> = app.rows("SELECT number FROM privacy_export_chunks").await;
         chunks.is_empty()

@@ -256,8 +256,9 @@ impl Deletion<'_> {
             requested_at,
             completed_at: now,
         };
-        let receipt = receipt::issue(&self.services.issuer, about, &progress.steps);
-        progress.receipt = receipt;
+        let receipt = receipt::issue(&self.services.issuer, about, &progress.steps)
+            .ok_or_else(|| Error::Failed("the receipt could not be signed".to_owned()))?;
+        progress.receipt = Some(receipt);
         progress.stage = Stage::Scrub;
         self.advance(&mut tx, &progress).await?;
         self.job
