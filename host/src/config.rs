@@ -32,6 +32,7 @@ sections! {
         plugin: PluginCommands,
         auth: Auth,
         rate_limits: RateLimits,
+        privacy: Privacy,
         telemetry: Telemetry,
     }
     /// Addresses and directories.
@@ -78,6 +79,8 @@ sections! {
     RateLimits { enabled: Switch, key: Bucket, subject: Bucket, principal: Bucket, address: Bucket, }
     /// A token bucket.
     Bucket { per_second: f64, burst: u32, }
+    /// Deletion of persons' data.
+    Privacy { grace_seconds: u64, }
     /// Logs.
     Telemetry { log_format: String, log_filter: String, }
 }
@@ -153,6 +156,8 @@ impl TryFrom<Value> for Switch {
 pub struct Secrets {
     /// Base64 of 32 bytes, or empty.
     pub master_key: String,
+    /// Earlier master keys, whose signatures and sealed rows are still accepted.
+    pub previous_keys: Vec<String>,
 }
 
 impl std::fmt::Debug for Secrets {

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use anyhow::Context as _;
 use aws_lc_rs::signature::{Ed25519KeyPair, KeyPair as _};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -54,32 +55,73 @@ pub struct Claims {
     pub operator: bool,
 }
 
-/// Signs and checks access tokens with an Ed25519 key derived from the master key.
+/// Signs and checks access tokens, and signs documents, with an Ed25519 key derived from the master key. What the
+/// keys of previous master keys have signed is still good.
 pub struct Issuer {
     name: String,
-    key_id: String,
-    public_key: String,
+    newest: Key,
+    previous: Vec<Key>,
+}
+
+/// One of the issuer's keys.
+struct Key {
+    id: String,
+    public: String,
+    pair: Ed25519KeyPair,
     signing: EncodingKey,
     checking: DecodingKey,
+}
+
+impl Key {
+    fn new(seed: &[u8; 32]) -> anyhow::Result<Self> {
+        let pair = Ed25519KeyPair::from_seed_unchecked(seed)
+            .map_err(|_| anyhow::anyhow!("the embedded issuer's key can't be derived"))?;
+        let document = pair
+            .to_pkcs8()
+            .map_err(|_| anyhow::anyhow!("the embedded issuer's key can't be encoded"))?;
+        let public = URL_SAFE_NO_PAD.encode(pair.public_key().as_ref());
+        let fingerprint = crate::secrets::hash(&[public.as_bytes()]);
+        Ok(Self {
+            id: URL_SAFE_NO_PAD.encode(&fingerprint[..12]),
+            signing: EncodingKey::from_ed_der(document.as_ref()),
+            checking: DecodingKey::from_ed_components(&public)?,
+            public,
+            pair,
+        })
+    }
 }
 
 impl Issuer {
     /// The issuer of this name.
     pub fn new(secrets: &Secrets, name: &str) -> anyhow::Result<Self> {
-        let pair = Ed25519KeyPair::from_seed_unchecked(&secrets.derive("embedded issuer"))
-            .map_err(|_| anyhow::anyhow!("the embedded issuer's key can't be derived"))?;
-        let document = pair
-            .to_pkcs8()
-            .map_err(|_| anyhow::anyhow!("the embedded issuer's key can't be encoded"))?;
-        let public_key = URL_SAFE_NO_PAD.encode(pair.public_key().as_ref());
-        let fingerprint = crate::secrets::hash(&[public_key.as_bytes()]);
+        let mut keys = secrets
+            .derive_all("embedded issuer")
+            .iter()
+            .map(Key::new)
+            .collect::<anyhow::Result<Vec<Key>>>()?
+            .into_iter();
         Ok(Self {
             name: name.to_owned(),
-            key_id: URL_SAFE_NO_PAD.encode(&fingerprint[..12]),
-            signing: EncodingKey::from_ed_der(document.as_ref()),
-            checking: DecodingKey::from_ed_components(&public_key)?,
-            public_key,
+            newest: keys.next().context("there is no master key")?,
+            previous: keys.collect(),
         })
+    }
+
+    fn keys(&self) -> impl Iterator<Item = &Key> {
+        std::iter::once(&self.newest).chain(&self.previous)
+    }
+
+    /// Signs bytes: a JWS in compact form (RFC 7515) whose header says what they are. No access token is of that
+    /// type, nor has anything else that one must have. None: the header can't be written, which is a defect.
+    pub fn sign(&self, kind: &str, payload: &[u8]) -> Option<String> {
+        let header = json!({"alg": "EdDSA", "kid": self.newest.id, "typ": kind});
+        let header = URL_SAFE_NO_PAD.encode(serde_json::to_vec(&header).ok()?);
+        let signed = format!("{header}.{}", URL_SAFE_NO_PAD.encode(payload));
+        let signature = self.newest.pair.sign(signed.as_bytes());
+        Some(format!(
+            "{signed}.{}",
+            URL_SAFE_NO_PAD.encode(signature.as_ref())
+        ))
     }
 
     /// Issues a token.
@@ -101,8 +143,8 @@ impl Issuer {
             operator,
         };
         let mut header = Header::new(Algorithm::EdDSA);
-        header.kid = Some(self.key_id.clone());
-        Ok(encode(&header, &claims, &self.signing)?)
+        header.kid = Some(self.newest.id.clone());
+        Ok(encode(&header, &claims, &self.newest.signing)?)
     }
 
     /// The claims of a token, if it is genuine and in force.
@@ -112,17 +154,21 @@ impl Issuer {
         validation.set_audience(&[AUDIENCE]);
         // Compared below against the server's clock, which tests can move.
         validation.validate_exp = false;
-        let claims = decode::<Claims>(token, &self.checking, &validation)
-            .ok()?
+        let claims = self
+            .keys()
+            .find_map(|key| decode::<Claims>(token, &key.checking, &validation).ok())?
             .claims;
         (now.minus(LEEWAY).seconds() < claims.exp).then_some(claims)
     }
 
-    /// The public key, as a JWK Set (RFC 7517).
+    /// The public keys, as a JWK Set (RFC 7517).
     pub fn key_set(&self) -> Value {
-        json!({"keys": [{
-            "kty": "OKP", "crv": "Ed25519", "use": "sig", "alg": "EdDSA", "kid": self.key_id, "x": self.public_key,
-        }]})
+        let key = |key: &Key| {
+            json!({
+                "kty": "OKP", "crv": "Ed25519", "use": "sig", "alg": "EdDSA", "kid": key.id, "x": key.public,
+            })
+        };
+        json!({"keys": self.keys().map(key).collect::<Vec<Value>>()})
     }
 
     /// The discovery document (OpenID Connect Discovery 1.0).

@@ -4,6 +4,7 @@
 //! [`router`] leads to a feature's `http`, which calls the feature's domain and `store`; committed
 //! events go on to the [`pipeline`].
 
+pub mod analytics;
 pub mod apps;
 pub mod audit;
 pub mod cli;
@@ -26,11 +27,13 @@ pub mod operations;
 pub mod outbound;
 pub mod pipeline;
 pub mod plugins;
+pub mod privacy;
 pub mod properties;
 pub mod public_key;
 pub mod rate_limits;
 pub mod retention;
 pub mod router;
+pub mod sealed;
 pub mod secrets;
 pub mod server;
 pub mod services;

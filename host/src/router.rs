@@ -16,7 +16,7 @@ use crate::http::{ApiError, Code, cors, request};
 use crate::services::Shared;
 use crate::{
     apps, audit, dead_letters, definitions, identity_keys, ingest, instructions, jobs, keys,
-    openapi, operations, plugins, properties, subjects, surveys, users,
+    openapi, operations, plugins, privacy, properties, subjects, surveys, users,
 };
 
 /// The API with its documentation.
@@ -94,6 +94,12 @@ fn management() -> OpenApiRouter<Shared> {
         .routes(routes!(users::http::get_user))
         .routes(routes!(users::http::list_user_events))
         .routes(routes!(properties::http::update_user_properties))
+        .routes(routes!(privacy::http::delete_person))
+        .routes(routes!(privacy::http::get_deletion))
+        .routes(routes!(privacy::http::list_deletions))
+        .routes(routes!(privacy::exports::http::export_person))
+        .routes(routes!(privacy::exports::http::get_export))
+        .routes(routes!(privacy::exports::http::download_export))
         .merge(plugin_routes())
 }
 

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io::Write as _;
-use std::os::unix::fs::OpenOptionsExt as _;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
 use anyhow::{Context as _, bail};
@@ -12,11 +12,19 @@ use hmac::{Hmac, KeyInit as _, Mac as _};
 use sha2::{Digest as _, Sha256};
 use subtle::ConstantTimeEq as _;
 
-/// Derives a key for each purpose from one master key, so that processes which share the master key
-/// accept each other's tokens.
+use crate::config;
+
+/// The file in the data directory that has the keys unless they are configured: the Base64 of one a line, the
+/// newest first.
+const KEY_FILE: &str = "master.key";
+
+/// Derives a key for each purpose from a master key, so that processes which share the master key accept each
+/// other's tokens. What earlier master keys have signed or sealed is still accepted; nothing new is made with
+/// them.
 #[derive(Clone)]
 pub struct Secrets {
-    master: [u8; 32],
+    newest: [u8; 32],
+    previous: Vec<[u8; 32]>,
 }
 
 impl std::fmt::Debug for Secrets {
@@ -26,40 +34,79 @@ impl std::fmt::Debug for Secrets {
 }
 
 impl Secrets {
-    /// Takes the configured key (Base64 of 32 bytes), or the one in the data directory, made when it is
-    /// not there and readable by its owner only.
+    /// Takes the configured keys, or those in the data directory.
+    pub fn load(config: &config::Secrets, data_dir: &Path) -> anyhow::Result<Self> {
+        let mut secrets = Self::open(&config.master_key, data_dir)?;
+        for text in &config.previous_keys {
+            let key = decode(text).context("secrets.previousKeys")?;
+            secrets.previous.push(key);
+        }
+        Ok(secrets)
+    }
+
+    /// Takes the configured key (Base64 of 32 bytes), or those in the data directory. Where there are none, one
+    /// is made, readable by its owner only; a file that others may read is refused.
     pub fn open(configured: &str, data_dir: &Path) -> anyhow::Result<Self> {
         if !configured.is_empty() {
-            return Self::decode(configured).context("secrets.masterKey");
+            let newest = decode(configured).context("secrets.masterKey")?;
+            return Ok(Self::new(newest, Vec::new()));
         }
-        let path = data_dir.join("master.key");
-        if let Ok(text) = fs::read_to_string(&path) {
-            return Self::decode(text.trim()).with_context(|| path.display().to_string());
+        let path = data_dir.join(KEY_FILE);
+        if path.exists() {
+            return read_file(&path).with_context(|| path.display().to_string());
         }
-        let secrets = Self { master: random() };
-        fs::OpenOptions::new()
-            .write(true)
-            .create_new(true)
-            .mode(0o600)
-            .open(&path)
-            .and_then(|mut file| {
-                file.write_all(STANDARD.encode(secrets.master).as_bytes())?;
-                file.sync_all()
-            })
+        let secrets = Self::new(random(), Vec::new());
+        write_file(&path, &secrets, false)
             .with_context(|| format!("can't write the key file {}", path.display()))?;
         Ok(secrets)
     }
 
-    fn decode(text: &str) -> anyhow::Result<Self> {
-        match STANDARD.decode(text)?.try_into() {
-            Ok(master) => Ok(Self { master }),
-            Err(_) => bail!("the key must be the Base64 of 32 bytes"),
+    /// Puts a new master key in the place of the data directory's, which stays as a previous one. None: a random
+    /// one.
+    pub fn rotate_file(data_dir: &Path, new_key: Option<&str>) -> anyhow::Result<Self> {
+        let path = data_dir.join(KEY_FILE);
+        let before = read_file(&path).with_context(|| path.display().to_string())?;
+        let newest = match new_key {
+            Some(text) => decode(text).context("the new key")?,
+            None => random(),
+        };
+        if before.keys().any(|key| *key == newest) {
+            bail!("the new key is one of those in {}", path.display());
         }
+        let secrets = Self::new(newest, before.keys().copied().collect());
+        write_file(&path, &secrets, true)
+            .with_context(|| format!("can't write the key file {}", path.display()))?;
+        Ok(secrets)
+    }
+
+    /// Leaves the newest key alone in the data directory's file; what previous ones signed or sealed is refused
+    /// from then on.
+    pub fn forget_previous(data_dir: &Path) -> anyhow::Result<()> {
+        let path = data_dir.join(KEY_FILE);
+        let secrets = read_file(&path).with_context(|| path.display().to_string())?;
+        write_file(&path, &Self::new(secrets.newest, Vec::new()), true)
+            .with_context(|| format!("can't write the key file {}", path.display()))
+    }
+
+    fn new(newest: [u8; 32], previous: Vec<[u8; 32]>) -> Self {
+        Self { newest, previous }
+    }
+
+    /// All master keys, the newest first.
+    fn keys(&self) -> impl Iterator<Item = &[u8; 32]> {
+        std::iter::once(&self.newest).chain(&self.previous)
     }
 
     /// The key for a purpose.
     pub fn derive(&self, purpose: &str) -> [u8; 32] {
-        authenticate(&self.master, &[purpose.as_bytes()])
+        authenticate(&self.newest, &[purpose.as_bytes()])
+    }
+
+    /// The keys for a purpose that each master key leads to, the newest first.
+    pub fn derive_all(&self, purpose: &str) -> Vec<[u8; 32]> {
+        self.keys()
+            .map(|key| authenticate(key, &[purpose.as_bytes()]))
+            .collect()
     }
 
     /// Authenticates a message for a purpose.
@@ -67,10 +114,51 @@ impl Secrets {
         authenticate(&self.derive(purpose), parts)
     }
 
-    /// Whether a message was signed here, for this purpose, in constant time.
+    /// Whether a message was signed here, for this purpose, in constant time. Of a signature that was shortened
+    /// the beginning is compared; the caller sees to its length.
     pub fn verify(&self, purpose: &str, parts: &[&[u8]], signature: &[u8]) -> bool {
-        self.sign(purpose, parts).ct_eq(signature).into()
+        self.derive_all(purpose).iter().any(|key| {
+            let expected = authenticate(key, parts);
+            let expected = expected.get(..signature.len()).unwrap_or_default();
+            !expected.is_empty() && bool::from(expected.ct_eq(signature))
+        })
     }
+}
+
+fn decode(text: &str) -> anyhow::Result<[u8; 32]> {
+    match STANDARD.decode(text)?.try_into() {
+        Ok(key) => Ok(key),
+        Err(_) => bail!("the key must be the Base64 of 32 bytes"),
+    }
+}
+
+fn read_file(path: &Path) -> anyhow::Result<Secrets> {
+    let mode = fs::metadata(path)?.permissions().mode();
+    if mode & 0o077 != 0 {
+        bail!("others than its owner may use the file; run `chmod 600` on it");
+    }
+    let text = fs::read_to_string(path)?;
+    let mut keys = text.split_whitespace().map(decode);
+    let newest = keys.next().context("the file is empty")??;
+    Ok(Secrets::new(newest, keys.collect::<anyhow::Result<_>>()?))
+}
+
+/// Writes the file under another name first, so that there is no moment without a whole one. Readable by its
+/// owner only. One that is there already is replaced if the caller means to.
+fn write_file(path: &Path, secrets: &Secrets, replace: bool) -> std::io::Result<()> {
+    let folder = path.parent().unwrap_or(Path::new("."));
+    let mut file = tempfile::NamedTempFile::new_in(folder)?;
+    for key in secrets.keys() {
+        writeln!(file, "{}", STANDARD.encode(key))?;
+    }
+    file.as_file().sync_all()?;
+    if replace {
+        file.persist(path)?;
+    } else {
+        file.persist_noclobber(path)?;
+    }
+    // The new name is on disk once the directory is.
+    fs::File::open(folder)?.sync_all()
 }
 
 /// HMAC-SHA256 over parts, each preceded by its length, so that no two lists of parts look alike.
@@ -82,6 +170,16 @@ fn authenticate(key: &[u8; 32], parts: &[&[u8]]) -> [u8; 32] {
         mac.update(part);
     }
     mac.finalize().into_bytes().into()
+}
+
+/// HMAC-SHA256 over parts with a key that is derived from no master key, each part preceded by its length.
+pub fn keyed_hash(key: &[u8; 32], parts: &[&[u8]]) -> [u8; 32] {
+    authenticate(key, parts)
+}
+
+/// SHA-256 of bytes as they are.
+pub fn sha256(bytes: &[u8]) -> [u8; 32] {
+    Sha256::digest(bytes).into()
 }
 
 /// SHA-256 over parts, each preceded by its length.
@@ -103,4 +201,69 @@ pub fn random<const N: usize>() -> [u8; N] {
     )]
     getrandom::fill(&mut bytes).expect("the system's random number generator answers");
     bytes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const OLD: &str = "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=";
+    const NEW: &str = "AQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQE=";
+
+    fn configured(master: &str, previous: &[&str]) -> Secrets {
+        let config = config::Secrets {
+            master_key: master.to_owned(),
+            previous_keys: previous.iter().map(|key| (*key).to_owned()).collect(),
+        };
+        Secrets::load(&config, Path::new("/")).unwrap()
+    }
+
+    #[test]
+    fn what_a_previous_key_signed_is_good_as_long_as_the_key_is_known() {
+        let old = configured(OLD, &[]);
+        let rotated = configured(NEW, &[OLD]);
+        let new = configured(NEW, &[]);
+        let signature = old.sign("test", &[b"message"]);
+
+        assert!(rotated.verify("test", &[b"message"], &signature));
+        assert!(rotated.verify("test", &[b"message"], &signature[..16]));
+        assert!(!rotated.verify("other", &[b"message"], &signature));
+        assert!(!new.verify("test", &[b"message"], &signature));
+        assert!(!rotated.verify("test", &[b"message"], &[]));
+        assert_eq!(
+            rotated.sign("test", &[b"message"]),
+            new.sign("test", &[b"message"])
+        );
+    }
+
+    #[test]
+    fn the_key_file_is_its_owners_alone_and_keeps_previous_keys() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join(KEY_FILE);
+        let first = Secrets::open("", folder.path()).unwrap();
+        assert_eq!(
+            fs::metadata(&path).unwrap().permissions().mode() & 0o777,
+            0o600
+        );
+        let signature = first.sign("test", &[b"message"]);
+
+        let rotated = Secrets::rotate_file(folder.path(), Some(NEW)).unwrap();
+        assert_eq!(rotated.newest, decode(NEW).unwrap());
+        assert_eq!(
+            fs::metadata(&path).unwrap().permissions().mode() & 0o777,
+            0o600
+        );
+        let read = Secrets::open("", folder.path()).unwrap();
+        assert!(read.verify("test", &[b"message"], &signature));
+        assert!(Secrets::rotate_file(folder.path(), Some(NEW)).is_err());
+        Secrets::forget_previous(folder.path()).unwrap();
+        let read = Secrets::open("", folder.path()).unwrap();
+        assert!(!read.verify("test", &[b"message"], &signature));
+
+        for mode in [0o640, 0o604, 0o660] {
+            fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
+            let refused = Secrets::open("", folder.path()).unwrap_err();
+            assert!(format!("{refused:#}").contains("chmod 600"), "{mode:o}");
+        }
+    }
 }

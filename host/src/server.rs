@@ -12,6 +12,7 @@ use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use crate::analytics::{self, AnalyticsStore};
 use crate::apps::Registry;
 use crate::clock::Clock;
 use crate::config::Config;
@@ -24,6 +25,7 @@ use crate::listener;
 use crate::oidc::AccessTokens;
 use crate::pipeline::{Keeper, Pipeline};
 use crate::plugins::{self, Plugins};
+use crate::privacy::pseudonyms::Pseudonyms;
 use crate::rate_limits::RateLimits;
 use crate::retention;
 use crate::router;
@@ -40,6 +42,8 @@ pub struct Start {
     pub compiler: Option<PathBuf>,
     /// The clock; tests move it.
     pub clock: Clock,
+    /// The analytics store. None: the operational database.
+    pub analytics: Option<Arc<dyn AnalyticsStore>>,
 }
 
 /// A running server.
@@ -58,13 +62,9 @@ pub struct Server {
 impl Server {
     /// Starts a server; it takes requests when this returns.
     pub async fn start(config: Config, start: Start) -> anyhow::Result<Self> {
-        let data_dir = &config.server.data_dir;
-        std::fs::create_dir_all(data_dir)
-            .with_context(|| format!("can't create the data directory {}", data_dir.display()))?;
-        let embedded_database = config.database_url().starts_with("sqlite:");
-        let lock = embedded_database.then(|| lock(data_dir)).transpose()?;
+        let lock = claim_data_dir(&config)?;
         telemetry::metrics();
-        let secrets = Secrets::open(&config.secrets.master_key, data_dir)?;
+        let secrets = Secrets::load(&config.secrets, &config.server.data_dir)?;
         let db = open_database(&config).await?;
         let plugins = open_plugins(&config, &secrets, start.compiler, start.clock.clone()).await?;
         let listener = listen(&config.server.listen).await?;
@@ -93,6 +93,10 @@ impl Server {
             access_tokens: AccessTokens::new(&config.auth)?,
             rate_limits: RateLimits::new(&config.rate_limits, start.embedded),
             key_uses: keys::Uses::default(),
+            pseudonyms: Pseudonyms::open(&db, &secrets).await?,
+            analytics: start
+                .analytics
+                .unwrap_or_else(|| Arc::new(analytics::Operational)),
             public_url: public_url(&config, address),
             db,
             clock: start.clock,
@@ -240,8 +244,17 @@ async fn listen(address: &str) -> anyhow::Result<TcpListener> {
         .with_context(|| format!("can't listen on {address}"))
 }
 
+/// Makes the data directory, and locks it where the database is in it.
+fn claim_data_dir(config: &Config) -> anyhow::Result<Option<File>> {
+    let data_dir = &config.server.data_dir;
+    std::fs::create_dir_all(data_dir)
+        .with_context(|| format!("can't create the data directory {}", data_dir.display()))?;
+    let embedded_database = config.database_url().starts_with("sqlite:");
+    embedded_database.then(|| lock(data_dir)).transpose()
+}
+
 /// Makes sure that no other server uses the data directory. The lock ends with the process.
-fn lock(data_dir: &Path) -> anyhow::Result<File> {
+pub(crate) fn lock(data_dir: &Path) -> anyhow::Result<File> {
     let path = data_dir.join("lock");
     let file = File::options()
         .create(true)

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use nudge_db::{Db, Migrations};
 use tokio_util::sync::CancellationToken;
 
+use crate::analytics::AnalyticsStore;
 use crate::apps::Registry;
 use crate::clock::Clock;
 use crate::config::Config;
@@ -16,6 +17,7 @@ use crate::keys;
 use crate::oidc::AccessTokens;
 use crate::pipeline::Pipeline;
 use crate::plugins::Plugins;
+use crate::privacy::pseudonyms::Pseudonyms;
 use crate::rate_limits::RateLimits;
 use crate::secrets::Secrets;
 
@@ -34,6 +36,10 @@ pub struct Services {
     pub clock: Clock,
     /// Keys derived from the master key.
     pub secrets: Secrets,
+    /// Keyed hashes of people who were deleted.
+    pub pseudonyms: Pseudonyms,
+    /// Where history is read from.
+    pub analytics: Arc<dyn AnalyticsStore>,
     /// The embedded issuer.
     pub issuer: Issuer,
     /// Whose access tokens are taken.

@@ -149,6 +149,20 @@ async fn changes(app: &TestApp) -> Vec<Change> {
             Value::Null,
             "event_definition.archived",
         ),
+        change(
+            "POST",
+            "/gdpr/export",
+            "/gdpr/export",
+            json!({"anonymousId": "ada"}),
+            "person.export_queued",
+        ),
+        change(
+            "POST",
+            "/gdpr/delete",
+            "/gdpr/delete",
+            json!({"anonymousId": "ada"}),
+            "person.deletion_queued",
+        ),
     ]
 }
 

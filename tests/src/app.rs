@@ -5,8 +5,10 @@
 )]
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
+use nudge::analytics::AnalyticsStore;
 use nudge::cli::dev::{self, Access};
 use nudge::clock::{self, Clock};
 use nudge::config::Config;
@@ -47,6 +49,8 @@ pub struct TestApp {
     pub access: Access,
     /// The server's clock.
     pub clock: Clock,
+    /// The analytics store; none: the server's own. It takes effect at the next start.
+    pub analytics: Option<Arc<dyn AnalyticsStore>>,
     /// What the server was started with.
     pub config: Config,
     pub(crate) http: reqwest::Client,
@@ -84,11 +88,12 @@ impl TestApp {
     /// Starts a server with a configuration, whose data directory is the caller's.
     pub async fn open(site: Site, config: Config) -> anyhow::Result<Self> {
         let clock = Clock::default();
-        let server = serve(site, &config, &clock).await?;
+        let server = serve(site, &config, &clock, None).await?;
         let access = dev::access(&server).await?;
         Ok(Self {
             access,
             clock,
+            analytics: None,
             config,
             http: client::build(),
             server: Some(server),
@@ -110,6 +115,7 @@ impl TestApp {
         config.plugins.validation_deadline_ms = PATIENCE_MS;
         config.pipeline.delivery_wait_ms = PATIENCE_MS;
         config.pipeline.poll_ms = 50;
+        config.privacy.grace_seconds = 0;
         config
     }
 
@@ -127,7 +133,8 @@ impl TestApp {
 
     /// Starts the server again after [`TestApp::stop`].
     pub async fn resume(&mut self) {
-        let server = serve(self.site, &self.config, &self.clock)
+        let analytics = self.analytics.clone();
+        let server = serve(self.site, &self.config, &self.clock, analytics)
             .await
             .expect("the server starts again");
         self.access.base_url = format!("http://{}", server.address());
@@ -222,7 +229,12 @@ impl Drop for TestApp {
 /// Names what the servers of a test log to standard error, in the syntax of `RUST_LOG`.
 const LOG_VARIABLE: &str = "NUDGE_TEST_LOG";
 
-async fn serve(site: Site, config: &Config, clock: &Clock) -> anyhow::Result<Server> {
+async fn serve(
+    site: Site,
+    config: &Config,
+    clock: &Clock,
+    analytics: Option<Arc<dyn AnalyticsStore>>,
+) -> anyhow::Result<Server> {
     if let Ok(log_filter) = std::env::var(LOG_VARIABLE) {
         let mut telemetry = config.telemetry.clone();
         telemetry.log_filter = log_filter;
@@ -233,6 +245,7 @@ async fn serve(site: Site, config: &Config, clock: &Clock) -> anyhow::Result<Ser
         embedded: true,
         compiler: Some(PathBuf::from(site.program)),
         clock: clock.clone(),
+        analytics,
     };
     Server::start(config.clone(), start).await
 }

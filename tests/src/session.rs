@@ -41,6 +41,16 @@ pub fn text(value: &Value, key: &str) -> String {
     text.unwrap_or_default().to_owned()
 }
 
+/// Bytes in hexadecimal.
+pub fn hex(bytes: &[u8]) -> String {
+    use std::fmt::Write as _;
+    bytes.iter().fold(String::new(), |mut text, byte| {
+        // Writing to a String can't fail.
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
+}
+
 /// The ids of instructions.
 pub fn instruction_ids(items: &Value) -> Vec<String> {
     let items = items.as_array().map(Vec::as_slice).unwrap_or_default();

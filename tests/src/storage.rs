@@ -10,7 +10,7 @@ use nudge::apps;
 use nudge::apps::key::Kind;
 use nudge::apps::settings::Settings;
 use nudge::subjects::{self, AliasKind};
-use nudge_db::Record;
+use nudge_db::{Dialect, Record};
 use serde_json::Value;
 use uuid::Uuid;
 
@@ -163,4 +163,44 @@ impl TestApp {
             tokio::time::sleep(LOOK_AGAIN).await;
         }
     }
+
+    /// Every table of the schema with all its rows, each row as one text in lower case: bytes in hexadecimal.
+    pub async fn dump(&self) -> Vec<(String, Vec<String>)> {
+        let dialect = self.services().db.dialect();
+        let tables: Vec<(String,)> = match dialect {
+            Dialect::Sqlite => {
+                self.rows("SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%' AND name NOT LIKE '_sqlx%'").await
+            }
+            Dialect::Postgres => {
+                self.rows("SELECT table_name::text FROM information_schema.tables WHERE table_schema = 'public' AND table_name NOT LIKE '\\_sqlx%'").await
+            }
+        };
+        let mut dump = Vec::new();
+        for (table,) in tables {
+            let sql = match dialect {
+                Dialect::Sqlite => {
+                    let columns: Vec<(String,)> = self
+                        .rows(leak(format!(
+                            "SELECT name FROM pragma_table_info('{table}')"
+                        )))
+                        .await;
+                    let columns: Vec<String> = columns
+                        .iter()
+                        .map(|(column,)| format!("quote(\"{column}\")"))
+                        .collect();
+                    format!("SELECT {} FROM \"{table}\"", columns.join(" || ' ' || "))
+                }
+                Dialect::Postgres => format!("SELECT t::text FROM \"{table}\" t"),
+            };
+            let rows: Vec<(String,)> = self.rows(leak(sql)).await;
+            let rows = rows.into_iter().map(|(row,)| row.to_lowercase());
+            dump.push((table, rows.collect()));
+        }
+        dump
+    }
+}
+
+/// Statements are literals; a test's may be made of names that the schema has.
+fn leak(sql: String) -> &'static str {
+    Box::leak(sql.into_boxed_str())
 }

@@ -16,6 +16,9 @@ const CACHED_STATEMENTS: usize = 1_000;
 /// Pages of WAL before a checkpoint; fewer make it the slowest part of a commit.
 const CHECKPOINT_PAGES: &str = "8000";
 
+/// How long a statement may take on PostgreSQL; none that the server has takes nearly as long.
+const STATEMENT_TIMEOUT: &str = "SET statement_timeout = '30s'";
+
 /// A connection that was idle for less time counts as alive.
 const TRUSTED_IDLE: Duration = Duration::from_secs(1);
 
@@ -80,7 +83,9 @@ impl Db {
                 connect
                     .clone()
                     .create_if_missing(true)
-                    .pragma("wal_autocheckpoint", CHECKPOINT_PAGES),
+                    .pragma("wal_autocheckpoint", CHECKPOINT_PAGES)
+                    // What is deleted is overwritten, not just forgotten.
+                    .pragma("secure_delete", "on"),
             )
             .await?;
         let readers = sqlite_pool()
@@ -115,10 +120,14 @@ impl Db {
                     // Tables fit into memory or are on flash. With the default, made for turning disks,
                     // the planner reads a whole young table rather than look a few rows up. A database that
                     // only speaks the protocol may not know the setting.
-                    match connection.execute("SET random_page_cost = 1.1").await {
-                        Err(sqlx::Error::Database(_)) | Ok(_) => Ok(()),
-                        Err(error) => Err(error),
+                    // No statement may land long after it was asked for, see `privacy.graceSeconds`.
+                    for setting in ["SET random_page_cost = 1.1", STATEMENT_TIMEOUT] {
+                        match connection.execute(setting).await {
+                            Err(sqlx::Error::Database(_)) | Ok(_) => {}
+                            Err(error) => return Err(error),
+                        }
                     }
+                    Ok(())
                 })
             })
             .connect_with(connect)
@@ -169,12 +178,32 @@ impl Db {
     pub async fn migrate(&self, migrations: &Migrations) -> Result<()> {
         let outcome = match &self.0 {
             Backend::Sqlite { writer, .. } => migrations.sqlite.run(writer).await,
-            Backend::Postgres(pool) => migrations.postgres.run(pool).await,
+            Backend::Postgres(pool) => {
+                let mut connection = pool.acquire().await?;
+                // A large table's index takes longer than any statement of the server may.
+                connection.execute("SET statement_timeout = 0").await?;
+                let outcome = migrations.postgres.run(&mut *connection).await;
+                connection.close().await?;
+                outcome
+            }
         };
         outcome.map_err(|error| match error {
             sqlx::migrate::MigrateError::Execute(source) => Error::from(source),
             other => Error::from(sqlx::Error::Migrate(Box::new(other))),
         })
+    }
+
+    /// Removes what was deleted from the database's files, where SQL alone does not: SQLite's log, which has
+    /// pages as they were, is folded into its file and cut off. False: a reader is in the way; try again.
+    /// PostgreSQL does the like by itself, by vacuuming and by recycling its log.
+    pub async fn scrub(&self) -> Result<bool> {
+        let Backend::Sqlite { writer, .. } = &self.0 else {
+            return Ok(true);
+        };
+        let (busy, _, _): (i64, i64, i64) = sqlx::query_as("PRAGMA wal_checkpoint(TRUNCATE)")
+            .fetch_one(writer)
+            .await?;
+        Ok(busy == 0)
     }
 
     /// Closes all connections; SQLite's log is folded into its file.

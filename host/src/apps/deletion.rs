@@ -86,6 +86,11 @@ const REST: &[&str] = &[
     "DELETE FROM plugin_differences WHERE id IN (SELECT id FROM plugin_differences WHERE app_id = $1 LIMIT $2)",
     "DELETE FROM plugin_slots WHERE (app_id, kind) IN (
         SELECT app_id, kind FROM plugin_slots WHERE app_id = $1 LIMIT $2)",
+    "DELETE FROM suppressions WHERE (app_id, hash) IN (
+        SELECT app_id, hash FROM suppressions WHERE app_id = $1 LIMIT $2)",
+    "DELETE FROM privacy_export_chunks WHERE (export_id, number) IN (
+        SELECT c.export_id, c.number FROM privacy_exports e JOIN privacy_export_chunks c ON c.export_id = e.id
+        WHERE e.app_id = $1 LIMIT $2)",
     "DELETE FROM jobs WHERE id IN (SELECT id FROM jobs WHERE app_id = $1 LIMIT $2)",
     "DELETE FROM audit_log WHERE id IN (SELECT id FROM audit_log WHERE app_id = $1 LIMIT $2)",
 ];
@@ -97,6 +102,15 @@ const LEFT_OVER: &[(&str, &str)] = &[
         "SELECT count(*) AS count FROM (SELECT 1 FROM survey_versions WHERE app_id = $1 LIMIT $2) t",
         "DELETE FROM survey_versions WHERE (survey_id, version) IN (
             SELECT survey_id, version FROM survey_versions WHERE app_id = $1 LIMIT $2)",
+    ),
+    (
+        "SELECT count(*) AS count FROM (SELECT 1 FROM privacy_export_chunks WHERE app_id = $1 LIMIT $2) t",
+        "DELETE FROM privacy_export_chunks WHERE (export_id, number) IN (
+            SELECT export_id, number FROM privacy_export_chunks WHERE app_id = $1 LIMIT $2)",
+    ),
+    (
+        "SELECT count(*) AS count FROM (SELECT 1 FROM privacy_exports WHERE app_id = $1 LIMIT $2) t",
+        "DELETE FROM privacy_exports WHERE id IN (SELECT id FROM privacy_exports WHERE app_id = $1 LIMIT $2)",
     ),
     (
         "SELECT count(*) AS count FROM (SELECT 1 FROM instructions WHERE app_id = $1 LIMIT $2) t",

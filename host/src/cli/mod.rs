@@ -4,6 +4,7 @@ mod compile;
 mod demo;
 pub mod dev;
 mod plugin;
+mod secrets;
 mod serve;
 mod token;
 
@@ -42,6 +43,9 @@ enum Command {
     Config,
     /// Check the configuration and the database.
     Check(ServerArguments),
+    /// Change the master key.
+    #[command(subcommand)]
+    Secrets(secrets::Command),
     /// Issue an access token from the embedded issuer.
     Token(token::Arguments),
     /// Write, test and deploy plugins.
@@ -124,6 +128,7 @@ fn run(cli: Cli) -> anyhow::Result<()> {
         Command::Demo(arguments) => on_runtime(demo::run(load()?, arguments)),
         Command::Migrate(arguments) => on_runtime(serve::migrate(load()?, arguments)),
         Command::Check(arguments) => on_runtime(serve::check(load()?, arguments)),
+        Command::Secrets(command) => on_runtime(secrets::run(load()?, command)),
         Command::Token(arguments) => token::run(load()?, arguments),
         Command::Plugin(command) => plugin::run(&load()?, command),
         Command::CompileComponent(arguments) => compile::run(&load()?, &arguments),

@@ -46,14 +46,14 @@ pub(super) async fn check(mut config: Config, arguments: ServerArguments) -> any
             config.server.data_dir.display()
         )
     })?;
-    Secrets::open(&config.secrets.master_key, &config.server.data_dir)?;
+    Secrets::load(&config.secrets, &config.server.data_dir)?;
     AccessTokens::new(&config.auth)?;
     open(&config).await?.close().await;
     super::say("the configuration is complete, the key is readable, the database answers");
     Ok(())
 }
 
-async fn open(config: &Config) -> anyhow::Result<Db> {
+pub(super) async fn open(config: &Config) -> anyhow::Result<Db> {
     let options = Options {
         url: config.database_url(),
         connections: 1,

@@ -46,7 +46,7 @@ pub(super) fn run(config: Config, arguments: Arguments) -> anyhow::Result<()> {
             data_dir.display()
         );
     }
-    let secrets = Secrets::open(&config.secrets.master_key, &data_dir)?;
+    let secrets = Secrets::load(&config.secrets, &data_dir)?;
     let issuer = Issuer::new(&secrets, &config.auth.embedded_issuer)?;
     let roles = BTreeMap::from([(arguments.workspace, arguments.role)]);
     let now = Clock::default().now();

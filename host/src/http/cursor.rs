@@ -45,12 +45,7 @@ pub fn decode<T: DeserializeOwned>(
         .checked_sub(SIGNATURE_BYTES)
         .ok_or_else(invalid)?;
     let (content, signature) = sealed.split_at(at);
-    let expected = secrets.sign(PURPOSE, &[list.as_bytes(), content]);
-    let genuine: bool = subtle::ConstantTimeEq::ct_eq(
-        expected.get(..SIGNATURE_BYTES).unwrap_or_default(),
-        signature,
-    )
-    .into();
+    let genuine = secrets.verify(PURPOSE, &[list.as_bytes(), content], signature);
     let (expires, position) = content.split_first_chunk::<8>().ok_or_else(invalid)?;
     if !genuine || i64::from_be_bytes(*expires) < now.0 {
         return Err(invalid());

@@ -20,7 +20,7 @@ use super::{SEQ_BLOCK, Submission};
 use crate::config::Ingest;
 use crate::dead_letters;
 use crate::pipeline::{Fired, Pipeline, Room, Work};
-use crate::subjects::{self, Standing};
+use crate::subjects::{self, NOBODY, Standing};
 
 /// How often a transaction that lost against another is tried.
 const MOST_TRIES: usize = 8;
@@ -326,6 +326,9 @@ async fn plan(
         .map(|standing| (standing.alias, standing))
         .collect();
     let plan = submissions.iter().map(|submission| {
+        if submission.alias == NOBODY {
+            return Err(Outcome::Suppressed);
+        }
         let standing = standings
             .get(&submission.alias)
             .ok_or(Outcome::TokenRevoked)?;

@@ -26,7 +26,7 @@ use crate::instructions::{self, Instruction, http::InstructionView};
 use crate::services::Shared;
 use crate::subjects::identity::is_external_id;
 use crate::subjects::token::{self, SubjectToken};
-use crate::subjects::{self, AliasKind};
+use crate::subjects::{self, AliasKind, NOBODY};
 
 /// What became of a request's events.
 #[derive(Debug, Serialize, ToSchema)]
@@ -245,6 +245,7 @@ async fn owner_by_user_id(
     let now = services.clock.now();
     let standing = subjects::ensure(
         &services.db,
+        &services.pseudonyms,
         caller.app.id,
         AliasKind::External,
         user_id,
@@ -284,7 +285,9 @@ async fn check_delivery(
         );
         return Err(ApiError::fields(Code::InvalidDelivery, vec![error]));
     }
-    if let (Some(client_id), Some(token)) = (delivery.client_id, &caller.token) {
+    if let (Some(client_id), Some(token)) = (delivery.client_id, &caller.token)
+        && token.alias != NOBODY
+    {
         let mut tx = services.db.read().await?;
         let session = subjects::store::find_client(&mut tx, caller.app.id, client_id).await?;
         if !session.is_some_and(|session| session.subject_id == token.subject_id && !session.ended)

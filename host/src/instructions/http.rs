@@ -148,15 +148,7 @@ pub async fn poll_instructions(
         None => 0,
     };
     let found = if standing.may_message(&subject.app) {
-        wait_for(
-            &services,
-            &subject.app,
-            standing.subject_id,
-            after,
-            limit,
-            wait,
-        )
-        .await?
+        wait_for(&services, &subject, after, limit, wait).await?
     } else {
         Vec::new()
     };
@@ -176,12 +168,12 @@ pub async fn poll_instructions(
 
 async fn wait_for(
     services: &Shared,
-    app: &App,
-    subject_id: Uuid,
+    subject: &SdkSubject,
     after: i64,
     limit: u32,
     wait: Duration,
 ) -> Result<Vec<Instruction>, ApiError> {
+    let (app, subject_id) = (&subject.app, subject.token.subject_id);
     let poll = services.polls.open(subject_id);
     let deadline = tokio::time::Instant::now() + wait;
     loop {
@@ -207,6 +199,8 @@ async fn wait_for(
             () = services.stop.cancelled() => {}
             () = tokio::time::sleep_until(look_again) => {}
         }
+        // The token may have been revoked meanwhile.
+        current(services, subject).await?;
     }
 }
 

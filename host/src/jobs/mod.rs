@@ -17,6 +17,7 @@ use uuid::Uuid;
 pub use runner::{Runner, Wake};
 
 use crate::apps::deletion;
+use crate::privacy;
 use crate::services::Services;
 
 /// A job to be queued.
@@ -66,6 +67,9 @@ pub enum Error {
     /// Another process has the job now, or it is gone.
     #[error("the job is not this process's any longer")]
     Lost,
+    /// It has to wait for something else than the database, and goes on then; meanwhile others may run.
+    #[error("the job waits")]
+    Wait(std::time::Duration),
     /// It can't be done. The text is for the person who asked, and names no secret.
     #[error("{0}")]
     Failed(String),
@@ -125,6 +129,8 @@ impl Running {
 async fn run(services: &Arc<Services>, job: &mut Running) -> Result<Value, Error> {
     match job.kind.as_str() {
         deletion::KIND => deletion::run(services, job).await,
+        privacy::exports::KIND => privacy::exports::run(services, job).await,
+        privacy::deletion::KIND => privacy::deletion::run(services, job).await,
         unknown => Err(Error::Failed(format!("no such kind of job: {unknown}"))),
     }
 }

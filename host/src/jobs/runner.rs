@@ -135,7 +135,8 @@ impl Runner {
                 let pause = PAUSE.saturating_mul(1 << doublings).min(LONGEST_PAUSE);
                 store::End::Later(now.plus(pause))
             }
-            Err(Error::Stopping) => store::End::Later(now),
+            Err(Error::Stopping) => store::End::Waits(now),
+            Err(Error::Wait(pause)) => store::End::Waits(now.plus(*pause)),
             Err(Error::Lost) => return Ok(()),
         };
         let mut tx = self.services.db.write().await?;

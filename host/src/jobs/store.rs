@@ -16,6 +16,8 @@ pub struct JobRow {
     pub kind: String,
     /// `queued`, `running`, `completed` or `failed`.
     pub state: String,
+    /// Its own note of how far it is, as JSON.
+    pub progress: String,
     /// How much is done.
     pub done: i64,
     /// Of how much, once that is known.
@@ -71,8 +73,10 @@ pub(super) enum End<'a> {
     Completed(&'a Value),
     /// It can't be done.
     Failed(&'a str),
-    /// To be tried again then.
+    /// To be tried again then, after a failure.
     Later(Timestamp),
+    /// To go on then.
+    Waits(Timestamp),
 }
 
 #[derive(sqlx::FromRow)]
@@ -101,13 +105,39 @@ pub(super) async fn insert(tx: &mut Tx, id: Uuid, job: &NewJob<'_>, now: Timesta
 /// Finds a job of an app.
 pub async fn find(tx: &mut Tx, app_id: Uuid, id: Uuid) -> Result<Option<JobRow>> {
     tx.sql(
-        "SELECT id, kind, state, done, total, result, error, requested_by, created_at, updated_at, completed_at
+        "SELECT id, kind, state, progress, done, total, result, error, requested_by, created_at, updated_at, completed_at
          FROM jobs WHERE app_id = $1 AND id = $2",
     )
     .bind(app_id)
     .bind(id)
     .fetch_optional()
     .await
+}
+
+/// Lists jobs of a kind of an app, newest first, from below an id on.
+pub async fn list(
+    tx: &mut Tx,
+    app_id: Uuid,
+    kind: &'static str,
+    before: Option<Uuid>,
+    limit: i64,
+) -> Result<Vec<JobRow>> {
+    let mut statement = tx
+        .sql(
+            "SELECT id, kind, state, progress, done, total, result, error, requested_by, created_at, updated_at,
+                    completed_at
+             FROM jobs WHERE app_id = $1 AND kind = $2",
+        )
+        .bind(app_id)
+        .bind(kind);
+    if let Some(before) = before {
+        statement = statement.push(" AND id < ").push_bind(before);
+    }
+    statement
+        .push(" ORDER BY id DESC LIMIT ")
+        .push_bind(limit)
+        .fetch_all()
+        .await
 }
 
 /// Whether a job waits that no process has.
@@ -187,9 +217,9 @@ pub(super) async fn end(tx: &mut Tx, job: &Running, end: &End<'_>, now: Timestam
     let (state, result, error, completed_at, run_at) = match end {
         End::Completed(result) => ("completed", Some(result.to_string()), None, Some(now), now),
         End::Failed(reason) => ("failed", None, Some((*reason).to_owned()), Some(now), now),
-        End::Later(at) => ("running", None, None, None, *at),
+        End::Later(at) | End::Waits(at) => ("running", None, None, None, *at),
     };
-    let failed = i64::from(matches!(end, End::Later(at) if *at > now));
+    let failed = i64::from(matches!(end, End::Later(_)));
     tx.sql(
         "UPDATE jobs SET state = $4, result = $5, error = $6, completed_at = $7, run_at = $8, updated_at = $9,
                          failures = failures + $10, node = NULL

@@ -95,7 +95,8 @@ fn lay_out(
         let Some(index) = subjects.of(work.alias) else {
             continue;
         };
-        let Some(subject) = after.get_mut(index) else {
+        // Nothing follows from events of somebody who is being deleted; the rows themselves go with the rest.
+        let Some(subject) = after.get_mut(index).filter(|subject| !subject.suppressed) else {
             continue;
         };
         for stored in &work.events {

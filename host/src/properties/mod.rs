@@ -22,7 +22,7 @@ use crate::pipeline::Work;
 use crate::services::Services;
 use crate::subjects::http::is_current;
 use crate::subjects::token::SubjectToken;
-use crate::subjects::{self, AliasKind, Standing};
+use crate::subjects::{self, AliasKind, NOBODY, Standing};
 pub use update::{Invalid, Update};
 
 /// What the event of a changed property is called. No client can send one.
@@ -181,6 +181,8 @@ async fn write(
 /// The subject, locked, if its properties may be updated.
 async fn find(tx: &mut Tx, app: &App, whom: &Whom) -> Result<Uuid, Error> {
     let standing = match whom {
+        // Somebody who was deleted: no new session would change anything.
+        Whom::Token(token, _) if token.alias == NOBODY => return Err(Error::ConsentRequired),
         Whom::Token(token, anonymous_id) => {
             // First of all, so that it is not merged into another between the two looks.
             if !subjects::store::lock(tx, app.id, token.subject_id).await? {

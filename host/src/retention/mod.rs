@@ -10,6 +10,7 @@ use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use crate::apps;
+use crate::privacy;
 use crate::properties;
 use crate::services::Shared;
 
@@ -74,6 +75,7 @@ async fn round(
                 break;
             }
         }
+        privacy::exports::remove_expired(services, app_id, now).await?;
         if let Some(days) = settings.retention.events_days {
             remove_events(services, app_id, before(days), halt).await?;
         }

@@ -12,7 +12,7 @@ use uuid::Uuid;
 
 use super::link::{self, Link, MOST_ALIASES};
 use super::token::{self, SubjectToken};
-use super::{AliasKind, Standing, identity, store};
+use super::{AliasKind, NOBODY, Standing, identity, store};
 use crate::apps::App;
 use crate::clock;
 use crate::http::auth::{self, Sdk, SdkSubject};
@@ -153,7 +153,14 @@ async fn identified(
         platform: request.platform.as_deref(),
         client_id: request.client_id,
     };
-    let linked = link::link(&services.db, link, now).await?;
+    let linked = match link::link(&services.db, &services.pseudonyms, link, now).await {
+        Err(link::Error::Suppressed) => {
+            let (kind, name) = (AliasKind::Anonymous, &request.anonymous_id);
+            let nobody = Standing::nobody(services.pseudonyms.nobody(app.id, kind, name));
+            return Ok((nobody, identity.expires_at));
+        }
+        linked => linked?,
+    };
     if let Some(merged) = linked.merged {
         services.polls.wake(merged);
         services.polls.wake(linked.standing.subject_id);
@@ -172,7 +179,16 @@ async fn unproven(
     let now = services.clock.now();
     let (kind, name) = (AliasKind::Anonymous, &request.anonymous_id);
     let platform = request.platform.as_deref();
-    let standing = super::ensure(&services.db, app.id, kind, name, platform, now).await?;
+    let standing = super::ensure(
+        &services.db,
+        &services.pseudonyms,
+        app.id,
+        kind,
+        name,
+        platform,
+        now,
+    )
+    .await?;
     let mut expires_at = now.plus(TOKEN_LIFETIME);
     if standing.external_id.is_some() {
         let required = || ApiError::new(Code::IdentityRequired);
@@ -184,7 +200,9 @@ async fn unproven(
             .ok_or_else(required)?;
         expires_at = token.expires_at;
     }
-    if let Some(client_id) = request.client_id {
+    if let Some(client_id) = request.client_id
+        && !standing.is_nobody()
+    {
         let mut tx = services.db.write().await?;
         store::lock_found(&mut tx, app.id, standing.subject_id).await?;
         if !store::bind_client(&mut tx, app.id, client_id, standing.subject_id, now).await? {
@@ -199,10 +217,7 @@ impl From<link::Error> for ApiError {
     fn from(error: link::Error) -> Self {
         match error {
             link::Error::IdentityConflict => Self::new(Code::IdentityConflict),
-            link::Error::Suppressed => {
-                let detail = "this person's data is being deleted; try again later";
-                Self::because(Code::IdentityConflict, detail)
-            }
+            link::Error::Suppressed => Self::new(Code::NotFound),
             link::Error::TooMany => {
                 let detail = format!("a person has at most {MOST_ALIASES} ids");
                 Self::because(Code::LimitExceeded, detail)
@@ -270,6 +285,9 @@ pub async fn end_session(
     OptionalJson(request): OptionalJson<EndSessionRequest>,
 ) -> Result<StatusCode, ApiError> {
     let standing = current(&services, &subject).await?;
+    if standing.is_nobody() {
+        return Ok(StatusCode::NO_CONTENT);
+    }
     let now = services.clock.now();
     let mut tx = services.db.write().await?;
     if let Some(client_id) = request.client_id
@@ -292,6 +310,14 @@ pub async fn update_consent(
 ) -> Result<Data<ConsentView>, ApiError> {
     let before = current_of(&services, &subject, &request.anonymous_id).await?;
     let now = services.clock.now();
+    if before.is_nobody() {
+        let view = ConsentView {
+            analytics: false,
+            messaging: false,
+            updated_at: clock::to_text(now),
+        };
+        return Ok(Data { data: view });
+    }
     let mut tx = services.db.write().await?;
     let (analytics, messaging) = (request.analytics, request.messaging);
     let updated = store::update_consent(
@@ -323,6 +349,9 @@ pub async fn update_consent(
 
 /// The token's subject, if the token is not revoked.
 pub async fn current(services: &Shared, subject: &SdkSubject) -> Result<Standing, ApiError> {
+    if subject.token.alias == NOBODY {
+        return Ok(Standing::nobody(subject.token.subject_id));
+    }
     let mut tx = services.db.read().await?;
     store::get(&mut tx, subject.app.id, subject.token.alias)
         .await?
@@ -338,6 +367,9 @@ pub async fn current_of(
 ) -> Result<Standing, ApiError> {
     check_anonymous_id("/anonymousId", anonymous_id)?;
     let standing = current(services, subject).await?;
+    if standing.is_nobody() && token::fingerprint(anonymous_id) == subject.token.fingerprint {
+        return Ok(standing);
+    }
     let mut tx = services.db.read().await?;
     match store::find(&mut tx, subject.app.id, AliasKind::Anonymous, anonymous_id).await? {
         Some(named) if named.subject_id == standing.subject_id => Ok(standing),

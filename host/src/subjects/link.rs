@@ -4,6 +4,7 @@ use nudge_db::{Db, Kind, Timestamp, Tx};
 use uuid::Uuid;
 
 use super::{AliasKind, Standing, merge, store};
+use crate::privacy::{self, pseudonyms::Pseudonyms};
 
 /// Names of one person. More are no devices of a person but a mistake in an integration, such as the same
 /// external id for everybody.
@@ -41,8 +42,8 @@ pub enum Error {
     /// The anonymous id is that of another identified person; two of those never become one.
     #[error("another person's anonymous id")]
     IdentityConflict,
-    /// What is stored of one of the two is being deleted.
-    #[error("a subject is being deleted")]
+    /// What is stored of one of the two was deleted on request, or is about to be.
+    #[error("a deleted subject")]
     Suppressed,
     /// The person would have too many names.
     #[error("too many aliases")]
@@ -59,7 +60,12 @@ pub enum Error {
 /// of the person, in the same transaction.
 ///
 /// Two calls at once do it once: whoever comes second finds what the first has done.
-pub async fn link(db: &Db, link: Link<'_>, now: Timestamp) -> Result<Linked, Error> {
+pub async fn link(
+    db: &Db,
+    pseudonyms: &Pseudonyms,
+    link: Link<'_>,
+    now: Timestamp,
+) -> Result<Linked, Error> {
     if let Some(standing) = linked_already(db, link).await? {
         return Ok(Linked {
             standing,
@@ -69,7 +75,7 @@ pub async fn link(db: &Db, link: Link<'_>, now: Timestamp) -> Result<Linked, Err
     let mut tries = 1;
     loop {
         let mut tx = db.write().await?;
-        match attempt(&mut tx, link, now).await {
+        match attempt(&mut tx, pseudonyms, link, now).await {
             Ok(linked) => {
                 tx.commit().await?;
                 return Ok(linked);
@@ -101,7 +107,20 @@ async fn linked_already(db: &Db, link: Link<'_>) -> nudge_db::Result<Option<Stan
     Ok(linked.then_some(anonymous))
 }
 
-async fn attempt(tx: &mut Tx, link: Link<'_>, now: Timestamp) -> Result<Linked, Error> {
+async fn attempt(
+    tx: &mut Tx,
+    pseudonyms: &Pseudonyms,
+    link: Link<'_>,
+    now: Timestamp,
+) -> Result<Linked, Error> {
+    for (kind, name) in [
+        (AliasKind::Anonymous, link.anonymous_id),
+        (AliasKind::External, link.external_id),
+    ] {
+        if privacy::is_suppressed(tx, pseudonyms, link.app_id, kind, name).await? {
+            return Err(Error::Suppressed);
+        }
+    }
     let before = look_up(tx, link).await?;
     let mut ids: Vec<Uuid> = before
         .0

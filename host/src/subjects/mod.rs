@@ -11,6 +11,7 @@ use nudge_db::{Db, Kind, Timestamp};
 use uuid::Uuid;
 
 use crate::apps::App;
+use crate::privacy::{self, pseudonyms::Pseudonyms};
 
 /// What kind of name an alias is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,7 +56,30 @@ pub struct Standing {
     pub suppressed: bool,
 }
 
+/// The alias of whoever comes back under a name of somebody who was deleted: it is nobody's. Sessions are granted,
+/// so that SDKs can get rid of what they have gathered, and nothing of it is stored.
+pub const NOBODY: i64 = 0;
+
 impl Standing {
+    /// Of whoever comes back under a name of somebody who was deleted.
+    pub fn nobody(subject_id: Uuid) -> Self {
+        Self {
+            alias: NOBODY,
+            token_epoch: 0,
+            subject_id,
+            external_id: None,
+            analytics_consent: Some(false),
+            messaging_consent: Some(false),
+            consent_at: None,
+            suppressed: true,
+        }
+    }
+
+    /// Whether it is nobody's.
+    pub fn is_nobody(&self) -> bool {
+        self.alias == NOBODY
+    }
+
     /// Whether events and properties may be stored.
     pub fn may_analyze(&self, app: &App) -> bool {
         self.analytics_consent
@@ -69,23 +93,33 @@ impl Standing {
     }
 }
 
-/// Finds the subject of an alias, or makes an anonymous one.
+/// Finds the subject of an alias, or makes an anonymous one. Under a name of somebody who was deleted, or is
+/// about to be, there is [`NOBODY`].
 ///
 /// Two calls at once make one subject: the loser of the race finds the winner's.
 pub async fn ensure(
     db: &Db,
+    pseudonyms: &Pseudonyms,
     app_id: Uuid,
     kind: AliasKind,
     value: &str,
     platform: Option<&str>,
     now: Timestamp,
 ) -> nudge_db::Result<Standing> {
+    let nobody = || Standing::nobody(pseudonyms.nobody(app_id, kind, value));
     let mut tx = db.read().await?;
     if let Some(standing) = store::find(&mut tx, app_id, kind, value).await? {
-        return Ok(standing);
+        return Ok(if standing.suppressed {
+            nobody()
+        } else {
+            standing
+        });
     }
     drop(tx);
     let mut tx = db.write().await?;
+    if privacy::is_suppressed(&mut tx, pseudonyms, app_id, kind, value).await? {
+        return Ok(nobody());
+    }
     match store::insert(&mut tx, app_id, kind, value, platform, now).await {
         Ok(standing) => {
             tx.commit().await?;

@@ -17,6 +17,16 @@ struct IdRow {
 }
 
 #[derive(sqlx::FromRow)]
+struct OwnerRow {
+    subject_id: Uuid,
+}
+
+#[derive(sqlx::FromRow)]
+struct ExternalRow {
+    external_id: Option<String>,
+}
+
+#[derive(sqlx::FromRow)]
 struct ClientRow {
     subject_id: Uuid,
     ended_at: Option<Timestamp>,
@@ -49,6 +59,43 @@ pub async fn find(
     .bind(value.to_owned())
     .fetch_optional()
     .await
+}
+
+/// The subject that has a name.
+pub async fn find_owner(
+    tx: &mut Tx,
+    app_id: Uuid,
+    kind: AliasKind,
+    value: &str,
+) -> Result<Option<Uuid>> {
+    let named: Option<OwnerRow> = tx
+        .sql("SELECT subject_id FROM aliases WHERE app_id = $1 AND kind = $2 AND value = $3")
+        .bind(app_id)
+        .bind(kind.name())
+        .bind(value.to_owned())
+        .fetch_optional()
+        .await?;
+    if named.is_some() || kind != AliasKind::External {
+        return Ok(named.map(|row| row.subject_id));
+    }
+    let identified: Option<OwnerRow> = tx
+        .sql("SELECT id AS subject_id FROM subjects WHERE app_id = $1 AND external_id = $2")
+        .bind(app_id)
+        .bind(value.to_owned())
+        .fetch_optional()
+        .await?;
+    Ok(identified.map(|row| row.subject_id))
+}
+
+/// The customer's own id of a subject.
+pub async fn external_id(tx: &mut Tx, app_id: Uuid, subject_id: Uuid) -> Result<Option<String>> {
+    let row: Option<ExternalRow> = tx
+        .sql("SELECT external_id FROM subjects WHERE app_id = $1 AND id = $2")
+        .bind(app_id)
+        .bind(subject_id)
+        .fetch_optional()
+        .await?;
+    Ok(row.and_then(|row| row.external_id))
 }
 
 /// Finds a subject by the number of one of its aliases.

@@ -313,7 +313,8 @@ pub async fn get_user(
 /// The subject with this anonymous id or, if there is none, with this external id.
 async fn find(tx: &mut Tx, app_id: Uuid, name: &str) -> Result<Uuid, ApiError> {
     for kind in [AliasKind::Anonymous, AliasKind::External] {
-        if let Some(standing) = subjects::store::find(tx, app_id, kind, name).await? {
+        let found = subjects::store::find(tx, app_id, kind, name).await?;
+        if let Some(standing) = found.filter(|standing| !standing.suppressed) {
             return Ok(standing.subject_id);
         }
     }

@@ -307,7 +307,7 @@ pub async fn people(tx: &mut Tx, app_id: Uuid, ids: &[Uuid]) -> Result<Vec<Perso
         .push(
             " SELECT s.id, s.external_id, s.analytics_consent, s.messaging_consent, s.consent_at, s.first_seen_at,
                      s.last_seen_at, s.event_count, s.country, s.platform, s.locale, s.timezone
-              FROM v JOIN subjects s ON s.id = v.id WHERE s.app_id = ",
+              FROM v JOIN subjects s ON s.id = v.id WHERE NOT s.suppressed AND s.app_id = ",
         )
         .push_bind(app_id)
         .fetch_all()

@@ -1,0 +1,714 @@
+//! Deletion of a person's data (specification 4.1 rule 8, contract 6): what is erased, what comes late, receipts.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use aws_lc_rs::digest;
+use aws_lc_rs::signature::{ED25519, UnparsedPublicKey};
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use futures_util::future::BoxFuture;
+use nudge::analytics::{AnalyticsStore, Erasure, Unconfirmed};
+use nudge::privacy::stores;
+use serde_json::{Value, json};
+use tests::session::{hex, text};
+use tests::{Credential, Session, TestApp, on_both_backends};
+use tokio::task::JoinSet;
+use uuid::Uuid;
+
+use crate::exports;
+
+on_both_backends!(
+    nothing_of_a_deleted_person_is_left_anywhere,
+    exactly_one_reference_of_a_known_person,
+    queueing_stops_everything_at_once,
+    whoever_comes_back_under_a_deleted_name_is_nobody,
+    the_same_request_answers_the_same_job,
+    it_waits_for_the_analytics_store,
+    it_waits_before_it_looks_once_more,
+    a_restart_goes_on_where_it_was,
+    the_list_has_pages,
+);
+
+/// An id or value that occurs nowhere else.
+const SECRETS: [&str; 9] = [
+    "anon-7f3a9c21-needle",
+    "anon-second-88b1-needle",
+    "ext-ada-55d0-needle",
+    "propkey-needle",
+    "propvalue-41ce-needle",
+    "eventvalue-9917-needle",
+    "lettervalue-3b20-needle",
+    "pluginstate-needle",
+    "en-needle",
+];
+
+pub(crate) async fn execute(app: &TestApp, sql: &'static str, values: &[&str]) {
+    let mut tx = app.services().db.write().await.unwrap();
+    let mut statement = tx.sql(sql);
+    for value in values {
+        statement = statement.bind((*value).to_owned());
+    }
+    statement.execute().await.unwrap();
+    tx.commit().await.unwrap();
+}
+
+/// Somebody who has everything.
+async fn everything(app: &TestApp) -> Session {
+    let client_id = app.id();
+    let body = json!({"anonymousId": SECRETS[0], "clientId": client_id});
+    let data = app.post("/v1/sdk/session", &app.sdk(), &body).await.ok();
+    let mut ada = app.session(SECRETS[0]).await;
+    ada.token = text(&data, "subjectToken");
+    // Aliases, properties and letters of later stages, as the routes for them will store them.
+    let mut tx = app.services().db.write().await.unwrap();
+    let subject = Uuid::parse_str(&ada.subject_id).unwrap();
+    let app_id = app.access.app_id;
+    for (kind, value) in [("anonymous", SECRETS[1]), ("external", SECRETS[2])] {
+        tx.sql("INSERT INTO aliases (app_id, kind, value, subject_id, token_epoch, created_at) VALUES ($1, $2, $3, $4, 0, 0)")
+            .bind(app_id).bind(kind.to_owned()).bind(value.to_owned()).bind(subject)
+            .execute().await.unwrap();
+    }
+    tx.sql("UPDATE subjects SET external_id = $1 WHERE id = $2")
+        .bind(SECRETS[2].to_owned())
+        .bind(subject)
+        .execute()
+        .await
+        .unwrap();
+    tx.sql("INSERT INTO subject_properties (subject_id, key, app_id, value, source, updated_at) VALUES ($1, $2, $3, $4, 'sdk', 0)")
+        .bind(subject).bind(SECRETS[3].to_owned()).bind(app_id).bind(format!("\"{}\"", SECRETS[4]))
+        .execute().await.unwrap();
+    // Under the id that the person had before, some of it.
+    let before = Uuid::from_u128(77);
+    let secret = || SECRETS[4].to_owned();
+    for text in [
+        "INSERT INTO property_texts (app_id, subject_id, key, folded) VALUES ($1, $2, 'k', $4)",
+        "INSERT INTO devices (subject_id, device_id, app_id, platform, first_seen_at, last_seen_at)
+         VALUES ($2, $4, $1, 'ios', 0, 0)",
+        "INSERT INTO property_mutations (app_id, mutation_id, subject_id, digest, created_at)
+         SELECT $1, $3, $2, state, 0 FROM (SELECT hash AS state FROM keys WHERE app_id = $1 AND $4 <> '' LIMIT 1) k",
+        "INSERT INTO merged_subjects (id, app_id, subject_id, merged_at) SELECT $3, $1, $2, 0 WHERE $4 <> ''",
+        "INSERT INTO plugin_log_subjects (app_id, subject_id, call_id, at) SELECT $1, $3, $2, 0 WHERE $4 <> ''",
+        "INSERT INTO plugin_log (id, owner_id, name, app_id, version, at, level, kind, message, call_id)
+         VALUES ($3, $1, 'cart', $1, '1.0.0', 0, 1, 'trigger', $4, $2)",
+        "INSERT INTO plugin_differences (id, owner_id, name, app_id, version, since, subject_id, event_id, difference, at)
+         VALUES ($2, $1, 'cart', $1, '1.0.0', 0, $3, $2, $4, 0)",
+    ] {
+        let statement = tx.sql(text).bind(app_id).bind(subject).bind(before);
+        statement.bind(secret()).execute().await.unwrap();
+    }
+    tx.commit().await.unwrap();
+
+    app.survey(&json!({"kind": "event", "eventName": "purchase"}))
+        .await;
+    app.survey(
+        &json!({"kind": "event", "eventName": "purchase", "occurrence": {"mode": "nth", "n": 2}}),
+    )
+    .await;
+    app.survey(&json!({"kind": "event", "eventName": "purchase", "delaySeconds": 86_400}))
+        .await;
+    app.define(
+        "checked",
+        &json!({"properties": [{"name": "a", "type": "string", "required": true}]}),
+    )
+    .await;
+    let mut events: Vec<Value> = (0..3)
+        .map(|_| app.event(&ada, "purchase", &json!({"note": SECRETS[5]})))
+        .collect();
+    events.push(app.event(&ada, "checked", &json!({"b": SECRETS[6]})));
+    let mut batch = ada.batch(&events);
+    batch["context"]["locale"] = json!(SECRETS[8]);
+    let data = app.post_batch(&ada, &batch).await.ok();
+    assert_eq!(
+        (&data["accepted"], &data["rejected"]),
+        (&json!(3), &json!(1))
+    );
+    app.settle().await;
+    for (id, stage) in [("1", "trigger"), ("2", "personalization")] {
+        let mut tx = app.services().db.write().await.unwrap();
+        tx.sql("INSERT INTO dead_letters (id, app_id, alias_number, event_id, event_name, stage, reason, violations, event, timestamp, received_at, attempts, state)
+                SELECT $1, app_id, alias_number, event_id, event_name, $2, reason, violations, event, timestamp, received_at, attempts, state
+                FROM dead_letters WHERE stage = 'validation'")
+            .bind(Uuid::from_u128(id.parse().unwrap())).bind(stage.to_owned())
+            .execute().await.unwrap();
+        tx.sql("UPDATE plugin_states SET state = $1")
+            .bind(SECRETS[7].as_bytes().to_vec())
+            .execute()
+            .await
+            .unwrap();
+        // A request that waits while another process is about to die.
+        if stage == "trigger" {
+            tx.sql("INSERT INTO nodes (id, started_at, heartbeat_at) VALUES ($1, $2, $2)")
+                .bind(Uuid::nil())
+                .bind(app.clock.now())
+                .execute()
+                .await
+                .unwrap();
+            tx.sql("INSERT INTO pending (app_id, alias_number, ordinal, node) SELECT app_id, number, 0, $1 FROM aliases WHERE value = $2")
+                .bind(Uuid::nil()).bind(SECRETS[0].to_owned()).execute().await.unwrap();
+        }
+        tx.commit().await.unwrap();
+    }
+    let export = exports::export(app, &json!({"anonymousId": SECRETS[0]})).await;
+    exports::reaches(app, &export, "completed").await;
+    ada
+}
+
+/// How a text or an id may be written in a dump of a table.
+fn writings(secret: &str) -> Vec<String> {
+    let mut writings = vec![secret.to_lowercase(), hex(secret.as_bytes())];
+    if let Ok(id) = Uuid::parse_str(secret) {
+        writings.push(hex(id.as_bytes()));
+    }
+    writings
+}
+
+async fn tables_with(app: &TestApp, secret: &str) -> Vec<String> {
+    let writings = writings(secret);
+    let has = |row: &String| writings.iter().any(|writing| row.contains(writing));
+    let dump = app.dump().await.into_iter();
+    dump.filter(|(_, rows)| rows.iter().any(has))
+        .map(|(table, _)| table)
+        .collect()
+}
+
+/// Files below the data directory that have a text or an id in them.
+fn files_with(folder: &std::path::Path, secret: &str) -> Vec<std::path::PathBuf> {
+    let mut needles = vec![secret.as_bytes().to_vec()];
+    if let Ok(id) = Uuid::parse_str(secret) {
+        needles.push(id.as_bytes().to_vec());
+    }
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            found.extend(files_with(&path, secret));
+            continue;
+        }
+        let bytes = std::fs::read(&path).unwrap();
+        let has = |needle: &Vec<u8>| bytes.windows(needle.len()).any(|window| window == needle);
+        if needles.iter().any(has) {
+            found.push(path);
+        }
+    }
+    found
+}
+
+pub(crate) async fn delete(app: &TestApp, reference: &Value) -> String {
+    let path = app.path("/gdpr/delete");
+    let data = app.post(&path, &app.admin(), reference).await.data(202);
+    text(&data, "jobId")
+}
+
+pub(crate) async fn deletion(app: &TestApp, job_id: &str) -> Value {
+    let path = app.path(&format!("/gdpr/deletions/{job_id}"));
+    app.get(&path, &app.admin()).await.ok()
+}
+
+pub(crate) async fn deleted(app: &TestApp, job_id: &str) -> Value {
+    reaches(app, job_id, "completed").await
+}
+
+async fn reaches(app: &TestApp, job_id: &str, status: &str) -> Value {
+    app.until(&format!("the deletion is {status}"), async || {
+        deletion(app, job_id).await["status"] == status
+    })
+    .await;
+    deletion(app, job_id).await
+}
+
+async fn nothing_of_a_deleted_person_is_left_anywhere(app: &mut TestApp) {
+    let bob = app.session("bob").await;
+    let ada = everything(app).await;
+    app.ingest(
+        &bob,
+        &[app.event(&bob, "purchase", &json!({"note": "of bob"}))],
+    )
+    .await
+    .ok();
+    app.until("bob's events are processed", async || {
+        !app.offered(&bob).await.as_array().unwrap().is_empty()
+    })
+    .await;
+    let mut secrets: Vec<String> = SECRETS.map(str::to_owned).into();
+    secrets.push(ada.subject_id.clone());
+    for secret in &secrets {
+        assert!(
+            !tables_with(app, secret).await.is_empty(),
+            "{secret} is stored"
+        );
+    }
+    let known: BTreeSet<&str> = stores::all()
+        .map(|store| store.table)
+        .chain(stores::IMPERSONAL.iter().copied())
+        .collect();
+    for (table, rows) in app.dump().await {
+        assert!(
+            known.contains(table.as_str()),
+            "{table}: is it erased with the person? see privacy/stores.rs"
+        );
+        let personal = stores::all().any(|store| store.table == table);
+        assert!(
+            !personal || !rows.is_empty(),
+            "{table}: the person of this test has everything"
+        );
+    }
+
+    let job_id = delete(app, &json!({"externalId": SECRETS[2]})).await;
+    let done = deleted(app, &job_id).await;
+
+    for secret in &secrets {
+        assert_eq!(
+            tables_with(app, secret).await,
+            Vec::<String>::new(),
+            "{secret}"
+        );
+        assert_eq!(
+            files_with(&app.config.server.data_dir, secret),
+            Vec::<std::path::PathBuf>::new(),
+            "{secret}"
+        );
+    }
+    for step in done["steps"].as_array().unwrap() {
+        assert_eq!(step["state"], "completed", "{step}");
+        assert!(step["completedAt"].is_string());
+        let empty = step["store"] == "analytics";
+        assert_eq!(step["deletedCount"] == 0, empty, "{step}");
+    }
+    assert_eq!(
+        app.offered(&bob).await.as_array().unwrap().len(),
+        1,
+        "others keep what is theirs"
+    );
+    assert_eq!(app.stored("purchase").await, 1);
+    verify(app, &done, &job_id).await;
+    let audited = app.audited("person.deletion_queued").await;
+    assert_eq!(audited[0]["resource"], format!("job/{job_id}"));
+    app.restart().await;
+    assert_eq!(deletion(app, &job_id).await, done);
+}
+
+/// Verifies a receipt with nothing of the server's but its public key.
+async fn verify(app: &TestApp, done: &Value, job_id: &str) {
+    let jws = text(&done["receipt"], "signature");
+    let parts: Vec<&str> = jws.split('.').collect();
+    let decode = |part: &str| URL_SAFE_NO_PAD.decode(part).unwrap();
+    let header: Value = serde_json::from_slice(&decode(parts[0])).unwrap();
+    let keys = app
+        .get("/.well-known/jwks.json", &Credential::none())
+        .await
+        .json();
+    let key = keys["keys"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|key| key["kid"] == header["kid"])
+        .unwrap();
+    let key = UnparsedPublicKey::new(&ED25519, decode(key["x"].as_str().unwrap()));
+    let signed = format!("{}.{}", parts[0], parts[1]);
+    key.verify(signed.as_bytes(), &decode(parts[2])).unwrap();
+    assert!(
+        key.verify(signed.replace('.', "..").as_bytes(), &decode(parts[2]))
+            .is_err()
+    );
+
+    let payload = decode(parts[1]);
+    let hash = digest::digest(&digest::SHA256, &payload);
+    let digest = hex(hash.as_ref());
+    assert_eq!(done["receipt"]["digest"], digest);
+    let receipt: Value = serde_json::from_slice(&payload).unwrap();
+    // serde_json's objects are sorted: what comes out as it went in was canonical.
+    assert_eq!(serde_json::to_vec(&receipt).unwrap(), payload);
+    assert_eq!(receipt["jobId"], job_id);
+    let counts = |steps: &Value| -> Vec<(String, i64)> {
+        let steps = steps.as_array().unwrap().iter();
+        steps
+            .map(|step| (text(step, "store"), step["deletedCount"].as_i64().unwrap()))
+            .collect()
+    };
+    assert_eq!(counts(&receipt["stores"]), counts(&done["steps"]));
+    // It is no access token.
+    let refused = app
+        .get(&app.path("/surveys"), &Credential::bearer(&jws))
+        .await;
+    refused.refused(401, "invalid_credentials");
+}
+
+async fn exactly_one_reference_of_a_known_person(app: &mut TestApp) {
+    app.session("ada").await;
+    let path = app.path("/gdpr/delete");
+    for body in [
+        json!({}),
+        json!({"anonymousId": "ada", "externalId": "e"}),
+        json!({"anonymousId": ""}),
+        json!({"anonymousId": "a".repeat(257)}),
+        json!({"anonymousId": 1}),
+        json!({"anonymousId": "ada", "subjectId": "x"}),
+    ] {
+        app.post(&path, &app.admin(), &body)
+            .await
+            .refused(422, "validation_failed");
+    }
+    for body in [
+        json!({"anonymousId": "nobody"}),
+        json!({"externalId": "ada"}),
+    ] {
+        app.post(&path, &app.admin(), &body)
+            .await
+            .refused(404, "not_found");
+    }
+    let unknown = app.path(&format!("/gdpr/deletions/{}", app.id()));
+    app.get(&unknown, &app.admin())
+        .await
+        .refused(404, "not_found");
+    assert_eq!(app.stored("purchase").await, 0);
+    app.session("ada").await;
+}
+
+async fn queueing_stops_everything_at_once(app: &mut TestApp) {
+    app.survey(&json!({"kind": "event", "eventName": "purchase"}))
+        .await;
+    let ada = app.session("ada").await;
+    assert_eq!(app.fires(&ada, "purchase", &json!({})).await, 1);
+    let cursor = text(&app.poll(&ada, "").await.ok(), "nextCursor");
+    let path = format!("/v1/sdk/instructions?wait=25&cursor={cursor}");
+    let request = app.request(reqwest::Method::GET, &path, &ada.credential());
+    let mut waiting = JoinSet::new();
+    waiting.spawn(tests::client::send(request));
+
+    let job_id = delete(app, &json!({"anonymousId": "ada"})).await;
+
+    app.poll(&ada, "")
+        .await
+        .refused(401, "subject_token_expired");
+    let event = app.event(&ada, "purchase", &json!({}));
+    app.ingest(&ada, &[event])
+        .await
+        .refused(401, "subject_token_expired");
+    let answer = waiting.join_next().await.unwrap().unwrap();
+    answer.refused(401, "subject_token_expired");
+    deleted(app, &job_id).await;
+    assert_eq!(app.stored("purchase").await, 0);
+}
+
+async fn whoever_comes_back_under_a_deleted_name_is_nobody(app: &mut TestApp) {
+    app.survey(&json!({"kind": "event", "eventName": "purchase"}))
+        .await;
+    app.define(
+        "checked",
+        &json!({"properties": [{"name": "a", "type": "string", "required": true}]}),
+    )
+    .await;
+    let ada = app.session("ada").await;
+    let server =
+        json!({"userId": "e-ada", "events": [{"name": "shipped", "timestamp": app.time(0)}]});
+    let data = app
+        .post("/v1/sdk/ingest", &app.backend(), &server)
+        .await
+        .ok();
+    assert_eq!(data["accepted"], 1);
+    for reference in [
+        json!({"anonymousId": "ada"}),
+        json!({"externalId": "e-ada"}),
+    ] {
+        let job_id = delete(app, &reference).await;
+        deleted(app, &job_id).await;
+    }
+    app.restart().await;
+
+    let client_id = app.id();
+    let body = json!({"anonymousId": "ada", "clientId": client_id});
+    let data = app.post("/v1/sdk/session", &app.sdk(), &body).await.ok();
+    let again = app.session("ada").await;
+    assert_ne!(again.subject_id, ada.subject_id);
+    assert_eq!(text(&data["subject"], "subjectId"), again.subject_id);
+    let events = [
+        app.event(&again, "purchase", &json!({})),
+        app.event(&again, "checked", &json!({})),
+    ];
+    let mut batch = again.batch(&events);
+    batch["delivery"] = json!({"eventIds": [events[0]["eventId"]], "clientId": client_id});
+    let data = app.post_batch(&again, &batch).await.ok();
+    assert_eq!(
+        (&data["accepted"], &data["rejected"], &data["instructions"]),
+        (&json!(0), &json!(2), &json!([]))
+    );
+    for error in data["errors"].as_array().unwrap() {
+        assert_eq!(
+            (&error["code"], error.get("deadLetterId")),
+            (&json!("suppressed_subject"), None)
+        );
+    }
+    let data = app
+        .post("/v1/sdk/ingest", &app.backend(), &server)
+        .await
+        .ok();
+    assert_eq!(data["errors"][0]["code"], "suppressed_subject");
+    assert_eq!(app.offered(&again).await, json!([]));
+    let consent = json!({"anonymousId": "ada", "analytics": true, "messaging": true});
+    let data = app
+        .post("/v1/sdk/consent", &again.credential(), &consent)
+        .await
+        .ok();
+    assert_eq!(
+        (&data["analytics"], &data["messaging"]),
+        (&json!(false), &json!(false))
+    );
+    let acks = json!({"anonymousId": "ada", "acks": [{"instructionId": client_id, "status": "displayed"}]});
+    let data = app
+        .post("/v1/sdk/instructions/ack", &again.credential(), &acks)
+        .await
+        .ok();
+    assert_eq!(data["unknown"], json!([client_id]));
+    let other = json!({"anonymousId": "bob", "analytics": true});
+    app.post("/v1/sdk/consent", &again.credential(), &other)
+        .await
+        .refused(403, "subject_mismatch");
+    app.end(&again, &json!({"clientId": client_id}))
+        .await
+        .data(204);
+
+    let stored = tables_with(app, &again.subject_id).await;
+    assert_eq!(stored, Vec::<String>::new());
+    let aliases: Vec<(String,)> = app.rows("SELECT value FROM aliases").await;
+    assert_eq!(aliases, []);
+    let path = app.path("/gdpr/delete");
+    app.post(&path, &app.admin(), &json!({"anonymousId": "ada"}))
+        .await
+        .refused(404, "not_found");
+    // Another app knows another person by that name.
+    let (_, key) = app
+        .another_app(app.access.workspace_id, nudge::apps::key::Kind::Write, &[])
+        .await;
+    let data = app
+        .post(
+            "/v1/sdk/session",
+            &Credential::bearer(&key),
+            &json!({"anonymousId": "ada"}),
+        )
+        .await
+        .ok();
+    assert_ne!(text(&data["subject"], "subjectId"), again.subject_id);
+    let aliases: Vec<(String,)> = app.rows("SELECT value FROM aliases").await;
+    assert_eq!(aliases.len(), 1);
+}
+
+async fn the_same_request_answers_the_same_job(app: &mut TestApp) {
+    app.analytics = Some(Arc::new(Slow::confirming_after(u32::MAX)));
+    app.restart().await;
+    app.session("ada").await;
+    let body = json!({"anonymousId": "ada"});
+    let path = app.path("/gdpr/delete");
+    let admin = app.admin();
+    let (first, second, third) = tokio::join!(
+        app.post(&path, &admin, &body),
+        app.post(&path, &admin, &body),
+        app.post(&path, &admin, &body),
+    );
+    let job_id = text(&first.data(202), "jobId");
+    assert_eq!(text(&second.data(202), "jobId"), job_id);
+    assert_eq!(text(&third.data(202), "jobId"), job_id);
+
+    reaches(app, &job_id, "analytics_pending").await;
+    let again = app.post(&path, &app.admin(), &body).await.data(202);
+    assert_eq!(
+        again,
+        json!({"jobId": job_id, "status": "analytics_pending"})
+    );
+    assert_eq!(app.audited("person.deletion_queued").await.len(), 1);
+}
+
+/// An analytics store that does not confirm at once.
+#[derive(Debug)]
+struct Slow {
+    asked: AtomicU32,
+    confirms_after: u32,
+}
+
+impl Slow {
+    fn confirming_after(confirms_after: u32) -> Self {
+        Self {
+            asked: AtomicU32::new(0),
+            confirms_after,
+        }
+    }
+}
+
+impl AnalyticsStore for Slow {
+    fn erase<'a>(&'a self, erasure: &'a Erasure) -> BoxFuture<'a, Result<i64, Unconfirmed>> {
+        assert!(!erasure.subject_id.is_nil() && !erasure.aliases.is_empty());
+        let asked = self.asked.fetch_add(1, Ordering::Relaxed);
+        Box::pin(std::future::ready(if asked < self.confirms_after {
+            Err(Unconfirmed)
+        } else {
+            Ok(7)
+        }))
+    }
+}
+
+async fn it_waits_for_the_analytics_store(app: &mut TestApp) {
+    let store = Arc::new(Slow::confirming_after(2));
+    app.analytics = Some(Arc::clone(&store) as Arc<dyn AnalyticsStore>);
+    app.restart().await;
+    app.session("ada").await;
+    let job_id = delete(app, &json!({"anonymousId": "ada"})).await;
+
+    let pending = reaches(app, &job_id, "analytics_pending").await;
+    assert!(pending.get("receipt").is_none() && pending.get("completedAt").is_none());
+    let analytics = |view: &Value| view["steps"].as_array().unwrap().last().unwrap().clone();
+    assert_eq!(analytics(&pending)["state"], "running");
+    app.until("it was asked", async || {
+        store.asked.load(Ordering::Relaxed) == 1
+    })
+    .await;
+    app.restart().await;
+    app.advance(11);
+    app.until("it was asked again", async || {
+        store.asked.load(Ordering::Relaxed) == 2
+    })
+    .await;
+    assert_eq!(deletion(app, &job_id).await["status"], "analytics_pending");
+    app.advance(21);
+    let done = deleted(app, &job_id).await;
+    assert_eq!(
+        analytics(&done),
+        json!({"store": "analytics", "state": "completed", "deletedCount": 7, "completedAt": analytics(&done)["completedAt"]})
+    );
+}
+
+/// An event that was on its way to the database when the deletion began goes with the rest.
+async fn it_waits_before_it_looks_once_more(app: &mut TestApp) {
+    app.config.privacy.grace_seconds = 60;
+    app.restart().await;
+    let ada = app.session("ada").await;
+    app.ingest(&ada, &[app.event(&ada, "purchase", &json!({}))])
+        .await
+        .ok();
+    app.settle().await;
+    let job_id = delete(app, &json!({"anonymousId": "ada"})).await;
+    app.until("it waits", async || {
+        let jobs: Vec<(String,)> = app.rows("SELECT progress FROM jobs").await;
+        jobs[0].0.contains("Settle")
+    })
+    .await;
+    assert_eq!(app.stored("purchase").await, 0);
+    app.advance(59);
+    assert_eq!(deletion(app, &job_id).await["status"], "running");
+
+    execute(app, "INSERT INTO events (seq, app_id, alias_number, event_id, name, timestamp, received_at, properties, source)
+                  SELECT 9999999, app_id, number, app_id, 'purchase', 0, 0, '{}', 'sdk' FROM aliases WHERE value = $1", &["ada"]).await;
+    app.advance(2);
+    let done = deleted(app, &job_id).await;
+    assert_eq!(app.stored("purchase").await, 0);
+    let events = done["steps"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|step| step["store"] == "events")
+        .unwrap();
+    assert_eq!(events["deletedCount"], 2);
+}
+
+async fn a_restart_goes_on_where_it_was(app: &mut TestApp) {
+    let store = Arc::new(Slow::confirming_after(1));
+    app.analytics = Some(Arc::clone(&store) as Arc<dyn AnalyticsStore>);
+    app.restart().await;
+    let ada = app.session("ada").await;
+    for _ in 0..8 {
+        let events: Vec<Value> = (0..500)
+            .map(|_| app.event(&ada, "purchase", &json!({})))
+            .collect();
+        assert_eq!(app.ingest(&ada, &events).await.ok()["accepted"], 500);
+    }
+    app.settle().await;
+    let job_id = delete(app, &json!({"anonymousId": "ada"})).await;
+    while deletion(app, &job_id).await["status"] != "completed" {
+        app.restart().await;
+        app.advance(11);
+    }
+    assert_eq!(
+        store.asked.load(Ordering::Relaxed),
+        2,
+        "there was a restart"
+    );
+    let done = deleted(app, &job_id).await;
+    let events = done["steps"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|step| step["store"] == "events")
+        .unwrap();
+    assert_eq!(events["deletedCount"], 4_000, "each is counted once");
+    assert_eq!(app.stored("purchase").await, 0);
+}
+
+async fn the_list_has_pages(app: &mut TestApp) {
+    let mut jobs = Vec::new();
+    for name in ["ada", "bob", "eve"] {
+        app.session(name).await;
+        jobs.insert(0, delete(app, &json!({"anonymousId": name})).await);
+    }
+    let mut listed = Vec::new();
+    let mut query = "?limit=2".to_owned();
+    loop {
+        let data = app
+            .get(&app.path(&format!("/gdpr/jobs{query}")), &app.admin())
+            .await
+            .ok();
+        listed.extend(
+            data["items"]
+                .as_array()
+                .unwrap()
+                .iter()
+                .map(|item| text(item, "jobId")),
+        );
+        match data["nextCursor"].as_str() {
+            Some(cursor) => query = format!("?limit=2&cursor={cursor}"),
+            None => break,
+        }
+    }
+    assert_eq!(listed, jobs);
+    app.get(&app.path("/gdpr/jobs?limit=0"), &app.admin())
+        .await
+        .refused(422, "validation_failed");
+    app.get(&app.path("/gdpr/jobs?cursor=x"), &app.admin())
+        .await
+        .refused(400, "invalid_cursor");
+    for job_id in &jobs {
+        deleted(app, job_id).await;
+    }
+}
+
+/// Pages that were split and merged while others wrote between have no trace either.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn sqlites_file_has_no_trace_of_many_events() {
+    let app = TestApp::start(tests::site!(), tests::Backend::Sqlite).await;
+    let (ada, bob) = (app.session(SECRETS[0]).await, app.session("bob").await);
+    for round in 0..12 {
+        for session in [&ada, &bob] {
+            let (name, note) = if session.anonymous_id == "bob" {
+                ("of_bob", "of bob")
+            } else {
+                ("name-needle-5c", SECRETS[5])
+            };
+            let events: Vec<Value> = (0..150)
+                .map(|number| {
+                    let note = note.repeat(1 + (number * 7 + round) % 40);
+                    app.event(session, name, &json!({"note": note}))
+                })
+                .collect();
+            assert_eq!(app.ingest(session, &events).await.ok()["accepted"], 150);
+        }
+    }
+    app.settle().await;
+    let job_id = delete(&app, &json!({"anonymousId": SECRETS[0]})).await;
+    deleted(&app, &job_id).await;
+
+    for secret in [SECRETS[0], SECRETS[5], "name-needle-5c", &ada.subject_id] {
+        let found = files_with(&app.config.server.data_dir, secret);
+        assert_eq!(found, Vec::<std::path::PathBuf>::new(), "{secret}");
+    }
+    assert_eq!(app.stored("of_bob").await, 12 * 150);
+    app.finish().await;
+}

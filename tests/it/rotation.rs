@@ -1,0 +1,165 @@
+//! Changing the master key: what earlier keys signed stays good for its time, what they sealed is sealed anew.
+
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+use std::process::Output;
+
+use serde_json::json;
+use tempfile::TempDir;
+use tests::app::MASTER_KEY;
+use tests::child::{self, Child};
+use tests::session::text;
+use tests::{Backend, TestApp, client, site};
+
+use crate::deletion::{delete, deleted};
+
+const NEW_KEY: &str = "AQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQE=";
+
+async fn rotates(backend: Backend) {
+    let cache = TempDir::with_prefix("nudge-test-").unwrap();
+    let own_cache = |config: &mut nudge::config::Config| {
+        // Compiled plugins are authenticated with the key too; other tests share theirs.
+        cache.path().clone_into(&mut config.plugins.cache_dir);
+    };
+    let mut app = TestApp::start_with(site!(), backend, own_cache).await;
+    let ada = app.session("ada").await;
+    app.session("eve").await;
+    let job_id = delete(&app, &json!({"anonymousId": "eve"})).await;
+    deleted(&app, &job_id).await;
+    for name in ["a", "b"] {
+        app.make_key(&json!({"kind": "write", "name": name})).await;
+    }
+    let page = app.get(&app.path("/keys?limit=1"), &app.admin()).await.ok();
+    let cursor = app.path(&format!(
+        "/keys?limit=1&cursor={}",
+        text(&page, "nextCursor")
+    ));
+
+    app.stop().await;
+    NEW_KEY.clone_into(&mut app.config.secrets.master_key);
+    let refused = TestApp::open(site!(), app.config.clone())
+        .await
+        .err()
+        .unwrap();
+    assert!(format!("{refused:#}").contains("master key"), "{refused:#}");
+    app.config.secrets.previous_keys = vec![MASTER_KEY.to_owned()];
+    app.resume().await;
+    app.poll(&ada, "").await.ok();
+    app.get(&cursor, &app.admin()).await.ok();
+    let new = app.session("bob").await;
+    let services = app.services();
+    let mut told = 0;
+    let sealed = nudge::sealed::reseal(&services.db, &services.secrets, |_, _| told += 1)
+        .await
+        .unwrap();
+    assert_eq!((sealed, told), (1, 1));
+    let again = nudge::sealed::reseal(&services.db, &services.secrets, |_, _| {})
+        .await
+        .unwrap();
+    assert_eq!(again, 0, "nothing is left to do");
+
+    app.stop().await;
+    app.config.secrets.previous_keys = Vec::new();
+    app.resume().await;
+    app.poll(&new, "").await.ok();
+    app.poll(&ada, "").await.refused(401, "invalid_credentials");
+    // The list of suppressed names is still known.
+    let eve = app.session("eve").await;
+    let data = app
+        .ingest(&eve, &[app.event(&eve, "purchase", &json!({}))])
+        .await
+        .ok();
+    assert_eq!(data["errors"][0]["code"], "suppressed_subject");
+    app.finish().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_key_changes_on_sqlite() {
+    rotates(Backend::Sqlite).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_key_changes_on_postgres() {
+    rotates(Backend::Postgres).await;
+}
+
+fn secrets(data: &Path, command: &[&str]) -> Output {
+    child::program(site!())
+        .env("NUDGE_SECRETS__MASTER_KEY", "")
+        .arg("secrets")
+        .args(command)
+        .arg("--data-dir")
+        .arg(data)
+        .output()
+        .unwrap()
+}
+
+async fn polls(child: &Child, token: &str) -> u16 {
+    let url = format!("{}/v1/sdk/instructions", child.text("baseUrl"));
+    let request = client::build()
+        .get(url)
+        .bearer_auth(child.text("writeKey"))
+        .header("x-service-subject-token", token);
+    client::send(request).await.status
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_key_file_changes_by_a_command() {
+    let folder = TempDir::with_prefix("nudge-test-").unwrap();
+    let data = folder.path();
+    let cache = data.join("plugin-cache").display().to_string();
+    let variables = [
+        ("NUDGE_SECRETS__MASTER_KEY", ""),
+        ("NUDGE_PLUGINS__CACHE_DIR", cache.as_str()),
+    ];
+    let key_file = data.join("master.key");
+    let keys = || std::fs::read_to_string(&key_file).unwrap().lines().count();
+    let child = Child::start_with(site!(), data, &variables);
+    let url = format!("{}/v1/sdk/session", child.text("baseUrl"));
+    let request = client::build()
+        .post(url)
+        .bearer_auth(child.text("writeKey"))
+        .json(&json!({"anonymousId": "ada"}));
+    let token = text(&client::send(request).await.ok(), "subjectToken");
+    let running = secrets(data, &["rotate"]);
+    assert!(
+        String::from_utf8(running.stderr)
+            .unwrap()
+            .contains("another server")
+    );
+    assert_eq!(child.terminate(), Some(0));
+
+    assert!(
+        !secrets(data, &["rotate", "--new-key", "short"])
+            .status
+            .success()
+    );
+    assert_eq!(keys(), 1);
+    let rotated = secrets(data, &["rotate", "--new-key", NEW_KEY]);
+    assert!(rotated.status.success());
+    let said = String::from_utf8(rotated.stdout).unwrap();
+    assert!(said.contains("server_secrets: 1 sealed anew"), "{said}");
+    assert!(!said.contains(NEW_KEY));
+    assert_eq!(keys(), 2);
+    assert_eq!(
+        std::fs::metadata(&key_file).unwrap().permissions().mode() & 0o777,
+        0o600
+    );
+    let child = Child::start_with(site!(), data, &variables);
+    assert_eq!(polls(&child, &token).await, 200);
+    assert_eq!(child.terminate(), Some(0));
+
+    assert!(secrets(data, &["forget"]).status.success());
+    assert_eq!(keys(), 1);
+    let child = Child::start_with(site!(), data, &variables);
+    assert_eq!(polls(&child, &token).await, 401);
+    assert_eq!(child.terminate(), Some(0));
+
+    std::fs::set_permissions(&key_file, std::fs::Permissions::from_mode(0o644)).unwrap();
+    let refused = secrets(data, &["reseal"]);
+    assert!(
+        String::from_utf8(refused.stderr)
+            .unwrap()
+            .contains("chmod 600")
+    );
+}
