@@ -29,6 +29,7 @@ sections! {
         ingest: Ingest,
         pipeline: Pipeline,
         plugins: Plugins,
+        plugin: PluginCommands,
         auth: Auth,
         telemetry: Telemetry,
     }
@@ -84,6 +85,28 @@ pub struct Secrets {
 impl std::fmt::Debug for Secrets {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         formatter.write_str("Secrets(***)")
+    }
+}
+
+/// What `nudge plugin` tells a server; the token is never printed.
+#[derive(Clone, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct PluginCommands {
+    /// The server.
+    pub url: String,
+    /// An access token.
+    pub token: String,
+    /// The app.
+    pub app: String,
+}
+
+impl std::fmt::Debug for PluginCommands {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter
+            .debug_struct("PluginCommands")
+            .field("url", &self.url)
+            .field("app", &self.app)
+            .finish_non_exhaustive()
     }
 }
 

@@ -3,6 +3,7 @@
 mod compile;
 mod demo;
 pub mod dev;
+mod plugin;
 mod serve;
 mod token;
 
@@ -43,6 +44,9 @@ enum Command {
     Check(ServerArguments),
     /// Issue an access token from the embedded issuer.
     Token(token::Arguments),
+    /// Write, test and deploy plugins.
+    #[command(subcommand)]
+    Plugin(plugin::Command),
     #[command(name = crate::plugins::COMPILE_COMMAND, hide = true)]
     CompileComponent(compile::Arguments),
 }
@@ -121,6 +125,7 @@ fn run(cli: Cli) -> anyhow::Result<()> {
         Command::Migrate(arguments) => on_runtime(serve::migrate(load()?, arguments)),
         Command::Check(arguments) => on_runtime(serve::check(load()?, arguments)),
         Command::Token(arguments) => token::run(load()?, arguments),
+        Command::Plugin(command) => plugin::run(&load()?, command),
         Command::CompileComponent(arguments) => compile::run(&load()?, &arguments),
         Command::Config => {
             say(config::DEFAULTS.trim_end());

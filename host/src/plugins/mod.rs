@@ -6,6 +6,7 @@
 //! | `catalogue` | the plugins and slots of an app and the server; which name means which; pure |
 //! | `active` | the same, loaded: what decides, as an app's snapshot has it |
 //! | `configuration` | what a campaign or definition asks of its plugin, and what the plugin reads under it |
+//! | `cases` | cases of a plugin, run and compared |
 //! | `loaders` | loading, once a process and digest |
 //! | `inspect`, `words` | what an upload is, and what is wrong with it |
 //! | `changes`, `served`, `usage` | upload, activation, slots, removal, and what they are checked against |
@@ -13,6 +14,7 @@
 //! | `workers` | threads that run plugins |
 
 pub mod active;
+pub mod cases;
 pub mod catalogue;
 pub mod changes;
 pub mod configuration;

@@ -17,8 +17,14 @@ use crate::worlds::World;
 pub struct Call {
     /// Wall-clock time, instantiation included.
     pub elapsed: Duration,
+    /// Of that, until the instance was ready.
+    pub instantiation: Duration,
     /// The instance's linear memory.
     pub memory_bytes: usize,
+    /// Host functions that the plugin called.
+    pub host_calls: u32,
+    /// What it gave to the host, in bytes as they count against the limit.
+    pub output_bytes: u32,
     /// What the plugin logged, standard output and standard error included.
     pub logs: Vec<LogLine>,
 }
@@ -63,16 +69,23 @@ pub(crate) fn run<W: World, R>(
     body: impl FnOnce(&W, &mut Store<State<W::View>>) -> Result<R, Interruption>,
 ) -> Result<(R, Option<W::View>, Call), Failed> {
     let start = Instant::now();
+    let mut instantiation = Duration::ZERO;
     let result = W::start(pre, &mut store)
         .map_err(Interruption::Error)
-        .and_then(|instance| body(&instance, &mut store));
+        .and_then(|instance| {
+            instantiation = start.elapsed();
+            body(&instance, &mut store)
+        });
     let mut state = store.into_data();
     let elapsed = start.elapsed();
 
     state.wasi.flush_into(&mut state.log);
     let call = Call {
         elapsed,
+        instantiation,
         memory_bytes: state.memory.bytes,
+        host_calls: state.meter.host_calls_made(),
+        output_bytes: u32::try_from(state.meter.output_bytes_given()).unwrap_or(u32::MAX),
         logs: state.log.into_lines(),
     };
     match result {

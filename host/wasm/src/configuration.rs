@@ -40,7 +40,9 @@ fn common() -> Config {
         .relaxed_simd_deterministic(true)
         // Nothing that plugins do needs these, and what is off cannot have bugs.
         .wasm_memory64(false)
-        .wasm_multi_memory(false)
+        // What wasmtime itself puts between the modules of a component that is made of several, as those
+        // of the JavaScript tools are, has two memories.
+        .wasm_multi_memory(true)
         .memory_init_cow(true);
     config
 }

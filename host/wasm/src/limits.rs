@@ -54,7 +54,7 @@ impl Default for Limits {
 impl Limits {
     /// How many host functions a call on a batch of this size may call: a batch of many campaigns is not a
     /// misbehaving plugin.
-    pub(crate) fn host_calls_for(&self, items: usize, configurations: usize) -> u32 {
+    pub fn host_calls_for(&self, items: usize, configurations: usize) -> u32 {
         let parts = u32::try_from(items.saturating_add(configurations)).unwrap_or(u32::MAX);
         self.host_calls
             .saturating_add(parts.saturating_mul(HOST_CALLS_PER_PART))

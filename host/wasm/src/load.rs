@@ -113,8 +113,9 @@ pub(crate) fn load(shared: &Arc<Shared>, bytes: &[u8]) -> Result<Plugin, LoadErr
         prepared,
         digest,
         imports: outline.imports,
+        exports: outline.exports,
     };
-    let description = version.describe().map_err(LoadError::DescribeFailed)?;
+    let (description, _) = version.describe().map_err(LoadError::DescribeFailed)?;
     check(&description).map_err(LoadError::BadDescription)?;
     Ok(Plugin::new(version, description))
 }

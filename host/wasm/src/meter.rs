@@ -7,6 +7,7 @@ use crate::failure::Stop;
 pub(crate) struct Meter {
     host_calls: u32,
     host_calls_left: u32,
+    output_bytes: usize,
     output_bytes_left: usize,
 }
 
@@ -15,6 +16,7 @@ impl Meter {
         Self {
             host_calls,
             host_calls_left: host_calls,
+            output_bytes,
             output_bytes_left: output_bytes,
         }
     }
@@ -26,6 +28,16 @@ impl Meter {
             .checked_sub(1)
             .ok_or(Stop::TooManyHostCalls(self.host_calls))?;
         Ok(())
+    }
+
+    /// How many host functions the plugin has called.
+    pub(crate) fn host_calls_made(&self) -> u32 {
+        self.host_calls.saturating_sub(self.host_calls_left)
+    }
+
+    /// How many bytes the plugin has given to the host.
+    pub(crate) fn output_bytes_given(&self) -> usize {
+        self.output_bytes.saturating_sub(self.output_bytes_left)
     }
 
     /// Counts bytes that the plugin gives to the host.

@@ -72,6 +72,7 @@ pub(crate) struct Version {
     pub(crate) prepared: Prepared,
     pub(crate) digest: String,
     pub(crate) imports: Vec<String>,
+    pub(crate) exports: Vec<String>,
 }
 
 impl Plugin {
@@ -109,6 +110,16 @@ impl Plugin {
     /// The interfaces that it imports.
     pub fn imports(&self) -> &[String] {
         &self.version.imports
+    }
+
+    /// The interfaces that it exports.
+    pub fn exports(&self) -> &[String] {
+        &self.version.exports
+    }
+
+    /// Starts an instance and asks it what it is, for what that costs: the least of any call.
+    pub fn start_up(&self) -> Result<Call, Failed> {
+        self.version.describe().map(|(_, call)| call)
     }
 
     /// Checks a configuration, and says what decisions under it read.
@@ -226,7 +237,7 @@ impl Version {
         }
     }
 
-    pub(crate) fn describe(&self) -> Result<Description, Failed> {
+    pub(crate) fn describe(&self) -> Result<(Description, Call), Failed> {
         match &self.prepared {
             Prepared::Trigger(pre) => self.describe_as::<Trigger>(pre),
             Prepared::Validation(pre) => self.describe_as::<Validation>(pre),
@@ -234,7 +245,7 @@ impl Version {
         }
     }
 
-    fn describe_as<W: World>(&self, pre: &W::Pre) -> Result<Description, Failed> {
+    fn describe_as<W: World>(&self, pre: &W::Pre) -> Result<(Description, Call), Failed> {
         self.outside_batch::<W, _>(pre, |instance, store| {
             let described = instance.describe(store)?;
             let types::Description {
@@ -290,6 +301,7 @@ impl Version {
                 .map(Reads::from)
                 .map_err(|list| list.into_iter().map(Problem::from).collect()))
         })
+        .map(|(checked, _)| checked)
     }
 
     /// Runs a function that has no batch.
@@ -300,7 +312,7 @@ impl Version {
             &W,
             &mut wasmtime::Store<crate::store::State<W::View>>,
         ) -> Result<R, Interruption>,
-    ) -> Result<R, Failed> {
+    ) -> Result<(R, Call), Failed> {
         let limits = &self.shared.limits;
         let deadline: Duration = limits.describe_deadline;
         let allowance = Allowance {
@@ -314,7 +326,7 @@ impl Version {
             Surroundings::default(),
             None,
         );
-        call::run::<W, R>(store, pre, body).map(|(result, _, _)| result)
+        call::run::<W, R>(store, pre, body).map(|(result, _, call)| (result, call))
     }
 
     /// Runs a decision, and gives what it asked for.

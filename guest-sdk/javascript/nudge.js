@@ -1,0 +1,300 @@
+// What authors of Nudge plugins in JavaScript import: one function a kind of plugin, which makes the
+// component's exports of plain functions. Instants are milliseconds since 1970, as `Date` has them.
+
+import { write } from "nudge:plugin/log@0.1.0";
+
+/** A problem with a configuration, for `throw problem(…)` or `throw [problem(…), …]` in `check`. */
+export function problem(code, pointer, message) {
+  return { code, pointer, message, more: [] };
+}
+
+/** Refuses a whole batch: nothing of it takes effect. */
+export function refusal(code, message) {
+  return { code, message, more: [] };
+}
+
+/** Lines for the plugin's author and operators: up to 8 KiB a call. */
+export const log = {
+  debug: (message) => write("debug", String(message)),
+  info: (message) => write("info", String(message)),
+  warn: (message) => write("warn", String(message)),
+  error: (message) => write("error", String(message)),
+};
+
+const millis = (micros) => Number(micros) / 1000;
+const micros = (millis) => BigInt(Math.round(millis * 1000));
+const encode = (value) => new TextEncoder().encode(JSON.stringify(value));
+const decode = (bytes) => (bytes === undefined ? undefined : JSON.parse(new TextDecoder().decode(bytes)));
+
+/** A value of the contract as JavaScript has it. */
+function fromWit(value) {
+  if (value === undefined || value.tag === "null") return value === undefined ? undefined : null;
+  return value.tag === "json" ? JSON.parse(value.val) : value.val;
+}
+
+/** A JavaScript value as the contract has it. */
+function toWit(value) {
+  switch (typeof value) {
+    case "undefined": return undefined;
+    case "boolean": return { tag: "boolean", val: value };
+    case "number": return { tag: "number", val: value };
+    case "string": return { tag: "text", val: value };
+    default: return value === null ? { tag: "null" } : { tag: "json", val: JSON.stringify(value) };
+  }
+}
+
+/** The contract's table, cell by cell: `undefined` is missing or withheld. */
+class Table {
+  constructor(cells, columns) {
+    this.cells = cells;
+    this.columns = columns;
+    this.bytes = undefined;
+  }
+
+  text(index) {
+    // The ends count bytes.
+    this.bytes ??= new TextEncoder().encode(this.cells.text);
+    const start = index === 0 ? 0 : this.cells.ends[index - 1];
+    return new TextDecoder().decode(this.bytes.subarray(start, this.cells.ends[index]));
+  }
+
+  get(row, path) {
+    const column = this.columns.indexOf(path);
+    if (column < 0) throw new Error(`\`${path}\` is not among what \`check\` says is read`);
+    const index = row * this.columns.length + column;
+    switch (this.cells.tags[index]) {
+      case 1: return null;
+      case 2: return false;
+      case 3: return true;
+      case 4: return this.cells.numbers[index];
+      case 5: return this.text(index);
+      case 6: return JSON.parse(this.text(index));
+      default: return undefined;
+    }
+  }
+
+  row(row) {
+    return Object.fromEntries(this.columns.map((path) => [path, this.get(row, path)]));
+  }
+}
+
+function history(found, properties) {
+  const table = new Table(found.properties, properties);
+  return found.ids.map((id, row) => ({
+    id,
+    timestamp: millis(found.timestamps[row]),
+    properties: table.row(row),
+  }));
+}
+
+/** What all kinds have in common: what a plugin says of itself, and what its configurations read. */
+function declared(plugin) {
+  const read = (config) => {
+    const { events = [], properties = [], subjectProperties = [] } = plugin.check(config) ?? {};
+    return { eventNames: events, properties, subjectProperties, more: [] };
+  };
+  return {
+    read,
+    exports: {
+      describe: () => ({
+        name: plugin.name,
+        version: plugin.version,
+        summary: plugin.summary ?? "",
+        configSchema: plugin.configSchema ? JSON.stringify(plugin.configSchema) : "",
+        more: [],
+      }),
+      checkConfig(text) {
+        try {
+          return read(JSON.parse(text));
+        } catch (error) {
+          if (error instanceof Error) log.error(error.stack ?? error);
+          throw error instanceof Error ? [problem("exception", "", error.message)] : [error].flat();
+        }
+      },
+    },
+  };
+}
+
+/** Runs a decision: an exception refuses the batch, so that it can be read in the plugin's log. */
+function decide(body) {
+  try {
+    body();
+  } catch (error) {
+    if (error instanceof Error) log.error(error.stack ?? error);
+    throw error instanceof Error ? refusal("exception", error.message) : error;
+  }
+}
+
+class Event {
+  constructor(campaign, item, row) {
+    this.campaign = campaign;
+    this.item = item;
+    this.row = row;
+  }
+
+  get name() { return this.campaign.batch.names[this.campaign.batch.nameIndexes[this.item]]; }
+  get id() { return this.campaign.host.eventId(this.item); }
+  /** When it happened, by the client's corrected clock. */
+  get timestamp() { return millis(this.campaign.batch.timestamps[this.item]); }
+  /** When it reached the server or, as a timer, fell due: the time of the decision. */
+  get received() { return millis(this.campaign.batch.received[this.item]); }
+  get session() { return this.campaign.batch.sessions[this.item]; }
+  /** The property at a dotted path that `check` names; `undefined` is missing. */
+  get(path) { return this.campaign.table.get(this.row, path); }
+  /** All properties. Slower than those that `check` names. */
+  json() { return JSON.parse(this.campaign.host.eventJson(this.item)); }
+}
+
+class Subject {
+  constructor(campaign, item) {
+    this.campaign = campaign;
+    this.item = item;
+    this.host = campaign.host;
+  }
+
+  get now() { return millis(this.campaign.batch.received[this.item]); }
+  #since(within) { return within === undefined ? undefined : micros(this.now - within); }
+
+  /** A saved property; `undefined` is missing. */
+  property(key) { return fromWit(this.host.subjectProperty(this.item, key)); }
+  /** A fact: `platform`, `country`, `locale`, `app_version`, `external_id`, `identified`, … */
+  fact(name) { return fromWit(this.host.subjectFact(this.item, name)); }
+  /** How many earlier events of this name happened within so many milliseconds (none: ever), to 1,000. */
+  countEvents(name, within) {
+    return this.host.countEvents(this.item, name, this.#since(within), 1000);
+  }
+  /** The earlier events of this name, newest first. */
+  recentEvents(name, { within, limit = 200, properties = [] } = {}) {
+    const found = this.host.recentEvents(this.item, name, this.#since(within), limit, properties);
+    return history(found, properties);
+  }
+  /** Number `n` of the event's own random numbers, from 0 to 1. */
+  random(n = 0) {
+    return Number(this.host.random(this.item, this.campaign.number, n) >> 11n) / 2 ** 53;
+  }
+  /** What was last kept of the subject for this campaign; `undefined` is nothing. */
+  get state() { return decode(this.host.getState(this.campaign.number, this.item)); }
+  set state(value) {
+    if (value === undefined) this.host.clearState(this.campaign.number, this.item);
+    else this.host.setState(this.campaign.number, this.item, encode(value));
+  }
+  /** Sets a timer, in place of one with the same key, so many milliseconds ahead. */
+  setTimer(key, ahead, payload = null) {
+    const at = micros(this.now + ahead);
+    this.host.setTimer(this.campaign.number, this.item, key, at, encode(payload));
+  }
+  cancelTimer(key) { this.host.cancelTimer(this.campaign.number, this.item, key); }
+  cancelTimers() { this.host.cancelTimers(this.campaign.number, this.item); }
+  /** Says why, for the person who asks. */
+  explain(check, passed, detail = "") {
+    if (this.host.explaining()) {
+      this.host.explain(this.campaign.number, this.item, check, passed, detail);
+    }
+  }
+}
+
+/**
+ * A trigger plugin: `{name, version, summary?, configSchema?, check(config), onEvent(config, event, subject),
+ * onTimer?(config, timer, subject)}`. `check` gives `{events, properties?, subjectProperties?}`; the other
+ * two give whether the campaign fires.
+ */
+export function trigger(plugin) {
+  const { read, exports } = declared(plugin);
+  return {
+    ...exports,
+    evaluate: (host) => decide(() => {
+      const batch = {
+        names: host.names(), nameIndexes: host.nameIndexes(), timestamps: host.timestamps(),
+        received: host.received(), sessions: host.sessions(), timers: new Set(host.timerItems()),
+      };
+      for (let number = 0; number < host.campaignCount(); number++) {
+        const config = JSON.parse(host.campaignConfig(number));
+        const table = new Table(host.campaignCells(number), read(config).properties);
+        const campaign = { host, batch, number, table };
+        const fires = (item, row) => {
+          const [event, subject] = [new Event(campaign, item, row), new Subject(campaign, item)];
+          if (!batch.timers.has(item)) return plugin.onEvent(config, event, subject);
+          const timer = { key: host.timerKey(item), payload: decode(host.timerPayload(item)), event };
+          return plugin.onTimer?.(config, timer, subject);
+        };
+        const items = Array.from(host.campaignItems(number));
+        const fired = items.filter((item, row) => fires(item, row) === true);
+        if (fired.length > 0) host.fire(number, fired);
+      }
+    }),
+  };
+}
+
+/**
+ * A validation plugin: `{name, version, summary?, configSchema?, check(config), validate(config, event)}`.
+ * `check` gives `{properties}`, `validate` a list of `{code, property, expected, actual}`.
+ */
+export function validation(plugin) {
+  const { read, exports } = declared(plugin);
+  return {
+    ...exports,
+    validate: (host) => decide(() => {
+      const found = [];
+      for (let number = 0; number < host.definitionCount(); number++) {
+        const config = JSON.parse(host.definitionConfig(number));
+        const table = new Table(host.definitionCells(number), read(config).properties);
+        Array.from(host.definitionItems(number)).forEach((item, row) => {
+          const event = {
+            get: (path) => table.get(row, path),
+            unread: () => host.unread(item),
+            json: () => JSON.parse(host.eventJson(item)),
+          };
+          for (const { code, property = "", expected = "", actual = "" } of plugin.validate(config, event)) {
+            found.push({ item, code, property, expected, actual: String(actual), more: [] });
+          }
+        });
+      }
+      if (found.length > 0) host.report(found);
+    }),
+  };
+}
+
+/**
+ * A personalization plugin: `{name, version, summary?, configSchema?, check(config), dataKeys?(config),
+ * resolve(config, recipient)}`. `check` gives `{properties?, subjectProperties?}` (properties are those of
+ * the event that caused the message), `dataKeys` the keys of the request's data; `resolve` gives
+ * `{[binding]: {value, text?, usedFallback?, issue?, detail?}}`.
+ */
+export function personalization(plugin) {
+  const { read, exports } = declared(plugin);
+  return {
+    ...exports,
+    resolve: (host) => decide(() => {
+      const now = millis(host.now());
+      for (let number = 0; number < host.messageCount(); number++) {
+        const config = JSON.parse(host.messageConfig(number));
+        const reads = read(config);
+        const keys = plugin.dataKeys?.(config) ?? [];
+        const subjects = new Table(host.subjectCells(number), reads.subjectProperties);
+        const triggers = new Table(host.triggerCells(number), reads.properties);
+        const data = new Table(host.dataCells(number, keys), keys);
+        const resolutions = [];
+        Array.from(host.messageItems(number)).forEach((item, row) => {
+          const recipient = {
+            now,
+            property: (key) => subjects.get(row, key),
+            trigger: (path) => triggers.get(row, path),
+            data: (key) => data.get(row, key),
+            fact: (name) => fromWit(host.subjectFact(item, name)),
+            recentEvents(name, { within, limit = 200, properties = [] } = {}) {
+              const since = within === undefined ? undefined : micros(now - within);
+              return history(host.recentEvents(item, name, since, limit, properties), properties);
+            },
+          };
+          for (const [binding, found] of Object.entries(plugin.resolve(config, recipient))) {
+            const { value, text = value ?? "", usedFallback = false, issue = "", detail = "" } = found;
+            resolutions.push({
+              item, binding, value: toWit(value), text: String(text), usedFallback, issue, detail, more: [],
+            });
+          }
+        });
+        if (resolutions.length > 0) host.resolve(resolutions);
+      }
+    }),
+  };
+}

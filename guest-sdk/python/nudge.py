@@ -1,0 +1,525 @@
+"""What authors of Nudge plugins in Python import: one class a kind of plugin, to derive from.
+
+Instants are `datetime`s in UTC, spans are `timedelta`s. The component's entry point is a class that
+componentize-py finds by its name, `TriggerPlugin`, `ValidationPlugin` or `PersonalizationPlugin`: derive it
+from `Trigger`, `Validation` or `Personalization`.
+"""
+
+import json
+from datetime import datetime, timedelta, timezone
+from typing import Any, Optional
+
+from componentize_py_types import Err
+from wit_world.imports import log as _log
+from wit_world.imports.types import Description, Problem, Reads, Refusal
+from wit_world.imports.types import (
+    Value_Boolean,
+    Value_Json,
+    Value_Null,
+    Value_Number,
+    Value_Text,
+)
+
+# A world has one of these two, or neither; modules can't be imported once the component is made.
+try:
+    from wit_world.imports.validation_host import Violation as _Violation
+except ImportError:
+    _Violation = None
+try:
+    from wit_world.imports.personalization_host import Resolution as _Resolution
+except ImportError:
+    _Resolution = None
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
+_MICROSECOND = timedelta(microseconds=1)
+MISSING = object()
+"""A property that is not there, or is withheld by the app's privacy policy; `None` is a JSON null."""
+
+
+class ConfigError(Exception):
+    """What is wrong with a configuration: raise it in `check`."""
+
+    def __init__(self, code: str, pointer: str, message: str):
+        super().__init__(message)
+        self.problems = [Problem(code, pointer, message, [])]
+
+    @classmethod
+    def several(cls, errors: list) -> "ConfigError":
+        """One error that names the problems of all these."""
+        first, *others = errors
+        for other in others:
+            first.problems.extend(other.problems)
+        return first
+
+
+class Refused(Exception):
+    """Refuses a whole batch: nothing of it takes effect."""
+
+    def __init__(self, code: str, message: str):
+        super().__init__(message)
+        self.code = code
+
+
+def log(message: Any, level: str = "INFO") -> None:
+    """Writes a line for the plugin's author and operators: up to 8 KiB a call."""
+    _log.write(getattr(_log.Level, level), str(message))
+
+
+def reads(events=(), properties=(), subject_properties=()) -> Reads:
+    """What decisions under a configuration read: the host sends nothing else."""
+    return Reads(list(events), list(properties), list(subject_properties), [])
+
+
+def _instant(micros: int) -> datetime:
+    return _EPOCH + timedelta(microseconds=micros)
+
+
+def _micros(instant: datetime) -> int:
+    return (instant - _EPOCH) // _MICROSECOND
+
+
+def _from_wit(value: Any) -> Any:
+    if value is None:
+        return MISSING
+    if isinstance(value, Value_Null):
+        return None
+    if isinstance(value, Value_Json):
+        return json.loads(value.value)
+    return value.value
+
+
+def _to_wit(value: Any) -> Any:
+    if value is MISSING:
+        return None
+    if value is None:
+        return Value_Null()
+    if isinstance(value, bool):
+        return Value_Boolean(value)
+    if isinstance(value, (int, float)):
+        return Value_Number(float(value))
+    if isinstance(value, str):
+        return Value_Text(value)
+    return Value_Json(json.dumps(value))
+
+
+class _Table:
+    """The contract's table, cell by cell."""
+
+    def __init__(self, cells: Any, columns: list):
+        self._cells = cells
+        self._columns = {path: column for column, path in enumerate(columns)}
+        self._width = len(columns)
+        self._bytes: Optional[bytes] = None
+
+    def _text(self, index: int) -> str:
+        if self._bytes is None:
+            # The ends count bytes.
+            self._bytes = self._cells.text.encode()
+        start = self._cells.ends[index - 1] if index else 0
+        return self._bytes[start : self._cells.ends[index]].decode()
+
+    def get(self, row: int, path: str) -> Any:
+        column = self._columns.get(path)
+        if column is None:
+            raise KeyError(f"`{path}` is not among what `check` says is read")
+        index = row * self._width + column
+        tag = self._cells.tags[index]
+        if tag == 1:
+            return None
+        if tag in (2, 3):
+            return tag == 3
+        if tag == 4:
+            return self._cells.numbers[index]
+        if tag == 5:
+            return self._text(index)
+        if tag == 6:
+            return json.loads(self._text(index))
+        return MISSING
+
+    def row(self, row: int) -> dict:
+        return {path: self.get(row, path) for path in self._columns}
+
+
+class PastEvent:
+    """An event of a subject's history."""
+
+    def __init__(self, id: str, timestamp: datetime, properties: dict):
+        self.id = id
+        self.timestamp = timestamp
+        self.properties = properties
+
+
+def _history(found: Any, properties: list) -> list:
+    table = _Table(found.properties, properties)
+    return [
+        PastEvent(id, _instant(found.timestamps[row]), table.row(row))
+        for row, id in enumerate(found.ids)
+    ]
+
+
+class _Plugin:
+    """What all kinds have in common."""
+
+    name: str
+    version: str
+    summary: str = ""
+    config_schema: Optional[dict] = None
+
+    def check(self, config: Any) -> Reads:
+        """Checks a configuration and says what decisions under it read."""
+        raise NotImplementedError
+
+    def describe(self) -> Description:
+        schema = json.dumps(self.config_schema) if self.config_schema else ""
+        return Description(self.name, self.version, self.summary, schema, [])
+
+    def check_config(self, config: str) -> Reads:
+        try:
+            return self.check(json.loads(config))
+        except ConfigError as error:
+            raise Err(error.problems) from None
+        except Exception as error:
+            log(repr(error), "ERROR")
+            raise Err([Problem("exception", "", repr(error), [])]) from None
+
+    def _decide(self, batch: Any) -> None:
+        raise NotImplementedError
+
+    def _decided(self, batch: Any) -> None:
+        """Runs the decision: an exception refuses the batch, so that it can be read in the plugin's log."""
+        try:
+            self._decide(batch)
+        except Refused as refused:
+            raise Err(Refusal(refused.code, str(refused), [])) from None
+        except Exception as error:
+            log(repr(error), "ERROR")
+            raise Err(Refusal("exception", repr(error), [])) from None
+
+
+class Event:
+    """An event, or the event that set a timer."""
+
+    def __init__(self, campaign: "_Campaign", item: int, row: int):
+        self._campaign = campaign
+        self.item = item
+        self._row = row
+
+    @property
+    def name(self) -> str:
+        batch = self._campaign.batch
+        return batch.names[batch.name_indexes[self.item]]
+
+    @property
+    def id(self) -> str:
+        return self._campaign.host.event_id(self.item)
+
+    @property
+    def timestamp(self) -> datetime:
+        """When it happened, by the client's corrected clock."""
+        return _instant(self._campaign.batch.timestamps[self.item])
+
+    @property
+    def received(self) -> datetime:
+        """When it reached the server or, as a timer, fell due: the time of the decision."""
+        return _instant(self._campaign.batch.received[self.item])
+
+    @property
+    def session(self) -> int:
+        return self._campaign.batch.sessions[self.item]
+
+    def get(self, path: str) -> Any:
+        """The property at a dotted path that `check` names; `MISSING` where there is none."""
+        return self._campaign.table.get(self._row, path)
+
+    def json(self) -> dict:
+        """All properties. Slower than those that `check` names."""
+        return json.loads(self._campaign.host.event_json(self.item))
+
+
+class Timer:
+    """A timer that is due."""
+
+    def __init__(self, key: str, payload: Any, event: Event):
+        self.key = key
+        self.payload = payload
+        self.event = event
+
+
+class Subject:
+    """The subject of an event, as of just before that event."""
+
+    def __init__(self, campaign: "_Campaign", event: Event):
+        self._host = campaign.host
+        self._number = campaign.number
+        self._item = event.item
+        self.now = event.received
+
+    def _since(self, within: Optional[timedelta]) -> Optional[int]:
+        return None if within is None else _micros(self.now - within)
+
+    def get_property(self, key: str) -> Any:
+        """A saved property; `MISSING` where there is none."""
+        return _from_wit(self._host.subject_property(self._item, key))
+
+    def fact(self, name: str) -> Any:
+        """A fact: `platform`, `country`, `locale`, `app_version`, `external_id`, `identified`, …"""
+        return _from_wit(self._host.subject_fact(self._item, name))
+
+    def count_events(self, name: str, within: Optional[timedelta] = None) -> int:
+        """How many earlier events of this name happened within a span (none: ever), to 1,000."""
+        return self._host.count_events(self._item, name, self._since(within), 1000)
+
+    def recent_events(
+        self, name: str, within: Optional[timedelta] = None, limit: int = 200, properties=()
+    ) -> list:
+        """The earlier events of this name, newest first."""
+        properties = list(properties)
+        since = self._since(within)
+        found = self._host.recent_events(self._item, name, since, limit, properties)
+        return _history(found, properties)
+
+    def random(self, n: int = 0) -> float:
+        """Number `n` of the event's own random numbers, from 0 to 1."""
+        return (self._host.random(self._item, self._number, n) >> 11) / 2**53
+
+    @property
+    def state(self) -> Any:
+        """What was last kept of the subject for this campaign; `None` is nothing."""
+        state = self._host.get_state(self._number, self._item)
+        return None if state is None else json.loads(state)
+
+    @state.setter
+    def state(self, value: Any) -> None:
+        if value is None:
+            self._host.clear_state(self._number, self._item)
+        else:
+            self._host.set_state(self._number, self._item, json.dumps(value).encode())
+
+    def set_timer(self, key: str, ahead: timedelta, payload: Any = None) -> None:
+        """Sets a timer, in place of one with the same key."""
+        at = _micros(self.now + ahead)
+        self._host.set_timer(self._number, self._item, key, at, json.dumps(payload).encode())
+
+    def cancel_timer(self, key: str) -> None:
+        self._host.cancel_timer(self._number, self._item, key)
+
+    def cancel_timers(self) -> None:
+        self._host.cancel_timers(self._number, self._item)
+
+    def explain(self, check: str, passed: bool, detail: str = "") -> None:
+        """Says why, for the person who asks."""
+        if self._host.explaining():
+            self._host.explain(self._number, self._item, check, passed, detail)
+
+
+class _Batch:
+    def __init__(self, host: Any):
+        self.names = host.names()
+        self.name_indexes = host.name_indexes()
+        self.timestamps = host.timestamps()
+        self.received = host.received()
+        self.sessions = host.sessions()
+        self.timers = set(host.timer_items())
+
+
+class _Campaign:
+    def __init__(self, host: Any, batch: _Batch, number: int, table: _Table):
+        self.host = host
+        self.batch = batch
+        self.number = number
+        self.table = table
+
+
+class Trigger(_Plugin):
+    """A plugin that decides which events fire a campaign."""
+
+    def on_event(self, config: Any, event: Event, subject: Subject) -> bool:
+        """Whether an event fires the campaign."""
+        raise NotImplementedError
+
+    def on_timer(self, config: Any, timer: Timer, subject: Subject) -> bool:
+        """Whether a timer that is due fires the campaign."""
+        return False
+
+    def evaluate(self, batch: Any) -> None:
+        self._decided(batch)
+
+    def _decide(self, host: Any) -> None:
+        batch = _Batch(host)
+        for number in range(host.campaign_count()):
+            config = json.loads(host.campaign_config(number))
+            table = _Table(host.campaign_cells(number), self.check(config).properties)
+            campaign = _Campaign(host, batch, number, table)
+            fired = []
+            for row, item in enumerate(host.campaign_items(number)):
+                event = Event(campaign, item, row)
+                subject = Subject(campaign, event)
+                if item in batch.timers:
+                    payload = json.loads(host.timer_payload(item) or b"null")
+                    timer = Timer(host.timer_key(item) or "", payload, event)
+                    fires = self.on_timer(config, timer, subject)
+                else:
+                    fires = self.on_event(config, event, subject)
+                if fires is True:
+                    fired.append(item)
+            if fired:
+                host.fire(number, fired)
+
+
+class Violation:
+    """One way in which an event breaks its definition."""
+
+    def __init__(self, code: str, property: str = "", expected: str = "", actual: Any = ""):
+        self.code = code
+        self.property = property
+        self.expected = expected
+        self.actual = actual
+
+
+class ValidatedEvent:
+    """An event that is to be validated."""
+
+    def __init__(self, host: Any, table: _Table, item: int, row: int):
+        self._host = host
+        self._table = table
+        self._item = item
+        self._row = row
+
+    def get(self, path: str) -> Any:
+        """The property at a dotted path that `check` names; `MISSING` where there is none."""
+        return self._table.get(self._row, path)
+
+    def unread(self) -> list:
+        """Names of properties that the event has and the configuration does not read."""
+        return self._host.unread(self._item)
+
+    def json(self) -> dict:
+        return json.loads(self._host.event_json(self._item))
+
+
+class Validation(_Plugin):
+    """A plugin that decides whether an event matches its definition."""
+
+    def find(self, config: Any, event: ValidatedEvent) -> list:
+        """Every `Violation` of an event."""
+        raise NotImplementedError
+
+    def validate(self, batch: Any) -> None:
+        self._decided(batch)
+
+    def _decide(self, host: Any) -> None:
+        found = []
+        for number in range(host.definition_count()):
+            config = json.loads(host.definition_config(number))
+            table = _Table(host.definition_cells(number), self.check(config).properties)
+            for row, item in enumerate(host.definition_items(number)):
+                for violation in self.find(config, ValidatedEvent(host, table, item, row)):
+                    found.append(
+                        _Violation(
+                            item,
+                            violation.code,
+                            violation.property,
+                            violation.expected,
+                            str(violation.actual),
+                            [],
+                        )
+                    )
+        if found:
+            host.report(found)
+
+
+class Resolution:
+    """What one binding resolved to. Without a value, `issue` says why."""
+
+    def __init__(
+        self,
+        value: Any = MISSING,
+        text: Optional[str] = None,
+        used_fallback: bool = False,
+        issue: str = "",
+        detail: str = "",
+    ):
+        self.value = value
+        self.text = text if text is not None else "" if value is MISSING else str(value)
+        self.used_fallback = used_fallback
+        self.issue = issue
+        self.detail = detail
+
+
+class Recipient:
+    """A recipient of a message."""
+
+    def __init__(self, host: Any, item: int, row: int, tables: tuple, now: datetime):
+        self._host = host
+        self._item = item
+        self._row = row
+        self._subjects, self._triggers, self._data = tables
+        self.now = now
+
+    def get_property(self, key: str) -> Any:
+        """A saved property that `check` names among `subject_properties`."""
+        return self._subjects.get(self._row, key)
+
+    def trigger(self, path: str) -> Any:
+        """A property, named by `check`, of the event that caused the message."""
+        return self._triggers.get(self._row, path)
+
+    def data(self, key: str) -> Any:
+        """A value of the request that asks for the send, whose key `data_keys` names."""
+        return self._data.get(self._row, key)
+
+    def fact(self, name: str) -> Any:
+        return _from_wit(self._host.subject_fact(self._item, name))
+
+    def recent_events(
+        self, name: str, within: Optional[timedelta] = None, limit: int = 200, properties=()
+    ) -> list:
+        properties = list(properties)
+        since = None if within is None else _micros(self.now - within)
+        found = self._host.recent_events(self._item, name, since, limit, properties)
+        return _history(found, properties)
+
+
+class Personalization(_Plugin):
+    """A plugin that resolves what the bindings of a message stand for."""
+
+    def data_keys(self, config: Any) -> list:
+        """The keys of the request's data that `Recipient.data` will ask for."""
+        return []
+
+    def values(self, config: Any, recipient: Recipient) -> dict:
+        """A `Resolution` for each binding."""
+        raise NotImplementedError
+
+    def resolve(self, batch: Any) -> None:
+        self._decided(batch)
+
+    def _decide(self, host: Any) -> None:
+        now = _instant(host.now())
+        for number in range(host.message_count()):
+            config = json.loads(host.message_config(number))
+            declared = self.check(config)
+            keys = list(self.data_keys(config))
+            tables = (
+                _Table(host.subject_cells(number), declared.subject_properties),
+                _Table(host.trigger_cells(number), declared.properties),
+                _Table(host.data_cells(number, keys), keys),
+            )
+            resolutions = []
+            for row, item in enumerate(host.message_items(number)):
+                recipient = Recipient(host, item, row, tables, now)
+                for binding, found in self.values(config, recipient).items():
+                    resolutions.append(
+                        _Resolution(
+                            item,
+                            binding,
+                            _to_wit(found.value),
+                            found.text,
+                            found.used_fallback,
+                            found.issue,
+                            found.detail,
+                            [],
+                        )
+                    )
+            if resolutions:
+                host.resolve(resolutions)

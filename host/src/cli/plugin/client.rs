@@ -1,0 +1,244 @@
+//! Requests to a server's routes for plugins (contract 12).
+
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use anyhow::{Context as _, bail};
+use clap::Args;
+use reqwest::{Method, RequestBuilder, StatusCode, Url};
+use serde::Deserialize;
+use serde_json::Value as Json;
+use uuid::Uuid;
+
+use crate::config::Config;
+
+/// Longer than a server takes to compile an upload (contract 15).
+const PATIENCE: Duration = Duration::from_mins(2);
+
+/// Most pages of a list that are read.
+const PAGES: usize = 50;
+
+/// Longest answer that is no JSON and is shown all the same, in characters.
+const SHOWN: usize = 200;
+
+/// Which server, which app, and who asks.
+#[derive(Debug, Args)]
+pub(in crate::cli) struct Target {
+    /// The server; else `NUDGE_PLUGIN__URL`, or `url` in `[plugin]` of nudge.toml.
+    #[arg(long, value_name = "URL")]
+    url: Option<String>,
+    /// An access token with the role admin; better in `NUDGE_PLUGIN__TOKEN`, where other users can't see it.
+    #[arg(long, value_name = "TOKEN")]
+    token: Option<String>,
+    /// The app; else `NUDGE_PLUGIN__APP`, or `app` in `[plugin]` of nudge.toml.
+    #[arg(long, value_name = "ID")]
+    app: Option<String>,
+    /// The plugins of the whole server, with an operator's token.
+    #[arg(long)]
+    operator: bool,
+    /// Print JSON.
+    #[arg(long)]
+    pub(super) json: bool,
+}
+
+/// A server's routes for plugins: an app's, or the server-wide ones.
+pub(super) struct Client {
+    http: reqwest::Client,
+    /// Without a slash at the end.
+    base: Url,
+    token: String,
+}
+
+impl Client {
+    pub(super) fn new(config: &Config, target: &Target) -> anyhow::Result<Self> {
+        let choose = |flag: &Option<String>,
+                      configured: &str,
+                      what: &str,
+                      flag_name: &str,
+                      key: &str| {
+            let chosen = flag.as_deref().unwrap_or(configured);
+            if chosen.is_empty() {
+                bail!(
+                    "{what}: say it with --{flag_name}, NUDGE_PLUGIN__{}, or `{key}` in [plugin] of nudge.toml",
+                    key.to_ascii_uppercase()
+                );
+            }
+            Ok(chosen.to_owned())
+        };
+        let section = &config.plugin;
+        let url = choose(&target.url, &section.url, "which server?", "url", "url")?;
+        let token = choose(
+            &target.token,
+            &section.token,
+            "no access token",
+            "token",
+            "token",
+        )?;
+        let path = if target.operator {
+            "v1/operator".to_owned()
+        } else {
+            let app = choose(&target.app, &section.app, "which app?", "app", "app")?;
+            let app: Uuid = app
+                .parse()
+                .with_context(|| format!("`{app}` is no app's id: it is a UUID"))?;
+            format!("v1/apps/{app}")
+        };
+        let base = format!("{}/{path}/", url.trim_end_matches('/'));
+        let base = Url::parse(&base).with_context(|| format!("`{url}` is no URL"))?;
+        if !matches!(base.scheme(), "http" | "https") {
+            bail!("`{url}` is no URL of a server: it begins with http:// or https://");
+        }
+        let http = reqwest::Client::builder()
+            .timeout(PATIENCE)
+            .redirect(reqwest::redirect::Policy::none())
+            .user_agent(concat!("nudge/", env!("CARGO_PKG_VERSION")))
+            .build()?;
+        Ok(Self { http, base, token })
+    }
+
+    /// A request to a route below the app. Each segment is one: a name can't lead elsewhere.
+    pub(super) fn request(
+        &self,
+        method: Method,
+        segments: &[&str],
+    ) -> anyhow::Result<RequestBuilder> {
+        let url = self.url(segments)?;
+        Ok(self.http.request(method, url).bearer_auth(&self.token))
+    }
+
+    fn url(&self, segments: &[&str]) -> anyhow::Result<Url> {
+        let mut url = self.base.clone();
+        url.path_segments_mut()
+            .map_err(|()| anyhow::anyhow!("the server's URL has no path"))?
+            .pop_if_empty()
+            .extend(segments);
+        Ok(url)
+    }
+
+    /// Sends a request, and gives the status and `data` of the answer.
+    pub(super) async fn send(&self, request: RequestBuilder) -> anyhow::Result<(StatusCode, Json)> {
+        let host = self.base.origin().ascii_serialization();
+        let answer = request
+            .send()
+            .await
+            .map_err(reqwest::Error::without_url)
+            .with_context(|| format!("{host} can't be reached"))?;
+        let status = answer.status();
+        let text = answer
+            .text()
+            .await
+            .with_context(|| format!("{host} broke off its answer"))?;
+        if !status.is_success() {
+            bail!(problem(status, &text));
+        }
+        if text.is_empty() {
+            return Ok((status, Json::Null));
+        }
+        let mut body: Json = serde_json::from_str(&text)
+            .with_context(|| format!("{host} did not answer as a Nudge server does"))?;
+        let data = body.get_mut("data").map(Json::take);
+        let data = data.with_context(|| format!("{host} did not answer as a Nudge server does"))?;
+        Ok((status, data))
+    }
+
+    /// The items of a list, page by page, or a plain list.
+    pub(super) async fn list(&self, segments: &[&str]) -> anyhow::Result<Vec<Json>> {
+        let mut items = Vec::new();
+        let mut url = self.url(segments)?;
+        for _ in 0..PAGES {
+            let request = self.http.get(url.clone()).bearer_auth(&self.token);
+            let page = match self.send(request).await?.1 {
+                Json::Array(list) => Page {
+                    items: list,
+                    next_cursor: None,
+                },
+                data => serde_json::from_value(data).context("the answer is no list")?,
+            };
+            items.extend(page.items);
+            match page.next_cursor {
+                Some(next) => url.query_pairs_mut().clear().append_pair("cursor", &next),
+                None => break,
+            };
+        }
+        Ok(items)
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Page {
+    items: Vec<Json>,
+    #[serde(default)]
+    next_cursor: Option<String>,
+}
+
+/// An answer that says no (RFC 9457), as far as it is shown.
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct Problem {
+    code: String,
+    title: String,
+    detail: String,
+    request_id: String,
+    errors: Vec<Field>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Field {
+    pointer: String,
+    code: String,
+    detail: String,
+}
+
+/// What to tell of an answer that says no: a line, and one for each place that is wrong.
+fn problem(status: StatusCode, text: &str) -> String {
+    let Ok(problem) = serde_json::from_str::<Problem>(text) else {
+        let start: String = text.chars().take(SHOWN).collect();
+        return format!("the server answered {status}: {}", start.trim());
+    };
+    let detail = if problem.detail.is_empty() {
+        &problem.title
+    } else {
+        &problem.detail
+    };
+    let mut told = format!("{} {}: {detail}", status.as_u16(), problem.code);
+    if status.is_server_error() && !problem.request_id.is_empty() {
+        let _ = write!(told, " (request {})", problem.request_id);
+    }
+    for Field {
+        pointer,
+        code,
+        detail,
+    } in &problem.errors
+    {
+        let place = if pointer.is_empty() { "body" } else { pointer };
+        let _ = write!(told, "\n  {place}: {detail} ({code})");
+    }
+    told
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn refusals_are_told_with_their_places() {
+        let body = r#"{"type": "x", "title": "Validation failed", "status": 422, "code": "validation_failed",
+            "detail": "the body breaks the contract", "requestId": "r1",
+            "errors": [{"pointer": "/percent", "code": "out_of_range", "detail": "must be from 1 to 99"}]}"#;
+        assert_eq!(
+            problem(StatusCode::UNPROCESSABLE_ENTITY, body),
+            "422 validation_failed: the body breaks the contract\n  /percent: must be from 1 to 99 (out_of_range)"
+        );
+        let body = r#"{"title": "Unavailable", "code": "unavailable", "requestId": "r1"}"#;
+        assert_eq!(
+            problem(StatusCode::SERVICE_UNAVAILABLE, body),
+            "503 unavailable: Unavailable (request r1)"
+        );
+        assert_eq!(
+            problem(StatusCode::BAD_GATEWAY, "<html>no"),
+            "the server answered 502 Bad Gateway: <html>no"
+        );
+    }
+}

@@ -1,0 +1,344 @@
+//! `nudge plugin push`, `activate`, `promote`, `rollback`, `list`, `logs`: a server's plugins (contract 12).
+
+use std::collections::{HashSet, VecDeque};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, ValueEnum};
+use nudge_wasm::Description;
+use reqwest::{Method, StatusCode, header};
+use serde_json::{Value as Json, json};
+
+use super::client::{Client, Target};
+use super::{Component, engine};
+use crate::cli::say;
+use crate::config::Config;
+
+/// How often `logs --follow` asks.
+const GLANCE: Duration = Duration::from_secs(1);
+
+/// Lines that `logs --follow` remembers, so that it shows none twice.
+const REMEMBERED: usize = 10_000;
+
+/// Arguments of `push`.
+#[derive(Debug, Args)]
+pub(in crate::cli) struct Push {
+    /// The component. Without it, the project is built.
+    file: Option<PathBuf>,
+    /// The project.
+    #[arg(long, value_name = "DIRECTORY", default_value = ".")]
+    dir: PathBuf,
+    #[command(flatten)]
+    target: Target,
+}
+
+/// A plugin on the server.
+#[derive(Debug, Args)]
+pub(in crate::cli) struct Named {
+    /// The plugin; that of the project unless given.
+    name: Option<String>,
+    /// The project.
+    #[arg(long, value_name = "DIRECTORY", default_value = ".")]
+    dir: PathBuf,
+    #[command(flatten)]
+    target: Target,
+}
+
+/// Arguments of `activate`.
+#[derive(Debug, Args)]
+pub(in crate::cli) struct Activate {
+    #[command(flatten)]
+    plugin: Named,
+    /// The version; that of the project unless given.
+    #[arg(long, value_name = "VERSION")]
+    version: Option<String>,
+    /// How it takes over.
+    #[arg(long, value_enum)]
+    strategy: Option<Strategy>,
+    /// How many subjects a canary decides for, in percent.
+    #[arg(long, value_name = "N")]
+    percent: Option<u8>,
+    /// Also put it into the app's slot of its kind: it then decides for every campaign that names no other.
+    #[arg(long)]
+    slot: bool,
+}
+
+/// How a version takes over.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Strategy {
+    /// At once.
+    Instant,
+    /// It sees the same calls, and its answers are only compared.
+    Shadow,
+    /// It decides for some subjects.
+    Canary,
+}
+
+/// Arguments of `list`.
+#[derive(Debug, Args)]
+pub(in crate::cli) struct List {
+    #[command(flatten)]
+    target: Target,
+}
+
+/// Arguments of `logs`.
+#[derive(Debug, Args)]
+pub(in crate::cli) struct Logs {
+    #[command(flatten)]
+    plugin: Named,
+    /// Go on until Ctrl-C.
+    #[arg(long)]
+    follow: bool,
+}
+
+impl Named {
+    /// The plugin's name: as given, or what the project's component says.
+    fn resolve(&self, config: &Config) -> anyhow::Result<String> {
+        match &self.name {
+            Some(name) => Ok(name.clone()),
+            None => Ok(described(config, self)?.name),
+        }
+    }
+}
+
+fn described(config: &Config, named: &Named) -> anyhow::Result<Description> {
+    let component = Component::open(None, &named.dir)?;
+    Ok(engine::load(config, &component.bytes)?
+        .description()
+        .clone())
+}
+
+pub(super) async fn push(config: &Config, arguments: Push) -> anyhow::Result<()> {
+    let client = Client::new(config, &arguments.target)?;
+    let component = Component::open(arguments.file.as_deref(), &arguments.dir)?;
+    let request = client
+        .request(Method::POST, &["plugins"])?
+        .header(header::CONTENT_TYPE, "application/wasm")
+        .body(component.bytes);
+    let (status, pushed) = client.send(request).await?;
+    if arguments.target.json {
+        say(&pushed);
+        return Ok(());
+    }
+    let (name, version) = (text(&pushed, "name"), text(&pushed, "version"));
+    if status == StatusCode::CREATED {
+        say(format_args!("{name} {version} is on the server"));
+    } else {
+        say(format_args!(
+            "{name} {version} was on the server already, with the same bytes"
+        ));
+    }
+    for check in pushed
+        .get("checks")
+        .and_then(Json::as_array)
+        .into_iter()
+        .flatten()
+    {
+        let mark = if check.get("passed") == Some(&Json::Bool(true)) {
+            "passed"
+        } else {
+            "FAILED"
+        };
+        say(format_args!(
+            "  {mark}  {}  {}",
+            text(check, "name"),
+            text(check, "detail")
+        ));
+    }
+    say(format_args!(
+        "It decides nothing yet: nudge plugin activate {name} --version {version}"
+    ));
+    Ok(())
+}
+
+pub(super) async fn activate(config: &Config, arguments: Activate) -> anyhow::Result<()> {
+    let Activate {
+        plugin,
+        version,
+        strategy,
+        percent,
+        slot,
+    } = arguments;
+    let client = Client::new(config, &plugin.target)?;
+    let (name, version) = match (&plugin.name, version) {
+        (Some(name), Some(version)) => (name.clone(), version),
+        (name, version) => {
+            let described = described(config, &plugin)?;
+            (
+                name.clone().unwrap_or(described.name),
+                version.unwrap_or(described.version),
+            )
+        }
+    };
+    let mut body = json!({"version": version});
+    if let Json::Object(body) = &mut body {
+        if let Some(strategy) = strategy {
+            let strategy = match strategy {
+                Strategy::Instant => "instant",
+                Strategy::Shadow => "shadow",
+                Strategy::Canary => "canary",
+            };
+            body.insert("strategy".to_owned(), strategy.into());
+        }
+        if let Some(percent) = percent {
+            body.insert("percent".to_owned(), percent.into());
+        }
+        if slot {
+            body.insert("slot".to_owned(), true.into());
+        }
+    }
+    roll(&client, &plugin.target, &name, "activate", &body).await
+}
+
+pub(super) async fn promote(config: &Config, arguments: Named) -> anyhow::Result<()> {
+    let client = Client::new(config, &arguments.target)?;
+    let name = arguments.resolve(config)?;
+    roll(&client, &arguments.target, &name, "promote", &json!({})).await
+}
+
+pub(super) async fn rollback(config: &Config, arguments: Named) -> anyhow::Result<()> {
+    let client = Client::new(config, &arguments.target)?;
+    let name = arguments.resolve(config)?;
+    roll(&client, &arguments.target, &name, "rollback", &json!({})).await
+}
+
+/// Changes which version decides, and says which one does now.
+async fn roll(
+    client: &Client,
+    target: &Target,
+    name: &str,
+    verb: &str,
+    body: &Json,
+) -> anyhow::Result<()> {
+    let request = client
+        .request(Method::POST, &["plugins", name, verb])?
+        .json(body);
+    let (_, now) = client.send(request).await?;
+    if target.json {
+        say(&now);
+        return Ok(());
+    }
+    let active = match text(&now, "activeVersion") {
+        "" => "no version",
+        version => version,
+    };
+    say(format_args!("{name}: {active} is active"));
+    if let Some(rollout) = now.get("rollout").filter(|rollout| !rollout.is_null()) {
+        say(format_args!("  rollout  {rollout}"));
+    }
+    Ok(())
+}
+
+pub(super) async fn list(config: &Config, arguments: List) -> anyhow::Result<()> {
+    let client = Client::new(config, &arguments.target)?;
+    let plugins = client.list(&["plugins"]).await?;
+    if arguments.target.json {
+        say(Json::Array(plugins));
+        return Ok(());
+    }
+    if plugins.is_empty() {
+        say("no plugins: the built-in ones decide");
+        return Ok(());
+    }
+    say(format_args!(
+        "{:<32}  {:<15}  {:<12}  {}",
+        "name", "kind", "active", "scope"
+    ));
+    for plugin in &plugins {
+        let active = match text(plugin, "activeVersion") {
+            "" => "-",
+            version => version,
+        };
+        let scope = match text(plugin, "scope") {
+            "" => "app",
+            scope => scope,
+        };
+        let (name, kind) = (text(plugin, "name"), text(plugin, "kind"));
+        say(format_args!(
+            "{name:<32}  {kind:<15}  {active:<12}  {scope}"
+        ));
+    }
+    Ok(())
+}
+
+pub(super) async fn logs(config: &Config, arguments: Logs) -> anyhow::Result<()> {
+    let client = Client::new(config, &arguments.plugin.target)?;
+    let name = arguments.plugin.resolve(config)?;
+    let json = arguments.plugin.target.json;
+    let mut shown = Shown::default();
+    loop {
+        let mut lines = client.list(&["plugins", &name, "logs"]).await?;
+        // Servers may list the newest first.
+        lines.sort_by(|one, other| text(one, "at").cmp(text(other, "at")));
+        if json && !arguments.follow {
+            say(Json::Array(lines));
+            return Ok(());
+        }
+        for line in &lines {
+            if !shown.add(line) {
+                continue;
+            }
+            if json {
+                say(line);
+            } else {
+                say(format_args!(
+                    "{}  {:<8}  {:<5}  {}",
+                    text(line, "at"),
+                    text(line, "version"),
+                    text(line, "level"),
+                    text(line, "message")
+                ));
+            }
+        }
+        if !arguments.follow {
+            return Ok(());
+        }
+        tokio::time::sleep(GLANCE).await;
+    }
+}
+
+/// The lines that were shown last.
+#[derive(Default)]
+struct Shown {
+    known: HashSet<String>,
+    order: VecDeque<String>,
+}
+
+impl Shown {
+    /// Whether a line is new.
+    fn add(&mut self, line: &Json) -> bool {
+        let key = match line.get("id") {
+            Some(id) => id.to_string(),
+            None => line.to_string(),
+        };
+        if !self.known.insert(key.clone()) {
+            return false;
+        }
+        self.order.push_back(key);
+        if self.order.len() > REMEMBERED
+            && let Some(oldest) = self.order.pop_front()
+        {
+            self.known.remove(&oldest);
+        }
+        true
+    }
+}
+
+fn text<'j>(object: &'j Json, key: &str) -> &'j str {
+    object.get(key).and_then(Json::as_str).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_line_is_shown_twice() {
+        let mut shown = Shown::default();
+        assert!(shown.add(&json!({"id": 1, "message": "a"})));
+        assert!(!shown.add(&json!({"id": 1, "message": "b"})));
+        assert!(shown.add(&json!({"message": "a", "at": "1"})));
+        assert!(shown.add(&json!({"message": "a", "at": "2"})));
+        assert!(!shown.add(&json!({"message": "a", "at": "1"})));
+    }
+}

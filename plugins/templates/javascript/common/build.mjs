@@ -1,0 +1,14 @@
+// Makes the component; `nudge plugin build` runs this with the folder of the contract, the world and the
+// output. Clocks, randomness and network are left out: plugins have none, and need nothing of WASI.
+import { writeFile } from "node:fs/promises";
+import { fileURLToPath } from "node:url";
+import { componentize } from "@bytecodealliance/componentize-js";
+
+const [witPath = "sdk/wit", worldName = "{{kind}}", output = "build/plugin.wasm"] = process.argv.slice(2);
+const { component } = await componentize({
+  sourcePath: fileURLToPath(new URL("src/plugin.js", import.meta.url)),
+  witPath,
+  worldName,
+  disableFeatures: ["stdio", "random", "clocks", "http", "fetch-event"],
+});
+await writeFile(output, component);
