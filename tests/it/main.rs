@@ -34,6 +34,7 @@ mod migrations;
 mod outages;
 mod plugin_failures;
 mod plugin_swaps;
+mod plugin_tests;
 mod plugins;
 mod rollouts;
 mod server_events;

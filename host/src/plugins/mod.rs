@@ -11,9 +11,11 @@
 //! | `inspect`, `words` | what an upload is, and what is wrong with it |
 //! | `changes`, `served`, `usage` | upload, activation, slots, removal, and what they are checked against |
 //! | `http`, `operator`, `requests`, `lists`, `views` | the routes of apps and of operators |
-//! | `workers` | threads that run plugins |
+//! | `testing` | cases against a version over HTTP |
+//! | `workers`, `aside` | threads that run plugins, and what they run beside the events |
 
 pub mod active;
+mod aside;
 pub mod cases;
 pub mod catalogue;
 pub mod changes;
@@ -27,6 +29,7 @@ mod requests;
 pub mod rollout;
 mod served;
 pub mod store;
+pub mod testing;
 mod usage;
 mod views;
 mod words;
@@ -42,6 +45,7 @@ use anyhow::Context as _;
 use nudge_wasm::{
     Call, Compiler, Engine, EngineConfig, Failed, Kind, Limits, Plugin, Problem, Reads,
 };
+use tokio::sync::Semaphore;
 
 pub use active::{Active, Deciders, Origin};
 pub use catalogue::Asked;
@@ -64,6 +68,7 @@ pub struct Plugins {
     pub loaders: Loaders,
     /// What decides where nothing else was chosen: a plugin of each kind.
     built_in: Arc<HashMap<Kind, Arc<Active>>>,
+    asides: Arc<Semaphore>,
 }
 
 impl Plugins {
@@ -129,6 +134,7 @@ impl Plugins {
             workers: Workers::start("plugin", workers)?,
             loaders: Loaders::start(engine)?,
             built_in: Arc::new(built_in.collect()),
+            asides: aside::turns(workers),
         })
     }
 

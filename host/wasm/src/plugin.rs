@@ -104,7 +104,7 @@ impl Plugin {
 
     /// Asks it once more what it is. The answer must be [`description`](Self::description).
     pub fn describe(&self) -> Result<Description, Failed> {
-        self.version.describe()
+        self.version.describe().map(|(description, _)| description)
     }
 
     /// The interfaces that it imports.
