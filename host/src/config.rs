@@ -66,6 +66,7 @@ sections! {
         compile_seconds: u64,
         compile_memory_bytes: u64,
         workers: usize,
+        decision_days: u64,
         cache_dir: PathBuf,
     }
     /// Who may manage.

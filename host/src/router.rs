@@ -15,8 +15,8 @@ use crate::http::body::MOST_BODY_BYTES;
 use crate::http::{ApiError, Code, request};
 use crate::services::Shared;
 use crate::{
-    dead_letters, definitions, ingest, instructions, jobs, openapi, operations, plugins, subjects,
-    surveys,
+    dead_letters, decisions, definitions, ingest, instructions, jobs, openapi, operations, plugins,
+    subjects, surveys,
 };
 
 /// The API with its documentation.
@@ -61,6 +61,8 @@ pub fn api() -> (Router<Shared>, OpenApi) {
         ))
         .routes(routes!(dead_letters::http::replay_dead_letter))
         .routes(routes!(jobs::http::get_job))
+        .routes(routes!(decisions::http::list_decisions))
+        .routes(routes!(decisions::http::rerun_decision))
         .merge(plugin_routes());
     let (management, mut document) = OpenApiRouter::with_openapi(openapi::Document::openapi())
         .merge(management)

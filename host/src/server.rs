@@ -15,6 +15,7 @@ use tokio_util::task::TaskTracker;
 use crate::apps::Registry;
 use crate::clock::Clock;
 use crate::config::Config;
+use crate::decisions;
 use crate::ingest::commit::Committer;
 use crate::instructions::polls::Polls;
 use crate::issuer::Issuer;
@@ -99,6 +100,7 @@ impl Server {
             config,
         });
         warm_up(&services, &tasks, &halt);
+        tasks.spawn(decisions::keep(Arc::clone(&services), halt.clone()));
         let runner = jobs::Runner::new(Arc::clone(&services), tasks.clone(), halt.clone());
         tasks.spawn(runner.run());
         let mut server = Self {

@@ -20,6 +20,7 @@ mod command_line;
 mod concurrency;
 mod consent;
 mod dead_letters;
+mod decisions;
 mod definitions;
 mod delays;
 mod documents;

@@ -89,9 +89,7 @@ async fn a_call_that_fails_is_a_failure_of_its_case(app: &mut TestApp) {
     upload(app, test_guests::MISBEHAVING.to_vec())
         .await
         .data(201);
-    let case = |mode: &str| {
-        json!({"input": {"config": {"mode": mode}, "events": [{"name": "order", "properties": {"amount": 1}}]}})
-    };
+    let case = |mode: &str| json!({"input": {"config": {"mode": mode}, "events": [{"name": "order", "properties": {"amount": 1}}]}});
     let mut expects = case("trap");
     expects["expect"] = json!({"fired": []});
     let cases = json!([
@@ -139,10 +137,7 @@ async fn a_test_touches_nothing(app: &mut TestApp) {
         "SELECT id FROM timers",
         "SELECT id FROM jobs",
     ] {
-        assert!(
-            app.rows::<(uuid::Uuid,)>(table).await.is_empty(),
-            "{table}"
-        );
+        assert!(app.rows::<(uuid::Uuid,)>(table).await.is_empty(), "{table}");
     }
 }
 

@@ -53,6 +53,7 @@ codes! {
     PluginInUse, CONFLICT, "plugin_in_use", "Something still needs the plugin or version; see detail.";
     PluginNoCandidate, CONFLICT, "plugin_no_candidate", "The plugin has no candidate to be promoted.";
     PluginNoPrevious, CONFLICT, "plugin_no_previous", "The plugin has no version to go back to.";
+    DecisionNotReproducible, CONFLICT, "decision_not_reproducible", "The decision can't be made again: something that it takes is gone; see detail.";
     VersionMismatch, PRECONDITION_FAILED, "version_mismatch", "Somebody changed the resource meanwhile; read it again.";
     PayloadTooLarge, PAYLOAD_TOO_LARGE, "payload_too_large", "The body is over the limit.";
     UnsupportedMediaType, UNSUPPORTED_MEDIA_TYPE, "unsupported_media_type", "The body must be application/json, plain or compressed with gzip, zstd or br.";

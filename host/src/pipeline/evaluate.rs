@@ -12,6 +12,8 @@ use super::facts::{Ledger, View};
 use super::groups::Group;
 use super::work::DueTimer;
 use crate::apps::App;
+use crate::decisions::Recorded;
+use crate::decisions::transcript::Transcript;
 use crate::ingest::store::Stored;
 use crate::plugins;
 
@@ -47,6 +49,8 @@ pub(super) struct Decisions {
     pub timers: Vec<Timer>,
     /// What the plugin failed on.
     pub failed: Vec<Failed>,
+    /// The calls, so that they can be made again.
+    pub recorded: Vec<Recorded>,
 }
 
 /// A change of a timer.
@@ -92,6 +96,8 @@ pub(super) struct Evaluation {
     pub seed: u64,
     pub decisions: Decisions,
     pub failing: Duration,
+    /// Whether calls are kept.
+    pub recording: bool,
 }
 
 impl Evaluation {
@@ -123,15 +129,18 @@ impl Evaluation {
         let started = Instant::now();
         let batch = self.batch(items, &routes);
         let campaigns: Vec<usize> = routes.keys().copied().collect();
+        let transcript = Transcript::default();
         let view = View {
             ledger: Arc::clone(&self.ledger),
             campaigns: campaigns.clone(),
+            transcript: self.recording.then(|| transcript.clone()),
         };
         let outcome = self.plugin.evaluate(batch, Box::new(view));
         plugins::count(&self.plugin, outcome.as_ref().err(), started.elapsed());
         match outcome {
             Ok(outcome) => {
                 plugins::log(&self.plugin, &outcome.call);
+                self.record(items, &routes, &outcome, transcript);
                 self.accept(outcome, items, &campaigns);
                 Ok(())
             }
@@ -187,6 +196,7 @@ impl Evaluation {
             .filter(|item| item.timer.is_none())
         {
             let event = &item.stored.event;
+            let seq = item.stored.seq;
             let past = PastEvent {
                 id: event.id,
                 timestamp: event.timestamp.0,
@@ -195,7 +205,7 @@ impl Evaluation {
             let subject = u32::try_from(item.subject).unwrap_or(u32::MAX);
             ledger
                 .earlier
-                .push((subject, Arc::clone(&event.name), past));
+                .push((subject, Arc::clone(&event.name), seq, past));
         }
     }
 
@@ -213,22 +223,20 @@ impl Evaluation {
                     .collect(),
             })
         });
-        let items: Vec<trigger::Item> = items
-            .iter()
-            .filter_map(|item| self.items.get(*item))
-            .map(trigger_item)
-            .collect();
+        let items: Vec<trigger::Item> = self.trigger_items(items).collect();
         trigger::Batch {
-            now: items
-                .iter()
-                .map(|item| item.received)
-                .max()
-                .unwrap_or_default(),
+            now: trigger::Batch::time(&items),
             campaigns: campaigns.collect(),
             items,
             explaining: false,
             seed: self.seed,
         }
+    }
+
+    /// Items as the plugin gets them.
+    pub(super) fn trigger_items(&self, items: &[usize]) -> impl Iterator<Item = trigger::Item> {
+        let items = items.iter().filter_map(|item| self.items.get(*item));
+        items.map(trigger_item)
     }
 
     /// Takes an outcome over, its numbers turned into those of the whole batch.

@@ -15,6 +15,7 @@ mod groups;
 mod keeper;
 mod lane;
 mod projection;
+mod recording;
 mod store;
 mod unit;
 mod work;
@@ -32,6 +33,7 @@ use uuid::Uuid;
 use crate::apps::Registry;
 use crate::clock::Clock;
 use crate::config;
+use crate::decisions;
 use crate::instructions::polls::Polls;
 use crate::plugins::Plugins;
 
@@ -60,6 +62,8 @@ pub(crate) struct Inner {
     /// Whether new requests wait in the database, behind others that do.
     spilling: AtomicBool,
     in_hand: InHand,
+    /// Configurations of decisions whose use is noted.
+    noted_configs: decisions::Noted,
     lanes: Mutex<HashMap<(Uuid, usize), mpsc::UnboundedSender<Work>>>,
 }
 
@@ -100,6 +104,7 @@ impl Pipeline {
             room,
             spilling: AtomicBool::new(false),
             in_hand: InHand::default(),
+            noted_configs: decisions::Noted::default(),
             lanes: Mutex::default(),
         };
         Self {

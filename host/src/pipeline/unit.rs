@@ -201,6 +201,7 @@ async fn evaluate(
         ledger: Arc::new(Mutex::new(ledger)),
         decisions: Decisions::default(),
         failing: std::time::Duration::ZERO,
+        recording: inner.plugins.keeps_decisions,
     };
     match inner
         .plugins

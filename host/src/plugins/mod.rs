@@ -50,7 +50,7 @@ use tokio::sync::Semaphore;
 pub use active::{Active, Deciders, Origin};
 pub use catalogue::Asked;
 pub use configuration::{Accepted, Configuration, Refused};
-pub use loaders::Loaders;
+pub use loaders::{Loaders, Unloadable};
 pub use workers::{Lost, Workers};
 
 use crate::config::Config;
@@ -69,6 +69,8 @@ pub struct Plugins {
     /// What decides where nothing else was chosen: a plugin of each kind.
     built_in: Arc<HashMap<Kind, Arc<Active>>>,
     asides: Arc<Semaphore>,
+    /// Whether calls are kept, so that they can be made again.
+    pub keeps_decisions: bool,
 }
 
 impl Plugins {
@@ -135,6 +137,7 @@ impl Plugins {
             loaders: Loaders::start(engine)?,
             built_in: Arc::new(built_in.collect()),
             asides: aside::turns(workers),
+            keeps_decisions: config.plugins.decision_days > 0,
         })
     }
 
