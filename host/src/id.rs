@@ -26,6 +26,13 @@ pub fn new(now: Timestamp) -> Uuid {
     Builder::from_unix_timestamp_millis(next >> 12, &random).into_uuid()
 }
 
+/// A new identifier that says when it was made to the millisecond, whatever others were made before. Those of
+/// one millisecond are in no order.
+pub fn made_now(now: Timestamp) -> Uuid {
+    let millis = u64::try_from(now.millis()).unwrap_or(0);
+    Builder::from_unix_timestamp_millis(millis, &crate::secrets::random()).into_uuid()
+}
+
 /// The least identifier that can be made at an instant: those that are smaller were made before.
 pub fn first_of(at: Timestamp) -> Uuid {
     let millis = u64::try_from(at.millis()).unwrap_or(0);
@@ -55,8 +62,7 @@ mod tests {
     fn identifiers_say_when_they_were_made() {
         let now = Timestamp(1_800_000_000_123_000);
         let later = Timestamp(now.0 + 60_000_000);
-        // Those of other tests in this process may be ahead.
-        let id = Builder::from_unix_timestamp_millis(1_800_000_000_123, &[7; 10]).into_uuid();
+        let id = made_now(now);
         assert_eq!(made_at(id), Some(now));
         assert!(first_of(now) <= id && id < first_of(later));
         assert_eq!(made_at(Uuid::nil()), None);

@@ -90,7 +90,7 @@ impl From<Rerun> for RerunView {
         Self {
             same: rerun.same,
             recorded: rerun.recorded,
-            rerun: rerun.rerun,
+            rerun: rerun.again,
             differences: rerun.differences,
             new_questions: rerun.new_questions,
         }

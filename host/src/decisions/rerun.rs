@@ -29,7 +29,7 @@ pub(super) struct Rerun {
     /// What was decided then.
     pub recorded: Value,
     /// What is decided now, or how the call failed.
-    pub rerun: Value,
+    pub again: Value,
     /// Where they differ.
     pub differences: Vec<Difference>,
     /// Questions that the plugin asked now and not then.
@@ -86,7 +86,7 @@ pub(super) async fn rerun(services: &Services, app_id: Uuid, id: Uuid) -> Result
     let made = services
         .plugins
         .aside(app_id, move || plugin.evaluate(batch, Box::new(replay)));
-    let rerun = match made.await? {
+    let again = match made.await? {
         Ok(outcome) => shown(&record, &Decided::of(&outcome)),
         Err(failed) => json!({
             "failure": failed.failure.code(),
@@ -94,12 +94,12 @@ pub(super) async fn rerun(services: &Services, app_id: Uuid, id: Uuid) -> Result
         }),
     };
     let recorded = shown(&record, &record.decided);
-    let differences = exactly(&recorded, &rerun);
+    let differences = exactly(&recorded, &again);
     let new_questions = new_questions.load(Ordering::Relaxed);
     Ok(Rerun {
         same: differences.is_empty() && new_questions == 0,
         recorded,
-        rerun,
+        again,
         differences,
         new_questions,
     })
@@ -233,7 +233,23 @@ fn shown(record: &Record, decided: &Decided) -> Value {
             "state": write.state.as_ref().map(bytes),
         })
     });
-    let timers = decided.timers.iter().map(|change| match change {
+    let timers = decided
+        .timers
+        .iter()
+        .map(|change| shown_timer(record, change));
+    json!({
+        "fired": fired.collect::<Vec<_>>(),
+        "states": states.collect::<Vec<_>>(),
+        "timers": timers.collect::<Vec<_>>(),
+    })
+}
+
+fn shown_timer(record: &Record, change: &TimerChange) -> Value {
+    let campaign = |number: u32| {
+        let campaign = record.campaigns.get(number as usize);
+        campaign.map(|campaign| campaign.id)
+    };
+    match change {
         TimerChange::Set {
             campaign: number,
             item: at_item,
@@ -243,10 +259,10 @@ fn shown(record: &Record, decided: &Decided) -> Value {
         } => json!({
             "change": "set",
             "campaignId": campaign(*number),
-            "subjectId": item(*at_item).and_then(|item| record.subject(item.subject)),
+            "subjectId": record.items.get(*at_item as usize).and_then(|item| record.subject(item.subject)),
             "key": key,
             "dueAt": clock::to_text(Timestamp(*at)),
-            "payload": bytes(payload),
+            "payload": STANDARD.encode(payload),
         }),
         TimerChange::Cancel {
             campaign: number,
@@ -266,10 +282,5 @@ fn shown(record: &Record, decided: &Decided) -> Value {
             "campaignId": campaign(*number),
             "subjectId": record.subject(*subject),
         }),
-    });
-    json!({
-        "fired": fired.collect::<Vec<_>>(),
-        "states": states.collect::<Vec<_>>(),
-        "timers": timers.collect::<Vec<_>>(),
-    })
+    }
 }

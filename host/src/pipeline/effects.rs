@@ -211,7 +211,7 @@ impl Effects {
 
     fn keep_decisions(&mut self, recorded: Vec<Recorded>) {
         let decision = |recorded: Recorded| NewDecision {
-            id: id::new(self.now),
+            id: id::made_now(self.now),
             subjects: recorded.subjects,
             record: recorded.record,
             configs: recorded.configs,
