@@ -88,6 +88,7 @@ fn plugin_routes() -> OpenApiRouter<Shared> {
             plugins::http::delete_plugin_version
         ))
         .routes(routes!(plugins::testing::test_plugin_version))
+        .routes(routes!(plugins::backtest::backtest_plugin_version))
         .routes(routes!(plugins::http::activate_plugin))
         .routes(routes!(plugins::http::promote_plugin))
         .routes(routes!(plugins::http::roll_back_plugin))
@@ -109,6 +110,7 @@ fn plugin_routes() -> OpenApiRouter<Shared> {
             plugins::operator::delete_server_plugin_version
         ))
         .routes(routes!(plugins::testing::test_server_plugin_version))
+        .routes(routes!(plugins::backtest::backtest_server_plugin_version))
         .routes(routes!(plugins::operator::activate_server_plugin))
         .routes(routes!(plugins::operator::promote_server_plugin))
         .routes(routes!(plugins::operator::roll_back_server_plugin))

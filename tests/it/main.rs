@@ -11,6 +11,7 @@
 )]
 
 mod access;
+mod backtest;
 mod bad_http;
 mod bad_json;
 mod bodies;

@@ -107,12 +107,10 @@ pub(super) async fn rerun(services: &Services, app_id: Uuid, id: Uuid) -> Result
 
 /// The version: a built-in one, or the component that is still stored.
 async fn plugin(services: &Services, record: &Record) -> Result<Arc<Plugin>, Error> {
-    let mut built_in = services.plugins.built_in();
-    if let Some(active) = built_in.find(|active| active.plugin.digest() == record.plugin.digest) {
-        return Ok(Arc::clone(&active.plugin));
-    }
-    let loaders = &services.plugins.loaders;
-    match loaders.load(&services.db, &record.plugin.digest).await {
+    let loaded = services
+        .plugins
+        .by_digest(&services.db, &record.plugin.digest);
+    match loaded.await {
         Ok(plugin) => Ok(plugin),
         Err(Unloadable::Missing) => Err(Error::Gone(format!(
             "version {} of `{}` with the digest {} is not on this server any more",

@@ -16,6 +16,7 @@ use uuid::Uuid;
 
 pub use runner::{Runner, Wake};
 
+use crate::pipeline::backtest;
 use crate::services::Services;
 
 /// A job to be queued.
@@ -115,8 +116,9 @@ impl Running {
 }
 
 /// Runs a job to its end; answers its result. The one list of all kinds.
-#[expect(clippy::unused_async, reason = "no kind of job is registered yet")]
 async fn run(services: &Arc<Services>, job: &mut Running) -> Result<Value, Error> {
-    let _ = services;
-    Err(Error::Failed(format!("no such kind of job: {}", job.kind)))
+    match job.kind.as_str() {
+        backtest::KIND => backtest::run(services, job).await,
+        kind => Err(Error::Failed(format!("no such kind of job: {kind}"))),
+    }
 }

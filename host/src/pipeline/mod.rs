@@ -7,6 +7,7 @@
 //! if the row was still there and its own, and no subject changed since it was read. What a process
 //! leaves behind when it dies, or has no room for, is claimed by whichever process has room.
 
+pub mod backtest;
 mod claims;
 mod effects;
 mod evaluate;

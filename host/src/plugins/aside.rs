@@ -2,10 +2,12 @@
 
 use std::sync::Arc;
 
+use nudge_db::Db;
+use nudge_wasm::Plugin;
 use tokio::sync::Semaphore;
 use uuid::Uuid;
 
-use super::{Lost, Plugins};
+use super::{Lost, Plugins, Unloadable};
 
 /// Of so many threads one at a time may be away from the events.
 const SHARE: usize = 4;
@@ -16,6 +18,15 @@ pub(super) fn turns(threads: usize) -> Arc<Semaphore> {
 }
 
 impl Plugins {
+    /// The version with this digest: a built-in one, or a component that is stored.
+    pub async fn by_digest(&self, db: &Db, digest: &str) -> Result<Arc<Plugin>, Unloadable> {
+        let mut built_in = self.built_in();
+        if let Some(active) = built_in.find(|active| active.plugin.digest() == digest) {
+            return Ok(Arc::clone(&active.plugin));
+        }
+        self.loaders.load(db, digest).await
+    }
+
     /// Runs something on a plugin thread, in its turn: whatever is asked for beside the events, most threads
     /// are left to them. Long work asks for a turn now and then rather than once.
     pub async fn aside<T: Send + 'static>(

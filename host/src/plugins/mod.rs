@@ -11,11 +11,12 @@
 //! | `inspect`, `words` | what an upload is, and what is wrong with it |
 //! | `changes`, `served`, `usage` | upload, activation, slots, removal, and what they are checked against |
 //! | `http`, `operator`, `requests`, `lists`, `views` | the routes of apps and of operators |
-//! | `testing` | cases against a version over HTTP |
+//! | `testing`, `backtest` | cases and recorded events through a version, over HTTP |
 //! | `workers`, `aside` | threads that run plugins, and what they run beside the events |
 
 pub mod active;
 mod aside;
+pub mod backtest;
 pub mod cases;
 pub mod catalogue;
 pub mod changes;
@@ -49,7 +50,7 @@ use tokio::sync::Semaphore;
 
 pub use active::{Active, Deciders, Origin};
 pub use catalogue::Asked;
-pub use configuration::{Accepted, Configuration, Refused};
+pub use configuration::{Accepted, Configuration, Reading, Refused};
 pub use loaders::{Loaders, Unloadable};
 pub use workers::{Lost, Workers};
 
