@@ -87,6 +87,10 @@ fn plugin_routes() -> OpenApiRouter<Shared> {
             plugins::http::get_plugin_version,
             plugins::http::delete_plugin_version
         ))
+        .routes(routes!(
+            plugins::kept::get_plugin_state,
+            plugins::kept::erase_plugin_state
+        ))
         .routes(routes!(plugins::testing::test_plugin_version))
         .routes(routes!(plugins::backtest::backtest_plugin_version))
         .routes(routes!(plugins::http::activate_plugin))

@@ -2,6 +2,7 @@
 
 fn main() {
     plugin_build::build(&[
+        ("hoarder", "HOARDER"),
         ("misbehaving", "MISBEHAVING"),
         ("strict", "STRICT"),
         ("versioned", "VERSIONED"),

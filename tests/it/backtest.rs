@@ -6,7 +6,9 @@ use serde_json::{Value, json};
 use tests::{Answer, Session, TestApp, on_both_backends};
 use uuid::Uuid;
 
-use crate::guests::{SERVER, deploy, name, set_slot, trigger, upload, version, versioned};
+use crate::guests::{
+    SERVER, deploy, hoard, name, save_property, set_slot, trigger, upload, version, versioned,
+};
 
 on_both_backends!(
     versions_that_do_the_same_are_the_same,
@@ -23,6 +25,7 @@ on_both_backends!(
     what_cannot_be_compared_is_refused,
     only_so_many_are_under_way,
     samples_go_with_their_subject,
+    properties_are_those_of_then_where_that_is_known,
 );
 
 async fn ask(app: &TestApp, plugin: &str, version: &str, body: &Value) -> Answer {
@@ -426,4 +429,41 @@ async fn samples_go_with_their_subject(app: &mut TestApp) {
     let samples = left["samples"].as_array().unwrap();
     assert_eq!(samples.len(), 1);
     assert_eq!(samples[0]["subjectId"], json!(bob.subject_id));
+}
+
+async fn properties_are_those_of_then_where_that_is_known(app: &mut TestApp) {
+    hoard(app).await;
+    let config = json!({"event": "purchase", "plan": "pro"});
+    let survey = app
+        .survey(&json!({"kind": "plugin", "plugin": "hoarder", "config": config}))
+        .await;
+    let (ada, bob) = (app.session("ada").await, app.session("bob").await);
+    save_property(app, &ada, "plan", json!("pro")).await;
+    save_property(app, &bob, "plan", json!("pro")).await;
+    purchases(app, &ada, 2).await;
+    purchases(app, &bob, 1).await;
+    let fired: Vec<(Uuid,)> = app.rows("SELECT id FROM instructions").await;
+    assert_eq!(fired.len(), 3);
+
+    let body = json!({"since": app.time(-3600), "campaignId": survey});
+    let same = backtest(app, "hoarder", "1.0.0", body.clone()).await;
+    assert_eq!(counts(&same), [3, 3, 0, 0, 0]);
+    assert_eq!(same["approximate"], 0);
+
+    // Changed since; what the plugin was told then is in the decisions.
+    app.advance(60);
+    save_property(app, &ada, "plan", json!("free")).await;
+    let result = backtest(app, "hoarder", "1.0.0", body.clone()).await;
+    assert_eq!(result["approximate"], 0, "{result}");
+
+    let mut tx = app.services().db.write().await.unwrap();
+    tx.sql("DELETE FROM decision_subjects")
+        .execute()
+        .await
+        .unwrap();
+    tx.sql("DELETE FROM decisions").execute().await.unwrap();
+    tx.commit().await.unwrap();
+    let result = backtest(app, "hoarder", "1.0.0", body.clone()).await;
+    assert_eq!(counts(&result), [3, 3, 0, 0, 0]);
+    assert_eq!(result["approximate"], 2, "{result}");
 }

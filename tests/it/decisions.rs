@@ -9,7 +9,8 @@ use tests::{Session, TestApp, on_both_backends};
 use uuid::Uuid;
 
 use crate::guests::{
-    activate, activate_at, deploy, name, set_slot, trigger, upload, version, versioned,
+    activate, activate_at, deploy, hoard, name, save_property, set_slot, trigger, upload, version,
+    versioned,
 };
 
 on_both_backends!(
@@ -181,10 +182,16 @@ async fn decisions_are_the_same_after_the_world_has_changed(app: &mut TestApp) {
     deploy(app, 1, 1).await;
     app.survey(&trigger(1, json!({"events": ["purchase"]})))
         .await;
+    hoard(app).await;
+    let config = json!({"event": "purchase", "plan": "pro"});
+    app.survey(&json!({"kind": "plugin", "plugin": "hoarder", "config": config}))
+        .await;
     let ada = app.session("ada").await;
+    save_property(app, &ada, "plan", json!("pro")).await;
     purchases(app, &ada, 3).await;
     let before = list(app, "").await;
-    assert!(before.len() >= 2);
+    assert!(before.len() >= 3);
+    save_property(app, &ada, "plan", json!("free")).await;
 
     purchases(app, &ada, 4).await;
     let mut tx = app.services().db.write().await.unwrap();

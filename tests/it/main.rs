@@ -35,6 +35,7 @@ mod kills;
 mod migrations;
 mod outages;
 mod plugin_failures;
+mod plugin_state;
 mod plugin_swaps;
 mod plugin_tests;
 mod plugins;

@@ -17,6 +17,7 @@ mod keeper;
 mod lane;
 mod projection;
 mod recording;
+mod shares;
 mod store;
 mod unit;
 mod work;

@@ -12,7 +12,7 @@ use super::facts::Ledger;
 use super::groups::{self, Group};
 use super::projection::Subjects;
 use super::work::{Fired, Source, Work};
-use super::{Inner, store};
+use super::{Inner, shares, store};
 use crate::apps::App;
 use crate::instructions::Instruction;
 use crate::plugins::Lost;
@@ -59,13 +59,17 @@ pub(super) async fn process(inner: &Inner, works: &mut Vec<Work>) -> Result<(), 
         Some(ledger(inner, &mut tx, &app, &before, &items, &routes).await?)
     };
     drop(tx);
-    let (decisions, items) = match ledger {
+    let (mut decisions, items) = match ledger {
         None => (Decisions::default(), items),
         Some(ledger) => {
             let groups = groups::of(&app, &items, &before.all, routes);
             evaluate(inner, &app, items, groups, ledger).await?
         }
     };
+    if shares::matters(&decisions) {
+        let mut tx = inner.db.read().await?;
+        shares::enforce(&mut tx, &app, works, &items, &before.all, &mut decisions).await?;
+    }
     let effects = Effects::new(inner, &app, works, &items, after, decisions);
     effects::write(inner, &effects).await?;
     finish(inner, works, &items, effects);

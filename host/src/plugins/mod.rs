@@ -11,6 +11,7 @@
 //! | `inspect`, `words` | what an upload is, and what is wrong with it |
 //! | `changes`, `served`, `usage` | upload, activation, slots, removal, and what they are checked against |
 //! | `http`, `operator`, `requests`, `lists`, `views` | the routes of apps and of operators |
+//! | `kept` | what plugins keep of a person |
 //! | `testing`, `backtest` | cases and recorded events through a version, over HTTP |
 //! | `workers`, `aside` | threads that run plugins, and what they run beside the events |
 
@@ -23,6 +24,7 @@ pub mod changes;
 pub mod configuration;
 pub mod http;
 mod inspect;
+pub mod kept;
 mod lists;
 mod loaders;
 pub mod operator;
