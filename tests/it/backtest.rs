@@ -1,6 +1,6 @@
 //! Backtests: recorded events through two versions (contract 12).
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use tests::{Answer, Session, TestApp, on_both_backends};
@@ -28,6 +28,10 @@ on_both_backends!(
     properties_are_those_of_then_where_that_is_known,
 );
 
+/// Longer than any backtest of these tests takes.
+const ENDS: Duration = Duration::from_mins(1);
+const LOOK_AGAIN: Duration = Duration::from_millis(25);
+
 async fn ask(app: &TestApp, plugin: &str, version: &str, body: &Value) -> Answer {
     let path = app.path(&format!("/plugins/{plugin}/versions/{version}/backtest"));
     app.post(&path, &app.admin(), body).await
@@ -37,15 +41,17 @@ async fn ask(app: &TestApp, plugin: &str, version: &str, body: &Value) -> Answer
 async fn result(app: &TestApp, job: &Value) -> Value {
     let id = job["jobId"].as_str().unwrap();
     let path = app.path(&format!("/jobs/{id}"));
-    for _ in 0..1200 {
+    let started = Instant::now();
+    loop {
         let job = app.get(&path, &app.viewer()).await.ok();
-        match job["status"].as_str().unwrap() {
-            "completed" => return job["result"].clone(),
-            "failed" => panic!("{job}"),
-            _ => tokio::time::sleep(Duration::from_millis(25)).await,
+        let status = job["status"].as_str().unwrap();
+        if status == "completed" {
+            return job["result"].clone();
         }
+        assert_ne!(status, "failed", "{job}");
+        assert!(started.elapsed() < ENDS, "the backtest never ends");
+        tokio::time::sleep(LOOK_AGAIN).await;
     }
-    panic!("the backtest never ends");
 }
 
 async fn backtest(app: &TestApp, plugin: &str, version: &str, body: Value) -> Value {

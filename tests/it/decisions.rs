@@ -1,7 +1,7 @@
 //! Decisions that are kept and made again (contract 12).
 
 use std::collections::BTreeMap;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use nudge::issuer::Role;
 use serde_json::{Value, json};
@@ -25,6 +25,10 @@ on_both_backends!(
     a_decision_whose_parts_are_gone_is_refused_in_words,
     decisions_of_another_app_are_not_found,
 );
+
+/// Longer than timers that are due take.
+const SETTLES: Duration = Duration::from_secs(30);
+const LOOK_AGAIN: Duration = Duration::from_millis(50);
 
 async fn list(app: &TestApp, query: &str) -> Vec<Value> {
     app.settle().await;
@@ -64,17 +68,15 @@ async fn all_are_the_same(app: &TestApp) -> usize {
 
 /// Waits until every timer fell due and was decided about.
 async fn no_timers_are_left(app: &TestApp) {
-    for _ in 0..600 {
-        if app
-            .rows::<(String,)>("SELECT key FROM timers")
-            .await
-            .is_empty()
-        {
+    let started = Instant::now();
+    loop {
+        let left: Vec<(String,)> = app.rows("SELECT key FROM timers").await;
+        if left.is_empty() {
             return;
         }
-        tokio::time::sleep(Duration::from_millis(50)).await;
+        assert!(started.elapsed() < SETTLES, "timers are left: {left:?}");
+        tokio::time::sleep(LOOK_AGAIN).await;
     }
-    panic!("timers are left");
 }
 
 async fn occurrences(app: &TestApp) -> Vec<Uuid> {
