@@ -71,6 +71,7 @@ sections! {
         workers: usize,
         app_share: f64,
         app_millis_per_second: u64,
+        decision_days: u64,
         cache_dir: PathBuf,
     }
     /// Who may manage.

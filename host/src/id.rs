@@ -26,6 +26,26 @@ pub fn new(now: Timestamp) -> Uuid {
     Builder::from_unix_timestamp_millis(next >> 12, &random).into_uuid()
 }
 
+/// A new identifier that says when it was made to the millisecond, whatever others were made before. Those of
+/// one millisecond are in no order.
+pub fn made_now(now: Timestamp) -> Uuid {
+    let millis = u64::try_from(now.millis()).unwrap_or(0);
+    Builder::from_unix_timestamp_millis(millis, &crate::secrets::random()).into_uuid()
+}
+
+/// The least identifier that can be made at an instant: those that are smaller were made before.
+pub fn first_of(at: Timestamp) -> Uuid {
+    let millis = u64::try_from(at.millis()).unwrap_or(0);
+    Builder::from_unix_timestamp_millis(millis, &[0; 10]).into_uuid()
+}
+
+/// When an identifier was made, in whole milliseconds. None: not here.
+pub fn made_at(id: Uuid) -> Option<Timestamp> {
+    let (seconds, nanoseconds) = id.get_timestamp()?.to_unix();
+    let micros = i64::try_from(seconds).ok()?.checked_mul(1_000_000)?;
+    Some(Timestamp(micros + i64::from(nanoseconds / 1_000)))
+}
+
 /// An identifier that depends on its arguments alone: what is made again has the same one.
 pub fn derived(at: Timestamp, hash: &[u8; 32]) -> Uuid {
     let mut random = [0; 10];
@@ -37,6 +57,16 @@ pub fn derived(at: Timestamp, hash: &[u8; 32]) -> Uuid {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn identifiers_say_when_they_were_made() {
+        let now = Timestamp(1_800_000_000_123_000);
+        let later = Timestamp(now.0 + 60_000_000);
+        let id = made_now(now);
+        assert_eq!(made_at(id), Some(now));
+        assert!(first_of(now) <= id && id < first_of(later));
+        assert_eq!(made_at(Uuid::nil()), None);
+    }
 
     #[test]
     fn identifiers_ascend_within_a_millisecond() {

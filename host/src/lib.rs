@@ -11,6 +11,7 @@ pub mod cli;
 pub mod clock;
 pub mod config;
 pub mod dead_letters;
+pub mod decisions;
 pub mod definitions;
 pub mod http;
 pub mod id;

@@ -15,8 +15,8 @@ use crate::http::body::MOST_BODY_BYTES;
 use crate::http::{ApiError, Code, cors, request};
 use crate::services::Shared;
 use crate::{
-    apps, audit, dead_letters, definitions, identity_keys, ingest, instructions, jobs, keys,
-    openapi, operations, plugins, privacy, properties, subjects, surveys, users,
+    apps, audit, dead_letters, decisions, definitions, identity_keys, ingest, instructions, jobs,
+    keys, openapi, operations, plugins, privacy, properties, subjects, surveys, users,
 };
 
 /// The API with its documentation.
@@ -90,6 +90,8 @@ fn management() -> OpenApiRouter<Shared> {
         ))
         .routes(routes!(dead_letters::http::replay_dead_letter))
         .routes(routes!(jobs::http::get_job))
+        .routes(routes!(decisions::http::list_decisions))
+        .routes(routes!(decisions::http::rerun_decision))
         .routes(routes!(users::http::list_users))
         .routes(routes!(users::http::get_user))
         .routes(routes!(users::http::list_user_events))
@@ -118,6 +120,12 @@ fn plugin_routes() -> OpenApiRouter<Shared> {
             plugins::http::get_plugin_version,
             plugins::http::delete_plugin_version
         ))
+        .routes(routes!(
+            plugins::kept::get_plugin_state,
+            plugins::kept::erase_plugin_state
+        ))
+        .routes(routes!(plugins::testing::test_plugin_version))
+        .routes(routes!(plugins::backtest::backtest_plugin_version))
         .routes(routes!(plugins::http::activate_plugin))
         .routes(routes!(plugins::http::promote_plugin))
         .routes(routes!(plugins::http::roll_back_plugin))
@@ -140,6 +148,8 @@ fn plugin_routes() -> OpenApiRouter<Shared> {
             plugins::operator::get_server_plugin_version,
             plugins::operator::delete_server_plugin_version
         ))
+        .routes(routes!(plugins::testing::test_server_plugin_version))
+        .routes(routes!(plugins::backtest::backtest_server_plugin_version))
         .routes(routes!(plugins::operator::activate_server_plugin))
         .routes(routes!(plugins::operator::promote_server_plugin))
         .routes(routes!(plugins::operator::roll_back_server_plugin))

@@ -16,6 +16,7 @@ use crate::analytics::{self, AnalyticsStore};
 use crate::apps::Registry;
 use crate::clock::Clock;
 use crate::config::Config;
+use crate::decisions;
 use crate::ingest::commit::Committer;
 use crate::instructions::polls::Polls;
 use crate::issuer::Issuer;
@@ -190,6 +191,7 @@ fn keep_house(services: &Shared, tasks: &TaskTracker, halt: &CancellationToken) 
     tasks.spawn(keys::keep(Arc::clone(services), halt.clone()));
     tasks.spawn(retention::keep(Arc::clone(services), halt.clone()));
     tasks.spawn(plugins::watch::run(Arc::clone(services), halt.clone()));
+    tasks.spawn(decisions::keep(Arc::clone(services), halt.clone()));
 }
 
 async fn open_database(config: &Config) -> anyhow::Result<Db> {

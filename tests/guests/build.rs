@@ -2,6 +2,7 @@
 
 fn main() {
     plugin_build::build(&[
+        ("hoarder", "HOARDER"),
         ("misbehaving", "MISBEHAVING"),
         ("misbehaving-personalization", "MISBEHAVING_PERSONALIZATION"),
         ("misbehaving-validation", "MISBEHAVING_VALIDATION"),

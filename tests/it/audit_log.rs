@@ -166,8 +166,17 @@ async fn changes(app: &TestApp) -> Vec<Change> {
     ]
 }
 
-/// What is tested elsewhere: apps as a whole, whose entries are in `apps.rs`.
-const ELSEWHERE: [(&str, &str); 2] = [("POST", "/v1/apps"), ("DELETE", "/v1/apps/{appId}")];
+/// What is tested elsewhere: apps as a whole, whose entries are in `apps.rs`, and what plugins keep of a person,
+/// in `plugin_state.rs`. Making a decision again changes nothing.
+const ELSEWHERE: [(&str, &str); 4] = [
+    ("POST", "/v1/apps"),
+    ("DELETE", "/v1/apps/{appId}"),
+    (
+        "DELETE",
+        "/v1/apps/{appId}/users/{anonymousId}/plugin-state",
+    ),
+    ("POST", "/v1/apps/{appId}/decisions/{id}/rerun"),
+];
 
 /// Plugins, whose entries are in `plugins.rs` and `server_plugins.rs`; and what SDKs do, which is no change of
 /// a person's.

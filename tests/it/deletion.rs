@@ -92,6 +92,8 @@ async fn everything(app: &TestApp) -> Session {
         "INSERT INTO plugin_log_subjects (app_id, subject_id, call_id, at) SELECT $1, $3, $2, 0 WHERE $4 <> ''",
         "INSERT INTO plugin_log (id, owner_id, name, app_id, version, at, level, kind, message, call_id)
          VALUES ($3, $1, 'cart', $1, '1.0.0', 0, 1, 'trigger', $4, $2)",
+        "INSERT INTO decisions (app_id, id, record) SELECT $1, $2, hash FROM keys WHERE app_id = $1 AND $4 <> '' AND $3 <> app_id LIMIT 1",
+        "INSERT INTO decision_subjects (app_id, decision_id, subject_id) SELECT $1, $2, $3 WHERE $4 <> ''",
         "INSERT INTO plugin_differences (id, owner_id, name, app_id, version, since, subject_id, event_id, difference, at)
          VALUES ($2, $1, 'cart', $1, '1.0.0', 0, $3, $2, $4, 0)",
     ] {

@@ -124,3 +124,39 @@ pub(crate) async fn set_slot(app: &TestApp, plugin: &str) -> tests::Answer {
     app.put(&path, &app.admin(), &json!({"plugin": plugin}))
         .await
 }
+
+/// Uploads and activates the plugin that keeps as much of a subject as events tell it to.
+pub(crate) async fn hoard(app: &TestApp) {
+    upload(app, test_guests::HOARDER.to_vec()).await.data(201);
+    let root = app.path("");
+    let parts = json!({"version": "1.0.0"});
+    activate_at(app, &root, &app.admin(), "hoarder", parts)
+        .await
+        .ok();
+}
+
+/// Saves a property of a subject, as of now.
+pub(crate) async fn save_property(
+    app: &TestApp,
+    session: &tests::Session,
+    key: &str,
+    value: Value,
+) {
+    let subject: uuid::Uuid = session.subject_id.parse().unwrap();
+    let now = app.clock.now();
+    let mut tx = app.services().db.write().await.unwrap();
+    tx.sql(
+        "INSERT INTO subject_properties (subject_id, key, app_id, value, source, updated_at)
+         VALUES ($1, $2, $3, $4, 'api', $5)
+         ON CONFLICT (subject_id, key) DO UPDATE SET value = excluded.value, updated_at = excluded.updated_at",
+    )
+    .bind(subject)
+    .bind(key.to_owned())
+    .bind(app.access.app_id)
+    .bind(value.to_string())
+    .bind(now)
+    .execute()
+    .await
+    .unwrap();
+    tx.commit().await.unwrap();
+}

@@ -31,7 +31,7 @@ on_both_backends!(
 );
 
 /// Longer than anything takes.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 const LOOK_AGAIN: Duration = Duration::from_millis(50);
 
 async fn get(app: &TestApp, rest: &str) -> Value {

@@ -83,6 +83,11 @@ const REST: &[&str] = &[
     "DELETE FROM plugin_log WHERE id IN (
         SELECT l.id FROM plugin_log_subjects s JOIN plugin_log l ON l.call_id = s.call_id
         WHERE s.app_id = $1 LIMIT $2)",
+    "DELETE FROM decisions WHERE (app_id, id) IN (SELECT app_id, id FROM decisions WHERE app_id = $1 LIMIT $2)",
+    "DELETE FROM decision_subjects WHERE (app_id, decision_id, subject_id) IN (
+        SELECT app_id, decision_id, subject_id FROM decision_subjects WHERE app_id = $1 LIMIT $2)",
+    "DELETE FROM decision_configs WHERE (app_id, digest) IN (
+        SELECT app_id, digest FROM decision_configs WHERE app_id = $1 LIMIT $2)",
     "DELETE FROM plugin_differences WHERE id IN (SELECT id FROM plugin_differences WHERE app_id = $1 LIMIT $2)",
     "DELETE FROM plugin_slots WHERE (app_id, kind) IN (
         SELECT app_id, kind FROM plugin_slots WHERE app_id = $1 LIMIT $2)",

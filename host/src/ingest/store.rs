@@ -171,3 +171,55 @@ pub async fn find_by_id(
         .await?;
     Ok(row.map(EventRow::read))
 }
+
+/// Events of an app with numbers from `first` to before `end`, with their aliases, in order.
+pub async fn of_app_between(
+    tx: &mut Tx,
+    app_id: Uuid,
+    first: i64,
+    end: i64,
+    limit: i64,
+) -> Result<Vec<(i64, Stored)>> {
+    let rows: Vec<OwnedRow> = tx
+        .sql(
+            "SELECT app_id, alias_number, seq, event_id, name, timestamp, client_timestamp, received_at, properties,
+                    platform, app_version, locale, timezone, source
+             FROM events WHERE seq >= $2 AND seq < $3 AND app_id = $1 ORDER BY seq LIMIT $4",
+        )
+        .bind(app_id)
+        .bind(first)
+        .bind(end)
+        .bind(limit)
+        .fetch_all()
+        .await?;
+    let owned = |row: OwnedRow| (row.alias_number, row.event.read());
+    Ok(rows.into_iter().map(owned).collect())
+}
+
+/// About the number from which on events, of whichever apps, arrived at or after an instant: numbers and
+/// arrivals agree but for the time that a commit takes.
+pub async fn first_seq_at(tx: &mut Tx, at: Timestamp) -> Result<i64> {
+    #[derive(sqlx::FromRow)]
+    struct ArrivalRow {
+        seq: i64,
+        received_at: Timestamp,
+    }
+    let last: Option<SeqRow> = tx
+        .sql("SELECT seq FROM events ORDER BY seq DESC LIMIT 1")
+        .fetch_optional()
+        .await?;
+    let (mut low, mut high) = (0, last.map_or(0, |last| last.seq + 1));
+    while low < high {
+        let middle = low + (high - low) / 2;
+        let row: Option<ArrivalRow> = tx
+            .sql("SELECT seq, received_at FROM events WHERE seq >= $1 ORDER BY seq LIMIT 1")
+            .bind(middle)
+            .fetch_optional()
+            .await?;
+        match row {
+            Some(row) if row.received_at < at => low = row.seq + 1,
+            _ => high = middle,
+        }
+    }
+    Ok(low)
+}

@@ -17,6 +17,7 @@ use uuid::Uuid;
 pub use runner::{Runner, Wake};
 
 use crate::apps::deletion;
+use crate::pipeline::backtest;
 use crate::privacy;
 use crate::services::Services;
 
@@ -128,6 +129,7 @@ impl Running {
 /// Runs a job to its end; answers its result. The one list of all kinds.
 async fn run(services: &Arc<Services>, job: &mut Running) -> Result<Value, Error> {
     match job.kind.as_str() {
+        backtest::KIND => backtest::run(services, job).await,
         deletion::KIND => deletion::run(services, job).await,
         privacy::exports::KIND => privacy::exports::run(services, job).await,
         privacy::deletion::KIND => privacy::deletion::run(services, job).await,

@@ -140,6 +140,23 @@ pub async fn list(
         .await
 }
 
+/// How many jobs of a kind an app has that have not ended.
+pub async fn count_unfinished(tx: &mut Tx, app_id: Uuid, kind: &'static str) -> Result<usize> {
+    #[derive(sqlx::FromRow)]
+    struct CountRow {
+        count: i64,
+    }
+    let row: CountRow = tx
+        .sql(
+            "SELECT count(*) AS count FROM jobs WHERE app_id = $1 AND kind = $2 AND completed_at IS NULL",
+        )
+        .bind(app_id)
+        .bind(kind)
+        .fetch_one()
+        .await?;
+    Ok(usize::try_from(row.count).unwrap_or(usize::MAX))
+}
+
 /// Whether a job waits that no process has.
 pub(super) async fn anything_waits(tx: &mut Tx, now: Timestamp) -> Result<bool> {
     let row: Option<IdRow> = tx

@@ -14,6 +14,7 @@ use super::work::{Source, Work};
 use super::{Inner, store};
 use crate::apps::App;
 use crate::dead_letters::{self, Letter, Stage};
+use crate::decisions::{self, NewDecision, Recorded};
 use crate::instructions::{self, Instruction};
 use crate::{id, secrets};
 
@@ -56,6 +57,7 @@ pub(super) struct Effects {
     pub letters: Vec<Letter>,
     /// Devices that the events came from.
     pub devices: Vec<Sighting>,
+    pub decisions: Vec<NewDecision>,
     /// Pieces of work that a plugin failed on.
     pub failed_works: Vec<usize>,
 }
@@ -84,12 +86,14 @@ impl Effects {
             timers: Vec::new(),
             letters: Vec::new(),
             devices: Vec::new(),
+            decisions: Vec::new(),
             failed_works: Vec::new(),
         };
         effects.fire(app, items, &decisions.fired);
         effects.store_states(app, decisions.states);
         effects.change_timers(app, items, decisions.timers);
         effects.keep_failed(app, works, items, &decisions.failed);
+        effects.keep_decisions(decisions.recorded);
         for (number, work) in works.iter().enumerate() {
             match &work.source {
                 Source::Request(id) => effects.requests.push(*id),
@@ -222,6 +226,16 @@ impl Effects {
         timer.map(|_| self.now.plus(TURN))
     }
 
+    fn keep_decisions(&mut self, recorded: Vec<Recorded>) {
+        let decision = |recorded: Recorded| NewDecision {
+            id: id::made_now(self.now),
+            subjects: recorded.subjects,
+            record: recorded.record,
+            configs: recorded.configs,
+        };
+        self.decisions = recorded.into_iter().map(decision).collect();
+    }
+
     fn keep_failed(&mut self, app: &App, works: &[Work], items: &[Item], failed: &[Failed]) {
         for failed in failed {
             let (Some(item), Some(running)) =
@@ -292,6 +306,16 @@ pub(super) async fn write(inner: &Inner, effects: &Effects) -> Result<(), Troubl
     store::set_timers(&mut tx, effects.app_id, &effects.timers).await?;
     devices::write(&mut tx, effects.app_id, &effects.devices).await?;
     dead_letters::store::insert(&mut tx, &effects.letters).await?;
+    let (app_id, now) = (effects.app_id, effects.now);
+    let noted = decisions::write(
+        &mut tx,
+        app_id,
+        &effects.decisions,
+        &inner.noted_configs,
+        now,
+    )
+    .await?;
     tx.commit().await?;
+    inner.noted_configs.remember(app_id, &noted, now);
     Ok(())
 }

@@ -13,6 +13,8 @@ use super::facts::{Ledger, View};
 use super::groups::Group;
 use super::work::DueTimer;
 use crate::apps::App;
+use crate::decisions::Recorded;
+use crate::decisions::transcript::Transcript;
 use crate::ingest::store::Stored;
 use crate::plugins::statistics::{Made, Outcome};
 use crate::plugins::{Recorder, Term, logs};
@@ -49,6 +51,8 @@ pub(super) struct Decisions {
     pub timers: Vec<Timer>,
     /// What the plugin failed on.
     pub failed: Vec<Failed>,
+    /// The calls, so that they can be made again.
+    pub recorded: Vec<Recorded>,
 }
 
 /// A change of a timer.
@@ -87,17 +91,19 @@ pub(super) struct Unavailable;
 
 /// One batch, and the plugin that is asked about a part of it.
 pub(super) struct Evaluation {
-    plugin: Arc<Plugin>,
-    app: Arc<App>,
-    items: Vec<Item>,
-    ledger: Arc<Mutex<Ledger>>,
+    pub(super) plugin: Arc<Plugin>,
+    pub(super) app: Arc<App>,
+    pub(super) items: Vec<Item>,
+    pub(super) ledger: Arc<Mutex<Ledger>>,
     recorder: Arc<Recorder>,
     /// Whether it decides, or is a candidate that only would.
     kind: logs::Kind,
     term: Arc<Term>,
-    seed: u64,
-    decisions: Decisions,
+    pub(super) seed: u64,
+    pub(super) decisions: Decisions,
     failing: Duration,
+    /// Whether calls are kept.
+    pub(super) recording: bool,
 }
 
 impl Evaluation {
@@ -109,6 +115,7 @@ impl Evaluation {
         first: &Group,
         recorder: &Arc<Recorder>,
         kind: logs::Kind,
+        recording: bool,
     ) -> Self {
         Self {
             plugin: Arc::clone(&first.plugin),
@@ -121,6 +128,7 @@ impl Evaluation {
             seed: first.seed,
             decisions: Decisions::default(),
             failing: Duration::ZERO,
+            recording,
         }
     }
 
@@ -151,17 +159,18 @@ impl Evaluation {
             return Ok(());
         }
         let campaigns: Vec<usize> = routes.keys().copied().collect();
-        let mut outcome = self.ask(items, &routes, &campaigns);
+        let (mut outcome, mut transcript) = self.ask(items, &routes, &campaigns);
         if let Err(failed) = &outcome
             && failed.was_starved()
         {
             self.note(items, Outcome::Retried, &failed.call);
             self.failing += failed.call.elapsed;
-            outcome = self.ask(items, &routes, &campaigns);
+            (outcome, transcript) = self.ask(items, &routes, &campaigns);
         }
         match outcome {
             Ok(outcome) => {
                 self.note(items, Outcome::Decided, &outcome.call);
+                self.record(items, &routes, &outcome, transcript);
                 self.accept(outcome, items, &campaigns);
                 Ok(())
             }
@@ -182,19 +191,21 @@ impl Evaluation {
         }
     }
 
-    /// Calls the plugin.
+    /// Calls the plugin, and notes what it asks for and is told if that is to be kept.
     fn ask(
         &self,
         items: &[usize],
         routes: &Routes,
         campaigns: &[usize],
-    ) -> Result<trigger::Outcome, nudge_wasm::Failed> {
+    ) -> (Result<trigger::Outcome, nudge_wasm::Failed>, Transcript) {
+        let transcript = Transcript::default();
         let view = View {
             ledger: Arc::clone(&self.ledger),
             campaigns: campaigns.to_vec(),
+            transcript: self.recording.then(|| transcript.clone()),
         };
         let batch = self.batch(items, routes);
-        self.plugin.evaluate(batch, Box::new(view))
+        (self.plugin.evaluate(batch, Box::new(view)), transcript)
     }
 
     fn note(&self, items: &[usize], outcome: Outcome, call: &Call) {
@@ -259,6 +270,7 @@ impl Evaluation {
             .filter(|item| item.timer.is_none())
         {
             let event = &item.stored.event;
+            let seq = item.stored.seq;
             let past = PastEvent {
                 id: event.id,
                 timestamp: event.timestamp.0,
@@ -267,7 +279,7 @@ impl Evaluation {
             let subject = u32::try_from(item.subject).unwrap_or(u32::MAX);
             ledger
                 .earlier
-                .push((subject, Arc::clone(&event.name), past));
+                .push((subject, Arc::clone(&event.name), seq, past));
         }
     }
 
@@ -285,22 +297,20 @@ impl Evaluation {
                     .collect(),
             })
         });
-        let items: Vec<trigger::Item> = items
-            .iter()
-            .filter_map(|item| self.items.get(*item))
-            .map(trigger_item)
-            .collect();
+        let items: Vec<trigger::Item> = self.trigger_items(items).collect();
         trigger::Batch {
-            now: items
-                .iter()
-                .map(|item| item.received)
-                .max()
-                .unwrap_or_default(),
+            now: trigger::Batch::time(&items),
             campaigns: campaigns.collect(),
             items,
             explaining: false,
             seed: self.seed,
         }
+    }
+
+    /// Items as the plugin gets them.
+    pub(super) fn trigger_items(&self, items: &[usize]) -> impl Iterator<Item = trigger::Item> {
+        let items = items.iter().filter_map(|item| self.items.get(*item));
+        items.map(trigger_item)
     }
 
     /// Takes an outcome over, its numbers turned into those of the whole batch.

@@ -12,6 +12,7 @@ use uuid::Uuid;
 use super::projection::Subject;
 use super::store;
 use crate::clock;
+use crate::decisions::transcript::Transcript;
 
 /// What is known about a batch. Grows while parts of the batch are evaluated one after another.
 #[derive(Clone, Debug)]
@@ -25,8 +26,8 @@ pub(super) struct Ledger {
     pub properties: HashMap<(Uuid, String), Value>,
     /// Plugin states by campaign (its number in the app) and subject.
     pub states: HashMap<(usize, u32), Vec<u8>>,
-    /// Events of the batch that were evaluated in an earlier part: subject, name and event.
-    pub earlier: Vec<(u32, Arc<str>, PastEvent)>,
+    /// Events of the batch that were evaluated in an earlier part: subject, name, number and event.
+    pub earlier: Vec<(u32, Arc<str>, i64, PastEvent)>,
     /// Aliases by subject, once they were asked for.
     pub aliases: HashMap<Uuid, Vec<i64>>,
 }
@@ -36,6 +37,8 @@ pub(super) struct View {
     pub ledger: Arc<Mutex<Ledger>>,
     /// For each campaign of the call its number in the app.
     pub campaigns: Vec<usize>,
+    /// Takes down what is asked, if that is kept.
+    pub transcript: Option<Transcript>,
 }
 
 impl View {
@@ -69,7 +72,7 @@ impl Ledger {
         name: &str,
         since: Option<i64>,
         limit: u32,
-    ) -> nudge_db::Result<Vec<PastEvent>> {
+    ) -> nudge_db::Result<Vec<(i64, PastEvent)>> {
         let Some((subject_id, last_seq)) = self
             .subject(subject)
             .map(|found| (found.id, found.last_seq))
@@ -91,13 +94,13 @@ impl Ledger {
             )
             .await
         })?;
-        let of_batch = self.earlier.iter().filter(|(whose, what, event)| {
+        let of_batch = self.earlier.iter().filter(|(whose, what, _, event)| {
             *whose == subject
                 && **what == *name
                 && since.is_none_or(|since| event.timestamp >= since)
         });
-        events.extend(of_batch.map(|(_, _, event)| event.clone()));
-        events.sort_by_key(|event| std::cmp::Reverse(event.timestamp));
+        events.extend(of_batch.map(|(_, _, seq, event)| (*seq, event.clone())));
+        events.sort_by_key(|(_, event)| std::cmp::Reverse(event.timestamp));
         events.truncate(limit as usize);
         Ok(events)
     }
@@ -130,7 +133,7 @@ impl Ledger {
             )
             .await
         })?;
-        let of_batch = self.earlier.iter().filter(|(whose, what, event)| {
+        let of_batch = self.earlier.iter().filter(|(whose, what, _, event)| {
             *whose == subject
                 && **what == *name
                 && since.is_none_or(|since| event.timestamp >= since)
@@ -142,14 +145,22 @@ impl Ledger {
 
 impl Facts for View {
     fn subject_property(&mut self, subject: u32, key: &str) -> Option<Value> {
-        self.with(|ledger| {
+        let answer = self.with(|ledger| {
             let id = ledger.subject(subject)?.id;
             ledger.properties.get(&(id, key.to_owned())).cloned()
-        })
+        });
+        if let Some(transcript) = &self.transcript {
+            transcript.property(subject, key, answer.as_ref());
+        }
+        answer
     }
 
     fn subject_fact(&mut self, subject: u32, name: &str) -> Option<Value> {
-        self.with(|ledger| fact(ledger.subject(subject)?, name))
+        let answer = self.with(|ledger| fact(ledger.subject(subject)?, name));
+        if let Some(transcript) = &self.transcript {
+            transcript.fact(subject, name, answer.as_ref());
+        }
+        answer
     }
 
     fn count_events(
@@ -159,8 +170,13 @@ impl Facts for View {
         since: Option<i64>,
         at_most: u32,
     ) -> Result<u32, FactsUnavailable> {
-        self.with(|ledger| ledger.count(subject, name, since, at_most))
-            .map_err(|error| unavailable(&error))
+        let answer = self
+            .with(|ledger| ledger.count(subject, name, since, at_most))
+            .map_err(|error| unavailable(&error))?;
+        if let Some(transcript) = &self.transcript {
+            transcript.count((subject, name, since, at_most), answer);
+        }
+        Ok(answer)
     }
 
     fn recent_events(
@@ -170,13 +186,23 @@ impl Facts for View {
         since: Option<i64>,
         limit: u32,
     ) -> Result<Vec<PastEvent>, FactsUnavailable> {
-        self.with(|ledger| ledger.recent(subject, name, since, limit))
-            .map_err(|error| unavailable(&error))
+        let answer = self
+            .with(|ledger| ledger.recent(subject, name, since, limit))
+            .map_err(|error| unavailable(&error))?;
+        let (seqs, events): (Vec<i64>, _) = answer.into_iter().unzip();
+        if let Some(transcript) = &self.transcript {
+            transcript.history((subject, name, since, limit), seqs);
+        }
+        Ok(events)
     }
 
     fn state(&mut self, campaign: u32, subject: u32) -> Option<Vec<u8>> {
-        let campaign = *self.campaigns.get(campaign as usize)?;
-        self.with(|ledger| ledger.states.get(&(campaign, subject)).cloned())
+        let number = *self.campaigns.get(campaign as usize)?;
+        let answer = self.with(|ledger| ledger.states.get(&(number, subject)).cloned());
+        if let Some(transcript) = &self.transcript {
+            transcript.state(campaign, subject, answer.as_deref());
+        }
+        answer
     }
 }
 

@@ -7,6 +7,7 @@
 //! if the row was still there and its own, and no subject changed since it was read. What a process
 //! leaves behind when it dies, or has no room for, is claimed by whichever process has room.
 
+pub mod backtest;
 mod claims;
 mod devices;
 mod effects;
@@ -16,6 +17,8 @@ mod groups;
 mod keeper;
 mod lane;
 mod projection;
+mod recording;
+mod shares;
 mod store;
 mod trials;
 mod unit;
@@ -34,6 +37,7 @@ use uuid::Uuid;
 use crate::apps::Registry;
 use crate::clock::Clock;
 use crate::config;
+use crate::decisions;
 use crate::instructions::polls::Polls;
 use crate::plugins::Plugins;
 
@@ -62,6 +66,8 @@ pub(crate) struct Inner {
     /// Whether new requests wait in the database, behind others that do.
     spilling: AtomicBool,
     in_hand: InHand,
+    /// Configurations of decisions whose use is noted.
+    noted_configs: decisions::Noted,
     lanes: Mutex<HashMap<(Uuid, usize), mpsc::UnboundedSender<Work>>>,
 }
 
@@ -102,6 +108,7 @@ impl Pipeline {
             room,
             spilling: AtomicBool::new(false),
             in_hand: InHand::default(),
+            noted_configs: decisions::Noted::default(),
             lanes: Mutex::default(),
         };
         Self {

@@ -38,6 +38,7 @@ struct NumberRow {
 
 #[derive(sqlx::FromRow)]
 struct PastRow {
+    seq: i64,
     event_id: Uuid,
     timestamp: Timestamp,
     properties: String,
@@ -177,7 +178,7 @@ pub(super) async fn count_events(
     Ok(u32::try_from(rows.number).unwrap_or(at_most))
 }
 
-/// The events of a name that aliases have, newest first, among those processed already.
+/// The events of a name that aliases have, with their numbers, newest first, among those processed already.
 pub(super) async fn recent_events(
     tx: &mut Tx,
     app_id: Uuid,
@@ -186,9 +187,9 @@ pub(super) async fn recent_events(
     since: Option<i64>,
     last_seq: i64,
     limit: u32,
-) -> Result<Vec<PastEvent>> {
+) -> Result<Vec<(i64, PastEvent)>> {
     let rows: Vec<PastRow> = tx
-        .sql("SELECT event_id, timestamp, properties FROM events WHERE app_id = $1 AND name = $2 AND timestamp >= $3 AND seq <= $4 AND alias_number IN ")
+        .sql("SELECT seq, event_id, timestamp, properties FROM events WHERE app_id = $1 AND name = $2 AND timestamp >= $3 AND seq <= $4 AND alias_number IN ")
         .bind(app_id)
         .bind(name.to_owned())
         .bind(since.unwrap_or(i64::MIN))
@@ -201,10 +202,13 @@ pub(super) async fn recent_events(
         .await?;
     Ok(rows
         .into_iter()
-        .map(|row| PastEvent {
-            id: row.event_id,
-            timestamp: row.timestamp.0,
-            properties: row.properties.into(),
+        .map(|row| {
+            let event = PastEvent {
+                id: row.event_id,
+                timestamp: row.timestamp.0,
+                properties: row.properties.into(),
+            };
+            (row.seq, event)
         })
         .collect())
 }

@@ -72,6 +72,7 @@ impl Trials {
             states: states.map(|(key, state)| (*key, state.clone())).collect(),
             timers: timers.cloned().collect(),
             failed: failed.cloned().collect(),
+            recorded: Vec::new(),
         };
         Self { decided, ..self }
     }
@@ -113,6 +114,7 @@ impl Trials {
                 &group,
                 recorder,
                 logs::Kind::Shadow,
+                false,
             );
             let comparison = match evaluation.run(std::slice::from_ref(&group)) {
                 Ok((would, of_batch)) => {

@@ -14,7 +14,7 @@ use super::groups::{self, Group};
 use super::projection::Subjects;
 use super::trials::Trials;
 use super::work::{Fired, Source, Work};
-use super::{Inner, store};
+use super::{Inner, shares, store};
 use crate::apps::App;
 use crate::instructions::Instruction;
 use crate::plugins::{Lost, logs};
@@ -64,13 +64,17 @@ pub(super) async fn process(inner: &Inner, works: &mut Vec<Work>) -> Result<(), 
     let trials = ledger
         .as_ref()
         .and_then(|ledger| Trials::of(&app, &items, &routes, ledger));
-    let (decisions, items) = match ledger {
+    let (mut decisions, items) = match ledger {
         None => (Decisions::default(), items),
         Some(ledger) => {
             let groups = groups::of(&app, &items, &before.all, routes);
             evaluate(inner, &app, items, groups, ledger).await?
         }
     };
+    if shares::matters(&decisions) {
+        let mut tx = inner.db.read().await?;
+        shares::enforce(&mut tx, &app, works, &items, &before.all, &mut decisions).await?;
+    }
     let trials = trials.map(|trials| trials.against(&decisions));
     let mut effects = Effects::new(inner, &app, works, &items, after, decisions);
     effects.devices = devices::sightings(works, &before);
@@ -205,7 +209,9 @@ async fn evaluate(
         return Ok((Decisions::default(), items));
     };
     let recorder = &inner.plugins.recorder;
-    let evaluation = Evaluation::new(app, items, ledger, first, recorder, logs::Kind::Decision);
+    let kind = logs::Kind::Decision;
+    let recording = inner.plugins.keeps_decisions;
+    let evaluation = Evaluation::new(app, items, ledger, first, recorder, kind, recording);
     match inner
         .plugins
         .workers

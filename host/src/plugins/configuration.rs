@@ -1,6 +1,6 @@
 //! A campaign's or definition's configuration, and the plugin that accepted it.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use nudge_wasm::{Kind, Plugin, Problem, Reads};
 use uuid::Uuid;
@@ -35,6 +35,7 @@ pub struct Reading {
     pub properties: Arc<[String]>,
     /// Whether properties of the subject are read.
     pub subject: bool,
+    digest: OnceLock<[u8; 32]>,
 }
 
 /// A configuration that its plugin accepted.
@@ -67,11 +68,21 @@ impl From<Reads> for Reading {
             event_names: reads.event_names,
             properties: reads.properties.into(),
             subject: !reads.subject_properties.is_empty(),
+            digest: OnceLock::new(),
         }
     }
 }
 
 impl Reading {
+    /// The SHA-256 of the configuration that this is about, and of the properties that are read under it.
+    pub fn digest_with(&self, config: &str) -> [u8; 32] {
+        *self.digest.get_or_init(|| {
+            let mut parts = vec![config.as_bytes()];
+            parts.extend(self.properties.iter().map(String::as_bytes));
+            crate::secrets::hash(&parts)
+        })
+    }
+
     /// Whether events of this name are read.
     pub fn has_event(&self, name: &str) -> bool {
         let matches = |read: &String| read == name || read == "*";

@@ -6,6 +6,7 @@
 //! | `catalogue` | the plugins and slots of an app and the server; which name means which; pure |
 //! | `active` | the same, loaded: what decides, as an app's snapshot has it |
 //! | `configuration` | what a campaign or definition asks of its plugin, and what the plugin reads under it |
+//! | `cases` | cases of a plugin, run and compared |
 //! | `loaders` | loading, once a process and digest |
 //! | `inspect`, `words` | what an upload is, and what is wrong with it |
 //! | `changes`, `served`, `usage` | upload, activation, slots, removal, and what they are checked against |
@@ -14,15 +15,20 @@
 //! | `term`, `recorder`, `statistics`, `logs` | how calls went, and what was logged in them |
 //! | `shadow` | what candidates would have decided |
 //! | `watch` | writes all that down, and rolls back what fails |
-//! | `workers`, `turns` | threads that run plugins, and whose turn it is |
+//! | `kept` | what plugins keep of a person |
+//! | `testing`, `backtest` | cases and recorded events through a version, over HTTP |
+//! | `workers`, `turns`, `aside` | threads that run plugins, whose turn it is, and what they run beside the events |
 
 pub mod active;
+mod aside;
+pub mod backtest;
 pub mod cases;
 pub mod catalogue;
 pub mod changes;
 pub mod configuration;
 pub mod http;
 mod inspect;
+pub mod kept;
 mod lists;
 mod loaders;
 pub mod logs;
@@ -35,6 +41,7 @@ pub mod shadow;
 pub mod statistics;
 pub mod store;
 mod term;
+pub mod testing;
 mod turns;
 mod usage;
 mod views;
@@ -50,11 +57,12 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use nudge_wasm::{Compiler, Engine, EngineConfig, Failed, Kind, Limits, Plugin, Problem, Reads};
+use tokio::sync::Semaphore;
 
 pub use active::{Active, Deciders, Origin};
 pub use catalogue::Asked;
-pub use configuration::{Accepted, Configuration, Refused};
-pub use loaders::Loaders;
+pub use configuration::{Accepted, Configuration, Reading, Refused};
+pub use loaders::{Loaders, Unloadable};
 pub use recorder::Recorder;
 pub use term::Term;
 pub use turns::Share;
@@ -83,6 +91,9 @@ pub struct Plugins {
     pub recorder: Arc<Recorder>,
     /// What decides where nothing else was chosen: a plugin of each kind.
     built_in: Arc<HashMap<Kind, Arc<Active>>>,
+    asides: Arc<Semaphore>,
+    /// Whether calls are kept, so that they can be made again.
+    pub keeps_decisions: bool,
 }
 
 impl Plugins {
@@ -152,6 +163,8 @@ impl Plugins {
             shadows: Workers::start("plugin-shadow", SHADOWS, Share::ALL)?,
             recorder: Arc::new(Recorder::new(clock)),
             built_in: Arc::new(built_in.collect()),
+            asides: aside::turns(workers),
+            keeps_decisions: config.plugins.decision_days > 0,
         })
     }
 

@@ -1,5 +1,6 @@
 //! Plugins in the database.
 
+pub mod kept;
 mod versions;
 
 use nudge_db::{Error, Result, Timestamp, Tx};

@@ -16,6 +16,7 @@ use super::store::{self, Deleted};
 use super::stores::{self, Store};
 use crate::analytics::Erasure;
 use crate::jobs::{self, Error, Running};
+use crate::pipeline::backtest;
 use crate::services::Services;
 
 /// The kind of the job.
@@ -144,6 +145,7 @@ impl Deletion<'_> {
     async fn erase(&mut self) -> Result<(), Error> {
         self.suppress_names().await?;
         self.go_through(stores::BELONGINGS).await?;
+        self.erase_samples().await?;
         let grace = Duration::from_secs(self.services.config.privacy.grace_seconds);
         let until = self.services.clock.now().plus(grace);
         self.enter(Stage::Settle { until }).await
@@ -160,6 +162,7 @@ impl Deletion<'_> {
     async fn sweep(&mut self) -> Result<(), Error> {
         self.suppress_names().await?;
         self.go_through(stores::BELONGINGS).await?;
+        self.erase_samples().await?;
         self.go_through(stores::OWNERS).await?;
         let now = self.services.clock.now();
         for step in &mut self.progress.steps {
@@ -181,6 +184,21 @@ impl Deletion<'_> {
     }
 
     /// Erases until nothing is found in any of some stores.
+    /// Backtests show a few events, with whose they are.
+    async fn erase_samples(&mut self) -> Result<(), Error> {
+        let Deleted {
+            app_id, subject_id, ..
+        } = self.deleted;
+        let mut tx = self.services.db.write().await?;
+        let mut ids = store::merged(&mut tx, app_id, subject_id).await?;
+        ids.push(subject_id);
+        for id in ids {
+            backtest::erase_subject(&mut tx, app_id, id).await?;
+        }
+        tx.commit().await?;
+        Ok(())
+    }
+
     async fn go_through(&mut self, stores: &'static [Store]) -> Result<(), Error> {
         loop {
             let mut erased = 0;

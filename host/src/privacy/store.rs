@@ -17,6 +17,11 @@ pub(super) struct AliasRow {
 }
 
 #[derive(sqlx::FromRow)]
+struct MergedRow {
+    id: Uuid,
+}
+
+#[derive(sqlx::FromRow)]
 struct JobRow {
     job_id: Uuid,
 }
@@ -147,4 +152,15 @@ pub(super) async fn erase(tx: &mut Tx, store: &Store, deleted: Deleted) -> Resul
         .execute()
         .await?;
     Ok(i64::try_from(rows).unwrap_or(i64::MAX))
+}
+
+/// The subjects that became part of one.
+pub(super) async fn merged(tx: &mut Tx, app_id: Uuid, subject_id: Uuid) -> Result<Vec<Uuid>> {
+    let rows: Vec<MergedRow> = tx
+        .sql("SELECT id FROM merged_subjects WHERE app_id = $1 AND subject_id = $2")
+        .bind(app_id)
+        .bind(subject_id)
+        .fetch_all()
+        .await?;
+    Ok(rows.into_iter().map(|row| row.id).collect())
 }

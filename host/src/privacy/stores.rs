@@ -169,6 +169,32 @@ pub const BELONGINGS: &[Store] = &[
         copied: Copied::Not,
     },
     Store {
+        name: "decisions",
+        table: "decisions",
+        owner: Owner::Subject,
+        step: STEP,
+        erase: "DELETE FROM decisions WHERE (app_id, id) IN (
+            SELECT d.app_id, d.id FROM decision_subjects s
+            JOIN decisions d ON d.app_id = s.app_id AND d.id = s.decision_id
+            WHERE s.app_id = $1
+              AND (s.subject_id = $2 OR s.subject_id IN (SELECT id FROM merged_subjects WHERE subject_id = $2)) LIMIT $3)",
+        copied: Copied::Not,
+    },
+    // Those of others go with the decisions that they shared, the person's own rows last.
+    Store {
+        name: "decision_subjects",
+        table: "decision_subjects",
+        owner: Owner::Subject,
+        step: STEP,
+        erase: "DELETE FROM decision_subjects WHERE (app_id, decision_id, subject_id) IN (
+            SELECT o.app_id, o.decision_id, o.subject_id FROM decision_subjects s
+            JOIN decision_subjects o ON o.app_id = s.app_id AND o.decision_id = s.decision_id
+            WHERE s.app_id = $1
+              AND (s.subject_id = $2 OR s.subject_id IN (SELECT id FROM merged_subjects WHERE subject_id = $2))
+            ORDER BY CASE WHEN o.subject_id = s.subject_id THEN 1 ELSE 0 END LIMIT $3)",
+        copied: Copied::Not,
+    },
+    Store {
         name: "client_sessions",
         table: "client_sessions",
         owner: Owner::Subject,
@@ -232,6 +258,7 @@ pub const IMPERSONAL: &[&str] = &[
     "apps",
     // Names of people who manage apps, and of no one else.
     "audit_log",
+    "decision_configs",
     "definitions",
     "identity_keys",
     // What a job is asked to do names a person only until it is done.

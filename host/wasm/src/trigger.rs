@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use crate::call::Call;
@@ -20,6 +21,14 @@ pub struct Batch {
     pub explaining: bool,
     /// Where random numbers come from; of the app and plugin, the same for every batch.
     pub seed: u64,
+}
+
+impl Batch {
+    /// The time of a batch of these items: when the latest of them reached the server or fell due.
+    pub fn time(items: &[Item]) -> i64 {
+        let received = items.iter().map(|item| item.received);
+        received.max().unwrap_or_default()
+    }
 }
 
 /// An event, or a timer that is due.
@@ -111,8 +120,8 @@ pub struct Outcome {
     pub call: Call,
 }
 
-/// A campaign fires for the subject of an item.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// A campaign fires for the subject of an item. Its shape is stored with decisions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Firing {
     /// The campaign's number in the batch.
     pub campaign: u32,
@@ -120,8 +129,8 @@ pub struct Firing {
     pub item: u32,
 }
 
-/// What to store for a campaign and subject.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// What to store for a campaign and subject. Its shape is stored with decisions.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StateWrite {
     /// The campaign's number in the batch.
     pub campaign: u32,
@@ -131,8 +140,8 @@ pub struct StateWrite {
     pub state: Option<Vec<u8>>,
 }
 
-/// A change of a timer.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// A change of a timer. Its shape is stored with decisions.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum TimerChange {
     /// Set a timer, in place of one with the same key.
     Set {

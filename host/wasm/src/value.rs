@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use crate::bindings::types;
 
-/// A JSON value.
-#[derive(Debug, Clone, PartialEq)]
+/// A JSON value. Its shape is stored with decisions: a change of it takes a new format there.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum Value {
     /// `null`.
     Null,

@@ -2,9 +2,10 @@
 
 use serde::Serialize;
 use serde_json::Value as Json;
+use utoipa::ToSchema;
 
 /// One place where the output is not as expected.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, ToSchema)]
 pub struct Difference {
     /// A JSON pointer into the output.
     pub pointer: String,
@@ -26,7 +27,7 @@ pub fn compare(expected: &Json, actual: &Json) -> Vec<Difference> {
 }
 
 /// Compares the whole with the whole.
-pub(super) fn exactly(expected: &Json, actual: &Json) -> Vec<Difference> {
+pub fn exactly(expected: &Json, actual: &Json) -> Vec<Difference> {
     let mut found = Vec::new();
     walk(expected, Some(actual), "", true, &mut found);
     found

@@ -24,12 +24,13 @@ use nudge_wasm::{Call, Failed, Kind, LogLine, Plugin, Problem, Reads};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value as Json, json};
+use utoipa::ToSchema;
 
 pub use bench::{Bench, Measured, bench};
-pub use compare::{Difference, compare};
+pub use compare::{Difference, compare, exactly};
 
 /// One case.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Case {
     /// For people; may be empty.

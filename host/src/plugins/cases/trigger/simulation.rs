@@ -8,7 +8,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use nudge_db::Timestamp;
 use nudge_wasm::trigger::{Batch, Campaign, Facts, Item, Outcome, Timer, TimerChange};
-use nudge_wasm::{FactsUnavailable, Failed, PastEvent, Plugin, Reads, Value};
+use nudge_wasm::{FactsUnavailable, Failed, Failure, PastEvent, Plugin, Reads, Value};
 use serde_json::{Map, Value as Json, json};
 use uuid::Uuid;
 
@@ -22,6 +22,9 @@ const DUE_TIMERS: usize = 1000;
 
 /// How long time passes after the last event while timers are left: as far ahead as one can be set.
 const AFTERWARDS: Duration = Duration::from_hours(90 * 24);
+
+/// How long the plugin may take over all decisions of one run: a case is a small thing.
+const TIME: Duration = Duration::from_secs(10);
 
 /// One run of a case.
 pub(in super::super) struct Simulation<'c> {
@@ -196,6 +199,12 @@ impl<'c> Simulation<'c> {
     }
 
     fn decide(&mut self, batch: Batch, origins: &[Origin]) -> Result<(), Failed> {
+        if self.run.cost.total >= TIME {
+            return Err(Failed {
+                failure: Failure::Deadline,
+                call: Box::default(),
+            });
+        }
         let (items, now) = (batch.items.clone(), Timestamp(batch.now));
         let facts = Answers(Arc::clone(&self.subjects));
         let outcome = self.plugin.evaluate(batch, Box::new(facts))?;

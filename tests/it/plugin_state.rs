@@ -1,0 +1,228 @@
+//! What plugins keep of a person, and how much of it there may be (contract 12).
+
+use serde_json::{Value, json};
+use tests::{Session, TestApp, on_both_backends};
+use uuid::Uuid;
+
+use crate::guests::hoard;
+
+on_both_backends!(
+    states_and_timers_are_shown_by_campaign,
+    an_erased_person_is_new_to_campaigns,
+    nobody_and_strangers_are_not_found,
+    states_fill_their_room_and_no_more,
+    a_share_is_left_to_whoever_comes_later,
+    timers_fill_their_room_and_no_more,
+    what_is_refused_can_be_replayed,
+);
+
+fn path(app: &TestApp, person: &str) -> String {
+    app.path(&format!("/users/{person}/plugin-state"))
+}
+
+async fn kept(app: &TestApp, person: &str) -> Value {
+    app.settle().await;
+    app.get(&path(app, person), &app.viewer()).await.ok()
+}
+
+async fn states_and_timers_are_shown_by_campaign(app: &mut TestApp) {
+    let ada = app.session("ada").await;
+    assert_eq!(
+        kept(app, "ada").await,
+        json!({"campaigns": [], "stateBytes": 0, "timers": 0})
+    );
+    let counts = app
+        .survey(&json!({"kind": "event", "eventName": "a", "occurrence": {"mode": "nth", "n": 9}}))
+        .await;
+    let waits = app
+        .survey(&json!({"kind": "event", "eventName": "a", "delaySeconds": 3600}))
+        .await;
+    app.fires(&ada, "a", &json!({})).await;
+
+    let data = kept(app, "ada").await;
+    let campaigns = data["campaigns"].as_array().unwrap();
+    assert_eq!(campaigns.len(), 2, "{data}");
+    assert_eq!(campaigns[0]["campaignId"], json!(counts));
+    assert!(campaigns[0]["state"].is_string() && campaigns[0]["updatedAt"].is_string());
+    assert!(campaigns[0]["bytes"].as_u64().unwrap() > 0);
+    assert_eq!(campaigns[0]["timers"], json!([]));
+    assert_eq!(campaigns[1]["campaignId"], json!(waits));
+    let timer = &campaigns[1]["timers"][0];
+    assert!(timer["key"].is_string() && timer["bytes"].is_u64());
+    let due = timer["dueAt"].as_str().unwrap();
+    assert!(app.time(3500).as_str() < due && due <= app.time(3600).as_str());
+    assert_eq!(data["timers"], 1);
+}
+
+async fn an_erased_person_is_new_to_campaigns(app: &mut TestApp) {
+    let (ada, bob) = (app.session("ada").await, app.session("bob").await);
+    app.survey(&json!({"kind": "event", "eventName": "a", "occurrence": {"mode": "once"}}))
+        .await;
+    app.survey(&json!({"kind": "event", "eventName": "b", "delaySeconds": 60}))
+        .await;
+    for session in [&ada, &bob] {
+        assert_eq!(app.fires(session, "a", &json!({})).await, 1);
+        assert_eq!(app.fires(session, "b", &json!({})).await, 0);
+    }
+    assert_eq!(app.fires(&ada, "a", &json!({})).await, 0);
+    let of_bob = kept(app, "bob").await;
+
+    let erased = app.delete(&path(app, "ada"), &app.admin()).await;
+    erased.data(204);
+    assert_eq!(kept(app, "ada").await["campaigns"], json!([]));
+    assert_eq!(kept(app, "bob").await, of_bob);
+    assert_eq!(app.fires(&ada, "a", &json!({})).await, 1);
+    app.advance(61);
+    assert_eq!(app.fires(&ada, "other", &json!({})).await, 0);
+
+    let entries: Vec<(String, String, String)> = app
+        .rows("SELECT action, resource, detail FROM audit_log WHERE action LIKE 'plugin_state%'")
+        .await;
+    assert_eq!(entries.len(), 1);
+    assert_eq!(entries[0].0, "plugin_state.erased");
+    assert!(!entries[0].1.contains(&ada.subject_id) && !entries[0].1.contains("ada"));
+    let detail: Value = serde_json::from_str(&entries[0].2).unwrap();
+    assert_eq!(detail["timers"], 1);
+}
+
+async fn nobody_and_strangers_are_not_found(app: &mut TestApp) {
+    app.session("ada").await;
+    for person in ["nobody", "%00", "%F0%9F%A6%80"] {
+        app.get(&path(app, person), &app.viewer())
+            .await
+            .refused(404, "not_found");
+    }
+    let workspace = app.access.workspace_id;
+    let (other, _) = app
+        .another_app(workspace, nudge::apps::key::Kind::Write, &[])
+        .await;
+    let path = format!("/v1/apps/{other}/users/ada/plugin-state");
+    app.get(&path, &app.viewer())
+        .await
+        .refused(404, "not_found");
+    app.delete(&path, &app.admin())
+        .await
+        .refused(404, "not_found");
+}
+
+/// A campaign whose plugin stores `state` bytes and sets `timers` timers for every event of this name.
+async fn hoarder(app: &TestApp, event: &str) -> Uuid {
+    app.survey(&json!({"kind": "plugin", "plugin": "hoarder", "config": {"event": event}}))
+        .await
+}
+
+/// Asks for so much; answers whether it was granted, by what fires.
+async fn asks(app: &TestApp, session: &Session, event: &str, what: Value) -> bool {
+    app.fires(session, event, &what).await == 1
+}
+
+async fn letters(app: &TestApp) -> Vec<(String, String)> {
+    app.settle().await;
+    app.rows("SELECT stage, reason FROM dead_letters").await
+}
+
+async fn states_fill_their_room_and_no_more(app: &mut TestApp) {
+    hoard(app).await;
+    let (ada, bob) = (app.session("ada").await, app.session("bob").await);
+    // Sixteen campaigns of 4 KiB are 64 KiB.
+    for number in 0..17 {
+        hoarder(app, &format!("event_{number}")).await;
+    }
+    for number in 0..15 {
+        assert!(
+            asks(
+                app,
+                &ada,
+                &format!("event_{number}"),
+                json!({"state": 4096})
+            )
+            .await
+        );
+    }
+    assert!(asks(app, &ada, "event_15", json!({"state": 4096})).await);
+    assert_eq!(kept(app, "ada").await["stateBytes"], 65536);
+    // One more has a seventeenth as its share, and not a byte more.
+    assert!(!asks(app, &ada, "event_16", json!({"state": 65536 / 17 + 1})).await);
+    assert_eq!(
+        letters(app).await,
+        [("trigger".to_owned(), "refused".to_owned())]
+    );
+    let data = kept(app, "ada").await;
+    assert_eq!(data["stateBytes"], 65536);
+    assert_eq!(data["campaigns"].as_array().unwrap().len(), 16);
+    assert!(asks(app, &ada, "event_16", json!({"state": 65536 / 17})).await);
+    // Whoever has more than a share may keep it or give it up, not write more.
+    assert!(asks(app, &ada, "event_0", json!({"state": 4096})).await);
+    assert!(asks(app, &ada, "event_0", json!({"state": 100})).await);
+    assert!(asks(app, &ada, "event_16", json!({"state": 3996})).await);
+    assert!(!asks(app, &ada, "event_16", json!({"state": 3997})).await);
+    // Another person's room is another room.
+    assert!(asks(app, &bob, "event_0", json!({"state": 4096})).await);
+    assert_eq!(letters(app).await.len(), 2);
+}
+
+async fn a_share_is_left_to_whoever_comes_later(app: &mut TestApp) {
+    hoard(app).await;
+    let ada = app.session("ada").await;
+    for number in 0..16 {
+        hoarder(app, &format!("event_{number}")).await;
+        assert!(
+            asks(
+                app,
+                &ada,
+                &format!("event_{number}"),
+                json!({"state": 4096})
+            )
+            .await
+        );
+    }
+    let occurrence = json!({"mode": "every_nth", "n": 2});
+    app.survey(&json!({"kind": "event", "eventName": "late", "occurrence": occurrence}))
+        .await;
+    assert_eq!(app.fires(&ada, "late", &json!({})).await, 0);
+    assert_eq!(app.fires(&ada, "late", &json!({})).await, 1);
+    assert!(letters(app).await.is_empty());
+}
+
+async fn timers_fill_their_room_and_no_more(app: &mut TestApp) {
+    hoard(app).await;
+    let ada = app.session("ada").await;
+    for number in 0..5 {
+        hoarder(app, &format!("event_{number}")).await;
+    }
+    // Four campaigns of 64 timers are 256.
+    for number in 0..4 {
+        assert!(asks(app, &ada, &format!("event_{number}"), json!({"timers": 64})).await);
+    }
+    assert_eq!(kept(app, "ada").await["timers"], 256);
+    assert!(!asks(app, &ada, "event_4", json!({"timers": 256 / 5 + 1})).await);
+    assert_eq!(kept(app, "ada").await["timers"], 256);
+    assert!(asks(app, &ada, "event_4", json!({"timers": 256 / 5})).await);
+    // Setting the same again takes no room.
+    assert!(asks(app, &ada, "event_0", json!({"timers": 64})).await);
+    assert_eq!(letters(app).await.len(), 1);
+}
+
+async fn what_is_refused_can_be_replayed(app: &mut TestApp) {
+    hoard(app).await;
+    let ada = app.session("ada").await;
+    for number in 0..17 {
+        hoarder(app, &format!("event_{number}")).await;
+        let granted = asks(
+            app,
+            &ada,
+            &format!("event_{number}"),
+            json!({"state": 4096}),
+        )
+        .await;
+        assert_eq!(granted, number < 16);
+    }
+    let found: Vec<(Uuid,)> = app.rows("SELECT id FROM dead_letters").await;
+    let replay = app.path(&format!("/dead-letters/{}/replay", found[0].0));
+    let data = app.post(&replay, &app.editor(), &json!({})).await.ok();
+    assert_eq!(data["status"], "still_failing");
+    app.delete(&path(app, "ada"), &app.admin()).await.data(204);
+    let data = app.post(&replay, &app.editor(), &json!({})).await.ok();
+    assert_eq!(data["status"], "replayed");
+    assert_eq!(kept(app, "ada").await["stateBytes"], 4096);
+}

@@ -1,0 +1,197 @@
+//! Cases against versions of plugins, over HTTP (contract 12).
+
+use serde_json::{Value, json};
+use tests::{Answer, TestApp, on_both_backends};
+
+use crate::guests::{SERVER, name, upload, version, versioned};
+
+on_both_backends!(
+    a_case_says_what_comes_out_and_what_differs,
+    cases_of_every_kind_run,
+    a_call_that_fails_is_a_failure_of_its_case,
+    a_test_touches_nothing,
+    what_cannot_be_tested_is_refused,
+    a_version_that_is_not_active_is_tested,
+);
+
+async fn test(app: &TestApp, plugin: &str, version: &str, cases: Value) -> Answer {
+    let path = app.path(&format!("/plugins/{plugin}/versions/{version}/test"));
+    app.post(&path, &app.admin(), &json!({"cases": cases}))
+        .await
+}
+
+/// The version of a built-in plugin.
+async fn built_in(app: &TestApp, plugin: &str) -> String {
+    let path = app.path(&format!("/plugins/{plugin}"));
+    let data = app.get(&path, &app.viewer()).await.ok();
+    data["activeVersion"].as_str().unwrap().to_owned()
+}
+
+fn trigger_case() -> Value {
+    json!({
+        "config": {"trigger": {"kind": "event", "eventName": "purchase"}},
+        "events": [{"name": "purchase"}, {"name": "other"}, {"name": "purchase", "at": "+1h"}],
+    })
+}
+
+async fn a_case_says_what_comes_out_and_what_differs(app: &mut TestApp) {
+    let number = built_in(app, "default-trigger").await;
+    let cases = json!([
+        {"name": "fires", "input": trigger_case(), "expect": {"fired": [{"event": 0}, {"event": 2, "at": "+1h"}]}},
+        {"input": trigger_case(), "expect": {"fired": [{"event": 1}, {"event": 2}]}},
+        {"input": trigger_case()},
+        {"input": {"config": {"trigger": {"kind": "nothing"}}, "events": []}},
+    ]);
+    let data = test(app, "default-trigger", &number, cases).await.ok();
+    let cases = data["cases"].as_array().unwrap();
+    assert_eq!(cases.len(), 4);
+
+    assert_eq!(cases[0]["passed"], true, "{data}");
+    assert_eq!(cases[0]["name"], "fires");
+    assert_eq!(cases[0]["output"]["fired"].as_array().unwrap().len(), 2);
+    assert!(cases[0]["micros"].as_u64().unwrap() > 0);
+    assert!(cases[0]["memoryBytes"].as_u64().unwrap() > 0);
+    assert_eq!(cases[1]["passed"], false);
+    assert_eq!(cases[1]["differences"][0]["pointer"], "/fired/0/event");
+    assert_eq!(cases[2].get("passed"), None);
+    assert_eq!(cases[2].get("failure"), None);
+    assert!(
+        cases[3]["output"]["problems"][0]["code"].is_string(),
+        "{data}"
+    );
+}
+
+async fn cases_of_every_kind_run(app: &mut TestApp) {
+    let validation = json!([{
+        "input": {"config": {"properties": [{"name": "total", "type": "number", "required": true}]}, "properties": {}},
+        "expect": {"valid": false},
+    }]);
+    let personalization = json!([{
+        "input": {
+            "config": {"version": 1, "missingData": "skip",
+                "sources": [{"id": "user", "label": "", "kind": "user_property"}],
+                "bindings": [{"id": "name", "label": "", "sourceId": "user", "key": "name", "type": "string"}]},
+            "recipients": [{"name": "ana", "properties": {"name": "Ana"}}],
+        },
+        "expect": {"values": {"ana": {"name": {"text": "Ana"}}}},
+    }]);
+    for (plugin, cases) in [
+        ("default-validation", validation),
+        ("default-personalization", personalization),
+    ] {
+        let number = built_in(app, plugin).await;
+        let data = test(app, plugin, &number, cases).await.ok();
+        assert_eq!(data["cases"][0]["passed"], true, "{data}");
+    }
+}
+
+async fn a_call_that_fails_is_a_failure_of_its_case(app: &mut TestApp) {
+    upload(app, test_guests::MISBEHAVING.to_vec())
+        .await
+        .data(201);
+    let case = |mode: &str| json!({"input": {"config": {"mode": mode}, "events": [{"name": "order", "properties": {"amount": 1}}]}});
+    let mut expects = case("trap");
+    expects["expect"] = json!({"fired": []});
+    let cases = json!([
+        case("trap"),
+        case("refuse"),
+        case("memory"),
+        case("huge_output"),
+        expects,
+        case("fine")
+    ]);
+    let data = test(app, "misbehaving", "1.0.0", cases).await.ok();
+    let failures: Vec<&Value> = data["cases"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|case| &case["failure"])
+        .collect();
+    assert_eq!(
+        failures,
+        [
+            &json!("trap"),
+            &json!("refused"),
+            &json!("memory"),
+            &json!("output_too_large"),
+            &json!("trap"),
+            &Value::Null
+        ]
+    );
+    assert_eq!(data["cases"][0].get("output"), None);
+    assert!(data["cases"][0]["detail"].is_string());
+    assert_eq!(data["cases"][4]["passed"], false);
+    assert!(data["cases"][5]["output"].is_object(), "{data}");
+}
+
+async fn a_test_touches_nothing(app: &mut TestApp) {
+    let number = built_in(app, "default-trigger").await;
+    app.survey(&json!({"kind": "event", "eventName": "purchase"}))
+        .await;
+    let ada = app.session("ada").await;
+    let cases = json!([{"input": trigger_case()}]);
+    test(app, "default-trigger", &number, cases).await.ok();
+    assert_eq!(app.offered(&ada).await, json!([]));
+    for table in [
+        "SELECT id FROM instructions",
+        "SELECT id FROM timers",
+        "SELECT id FROM jobs",
+    ] {
+        assert!(app.rows::<(uuid::Uuid,)>(table).await.is_empty(), "{table}");
+    }
+}
+
+async fn what_cannot_be_tested_is_refused(app: &mut TestApp) {
+    let number = built_in(app, "default-trigger").await;
+    let case = json!({"input": trigger_case()});
+    let many = |count: usize| Value::Array(vec![case.clone(); count]);
+    for cases in [many(0), many(51)] {
+        let answer = test(app, "default-trigger", &number, cases).await;
+        answer.refused(422, "validation_failed");
+        assert_eq!(answer.pointers(), ["/cases"]);
+    }
+    test(app, "default-trigger", &number, many(50)).await.ok();
+
+    let bad = json!([case, {"input": {"events": [{"nam": "a"}]}}]);
+    let answer = test(app, "default-trigger", &number, bad).await;
+    answer.refused(422, "validation_failed");
+    assert_eq!(answer.pointers(), ["/cases/1/input/events/0/nam"]);
+    let typo = json!([{"input": {}, "expects": {}}]);
+    let answer = test(app, "default-trigger", &number, typo).await;
+    let problem = answer.refused(422, "validation_failed");
+    assert_eq!(problem["errors"][0]["code"], "unknown_key", "{problem}");
+
+    for (plugin, version) in [("nobody", "1.0.0"), ("default-trigger", "9.9.9")] {
+        test(app, plugin, version, many(1))
+            .await
+            .refused(404, "not_found");
+    }
+    let large = json!([{"input": {"config": "x".repeat(1 << 20), "events": []}}]);
+    test(app, "default-trigger", &number, large)
+        .await
+        .refused(413, "payload_too_large");
+}
+
+async fn a_version_that_is_not_active_is_tested(app: &mut TestApp) {
+    let fires = json!([{
+        "input": {"config": {"events": ["a"]}, "events": [{"name": "a"}, {"name": "b"}]},
+        "expect": {"fired": [{"event": 0}]},
+    }]);
+    upload(app, versioned(1, 1)).await.data(201);
+    let data = test(app, &name(1), &version(1), fires.clone()).await.ok();
+    assert_eq!(data["cases"][0]["passed"], true, "{data}");
+
+    let path = format!("{SERVER}/plugins");
+    app.upload(&path, &app.operator(), versioned(2, 1))
+        .await
+        .data(201);
+    let path = format!("{SERVER}/plugins/{}/versions/{}/test", name(2), version(1));
+    let body = json!({"cases": fires});
+    let data = app.post(&path, &app.operator(), &body).await.ok();
+    assert_eq!(data["cases"][0]["passed"], true, "{data}");
+    test(app, &name(2), &version(1), fires.clone()).await.ok();
+    let path = format!("{SERVER}/plugins/{}/versions/{}/test", name(1), version(1));
+    app.post(&path, &app.operator(), &body)
+        .await
+        .refused(404, "not_found");
+}
