@@ -409,7 +409,9 @@ fn check_refuses_as_a_server_does() {
         complaint
     };
     assert!(complaint(b"hello", &[]).contains("not a WebAssembly component"));
-    assert!(complaint(b"\0asm\x01\0\0\0", &[]).contains("not a WebAssembly component"));
+    assert!(
+        complaint(b"\0asm\x01\0\0\0", &[]).contains("a core WebAssembly module, not a component")
+    );
     assert!(complaint(b"\0asm\x0d\0\x01\0", &[]).contains("exports nothing"));
     assert!(complaint(b"\0asm\x0d\0\x01\0nonsense", &[]).contains("does not compile"));
     let small = [("NUDGE_PLUGINS__MEMORY_BYTES", "65536")];

@@ -16,7 +16,7 @@ use crate::http::cursor;
 use crate::http::page::{Page, PageQuery};
 use crate::services::Services;
 
-/// The plugins that an app sees, by name; for [`SERVER`](super::catalogue::SERVER), the server's and the built-in ones. Of two with the
+/// The plugins that an app sees, by name; for [`SERVER`], the server's and the built-in ones. Of two with the
 /// same name there is the app's own.
 pub(super) async fn plugins(
     services: &Services,
@@ -66,7 +66,7 @@ fn built_in_decides(catalogue: &Catalogue, active: &Active) -> bool {
     catalogue.decides(kind, super::Asked::Slot).is_none()
 }
 
-/// Whose a plugin is that an app sees under a name; [`SERVER`](super::catalogue::SERVER) for built-in ones.
+/// Whose a plugin is that an app sees under a name; [`SERVER`] for built-in ones.
 pub(super) async fn owner_of(
     services: &Services,
     tx: &mut Tx,
