@@ -1,16 +1,16 @@
-//! How versions fare: counts, shadow candidates, and the roll-back of what fails (contract 12).
+//! How versions fare: counts, and the roll-back of what fails (contract 12).
 
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use tests::session::event_id;
 use tests::{Session, TestApp, on_both_backends, site};
 
 use crate::guests::{
-    SERVER, activate, activate_at, decided, decides, deploy, lenient, name, trigger, upload,
-    version, versioned,
+    SERVER, activate, activate_at, decided, decides, deploy, name, trigger, upload, version,
+    versioned,
 };
+use crate::plugin_shadows::{shadow, shown_to};
 
 on_both_backends!(
     calls_are_counted_by_version,
@@ -22,45 +22,53 @@ on_both_backends!(
     a_rate_that_the_app_allows_is_allowed,
     one_event_in_many_does_not_take_a_version_back,
     a_version_that_is_activated_again_begins_anew,
-    a_shadow_is_compared_and_decides_nothing,
-    a_shadow_leaves_no_state_and_no_timer,
-    a_failing_shadow_is_given_up_without_a_dead_letter,
-    a_shadow_of_a_validation_plugin_rejects_nothing,
     a_plugin_of_the_server_is_judged_by_all_apps_calls,
     what_is_old_is_forgotten,
 );
 
 /// Longer than anything takes.
-const PATIENCE: Duration = Duration::from_mins(1);
-const LOOK_AGAIN: Duration = Duration::from_millis(50);
+pub(crate) const PATIENCE: Duration = Duration::from_mins(1);
+pub(crate) const LOOK_AGAIN: Duration = Duration::from_millis(50);
 
-async fn get(app: &TestApp, rest: &str) -> Value {
+pub(crate) async fn get(app: &TestApp, rest: &str) -> Value {
     app.get(&app.path(rest), &app.viewer()).await.ok()
 }
 
-async fn plugin(app: &TestApp, number: u32) -> Value {
+pub(crate) async fn plugin(app: &TestApp, number: u32) -> Value {
     get(app, &format!("/plugins/{}", name(number))).await
 }
 
 /// What a configuration says for this version and later ones.
-fn from(number: u32) -> u32 {
+pub(crate) fn from(number: u32) -> u32 {
     1_000_000 + number
 }
 
 /// How a version of plugin 1 fares; null when nothing is known of it.
-async fn fares(app: &TestApp, number: u32) -> Value {
+pub(crate) async fn fares(app: &TestApp, number: u32) -> Value {
     let metrics = get(app, &format!("/plugins/{}/metrics", name(1))).await;
     let mut versions = metrics["versions"].as_array().unwrap().iter();
     let found = versions.find(|entry| entry["version"] == version(number));
     found.cloned().unwrap_or_default()
 }
 
-/// Waits until something is so of a plugin.
-async fn until(app: &TestApp, number: u32, is_so: impl Fn(&Value) -> bool) -> Value {
+/// Whether this server decides by what the database says: a roll-back is there a moment before it is in force.
+async fn is_in_force(app: &TestApp) -> bool {
+    let versions: Vec<(uuid::Uuid, i64)> = app.rows("SELECT id, version FROM apps").await;
+    for (id, version) in versions {
+        let snapshot = app.services().apps.get(id).await.unwrap().unwrap();
+        if snapshot.version < version {
+            return false;
+        }
+    }
+    true
+}
+
+/// Waits until something is so of a plugin, and in force.
+pub(crate) async fn until(app: &TestApp, number: u32, is_so: impl Fn(&Value) -> bool) -> Value {
     let started = Instant::now();
     loop {
         let plugin = plugin(app, number).await;
-        if is_so(&plugin) {
+        if is_so(&plugin) && is_in_force(app).await {
             return plugin;
         }
         assert!(started.elapsed() < PATIENCE, "{plugin}");
@@ -69,7 +77,7 @@ async fn until(app: &TestApp, number: u32, is_so: impl Fn(&Value) -> bool) -> Va
 }
 
 /// Sends events one by one, so that each is a call.
-async fn send(
+pub(crate) async fn send(
     app: &TestApp,
     session: &Session,
     count: usize,
@@ -88,7 +96,7 @@ async fn send(
 }
 
 /// What the server rolled back by itself: the version and how often it was called.
-async fn rolled_back(app: &TestApp) -> Vec<(String, i64, String)> {
+pub(crate) async fn rolled_back(app: &TestApp) -> Vec<(String, i64, String)> {
     let rows: Vec<(String, String, String)> = app
         .rows("SELECT actor, resource, detail FROM audit_log WHERE action = 'plugin.rolled_back' ORDER BY id")
         .await;
@@ -362,198 +370,6 @@ async fn a_version_that_is_activated_again_begins_anew(app: &mut TestApp) {
     send(app, &ada, 1, "a", true).await;
     until(app, 1, |plugin| plugin["activeVersion"] == version(1)).await;
     assert_eq!(rolled_back(app).await.len(), 2);
-}
-
-/// Waits until a shadow candidate was shown, or not for want of time, so many batches.
-async fn shown_to(app: &TestApp, number: u32, batches: u64) -> Value {
-    let started = Instant::now();
-    loop {
-        let shadow = fares(app, number).await["shadow"].clone();
-        let count = |key: &str| shadow[key].as_u64().unwrap_or(0);
-        if count("calls") + count("skipped") >= batches {
-            assert_eq!(count("skipped"), 0, "{shadow}");
-            return shadow;
-        }
-        assert!(started.elapsed() < PATIENCE, "{shadow}");
-        tokio::time::sleep(LOOK_AGAIN).await;
-    }
-}
-
-async fn shadow(app: &TestApp, number: u32) {
-    upload(app, versioned(1, number)).await;
-    let parts = json!({"version": version(number), "strategy": "shadow"});
-    activate(app, 1, parts).await.ok();
-}
-
-async fn a_shadow_is_compared_and_decides_nothing(app: &mut TestApp) {
-    deploy(app, 1, 1).await;
-    let survey = app
-        .survey(&trigger(1, json!({"events": ["a"], "passes": from(2)})))
-        .await;
-    shadow(app, 2).await;
-    let ada = app.session("ada").await;
-    send(app, &ada, 4, "a", false).await;
-    let bad = send(app, &ada, 3, "a", true).await;
-    let batch = [
-        app.event(&ada, "a", &json!({})),
-        app.event(&ada, "a", &json!({"bad": 1})),
-        app.event(&ada, "b", &json!({})),
-    ];
-    app.ingest_and_ask(&ada, &batch).await;
-
-    let compared = shown_to(app, 2, 8).await;
-    let counts =
-        ["calls", "same", "added", "removed", "changed", "failed"].map(|key| &compared[key]);
-    assert_eq!(
-        counts.map(|count| count.as_u64().unwrap()),
-        [8, 5, 0, 4, 0, 0]
-    );
-    let samples = compared["samples"].as_array().unwrap();
-    let events: Vec<&Value> = samples.iter().map(|sample| &sample["eventId"]).collect();
-    let ids: Vec<Value> = bad
-        .iter()
-        .chain([&batch[1]])
-        .map(|event| json!(event_id(event)))
-        .collect();
-    assert_eq!(events, ids.iter().collect::<Vec<_>>());
-    assert!(
-        samples.iter().all(
-            |sample| sample["difference"] == "removed" && sample["campaignId"] == json!(survey)
-        )
-    );
-    assert_eq!(fares(app, 2).await["items"], 9);
-    let by = decided(app).await;
-    assert_eq!(by, vec![(name(1), version(1)); 9]);
-    let offered = app.offered(&ada).await;
-    assert_eq!(offered.as_array().unwrap().len(), 9);
-
-    // The other way about, in a trial of its own.
-    let instant = json!({"version": version(2)});
-    activate(app, 1, instant).await.ok();
-    shadow(app, 1).await;
-    send(app, &ada, 2, "a", true).await;
-    let compared = shown_to(app, 1, 2).await;
-    assert_eq!(
-        (&compared["added"], &compared["removed"]),
-        (&json!(2), &json!(0))
-    );
-    assert_eq!(decided(app).await.len(), 9);
-    // And once more, from the beginning, the person's differences forgotten.
-    let subject_id = uuid::Uuid::parse_str(&ada.subject_id).unwrap();
-    let mut tx = app.services().db.write().await.unwrap();
-    let app_id = app.access.app_id;
-    nudge::plugins::logs::erase_subject(&mut tx, app_id, subject_id)
-        .await
-        .unwrap();
-    tx.commit().await.unwrap();
-    let rows: Vec<(uuid::Uuid,)> = app.rows("SELECT subject_id FROM plugin_differences").await;
-    assert_eq!(rows, []);
-    let before = compared["since"].clone();
-    shadow(app, 1).await;
-    send(app, &ada, 1, "a", false).await;
-    let started = Instant::now();
-    let compared = loop {
-        let compared = shown_to(app, 1, 1).await;
-        if compared["since"] != before {
-            break compared;
-        }
-        assert!(started.elapsed() < PATIENCE, "{compared}");
-    };
-    assert_eq!(
-        (&compared["added"], &compared["same"]),
-        (&json!(0), &json!(1))
-    );
-}
-
-async fn a_shadow_leaves_no_state_and_no_timer(app: &mut TestApp) {
-    deploy(app, 1, 1).await;
-    app.survey(&trigger(1, json!({"events": ["a"], "keeps": from(1)})))
-        .await;
-    shadow(app, 2).await;
-    let ada = app.session("ada").await;
-    send(app, &ada, 1, "a", false).await;
-    let compared = shown_to(app, 2, 1).await;
-    assert_eq!(
-        (&compared["same"], &compared["changed"]),
-        (&json!(1), &json!(2))
-    );
-    let kinds: Vec<&str> = compared["samples"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|sample| sample["difference"].as_str().unwrap())
-        .collect();
-    assert_eq!(kinds, ["state", "timer"]);
-    let states: Vec<(Vec<u8>,)> = app.rows("SELECT state FROM plugin_states").await;
-    assert_eq!(states, [(b"1000001".to_vec(),)]);
-    let timers: Vec<(Vec<u8>,)> = app.rows("SELECT payload FROM timers").await;
-    assert_eq!(timers, [(1_000_001_u64.to_le_bytes().to_vec(),)]);
-}
-
-async fn a_failing_shadow_is_given_up_without_a_dead_letter(app: &mut TestApp) {
-    deploy(app, 1, 1).await;
-    app.survey(&trigger(1, json!({"events": ["a"], "traps": from(2)})))
-        .await;
-    shadow(app, 2).await;
-    let ada = app.session("ada").await;
-    send(app, &ada, 20, "a", true).await;
-    until(app, 1, |plugin| plugin["rollout"]["strategy"] == "instant").await;
-    assert_eq!(
-        rolled_back(app).await,
-        [(version(2), 20, "candidate".to_owned())]
-    );
-    let two = fares(app, 2).await;
-    assert_eq!(
-        (&two["failures"]["trap"], &two["shadow"]["failed"]),
-        (&json!(20), &json!(20))
-    );
-    let letters: Vec<(String,)> = app.rows("SELECT reason FROM dead_letters").await;
-    assert_eq!(letters, []);
-    assert_eq!(decided(app).await, vec![(name(1), version(1)); 20]);
-}
-
-async fn a_shadow_of_a_validation_plugin_rejects_nothing(app: &mut TestApp) {
-    let strict = "/plugins/strict";
-    let root = app.path("");
-    let activate = async |parts: Value| {
-        activate_at(app, &root, &app.admin(), "strict", parts)
-            .await
-            .ok()
-    };
-    upload(app, test_guests::STRICT.to_vec()).await.data(201);
-    activate(json!({"version": "0.1.0"})).await;
-    let validator = json!({"plugin": "strict", "config": {"forbidden": "card"}});
-    app.define("paid", &json!({"validator": validator})).await;
-    upload(app, lenient()).await.data(201);
-    activate(json!({"version": "0.2.0", "strategy": "shadow"})).await;
-    let ada = app.session("ada").await;
-    let cards = [json!({"card": "4111"}), json!({"card": "test"}), json!({})];
-    let events = cards.map(|properties| app.event(&ada, "paid", &properties));
-    let data = app.ingest(&ada, &events).await.ok();
-    assert_eq!(
-        (&data["accepted"], &data["rejected"]),
-        (&json!(1), &json!(2))
-    );
-
-    let started = Instant::now();
-    let shadow = loop {
-        let metrics = get(app, &format!("{strict}/metrics")).await;
-        let shadow = metrics["versions"][1]["shadow"].clone();
-        if shadow.is_object() {
-            assert_eq!(metrics["versions"][1]["version"], "0.2.0");
-            break shadow;
-        }
-        assert!(started.elapsed() < PATIENCE, "{metrics}");
-        tokio::time::sleep(LOOK_AGAIN).await;
-    };
-    let counts = ["calls", "same", "added", "removed", "changed"].map(|key| &shadow[key]);
-    assert_eq!(counts.map(|count| count.as_u64().unwrap()), [1, 2, 0, 1, 0]);
-    let sample = &shadow["samples"][0];
-    assert_eq!(sample["eventId"], events[1]["eventId"]);
-    assert!(sample.get("campaignId").is_none());
-    activate(json!({"version": "0.2.0"})).await;
-    let event = app.event(&ada, "paid", &json!({"card": "test"}));
-    assert_eq!(app.ingest(&ada, &[event]).await.ok()["accepted"], 1);
 }
 
 async fn a_plugin_of_the_server_is_judged_by_all_apps_calls(app: &mut TestApp) {

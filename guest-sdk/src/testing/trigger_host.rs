@@ -2,6 +2,7 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use super::cells;
 use super::subject::{Event, Subject, Timer, random};
@@ -11,6 +12,8 @@ use crate::declaration::Reads;
 use crate::instant::Instant;
 use crate::trigger::TriggerHost;
 
+/// What lies between a timer and one that it sets, at the least.
+const TURN: Duration = Duration::from_secs(1);
 const CAMPAIGN: &str = "00000000-0000-7000-8000-00000000c0de";
 
 /// An event, or a timer that is due.
@@ -240,10 +243,22 @@ impl TriggerHost for Host<'_> {
 
     fn set_timer(&self, _campaign: u32, item: u32, key: &str, at: i64, payload: &[u8]) {
         assert!(key.len() <= 128, "a timer's key has at most 128 bytes");
+        assert!(!key.contains('\0'), "a timer's key has no NUL character");
         assert!(payload.len() <= 1024, "a timer's payload has at most 1 KiB");
-        let event = self.item(item).event.clone();
+        let Item {
+            event,
+            received,
+            timer: set_by,
+            ..
+        } = self.item(item);
+        // The past is now, and what a timer sets waits for its turn.
+        let earliest = match set_by {
+            Some(_) => *received + TURN,
+            None => *received,
+        };
+        let event = event.clone();
         let timer = Timer {
-            at: Instant::from_micros(at),
+            at: Instant::from_micros(at).max(earliest),
             payload: payload.to_vec(),
             event,
         };

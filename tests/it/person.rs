@@ -1,0 +1,174 @@
+//! Somebody with distinctive ids and values, and where they are found.
+
+use serde_json::{Value, json};
+use tests::session::{hex, text};
+use tests::{Session, TestApp};
+use uuid::Uuid;
+
+use crate::exports;
+
+/// An id or value that occurs nowhere else.
+pub(crate) const SECRETS: [&str; 9] = [
+    "anon-7f3a9c21-needle",
+    "anon-second-88b1-needle",
+    "ext-ada-55d0-needle",
+    "propkey-needle",
+    "propvalue-41ce-needle",
+    "eventvalue-9917-needle",
+    "lettervalue-3b20-needle",
+    "pluginstate-needle",
+    "en-needle",
+];
+
+pub(crate) async fn execute(app: &TestApp, sql: &'static str, values: &[&str]) {
+    let mut tx = app.services().db.write().await.unwrap();
+    let mut statement = tx.sql(sql);
+    for value in values {
+        statement = statement.bind((*value).to_owned());
+    }
+    statement.execute().await.unwrap();
+    tx.commit().await.unwrap();
+}
+
+/// Somebody who has everything.
+pub(crate) async fn everything(app: &TestApp) -> Session {
+    let client_id = app.id();
+    let body = json!({"anonymousId": SECRETS[0], "clientId": client_id});
+    let data = app.post("/v1/sdk/session", &app.sdk(), &body).await.ok();
+    let mut ada = app.session(SECRETS[0]).await;
+    ada.token = text(&data, "subjectToken");
+    // Aliases, properties and letters of later stages, as the routes for them will store them.
+    let mut tx = app.services().db.write().await.unwrap();
+    let subject = Uuid::parse_str(&ada.subject_id).unwrap();
+    let app_id = app.access.app_id;
+    for (kind, value) in [("anonymous", SECRETS[1]), ("external", SECRETS[2])] {
+        tx.sql("INSERT INTO aliases (app_id, kind, value, subject_id, token_epoch, created_at) VALUES ($1, $2, $3, $4, 0, 0)")
+            .bind(app_id).bind(kind.to_owned()).bind(value.to_owned()).bind(subject)
+            .execute().await.unwrap();
+    }
+    tx.sql("UPDATE subjects SET external_id = $1 WHERE id = $2")
+        .bind(SECRETS[2].to_owned())
+        .bind(subject)
+        .execute()
+        .await
+        .unwrap();
+    tx.sql("INSERT INTO subject_properties (subject_id, key, app_id, value, source, updated_at) VALUES ($1, $2, $3, $4, 'sdk', 0)")
+        .bind(subject).bind(SECRETS[3].to_owned()).bind(app_id).bind(format!("\"{}\"", SECRETS[4]))
+        .execute().await.unwrap();
+    // Under the id that the person had before, some of it.
+    let before = Uuid::from_u128(77);
+    let secret = || SECRETS[4].to_owned();
+    for text in [
+        "INSERT INTO property_texts (app_id, subject_id, key, folded) VALUES ($1, $2, 'k', $4)",
+        "INSERT INTO devices (subject_id, device_id, app_id, platform, first_seen_at, last_seen_at)
+         VALUES ($2, $4, $1, 'ios', 0, 0)",
+        "INSERT INTO property_mutations (app_id, mutation_id, subject_id, digest, created_at)
+         SELECT $1, $3, $2, state, 0 FROM (SELECT hash AS state FROM keys WHERE app_id = $1 AND $4 <> '' LIMIT 1) k",
+        "INSERT INTO merged_subjects (id, app_id, subject_id, merged_at) SELECT $3, $1, $2, 0 WHERE $4 <> ''",
+        "INSERT INTO plugin_log_subjects (app_id, subject_id, call_id, at) SELECT $1, $3, $2, 0 WHERE $4 <> ''",
+        "INSERT INTO plugin_log (id, owner_id, name, app_id, version, at, level, kind, message, call_id)
+         VALUES ($3, $1, 'cart', $1, '1.0.0', 0, 1, 'trigger', $4, $2)",
+        "INSERT INTO decisions (app_id, id, record) SELECT $1, $2, hash FROM keys WHERE app_id = $1 AND $4 <> '' AND $3 <> app_id LIMIT 1",
+        "INSERT INTO decision_subjects (app_id, decision_id, subject_id) SELECT $1, $2, $3 WHERE $4 <> ''",
+        "INSERT INTO plugin_differences (id, owner_id, name, app_id, version, since, subject_id, event_id, difference, at)
+         VALUES ($2, $1, 'cart', $1, '1.0.0', 0, $3, $2, $4, 0)",
+    ] {
+        let statement = tx.sql(text).bind(app_id).bind(subject).bind(before);
+        statement.bind(secret()).execute().await.unwrap();
+    }
+    tx.commit().await.unwrap();
+
+    app.survey(&json!({"kind": "event", "eventName": "purchase"}))
+        .await;
+    app.survey(
+        &json!({"kind": "event", "eventName": "purchase", "occurrence": {"mode": "nth", "n": 2}}),
+    )
+    .await;
+    app.survey(&json!({"kind": "event", "eventName": "purchase", "delaySeconds": 86_400}))
+        .await;
+    app.define(
+        "checked",
+        &json!({"properties": [{"name": "a", "type": "string", "required": true}]}),
+    )
+    .await;
+    let mut events: Vec<Value> = (0..3)
+        .map(|_| app.event(&ada, "purchase", &json!({"note": SECRETS[5]})))
+        .collect();
+    events.push(app.event(&ada, "checked", &json!({"b": SECRETS[6]})));
+    let mut batch = ada.batch(&events);
+    batch["context"]["locale"] = json!(SECRETS[8]);
+    let data = app.post_batch(&ada, &batch).await.ok();
+    assert_eq!(
+        (&data["accepted"], &data["rejected"]),
+        (&json!(3), &json!(1))
+    );
+    app.settle().await;
+    for (id, stage) in [("1", "trigger"), ("2", "personalization")] {
+        let mut tx = app.services().db.write().await.unwrap();
+        tx.sql("INSERT INTO dead_letters (id, app_id, alias_number, event_id, event_name, stage, reason, violations, event, timestamp, received_at, attempts, state)
+                SELECT $1, app_id, alias_number, event_id, event_name, $2, reason, violations, event, timestamp, received_at, attempts, state
+                FROM dead_letters WHERE stage = 'validation'")
+            .bind(Uuid::from_u128(id.parse().unwrap())).bind(stage.to_owned())
+            .execute().await.unwrap();
+        tx.sql("UPDATE plugin_states SET state = $1")
+            .bind(SECRETS[7].as_bytes().to_vec())
+            .execute()
+            .await
+            .unwrap();
+        // A request that waits while another process is about to die.
+        if stage == "trigger" {
+            tx.sql("INSERT INTO nodes (id, started_at, heartbeat_at) VALUES ($1, $2, $2)")
+                .bind(Uuid::nil())
+                .bind(app.clock.now())
+                .execute()
+                .await
+                .unwrap();
+            tx.sql("INSERT INTO pending (app_id, alias_number, ordinal, node) SELECT app_id, number, 0, $1 FROM aliases WHERE value = $2")
+                .bind(Uuid::nil()).bind(SECRETS[0].to_owned()).execute().await.unwrap();
+        }
+        tx.commit().await.unwrap();
+    }
+    let export = exports::export(app, &json!({"anonymousId": SECRETS[0]})).await;
+    exports::reaches(app, &export, "completed").await;
+    ada
+}
+
+/// How a text or an id may be written in a dump of a table.
+pub(crate) fn writings(secret: &str) -> Vec<String> {
+    let mut writings = vec![secret.to_lowercase(), hex(secret.as_bytes())];
+    if let Ok(id) = Uuid::parse_str(secret) {
+        writings.push(hex(id.as_bytes()));
+    }
+    writings
+}
+
+pub(crate) async fn tables_with(app: &TestApp, secret: &str) -> Vec<String> {
+    let writings = writings(secret);
+    let has = |row: &String| writings.iter().any(|writing| row.contains(writing));
+    let dump = app.dump().await.into_iter();
+    dump.filter(|(_, rows)| rows.iter().any(has))
+        .map(|(table, _)| table)
+        .collect()
+}
+
+/// Files below the data directory that have a text or an id in them.
+pub(crate) fn files_with(folder: &std::path::Path, secret: &str) -> Vec<std::path::PathBuf> {
+    let mut needles = vec![secret.as_bytes().to_vec()];
+    if let Ok(id) = Uuid::parse_str(secret) {
+        needles.push(id.as_bytes().to_vec());
+    }
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            found.extend(files_with(&path, secret));
+            continue;
+        }
+        let bytes = std::fs::read(&path).unwrap();
+        let has = |needle: &Vec<u8>| bytes.windows(needle.len()).any(|window| window == needle);
+        if needles.iter().any(has) {
+            found.push(path);
+        }
+    }
+    found
+}
