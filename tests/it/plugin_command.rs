@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use tests::{child, site};
+use tests::{Backend, TestApp, child, site};
 
 /// The folder of the examples.
 fn examples() -> PathBuf {
@@ -241,6 +241,7 @@ fn javascript_projects_and_the_example_pass_their_cases() {
     let tested = good_json(&run(&["plugin", "test", "--json", "--dir", text(&project)]));
     assert_eq!(tested["failed"], 0, "{tested}");
     within_the_servers_limits(&project);
+    fires_on_a_server(&project);
 }
 
 #[test]
@@ -295,6 +296,36 @@ fn python_projects_and_the_example_pass_their_cases() {
     ]));
     assert_eq!(tested["failed"], 0, "{tested}");
     within_the_servers_limits(&example);
+    fires_on_a_server(&example);
+}
+
+/// The example is uploaded, activated, named by a survey, and fires at the purchase that reaches the sum.
+fn fires_on_a_server(project: &Path) {
+    let component = std::fs::read(project.join("build/plugin.wasm")).unwrap();
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    runtime.block_on(async {
+        let app = TestApp::start(site!(), Backend::Sqlite).await;
+        let uploaded = app
+            .upload(&app.path("/plugins"), &app.admin(), component)
+            .await
+            .data(201);
+        let name = uploaded["name"].as_str().unwrap();
+        let path = app.path(&format!("/plugins/{name}/activate"));
+        let body = json!({"version": uploaded["version"]});
+        app.post(&path, &app.admin(), &body).await.ok();
+        app.survey(&json!({"kind": "plugin", "plugin": name, "config": {"sum": 100}}))
+            .await;
+        let ada = app.session("ada").await;
+        for (total, fires) in [(60, 0), (40, 1), (40, 0)] {
+            let properties = json!({"total": total});
+            assert_eq!(
+                app.fires(&ada, "purchase_completed", &properties).await,
+                fires,
+                "{total}"
+            );
+        }
+        app.finish().await;
+    });
 }
 
 /// Languages with a run-time system of their own must fit into the limits that servers have by default.

@@ -183,7 +183,6 @@ impl Deletion<'_> {
         Ok(())
     }
 
-    /// Erases until nothing is found in any of some stores.
     /// Backtests show a few events, with whose they are.
     async fn erase_samples(&mut self) -> Result<(), Error> {
         let Deleted {
@@ -199,6 +198,7 @@ impl Deletion<'_> {
         Ok(())
     }
 
+    /// Erases until nothing is found in any of some stores.
     async fn go_through(&mut self, stores: &'static [Store]) -> Result<(), Error> {
         loop {
             let mut erased = 0;
