@@ -7,6 +7,7 @@
 pub mod analytics;
 pub mod apps;
 pub mod audit;
+pub mod campaigns;
 pub mod cli;
 pub mod clock;
 pub mod config;

@@ -11,13 +11,14 @@ use uuid::Uuid;
 
 use super::key::Key;
 use super::{Settings, store};
+use crate::campaigns::Running;
 use crate::definitions::{self, Enforced};
 use crate::http::cors::Rule;
 use crate::identity_keys::{self, IdentityKey};
 use crate::keys;
 use crate::plugins::catalogue::Catalogue;
 use crate::plugins::{self, Deciders, Plugins};
-use crate::surveys::{self, Running};
+use crate::surveys;
 
 /// How long to wait before plugins that could not be loaded are tried again.
 const TRY_AGAIN: Duration = Duration::from_mins(1);

@@ -11,6 +11,7 @@ use uuid::Uuid;
 
 use super::{Instruction, POLL_AFTER_SECONDS, Status, store};
 use crate::apps::App;
+use crate::campaigns::Act;
 use crate::clock;
 use crate::http::auth::SdkSubject;
 use crate::http::page::checked_limit;
@@ -265,7 +266,8 @@ pub async fn views(
         let campaign = app
             .campaign(instruction.campaign_id)
             .and_then(|index| app.campaigns.get(index))?;
-        (campaign.version == instruction.campaign_version).then(|| Value::clone(&campaign.payload))
+        let Act::Present(payload) = &campaign.act;
+        (campaign.version == instruction.campaign_version).then(|| Value::clone(payload))
     };
     let mut views = Vec::with_capacity(instructions.len());
     for instruction in instructions {

@@ -15,8 +15,8 @@ use super::{Inner, store};
 use crate::apps::App;
 use crate::dead_letters::{self, Letter, Stage};
 use crate::decisions::{self, NewDecision, Recorded};
+use crate::id;
 use crate::instructions::{self, Instruction};
-use crate::{id, secrets};
 
 /// What lies between a timer and one that it sets, at the least.
 const TURN: Duration = Duration::from_secs(1);
@@ -103,48 +103,6 @@ impl Effects {
             }
         }
         effects
-    }
-
-    /// Issues an instruction for each firing whose subject may be shown something.
-    fn fire(&mut self, app: &App, items: &[Item], fired: &[(usize, usize)]) {
-        for (campaign, number) in fired {
-            let (Some(running), Some(item)) = (app.campaigns.get(*campaign), items.get(*number))
-            else {
-                continue;
-            };
-            let Some(subject) = self.subjects.get_mut(item.subject) else {
-                continue;
-            };
-            if !subject.may_message(app) {
-                continue;
-            }
-            subject.instruction_count += 1;
-            let event = &item.stored.event;
-            let key = item.timer.as_ref().map_or("", |timer| timer.key.as_str());
-            let firing = secrets::hash(&[
-                running.id.as_bytes(),
-                subject.id.as_bytes(),
-                event.id.as_bytes(),
-                key.as_bytes(),
-            ]);
-            let (plugin, _) = running.accepted.for_subject(subject.id);
-            let plugin = plugin.description();
-            let instruction = Instruction {
-                id: id::derived(item.stored.received_at, &firing),
-                app_id: app.id,
-                subject_id: subject.id,
-                position: subject.instruction_count,
-                campaign_id: running.id,
-                campaign_version: running.version,
-                priority: running.priority,
-                trigger_event_id: Some(event.id),
-                trigger_name: Some(event.name.to_string()),
-                created_at: self.now,
-                expires_at: self.now.plus(instructions::LIFETIME),
-                plugin: (plugin.name.clone(), plugin.version.clone()),
-            };
-            self.instructions.push((*number, instruction));
-        }
     }
 
     fn pair(&self, app: &App, campaign: usize, subject: u32) -> Option<(Uuid, Uuid)> {

@@ -13,6 +13,7 @@ mod devices;
 mod effects;
 mod evaluate;
 mod facts;
+mod firing;
 mod groups;
 mod keeper;
 mod lane;

@@ -41,7 +41,7 @@ impl InForce {
                     let content = &survey.content;
                     // One that waits for nothing is not decided about.
                     content.trigger.as_ref().or(content.audience.as_ref())?;
-                    let configuration = content.configuration().ok()?;
+                    let configuration = content.terms().configuration().ok()?;
                     Some((format!("/surveys/{}", survey.id), configuration))
                 });
                 configurations.collect()

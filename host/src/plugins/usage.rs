@@ -20,7 +20,7 @@ pub(super) async fn of(tx: &mut Tx, app_id: Uuid, name: &str) -> nudge_db::Resul
     let surveys = surveys::store::with_text(tx, scope, &text).await?;
     let survey = surveys
         .iter()
-        .find(|survey| survey.content.named_plugin() == Some(name));
+        .find(|survey| survey.content.terms().named_plugin() == Some(name));
     if let Some(survey) = survey {
         return Ok(Some(format!(
             "the trigger of survey {} names the plugin; change or archive the survey",

@@ -3,7 +3,6 @@
 pub mod flow;
 pub mod http;
 pub mod store;
-mod trigger;
 
 use std::sync::Arc;
 
@@ -13,8 +12,10 @@ use serde_json::{Value, json};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
+use crate::campaigns::trigger::Terms;
+use crate::campaigns::{Act, Running};
 use crate::http::FieldError;
-use crate::plugins::{self, Accepted, CheckFailed, Deciders, Plugins};
+use crate::plugins::{self, CheckFailed, Deciders, Plugins};
 use flow::Flow;
 
 /// Surveys an app may have (contract 15).
@@ -87,6 +88,16 @@ pub struct Content {
     pub settings: Option<Value>,
 }
 
+impl Content {
+    /// What a trigger plugin decides by.
+    pub fn terms(&self) -> Terms<'_> {
+        Terms {
+            trigger: self.trigger.as_ref(),
+            audience: self.audience.as_ref(),
+        }
+    }
+}
+
 /// A survey.
 #[derive(Clone, Debug)]
 pub struct Survey {
@@ -104,21 +115,6 @@ pub struct Survey {
     pub updated_at: Timestamp,
     /// When it last became active.
     pub activated_at: Option<Timestamp>,
-}
-
-/// A campaign in force, as the pipeline needs it.
-#[derive(Clone, Debug)]
-pub struct Running {
-    /// The campaign's id.
-    pub id: Uuid,
-    /// Its version.
-    pub version: i64,
-    /// Which comes first when several fire.
-    pub priority: i32,
-    /// Its configuration and the plugin that decides.
-    pub accepted: Accepted,
-    /// What an SDK gets to show.
-    pub payload: Arc<Value>,
 }
 
 /// Why a survey can't be saved.
@@ -187,7 +183,7 @@ pub async fn check(
     });
     let asks = content.trigger.is_some() || content.audience.is_some();
     if asks && (content.status == Status::Active || !known) {
-        let configuration = content.configuration().map_err(Error::Invalid)?;
+        let configuration = content.terms().configuration().map_err(Error::Invalid)?;
         configuration.accept(plugins, deciders, None).await?;
     }
     if content.status == Status::Active {
@@ -229,7 +225,11 @@ pub async fn run(
     survey: &Survey,
     before: Option<&Running>,
 ) -> Result<Running, Error> {
-    let configuration = survey.content.configuration().map_err(Error::Invalid)?;
+    let configuration = survey
+        .content
+        .terms()
+        .configuration()
+        .map_err(Error::Invalid)?;
     let before = before.map(|before| &before.accepted);
     let accepted = configuration.accept(plugins, deciders, before).await?;
     Ok(Running {
@@ -237,7 +237,11 @@ pub async fn run(
         version: survey.version,
         priority: survey.content.priority,
         accepted,
-        payload: Arc::new(payload(survey.id, survey.version, &survey.content)),
+        act: Act::Present(Arc::new(payload(
+            survey.id,
+            survey.version,
+            &survey.content,
+        ))),
     })
 }
 

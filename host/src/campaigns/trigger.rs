@@ -1,33 +1,41 @@
-//! What a survey waits for, as the plugin that decides gets it.
+//! What a campaign waits for, as the plugin that decides gets it.
 
 use nudge_wasm::Kind;
 use serde_json::{Value, json};
 
-use super::Content;
 use crate::http::FieldError;
 use crate::plugins::{Asked, Configuration};
 
 /// The kind of a trigger that names a plugin (contract 8).
 const PLUGIN: &str = "plugin";
 
-impl Content {
+/// The parts of a campaign that a trigger plugin decides by.
+#[derive(Clone, Copy, Debug)]
+pub struct Terms<'a> {
+    /// What it waits for.
+    pub trigger: Option<&'a Value>,
+    /// Whom it is for.
+    pub audience: Option<&'a Value>,
+}
+
+impl<'a> Terms<'a> {
     /// The plugin that the trigger names, if it names one.
-    pub fn named_plugin(&self) -> Option<&str> {
-        let trigger = self.trigger.as_ref()?;
+    pub fn named_plugin(&self) -> Option<&'a str> {
+        let trigger = self.trigger?;
         let names_one = trigger.get("kind").and_then(Value::as_str) == Some(PLUGIN);
         names_one.then(|| trigger.get("plugin")?.as_str())?
     }
 
     /// The configuration that the trigger plugin gets: of the slot's plugin the trigger and the audience, of
     /// one that is named what stands beside its name.
-    pub fn configuration(&self) -> Result<Configuration<'_>, Vec<FieldError>> {
-        if let Some(trigger) = &self.trigger
+    pub fn configuration(&self) -> Result<Configuration<'a>, Vec<FieldError>> {
+        if let Some(trigger) = self.trigger
             && trigger.get("kind").and_then(Value::as_str) == Some(PLUGIN)
         {
             return self.own_plugin(trigger);
         }
         let mut config = serde_json::Map::new();
-        for (key, part) in [("trigger", &self.trigger), ("audience", &self.audience)] {
+        for (key, part) in [("trigger", self.trigger), ("audience", self.audience)] {
             if let Some(part) = part {
                 config.insert(key.to_owned(), part.clone());
             }
@@ -41,7 +49,7 @@ impl Content {
         })
     }
 
-    fn own_plugin<'a>(&'a self, trigger: &'a Value) -> Result<Configuration<'a>, Vec<FieldError>> {
+    fn own_plugin(&self, trigger: &'a Value) -> Result<Configuration<'a>, Vec<FieldError>> {
         let mut errors = Vec::new();
         let keys = trigger
             .as_object()
@@ -89,42 +97,38 @@ fn escaped(key: &str) -> String {
 mod tests {
     use super::*;
 
-    fn content(parts: &Value) -> Content {
-        let mut content = json!({"name": "a"});
-        content
-            .as_object_mut()
-            .unwrap()
-            .extend(parts.as_object().unwrap().clone());
-        serde_json::from_value(content).unwrap()
+    fn terms(parts: &Value) -> Terms<'_> {
+        Terms {
+            trigger: parts.get("trigger"),
+            audience: parts.get("audience"),
+        }
     }
 
     #[test]
     fn the_slots_plugin_gets_trigger_and_audience() {
-        let content = content(&json!({"trigger": {"kind": "event"}, "audience": {"include": 1}}));
-        let configuration = content.configuration().unwrap();
+        let parts = json!({"trigger": {"kind": "event"}, "audience": {"include": 1}});
+        let terms = terms(&parts);
+        let configuration = terms.configuration().unwrap();
         assert_eq!(configuration.asked, Asked::Slot);
         let config: Value = serde_json::from_str(&configuration.text).unwrap();
-        assert_eq!(
-            config,
-            json!({"trigger": {"kind": "event"}, "audience": {"include": 1}})
-        );
-        assert_eq!(content.named_plugin(), None);
+        assert_eq!(config, parts);
+        assert_eq!(terms.named_plugin(), None);
     }
 
     #[test]
     fn a_named_plugin_gets_its_config() {
-        let content =
-            content(&json!({"trigger": {"kind": "plugin", "plugin": "cart", "config": {"a": 1}}}));
-        let configuration = content.configuration().unwrap();
+        let parts = json!({"trigger": {"kind": "plugin", "plugin": "cart", "config": {"a": 1}}});
+        let terms = terms(&parts);
+        let configuration = terms.configuration().unwrap();
         assert_eq!(configuration.asked, Asked::Named("cart"));
         assert_eq!(configuration.text, r#"{"a":1}"#);
-        assert_eq!(content.named_plugin(), Some("cart"));
+        assert_eq!(terms.named_plugin(), Some("cart"));
     }
 
     #[test]
     fn what_a_named_plugin_would_not_see_is_refused() {
         let pointers = |parts: &Value| -> Vec<String> {
-            let errors = content(parts).configuration().unwrap_err();
+            let errors = terms(parts).configuration().unwrap_err();
             errors.into_iter().map(|error| error.pointer).collect()
         };
         let trigger = json!({"kind": "plugin", "plugin": "cart", "delaySeconds": 5, "a/b": 1});
