@@ -64,6 +64,12 @@ impl Recorder {
         self.comparisons.add(app_id, term, comparison);
     }
 
+    /// Whether something was noted that should be in the database soon: failures, which may take a version back,
+    /// and what is of people. Mere counts are not worth a commit, for which whoever waits for a decision waits too.
+    pub(super) fn is_urgent(&self) -> bool {
+        self.statistics.has_failures() || self.logs.any() || self.comparisons.any()
+    }
+
     /// Writes down what was noted. What can't be written is noted still.
     pub async fn flush(&self, db: &Db) -> nudge_db::Result<()> {
         let _writing = self.writing.lock().await;

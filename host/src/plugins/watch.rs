@@ -14,6 +14,8 @@ use crate::services::{Services, Shared};
 
 /// How long what was noted stays in memory only: what a crash loses.
 const TURN: Duration = Duration::from_millis(500);
+/// How many turns mere counts wait: on SQLite each commit makes requests wait.
+const PATIENCE: u32 = 4;
 /// How often what is old is removed.
 const PRUNE: Duration = Duration::from_mins(10);
 /// Fewer calls say nothing (contract 12).
@@ -22,11 +24,17 @@ const LEAST_CALLS: i64 = 20;
 /// Runs until the server stops. What is noted after that is written by [`Recorder::flush`](super::Recorder::flush).
 pub async fn run(services: Shared, halt: CancellationToken) {
     let mut pruned = services.clock.now();
+    let mut waited = 0;
     loop {
         tokio::select! {
             () = tokio::time::sleep(TURN) => {}
             () = halt.cancelled() => return,
         }
+        waited += 1;
+        if waited < PATIENCE && !services.plugins.recorder.is_urgent() {
+            continue;
+        }
+        waited = 0;
         if let Err(error) = turn(&services).await {
             tracing::warn!(error = ?error, "how plugins fare can't be written down and is tried again");
         }

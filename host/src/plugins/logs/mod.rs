@@ -167,6 +167,12 @@ impl Logs {
             }));
     }
 
+    /// Whether lines wait.
+    pub(super) fn any(&self) -> bool {
+        let waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        !waiting.taken.is_empty()
+    }
+
     /// Takes what was logged, and says what was not kept of minutes that are over.
     pub(super) fn take(&self, now: Timestamp) -> Taken {
         let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);

@@ -176,6 +176,12 @@ impl Comparisons {
         }
     }
 
+    /// Whether comparisons wait.
+    pub(super) fn any(&self) -> bool {
+        let waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        !waiting.is_empty()
+    }
+
     /// Takes what was compared, in the order in which all processes write it.
     pub(super) fn take(&self) -> Taken {
         let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);

@@ -87,6 +87,12 @@ struct Key {
     bucket: u8,
 }
 
+impl Key {
+    fn failed(&self) -> bool {
+        matches!(self.outcome, Outcome::Failed(_))
+    }
+}
+
 #[derive(Clone, Copy, Debug, Default)]
 struct Counts {
     calls: u64,
@@ -144,6 +150,12 @@ impl Statistics {
         }
     }
 
+    /// Whether a call failed.
+    pub(super) fn has_failures(&self) -> bool {
+        let all = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
+        all.keys().any(Key::failed)
+    }
+
     /// Takes what was counted, in the order in which all processes write it.
     pub(super) fn take(&self) -> Taken {
         let mut all = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
@@ -168,8 +180,8 @@ impl Taken {
 
     /// The versions that failed.
     pub(super) fn failing(&self) -> impl Iterator<Item = &Arc<Term>> {
-        let failed = |(key, _): &&(Key, Counts)| matches!(key.outcome, Outcome::Failed(_));
-        self.0.iter().filter(failed).map(|(key, _)| &key.term)
+        let failed = self.0.iter().filter(|(key, _)| key.failed());
+        failed.map(|(key, _)| &key.term)
     }
 }
 
