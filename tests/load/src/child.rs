@@ -2,7 +2,7 @@
 
 use std::io::Read as _;
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -75,27 +75,31 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<()> {
     server.stop().await
 }
 
-/// A running server.
+/// A server's process.
 #[derive(Debug)]
-pub(crate) struct Server {
+pub(crate) struct Process {
     child: Child,
     address: SocketAddr,
     access: Value,
-    db: Db,
-    // After the child: what it uses is removed last.
-    _database: Fresh,
 }
 
-impl Server {
-    /// Starts a server on a fresh database.
-    pub(crate) async fn start(databases: &Databases, other_apps: u32) -> anyhow::Result<Self> {
-        let database = databases.fresh()?;
-        let json = database.directory.path().join("access.json");
+impl Process {
+    /// Starts a server on a database and waits until it serves.
+    pub(crate) async fn start(
+        databases: &Databases,
+        url: &str,
+        data_dir: &Path,
+        other_apps: u32,
+    ) -> anyhow::Result<Self> {
+        let json = data_dir.join("access.json");
+        if json.exists() {
+            std::fs::remove_file(&json)?;
+        }
         let child = Command::new(std::env::current_exe()?)
             .arg("server")
-            .args(["--database-url", &database.url])
+            .args(["--database-url", url])
             .arg("--data-dir")
-            .arg(database.directory.path())
+            .arg(data_dir)
             .arg("--cache-dir")
             .arg(databases.folder().join("plugin-cache"))
             .arg("--json")
@@ -103,26 +107,26 @@ impl Server {
             .args(["--other-apps", &other_apps.to_string()])
             .stdin(Stdio::piped())
             .spawn()?;
-        let started = Instant::now();
-        let access: Value = loop {
-            if let Ok(bytes) = std::fs::read(&json) {
-                break serde_json::from_slice(&bytes)?;
-            }
-            if started.elapsed() > START_TIMEOUT {
-                bail!("the server does not start");
-            }
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        };
-        let base = text(&access, "baseUrl")?;
-        let address = base.trim_start_matches("http://").parse()?;
-        let db = database.open(1).await?;
-        Ok(Self {
+        let mut process = Self {
             child,
-            address,
-            access,
-            db,
-            _database: database,
-        })
+            address: SocketAddr::from(([127, 0, 0, 1], 0)),
+            access: Value::Null,
+        };
+        let started = Instant::now();
+        while process.access.is_null() {
+            if let Ok(bytes) = std::fs::read(&json) {
+                process.access = serde_json::from_slice(&bytes)?;
+            } else if let Some(status) = process.child.try_wait()? {
+                bail!("the server ended with {status}");
+            } else if started.elapsed() > START_TIMEOUT {
+                bail!("the server does not start");
+            } else {
+                tokio::time::sleep(Duration::from_millis(20)).await;
+            }
+        }
+        let base = text(&process.access, "baseUrl")?;
+        process.address = base.trim_start_matches("http://").parse()?;
+        Ok(process)
     }
 
     pub(crate) fn address(&self) -> SocketAddr {
@@ -134,6 +138,64 @@ impl Server {
         text(&self.access, name)
     }
 
+    /// Kills the server as a power cut would.
+    pub(crate) fn kill(mut self) -> anyhow::Result<()> {
+        self.child.kill()?;
+        self.child.wait()?;
+        Ok(())
+    }
+
+    /// Asks the server to stop.
+    pub(crate) fn stop(mut self) -> anyhow::Result<()> {
+        drop(self.child.stdin.take());
+        let status = self.child.wait()?;
+        if !status.success() {
+            bail!("the server ended with {status}");
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        // Ends by itself when its standard input is closed; a run that failed does not wait for that.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// A running server on a database of its own.
+#[derive(Debug)]
+pub(crate) struct Server {
+    process: Process,
+    db: Db,
+    // After the process: what it uses is removed last.
+    _database: Fresh,
+}
+
+impl Server {
+    /// Starts a server on a fresh database.
+    pub(crate) async fn start(databases: &Databases, other_apps: u32) -> anyhow::Result<Self> {
+        let database = databases.fresh()?;
+        let folder = database.directory.path();
+        let process = Process::start(databases, &database.url, folder, other_apps).await?;
+        let db = database.open(1).await?;
+        Ok(Self {
+            process,
+            db,
+            _database: database,
+        })
+    }
+
+    pub(crate) fn address(&self) -> SocketAddr {
+        self.process.address()
+    }
+
+    /// An id, key or token of the access data.
+    pub(crate) fn access(&self, name: &str) -> anyhow::Result<&str> {
+        self.process.access(name)
+    }
+
     /// The server's database.
     pub(crate) fn db(&self) -> &Db {
         &self.db
@@ -141,7 +203,7 @@ impl Server {
 
     /// The processor time that the server has used.
     pub(crate) fn cpu(&self) -> anyhow::Result<Duration> {
-        cpu(self.child.id())
+        cpu(self.process.child.id())
     }
 
     /// Waits until the pipeline has processed everything.
@@ -160,22 +222,9 @@ impl Server {
         }
     }
 
-    pub(crate) async fn stop(mut self) -> anyhow::Result<()> {
+    pub(crate) async fn stop(self) -> anyhow::Result<()> {
         self.db.close().await;
-        drop(self.child.stdin.take());
-        let status = self.child.wait()?;
-        if !status.success() {
-            bail!("the server ended with {status}");
-        }
-        Ok(())
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        // Ends by itself when its standard input is closed; a run that failed does not wait for that.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        self.process.stop()
     }
 }
 

@@ -53,6 +53,13 @@ impl Databases {
         self.folder.path()
     }
 
+    /// Stops the database server and starts it again, if there is one.
+    pub(crate) fn restart(&self) {
+        if let Some(cluster) = &self.cluster {
+            cluster.restart();
+        }
+    }
+
     pub(crate) fn fresh(&self) -> anyhow::Result<Fresh> {
         let directory = TempDir::with_prefix_in("database-", self.folder.path())?;
         let url = match &self.cluster {

@@ -8,6 +8,7 @@
 mod bare;
 mod child;
 mod client;
+mod crash;
 mod database;
 mod disk;
 mod drive;
@@ -39,6 +40,8 @@ struct Cli {
 enum Command {
     /// Events a second over HTTP, against bare inserts of the same rows.
     Ingest(ingest::Arguments),
+    /// Kills servers while clients send events, and counts what is there afterwards.
+    Crash(crash::Arguments),
     /// What it costs to wait for a decision: ingest with `delivery` against ingest without.
     Immediate(immediate::Arguments),
     /// What the keys of the events table cost as it grows, for several designs of them.
@@ -62,6 +65,7 @@ fn main() -> anyhow::Result<()> {
     runtime.block_on(async {
         match cli.command {
             Command::Ingest(arguments) => ingest::run(arguments).await,
+            Command::Crash(arguments) => crash::run(arguments).await,
             Command::Immediate(arguments) => immediate::run(arguments).await,
             Command::Keys(arguments) => keys::run(arguments).await,
             Command::People(arguments) => people::run(arguments).await,

@@ -1,0 +1,149 @@
+//! What was acknowledged, compared with what is in the database.
+
+use std::collections::HashMap;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, bail, ensure};
+use nudge_db::{Db, Record};
+use serde_json::Value;
+use uuid::Uuid;
+
+use super::{BROKEN, CARTED, ORDERED};
+
+/// Longer than anything takes that the servers still have to do.
+const SETTLES: Duration = Duration::from_mins(2);
+
+/// What clients sent and servers acknowledged.
+#[derive(Debug, Default)]
+pub(super) struct Sent {
+    pub events: HashMap<Uuid, &'static str>,
+    pub requests: usize,
+    pub repeated: usize,
+}
+
+#[derive(sqlx::FromRow)]
+struct Number {
+    number: i64,
+}
+
+#[derive(sqlx::FromRow)]
+struct Counted {
+    id: Uuid,
+    number: i64,
+}
+
+impl Sent {
+    /// Notes a request that was answered with 200: its events are accepted, but for those that break their
+    /// definition, which are dead letters.
+    pub(super) fn acknowledge(
+        &mut self,
+        events: Vec<(Uuid, &'static str)>,
+        answer: &Value,
+        repeated: bool,
+    ) -> anyhow::Result<()> {
+        let broken = events.iter().filter(|(_, name)| *name == BROKEN).count();
+        let count = |pointer| answer.pointer(pointer).and_then(Value::as_u64);
+        ensure!(
+            count("/data/accepted") == Some((events.len() - broken) as u64)
+                && count("/data/rejected") == Some(broken as u64),
+            "{broken} of {} events are broken, and the answer is {answer}",
+            events.len()
+        );
+        self.requests += 1;
+        self.repeated += usize::from(repeated);
+        self.events.extend(events);
+        Ok(())
+    }
+
+    pub(super) fn extend(&mut self, other: Self) {
+        self.events.extend(other.events);
+        self.requests += other.requests;
+        self.repeated += other.repeated;
+    }
+
+    fn of(&self, wanted: impl Fn(&str) -> bool) -> impl Iterator<Item = Uuid> {
+        let events = self.events.iter();
+        events
+            .filter(move |(_, name)| wanted(name))
+            .map(|(id, _)| *id)
+    }
+}
+
+/// Waits until nothing is left to do.
+pub(super) async fn settle(db: &Db) -> anyhow::Result<()> {
+    let started = Instant::now();
+    loop {
+        let mut left = Vec::new();
+        for (what, sql) in [
+            ("requests", "SELECT count(*) AS number FROM pending"),
+            ("timers", "SELECT count(*) AS number FROM timers"),
+            (
+                "jobs",
+                "SELECT count(*) AS number FROM jobs WHERE completed_at IS NULL",
+            ),
+        ] {
+            let rows: Vec<Number> = all(db, sql).await?;
+            let number = rows.first().context("a count")?.number;
+            if number > 0 {
+                left.push(format!("{number} {what}"));
+            }
+        }
+        if left.is_empty() {
+            return Ok(());
+        }
+        if started.elapsed() > SETTLES {
+            bail!("stuck: {}", left.join(", "));
+        }
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+}
+
+/// Compares what was acknowledged with what is there.
+pub(super) async fn compare(db: &Db, sent: &Sent) -> anyhow::Result<()> {
+    let stored = "SELECT event_id AS id, count(*) AS number FROM events GROUP BY event_id";
+    once("events", sent.of(|name| name != BROKEN), db, stored).await?;
+    let letters = "SELECT event_id AS id, count(*) AS number FROM dead_letters GROUP BY event_id";
+    once("dead letters", sent.of(|name| name == BROKEN), db, letters).await?;
+    let shown = "SELECT trigger_event_id AS id, count(*) AS number FROM instructions GROUP BY trigger_event_id";
+    let orders = |name: &str| [ORDERED, CARTED].contains(&name);
+    once("instructions", sent.of(orders), db, shown).await?;
+    let miscounted: Vec<Number> = all(
+        db,
+        "SELECT count(*) AS number FROM subjects s WHERE s.event_count <>
+           (SELECT count(*) FROM events e JOIN aliases a ON a.number = e.alias_number WHERE a.subject_id = s.id)",
+    )
+    .await?;
+    let number = miscounted.first().context("a count")?.number;
+    ensure!(number == 0, "{number} people have another count of events");
+    Ok(())
+}
+
+/// Fails unless exactly the expected ids are there, each once.
+async fn once(
+    what: &str,
+    expected: impl Iterator<Item = Uuid>,
+    db: &Db,
+    sql: &'static str,
+) -> anyhow::Result<()> {
+    let rows: Vec<Counted> = all(db, sql).await?;
+    let mut found: HashMap<Uuid, i64> = rows.into_iter().map(|row| (row.id, row.number)).collect();
+    let (mut lost, mut doubled) = (0, 0);
+    for id in expected {
+        match found.remove(&id) {
+            Some(1) => {}
+            Some(_) => doubled += 1,
+            None => lost += 1,
+        }
+    }
+    let unknown = found.len();
+    ensure!(
+        (lost, doubled, unknown) == (0, 0, 0),
+        "{what}: {lost} lost, {doubled} doubled, {unknown} of nobody"
+    );
+    Ok(())
+}
+
+async fn all<T: Record>(db: &Db, sql: &'static str) -> anyhow::Result<Vec<T>> {
+    let mut tx = db.read().await?;
+    Ok(tx.sql(sql).fetch_all().await?)
+}
