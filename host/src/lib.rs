@@ -35,6 +35,7 @@ pub mod public_key;
 pub mod rate_limits;
 pub mod retention;
 pub mod router;
+pub mod runs;
 pub mod sealed;
 pub mod secrets;
 pub mod server;

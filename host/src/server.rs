@@ -30,6 +30,7 @@ use crate::privacy::pseudonyms::Pseudonyms;
 use crate::rate_limits::RateLimits;
 use crate::retention;
 use crate::router;
+use crate::runs;
 use crate::secrets::Secrets;
 use crate::services::{Services, Shared, migrations};
 use crate::telemetry;
@@ -191,6 +192,7 @@ fn keep_house(services: &Shared, tasks: &TaskTracker, halt: &CancellationToken) 
     tasks.spawn(keys::keep(Arc::clone(services), halt.clone()));
     tasks.spawn(retention::keep(Arc::clone(services), halt.clone()));
     tasks.spawn(plugins::watch::run(Arc::clone(services), halt.clone()));
+    tasks.spawn(runs::watch::keep(Arc::clone(services), halt.clone()));
     tasks.spawn(decisions::keep(Arc::clone(services), halt.clone()));
 }
 
