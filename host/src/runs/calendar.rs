@@ -209,12 +209,22 @@ impl Plan {
 
 impl Rule {
     fn read(trigger: &Value) -> Result<Option<Self>, Vec<FieldError>> {
+        let part = |key: &str| trigger.get(key).filter(|part| !part.is_null());
+        let how_often = part("every").map(|every| every.as_str().unwrap_or_default());
         let mut errors = Vec::new();
         let mut wrong = |key: &str, code: &str, detail: &str| {
             errors.push(FieldError::new(format!("/trigger/{key}"), code, detail));
         };
-        let part = |key: &str| trigger.get(key).filter(|part| !part.is_null());
-        let every = match part("every").map(|every| every.as_str().unwrap_or_default()) {
+        for (key, needs) in [("dayOfWeek", "week"), ("dayOfMonth", "month")] {
+            if part(key).is_some() && how_often != Some(needs) {
+                wrong(
+                    key,
+                    "not_allowed",
+                    &format!("only what comes every `{needs}` has it"),
+                );
+            }
+        }
+        let every = match how_often {
             Some("day") => Some(Every::Day),
             Some("week") => {
                 let day = part("dayOfWeek").map_or(Some(1), day_of_week);
@@ -224,10 +234,7 @@ impl Rule {
                 day.map(Every::Week)
             }
             Some("month") => {
-                let day = part("dayOfMonth").map_or(Some(1), |day| {
-                    let day = day.as_i64().filter(|day| (1..=31).contains(day))?;
-                    i8::try_from(day).ok()
-                });
+                let day = part("dayOfMonth").map_or(Some(1), day_of_month);
                 if day.is_none() {
                     wrong("dayOfMonth", "out_of_range", "a whole number from 1 to 31");
                 }
@@ -237,37 +244,22 @@ impl Rule {
                 wrong("every", "invalid", "`day`, `week` or `month`");
                 None
             }
-            None => {
-                if part("at").is_some() {
-                    let detail = "say how often it comes round: `day`, `week` or `month`";
-                    wrong("every", "required", detail);
-                }
+            None if part("at").is_some() => {
+                let detail = "say how often it comes round: `day`, `week` or `month`";
+                wrong("every", "required", detail);
                 None
             }
+            None => None,
         };
-        let of = |name: &str| part("every").and_then(Value::as_str) == Some(name);
-        if part("dayOfWeek").is_some() && !of("week") {
-            wrong(
-                "dayOfWeek",
-                "not_allowed",
-                "only what comes every `week` has it",
-            );
-        }
-        if part("dayOfMonth").is_some() && !of("month") {
-            wrong(
-                "dayOfMonth",
-                "not_allowed",
-                "only what comes every `month` has it",
-            );
-        }
         let time = part("at").and_then(Value::as_str).and_then(time_of_day);
-        if part("every").is_some() && time.is_none() {
+        if how_often.is_some() && time.is_none() {
             wrong("at", "invalid", "a time of day as `HH:MM`, 00:00 to 23:59");
         }
         if !errors.is_empty() {
             return Err(errors);
         }
-        Ok(every.zip(time).map(|(every, (hour, minute))| Self {
+        let whole = every.zip(time);
+        Ok(whole.map(|(every, (hour, minute))| Self {
             every,
             hour,
             minute,
@@ -303,6 +295,11 @@ fn day_of_week(day: &Value) -> Option<i8> {
         .iter()
         .position(|(long, short)| *long == name || *short == name)?;
     i8::try_from(place + 1).ok()
+}
+
+fn day_of_month(day: &Value) -> Option<i8> {
+    let day = day.as_i64().filter(|day| (1..=31).contains(day))?;
+    i8::try_from(day).ok()
 }
 
 /// Reads `HH:MM`, 00:00 to 23:59.
@@ -349,7 +346,7 @@ mod tests {
         .unwrap()
     }
 
-    fn every(trigger: Value, zone: &str) -> Plan {
+    fn every(trigger: &Value, zone: &str) -> Plan {
         let mut whole = json!({"kind": "schedule"});
         whole
             .as_object_mut()
@@ -421,7 +418,7 @@ mod tests {
     #[test]
     fn days_weeks_and_months_come_round_by_the_clock_of_the_zone() {
         let vienna = "Europe/Vienna";
-        let daily = every(json!({"every": "day", "at": "09:30"}), vienna);
+        let daily = every(&json!({"every": "day", "at": "09:30"}), vienna);
         // Clocks go forward on the 29th.
         assert_eq!(
             occasions(&daily, "2026-03-28T08:30:00Z", 3),
@@ -435,18 +432,18 @@ mod tests {
             occasions(&daily, "2026-03-28T08:30:00.001Z", 1),
             ["2026-03-29T07:30:00.000Z"]
         );
-        let skipped = every(json!({"every": "day", "at": "02:30"}), vienna);
+        let skipped = every(&json!({"every": "day", "at": "02:30"}), vienna);
         assert_eq!(
             occasions(&skipped, "2026-03-28T12:00:00Z", 2),
             ["2026-03-29T01:30:00.000Z", "2026-03-30T00:30:00.000Z"]
         );
-        let twice = every(json!({"every": "day", "at": "02:30"}), vienna);
+        let twice = every(&json!({"every": "day", "at": "02:30"}), vienna);
         assert_eq!(
             occasions(&twice, "2026-10-24T12:00:00Z", 2),
             ["2026-10-25T00:30:00.000Z", "2026-10-26T01:30:00.000Z"]
         );
         let weekly = every(
-            json!({"every": "week", "dayOfWeek": "thursday", "at": "00:00"}),
+            &json!({"every": "week", "dayOfWeek": "thursday", "at": "00:00"}),
             "UTC",
         );
         assert_eq!(
@@ -454,7 +451,7 @@ mod tests {
             ["2026-12-31T00:00:00.000Z", "2027-01-07T00:00:00.000Z"]
         );
         let last = every(
-            json!({"every": "month", "dayOfMonth": 31, "at": "23:59"}),
+            &json!({"every": "month", "dayOfMonth": 31, "at": "23:59"}),
             "UTC",
         );
         assert_eq!(
@@ -469,7 +466,7 @@ mod tests {
 
     #[test]
     fn by_everybodys_own_clock_a_run_begins_where_it_is_first() {
-        let daily = every(json!({"every": "day", "at": "09:00"}), "subject");
+        let daily = every(&json!({"every": "day", "at": "09:00"}), "subject");
         let run = daily.next(None, at("2026-03-01T12:00:00Z")).unwrap();
         assert_eq!(run.begins_at, at("2026-03-01T19:00:00Z"));
         let reaches = |zone: Option<&str>| clock::to_text(daily.reaches(run.occasion, zone));
@@ -485,7 +482,7 @@ mod tests {
 
     #[test]
     fn what_was_missed_is_made_up_for_once() {
-        let daily = every(json!({"every": "day", "at": "09:00"}), "UTC");
+        let daily = every(&json!({"every": "day", "at": "09:00"}), "UTC");
         let planned = daily.next(None, at("2026-03-01T12:00:00Z")).unwrap();
         let late = daily.due(planned, at("2026-03-05T15:00:00Z"));
         assert_eq!(late.occasion, at("2026-03-05T09:00:00Z"));

@@ -25,7 +25,7 @@ const BACKLOG: i64 = 1_000;
 /// How long it waits then.
 const BREATHER: Duration = Duration::from_millis(200);
 /// How long it waits for its campaign to be resumed.
-const REST: Duration = Duration::from_secs(2);
+const REST: Duration = Duration::from_secs(5);
 
 /// What a run is asked to do.
 #[derive(Debug, Serialize, Deserialize)]

@@ -45,7 +45,7 @@ pub async fn plan(tx: &mut Tx, campaign: &Campaign, now: Timestamp) -> Result<()
     match (known, &campaign.plan) {
         (None, None) => Ok(()),
         (None, Some(plan)) => store::insert(tx, campaign, plan, next).await,
-        (Some(_), None) => store::update(tx, campaign, None, None).await,
-        (Some(_), Some(plan)) => store::update(tx, campaign, Some(plan), next).await,
+        (Some(_), None) => store::update(tx, campaign, None, None, now).await,
+        (Some(_), Some(plan)) => store::update(tx, campaign, Some(plan), next, now).await,
     }
 }

@@ -5,6 +5,7 @@ use uuid::Uuid;
 
 use super::calendar::{Plan, Run};
 use super::{Campaign, Kind};
+use crate::pipeline::occasions::PARKED;
 
 /// Occasions that one statement moves or removes.
 const STEP: i64 = 500;
@@ -110,21 +111,25 @@ pub(super) async fn insert(
     Ok(())
 }
 
-/// Replaces a campaign's plan and its next run.
+/// Replaces a campaign's plan and its next run; one that goes on is looked at soon.
 pub(super) async fn update(
     tx: &mut Tx,
     campaign: &Campaign,
     plan: Option<&Plan>,
     next: Option<Run>,
+    now: Timestamp,
 ) -> Result<()> {
     tx.sql(
-        "UPDATE campaign_runs SET plan = $3, next_at = $4, next_occasion = $5 WHERE app_id = $1 AND campaign_id = $2",
+        "UPDATE campaign_runs SET plan = $3, next_at = $4, next_occasion = $5,
+                look_at = CASE WHEN look_at IS NULL THEN NULL ELSE $6 END
+         WHERE app_id = $1 AND campaign_id = $2",
     )
     .bind(campaign.app_id)
     .bind(campaign.id)
     .bind(plan.map(text).transpose()?)
     .bind(next.map(|run| run.begins_at))
     .bind(next.map(|run| run.occasion))
+    .bind(now)
     .execute()
     .await?;
     Ok(())
@@ -250,23 +255,46 @@ pub(super) async fn has_ended(tx: &mut Tx, app_id: Uuid, job_id: Uuid) -> Result
     Ok(row.is_none())
 }
 
-/// Whether anybody waits for something of a campaign.
-pub(super) async fn anybody_waits(tx: &mut Tx, app_id: Uuid, campaign_id: Uuid) -> Result<bool> {
+/// Who waits for something of a campaign.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Waiting {
+    /// When the first of them is to get it.
+    pub first_due: Option<Timestamp>,
+    /// Whether some wait for the campaign to be resumed.
+    pub parked: bool,
+}
+
+impl Waiting {
+    /// Whether nobody does.
+    pub(super) fn nobody(self) -> bool {
+        self.first_due.is_none()
+    }
+}
+
+/// Who waits for something of a campaign: occasions, and timers that its plugin set.
+pub(super) async fn waiting(tx: &mut Tx, app_id: Uuid, campaign_id: Uuid) -> Result<Waiting> {
+    #[derive(sqlx::FromRow)]
+    struct DueRow {
+        due_at: Timestamp,
+    }
+    let mut due = Vec::new();
     for text in [
-        "SELECT id FROM occasions WHERE app_id = $1 AND campaign_id = $2 LIMIT 1",
-        "SELECT id FROM timers WHERE app_id = $1 AND campaign_id = $2 LIMIT 1",
+        "SELECT due_at FROM occasions WHERE app_id = $1 AND campaign_id = $2 ORDER BY due_at LIMIT 1",
+        "SELECT due_at FROM occasions WHERE app_id = $1 AND campaign_id = $2 ORDER BY due_at DESC LIMIT 1",
+        "SELECT due_at FROM timers WHERE app_id = $1 AND campaign_id = $2 LIMIT 1",
     ] {
-        let row: Option<IdRow> = tx
+        let row: Option<DueRow> = tx
             .sql(text)
             .bind(app_id)
             .bind(campaign_id)
             .fetch_optional()
             .await?;
-        if row.is_some() {
-            return Ok(true);
-        }
+        due.extend(row.map(|row| row.due_at));
     }
-    Ok(false)
+    Ok(Waiting {
+        first_due: due.iter().min().copied(),
+        parked: due.contains(&PARKED),
+    })
 }
 
 /// Whether an instruction of a campaign is on offer.
@@ -320,7 +348,7 @@ pub(super) async fn resume(tx: &mut Tx, planned: &Planned, now: Timestamp) -> Re
     .bind(planned.app_id)
     .bind(planned.campaign_id)
     .bind(now)
-    .bind(Timestamp(i64::MAX))
+    .bind(PARKED)
     .bind(STEP)
     .execute()
     .await

@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use nudge_db::Timestamp;
-use serde_json::json;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
@@ -19,7 +18,7 @@ use crate::services::Shared;
 const MOST: i64 = 100;
 /// How soon a run that goes on is looked at again.
 const LOOK_AGAIN: Duration = Duration::from_secs(2);
-/// The same of one of which all that is left is on offer.
+/// The same of one of which little is to be expected.
 const LOOK_LATER: Duration = Duration::from_mins(1);
 
 /// Runs until the server stops.
@@ -111,21 +110,29 @@ async fn look(
         Some(job_id) => store::has_ended(&mut tx, app_id, job_id).await?,
         None => true,
     };
-    let waits = store::anybody_waits(&mut tx, app_id, id).await?;
+    let waiting = store::waiting(&mut tx, app_id, id).await?;
     drop(tx);
-    let mut next = Some(now.plus(LOOK_AGAIN));
-    match standing {
-        Standing::Rests => {}
-        Standing::Runs if !ended || waits => resume(services, planned, now).await?,
-        Standing::Runs => next = finish(services, planned, now).await?,
-        Standing::Over => {
-            if waits {
-                drop_left(services, planned).await?;
-            } else if ended {
-                next = None;
+    let next = match standing {
+        // Whoever saves the campaign has it looked at.
+        Standing::Rests => Some(now.plus(LOOK_LATER)),
+        Standing::Runs if ended && waiting.nobody() => finish(services, planned, now).await?,
+        Standing::Runs => {
+            if waiting.parked {
+                resume(services, planned, now).await?;
             }
+            let pause = match waiting.first_due {
+                Some(due_at) if ended => due_at.since(now).clamp(LOOK_AGAIN, LOOK_LATER),
+                _ => LOOK_AGAIN,
+            };
+            Some(now.plus(pause))
         }
-    }
+        Standing::Over => {
+            if !waiting.nobody() {
+                drop_left(services, planned).await?;
+            }
+            (!ended).then(|| now.plus(LOOK_AGAIN))
+        }
+    };
     let mut tx = services.db.write().await?;
     store::looked(&mut tx, planned, seen, next).await?;
     tx.commit().await
