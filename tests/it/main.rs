@@ -67,6 +67,7 @@ mod rate_limits;
 mod retention;
 mod rollouts;
 mod rotation;
+mod runs;
 mod server_events;
 mod server_plugins;
 mod sessions;

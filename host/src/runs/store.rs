@@ -367,6 +367,16 @@ pub(super) async fn drop_left(tx: &mut Tx, planned: &Planned) -> Result<u64> {
     .await
 }
 
+/// The newest subject of an app; nil: there is none.
+pub(super) async fn newest_subject(tx: &mut Tx, app_id: Uuid) -> Result<Uuid> {
+    let row: Option<IdRow> = tx
+        .sql("SELECT id FROM subjects WHERE app_id = $1 ORDER BY id DESC LIMIT 1")
+        .bind(app_id)
+        .fetch_optional()
+        .await?;
+    Ok(row.map_or(Uuid::nil(), |row| row.id))
+}
+
 /// Somebody whom a run is about.
 #[derive(Debug, sqlx::FromRow)]
 pub(super) struct Person {

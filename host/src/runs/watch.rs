@@ -10,7 +10,6 @@ use super::job::{self, Input};
 use super::store::{self, Planned};
 use super::{Kind, Standing};
 use crate::audit;
-use crate::id;
 use crate::jobs::{self, NewJob};
 use crate::services::Shared;
 
@@ -77,7 +76,7 @@ async fn begin(
         kind: planned.kind,
         plan,
         occasion: run.occasion,
-        last: id::first_of(Timestamp(now.0 + 1_000)),
+        last: store::newest_subject(&mut tx, app_id).await?,
     };
     let input = serde_json::to_value(&input)
         .map_err(|cause| nudge_db::Error::corrupt("campaign_runs", "plan", cause))?;
