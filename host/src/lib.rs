@@ -32,6 +32,7 @@ pub mod plugins;
 pub mod privacy;
 pub mod properties;
 pub mod public_key;
+pub mod push;
 pub mod rate_limits;
 pub mod retention;
 pub mod router;

@@ -27,6 +27,8 @@ use crate::oidc::AccessTokens;
 use crate::pipeline::{Keeper, Pipeline};
 use crate::plugins::{self, Plugins};
 use crate::privacy::pseudonyms::Pseudonyms;
+use crate::push::providers::Providers;
+use crate::push::tokens;
 use crate::rate_limits::RateLimits;
 use crate::retention;
 use crate::router;
@@ -95,6 +97,8 @@ impl Server {
             rate_limits: RateLimits::new(&config.rate_limits, start.embedded),
             key_uses: keys::Uses::default(),
             pseudonyms: Pseudonyms::open(&db, &secrets).await?,
+            providers: Providers::default(),
+            push_token_hashes: tokens::Hashes::open(&db, &secrets).await?,
             analytics: start
                 .analytics
                 .unwrap_or_else(|| Arc::new(analytics::Operational)),

@@ -18,6 +18,8 @@ use crate::oidc::AccessTokens;
 use crate::pipeline::Pipeline;
 use crate::plugins::Plugins;
 use crate::privacy::pseudonyms::Pseudonyms;
+use crate::push::providers::Providers;
+use crate::push::tokens;
 use crate::rate_limits::RateLimits;
 use crate::secrets::Secrets;
 
@@ -52,6 +54,10 @@ pub struct Services {
     pub apps: Arc<Registry>,
     /// Plugins and the threads that run them.
     pub plugins: Plugins,
+    /// The push services.
+    pub providers: Providers,
+    /// Tells push tokens that are the same.
+    pub push_token_hashes: tokens::Hashes,
     /// Commits events.
     pub committer: Committer,
     /// Processes committed events.

@@ -42,6 +42,7 @@ use crate::decisions;
 use crate::instructions::polls::Polls;
 use crate::plugins::Plugins;
 
+pub(crate) use devices::registered as device_registered;
 pub use keeper::Keeper;
 use work::InHand;
 pub use work::{Fired, Room, Source, Work};

@@ -1,0 +1,4 @@
+//! Push messages (specification 2.7, 4.4; contract 9).
+
+pub mod providers;
+pub mod tokens;
