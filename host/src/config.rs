@@ -33,6 +33,7 @@ sections! {
         auth: Auth,
         rate_limits: RateLimits,
         privacy: Privacy,
+        webhooks: Webhooks,
         telemetry: Telemetry,
     }
     /// Addresses and directories.
@@ -82,6 +83,16 @@ sections! {
     Bucket { per_second: f64, burst: u32, }
     /// Deletion of persons' data.
     Privacy { grace_seconds: u64, }
+    /// Requests to customers' endpoints.
+    Webhooks {
+        allow_http: bool,
+        allow_private_networks: bool,
+        ports: Vec<u16>,
+        retry_base_seconds: f64,
+        disable_after_seconds: u64,
+        concurrency: usize,
+        endpoint_concurrency: usize,
+    }
     /// Logs.
     Telemetry { log_format: String, log_filter: String, }
 }

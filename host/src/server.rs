@@ -23,6 +23,8 @@ use crate::issuer::Issuer;
 use crate::jobs;
 use crate::keys;
 use crate::listener;
+use crate::outbound::Lookup;
+use crate::outbound::guard::System;
 use crate::oidc::AccessTokens;
 use crate::pipeline::{Keeper, Pipeline};
 use crate::plugins::{self, Plugins};
@@ -35,6 +37,7 @@ use crate::router;
 use crate::secrets::Secrets;
 use crate::services::{Services, Shared, migrations};
 use crate::telemetry;
+use crate::webhooks::Webhooks;
 
 /// How a server is started, besides its configuration.
 #[derive(Clone, Debug, Default)]
@@ -47,6 +50,8 @@ pub struct Start {
     pub clock: Clock,
     /// The analytics store. None: the operational database.
     pub analytics: Option<Arc<dyn AnalyticsStore>>,
+    /// Who knows the addresses of webhooks. None: the system's resolver.
+    pub lookup: Option<Arc<dyn Lookup>>,
 }
 
 /// A running server.
@@ -90,6 +95,7 @@ impl Server {
             halt.clone(),
         );
         tasks.spawn(Keeper::sign_in(pipeline.clone()).await?.run());
+        let lookup = start.lookup.unwrap_or_else(|| Arc::new(System));
         let committer = Committer::start(&db, &pipeline, &config.ingest, &tasks, &halt);
         let services = Arc::new(Services {
             issuer: Issuer::new(&secrets, &config.auth.embedded_issuer)?,
@@ -111,6 +117,7 @@ impl Server {
             committer,
             pipeline,
             jobs: jobs::Wake::default(),
+            webhooks: Webhooks::new(&config.webhooks, lookup)?,
             polls,
             stop,
             config,

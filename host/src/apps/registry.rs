@@ -18,6 +18,7 @@ use crate::keys;
 use crate::plugins::catalogue::Catalogue;
 use crate::plugins::{self, Deciders, Plugins};
 use crate::surveys::{self, Running};
+use crate::webhooks;
 
 /// How long to wait before plugins that could not be loaded are tried again.
 const TRY_AGAIN: Duration = Duration::from_mins(1);
@@ -51,6 +52,8 @@ pub struct App {
     routes: HashMap<String, Vec<usize>>,
     /// The campaigns that read every event.
     everywhere: Vec<usize>,
+    /// Active endpoints that are told of push deliveries.
+    pub webhooks: Vec<webhooks::Subscription>,
 }
 
 impl App {
@@ -332,6 +335,7 @@ struct Loaded {
     catalogue: Catalogue,
     definitions: Vec<definitions::Definition>,
     surveys: Vec<surveys::Survey>,
+    webhooks: Vec<webhooks::Subscription>,
 }
 
 async fn load(tx: &mut Tx, row: store::AppRow) -> nudge_db::Result<Loaded> {
@@ -346,6 +350,7 @@ async fn load(tx: &mut Tx, row: store::AppRow) -> nudge_db::Result<Loaded> {
     let catalogue = plugins::store::catalogue(tx, row.id).await?;
     let definitions = definitions::store::active(tx, row.id).await?;
     let surveys = surveys::store::active(tx, row.id).await?;
+    let webhooks = webhooks::store::subscriptions(tx, row.id).await?;
     Ok(Loaded {
         row,
         settings,
@@ -354,6 +359,7 @@ async fn load(tx: &mut Tx, row: store::AppRow) -> nudge_db::Result<Loaded> {
         catalogue,
         definitions,
         surveys,
+        webhooks,
     })
 }
 
@@ -412,6 +418,7 @@ impl Loaded {
             campaigns,
             routes,
             everywhere,
+            webhooks: self.webhooks,
         })
     }
 }
