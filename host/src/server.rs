@@ -23,9 +23,9 @@ use crate::issuer::Issuer;
 use crate::jobs;
 use crate::keys;
 use crate::listener;
-use crate::outbound::Lookup;
-use crate::outbound::guard::System;
 use crate::oidc::AccessTokens;
+use crate::outbound::guard::System;
+use crate::outbound::{Guard, Lookup, Rule};
 use crate::pipeline::{Keeper, Pipeline};
 use crate::plugins::{self, Plugins};
 use crate::privacy::pseudonyms::Pseudonyms;
@@ -103,7 +103,13 @@ impl Server {
             rate_limits: RateLimits::new(&config.rate_limits, start.embedded),
             key_uses: keys::Uses::default(),
             pseudonyms: Pseudonyms::open(&db, &secrets).await?,
-            providers: Providers::default(),
+            providers: Providers::new(
+                &db,
+                &secrets,
+                &start.clock,
+                &config.push,
+                push_guard(&config, Arc::clone(&lookup)),
+            )?,
             push_token_hashes: tokens::Hashes::open(&db, &secrets).await?,
             analytics: start
                 .analytics
@@ -203,6 +209,16 @@ fn keep_house(services: &Shared, tasks: &TaskTracker, halt: &CancellationToken) 
     tasks.spawn(retention::keep(Arc::clone(services), halt.clone()));
     tasks.spawn(plugins::watch::run(Arc::clone(services), halt.clone()));
     tasks.spawn(decisions::keep(Arc::clone(services), halt.clone()));
+}
+
+/// Browsers name endpoints, as customers name webhooks: one rule says where those may be.
+fn push_guard(config: &Config, lookup: Arc<dyn Lookup>) -> Guard {
+    let rule = Rule {
+        allow_http: config.webhooks.allow_http,
+        allow_private_networks: config.webhooks.allow_private_networks,
+        ports: config.webhooks.ports.clone(),
+    };
+    Guard::new(rule, lookup)
 }
 
 async fn open_database(config: &Config) -> anyhow::Result<Db> {
