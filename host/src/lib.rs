@@ -44,3 +44,4 @@ pub mod subjects;
 pub mod surveys;
 pub mod telemetry;
 pub mod users;
+pub mod webhooks;

@@ -22,6 +22,7 @@ use crate::push::providers::Providers;
 use crate::push::tokens;
 use crate::rate_limits::RateLimits;
 use crate::secrets::Secrets;
+use crate::webhooks::Webhooks;
 
 /// The state of all handlers.
 pub type Shared = Arc<Services>;
@@ -64,6 +65,8 @@ pub struct Services {
     pub pipeline: Pipeline,
     /// Wakes the runner of jobs.
     pub jobs: jobs::Wake,
+    /// What sending to webhooks takes.
+    pub webhooks: Webhooks,
     /// Open polls.
     pub polls: Polls,
     /// Cancelled when the server stops.

@@ -2,7 +2,15 @@
 //!
 //! What is sent is a pure function of message and target ([`payload`]), so that a retry sends the same bytes.
 
+mod apns;
+pub(crate) mod encryption;
+mod fcm;
+mod http;
+mod jws;
+mod opened;
 pub mod payload;
+mod send;
+mod webpush;
 
 use std::time::Duration;
 
@@ -13,22 +21,7 @@ use utoipa::ToSchema;
 use uuid::Uuid;
 
 pub use payload::{MOST_PAYLOAD_BYTES, payload_bytes};
-
-/// Sends messages through the push services.
-#[derive(Debug, Default)]
-pub struct Providers {}
-
-impl Providers {
-    /// Sends a message to a device of an app, with the app's credential.
-    pub async fn send(
-        &self,
-        _app_id: Uuid,
-        _target: &Target,
-        _message: &Message,
-    ) -> Result<Outcome, nudge_db::Error> {
-        Ok(Outcome::NoCredential)
-    }
-}
+pub use send::Providers;
 
 /// A push service.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]

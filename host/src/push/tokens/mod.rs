@@ -3,6 +3,8 @@
 //! A device of an app has one token, and a token is one device's: whoever registers either has both from then on,
 //! and nobody else. Tokens are sealed; a keyed hash tells that two are the same.
 
+mod check;
+pub mod http;
 pub mod store;
 
 use nudge_db::{Db, Kind, Timestamp};
