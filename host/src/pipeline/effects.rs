@@ -8,10 +8,11 @@ use uuid::Uuid;
 
 use super::devices::{self, Sighting};
 use super::evaluate::{Decisions, Failed, Item, Timer};
+use super::occasions::NewOccasion;
 use super::projection::Subject;
 use super::unit::Trouble;
 use super::work::{Source, Work};
-use super::{Inner, store};
+use super::{Inner, occasions, store};
 use crate::apps::App;
 use crate::dead_letters::{self, Letter, Stage};
 use crate::decisions::{self, NewDecision, Recorded};
@@ -41,9 +42,12 @@ pub(super) struct NewTimer {
 pub(super) struct Effects {
     pub app_id: Uuid,
     pub now: Timestamp,
-    /// What is done with: requests, timers and dead letters.
+    /// What is done with: requests, timers, occasions and dead letters.
     pub requests: Vec<i64>,
     pub due_timers: Vec<Uuid>,
+    pub due_occasions: Vec<Uuid>,
+    /// Occasions whose campaign does not run.
+    pub parked: Vec<Uuid>,
     pub replayed_letters: Vec<Uuid>,
     /// Dead letters whose replay failed, with the reason.
     pub failed_letters: Vec<Letter>,
@@ -54,6 +58,8 @@ pub(super) struct Effects {
     pub cancelled_all: Vec<(Uuid, Uuid)>,
     pub cancelled: Vec<(Uuid, Uuid, String)>,
     pub timers: Vec<NewTimer>,
+    /// What the host does later.
+    pub occasions: Vec<NewOccasion>,
     pub letters: Vec<Letter>,
     /// Devices that the events came from.
     pub devices: Vec<Sighting>,
@@ -76,6 +82,8 @@ impl Effects {
             now: inner.clock.now(),
             requests: Vec::new(),
             due_timers: Vec::new(),
+            due_occasions: Vec::new(),
+            parked: Vec::new(),
             replayed_letters: Vec::new(),
             failed_letters: Vec::new(),
             subjects,
@@ -84,6 +92,7 @@ impl Effects {
             cancelled_all: Vec::new(),
             cancelled: Vec::new(),
             timers: Vec::new(),
+            occasions: Vec::new(),
             letters: Vec::new(),
             devices: Vec::new(),
             decisions: Vec::new(),
@@ -98,6 +107,16 @@ impl Effects {
             match &work.source {
                 Source::Request(id) => effects.requests.push(*id),
                 Source::Timer(timer) => effects.due_timers.push(timer.id),
+                Source::Occasion(due) => {
+                    // A firing that waited is dropped with its campaign; a run goes on when it is resumed.
+                    let runs = app.campaign(due.campaign_id).is_some();
+                    let list = if runs || due.firing_id.is_some() {
+                        &mut effects.due_occasions
+                    } else {
+                        &mut effects.parked
+                    };
+                    list.push(due.id);
+                }
                 Source::Letter { .. } if effects.failed_works.contains(&number) => {}
                 Source::Letter { id, .. } => effects.replayed_letters.push(*id),
             }
@@ -209,7 +228,7 @@ impl Effects {
             let (plugin, _) = running.accepted.for_subject(subject.id);
             let letter = Letter::new(
                 app.id,
-                work.alias,
+                item.alias,
                 item.stored.received_at,
                 &item.stored.event,
                 Stage::Trigger,
@@ -233,6 +252,8 @@ pub(super) async fn write(inner: &Inner, effects: &Effects) -> Result<(), Troubl
     let node = inner.node();
     let done = store::delete_requests(&mut tx, &effects.requests, node).await?
         && store::delete_due_timers(&mut tx, &effects.due_timers, node).await?
+        && occasions::delete_due(&mut tx, &effects.due_occasions, node).await?
+        && occasions::park(&mut tx, &effects.parked, node).await?
         && store::update_subjects(&mut tx, effects.app_id, &effects.subjects).await?;
     if !done {
         tx.rollback().await?;
@@ -262,6 +283,7 @@ pub(super) async fn write(inner: &Inner, effects: &Effects) -> Result<(), Troubl
     )
     .await?;
     store::set_timers(&mut tx, effects.app_id, &effects.timers).await?;
+    occasions::insert(&mut tx, effects.app_id, &effects.occasions).await?;
     devices::write(&mut tx, effects.app_id, &effects.devices).await?;
     dead_letters::store::insert(&mut tx, &effects.letters).await?;
     let (app_id, now) = (effects.app_id, effects.now);

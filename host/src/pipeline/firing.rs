@@ -23,11 +23,14 @@ impl Effects {
             if !subject.may_message(app) {
                 continue;
             }
-            let id = firing_id(running, subject, item);
+            let id = item
+                .firing_id
+                .unwrap_or_else(|| firing_id(running, subject, item));
             match &running.act {
                 Act::Present(_) => {
                     subject.instruction_count += 1;
-                    let event = &item.stored.event;
+                    // Of the campaign's own occasion there is no event that anybody knows.
+                    let event = (item.stored.seq >= 0).then_some(&item.stored.event);
                     let (plugin, _) = running.accepted.for_subject(subject.id);
                     let plugin = plugin.description();
                     let instruction = Instruction {
@@ -38,8 +41,8 @@ impl Effects {
                         campaign_id: running.id,
                         campaign_version: running.version,
                         priority: running.priority,
-                        trigger_event_id: Some(event.id),
-                        trigger_name: Some(event.name.to_string()),
+                        trigger_event_id: event.map(|event| event.id),
+                        trigger_name: event.map(|event| event.name.to_string()),
                         created_at: now,
                         expires_at: now.plus(instructions::LIFETIME),
                         plugin: (plugin.name.clone(), plugin.version.clone()),

@@ -17,6 +17,7 @@ mod firing;
 mod groups;
 mod keeper;
 mod lane;
+pub mod occasions;
 mod projection;
 mod recording;
 mod shares;

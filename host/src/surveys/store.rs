@@ -122,7 +122,7 @@ async fn insert_version(tx: &mut Tx, survey: &Survey) -> Result<()> {
     Ok(())
 }
 
-/// Removes a survey, its versions, instructions, plugin states and timers; answers whether it was there.
+/// Removes a survey, its versions, instructions, plugin states, timers and occasions; answers whether it was there.
 pub async fn delete(tx: &mut Tx, app_id: Uuid, id: Uuid) -> Result<bool> {
     let removed = tx
         .sql("DELETE FROM surveys WHERE app_id = $1 AND id = $2")
@@ -138,6 +138,8 @@ pub async fn delete(tx: &mut Tx, app_id: Uuid, id: Uuid) -> Result<bool> {
         "DELETE FROM instructions WHERE app_id = $1 AND campaign_id = $2",
         "DELETE FROM plugin_states WHERE app_id = $1 AND campaign_id = $2",
         "DELETE FROM timers WHERE app_id = $1 AND campaign_id = $2",
+        "DELETE FROM occasions WHERE app_id = $1 AND campaign_id = $2",
+        "DELETE FROM campaign_runs WHERE app_id = $1 AND campaign_id = $2",
     ] {
         tx.sql(text).bind(app_id).bind(id).execute().await?;
     }
