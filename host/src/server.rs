@@ -32,6 +32,7 @@ use crate::retention;
 use crate::router;
 use crate::secrets::Secrets;
 use crate::services::{Services, Shared, migrations};
+use crate::surveys;
 use crate::telemetry;
 
 /// How a server is started, besides its configuration.
@@ -190,6 +191,7 @@ fn keep_house(services: &Shared, tasks: &TaskTracker, halt: &CancellationToken) 
     tasks.spawn(runner.run());
     tasks.spawn(keys::keep(Arc::clone(services), halt.clone()));
     tasks.spawn(retention::keep(Arc::clone(services), halt.clone()));
+    tasks.spawn(surveys::ending::keep(Arc::clone(services), halt.clone()));
     tasks.spawn(plugins::watch::run(Arc::clone(services), halt.clone()));
     tasks.spawn(decisions::keep(Arc::clone(services), halt.clone()));
 }

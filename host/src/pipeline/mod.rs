@@ -14,6 +14,7 @@ mod effects;
 mod evaluate;
 mod facts;
 mod firing;
+mod gate;
 mod groups;
 mod keeper;
 mod lane;

@@ -1,5 +1,6 @@
 //! Surveys: what they ask, whom they wait for, and the form in which the pipeline runs them.
 
+pub mod ending;
 pub mod flow;
 pub mod http;
 pub mod store;

@@ -7,6 +7,7 @@ pub mod caps;
 mod clock_face;
 pub mod sample;
 pub mod schedule;
+pub mod store;
 
 use serde_json::Value;
 
