@@ -42,6 +42,7 @@ pub mod server;
 pub mod services;
 pub mod subjects;
 pub mod surveys;
+pub mod targeting;
 pub mod telemetry;
 pub mod users;
 pub mod webhooks;

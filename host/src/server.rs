@@ -36,6 +36,7 @@ use crate::retention;
 use crate::router;
 use crate::secrets::Secrets;
 use crate::services::{Services, Shared, migrations};
+use crate::surveys;
 use crate::telemetry;
 use crate::webhooks::Webhooks;
 
@@ -207,6 +208,7 @@ fn keep_house(services: &Shared, tasks: &TaskTracker, halt: &CancellationToken) 
     tasks.spawn(runner.run());
     tasks.spawn(keys::keep(Arc::clone(services), halt.clone()));
     tasks.spawn(retention::keep(Arc::clone(services), halt.clone()));
+    tasks.spawn(surveys::ending::keep(Arc::clone(services), halt.clone()));
     tasks.spawn(plugins::watch::run(Arc::clone(services), halt.clone()));
     tasks.spawn(decisions::keep(Arc::clone(services), halt.clone()));
 }

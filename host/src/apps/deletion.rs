@@ -42,6 +42,9 @@ const STATEMENTS: &[&str] = &[
     "DELETE FROM timers WHERE id IN (
         SELECT t.id FROM (SELECT id FROM subjects WHERE app_id = $1 ORDER BY external_id, id LIMIT $2) s
         JOIN timers t ON t.subject_id = s.id LIMIT $2)",
+    "DELETE FROM occasions WHERE id IN (
+        SELECT o.id FROM (SELECT id FROM subjects WHERE app_id = $1 ORDER BY external_id, id LIMIT $2) s
+        JOIN occasions o ON o.subject_id = s.id LIMIT $2)",
     "DELETE FROM subject_properties WHERE (subject_id, key) IN (
         SELECT p.subject_id, p.key
         FROM (SELECT id FROM subjects WHERE app_id = $1 ORDER BY external_id, id LIMIT $2) s
@@ -78,6 +81,8 @@ const OWNERS: &[&str] = &[
 /// What an index of its own leads to.
 const REST: &[&str] = &[
     "DELETE FROM surveys WHERE id IN (SELECT id FROM surveys WHERE app_id = $1 LIMIT $2)",
+    "DELETE FROM campaign_runs WHERE campaign_id IN (
+        SELECT campaign_id FROM campaign_runs WHERE app_id = $1 LIMIT $2)",
     "DELETE FROM definitions WHERE id IN (SELECT id FROM definitions WHERE app_id = $1 LIMIT $2)",
     "DELETE FROM keys WHERE id IN (SELECT id FROM keys WHERE app_id = $1 LIMIT $2)",
     "DELETE FROM push_credentials WHERE id IN (SELECT id FROM push_credentials WHERE app_id = $1 LIMIT $2)",
@@ -132,6 +137,10 @@ const LEFT_OVER: &[(&str, &str)] = &[
     (
         "SELECT count(*) AS count FROM (SELECT 1 FROM timers WHERE app_id = $1 LIMIT $2) t",
         "DELETE FROM timers WHERE id IN (SELECT id FROM timers WHERE app_id = $1 LIMIT $2)",
+    ),
+    (
+        "SELECT count(*) AS count FROM (SELECT 1 FROM occasions WHERE app_id = $1 LIMIT $2) t",
+        "DELETE FROM occasions WHERE id IN (SELECT id FROM occasions WHERE app_id = $1 LIMIT $2)",
     ),
     (
         "SELECT count(*) AS count FROM (SELECT 1 FROM subject_properties WHERE app_id = $1 LIMIT $2) t",

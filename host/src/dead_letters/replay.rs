@@ -15,7 +15,7 @@ use crate::http::{ApiError, Code, FieldError, merge};
 use crate::ingest::commit::Outcome;
 use crate::ingest::validation::{self, Verdict, Violation};
 use crate::ingest::{Event, Origin, Submission};
-use crate::pipeline::Work;
+use crate::pipeline::{Work, occasions};
 use crate::services::Shared;
 
 /// What became of a replay.
@@ -124,9 +124,12 @@ async fn replay_trigger(
     subject_id: Uuid,
 ) -> Result<Replayed, ApiError> {
     let mut tx = services.db.read().await?;
-    let stored = crate::ingest::store::find_by_id(&mut tx, app.id, letter.alias, letter.event_id)
-        .await?
-        .ok_or_else(|| ApiError::new(Code::NotFound))?;
+    let stored = if letter.event_name == occasions::SCHEDULED {
+        Some(occasions::event_with_id(letter.event_id, letter.timestamp))
+    } else {
+        crate::ingest::store::find_by_id(&mut tx, app.id, letter.alias, letter.event_id).await?
+    };
+    let stored = stored.ok_or_else(|| ApiError::new(Code::NotFound))?;
     drop(tx);
     let room = services.pipeline.wait_for_room(1).await;
     let (sender, receiver) = oneshot::channel();

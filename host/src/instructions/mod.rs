@@ -11,6 +11,9 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
+use crate::campaigns::Kind;
+use crate::targeting::Suppression;
+
 /// When an SDK should poll again, in seconds.
 pub const POLL_AFTER_SECONDS: u32 = 30;
 /// How long an instruction stays on offer.
@@ -90,4 +93,16 @@ pub struct Instruction {
     pub expires_at: Timestamp,
     /// The plugin that decided, and its version.
     pub plugin: (String, String),
+}
+
+/// A firing that the host let have no effect. It is kept beside instructions, for lists of recipients and
+/// explanations, and offered to nobody.
+#[derive(Clone, Debug)]
+pub struct Suppressed {
+    /// What it would have been.
+    pub instruction: Instruction,
+    /// The sort of its campaign.
+    pub kind: Kind,
+    /// Why it is not.
+    pub reason: Suppression,
 }

@@ -3,7 +3,7 @@
 use nudge_db::{Result, Rows, Timestamp, Tx};
 use uuid::Uuid;
 
-use super::{Instruction, Status};
+use super::{Instruction, Status, Suppressed};
 
 #[derive(sqlx::FromRow)]
 struct Row {
@@ -49,46 +49,96 @@ impl Row {
 /// Adds instructions, but for those that are there already: a firing is issued once.
 pub async fn insert(tx: &mut Tx, instructions: &[Instruction]) -> Result<()> {
     for chunk in instructions.chunks(Rows::MOST) {
-        let rows = Rows::new()
-            .uuids(chunk.iter().map(|instruction| instruction.id))
-            .uuids(chunk.iter().map(|instruction| instruction.app_id))
-            .uuids(chunk.iter().map(|instruction| instruction.subject_id))
-            .integers(chunk.iter().map(|instruction| instruction.position))
-            .uuids(chunk.iter().map(|instruction| instruction.campaign_id))
-            .integers(chunk.iter().map(|instruction| instruction.campaign_version))
-            .integers(
-                chunk
-                    .iter()
-                    .map(|instruction| i64::from(instruction.priority)),
+        tx.with_rows(COLUMNS, rows(chunk.iter()))
+            .push(
+                " INSERT INTO instructions (id, app_id, subject_id, position, kind, campaign_id, campaign_version, priority,
+                                            trigger_event_id, trigger_name, created_at, available_at, expires_at,
+                                            status, status_at, counted_at, plugin_name, plugin_version)
+                  SELECT v.id, v.app_id, v.subject_id, v.position, 'survey', v.campaign_id, v.campaign_version, v.priority,
+                         v.trigger_event_id, v.trigger_name, v.created_at, v.created_at, v.expires_at,
+                         'issued', v.created_at, v.created_at, v.plugin_name, v.plugin_version
+                  FROM v WHERE true ON CONFLICT (id) DO NOTHING",
             )
-            .uuids(chunk.iter().map(|instruction| instruction.trigger_event_id))
-            .texts(
-                chunk
-                    .iter()
-                    .map(|instruction| instruction.trigger_name.clone()),
-            )
-            .timestamps(chunk.iter().map(|instruction| instruction.created_at))
-            .timestamps(chunk.iter().map(|instruction| instruction.expires_at))
-            .texts(chunk.iter().map(|instruction| instruction.plugin.0.clone()))
-            .texts(chunk.iter().map(|instruction| instruction.plugin.1.clone()));
+            .execute()
+            .await?;
+    }
+    Ok(())
+}
+
+/// Notes firings that the host let have no effect, but for those that are noted already. Nobody is offered them.
+pub async fn insert_suppressed(tx: &mut Tx, suppressed: &[Suppressed]) -> Result<()> {
+    for chunk in suppressed.chunks(Rows::MOST) {
+        let instructions = chunk.iter().map(|suppressed| &suppressed.instruction);
+        let kinds = chunk
+            .iter()
+            .map(|suppressed| suppressed.kind.name().to_owned());
+        let reasons = chunk
+            .iter()
+            .map(|suppressed| suppressed.reason.name().to_owned());
         tx.with_rows(
             "v(id, app_id, subject_id, position, campaign_id, campaign_version, priority, trigger_event_id,
-               trigger_name, created_at, expires_at, plugin_name, plugin_version)",
-            rows,
+               trigger_name, created_at, expires_at, plugin_name, plugin_version, kind, reason)",
+            rows(instructions).texts(kinds).texts(reasons),
         )
         .push(
             " INSERT INTO instructions (id, app_id, subject_id, position, kind, campaign_id, campaign_version, priority,
                                         trigger_event_id, trigger_name, created_at, available_at, expires_at,
-                                        status, status_at, plugin_name, plugin_version)
-              SELECT v.id, v.app_id, v.subject_id, v.position, 'survey', v.campaign_id, v.campaign_version, v.priority,
-                     v.trigger_event_id, v.trigger_name, v.created_at, v.created_at, v.expires_at,
-                     'issued', v.created_at, v.plugin_name, v.plugin_version
+                                        status, status_at, suppressed_by, plugin_name, plugin_version)
+              SELECT v.id, v.app_id, v.subject_id, v.position, v.kind, v.campaign_id, v.campaign_version, v.priority,
+                     v.trigger_event_id, v.trigger_name, v.created_at, v.created_at, v.created_at,
+                     'suppressed', v.created_at, v.reason, v.plugin_name, v.plugin_version
               FROM v WHERE true ON CONFLICT (id) DO NOTHING",
         )
         .execute()
         .await?;
     }
     Ok(())
+}
+
+/// The columns of [`rows`].
+const COLUMNS: &str =
+    "v(id, app_id, subject_id, position, campaign_id, campaign_version, priority, trigger_event_id,
+       trigger_name, created_at, expires_at, plugin_name, plugin_version)";
+
+fn rows<'i>(chunk: impl Iterator<Item = &'i Instruction> + Clone) -> Rows {
+    Rows::new()
+        .uuids(chunk.clone().map(|instruction| instruction.id))
+        .uuids(chunk.clone().map(|instruction| instruction.app_id))
+        .uuids(chunk.clone().map(|instruction| instruction.subject_id))
+        .integers(chunk.clone().map(|instruction| instruction.position))
+        .uuids(chunk.clone().map(|instruction| instruction.campaign_id))
+        .integers(
+            chunk
+                .clone()
+                .map(|instruction| instruction.campaign_version),
+        )
+        .integers(
+            chunk
+                .clone()
+                .map(|instruction| i64::from(instruction.priority)),
+        )
+        .uuids(
+            chunk
+                .clone()
+                .map(|instruction| instruction.trigger_event_id),
+        )
+        .texts(
+            chunk
+                .clone()
+                .map(|instruction| instruction.trigger_name.clone()),
+        )
+        .timestamps(chunk.clone().map(|instruction| instruction.created_at))
+        .timestamps(chunk.clone().map(|instruction| instruction.expires_at))
+        .texts(
+            chunk
+                .clone()
+                .map(|instruction| instruction.plugin.0.clone()),
+        )
+        .texts(
+            chunk
+                .clone()
+                .map(|instruction| instruction.plugin.1.clone()),
+        )
 }
 
 /// A subject's instructions on offer, after a position, in order: those of campaigns that run, not
@@ -161,12 +211,14 @@ pub async fn acknowledge(
         .filter(|other| *other < status)
         .map(Status::name);
     let moved = tx
-        .sql("UPDATE instructions SET status = $4, status_at = $5 WHERE app_id = $1 AND subject_id = $2 AND id = $3 AND status IN ")
+        .sql("UPDATE instructions SET status = $4, status_at = $5")
         .bind(app_id)
         .bind(subject_id)
         .bind(id)
         .bind(status.name())
         .bind(at)
+        .push(counting(status))
+        .push(" WHERE app_id = $1 AND subject_id = $2 AND id = $3 AND status IN ")
         .push_list(earlier)
         .execute()
         .await?;
@@ -174,11 +226,28 @@ pub async fn acknowledge(
         return Ok(true);
     }
     let row: Option<IdRow> = tx
-        .sql("SELECT id FROM instructions WHERE app_id = $1 AND subject_id = $2 AND id = $3")
+        .sql("SELECT id FROM instructions WHERE app_id = $1 AND subject_id = $2 AND id = $3 AND suppressed_by IS NULL")
         .bind(app_id)
         .bind(subject_id)
         .bind(id)
         .fetch_optional()
         .await?;
     Ok(row.is_some_and(|row| row.id == id))
+}
+
+/// What an acknowledgement changes of what counts towards caps (contract 4): what a person sees counts from then on,
+/// by the SDK's clock but not before it was issued; what nobody will see no longer counts.
+fn counting(status: Status) -> &'static str {
+    match status {
+        Status::Issued | Status::Received => "",
+        Status::Displayed | Status::Dismissed | Status::Completed => {
+            ", counted_at = CASE WHEN displayed_at IS NOT NULL THEN counted_at
+                                 WHEN available_at > $5 THEN available_at ELSE $5 END,
+               displayed_at = CASE WHEN displayed_at IS NOT NULL THEN displayed_at
+                                   WHEN available_at > $5 THEN available_at ELSE $5 END"
+        }
+        Status::Discarded => {
+            ", counted_at = CASE WHEN displayed_at IS NOT NULL THEN counted_at ELSE NULL END"
+        }
+    }
 }

@@ -64,6 +64,15 @@ pub const BELONGINGS: &[Store] = &[
         copied: Copied::Not,
     },
     Store {
+        name: "occasions",
+        table: "occasions",
+        owner: Owner::Subject,
+        step: STEP,
+        erase: "DELETE FROM occasions WHERE id IN (
+            SELECT id FROM occasions WHERE subject_id = $2 AND app_id = $1 LIMIT $3)",
+        copied: Copied::Not,
+    },
+    Store {
         name: "dead_letters",
         table: "dead_letters",
         owner: Owner::Alias,
@@ -267,6 +276,7 @@ pub const IMPERSONAL: &[&str] = &[
     "apps",
     // Names of people who manage apps, and of no one else.
     "audit_log",
+    "campaign_runs",
     "decision_configs",
     "definitions",
     "identity_keys",

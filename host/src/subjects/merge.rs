@@ -71,6 +71,11 @@ const MOVES: &[&str] = &[
     "UPDATE plugin_states SET subject_id = $2 WHERE app_id = $1 AND subject_id = $3
         AND campaign_id NOT IN (SELECT campaign_id FROM plugin_states WHERE subject_id = $2)",
     "DELETE FROM plugin_states WHERE app_id = $1 AND subject_id = $3 AND subject_id <> $2",
+    // Of one run, one of the two is enough.
+    "UPDATE occasions SET subject_id = $2 WHERE app_id = $1 AND subject_id = $3 AND NOT EXISTS (
+        SELECT 1 FROM occasions own WHERE own.campaign_id = occasions.campaign_id AND own.subject_id = $2
+          AND own.key = occasions.key)",
+    "DELETE FROM occasions WHERE app_id = $1 AND subject_id = $3 AND subject_id <> $2",
     "UPDATE privacy_export_chunks SET subject_id = $2 WHERE app_id = $1 AND subject_id = $3",
     "UPDATE privacy_exports SET subject_id = $2 WHERE app_id = $1 AND subject_id = $3",
     "UPDATE merged_subjects SET subject_id = $2 WHERE app_id = $1 AND subject_id = $3",

@@ -1,5 +1,6 @@
 //! Surveys: what they ask, whom they wait for, and the form in which the pipeline runs them.
 
+pub mod ending;
 pub mod flow;
 pub mod http;
 pub mod store;
@@ -16,6 +17,7 @@ use crate::campaigns::trigger::Terms;
 use crate::campaigns::{Act, Running};
 use crate::http::FieldError;
 use crate::plugins::{self, CheckFailed, Deciders, Plugins};
+use crate::targeting::Rules;
 use flow::Flow;
 
 /// Surveys an app may have (contract 15).
@@ -80,6 +82,12 @@ pub struct Content {
     /// Whom it is for, as the trigger plugin reads it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub audience: Option<Value>,
+    /// When it runs (contract 8, Schedule).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub schedule: Option<Value>,
+    /// How often a person meets it (contract 8, Frequency cap).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub frequency_cap: Option<Value>,
     /// How it looks; handed to the SDK as it is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub theme: Option<Value>,
@@ -95,6 +103,15 @@ impl Content {
             trigger: self.trigger.as_ref(),
             audience: self.audience.as_ref(),
         }
+    }
+
+    /// What the host enforces: sampling, schedule, caps.
+    pub fn rules(&self) -> Result<Rules, Vec<FieldError>> {
+        Rules::compile(
+            self.audience.as_ref(),
+            self.schedule.as_ref(),
+            self.frequency_cap.as_ref(),
+        )
     }
 }
 
@@ -178,6 +195,7 @@ pub async fn check(
             return Err(Error::InvalidFlow(errors));
         }
     }
+    content.rules().map_err(Error::Invalid)?;
     let known = before.is_some_and(|before| {
         before.trigger == content.trigger && before.audience == content.audience
     });
@@ -237,6 +255,7 @@ pub async fn run(
         version: survey.version,
         priority: survey.content.priority,
         accepted,
+        rules: Arc::new(survey.content.rules().map_err(Error::Invalid)?),
         act: Act::Present(Arc::new(payload(
             survey.id,
             survey.version,
