@@ -16,7 +16,7 @@ use crate::http::{ApiError, Code, cors, request};
 use crate::services::Shared;
 use crate::{
     apps, audit, dead_letters, decisions, definitions, identity_keys, ingest, instructions, jobs,
-    keys, openapi, operations, plugins, privacy, properties, subjects, surveys, users,
+    keys, openapi, operations, plugins, privacy, properties, push, subjects, surveys, users,
 };
 
 /// The API with its documentation.
@@ -31,6 +31,8 @@ pub fn api(services: &Shared) -> (Router<Shared>, OpenApi) {
         .routes(routes!(ingest::http::ingest_events))
         .routes(routes!(instructions::http::poll_instructions))
         .routes(routes!(instructions::http::acknowledge_instructions))
+        .routes(routes!(push::tokens::http::register_push_token))
+        .routes(routes!(push::tokens::http::remove_push_token))
         .split_for_parts();
     // A fallback that is set later would be outside of the layer, which answers browsers' OPTIONS.
     let sdk = sdk
@@ -102,6 +104,11 @@ fn management() -> OpenApiRouter<Shared> {
         .routes(routes!(privacy::exports::http::export_person))
         .routes(routes!(privacy::exports::http::get_export))
         .routes(routes!(privacy::exports::http::download_export))
+        .routes(routes!(
+            push::credentials::http::list_push_credentials,
+            push::credentials::http::create_push_credential
+        ))
+        .routes(routes!(push::credentials::http::delete_push_credential))
         .merge(plugin_routes())
 }
 

@@ -53,6 +53,8 @@ const STATEMENTS: &[&str] = &[
         SELECT d.subject_id, d.device_id
         FROM (SELECT id FROM subjects WHERE app_id = $1 ORDER BY external_id, id LIMIT $2) s
         JOIN devices d ON d.subject_id = s.id LIMIT $2)",
+    "DELETE FROM push_tokens WHERE (app_id, device_id) IN (
+        SELECT app_id, device_id FROM push_tokens WHERE app_id = $1 LIMIT $2)",
     "DELETE FROM merged_subjects WHERE id IN (
         SELECT m.id FROM (SELECT id FROM subjects WHERE app_id = $1 ORDER BY external_id, id LIMIT $2) s
         JOIN merged_subjects m ON m.subject_id = s.id LIMIT $2)",
@@ -83,6 +85,7 @@ const REST: &[&str] = &[
         SELECT campaign_id FROM campaign_runs WHERE app_id = $1 LIMIT $2)",
     "DELETE FROM definitions WHERE id IN (SELECT id FROM definitions WHERE app_id = $1 LIMIT $2)",
     "DELETE FROM keys WHERE id IN (SELECT id FROM keys WHERE app_id = $1 LIMIT $2)",
+    "DELETE FROM push_credentials WHERE id IN (SELECT id FROM push_credentials WHERE app_id = $1 LIMIT $2)",
     "DELETE FROM identity_keys WHERE (app_id, kid) IN (
         SELECT app_id, kid FROM identity_keys WHERE app_id = $1 LIMIT $2)",
     "DELETE FROM plugin_log WHERE id IN (

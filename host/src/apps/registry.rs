@@ -19,6 +19,7 @@ use crate::keys;
 use crate::plugins::catalogue::Catalogue;
 use crate::plugins::{self, Deciders, Plugins};
 use crate::surveys;
+use crate::webhooks;
 
 /// How long to wait before plugins that could not be loaded are tried again.
 const TRY_AGAIN: Duration = Duration::from_mins(1);
@@ -52,6 +53,8 @@ pub struct App {
     routes: HashMap<String, Vec<usize>>,
     /// The campaigns that read every event.
     everywhere: Vec<usize>,
+    /// Active endpoints that are told of push deliveries.
+    pub webhooks: Vec<webhooks::Subscription>,
 }
 
 impl App {
@@ -333,6 +336,7 @@ struct Loaded {
     catalogue: Catalogue,
     definitions: Vec<definitions::Definition>,
     surveys: Vec<surveys::Survey>,
+    webhooks: Vec<webhooks::Subscription>,
 }
 
 async fn load(tx: &mut Tx, row: store::AppRow) -> nudge_db::Result<Loaded> {
@@ -347,6 +351,7 @@ async fn load(tx: &mut Tx, row: store::AppRow) -> nudge_db::Result<Loaded> {
     let catalogue = plugins::store::catalogue(tx, row.id).await?;
     let definitions = definitions::store::active(tx, row.id).await?;
     let surveys = surveys::store::active(tx, row.id).await?;
+    let webhooks = webhooks::store::subscriptions(tx, row.id).await?;
     Ok(Loaded {
         row,
         settings,
@@ -355,6 +360,7 @@ async fn load(tx: &mut Tx, row: store::AppRow) -> nudge_db::Result<Loaded> {
         catalogue,
         definitions,
         surveys,
+        webhooks,
     })
 }
 
@@ -413,6 +419,7 @@ impl Loaded {
             campaigns,
             routes,
             everywhere,
+            webhooks: self.webhooks,
         })
     }
 }

@@ -62,6 +62,7 @@ codes! {
     PayloadTooLarge, PAYLOAD_TOO_LARGE, "payload_too_large", "The body is over the limit.";
     UnsupportedMediaType, UNSUPPORTED_MEDIA_TYPE, "unsupported_media_type", "The body must be application/json, plain or compressed with gzip, zstd or br.";
     ValidationFailed, UNPROCESSABLE_ENTITY, "validation_failed", "The request breaks the contract; see errors.";
+    InvalidCredential, UNPROCESSABLE_ENTITY, "invalid_credential", "The push credential's key does not parse; see errors.";
     InvalidDelivery, UNPROCESSABLE_ENTITY, "invalid_delivery", "The delivery object breaks the contract.";
     InvalidFlow, UNPROCESSABLE_ENTITY, "invalid_flow", "The survey's flow can't be walked; see errors.";
     NotActivatable, UNPROCESSABLE_ENTITY, "not_activatable", "The survey can't run as it is; see errors.";

@@ -8,6 +8,7 @@ use uuid::Uuid;
 
 use super::devices::{self, Sighting};
 use super::evaluate::{Decisions, Failed, Item, Timer};
+use super::gate::Gate;
 use super::occasions::NewOccasion;
 use super::projection::Subject;
 use super::unit::Trouble;
@@ -17,7 +18,7 @@ use crate::apps::App;
 use crate::dead_letters::{self, Letter, Stage};
 use crate::decisions::{self, NewDecision, Recorded};
 use crate::id;
-use crate::instructions::{self, Instruction};
+use crate::instructions::{self, Instruction, Suppressed};
 
 /// What lies between a timer and one that it sets, at the least.
 const TURN: Duration = Duration::from_secs(1);
@@ -54,6 +55,8 @@ pub(super) struct Effects {
     pub subjects: Vec<Subject>,
     /// Instructions and the items that fired them.
     pub instructions: Vec<(usize, Instruction)>,
+    /// What would have been instructions, and why it is none.
+    pub suppressed: Vec<Suppressed>,
     pub states: Vec<StateChange>,
     pub cancelled_all: Vec<(Uuid, Uuid)>,
     pub cancelled: Vec<(Uuid, Uuid, String)>,
@@ -70,16 +73,16 @@ pub(super) struct Effects {
 
 impl Effects {
     pub(super) fn new(
-        inner: &Inner,
         app: &App,
         works: &[Work],
         items: &[Item],
         subjects: Vec<Subject>,
         decisions: Decisions,
+        mut gate: Gate,
     ) -> Self {
         let mut effects = Self {
             app_id: app.id,
-            now: inner.clock.now(),
+            now: gate.now,
             requests: Vec::new(),
             due_timers: Vec::new(),
             due_occasions: Vec::new(),
@@ -88,6 +91,7 @@ impl Effects {
             failed_letters: Vec::new(),
             subjects,
             instructions: Vec::new(),
+            suppressed: Vec::new(),
             states: Vec::new(),
             cancelled_all: Vec::new(),
             cancelled: Vec::new(),
@@ -98,7 +102,7 @@ impl Effects {
             decisions: Vec::new(),
             failed_works: Vec::new(),
         };
-        effects.fire(app, items, &decisions.fired);
+        effects.fire(app, items, &decisions.fired, &mut gate);
         effects.store_states(app, decisions.states);
         effects.change_timers(app, items, decisions.timers);
         effects.keep_failed(app, works, items, &decisions.failed);
@@ -274,6 +278,7 @@ pub(super) async fn write(inner: &Inner, effects: &Effects) -> Result<(), Troubl
         .map(|(_, instruction)| instruction.clone())
         .collect();
     instructions::store::insert(&mut tx, &instructions).await?;
+    instructions::store::insert_suppressed(&mut tx, &effects.suppressed).await?;
     store::write_states(&mut tx, effects.app_id, &effects.states, effects.now).await?;
     store::cancel_timers(
         &mut tx,

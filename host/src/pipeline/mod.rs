@@ -14,6 +14,7 @@ mod effects;
 mod evaluate;
 mod facts;
 mod firing;
+mod gate;
 mod groups;
 mod keeper;
 mod lane;
@@ -43,6 +44,7 @@ use crate::decisions;
 use crate::instructions::polls::Polls;
 use crate::plugins::Plugins;
 
+pub(crate) use devices::registered as device_registered;
 pub use keeper::Keeper;
 use work::InHand;
 pub use work::{Fired, Room, Source, Work};

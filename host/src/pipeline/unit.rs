@@ -10,6 +10,7 @@ use super::devices;
 use super::effects::{self, Effects};
 use super::evaluate::{Decisions, Evaluation, Item, Routes};
 use super::facts::Ledger;
+use super::gate::{self, Gate};
 use super::groups::{self, Group};
 use super::projection::Subjects;
 use super::trials::Trials;
@@ -83,7 +84,10 @@ pub(super) async fn process(inner: &Inner, works: &mut Vec<Work>) -> Result<(), 
     let trials = trials.map(|trials| trials.against(&decisions));
     // No plugin has a say in these any longer.
     decisions.fired.splice(..0, waited);
-    let mut effects = Effects::new(inner, &app, works, &items, after, decisions);
+    decisions.fired = gate::in_order(&app, decisions.fired);
+    let now = inner.clock.now();
+    let gate = Gate::open(&inner.db, &app, &items, &after, &decisions.fired, now).await?;
+    let mut effects = Effects::new(&app, works, &items, after, decisions, gate);
     effects.devices = devices::sightings(works, &before);
     effects::write(inner, &effects).await?;
     finish(inner, works, &items, effects);

@@ -147,6 +147,15 @@ pub const BELONGINGS: &[Store] = &[
         copied: Copied::In("devices.json"),
     },
     Store {
+        name: "push_tokens",
+        table: "push_tokens",
+        owner: Owner::Subject,
+        step: STEP,
+        erase: "DELETE FROM push_tokens WHERE (app_id, device_id) IN (
+            SELECT app_id, device_id FROM push_tokens WHERE subject_id = $2 AND app_id = $1 LIMIT $3)",
+        copied: Copied::In("devices.json"),
+    },
+    Store {
         name: "plugin_log",
         table: "plugin_log",
         owner: Owner::Subject,
@@ -281,6 +290,7 @@ pub const IMPERSONAL: &[&str] = &[
     "plugin_slots",
     "plugin_versions",
     "plugins",
+    "push_credentials",
     "server_secrets",
     "survey_versions",
     "surveys",

@@ -7,8 +7,9 @@ use nudge_db::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::clock;
 use crate::http::FieldError;
+use crate::targeting::Schedule;
+use crate::targeting::schedule::Zone;
 
 /// The clocks that are furthest ahead, in hours: UTC+14. What everybody gets by the own clock begins there.
 const FURTHEST_AHEAD_HOURS: i64 = 14;
@@ -105,13 +106,15 @@ impl Plan {
         if !of_its_own {
             return Ok(None);
         }
-        let part = |key: &str| schedule.and_then(|schedule| schedule.get(key)?.as_str());
-        let zone = part("timezone").filter(|zone| *zone != "subject");
+        let schedule = Schedule::read(schedule, "/schedule")?;
         Ok(Some(Self {
-            start_at: part("startAt").and_then(clock::from_text),
-            end_at: part("endAt").and_then(clock::from_text),
+            start_at: schedule.start_at,
+            end_at: schedule.end_at,
             rule: rule.filter(|_| manner != Manner::Broadcast),
-            zone: zone.map(str::to_owned),
+            zone: match schedule.zone {
+                Zone::Subject => None,
+                Zone::Named(zone) => Some(zone.iana_name().unwrap_or("UTC").to_owned()),
+            },
         }))
     }
 
@@ -331,6 +334,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::clock;
 
     fn at(text: &str) -> Timestamp {
         clock::from_text(text).unwrap()

@@ -1,5 +1,6 @@
 //! Surveys: what they ask, whom they wait for, and the form in which the pipeline runs them.
 
+pub mod ending;
 pub mod flow;
 pub mod http;
 pub mod store;
@@ -17,6 +18,7 @@ use crate::campaigns::{Act, Running};
 use crate::http::FieldError;
 use crate::plugins::{self, CheckFailed, Deciders, Plugins};
 use crate::runs::{self, Manner, Plan};
+use crate::targeting::Rules;
 use flow::Flow;
 
 /// Surveys an app may have (contract 15).
@@ -84,6 +86,9 @@ pub struct Content {
     /// When it runs (contract 8, Schedule).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub schedule: Option<Value>,
+    /// How often a person meets it (contract 8, Frequency cap).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub frequency_cap: Option<Value>,
     /// How it looks; handed to the SDK as it is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub theme: Option<Value>,
@@ -111,6 +116,15 @@ impl Content {
             Mode::OnDemand | Mode::LinkOnly => Manner::Never,
         };
         Plan::read(manner, self.trigger.as_ref(), self.schedule.as_ref())
+    }
+
+    /// What the host enforces: sampling, schedule, caps.
+    pub fn rules(&self) -> Result<Rules, Vec<FieldError>> {
+        Rules::compile(
+            self.audience.as_ref(),
+            self.schedule.as_ref(),
+            self.frequency_cap.as_ref(),
+        )
     }
 }
 
@@ -195,6 +209,7 @@ pub async fn check(
         }
     }
     content.plan().map_err(Error::Invalid)?;
+    content.rules().map_err(Error::Invalid)?;
     let known = before.is_some_and(|before| {
         before.trigger == content.trigger && before.audience == content.audience
     });
@@ -254,6 +269,7 @@ pub async fn run(
         version: survey.version,
         priority: survey.content.priority,
         accepted,
+        rules: Arc::new(survey.content.rules().map_err(Error::Invalid)?),
         act: Act::Present(Arc::new(payload(
             survey.id,
             survey.version,

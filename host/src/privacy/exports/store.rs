@@ -214,6 +214,10 @@ struct PropertyRow {
 
 #[derive(sqlx::FromRow)]
 struct DeviceRow {
+    provider: Option<String>,
+    environment: Option<String>,
+    token_suffix: Option<String>,
+    status: Option<String>,
     device_id: String,
     platform: Option<String>,
     app_version: Option<String>,
@@ -384,8 +388,11 @@ async fn properties(tx: &mut Tx, key: Key, after: &mut After) -> Result<Vec<Valu
 async fn devices(tx: &mut Tx, key: Key, after: &mut After) -> Result<Vec<Value>> {
     let rows: Vec<DeviceRow> = tx
         .sql(
-            "SELECT device_id, platform, app_version, sdk_version, locale, first_seen_at, last_seen_at FROM devices
-             WHERE app_id = $1 AND subject_id = $2 AND device_id > $3 ORDER BY device_id LIMIT $4",
+            "SELECT d.device_id, d.platform, d.app_version, d.sdk_version, d.locale, d.first_seen_at, d.last_seen_at,
+                    t.provider, t.environment, t.token_suffix, t.status
+             FROM devices d LEFT JOIN push_tokens t
+                ON t.app_id = d.app_id AND t.device_id = d.device_id AND t.subject_id = d.subject_id
+             WHERE d.app_id = $1 AND d.subject_id = $2 AND d.device_id > $3 ORDER BY d.device_id LIMIT $4",
         )
         .bind(key.app_id)
         .bind(key.subject_id)
@@ -397,7 +404,14 @@ async fn devices(tx: &mut Tx, key: Key, after: &mut After) -> Result<Vec<Value>>
         after.text.clone_from(&last.device_id);
     }
     let record = |row: DeviceRow| {
+        let push = row.provider.map(|provider| {
+            json!({
+                "provider": provider, "environment": row.environment, "tokenSuffix": row.token_suffix,
+                "status": row.status,
+            })
+        });
         json!({
+            "push": push,
             "deviceId": row.device_id, "platform": row.platform, "appVersion": row.app_version,
             "sdkVersion": row.sdk_version, "locale": row.locale,
             "firstSeenAt": clock::to_text(row.first_seen_at), "lastSeenAt": clock::to_text(row.last_seen_at),
