@@ -245,13 +245,15 @@ pub(super) async fn insert_secret(
     name: String,
     sealed: Sealed,
 ) -> Result<()> {
-    tx.sql("INSERT INTO webhook_secrets (name, app_id, webhook_id, sealed) VALUES ($1, $2, $3, $4)")
-        .bind(name)
-        .bind(webhook.app_id)
-        .bind(webhook.id)
-        .bind(sealed)
-        .execute()
-        .await?;
+    tx.sql(
+        "INSERT INTO webhook_secrets (name, app_id, webhook_id, sealed) VALUES ($1, $2, $3, $4)",
+    )
+    .bind(name)
+    .bind(webhook.app_id)
+    .bind(webhook.id)
+    .bind(sealed)
+    .execute()
+    .await?;
     Ok(())
 }
 
