@@ -33,6 +33,7 @@ pub fn api(services: &Shared) -> (Router<Shared>, OpenApi) {
         .routes(routes!(instructions::http::acknowledge_instructions))
         .routes(routes!(push::tokens::http::register_push_token))
         .routes(routes!(push::tokens::http::remove_push_token))
+        .routes(routes!(push::beacons::http::send_receipts))
         .split_for_parts();
     // A fallback that is set later would be outside of the layer, which answers browsers' OPTIONS.
     let sdk = sdk
@@ -66,6 +67,7 @@ fn management() -> OpenApiRouter<Shared> {
             identity_keys::http::create_identity_key
         ))
         .routes(routes!(identity_keys::http::delete_identity_key))
+        .merge(push_routes())
         .routes(routes!(audit::http::list_audit_log))
         .routes(routes!(
             surveys::http::list_surveys,
@@ -110,6 +112,27 @@ fn management() -> OpenApiRouter<Shared> {
         ))
         .routes(routes!(push::credentials::http::delete_push_credential))
         .merge(plugin_routes())
+}
+
+/// Push campaigns and what became of them.
+fn push_routes() -> OpenApiRouter<Shared> {
+    OpenApiRouter::new()
+        .routes(routes!(
+            push::campaigns::http::list_campaigns,
+            push::campaigns::http::create_campaign
+        ))
+        .routes(routes!(
+            push::campaigns::http::get_campaign,
+            push::campaigns::http::update_campaign,
+            push::campaigns::http::delete_campaign
+        ))
+        .routes(routes!(push::transactional::test_send::test_send))
+        .routes(routes!(push::transactional::http::send_transactional))
+        .routes(routes!(
+            push::personalization::http::preview_personalization
+        ))
+        .routes(routes!(push::deliveries::http::list_deliveries))
+        .routes(routes!(push::deliveries::http::get_delivery))
 }
 
 /// Plugins of apps and of the server.

@@ -29,6 +29,7 @@ use crate::outbound::{Guard, Lookup, Rule};
 use crate::pipeline::{Keeper, Pipeline};
 use crate::plugins::{self, Plugins};
 use crate::privacy::pseudonyms::Pseudonyms;
+use crate::push;
 use crate::push::providers::Providers;
 use crate::push::tokens;
 use crate::rate_limits::RateLimits;
@@ -207,6 +208,8 @@ fn keep_house(services: &Shared, tasks: &TaskTracker, halt: &CancellationToken) 
     warm_up(services, tasks, halt);
     let runner = jobs::Runner::new(Arc::clone(services), tasks.clone(), halt.clone());
     tasks.spawn(runner.run());
+    let sender = push::sender::Sender::new(Arc::clone(services), tasks.clone(), halt.clone());
+    tasks.spawn(sender.run());
     tasks.spawn(keys::keep(Arc::clone(services), halt.clone()));
     tasks.spawn(retention::keep(Arc::clone(services), halt.clone()));
     tasks.spawn(surveys::ending::keep(Arc::clone(services), halt.clone()));

@@ -58,6 +58,11 @@ const STATEMENTS: &[&str] = &[
     "DELETE FROM merged_subjects WHERE id IN (
         SELECT m.id FROM (SELECT id FROM subjects WHERE app_id = $1 ORDER BY external_id, id LIMIT $2) s
         JOIN merged_subjects m ON m.subject_id = s.id LIMIT $2)",
+    "DELETE FROM deliveries WHERE id IN (
+        SELECT id FROM deliveries WHERE app_id = $1 ORDER BY created_at, id LIMIT $2)",
+    "DELETE FROM push_campaign_versions WHERE (campaign_id, version) IN (
+        SELECT v.campaign_id, v.version FROM push_campaigns c
+        JOIN push_campaign_versions v ON v.campaign_id = c.id WHERE c.app_id = $1 LIMIT $2)",
     "DELETE FROM property_texts WHERE (app_id, subject_id, key) IN (
         SELECT app_id, subject_id, key FROM property_texts WHERE app_id = $1 LIMIT $2)",
     "DELETE FROM property_mutations WHERE (app_id, mutation_id) IN (
@@ -83,6 +88,9 @@ const REST: &[&str] = &[
     "DELETE FROM surveys WHERE id IN (SELECT id FROM surveys WHERE app_id = $1 LIMIT $2)",
     "DELETE FROM campaign_runs WHERE campaign_id IN (
         SELECT campaign_id FROM campaign_runs WHERE app_id = $1 LIMIT $2)",
+    "DELETE FROM push_campaigns WHERE id IN (SELECT id FROM push_campaigns WHERE app_id = $1 LIMIT $2)",
+    "DELETE FROM delivery_counts WHERE (app_id, campaign_id, hour, state) IN (
+        SELECT app_id, campaign_id, hour, state FROM delivery_counts WHERE app_id = $1 LIMIT $2)",
     "DELETE FROM definitions WHERE id IN (SELECT id FROM definitions WHERE app_id = $1 LIMIT $2)",
     "DELETE FROM keys WHERE id IN (SELECT id FROM keys WHERE app_id = $1 LIMIT $2)",
     "DELETE FROM push_credentials WHERE id IN (SELECT id FROM push_credentials WHERE app_id = $1 LIMIT $2)",
@@ -115,6 +123,11 @@ const LEFT_OVER: &[(&str, &str)] = &[
         "SELECT count(*) AS count FROM (SELECT 1 FROM survey_versions WHERE app_id = $1 LIMIT $2) t",
         "DELETE FROM survey_versions WHERE (survey_id, version) IN (
             SELECT survey_id, version FROM survey_versions WHERE app_id = $1 LIMIT $2)",
+    ),
+    (
+        "SELECT count(*) AS count FROM (SELECT 1 FROM push_campaign_versions WHERE app_id = $1 LIMIT $2) t",
+        "DELETE FROM push_campaign_versions WHERE (campaign_id, version) IN (
+            SELECT campaign_id, version FROM push_campaign_versions WHERE app_id = $1 LIMIT $2)",
     ),
     (
         "SELECT count(*) AS count FROM (SELECT 1 FROM privacy_export_chunks WHERE app_id = $1 LIMIT $2) t",

@@ -9,6 +9,7 @@ use serde_json::Value;
 use uuid::Uuid;
 
 use crate::plugins::Accepted;
+use crate::push::campaigns::Sending;
 use crate::targeting::Rules;
 
 /// A campaign in force, as the pipeline needs it.
@@ -33,6 +34,8 @@ pub struct Running {
 pub enum Act {
     /// An instruction, with what an SDK gets to show.
     Present(Arc<Value>),
+    /// A push message.
+    Send(Arc<Sending>),
 }
 
 /// What sort of campaign it is. Caps and pauses are counted by it (contract 8).
@@ -59,6 +62,7 @@ impl Act {
     pub fn kind(&self) -> Kind {
         match self {
             Self::Present(_) => Kind::Survey,
+            Self::Send(_) => Kind::Push,
         }
     }
 }

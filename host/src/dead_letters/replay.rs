@@ -16,6 +16,7 @@ use crate::ingest::commit::Outcome;
 use crate::ingest::validation::{self, Verdict, Violation};
 use crate::ingest::{Event, Origin, Submission};
 use crate::pipeline::{Work, occasions};
+use crate::push::sender;
 use crate::services::Shared;
 
 /// What became of a replay.
@@ -45,6 +46,14 @@ pub async fn replay(
     record(services, scope, id, patch.is_some()).await?;
     match letter.stage {
         Stage::Validation => replay_validation(services, app, letter, subject_id, patch).await,
+        Stage::Personalization if patch.is_none() => {
+            let replayed = sender::replay::replay(services, app, letter).await?;
+            Ok(if replayed {
+                Replayed::Done
+            } else {
+                Replayed::StillFailing(Vec::new())
+            })
+        }
         Stage::Trigger | Stage::Personalization => {
             if patch.is_some() {
                 let detail = "this event was accepted; only events that broke their definition can be patched";

@@ -48,6 +48,7 @@ codes! {
     ConsentRequired, FORBIDDEN, "consent_required", "The user has not given the consent that it takes.";
     NotFound, NOT_FOUND, "not_found", "There is no such thing, or not for you.";
     SubjectNotFound, NOT_FOUND, "subject_not_found", "The app has no such person.";
+    CampaignNotFound, NOT_FOUND, "campaign_not_found", "The app has no such campaign.";
     MethodNotAllowed, METHOD_NOT_ALLOWED, "method_not_allowed", "The path exists, the method does not.";
     EventDefinitionExists, CONFLICT, "event_definition_exists", "The app has a definition of this name.";
     PluginVersionExists, CONFLICT, "plugin_version_exists", "The version was uploaded with other bytes; versions never change, upload a new one.";
@@ -58,6 +59,8 @@ codes! {
     MutationConflict, CONFLICT, "mutation_conflict", "The mutationId was used for another update; a new update takes a new one.";
     IdentityConflict, CONFLICT, "identity_conflict", "The anonymous id belongs to another identified user; take a new one for this user.";
     DecisionNotReproducible, CONFLICT, "decision_not_reproducible", "The decision can't be made again: something that it takes is gone; see detail.";
+    CampaignNotTransactional, CONFLICT, "campaign_not_transactional", "Only campaigns of the mode transactional can be sent by a backend.";
+    CampaignNotActive, CONFLICT, "campaign_not_active", "The campaign does not run; activate it first.";
     VersionMismatch, PRECONDITION_FAILED, "version_mismatch", "Somebody changed the resource meanwhile; read it again.";
     PayloadTooLarge, PAYLOAD_TOO_LARGE, "payload_too_large", "The body is over the limit.";
     UnsupportedMediaType, UNSUPPORTED_MEDIA_TYPE, "unsupported_media_type", "The body must be application/json, plain or compressed with gzip, zstd or br.";
@@ -65,8 +68,11 @@ codes! {
     InvalidCredential, UNPROCESSABLE_ENTITY, "invalid_credential", "The push credential's key does not parse; see errors.";
     InvalidDelivery, UNPROCESSABLE_ENTITY, "invalid_delivery", "The delivery object breaks the contract.";
     InvalidFlow, UNPROCESSABLE_ENTITY, "invalid_flow", "The survey's flow can't be walked; see errors.";
-    NotActivatable, UNPROCESSABLE_ENTITY, "not_activatable", "The survey can't run as it is; see errors.";
+    NotActivatable, UNPROCESSABLE_ENTITY, "not_activatable", "The survey or campaign can't run as it is; see errors.";
     PluginRejected, UNPROCESSABLE_ENTITY, "plugin_rejected", "The component can't be the plugin that it is asked to be; see errors.";
+    ExactlyOneRecipient, UNPROCESSABLE_ENTITY, "exactly_one_recipient", "A send has exactly one of externalId and anonymousId.";
+    MissingSendData, UNPROCESSABLE_ENTITY, "missing_send_data", "The campaign needs values that data has not; see errors.";
+    DataNotAllowed, UNPROCESSABLE_ENTITY, "data_not_allowed", "A test send takes no data.";
     EmptyUpdate, UNPROCESSABLE_ENTITY, "empty_update", "The update neither sets nor removes anything.";
     KeyInSetAndUnset, UNPROCESSABLE_ENTITY, "key_in_set_and_unset", "A key can't be set and removed by one update; see errors.";
     LimitExceeded, UNPROCESSABLE_ENTITY, "limit_exceeded", "A limit is exceeded.";

@@ -220,7 +220,9 @@ pub async fn views(
         let campaign = app
             .campaign(instruction.campaign_id)
             .and_then(|index| app.campaigns.get(index))?;
-        let Act::Present(payload) = &campaign.act;
+        let Act::Present(payload) = &campaign.act else {
+            return None;
+        };
         (campaign.version == instruction.campaign_version).then(|| Value::clone(payload))
     };
     let mut views = Vec::with_capacity(instructions.len());

@@ -256,6 +256,7 @@ pub(super) async fn release(tx: &mut Tx) -> Result<()> {
         "UPDATE timers SET node = NULL WHERE node IS NOT NULL AND node NOT IN (SELECT id FROM nodes)",
         "UPDATE occasions SET node = NULL WHERE node IS NOT NULL AND node NOT IN (SELECT id FROM nodes)",
         "UPDATE jobs SET node = NULL WHERE node IS NOT NULL AND node NOT IN (SELECT id FROM nodes)",
+        "UPDATE deliveries SET node = NULL WHERE node IS NOT NULL AND node NOT IN (SELECT id FROM nodes)",
     ] {
         tx.sql(text).execute().await?;
     }

@@ -19,6 +19,7 @@ use crate::dead_letters::{self, Letter, Stage};
 use crate::decisions::{self, NewDecision, Recorded};
 use crate::id;
 use crate::instructions::{self, Instruction, Suppressed};
+use crate::push::deliveries::{self, NewDelivery};
 
 /// What lies between a timer and one that it sets, at the least.
 const TURN: Duration = Duration::from_secs(1);
@@ -55,6 +56,8 @@ pub(super) struct Effects {
     pub subjects: Vec<Subject>,
     /// Instructions and the items that fired them.
     pub instructions: Vec<(usize, Instruction)>,
+    /// Push messages to be sent.
+    pub deliveries: Vec<NewDelivery>,
     /// What would have been instructions, and why it is none.
     pub suppressed: Vec<Suppressed>,
     pub states: Vec<StateChange>,
@@ -91,6 +94,7 @@ impl Effects {
             failed_letters: Vec::new(),
             subjects,
             instructions: Vec::new(),
+            deliveries: Vec::new(),
             suppressed: Vec::new(),
             states: Vec::new(),
             cancelled_all: Vec::new(),
@@ -292,6 +296,7 @@ pub(super) async fn write(inner: &Inner, effects: &Effects) -> Result<(), Troubl
     devices::write(&mut tx, effects.app_id, &effects.devices).await?;
     dead_letters::store::insert(&mut tx, &effects.letters).await?;
     let (app_id, now) = (effects.app_id, effects.now);
+    deliveries::queue(&mut tx, app_id, &effects.deliveries, now).await?;
     let noted = decisions::write(
         &mut tx,
         app_id,
@@ -302,5 +307,8 @@ pub(super) async fn write(inner: &Inner, effects: &Effects) -> Result<(), Troubl
     .await?;
     tx.commit().await?;
     inner.noted_configs.remember(app_id, &noted, now);
+    if !effects.deliveries.is_empty() {
+        inner.deliveries.wake();
+    }
     Ok(())
 }

@@ -11,6 +11,7 @@ use super::projection::Subject;
 use crate::apps::App;
 use crate::campaigns::{Act, Running};
 use crate::instructions::{self, Instruction, Suppressed};
+use crate::push::deliveries::{Lane, NewDelivery, Status};
 use crate::targeting::Suppression;
 use crate::{id, secrets};
 
@@ -65,8 +66,44 @@ impl Effects {
                     let instruction = instruction(app, running, subject, item, (id, now));
                     self.instructions.push((*number, instruction));
                 }
+                Act::Send(sending) => {
+                    // Without a variant of any weight there is nothing to send.
+                    if let Some(variant) = sending.variant_for(subject.id) {
+                        let delivery =
+                            delivery(app.id, running, subject.id, item, (id, variant.id));
+                        self.deliveries.push(delivery);
+                    }
+                }
             }
         }
+    }
+}
+
+/// A delivery that a firing brings about. `made`: its id, and that of the variant.
+fn delivery(
+    app_id: Uuid,
+    running: &Running,
+    subject_id: Uuid,
+    item: &Item,
+    made: (Uuid, Uuid),
+) -> NewDelivery {
+    let stored = &item.stored;
+    NewDelivery {
+        id: made.0,
+        app_id,
+        campaign_id: running.id,
+        campaign_version: running.version,
+        variant_id: made.1,
+        subject_id,
+        event: (stored.seq >= 0).then_some((item.alias, stored.seq, stored.event.id)),
+        data: None,
+        idempotency_key: None,
+        test: false,
+        recipients: 0,
+        status: Status::Queued,
+        reason: None,
+        content: None,
+        lane: Lane::Rest,
     }
 }
 

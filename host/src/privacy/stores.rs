@@ -102,6 +102,15 @@ pub const BELONGINGS: &[Store] = &[
         copied: PROFILE,
     },
     Store {
+        name: "deliveries",
+        table: "deliveries",
+        owner: Owner::Subject,
+        step: STEP,
+        erase: "DELETE FROM deliveries WHERE id IN (
+            SELECT id FROM deliveries WHERE subject_id = $2 AND app_id = $1 LIMIT $3)",
+        copied: Copied::In("deliveries.ndjson"),
+    },
+    Store {
         name: "plugin_states",
         table: "plugin_states",
         owner: Owner::Subject,
@@ -279,6 +288,7 @@ pub const IMPERSONAL: &[&str] = &[
     "campaign_runs",
     "decision_configs",
     "definitions",
+    "delivery_counts",
     "identity_keys",
     // What a job is asked to do names a person only until it is done.
     "jobs",
@@ -290,6 +300,8 @@ pub const IMPERSONAL: &[&str] = &[
     "plugin_slots",
     "plugin_versions",
     "plugins",
+    "push_campaign_versions",
+    "push_campaigns",
     "push_credentials",
     "server_secrets",
     "survey_versions",

@@ -65,6 +65,7 @@ const MOVES: &[&str] = &[
         last_seen_at = CASE WHEN excluded.last_seen_at > devices.last_seen_at
             THEN excluded.last_seen_at ELSE devices.last_seen_at END",
     "DELETE FROM devices WHERE app_id = $1 AND subject_id = $3 AND subject_id <> $2",
+    "UPDATE deliveries SET subject_id = $2 WHERE app_id = $1 AND subject_id = $3",
     // A device has one token, so that there are never two of one.
     "UPDATE push_tokens SET subject_id = $2 WHERE app_id = $1 AND subject_id = $3",
     // What a plugin knows of both can't be united without the plugin.

@@ -41,10 +41,27 @@ const OF_KIND: &str = " SELECT v.number, (SELECT count(*) FROM (
           AND i.app_id = v.app_id AND (i.displayed_at IS NOT NULL OR i.counted_at > v.reserved) LIMIT 1000
     ) AS counted) AS count FROM v WHERE true";
 
+/// Push messages of a campaign that count: those that were not called off, skipped or failed. Those that somebody
+/// asked for one by one, and tests, are outside of caps.
+const PUSHED_OF_CAMPAIGN: &str = " SELECT v.number, (SELECT count(*) FROM (
+        SELECT 1 AS one FROM deliveries d
+        WHERE d.subject_id = v.subject_id AND d.created_at > v.since AND d.campaign_id = v.campaign_id
+          AND d.app_id = v.app_id AND d.lane = 1
+          AND d.status NOT IN ('skipped', 'cancelled', 'failed', 'bounced') LIMIT 1000
+    ) AS counted) AS count FROM v WHERE true";
+
+/// The same of all campaigns.
+const PUSHED: &str = " SELECT v.number, (SELECT count(*) FROM (
+        SELECT 1 AS one FROM deliveries d
+        WHERE d.subject_id = v.subject_id AND d.created_at > v.since
+          AND d.app_id = v.app_id AND d.lane = 1
+          AND d.status NOT IN ('skipped', 'cancelled', 'failed', 'bounced') LIMIT 1000
+    ) AS counted) AS count FROM v WHERE true";
+
 /// Answers questions, each with a number, in their order.
 ///
-/// This is the one place that knows where presentations are: those of surveys are instructions. There are no
-/// others yet.
+/// This is the one place that knows where presentations are: those of surveys are instructions, push messages are
+/// deliveries.
 pub async fn counts(
     tx: &mut Tx,
     app_id: Uuid,
@@ -52,9 +69,14 @@ pub async fn counts(
     now: Timestamp,
 ) -> Result<Vec<u32>> {
     let mut counts = vec![0; questions.len()];
-    for (of_campaign, text) in [(true, OF_CAMPAIGN), (false, OF_KIND)] {
+    for (kind, of_campaign, text) in [
+        (Kind::Survey, true, OF_CAMPAIGN),
+        (Kind::Survey, false, OF_KIND),
+        (Kind::Push, true, PUSHED_OF_CAMPAIGN),
+        (Kind::Push, false, PUSHED),
+    ] {
         let asked = questions.iter().enumerate().filter(|(_, question)| {
-            question.kind == Kind::Survey && question.campaign_id.is_some() == of_campaign
+            question.kind == kind && question.campaign_id.is_some() == of_campaign
         });
         let asked: Vec<(usize, &Question)> = asked.collect();
         for chunk in asked.chunks(Rows::MOST) {

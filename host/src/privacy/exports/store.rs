@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use crate::clock;
+use crate::push::deliveries::store::DeliveryRow;
 
 /// Records that are read at once: events are 64 KiB at the most.
 const PAGE: i64 = 100;
@@ -182,6 +183,7 @@ pub(super) enum List {
     Instructions,
     DeadLetters,
     Devices,
+    Deliveries,
 }
 
 impl List {
@@ -358,6 +360,7 @@ pub(super) async fn records(
         List::Instructions => instructions(tx, key, after).await,
         List::DeadLetters => dead_letters(tx, key, after).await,
         List::Devices => devices(tx, key, after).await,
+        List::Deliveries => deliveries(tx, key, after).await,
     }
 }
 
@@ -418,6 +421,30 @@ async fn devices(tx: &mut Tx, key: Key, after: &mut After) -> Result<Vec<Value>>
         })
     };
     Ok(rows.into_iter().map(record).collect())
+}
+
+async fn deliveries(tx: &mut Tx, key: Key, after: &mut After) -> Result<Vec<Value>> {
+    let place = after.at.map(|at| (Timestamp(at), after.id));
+    let rows =
+        crate::push::deliveries::store::of_subject(tx, key.app_id, key.subject_id, place, PAGE)
+            .await?;
+    if let Some(last) = rows.last() {
+        (after.at, after.id) = (Some(last.created_at.0), last.id);
+    }
+    Ok(rows.into_iter().map(delivery).collect())
+}
+
+fn delivery(row: DeliveryRow) -> Value {
+    let transitions: Vec<Value> = row
+        .transitions()
+        .into_iter()
+        .map(|(status, at)| json!({"status": status, "at": clock::to_text(at)}))
+        .collect();
+    json!({
+        "deliveryId": row.id, "campaignId": row.campaign_id, "variantId": row.variant_id, "status": row.status,
+        "reason": row.reason, "content": row.content.as_deref().map(parsed), "test": row.test,
+        "transitions": transitions, "createdAt": clock::to_text(row.created_at),
+    })
 }
 
 async fn client_sessions(tx: &mut Tx, key: Key, after: &mut After) -> Result<Vec<Value>> {
