@@ -17,8 +17,10 @@ pub mod watch;
 use nudge_db::{Result, Timestamp, Tx};
 use uuid::Uuid;
 
+use crate::campaigns::Kind;
+
 pub use calendar::{Manner, Plan};
-pub use kinds::{Kind, Standing};
+pub use kinds::Standing;
 
 /// A campaign as it was just saved.
 #[derive(Clone, Debug)]

@@ -3,8 +3,9 @@
 use nudge_db::{Error, Result, Timestamp, Tx};
 use uuid::Uuid;
 
+use super::Campaign;
 use super::calendar::{Plan, Run};
-use super::{Campaign, Kind};
+use crate::campaigns::Kind;
 use crate::pipeline::occasions::PARKED;
 
 /// Occasions that one statement moves or removes.
