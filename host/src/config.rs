@@ -33,6 +33,8 @@ sections! {
         auth: Auth,
         rate_limits: RateLimits,
         privacy: Privacy,
+        push: Push,
+        webhooks: Webhooks,
         telemetry: Telemetry,
     }
     /// Addresses and directories.
@@ -82,6 +84,22 @@ sections! {
     Bucket { per_second: f64, burst: u32, }
     /// Deletion of persons' data.
     Privacy { grace_seconds: u64, }
+    /// Push services.
+    Push { extra_root_certificates: PathBuf, apns: Apns, fcm: Fcm, }
+    /// Apple's.
+    Apns { production_url: String, sandbox_url: String, }
+    /// Google's.
+    Fcm { url: String, token_url: String, }
+    /// Requests to customers' endpoints.
+    Webhooks {
+        allow_http: bool,
+        allow_private_networks: bool,
+        ports: Vec<u16>,
+        retry_base_seconds: f64,
+        disable_after_seconds: u64,
+        concurrency: usize,
+        endpoint_concurrency: usize,
+    }
     /// Logs.
     Telemetry { log_format: String, log_filter: String, }
 }
@@ -261,18 +279,24 @@ fn merge_environment(
     variables: impl Iterator<Item = (String, String)>,
 ) -> anyhow::Result<()> {
     for (variable, text) in variables {
-        let Some((section, key)) = variable
-            .strip_prefix(PREFIX)
-            .and_then(|path| path.split_once("__"))
-        else {
+        let path = variable.strip_prefix(PREFIX).unwrap_or_default();
+        let Some((sections, key)) = path.rsplit_once("__") else {
             continue;
         };
-        let (section, key) = (camel_case(section), camel_case(key));
-        let slot = table
-            .get_mut(&section)
-            .and_then(Value::as_table_mut)
-            .and_then(|section| section.get_mut(&key))
-            .with_context(|| format!("{variable}: unknown configuration key `{section}.{key}`"))?;
+        let key = camel_case(key);
+        let sections: Vec<String> = sections.split("__").map(camel_case).collect();
+        let mut place = Some(&mut *table);
+        for section in &sections {
+            place = place
+                .and_then(|table| table.get_mut(section))
+                .and_then(Value::as_table_mut);
+        }
+        let slot = place
+            .and_then(|table| table.get_mut(&key))
+            .with_context(|| {
+                let sections = sections.join(".");
+                format!("{variable}: unknown configuration key `{sections}.{key}`")
+            })?;
         *slot = match slot {
             Value::String(_) => Value::String(text),
             // JSON's lists and objects are easier to make in deployments than TOML's.
@@ -321,6 +345,17 @@ mod tests {
             Config::from_table(table.clone()).unwrap().ingest.queue_size,
             7
         );
+        let url = "https://127.0.0.1:1";
+        merge_environment(&mut table, set("NUDGE_PUSH__APNS__PRODUCTION_URL", url)).unwrap();
+        let config = Config::from_table(table.clone()).unwrap();
+        assert_eq!(config.push.apns.production_url, url);
+        for unknown in [
+            "NUDGE_PUSH__APNS__URL",
+            "NUDGE_PUSH__APNS__URL__X",
+            "NUDGE_A__B__C",
+        ] {
+            assert!(merge_environment(&mut table, set(unknown, url)).is_err());
+        }
         assert!(merge_environment(&mut table, set("NUDGE_INGEST__QUEUE", "7")).is_err());
         assert!(merge_environment(&mut table, set("NUDGE_INGEST__QUEUE_SIZE", "many")).is_err());
         assert!(merge(&mut table, "[ingest]\nqueue = 1".parse().unwrap(), "").is_err());

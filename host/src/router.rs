@@ -16,7 +16,7 @@ use crate::http::{ApiError, Code, cors, request};
 use crate::services::Shared;
 use crate::{
     apps, audit, dead_letters, decisions, definitions, identity_keys, ingest, instructions, jobs,
-    keys, openapi, operations, plugins, privacy, properties, subjects, surveys, users,
+    keys, openapi, operations, plugins, privacy, properties, push, subjects, surveys, users,
 };
 
 /// The API with its documentation.
@@ -31,6 +31,9 @@ pub fn api(services: &Shared) -> (Router<Shared>, OpenApi) {
         .routes(routes!(ingest::http::ingest_events))
         .routes(routes!(instructions::http::poll_instructions))
         .routes(routes!(instructions::http::acknowledge_instructions))
+        .routes(routes!(push::tokens::http::register_push_token))
+        .routes(routes!(push::tokens::http::remove_push_token))
+        .routes(routes!(push::beacons::http::send_receipts))
         .split_for_parts();
     // A fallback that is set later would be outside of the layer, which answers browsers' OPTIONS.
     let sdk = sdk
@@ -64,6 +67,7 @@ fn management() -> OpenApiRouter<Shared> {
             identity_keys::http::create_identity_key
         ))
         .routes(routes!(identity_keys::http::delete_identity_key))
+        .merge(push_routes())
         .routes(routes!(audit::http::list_audit_log))
         .routes(routes!(
             surveys::http::list_surveys,
@@ -102,7 +106,33 @@ fn management() -> OpenApiRouter<Shared> {
         .routes(routes!(privacy::exports::http::export_person))
         .routes(routes!(privacy::exports::http::get_export))
         .routes(routes!(privacy::exports::http::download_export))
+        .routes(routes!(
+            push::credentials::http::list_push_credentials,
+            push::credentials::http::create_push_credential
+        ))
+        .routes(routes!(push::credentials::http::delete_push_credential))
         .merge(plugin_routes())
+}
+
+/// Push campaigns and what became of them.
+fn push_routes() -> OpenApiRouter<Shared> {
+    OpenApiRouter::new()
+        .routes(routes!(
+            push::campaigns::http::list_campaigns,
+            push::campaigns::http::create_campaign
+        ))
+        .routes(routes!(
+            push::campaigns::http::get_campaign,
+            push::campaigns::http::update_campaign,
+            push::campaigns::http::delete_campaign
+        ))
+        .routes(routes!(push::transactional::test_send::test_send))
+        .routes(routes!(push::transactional::http::send_transactional))
+        .routes(routes!(
+            push::personalization::http::preview_personalization
+        ))
+        .routes(routes!(push::deliveries::http::list_deliveries))
+        .routes(routes!(push::deliveries::http::get_delivery))
 }
 
 /// Plugins of apps and of the server.

@@ -45,11 +45,24 @@ struct Column {
 }
 
 /// All sealed columns.
-const COLUMNS: &[Column] = &[Column {
-    table: "server_secrets",
-    list: "SELECT name AS row_key, sealed FROM server_secrets WHERE name > $1 ORDER BY name LIMIT $2",
-    replace: "UPDATE server_secrets SET sealed = $3 WHERE name = $1 AND sealed = $2",
-}];
+const COLUMNS: &[Column] = &[
+    Column {
+        table: "server_secrets",
+        list: "SELECT name AS row_key, sealed FROM server_secrets WHERE name > $1 ORDER BY name LIMIT $2",
+        replace: "UPDATE server_secrets SET sealed = $3 WHERE name = $1 AND sealed = $2",
+    },
+    Column {
+        table: "push_credentials",
+        list: "SELECT id AS row_key, sealed FROM push_credentials WHERE id > $1 ORDER BY id LIMIT $2",
+        replace: "UPDATE push_credentials SET sealed = $3 WHERE id = $1 AND sealed = $2",
+    },
+    Column {
+        table: "push_tokens",
+        list: "SELECT registration AS row_key, sealed FROM push_tokens
+               WHERE registration > $1 AND sealed IS NOT NULL ORDER BY registration LIMIT $2",
+        replace: "UPDATE push_tokens SET sealed = $3 WHERE registration = $1 AND sealed = $2",
+    },
+];
 
 #[derive(sqlx::FromRow)]
 struct SealedRow {

@@ -18,21 +18,29 @@ use crate::clock::Clock;
 use crate::config::Config;
 use crate::decisions;
 use crate::ingest::commit::Committer;
-use crate::instructions::polls::Polls;
+use crate::instructions::polls::{self, Polls};
 use crate::issuer::Issuer;
 use crate::jobs;
 use crate::keys;
 use crate::listener;
 use crate::oidc::AccessTokens;
+use crate::outbound::guard::System;
+use crate::outbound::{Guard, Lookup, Rule};
 use crate::pipeline::{Keeper, Pipeline};
 use crate::plugins::{self, Plugins};
 use crate::privacy::pseudonyms::Pseudonyms;
+use crate::push;
+use crate::push::providers::Providers;
+use crate::push::tokens;
 use crate::rate_limits::RateLimits;
 use crate::retention;
 use crate::router;
+use crate::runs;
 use crate::secrets::Secrets;
 use crate::services::{Services, Shared, migrations};
+use crate::surveys;
 use crate::telemetry;
+use crate::webhooks::Webhooks;
 
 /// How a server is started, besides its configuration.
 #[derive(Clone, Debug, Default)]
@@ -45,6 +53,8 @@ pub struct Start {
     pub clock: Clock,
     /// The analytics store. None: the operational database.
     pub analytics: Option<Arc<dyn AnalyticsStore>>,
+    /// Who knows the addresses of webhooks. None: the system's resolver.
+    pub lookup: Option<Arc<dyn Lookup>>,
 }
 
 /// A running server.
@@ -88,6 +98,7 @@ impl Server {
             halt.clone(),
         );
         tasks.spawn(Keeper::sign_in(pipeline.clone()).await?.run());
+        let lookup = start.lookup.unwrap_or_else(|| Arc::new(System));
         let committer = Committer::start(&db, &pipeline, &config.ingest, &tasks, &halt);
         let services = Arc::new(Services {
             issuer: Issuer::new(&secrets, &config.auth.embedded_issuer)?,
@@ -95,6 +106,14 @@ impl Server {
             rate_limits: RateLimits::new(&config.rate_limits, start.embedded),
             key_uses: keys::Uses::default(),
             pseudonyms: Pseudonyms::open(&db, &secrets).await?,
+            providers: Providers::new(
+                &db,
+                &secrets,
+                &start.clock,
+                &config.push,
+                push_guard(&config, Arc::clone(&lookup)),
+            )?,
+            push_token_hashes: tokens::Hashes::open(&db, &secrets).await?,
             analytics: start
                 .analytics
                 .unwrap_or_else(|| Arc::new(analytics::Operational)),
@@ -107,6 +126,7 @@ impl Server {
             committer,
             pipeline,
             jobs: jobs::Wake::default(),
+            webhooks: Webhooks::new(&config.webhooks, lookup)?,
             polls,
             stop,
             config,
@@ -188,10 +208,25 @@ fn keep_house(services: &Shared, tasks: &TaskTracker, halt: &CancellationToken) 
     warm_up(services, tasks, halt);
     let runner = jobs::Runner::new(Arc::clone(services), tasks.clone(), halt.clone());
     tasks.spawn(runner.run());
+    let sender = push::sender::Sender::new(Arc::clone(services), tasks.clone(), halt.clone());
+    tasks.spawn(sender.run());
     tasks.spawn(keys::keep(Arc::clone(services), halt.clone()));
     tasks.spawn(retention::keep(Arc::clone(services), halt.clone()));
+    tasks.spawn(surveys::ending::keep(Arc::clone(services), halt.clone()));
     tasks.spawn(plugins::watch::run(Arc::clone(services), halt.clone()));
+    tasks.spawn(polls::keep(Arc::clone(services), halt.clone()));
+    tasks.spawn(runs::watch::keep(Arc::clone(services), halt.clone()));
     tasks.spawn(decisions::keep(Arc::clone(services), halt.clone()));
+}
+
+/// Browsers name endpoints, as customers name webhooks: one rule says where those may be.
+fn push_guard(config: &Config, lookup: Arc<dyn Lookup>) -> Guard {
+    let rule = Rule {
+        allow_http: config.webhooks.allow_http,
+        allow_private_networks: config.webhooks.allow_private_networks,
+        ports: config.webhooks.ports.clone(),
+    };
+    Guard::new(rule, lookup)
 }
 
 async fn open_database(config: &Config) -> anyhow::Result<Db> {

@@ -18,8 +18,11 @@ use crate::oidc::AccessTokens;
 use crate::pipeline::Pipeline;
 use crate::plugins::Plugins;
 use crate::privacy::pseudonyms::Pseudonyms;
+use crate::push::providers::Providers;
+use crate::push::tokens;
 use crate::rate_limits::RateLimits;
 use crate::secrets::Secrets;
+use crate::webhooks::Webhooks;
 
 /// The state of all handlers.
 pub type Shared = Arc<Services>;
@@ -52,12 +55,18 @@ pub struct Services {
     pub apps: Arc<Registry>,
     /// Plugins and the threads that run them.
     pub plugins: Plugins,
+    /// The push services.
+    pub providers: Providers,
+    /// Tells push tokens that are the same.
+    pub push_token_hashes: tokens::Hashes,
     /// Commits events.
     pub committer: Committer,
     /// Processes committed events.
     pub pipeline: Pipeline,
     /// Wakes the runner of jobs.
     pub jobs: jobs::Wake,
+    /// What sending to webhooks takes.
+    pub webhooks: Webhooks,
     /// Open polls.
     pub polls: Polls,
     /// Cancelled when the server stops.

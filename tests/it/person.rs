@@ -70,6 +70,8 @@ pub(crate) async fn everything(app: &TestApp) -> Session {
          VALUES ($3, $1, 'cart', $1, '1.0.0', 0, 1, 'trigger', $4, $2)",
         "INSERT INTO decisions (app_id, id, record) SELECT $1, $2, hash FROM keys WHERE app_id = $1 AND $4 <> '' AND $3 <> app_id LIMIT 1",
         "INSERT INTO decision_subjects (app_id, decision_id, subject_id) SELECT $1, $2, $3 WHERE $4 <> ''",
+        "INSERT INTO occasions (id, app_id, campaign_id, subject_id, alias_number, key, due_at, event_seq)
+         SELECT $3, $1, $1, $2, 0, $4, 9000000000000000, 0",
         "INSERT INTO plugin_differences (id, owner_id, name, app_id, version, since, subject_id, event_id, difference, at)
          VALUES ($2, $1, 'cart', $1, '1.0.0', 0, $3, $2, $4, 0)",
     ] {

@@ -12,6 +12,7 @@ use nudge::analytics::AnalyticsStore;
 use nudge::cli::dev::{self, Access};
 use nudge::clock::{self, Clock};
 use nudge::config::Config;
+use nudge::outbound::Lookup;
 use nudge::server::{Server, Start};
 use nudge::services::Services;
 use tempfile::TempDir;
@@ -51,6 +52,8 @@ pub struct TestApp {
     pub clock: Clock,
     /// The analytics store; none: the server's own. It takes effect at the next start.
     pub analytics: Option<Arc<dyn AnalyticsStore>>,
+    /// Who knows the addresses of webhooks; none: the system. It takes effect at the next start.
+    pub lookup: Option<Arc<dyn Lookup>>,
     /// What the server was started with.
     pub config: Config,
     pub(crate) http: reqwest::Client,
@@ -88,12 +91,13 @@ impl TestApp {
     /// Starts a server with a configuration, whose data directory is the caller's.
     pub async fn open(site: Site, config: Config) -> anyhow::Result<Self> {
         let clock = Clock::default();
-        let server = serve(site, &config, &clock, None).await?;
+        let server = serve(site, &config, &clock, None, None).await?;
         let access = dev::access(&server).await?;
         Ok(Self {
             access,
             clock,
             analytics: None,
+            lookup: None,
             config,
             http: client::build(),
             server: Some(server),
@@ -134,7 +138,8 @@ impl TestApp {
     /// Starts the server again after [`TestApp::stop`].
     pub async fn resume(&mut self) {
         let analytics = self.analytics.clone();
-        let server = serve(self.site, &self.config, &self.clock, analytics)
+        let lookup = self.lookup.clone();
+        let server = serve(self.site, &self.config, &self.clock, analytics, lookup)
             .await
             .expect("the server starts again");
         self.access.base_url = format!("http://{}", server.address());
@@ -234,6 +239,7 @@ async fn serve(
     config: &Config,
     clock: &Clock,
     analytics: Option<Arc<dyn AnalyticsStore>>,
+    lookup: Option<Arc<dyn Lookup>>,
 ) -> anyhow::Result<Server> {
     if let Ok(log_filter) = std::env::var(LOG_VARIABLE) {
         let mut telemetry = config.telemetry.clone();
@@ -246,6 +252,7 @@ async fn serve(
         compiler: Some(PathBuf::from(site.program)),
         clock: clock.clone(),
         analytics,
+        lookup,
     };
     Server::start(config.clone(), start).await
 }

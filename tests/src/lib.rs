@@ -8,6 +8,7 @@ pub mod app;
 pub mod child;
 pub mod client;
 pub mod postgres;
+pub mod providers;
 pub mod session;
 pub mod storage;
 

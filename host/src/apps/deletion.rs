@@ -42,6 +42,9 @@ const STATEMENTS: &[&str] = &[
     "DELETE FROM timers WHERE id IN (
         SELECT t.id FROM (SELECT id FROM subjects WHERE app_id = $1 ORDER BY external_id, id LIMIT $2) s
         JOIN timers t ON t.subject_id = s.id LIMIT $2)",
+    "DELETE FROM occasions WHERE id IN (
+        SELECT o.id FROM (SELECT id FROM subjects WHERE app_id = $1 ORDER BY external_id, id LIMIT $2) s
+        JOIN occasions o ON o.subject_id = s.id LIMIT $2)",
     "DELETE FROM subject_properties WHERE (subject_id, key) IN (
         SELECT p.subject_id, p.key
         FROM (SELECT id FROM subjects WHERE app_id = $1 ORDER BY external_id, id LIMIT $2) s
@@ -50,9 +53,16 @@ const STATEMENTS: &[&str] = &[
         SELECT d.subject_id, d.device_id
         FROM (SELECT id FROM subjects WHERE app_id = $1 ORDER BY external_id, id LIMIT $2) s
         JOIN devices d ON d.subject_id = s.id LIMIT $2)",
+    "DELETE FROM push_tokens WHERE (app_id, device_id) IN (
+        SELECT app_id, device_id FROM push_tokens WHERE app_id = $1 LIMIT $2)",
     "DELETE FROM merged_subjects WHERE id IN (
         SELECT m.id FROM (SELECT id FROM subjects WHERE app_id = $1 ORDER BY external_id, id LIMIT $2) s
         JOIN merged_subjects m ON m.subject_id = s.id LIMIT $2)",
+    "DELETE FROM deliveries WHERE id IN (
+        SELECT id FROM deliveries WHERE app_id = $1 ORDER BY created_at, id LIMIT $2)",
+    "DELETE FROM push_campaign_versions WHERE (campaign_id, version) IN (
+        SELECT v.campaign_id, v.version FROM push_campaigns c
+        JOIN push_campaign_versions v ON v.campaign_id = c.id WHERE c.app_id = $1 LIMIT $2)",
     "DELETE FROM property_texts WHERE (app_id, subject_id, key) IN (
         SELECT app_id, subject_id, key FROM property_texts WHERE app_id = $1 LIMIT $2)",
     "DELETE FROM property_mutations WHERE (app_id, mutation_id) IN (
@@ -76,8 +86,14 @@ const OWNERS: &[&str] = &[
 /// What an index of its own leads to.
 const REST: &[&str] = &[
     "DELETE FROM surveys WHERE id IN (SELECT id FROM surveys WHERE app_id = $1 LIMIT $2)",
+    "DELETE FROM campaign_runs WHERE campaign_id IN (
+        SELECT campaign_id FROM campaign_runs WHERE app_id = $1 LIMIT $2)",
+    "DELETE FROM push_campaigns WHERE id IN (SELECT id FROM push_campaigns WHERE app_id = $1 LIMIT $2)",
+    "DELETE FROM delivery_counts WHERE (app_id, campaign_id, hour, state) IN (
+        SELECT app_id, campaign_id, hour, state FROM delivery_counts WHERE app_id = $1 LIMIT $2)",
     "DELETE FROM definitions WHERE id IN (SELECT id FROM definitions WHERE app_id = $1 LIMIT $2)",
     "DELETE FROM keys WHERE id IN (SELECT id FROM keys WHERE app_id = $1 LIMIT $2)",
+    "DELETE FROM push_credentials WHERE id IN (SELECT id FROM push_credentials WHERE app_id = $1 LIMIT $2)",
     "DELETE FROM identity_keys WHERE (app_id, kid) IN (
         SELECT app_id, kid FROM identity_keys WHERE app_id = $1 LIMIT $2)",
     "DELETE FROM plugin_log WHERE id IN (
@@ -109,6 +125,11 @@ const LEFT_OVER: &[(&str, &str)] = &[
             SELECT survey_id, version FROM survey_versions WHERE app_id = $1 LIMIT $2)",
     ),
     (
+        "SELECT count(*) AS count FROM (SELECT 1 FROM push_campaign_versions WHERE app_id = $1 LIMIT $2) t",
+        "DELETE FROM push_campaign_versions WHERE (campaign_id, version) IN (
+            SELECT campaign_id, version FROM push_campaign_versions WHERE app_id = $1 LIMIT $2)",
+    ),
+    (
         "SELECT count(*) AS count FROM (SELECT 1 FROM privacy_export_chunks WHERE app_id = $1 LIMIT $2) t",
         "DELETE FROM privacy_export_chunks WHERE (export_id, number) IN (
             SELECT export_id, number FROM privacy_export_chunks WHERE app_id = $1 LIMIT $2)",
@@ -129,6 +150,10 @@ const LEFT_OVER: &[(&str, &str)] = &[
     (
         "SELECT count(*) AS count FROM (SELECT 1 FROM timers WHERE app_id = $1 LIMIT $2) t",
         "DELETE FROM timers WHERE id IN (SELECT id FROM timers WHERE app_id = $1 LIMIT $2)",
+    ),
+    (
+        "SELECT count(*) AS count FROM (SELECT 1 FROM occasions WHERE app_id = $1 LIMIT $2) t",
+        "DELETE FROM occasions WHERE id IN (SELECT id FROM occasions WHERE app_id = $1 LIMIT $2)",
     ),
     (
         "SELECT count(*) AS count FROM (SELECT 1 FROM subject_properties WHERE app_id = $1 LIMIT $2) t",

@@ -18,7 +18,10 @@ use crate::identity_keys::{self, IdentityKey};
 use crate::keys;
 use crate::plugins::catalogue::Catalogue;
 use crate::plugins::{self, Deciders, Plugins};
+use crate::push;
+use crate::push::campaigns::Sending;
 use crate::surveys;
+use crate::webhooks;
 
 /// How long to wait before plugins that could not be loaded are tried again.
 const TRY_AGAIN: Duration = Duration::from_mins(1);
@@ -48,10 +51,14 @@ pub struct App {
     pub definitions: HashMap<String, Arc<Enforced>>,
     /// Active campaigns.
     pub campaigns: Vec<Running>,
+    /// Active push campaigns, as messages are made of them.
+    pub push: HashMap<Uuid, Arc<Sending>>,
     /// For each event name the campaigns that read it, ascending.
     routes: HashMap<String, Vec<usize>>,
     /// The campaigns that read every event.
     everywhere: Vec<usize>,
+    /// Active endpoints that are told of push deliveries.
+    pub webhooks: Vec<webhooks::Subscription>,
 }
 
 impl App {
@@ -333,6 +340,8 @@ struct Loaded {
     catalogue: Catalogue,
     definitions: Vec<definitions::Definition>,
     surveys: Vec<surveys::Survey>,
+    push_campaigns: Vec<push::campaigns::Campaign>,
+    webhooks: Vec<webhooks::Subscription>,
 }
 
 async fn load(tx: &mut Tx, row: store::AppRow) -> nudge_db::Result<Loaded> {
@@ -347,6 +356,8 @@ async fn load(tx: &mut Tx, row: store::AppRow) -> nudge_db::Result<Loaded> {
     let catalogue = plugins::store::catalogue(tx, row.id).await?;
     let definitions = definitions::store::active(tx, row.id).await?;
     let surveys = surveys::store::active(tx, row.id).await?;
+    let push_campaigns = push::campaigns::store::active(tx, row.id).await?;
+    let webhooks = webhooks::store::subscriptions(tx, row.id).await?;
     Ok(Loaded {
         row,
         settings,
@@ -355,6 +366,8 @@ async fn load(tx: &mut Tx, row: store::AppRow) -> nudge_db::Result<Loaded> {
         catalogue,
         definitions,
         surveys,
+        push_campaigns,
+        webhooks,
     })
 }
 
@@ -399,6 +412,21 @@ impl Loaded {
                 }
             }
         }
+        let mut push = HashMap::new();
+        for campaign in self.push_campaigns {
+            let id = campaign.id;
+            let sending = before.and_then(|before| before.push.get(&id));
+            let before = (sending.map(|sending| &**sending), running.get(&id).copied());
+            match push::campaigns::run(plugins, &deciders, &campaign, before).await {
+                Ok((sending, running)) => {
+                    push.insert(id, sending);
+                    campaigns.extend(running);
+                }
+                Err(error) => {
+                    tracing::error!(campaign.id = %id, error = %error, "campaign does not run");
+                }
+            }
+        }
         let (routes, everywhere) = routes(&campaigns);
         Ok(App {
             id: self.row.id,
@@ -411,8 +439,10 @@ impl Loaded {
             read_at: Instant::now(),
             definitions,
             campaigns,
+            push,
             routes,
             everywhere,
+            webhooks: self.webhooks,
         })
     }
 }

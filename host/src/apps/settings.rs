@@ -179,6 +179,8 @@ pub struct Retention {
     pub events_days: Option<i64>,
     /// Days after its receipt that a dead letter is kept.
     pub dead_letters_days: i64,
+    /// Days after it was queued that a push delivery is kept.
+    pub deliveries_days: i64,
 }
 
 impl Default for Retention {
@@ -186,6 +188,7 @@ impl Default for Retention {
         Self {
             events_days: None,
             dead_letters_days: 30,
+            deliveries_days: 90,
         }
     }
 }

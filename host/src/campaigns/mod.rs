@@ -5,10 +5,13 @@ pub mod trigger;
 
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use uuid::Uuid;
 
 use crate::plugins::Accepted;
+use crate::push::campaigns::Sending;
+use crate::targeting::Rules;
 
 /// A campaign in force, as the pipeline needs it.
 #[derive(Clone, Debug)]
@@ -21,6 +24,8 @@ pub struct Running {
     pub priority: i32,
     /// Its configuration and the plugin that decides.
     pub accepted: Accepted,
+    /// Whom, when and how often it may reach: what the host enforces whatever the plugin says.
+    pub rules: Arc<Rules>,
     /// What a firing brings about.
     pub act: Act,
 }
@@ -30,4 +35,42 @@ pub struct Running {
 pub enum Act {
     /// An instruction, with what an SDK gets to show.
     Present(Arc<Value>),
+    /// A push message.
+    Send(Arc<Sending>),
+}
+
+/// What sort of campaign it is. Caps and pauses are counted by it (contract 8).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Kind {
+    /// A survey, which an SDK presents.
+    Survey,
+    /// A push message.
+    Push,
+}
+
+impl Kind {
+    /// The kind of this name.
+    pub fn parse(name: &str) -> Option<Self> {
+        let mut all = [Self::Survey, Self::Push].into_iter();
+        all.find(|kind| kind.name() == name)
+    }
+
+    /// The kind's name in the database.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Survey => "survey",
+            Self::Push => "push",
+        }
+    }
+}
+
+impl Act {
+    /// The sort of campaign that brings this about.
+    pub fn kind(&self) -> Kind {
+        match self {
+            Self::Present(_) => Kind::Survey,
+            Self::Send(_) => Kind::Push,
+        }
+    }
 }

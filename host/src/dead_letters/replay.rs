@@ -15,7 +15,8 @@ use crate::http::{ApiError, Code, FieldError, merge};
 use crate::ingest::commit::Outcome;
 use crate::ingest::validation::{self, Verdict, Violation};
 use crate::ingest::{Event, Origin, Submission};
-use crate::pipeline::Work;
+use crate::pipeline::{Work, occasions};
+use crate::push::sender;
 use crate::services::Shared;
 
 /// What became of a replay.
@@ -45,6 +46,14 @@ pub async fn replay(
     record(services, scope, id, patch.is_some()).await?;
     match letter.stage {
         Stage::Validation => replay_validation(services, app, letter, subject_id, patch).await,
+        Stage::Personalization if patch.is_none() => {
+            let replayed = sender::replay::replay(services, app, letter).await?;
+            Ok(if replayed {
+                Replayed::Done
+            } else {
+                Replayed::StillFailing(Vec::new())
+            })
+        }
         Stage::Trigger | Stage::Personalization => {
             if patch.is_some() {
                 let detail = "this event was accepted; only events that broke their definition can be patched";
@@ -124,9 +133,12 @@ async fn replay_trigger(
     subject_id: Uuid,
 ) -> Result<Replayed, ApiError> {
     let mut tx = services.db.read().await?;
-    let stored = crate::ingest::store::find_by_id(&mut tx, app.id, letter.alias, letter.event_id)
-        .await?
-        .ok_or_else(|| ApiError::new(Code::NotFound))?;
+    let stored = if letter.event_name == occasions::SCHEDULED {
+        Some(occasions::event_with_id(letter.event_id, letter.timestamp))
+    } else {
+        crate::ingest::store::find_by_id(&mut tx, app.id, letter.alias, letter.event_id).await?
+    };
+    let stored = stored.ok_or_else(|| ApiError::new(Code::NotFound))?;
     drop(tx);
     let room = services.pipeline.wait_for_room(1).await;
     let (sender, receiver) = oneshot::channel();

@@ -17,6 +17,7 @@ use super::store;
 use super::transcript::{Heard, Replay};
 use crate::clock;
 use crate::ingest::store::Stored;
+use crate::pipeline::occasions;
 use crate::plugins::cases::{Difference, exactly};
 use crate::plugins::{Lost, Unloadable};
 use crate::services::Services;
@@ -128,18 +129,23 @@ async fn events(
     record: &Record,
     heard: &Heard,
 ) -> Result<HashMap<i64, Stored>, Error> {
+    let of_campaigns = record.items.iter().filter_map(|item| {
+        let at = occasions::instant_of(item.seq)?;
+        Some((item.seq, occasions::event_with_id(item.event_id, at)))
+    });
     let items = record.items.iter().map(|item| item.seq);
     let histories = heard.histories.values().flatten().copied();
-    let mut seqs: Vec<i64> = items.chain(histories).collect();
+    let mut seqs: Vec<i64> = items.chain(histories).filter(|seq| *seq >= 0).collect();
     seqs.sort_unstable();
     seqs.dedup();
     let found = crate::ingest::store::at(tx, &seqs).await?;
-    let events: HashMap<i64, Stored> = found
+    let mut events: HashMap<i64, Stored> = found
         .into_iter()
         .filter(|(of, _, _)| *of == app_id)
         .map(|(_, _, stored)| (stored.seq, stored))
         .collect();
     if events.len() == seqs.len() {
+        events.extend(of_campaigns);
         return Ok(events);
     }
     Err(Error::Gone(

@@ -78,6 +78,13 @@ pub struct PropertyWriter {
     pub app: Arc<App>,
 }
 
+/// A backend whose server key may ask for push messages of the app of the path.
+#[derive(Clone, Debug)]
+pub struct PushSender {
+    /// The app of the path, which is the key's.
+    pub app: Arc<App>,
+}
+
 /// An SDK, by its write key.
 #[derive(Clone, Debug)]
 pub struct Sdk {
@@ -211,6 +218,21 @@ impl FromRequestParts<Shared> for PropertyWriter {
         app.filter(|app| app.workspace_id == key.app.workspace_id)
             .map(|app| Self { app })
             .ok_or_else(|| ApiError::new(Code::NotFound))
+    }
+}
+
+impl FromRequestParts<Shared> for PushSender {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, services: &Shared) -> Result<Self, ApiError> {
+        let key = AppKey::from_request_parts(parts, services).await?;
+        key.require_kind(services, Kind::Server)?;
+        key.require_scope(services, key::PUSH_TRANSACTIONAL)?;
+        let app_id = path_id(parts, services, "appId").await?;
+        if app_id != key.app.id {
+            return Err(ApiError::new(Code::NotFound));
+        }
+        Ok(Self { app: key.app })
     }
 }
 

@@ -176,9 +176,14 @@ pub fn parse<T: DeserializeOwned>(text: &str) -> Result<T, ApiError> {
 
 /// Gives a JSON value that is already parsed its type.
 pub fn parse_value<T: DeserializeOwned>(value: serde_json::Value) -> Result<T, ApiError> {
+    shape(value, "").map_err(|error| ApiError::fields(Code::ValidationFailed, vec![error]))
+}
+
+/// Gives a part of a body its type. `place` is the part's JSON pointer.
+pub fn shape<T: DeserializeOwned>(value: serde_json::Value, place: &str) -> Result<T, FieldError> {
     serde_path_to_error::deserialize(value).map_err(|error| {
-        let pointer = pointer(error.path());
-        wrong_shape(error.inner(), pointer)
+        let pointer = format!("{place}{}", pointer(error.path()));
+        misshapen(error.inner(), pointer)
     })
 }
 
@@ -194,6 +199,10 @@ pub fn refuse(text: &str, error: &serde_json::Error, pointer: String) -> ApiErro
 }
 
 fn wrong_shape(error: &serde_json::Error, pointer: String) -> ApiError {
+    ApiError::fields(Code::ValidationFailed, vec![misshapen(error, pointer)])
+}
+
+fn misshapen(error: &serde_json::Error, pointer: String) -> FieldError {
     let text = error.to_string();
     let reason = text
         .split(" at line ")
@@ -205,10 +214,7 @@ fn wrong_shape(error: &serde_json::Error, pointer: String) -> ApiError {
     } else {
         "invalid"
     };
-    ApiError::fields(
-        Code::ValidationFailed,
-        vec![FieldError::new(pointer, code, reason)],
-    )
+    FieldError::new(pointer, code, reason)
 }
 
 fn malformed(error: &serde_json::Error) -> ApiError {

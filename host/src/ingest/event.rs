@@ -10,9 +10,8 @@ use serde_json::value::RawValue;
 use uuid::Uuid;
 
 use super::body::EventBody;
-use super::{Rejection, properties};
+use super::{Rejection, is_reserved, properties};
 use crate::apps::settings::Ingest;
-use crate::properties::PROPERTY_CHANGED;
 use crate::{clock, id, secrets};
 
 /// The largest event, in bytes of JSON (contract 15).
@@ -136,7 +135,7 @@ fn check(raw: &RawValue, rules: &Rules<'_>) -> Result<Event, Refusal> {
     let name = body
         .name
         .and_then(text)
-        .filter(|name| is_name(name) && name != PROPERTY_CHANGED)
+        .filter(|name| is_name(name) && !is_reserved(name))
         .ok_or_else(|| refuse("invalid_name", "name must be a text of 1 to 200 characters"))?;
     let sent = body
         .timestamp

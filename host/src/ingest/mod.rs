@@ -25,6 +25,11 @@ pub use event::Event;
 
 /// Events of one request at the most (specification 8).
 pub const MOST_EVENTS: usize = 500;
+/// Whether an event's name is the server's own: no client can send it.
+pub fn is_reserved(name: &str) -> bool {
+    name == crate::properties::PROPERTY_CHANGED || name == crate::pipeline::occasions::SCHEDULED
+}
+
 /// Each request owns this many event numbers, see [`store`].
 pub const SEQ_BLOCK: i64 = 512;
 

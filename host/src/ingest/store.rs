@@ -172,6 +172,28 @@ pub async fn find_by_id(
     Ok(row.map(EventRow::read))
 }
 
+/// One event of a subject, by its id, whichever alias it came under.
+pub async fn of_subject(
+    tx: &mut Tx,
+    app_id: Uuid,
+    subject_id: Uuid,
+    event_id: Uuid,
+) -> Result<Option<Stored>> {
+    let row: Option<EventRow> = tx
+        .sql(
+            "SELECT e.seq, e.event_id, e.name, e.timestamp, e.client_timestamp, e.received_at, e.properties,
+                    e.platform, e.app_version, e.locale, e.timezone, e.source
+             FROM aliases a JOIN events e ON e.alias_number = a.number
+             WHERE a.app_id = $1 AND a.subject_id = $2 AND e.event_id = $3 ORDER BY e.seq LIMIT 1",
+        )
+        .bind(app_id)
+        .bind(subject_id)
+        .bind(event_id)
+        .fetch_optional()
+        .await?;
+    Ok(row.map(EventRow::read))
+}
+
 /// Events of an app with numbers from `first` to before `end`, with their aliases, in order.
 pub async fn of_app_between(
     tx: &mut Tx,

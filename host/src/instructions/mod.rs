@@ -1,6 +1,7 @@
 //! Instructions: what an SDK is to show, from its issue to its acknowledgement.
 
 pub mod http;
+pub mod polling;
 pub mod polls;
 pub mod store;
 
@@ -10,6 +11,9 @@ use nudge_db::Timestamp;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use uuid::Uuid;
+
+use crate::campaigns::Kind;
+use crate::targeting::Suppression;
 
 /// When an SDK should poll again, in seconds.
 pub const POLL_AFTER_SECONDS: u32 = 30;
@@ -84,10 +88,24 @@ pub struct Instruction {
     pub trigger_event_id: Option<Uuid>,
     /// That event's name.
     pub trigger_name: Option<String>,
-    /// When it was issued, and from when on it is on offer.
+    /// When it was issued.
     pub created_at: Timestamp,
+    /// From when on it is on offer. It gets its position then.
+    pub available_at: Timestamp,
     /// Until when it is on offer.
     pub expires_at: Timestamp,
     /// The plugin that decided, and its version.
     pub plugin: (String, String),
+}
+
+/// A firing that the host let have no effect. It is kept beside instructions, for lists of recipients and
+/// explanations, and offered to nobody.
+#[derive(Clone, Debug)]
+pub struct Suppressed {
+    /// What it would have been.
+    pub instruction: Instruction,
+    /// The sort of its campaign.
+    pub kind: Kind,
+    /// Why it is not.
+    pub reason: Suppression,
 }

@@ -1,9 +1,13 @@
 //! Instructions in the database.
 
+use std::collections::HashMap;
+
 use nudge_db::{Result, Rows, Timestamp, Tx};
 use uuid::Uuid;
 
-use super::{Instruction, Status};
+use super::polling::Range;
+use super::polls::State;
+use super::{Instruction, Status, Suppressed};
 
 #[derive(sqlx::FromRow)]
 struct Row {
@@ -17,6 +21,7 @@ struct Row {
     trigger_event_id: Option<Uuid>,
     trigger_name: Option<String>,
     created_at: Timestamp,
+    available_at: Timestamp,
     expires_at: Timestamp,
     plugin_name: String,
     plugin_version: String,
@@ -40,6 +45,7 @@ impl Row {
             trigger_event_id: self.trigger_event_id,
             trigger_name: self.trigger_name,
             created_at: self.created_at,
+            available_at: self.available_at,
             expires_at: self.expires_at,
             plugin: (self.plugin_name, self.plugin_version),
         }
@@ -49,40 +55,44 @@ impl Row {
 /// Adds instructions, but for those that are there already: a firing is issued once.
 pub async fn insert(tx: &mut Tx, instructions: &[Instruction]) -> Result<()> {
     for chunk in instructions.chunks(Rows::MOST) {
-        let rows = Rows::new()
-            .uuids(chunk.iter().map(|instruction| instruction.id))
-            .uuids(chunk.iter().map(|instruction| instruction.app_id))
-            .uuids(chunk.iter().map(|instruction| instruction.subject_id))
-            .integers(chunk.iter().map(|instruction| instruction.position))
-            .uuids(chunk.iter().map(|instruction| instruction.campaign_id))
-            .integers(chunk.iter().map(|instruction| instruction.campaign_version))
-            .integers(
-                chunk
-                    .iter()
-                    .map(|instruction| i64::from(instruction.priority)),
+        tx.with_rows(COLUMNS, rows(chunk.iter()))
+            .push(
+                " INSERT INTO instructions (id, app_id, subject_id, position, kind, campaign_id, campaign_version, priority,
+                                            trigger_event_id, trigger_name, created_at, available_at, expires_at,
+                                            status, status_at, counted_at, plugin_name, plugin_version)
+                  SELECT v.id, v.app_id, v.subject_id, v.position, 'survey', v.campaign_id, v.campaign_version, v.priority,
+                         v.trigger_event_id, v.trigger_name, v.created_at, v.created_at, v.expires_at,
+                         'issued', v.created_at, v.created_at, v.plugin_name, v.plugin_version
+                  FROM v WHERE true ON CONFLICT (id) DO NOTHING",
             )
-            .uuids(chunk.iter().map(|instruction| instruction.trigger_event_id))
-            .texts(
-                chunk
-                    .iter()
-                    .map(|instruction| instruction.trigger_name.clone()),
-            )
-            .timestamps(chunk.iter().map(|instruction| instruction.created_at))
-            .timestamps(chunk.iter().map(|instruction| instruction.expires_at))
-            .texts(chunk.iter().map(|instruction| instruction.plugin.0.clone()))
-            .texts(chunk.iter().map(|instruction| instruction.plugin.1.clone()));
+            .execute()
+            .await?;
+    }
+    Ok(())
+}
+
+/// Notes firings that the host let have no effect, but for those that are noted already. Nobody is offered them.
+pub async fn insert_suppressed(tx: &mut Tx, suppressed: &[Suppressed]) -> Result<()> {
+    for chunk in suppressed.chunks(Rows::MOST) {
+        let instructions = chunk.iter().map(|suppressed| &suppressed.instruction);
+        let kinds = chunk
+            .iter()
+            .map(|suppressed| suppressed.kind.name().to_owned());
+        let reasons = chunk
+            .iter()
+            .map(|suppressed| suppressed.reason.name().to_owned());
         tx.with_rows(
             "v(id, app_id, subject_id, position, campaign_id, campaign_version, priority, trigger_event_id,
-               trigger_name, created_at, expires_at, plugin_name, plugin_version)",
-            rows,
+               trigger_name, created_at, expires_at, plugin_name, plugin_version, kind, reason)",
+            rows(instructions).texts(kinds).texts(reasons),
         )
         .push(
             " INSERT INTO instructions (id, app_id, subject_id, position, kind, campaign_id, campaign_version, priority,
                                         trigger_event_id, trigger_name, created_at, available_at, expires_at,
-                                        status, status_at, plugin_name, plugin_version)
-              SELECT v.id, v.app_id, v.subject_id, v.position, 'survey', v.campaign_id, v.campaign_version, v.priority,
-                     v.trigger_event_id, v.trigger_name, v.created_at, v.created_at, v.expires_at,
-                     'issued', v.created_at, v.plugin_name, v.plugin_version
+                                        status, status_at, suppressed_by, plugin_name, plugin_version)
+              SELECT v.id, v.app_id, v.subject_id, v.position, v.kind, v.campaign_id, v.campaign_version, v.priority,
+                     v.trigger_event_id, v.trigger_name, v.created_at, v.created_at, v.created_at,
+                     'suppressed', v.created_at, v.reason, v.plugin_name, v.plugin_version
               FROM v WHERE true ON CONFLICT (id) DO NOTHING",
         )
         .execute()
@@ -91,33 +101,180 @@ pub async fn insert(tx: &mut Tx, instructions: &[Instruction]) -> Result<()> {
     Ok(())
 }
 
-/// A subject's instructions on offer, after a position, in order: those of campaigns that run, not
+/// The columns of [`rows`].
+const COLUMNS: &str =
+    "v(id, app_id, subject_id, position, campaign_id, campaign_version, priority, trigger_event_id,
+       trigger_name, created_at, expires_at, plugin_name, plugin_version)";
+
+fn rows<'i>(chunk: impl Iterator<Item = &'i Instruction> + Clone) -> Rows {
+    Rows::new()
+        .uuids(chunk.clone().map(|instruction| instruction.id))
+        .uuids(chunk.clone().map(|instruction| instruction.app_id))
+        .uuids(chunk.clone().map(|instruction| instruction.subject_id))
+        .integers(chunk.clone().map(|instruction| instruction.position))
+        .uuids(chunk.clone().map(|instruction| instruction.campaign_id))
+        .integers(
+            chunk
+                .clone()
+                .map(|instruction| instruction.campaign_version),
+        )
+        .integers(
+            chunk
+                .clone()
+                .map(|instruction| i64::from(instruction.priority)),
+        )
+        .uuids(
+            chunk
+                .clone()
+                .map(|instruction| instruction.trigger_event_id),
+        )
+        .texts(
+            chunk
+                .clone()
+                .map(|instruction| instruction.trigger_name.clone()),
+        )
+        .timestamps(chunk.clone().map(|instruction| instruction.created_at))
+        .timestamps(chunk.clone().map(|instruction| instruction.expires_at))
+        .texts(
+            chunk
+                .clone()
+                .map(|instruction| instruction.plugin.0.clone()),
+        )
+        .texts(
+            chunk
+                .clone()
+                .map(|instruction| instruction.plugin.1.clone()),
+        )
+}
+
+/// A subject's instructions on offer in a range, by descending priority: those of campaigns that run, available, not
 /// expired and not acknowledged past `received`.
-pub async fn on_offer(
+pub(super) async fn on_offer(
+    tx: &mut Tx,
+    app_id: Uuid,
+    subject_id: Uuid,
+    range: Range,
+    limit: i64,
+    now: Timestamp,
+) -> Result<Vec<Instruction>> {
+    let (priority, position) = range.below.unwrap_or((i64::MAX, i64::MIN));
+    let rows: Vec<Row> = tx
+        .sql(
+            "SELECT i.id, i.app_id, i.subject_id, i.position, i.campaign_id, i.campaign_version, i.priority,
+                    i.trigger_event_id, i.trigger_name, i.created_at, i.available_at, i.expires_at, i.plugin_name,
+                    i.plugin_version
+             FROM instructions i JOIN surveys s ON s.id = i.campaign_id AND s.status = 'active'
+             WHERE i.app_id = $1 AND i.subject_id = $2 AND i.position > $3 AND i.position <= $4
+               AND i.available_at <= $5 AND i.expires_at > $5 AND i.status IN ('issued', 'received')
+               AND (i.priority < $6 OR (i.priority = $6 AND i.position > $7))
+             ORDER BY i.priority DESC, i.position LIMIT $8",
+        )
+        .bind(app_id)
+        .bind(subject_id)
+        .bind(range.after)
+        .bind(range.until)
+        .bind(now)
+        .bind(priority)
+        .bind(position)
+        .bind(limit)
+        .fetch_all()
+        .await?;
+    Ok(rows.into_iter().map(Row::read).collect())
+}
+
+/// The newest position of what a subject is offered, after one.
+pub(super) async fn newest_on_offer(
     tx: &mut Tx,
     app_id: Uuid,
     subject_id: Uuid,
     after: i64,
-    limit: i64,
     now: Timestamp,
-) -> Result<Vec<Instruction>> {
-    let rows: Vec<Row> = tx
+) -> Result<Option<i64>> {
+    #[derive(sqlx::FromRow)]
+    struct PositionRow {
+        position: i64,
+    }
+    let row: Option<PositionRow> = tx
         .sql(
-            "SELECT i.id, i.app_id, i.subject_id, i.position, i.campaign_id, i.campaign_version, i.priority,
-                    i.trigger_event_id, i.trigger_name, i.created_at, i.expires_at, i.plugin_name, i.plugin_version
-             FROM instructions i JOIN surveys s ON s.id = i.campaign_id AND s.status = 'active'
-             WHERE i.app_id = $1 AND i.subject_id = $2 AND i.position > $3 AND i.expires_at > $4
-               AND i.status IN ('issued', 'received')
-             ORDER BY i.position LIMIT $5",
+            "SELECT i.position FROM instructions i JOIN surveys s ON s.id = i.campaign_id AND s.status = 'active'
+             WHERE i.app_id = $1 AND i.subject_id = $2 AND i.position > $3 AND i.available_at <= $4
+               AND i.expires_at > $4 AND i.status IN ('issued', 'received')
+             ORDER BY i.position DESC LIMIT 1",
         )
         .bind(app_id)
         .bind(subject_id)
         .bind(after)
         .bind(now)
-        .bind(limit)
-        .fetch_all()
+        .fetch_optional()
         .await?;
-    Ok(rows.into_iter().map(Row::read).collect())
+    Ok(row.map(|row| row.position))
+}
+
+/// An instruction that is not available yet.
+#[derive(Clone, Copy, Debug, sqlx::FromRow)]
+pub(super) struct Held {
+    pub position: i64,
+    pub available_at: Timestamp,
+}
+
+/// The first of a subject's instructions after a position that is not available yet. Positions are given when
+/// something becomes available, so that there is one only where the clocks of two processes differ.
+pub(super) async fn first_held(
+    tx: &mut Tx,
+    app_id: Uuid,
+    subject_id: Uuid,
+    after: i64,
+    now: Timestamp,
+) -> Result<Option<Held>> {
+    tx.sql(
+        "SELECT position, available_at FROM instructions
+         WHERE app_id = $1 AND subject_id = $2 AND position > $3 AND available_at > $4 AND expires_at > $4
+           AND status IN ('issued', 'received')
+         ORDER BY position LIMIT 1",
+    )
+    .bind(app_id)
+    .bind(subject_id)
+    .bind(after)
+    .bind(now)
+    .fetch_optional()
+    .await
+}
+
+/// What of a subject its polls depend on.
+pub(super) async fn state(tx: &mut Tx, app_id: Uuid, subject_id: Uuid) -> Result<Option<State>> {
+    tx.sql(
+        "SELECT s.instruction_count AS instructions, s.suppressed, s.messaging_consent,
+                CAST((SELECT sum(a.token_epoch) FROM aliases a WHERE a.subject_id = s.id) AS BIGINT) AS tokens
+         FROM subjects s WHERE s.app_id = $1 AND s.id = $2",
+    )
+    .bind(app_id)
+    .bind(subject_id)
+    .fetch_optional()
+    .await
+}
+
+/// What of each of some subjects, of whichever apps, its polls depend on.
+pub(super) async fn states(tx: &mut Tx, subjects: &[Uuid]) -> Result<HashMap<Uuid, State>> {
+    #[derive(sqlx::FromRow)]
+    struct StateRow {
+        id: Uuid,
+        #[sqlx(flatten)]
+        state: State,
+    }
+    let mut found = HashMap::with_capacity(subjects.len());
+    for chunk in subjects.chunks(Rows::MOST) {
+        let rows: Vec<StateRow> = tx
+            .with_rows("v(id)", Rows::new().uuids(chunk.iter().copied()))
+            .push(
+                " SELECT s.id, s.instruction_count AS instructions, s.suppressed, s.messaging_consent,
+                         CAST((SELECT sum(a.token_epoch) FROM aliases a WHERE a.subject_id = s.id) AS BIGINT) AS tokens
+                  FROM v JOIN subjects s ON s.id = v.id",
+            )
+            .fetch_all()
+            .await?;
+        found.extend(rows.into_iter().map(|row| (row.id, row.state)));
+    }
+    Ok(found)
 }
 
 /// A subject's instructions on offer that certain events fired.
@@ -131,9 +288,10 @@ pub async fn of_events(
     let rows: Vec<Row> = tx
         .sql(
             "SELECT i.id, i.app_id, i.subject_id, i.position, i.campaign_id, i.campaign_version, i.priority,
-                    i.trigger_event_id, i.trigger_name, i.created_at, i.expires_at, i.plugin_name, i.plugin_version
+                    i.trigger_event_id, i.trigger_name, i.created_at, i.available_at, i.expires_at, i.plugin_name,
+                    i.plugin_version
              FROM instructions i JOIN surveys s ON s.id = i.campaign_id AND s.status = 'active'
-             WHERE i.app_id = $1 AND i.subject_id = $2 AND i.expires_at > $3
+             WHERE i.app_id = $1 AND i.subject_id = $2 AND i.available_at <= $3 AND i.expires_at > $3
                AND i.status IN ('issued', 'received') AND i.trigger_event_id IN ",
         )
         .bind(app_id)
@@ -161,12 +319,14 @@ pub async fn acknowledge(
         .filter(|other| *other < status)
         .map(Status::name);
     let moved = tx
-        .sql("UPDATE instructions SET status = $4, status_at = $5 WHERE app_id = $1 AND subject_id = $2 AND id = $3 AND status IN ")
+        .sql("UPDATE instructions SET status = $4, status_at = $5")
         .bind(app_id)
         .bind(subject_id)
         .bind(id)
         .bind(status.name())
         .bind(at)
+        .push(counting(status))
+        .push(" WHERE app_id = $1 AND subject_id = $2 AND id = $3 AND status IN ")
         .push_list(earlier)
         .execute()
         .await?;
@@ -174,11 +334,28 @@ pub async fn acknowledge(
         return Ok(true);
     }
     let row: Option<IdRow> = tx
-        .sql("SELECT id FROM instructions WHERE app_id = $1 AND subject_id = $2 AND id = $3")
+        .sql("SELECT id FROM instructions WHERE app_id = $1 AND subject_id = $2 AND id = $3 AND suppressed_by IS NULL")
         .bind(app_id)
         .bind(subject_id)
         .bind(id)
         .fetch_optional()
         .await?;
     Ok(row.is_some_and(|row| row.id == id))
+}
+
+/// What an acknowledgement changes of what counts towards caps (contract 4): what a person sees counts from then on,
+/// by the SDK's clock but not before it was issued; what nobody will see no longer counts.
+fn counting(status: Status) -> &'static str {
+    match status {
+        Status::Issued | Status::Received => "",
+        Status::Displayed | Status::Dismissed | Status::Completed => {
+            ", counted_at = CASE WHEN displayed_at IS NOT NULL THEN counted_at
+                                 WHEN available_at > $5 THEN available_at ELSE $5 END,
+               displayed_at = CASE WHEN displayed_at IS NOT NULL THEN displayed_at
+                                   WHEN available_at > $5 THEN available_at ELSE $5 END"
+        }
+        Status::Discarded => {
+            ", counted_at = CASE WHEN displayed_at IS NOT NULL THEN counted_at ELSE NULL END"
+        }
+    }
 }

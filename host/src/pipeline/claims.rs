@@ -1,8 +1,11 @@
 //! Which process has which row in hand, in the database.
 
-use nudge_db::{Result, Timestamp, Tx};
+use std::collections::HashMap;
+
+use nudge_db::{Result, Rows, Timestamp, Tx};
 use uuid::Uuid;
 
+use super::occasions;
 use super::work::Claim;
 use crate::ingest::SEQ_BLOCK;
 
@@ -55,14 +58,16 @@ pub(super) struct ClaimedRequest {
 #[derive(Debug, sqlx::FromRow)]
 pub(super) struct ClaimedTimer {
     pub id: Uuid,
+    pub app_id: Uuid,
     pub campaign_id: Uuid,
+    pub subject_id: Uuid,
     pub key: String,
     pub due_at: Timestamp,
     pub payload: Vec<u8>,
     pub event_seq: i64,
 }
 
-/// Whether something waits that no process has claimed.
+/// Whether a request or a timer waits that no process has claimed.
 pub(super) async fn anything_waits(tx: &mut Tx, now: Timestamp) -> Result<bool> {
     let requests: Option<NumberRow> = tx
         .sql("SELECT id AS number FROM pending WHERE node IS NULL ORDER BY id LIMIT 1")
@@ -111,7 +116,7 @@ pub(super) async fn claim_timers(
         .push(" ORDER BY due_at LIMIT ")
         .push_bind(limit)
         .push(skip_locked)
-        .push(") RETURNING id, campaign_id, key, due_at, payload, event_seq")
+        .push(") RETURNING id, app_id, campaign_id, subject_id, key, due_at, payload, event_seq")
         .fetch_all()
         .await
 }
@@ -130,9 +135,11 @@ pub(super) async fn claims(tx: &mut Tx, node: Uuid) -> Result<Vec<Claim>> {
         .bind(MOST_CLAIMS)
         .fetch_all()
         .await?;
+    let occasions = occasions::claimed_by(tx, node, MOST_CLAIMS).await?;
     let requests = requests.into_iter().map(|row| Claim::Request(row.number));
     let timers = timers.into_iter().map(|row| Claim::Timer(row.id));
-    Ok(requests.chain(timers).collect())
+    let occasions = occasions.into_iter().map(Claim::Occasion);
+    Ok(requests.chain(timers).chain(occasions).collect())
 }
 
 /// Gives up claims of a process.
@@ -147,11 +154,38 @@ pub(super) async fn release_claims(tx: &mut Tx, node: Uuid, claims: &[Claim]) ->
                 .sql("UPDATE timers SET node = NULL WHERE node = $1 AND id = $2")
                 .bind(node)
                 .bind(*id),
+            Claim::Occasion(id) => tx
+                .sql("UPDATE occasions SET node = NULL WHERE node = $1 AND id = $2")
+                .bind(node)
+                .bind(*id),
         }
         .execute()
         .await?;
     }
     Ok(())
+}
+
+#[derive(sqlx::FromRow)]
+struct AliasRow {
+    subject_id: Uuid,
+    number: i64,
+}
+
+/// An alias of each of some subjects.
+pub(super) async fn aliases(tx: &mut Tx, subjects: &[Uuid]) -> Result<HashMap<Uuid, i64>> {
+    let mut found = HashMap::new();
+    for chunk in subjects.chunks(Rows::MOST) {
+        let rows: Vec<AliasRow> = tx
+            .with_rows("v(subject_id)", Rows::new().uuids(chunk.iter().copied()))
+            .push(
+                " SELECT a.subject_id, min(a.number) AS number FROM v JOIN aliases a ON a.subject_id = v.subject_id
+                  GROUP BY a.subject_id",
+            )
+            .fetch_all()
+            .await?;
+        found.extend(rows.into_iter().map(|row| (row.subject_id, row.number)));
+    }
+    Ok(found)
 }
 
 /// What waits to be processed.
@@ -220,7 +254,9 @@ pub(super) async fn release(tx: &mut Tx) -> Result<()> {
     for text in [
         "UPDATE pending SET node = NULL WHERE node IS NOT NULL AND node NOT IN (SELECT id FROM nodes)",
         "UPDATE timers SET node = NULL WHERE node IS NOT NULL AND node NOT IN (SELECT id FROM nodes)",
+        "UPDATE occasions SET node = NULL WHERE node IS NOT NULL AND node NOT IN (SELECT id FROM nodes)",
         "UPDATE jobs SET node = NULL WHERE node IS NOT NULL AND node NOT IN (SELECT id FROM nodes)",
+        "UPDATE deliveries SET node = NULL WHERE node IS NOT NULL AND node NOT IN (SELECT id FROM nodes)",
     ] {
         tx.sql(text).execute().await?;
     }

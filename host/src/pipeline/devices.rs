@@ -38,6 +38,11 @@ pub(super) struct Sighting {
     last_seen_at: Timestamp,
 }
 
+#[derive(sqlx::FromRow)]
+struct PlatformRow {
+    platform: Option<String>,
+}
+
 /// The devices of a batch, once each. `works` are in order: a later one knows better.
 pub(super) fn sightings(works: &[Work], subjects: &Subjects) -> Vec<Sighting> {
     let mut seen: BTreeMap<(Uuid, &str), Sighting> = BTreeMap::new();
@@ -77,6 +82,39 @@ pub(super) fn sightings(works: &[Work], subjects: &Subjects) -> Vec<Sighting> {
         }
     }
     seen.into_values().collect()
+}
+
+/// Notes that a subject's device registered a push token. What it runs is told by its events, unless there were
+/// none yet.
+pub(crate) async fn registered(
+    tx: &mut Tx,
+    app_id: Uuid,
+    subject_id: Uuid,
+    device_id: &str,
+    platform: &str,
+    now: Timestamp,
+) -> Result<()> {
+    let known: Option<PlatformRow> = tx
+        .sql(
+            "SELECT platform FROM devices WHERE app_id = $1 AND subject_id = $2 AND device_id = $3",
+        )
+        .bind(app_id)
+        .bind(subject_id)
+        .bind(device_id.to_owned())
+        .fetch_optional()
+        .await?;
+    let told = known.and_then(|row| row.platform);
+    let sighting = Sighting {
+        subject_id,
+        device_id: device_id.to_owned(),
+        platform: told.or_else(|| Some(platform.to_owned())),
+        app_version: None,
+        sdk_version: None,
+        locale: None,
+        first_seen_at: now,
+        last_seen_at: now,
+    };
+    write(tx, app_id, &[sighting]).await
 }
 
 /// Adds devices and what is new about them.
@@ -121,7 +159,7 @@ pub(super) async fn write(tx: &mut Tx, app_id: Uuid, sightings: &[Sighting]) -> 
     Ok(())
 }
 
-/// Removes what is more than [`MOST`] devices of a subject.
+/// Removes what is more than [`MOST`] devices of a subject, but for those that have a push token.
 async fn forget(tx: &mut Tx, app_id: Uuid, sightings: &[Sighting]) -> Result<()> {
     let subjects = sightings.iter().map(|seen| seen.subject_id);
     tx.with_rows("v(subject_id)", Rows::new().uuids(subjects))
@@ -134,7 +172,11 @@ async fn forget(tx: &mut Tx, app_id: Uuid, sightings: &[Sighting]) -> Result<()>
                               OR (o.last_seen_at = d.last_seen_at AND o.device_id > d.device_id))) >= ",
         )
         .push_bind(MOST)
-        .push(") AND app_id = ")
+        .push(
+            " AND NOT EXISTS (SELECT 1 FROM push_tokens t
+                              WHERE t.app_id = d.app_id AND t.device_id = d.device_id
+                                AND t.subject_id = d.subject_id)) AND app_id = ",
+        )
         .push_bind(app_id)
         .execute()
         .await?;

@@ -8,15 +8,18 @@ use uuid::Uuid;
 
 use super::devices::{self, Sighting};
 use super::evaluate::{Decisions, Failed, Item, Timer};
+use super::gate::Gate;
+use super::occasions::NewOccasion;
 use super::projection::Subject;
 use super::unit::Trouble;
 use super::work::{Source, Work};
-use super::{Inner, store};
+use super::{Inner, occasions, store};
 use crate::apps::App;
 use crate::dead_letters::{self, Letter, Stage};
 use crate::decisions::{self, NewDecision, Recorded};
 use crate::id;
-use crate::instructions::{self, Instruction};
+use crate::instructions::{self, Instruction, Suppressed};
+use crate::push::deliveries::{self, NewDelivery};
 
 /// What lies between a timer and one that it sets, at the least.
 const TURN: Duration = Duration::from_secs(1);
@@ -41,19 +44,28 @@ pub(super) struct NewTimer {
 pub(super) struct Effects {
     pub app_id: Uuid,
     pub now: Timestamp,
-    /// What is done with: requests, timers and dead letters.
+    /// What is done with: requests, timers, occasions and dead letters.
     pub requests: Vec<i64>,
     pub due_timers: Vec<Uuid>,
+    pub due_occasions: Vec<Uuid>,
+    /// Occasions whose campaign does not run.
+    pub parked: Vec<Uuid>,
     pub replayed_letters: Vec<Uuid>,
     /// Dead letters whose replay failed, with the reason.
     pub failed_letters: Vec<Letter>,
     pub subjects: Vec<Subject>,
     /// Instructions and the items that fired them.
     pub instructions: Vec<(usize, Instruction)>,
+    /// Push messages to be sent.
+    pub deliveries: Vec<NewDelivery>,
+    /// What would have been instructions, and why it is none.
+    pub suppressed: Vec<Suppressed>,
     pub states: Vec<StateChange>,
     pub cancelled_all: Vec<(Uuid, Uuid)>,
     pub cancelled: Vec<(Uuid, Uuid, String)>,
     pub timers: Vec<NewTimer>,
+    /// What the host does later.
+    pub occasions: Vec<NewOccasion>,
     pub letters: Vec<Letter>,
     /// Devices that the events came from.
     pub devices: Vec<Sighting>,
@@ -64,32 +76,37 @@ pub(super) struct Effects {
 
 impl Effects {
     pub(super) fn new(
-        inner: &Inner,
         app: &App,
         works: &[Work],
         items: &[Item],
         subjects: Vec<Subject>,
         decisions: Decisions,
+        mut gate: Gate,
     ) -> Self {
         let mut effects = Self {
             app_id: app.id,
-            now: inner.clock.now(),
+            now: gate.now,
             requests: Vec::new(),
             due_timers: Vec::new(),
+            due_occasions: Vec::new(),
+            parked: Vec::new(),
             replayed_letters: Vec::new(),
             failed_letters: Vec::new(),
             subjects,
             instructions: Vec::new(),
+            deliveries: Vec::new(),
+            suppressed: Vec::new(),
             states: Vec::new(),
             cancelled_all: Vec::new(),
             cancelled: Vec::new(),
             timers: Vec::new(),
+            occasions: Vec::new(),
             letters: Vec::new(),
             devices: Vec::new(),
             decisions: Vec::new(),
             failed_works: Vec::new(),
         };
-        effects.fire(app, items, &decisions.fired);
+        effects.fire(app, items, &decisions.fired, &mut gate);
         effects.store_states(app, decisions.states);
         effects.change_timers(app, items, decisions.timers);
         effects.keep_failed(app, works, items, &decisions.failed);
@@ -98,6 +115,16 @@ impl Effects {
             match &work.source {
                 Source::Request(id) => effects.requests.push(*id),
                 Source::Timer(timer) => effects.due_timers.push(timer.id),
+                Source::Occasion(due) => {
+                    // A firing that waited is dropped with its campaign; a run goes on when it is resumed.
+                    let runs = app.campaign(due.campaign_id).is_some();
+                    let list = if runs || due.firing_id.is_some() {
+                        &mut effects.due_occasions
+                    } else {
+                        &mut effects.parked
+                    };
+                    list.push(due.id);
+                }
                 Source::Letter { .. } if effects.failed_works.contains(&number) => {}
                 Source::Letter { id, .. } => effects.replayed_letters.push(*id),
             }
@@ -209,7 +236,7 @@ impl Effects {
             let (plugin, _) = running.accepted.for_subject(subject.id);
             let letter = Letter::new(
                 app.id,
-                work.alias,
+                item.alias,
                 item.stored.received_at,
                 &item.stored.event,
                 Stage::Trigger,
@@ -233,6 +260,8 @@ pub(super) async fn write(inner: &Inner, effects: &Effects) -> Result<(), Troubl
     let node = inner.node();
     let done = store::delete_requests(&mut tx, &effects.requests, node).await?
         && store::delete_due_timers(&mut tx, &effects.due_timers, node).await?
+        && occasions::delete_due(&mut tx, &effects.due_occasions, node).await?
+        && occasions::park(&mut tx, &effects.parked, node).await?
         && store::update_subjects(&mut tx, effects.app_id, &effects.subjects).await?;
     if !done {
         tx.rollback().await?;
@@ -253,6 +282,7 @@ pub(super) async fn write(inner: &Inner, effects: &Effects) -> Result<(), Troubl
         .map(|(_, instruction)| instruction.clone())
         .collect();
     instructions::store::insert(&mut tx, &instructions).await?;
+    instructions::store::insert_suppressed(&mut tx, &effects.suppressed).await?;
     store::write_states(&mut tx, effects.app_id, &effects.states, effects.now).await?;
     store::cancel_timers(
         &mut tx,
@@ -262,9 +292,11 @@ pub(super) async fn write(inner: &Inner, effects: &Effects) -> Result<(), Troubl
     )
     .await?;
     store::set_timers(&mut tx, effects.app_id, &effects.timers).await?;
+    occasions::insert(&mut tx, effects.app_id, &effects.occasions).await?;
     devices::write(&mut tx, effects.app_id, &effects.devices).await?;
     dead_letters::store::insert(&mut tx, &effects.letters).await?;
     let (app_id, now) = (effects.app_id, effects.now);
+    deliveries::queue(&mut tx, app_id, &effects.deliveries, now).await?;
     let noted = decisions::write(
         &mut tx,
         app_id,
@@ -275,5 +307,8 @@ pub(super) async fn write(inner: &Inner, effects: &Effects) -> Result<(), Troubl
     .await?;
     tx.commit().await?;
     inner.noted_configs.remember(app_id, &noted, now);
+    if !effects.deliveries.is_empty() {
+        inner.deliveries.wake();
+    }
     Ok(())
 }

@@ -35,6 +35,10 @@ pub(super) struct Item {
     pub session: i64,
     /// The timer, if it is one.
     pub timer: Option<DueTimer>,
+    /// The alias that it came under.
+    pub alias: i64,
+    /// The firing that waited for this, if it is one; no plugin is asked about it again.
+    pub firing_id: Option<Uuid>,
 }
 
 /// Which items concern which campaign (by its number in the app).
@@ -267,7 +271,7 @@ impl Evaluation {
         for item in items
             .iter()
             .filter_map(|item| self.items.get(*item))
-            .filter(|item| item.timer.is_none())
+            .filter(|item| item.timer.is_none() && item.stored.seq >= 0)
         {
             let event = &item.stored.event;
             let seq = item.stored.seq;

@@ -206,13 +206,13 @@ impl Facts for View {
     }
 }
 
-fn unavailable(error: &nudge_db::Error) -> FactsUnavailable {
+pub(super) fn unavailable(error: &nudge_db::Error) -> FactsUnavailable {
     tracing::warn!(error = ?error, "a plugin's question could not be answered");
     FactsUnavailable
 }
 
 /// A fact as `nudge:plugin` names it.
-fn fact(subject: &Subject, name: &str) -> Option<Value> {
+pub(super) fn fact(subject: &Subject, name: &str) -> Option<Value> {
     let text = |text: &Option<String>| text.clone().map(Value::Text);
     match name {
         "platform" => text(&subject.platform),

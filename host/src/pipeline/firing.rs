@@ -1,16 +1,32 @@
-//! What follows from a firing: an instruction, if the host lets it take effect.
+//! What follows from a firing, if the host lets it take effect.
+
+use nudge_db::Timestamp;
+use uuid::Uuid;
 
 use super::effects::Effects;
 use super::evaluate::Item;
+use super::gate::{Gate, Verdict};
+use super::occasions::NewOccasion;
 use super::projection::Subject;
 use crate::apps::App;
 use crate::campaigns::{Act, Running};
-use crate::instructions::{self, Instruction};
+use crate::instructions::{self, Instruction, Suppressed};
+use crate::push::deliveries::{Lane, NewDelivery, Status};
+use crate::targeting::Suppression;
 use crate::{id, secrets};
 
+/// A reason is noted once a day for each campaign and subject.
+const DAY_MICROSECONDS: i64 = 24 * 60 * 60 * 1_000_000;
+
 impl Effects {
-    /// Lets firings take effect, each for a subject that may be shown something.
-    pub(super) fn fire(&mut self, app: &App, items: &[Item], fired: &[(usize, usize)]) {
+    /// Lets firings take effect, as far as they pass the gate.
+    pub(super) fn fire(
+        &mut self,
+        app: &App,
+        items: &[Item],
+        fired: &[(usize, usize)],
+        gate: &mut Gate,
+    ) {
         for (campaign, number) in fired {
             let (Some(running), Some(item)) = (app.campaigns.get(*campaign), items.get(*number))
             else {
@@ -20,39 +36,109 @@ impl Effects {
             let Some(subject) = self.subjects.get_mut(item.subject) else {
                 continue;
             };
-            if !subject.may_message(app) {
-                continue;
+            let id = item
+                .firing_id
+                .unwrap_or_else(|| firing_id(running, subject, item));
+            match gate.judge(app, running, subject) {
+                Verdict::Passes => {}
+                Verdict::NotTheirs => continue,
+                Verdict::Suppressed(reason) => {
+                    let id = suppression_id(running, subject, reason, now);
+                    self.suppressed.push(Suppressed {
+                        instruction: instruction(app, running, subject, item, (id, now)),
+                        kind: running.act.kind(),
+                        reason,
+                    });
+                    continue;
+                }
+                Verdict::Deferred(until) => {
+                    let behind = (item.alias, item.stored.seq);
+                    let (campaign_id, subject_id) = (running.id, subject.id);
+                    let occasion =
+                        NewOccasion::deferred(campaign_id, subject_id, behind, id, until, now);
+                    self.occasions.push(occasion);
+                    continue;
+                }
             }
-            let id = firing_id(running, subject, item);
             match &running.act {
                 Act::Present(_) => {
                     subject.instruction_count += 1;
-                    let event = &item.stored.event;
-                    let (plugin, _) = running.accepted.for_subject(subject.id);
-                    let plugin = plugin.description();
-                    let instruction = Instruction {
-                        id,
-                        app_id: app.id,
-                        subject_id: subject.id,
-                        position: subject.instruction_count,
-                        campaign_id: running.id,
-                        campaign_version: running.version,
-                        priority: running.priority,
-                        trigger_event_id: Some(event.id),
-                        trigger_name: Some(event.name.to_string()),
-                        created_at: now,
-                        expires_at: now.plus(instructions::LIFETIME),
-                        plugin: (plugin.name.clone(), plugin.version.clone()),
-                    };
+                    let instruction = instruction(app, running, subject, item, (id, now));
                     self.instructions.push((*number, instruction));
+                }
+                Act::Send(sending) => {
+                    // Without a variant of any weight there is nothing to send.
+                    if let Some(variant) = sending.variant_for(subject.id) {
+                        let delivery =
+                            delivery(app.id, running, subject.id, item, (id, variant.id));
+                        self.deliveries.push(delivery);
+                    }
                 }
             }
         }
     }
 }
 
+/// A delivery that a firing brings about. `made`: its id, and that of the variant.
+fn delivery(
+    app_id: Uuid,
+    running: &Running,
+    subject_id: Uuid,
+    item: &Item,
+    made: (Uuid, Uuid),
+) -> NewDelivery {
+    let stored = &item.stored;
+    NewDelivery {
+        id: made.0,
+        app_id,
+        campaign_id: running.id,
+        campaign_version: running.version,
+        variant_id: made.1,
+        subject_id,
+        event: (stored.seq >= 0).then_some((item.alias, stored.seq, stored.event.id)),
+        data: None,
+        idempotency_key: None,
+        test: false,
+        recipients: 0,
+        status: Status::Queued,
+        reason: None,
+        content: None,
+        lane: Lane::Rest,
+    }
+}
+
+/// An instruction at the end of the subject's. `made`: its id, and when.
+fn instruction(
+    app: &App,
+    running: &Running,
+    subject: &Subject,
+    item: &Item,
+    made: (Uuid, Timestamp),
+) -> Instruction {
+    let (id, now) = made;
+    // Of the campaign's own occasion there is no event that anybody knows.
+    let event = (item.stored.seq >= 0).then_some(&item.stored.event);
+    let (plugin, _) = running.accepted.for_subject(subject.id);
+    let plugin = plugin.description();
+    Instruction {
+        id,
+        app_id: app.id,
+        subject_id: subject.id,
+        position: subject.instruction_count,
+        campaign_id: running.id,
+        campaign_version: running.version,
+        priority: running.priority,
+        trigger_event_id: event.map(|event| event.id),
+        trigger_name: event.map(|event| event.name.to_string()),
+        created_at: now,
+        available_at: now,
+        expires_at: now.plus(instructions::LIFETIME),
+        plugin: (plugin.name.clone(), plugin.version.clone()),
+    }
+}
+
 /// The id of what a firing brings about: the same firing never has two.
-fn firing_id(running: &Running, subject: &Subject, item: &Item) -> uuid::Uuid {
+pub(super) fn firing_id(running: &Running, subject: &Subject, item: &Item) -> Uuid {
     let key = item.timer.as_ref().map_or("", |timer| timer.key.as_str());
     let firing = secrets::hash(&[
         running.id.as_bytes(),
@@ -61,4 +147,22 @@ fn firing_id(running: &Running, subject: &Subject, item: &Item) -> uuid::Uuid {
         key.as_bytes(),
     ]);
     id::derived(item.stored.received_at, &firing)
+}
+
+/// The id of the note that firings of a campaign were suppressed for a reason: one a subject and day.
+fn suppression_id(
+    running: &Running,
+    subject: &Subject,
+    reason: Suppression,
+    now: Timestamp,
+) -> Uuid {
+    let day = Timestamp(now.0 - now.0.rem_euclid(DAY_MICROSECONDS));
+    let note = secrets::hash(&[
+        b"suppressed",
+        running.id.as_bytes(),
+        subject.id.as_bytes(),
+        reason.name().as_bytes(),
+        &day.0.to_be_bytes(),
+    ]);
+    id::derived(day, &note)
 }

@@ -123,7 +123,7 @@ impl Groups {
 }
 
 /// The seed of a plugin's random numbers: the same for every run of the same bytes in the same app.
-pub(super) fn seed(app_id: Uuid, plugin: &Plugin) -> u64 {
+pub(crate) fn seed(app_id: Uuid, plugin: &Plugin) -> u64 {
     let hash = secrets::hash(&[app_id.as_bytes(), plugin.digest().as_bytes()]);
     hash.first_chunk()
         .map_or(0, |bytes| u64::from_be_bytes(*bytes))

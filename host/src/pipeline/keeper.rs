@@ -4,17 +4,23 @@
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
-use nudge_db::{Dialect, Timestamp};
+use nudge_db::{Dialect, Timestamp, Tx};
+use uuid::Uuid;
 
+use super::Pipeline;
+use super::claims::{self, ClaimedTimer};
 use super::devices::Device;
+use super::occasions::{self, ClaimedOccasion, DueOccasion};
 use super::work::{Claim, DueTimer, Work};
-use super::{Pipeline, claims};
 use crate::ingest;
+use crate::ingest::store::Stored;
 
 /// How often a process says that it lives.
 const HEARTBEAT: Duration = Duration::from_secs(2);
 /// Requests and timers that are claimed at once, at the most.
 const CLAIM: i64 = 500;
+/// Occasions that are in memory at once, at the most: a run over all subjects leaves room for what arrives.
+const OCCASIONS: usize = 512;
 
 /// The pipeline's housekeeping: one a process.
 #[derive(Debug)]
@@ -136,22 +142,33 @@ impl Keeper {
         if inner.free() < ingest::MOST_EVENTS || inner.halt.is_cancelled() {
             return Ok(false);
         }
+        let few = OCCASIONS.saturating_sub(inner.in_hand.occasions());
         let mut tx = inner.db.read().await?;
-        if !claims::anything_waits(&mut tx, now).await? {
+        let arrived = claims::anything_waits(&mut tx, now).await?;
+        if !arrived {
             inner.caught_up();
+        }
+        let occasion = few > 0 && occasions::any_waits(&mut tx, now).await?;
+        drop(tx);
+        if !arrived && !occasion {
             return Ok(false);
         }
-        drop(tx);
         let limit = i64::try_from(inner.free() / ingest::MOST_EVENTS)
             .unwrap_or(1)
             .clamp(1, CLAIM);
+        let few = i64::try_from(few).unwrap_or_default();
         let mut tx = inner.db.write().await?;
         let requests = claims::claim_requests(&mut tx, inner.node(), limit).await?;
         let timers = claims::claim_timers(&mut tx, inner.node(), now, CLAIM).await?;
+        let occasions = if occasion {
+            occasions::claim(&mut tx, inner.node(), now, few).await?
+        } else {
+            Vec::new()
+        };
         tx.commit().await?;
 
+        let more = requests.len() + timers.len() + occasions.len() > 0;
         let mut tx = inner.db.read().await?;
-        let more = requests.len() + timers.len() > 0;
         for request in requests {
             let events = ingest::store::events_of(&mut tx, request.app_id, request.id).await?;
             let room = inner.room_for_claimed(events.len());
@@ -160,14 +177,29 @@ impl Keeper {
             work.device = Device::of(request.device_id, request.sdk_version);
             self.pipeline.submit(work);
         }
-        let seqs: Vec<i64> = timers.iter().map(|timer| timer.event_seq).collect();
-        let events: HashMap<i64, _> = ingest::store::at(&mut tx, &seqs)
-            .await?
-            .into_iter()
-            .map(|(app_id, alias, stored)| (stored.seq, (app_id, alias, stored)))
+        self.submit_timers(&mut tx, timers).await?;
+        self.submit_occasions(&mut tx, occasions).await?;
+        Ok(more)
+    }
+
+    async fn submit_timers(&self, tx: &mut Tx, timers: Vec<ClaimedTimer>) -> nudge_db::Result<()> {
+        let events = events(tx, timers.iter().map(|timer| timer.event_seq)).await?;
+        // What a plugin set at its campaign's own occasion has no event that says whose it is.
+        let owners: Vec<Uuid> = timers
+            .iter()
+            .filter(|timer| occasions::instant_of(timer.event_seq).is_some())
+            .map(|timer| timer.subject_id)
             .collect();
+        let aliases = claims::aliases(tx, &owners).await?;
         for timer in timers {
-            let Some((app_id, alias, stored)) = events.get(&timer.event_seq).cloned() else {
+            let found = match occasions::instant_of(timer.event_seq) {
+                Some(at) => aliases.get(&timer.subject_id).map(|alias| {
+                    let event = occasions::event(timer.campaign_id, at);
+                    (timer.app_id, *alias, event)
+                }),
+                None => events.get(&timer.event_seq).cloned(),
+            };
+            let Some((app_id, alias, stored)) = found else {
                 continue;
             };
             let due = DueTimer {
@@ -177,11 +209,40 @@ impl Keeper {
                 payload: timer.payload,
                 due_at: timer.due_at,
             };
-            let room = inner.room_for_claimed(1);
+            let room = self.pipeline.inner().room_for_claimed(1);
             self.pipeline
                 .submit(Work::timer(app_id, alias, due, stored, room));
         }
-        Ok(more)
+        Ok(())
+    }
+
+    async fn submit_occasions(
+        &self,
+        tx: &mut Tx,
+        claimed: Vec<ClaimedOccasion>,
+    ) -> nudge_db::Result<()> {
+        let events = events(tx, claimed.iter().map(|occasion| occasion.event_seq)).await?;
+        for occasion in claimed {
+            let stored = match occasions::instant_of(occasion.event_seq) {
+                Some(at) => Some(occasions::event(occasion.campaign_id, at)),
+                None => events
+                    .get(&occasion.event_seq)
+                    .map(|(_, _, stored)| stored.clone()),
+            };
+            let Some(stored) = stored else {
+                continue;
+            };
+            let due = DueOccasion {
+                id: occasion.id,
+                campaign_id: occasion.campaign_id,
+                firing_id: occasion.firing_id,
+            };
+            let room = self.pipeline.inner().room_for_claimed(1);
+            let (app_id, alias) = (occasion.app_id, occasion.alias_number);
+            self.pipeline
+                .submit(Work::occasion(app_id, alias, due, stored, room));
+        }
+        Ok(())
     }
 
     /// Signs a process out: what it has not done is free for others at once.
@@ -191,4 +252,17 @@ impl Keeper {
         claims::leave(&mut tx, inner.node()).await?;
         tx.commit().await
     }
+}
+
+/// Events that were sent, by their numbers, with their apps and aliases.
+async fn events(
+    tx: &mut Tx,
+    seqs: impl Iterator<Item = i64>,
+) -> nudge_db::Result<HashMap<i64, (Uuid, i64, Stored)>> {
+    let seqs: Vec<i64> = seqs.filter(|seq| *seq >= 0).collect();
+    let found = ingest::store::at(tx, &seqs).await?;
+    let by_number = found.into_iter();
+    Ok(by_number
+        .map(|(app_id, alias, stored)| (stored.seq, (app_id, alias, stored)))
+        .collect())
 }

@@ -10,7 +10,7 @@ use tokio::time::Instant;
 
 use super::unit::{self, Trouble};
 use super::work::{Fired, Work};
-use super::{Inner, Source, claims};
+use super::{Inner, Source, claims, occasions};
 use crate::plugins::Lost;
 
 /// How long to wait for a request that must be processed first, or for one that changed meanwhile.
@@ -220,6 +220,7 @@ async fn still_mine(inner: &Inner, works: &[Work]) -> nudge_db::Result<bool> {
     match &work.source {
         Source::Request(id) => claims::owns_request(&mut tx, *id, inner.node()).await,
         Source::Timer(timer) => claims::owns_timer(&mut tx, timer.id, inner.node()).await,
+        Source::Occasion(due) => occasions::is_owned(&mut tx, due.id, inner.node()).await,
         Source::Letter { id, .. } => {
             Ok(crate::dead_letters::store::find(&mut tx, work.app_id, *id)
                 .await?

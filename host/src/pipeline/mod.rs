@@ -14,10 +14,13 @@ mod effects;
 mod evaluate;
 mod facts;
 mod firing;
+mod gate;
 mod groups;
 mod keeper;
 mod lane;
+pub mod occasions;
 mod projection;
+pub(crate) mod recipients;
 mod recording;
 mod shares;
 mod store;
@@ -41,7 +44,10 @@ use crate::config;
 use crate::decisions;
 use crate::instructions::polls::Polls;
 use crate::plugins::Plugins;
+use crate::push::sender;
 
+pub(crate) use devices::registered as device_registered;
+pub(crate) use groups::seed;
 pub use keeper::Keeper;
 use work::InHand;
 pub use work::{Fired, Room, Source, Work};
@@ -69,6 +75,8 @@ pub(crate) struct Inner {
     in_hand: InHand,
     /// Configurations of decisions whose use is noted.
     noted_configs: decisions::Noted,
+    /// Wakes the sender of push messages.
+    deliveries: sender::Wake,
     lanes: Mutex<HashMap<(Uuid, usize), mpsc::UnboundedSender<Work>>>,
 }
 
@@ -110,6 +118,7 @@ impl Pipeline {
             spilling: AtomicBool::new(false),
             in_hand: InHand::default(),
             noted_configs: decisions::Noted::default(),
+            deliveries: sender::Wake::default(),
             lanes: Mutex::default(),
         };
         Self {
@@ -120,6 +129,11 @@ impl Pipeline {
     /// This process, among those that share the database.
     pub fn node(&self) -> Uuid {
         self.inner.node
+    }
+
+    /// Wakes the sender of push messages.
+    pub fn deliveries(&self) -> &sender::Wake {
+        &self.inner.deliveries
     }
 
     /// Room in memory for so many events, if there is. Once there is none, new requests wait in the

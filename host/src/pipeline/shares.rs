@@ -328,6 +328,8 @@ fn concerns(app: &App, works: &[Work], item: &Item, campaign: usize) -> bool {
     let is = |id: Uuid| app.campaign(id) == Some(campaign);
     match works.get(item.work).map(|work| &work.source) {
         Some(Source::Timer(timer)) => is(timer.campaign_id),
+        // What only waited was decided before.
+        Some(Source::Occasion(due)) => due.firing_id.is_none() && is(due.campaign_id),
         Some(Source::Letter { campaign_id, .. }) => campaign_id.is_some_and(is),
         Some(Source::Request(_)) => app
             .campaigns_for(&item.stored.event.name)

@@ -70,6 +70,26 @@ pub(super) async fn subjects(
     Ok(found)
 }
 
+/// Subjects by their ids.
+pub(super) async fn subjects_of(tx: &mut Tx, app_id: Uuid, ids: &[Uuid]) -> Result<Vec<Subject>> {
+    let mut found = Vec::with_capacity(ids.len());
+    for chunk in ids.chunks(Rows::MOST) {
+        let rows: Vec<Subject> = tx
+            .with_rows("v(id)", Rows::new().uuids(chunk.iter().copied()))
+            .push(
+                " SELECT s.id, s.version, s.external_id, s.messaging_consent, s.suppressed, s.first_seen_at,
+                         s.last_seen_at, s.event_count, s.country, s.platform, s.app_version, s.locale, s.timezone,
+                         s.session_number, s.session_active_at, s.instruction_count, s.last_seq
+                  FROM v JOIN subjects s ON s.id = v.id WHERE s.app_id = ",
+            )
+            .push_bind(app_id)
+            .fetch_all()
+            .await?;
+        found.extend(rows);
+    }
+    Ok(found)
+}
+
 /// Plugin states by campaign and subject.
 pub(super) async fn states(
     tx: &mut Tx,

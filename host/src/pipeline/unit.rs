@@ -10,12 +10,14 @@ use super::devices;
 use super::effects::{self, Effects};
 use super::evaluate::{Decisions, Evaluation, Item, Routes};
 use super::facts::Ledger;
+use super::gate::{self, Gate};
 use super::groups::{self, Group};
 use super::projection::Subjects;
 use super::trials::Trials;
 use super::work::{Fired, Source, Work};
 use super::{Inner, shares, store};
 use crate::apps::App;
+use crate::ingest::store::Stored;
 use crate::instructions::Instruction;
 use crate::plugins::{Lost, logs};
 
@@ -54,7 +56,11 @@ pub(super) async fn process(inner: &Inner, works: &mut Vec<Work>) -> Result<(), 
     let before =
         Subjects::new(store::subjects(&mut tx, app_id, aliases.into_iter().collect()).await?);
     let mut after = before.all.clone();
-    let (items, routes) = lay_out(&app, works, &before, &mut after);
+    let Layout {
+        items,
+        routes,
+        waited,
+    } = lay_out(&app, works, &before, &mut after);
     let ledger = if routes.is_empty() {
         None
     } else {
@@ -76,7 +82,12 @@ pub(super) async fn process(inner: &Inner, works: &mut Vec<Work>) -> Result<(), 
         shares::enforce(&mut tx, &app, works, &items, &before.all, &mut decisions).await?;
     }
     let trials = trials.map(|trials| trials.against(&decisions));
-    let mut effects = Effects::new(inner, &app, works, &items, after, decisions);
+    // No plugin has a say in these any longer.
+    decisions.fired.splice(..0, waited);
+    decisions.fired = gate::in_order(&app, decisions.fired);
+    let now = inner.clock.now();
+    let gate = Gate::open(&inner.db, &app, &items, &after, &decisions.fired, now).await?;
+    let mut effects = Effects::new(&app, works, &items, after, decisions, gate);
     effects.devices = devices::sightings(works, &before);
     effects::write(inner, &effects).await?;
     finish(inner, works, &items, effects);
@@ -86,15 +97,23 @@ pub(super) async fn process(inner: &Inner, works: &mut Vec<Work>) -> Result<(), 
     Ok(())
 }
 
+/// A batch as it is put to plugins.
+#[derive(Default)]
+struct Layout {
+    items: Vec<Item>,
+    routes: Routes,
+    /// Campaigns and items that fire without being decided about again: firings that waited.
+    waited: Vec<(usize, usize)>,
+}
+
 /// Takes the events into their subjects and finds the campaigns that they concern.
 fn lay_out(
     app: &App,
     works: &[Work],
     subjects: &Subjects,
     after: &mut [super::projection::Subject],
-) -> (Vec<Item>, Routes) {
-    let mut items = Vec::new();
-    let mut routes = Routes::new();
+) -> Layout {
+    let mut layout = Layout::default();
     for (number, work) in works.iter().enumerate() {
         let Some(index) = subjects.of(work.alias) else {
             continue;
@@ -104,38 +123,63 @@ fn lay_out(
             continue;
         };
         for stored in &work.events {
-            let (session, timer, campaigns): (i64, _, Vec<usize>) = match &work.source {
-                Source::Request(_) => (
-                    subject.take(stored),
-                    None,
-                    app.campaigns_for(&stored.event.name).collect(),
-                ),
-                Source::Timer(timer) => (
-                    subject.session_number,
-                    Some(timer.clone()),
-                    app.campaign(timer.campaign_id).into_iter().collect(),
-                ),
-                Source::Letter { campaign_id, .. } => {
-                    let campaign = campaign_id.and_then(|id| app.campaign(id));
-                    (subject.session_number, None, campaign.into_iter().collect())
+            let session = match &work.source {
+                Source::Request(_) => subject.take(stored),
+                Source::Timer(_) | Source::Occasion(_) | Source::Letter { .. } => {
+                    subject.session_number
                 }
             };
+            let campaigns = concerned(app, &work.source, stored);
             if campaigns.is_empty() {
                 continue;
             }
+            let (timer, firing_id) = match &work.source {
+                Source::Timer(timer) => (Some(timer.clone()), None),
+                Source::Occasion(due) => (None, due.firing_id),
+                Source::Request(_) | Source::Letter { .. } => (None, None),
+            };
+            let item = layout.items.len();
             for campaign in campaigns {
-                routes.entry(campaign).or_default().push(items.len());
+                if firing_id.is_some() {
+                    layout.waited.push((campaign, item));
+                } else {
+                    layout.routes.entry(campaign).or_default().push(item);
+                }
             }
-            items.push(Item {
+            layout.items.push(Item {
                 work: number,
                 stored: stored.clone(),
                 subject: index,
                 session,
                 timer,
+                alias: work.alias,
+                firing_id,
             });
         }
     }
-    (items, routes)
+    layout
+}
+
+/// The campaigns that an event concerns, by where it comes from.
+fn concerned(app: &App, source: &Source, stored: &Stored) -> Vec<usize> {
+    let one = |id: Uuid| app.campaign(id).into_iter();
+    match source {
+        Source::Request(_) => app.campaigns_for(&stored.event.name).collect(),
+        Source::Timer(timer) => one(timer.campaign_id).collect(),
+        Source::Occasion(due) => one(due.campaign_id)
+            .filter(|campaign| due.firing_id.is_some() || listens(app, *campaign, stored))
+            .collect(),
+        Source::Letter { campaign_id, .. } => campaign_id.iter().copied().flat_map(one).collect(),
+    }
+}
+
+/// Whether a campaign reads events of this one's name.
+fn listens(app: &App, campaign: usize, stored: &Stored) -> bool {
+    let running = app.campaigns.get(campaign);
+    running.is_some_and(|running| {
+        let mut names = running.accepted.event_names();
+        names.any(|name| *name == *stored.event.name || name == "*")
+    })
 }
 
 /// Reads what the campaigns' plugins may ask for.

@@ -8,6 +8,7 @@ use tokio::sync::{OwnedSemaphorePermit, oneshot};
 use uuid::Uuid;
 
 use super::devices::Device;
+use super::occasions::DueOccasion;
 use crate::dead_letters::Letter;
 use crate::ingest::Submission;
 use crate::ingest::store::Stored;
@@ -32,6 +33,8 @@ pub(super) enum Claim {
     Request(i64),
     /// A row of `timers`.
     Timer(Uuid),
+    /// A row of `occasions`.
+    Occasion(Uuid),
 }
 
 /// The claimed rows whose work is in memory. Cheap to clone.
@@ -60,6 +63,12 @@ impl InHand {
         self.lock().contains(claim)
     }
 
+    /// How many occasions are in memory.
+    pub(super) fn occasions(&self) -> usize {
+        let occasion = |claim: &&Claim| matches!(claim, Claim::Occasion(_));
+        self.lock().iter().filter(occasion).count()
+    }
+
     fn lock(&self) -> MutexGuard<'_, HashSet<Claim>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -78,6 +87,8 @@ pub enum Source {
     Request(i64),
     /// A timer that is due.
     Timer(DueTimer),
+    /// An occasion that is due.
+    Occasion(DueOccasion),
     /// A dead letter of the trigger stage.
     Letter {
         /// The letter.
@@ -111,7 +122,7 @@ pub struct Work {
     pub app_id: Uuid,
     /// Whose events they are.
     pub alias: i64,
-    /// The events: those of a request, or the one that a timer or letter is about.
+    /// The events: those of a request, or the one that a timer, an occasion or a letter is about.
     pub events: Vec<Stored>,
     /// Who waits for the outcome, if anybody still does.
     pub done: Option<oneshot::Sender<Fired>>,
@@ -196,6 +207,27 @@ impl Work {
         }
     }
 
+    /// An occasion.
+    pub(super) fn occasion(
+        app_id: Uuid,
+        alias: i64,
+        occasion: DueOccasion,
+        event: Stored,
+        room: Option<Room>,
+    ) -> Self {
+        Self {
+            source: Source::Occasion(occasion),
+            app_id,
+            alias,
+            events: vec![event],
+            done: None,
+            routed: true,
+            device: None,
+            _room: room,
+            held: None,
+        }
+    }
+
     /// A dead letter to be replayed.
     pub fn replay(
         app_id: Uuid,
@@ -225,6 +257,7 @@ impl Work {
         match &self.source {
             Source::Request(id) => Some(Claim::Request(*id)),
             Source::Timer(timer) => Some(Claim::Timer(timer.id)),
+            Source::Occasion(occasion) => Some(Claim::Occasion(occasion.id)),
             Source::Letter { .. } => None,
         }
     }
@@ -233,7 +266,7 @@ impl Work {
     pub fn order(&self) -> i64 {
         match &self.source {
             Source::Request(id) => *id,
-            Source::Timer(_) | Source::Letter { .. } => i64::MIN,
+            Source::Timer(_) | Source::Occasion(_) | Source::Letter { .. } => i64::MIN,
         }
     }
 

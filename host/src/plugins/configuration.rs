@@ -35,6 +35,8 @@ pub struct Reading {
     pub properties: Arc<[String]>,
     /// Whether properties of the subject are read.
     pub subject: bool,
+    /// Those properties.
+    pub subject_properties: Arc<[String]>,
     digest: OnceLock<[u8; 32]>,
 }
 
@@ -68,6 +70,7 @@ impl From<Reads> for Reading {
             event_names: reads.event_names,
             properties: reads.properties.into(),
             subject: !reads.subject_properties.is_empty(),
+            subject_properties: reads.subject_properties.into(),
             digest: OnceLock::new(),
         }
     }

@@ -10,6 +10,7 @@ use uuid::Uuid;
 use super::catalogue::{Asked, Catalogue};
 use super::{Configuration, Plugins, Refused};
 use crate::http::FieldError;
+use crate::push::campaigns;
 use crate::{definitions, surveys};
 
 /// How long the plugin may take over all of them. One that is slower would hold up every change of an app.
@@ -21,6 +22,7 @@ const MOST_ERRORS: usize = 100;
 #[derive(Debug)]
 pub(super) struct InForce {
     surveys: Vec<surveys::Survey>,
+    push: Vec<campaigns::Campaign>,
     definitions: Vec<definitions::Definition>,
 }
 
@@ -28,6 +30,7 @@ pub(super) struct InForce {
 pub(super) async fn in_force(tx: &mut Tx, app_id: Uuid) -> nudge_db::Result<InForce> {
     Ok(InForce {
         surveys: surveys::store::active(tx, app_id).await?,
+        push: campaigns::store::active(tx, app_id).await?,
         definitions: definitions::store::active(tx, app_id).await?,
     })
 }
@@ -44,7 +47,13 @@ impl InForce {
                     let configuration = content.terms().configuration().ok()?;
                     Some((format!("/surveys/{}", survey.id), configuration))
                 });
-                configurations.collect()
+                let pushed = self.push.iter().filter_map(|campaign| {
+                    let content = &campaign.content;
+                    content.trigger.as_ref().or(content.audience.as_ref())?;
+                    let configuration = content.terms().configuration().ok()?;
+                    Some((format!("/campaigns/{}", campaign.id), configuration))
+                });
+                configurations.chain(pushed).collect()
             }
             Kind::Validation => {
                 let configurations = self.definitions.iter().map(|definition| {
@@ -53,9 +62,21 @@ impl InForce {
                 });
                 configurations.collect()
             }
-            Kind::Personalization => Vec::new(),
+            Kind::Personalization => self.push.iter().flat_map(personalizations).collect(),
         }
     }
+}
+
+/// What the variants of a campaign ask of their plugin, each with a pointer that names it.
+fn personalizations(
+    campaign: &campaigns::Campaign,
+) -> impl Iterator<Item = (String, Configuration<'_>)> {
+    let variants = campaign.content.variants.iter().enumerate();
+    variants.filter_map(move |(index, variant)| {
+        let personalization = variant.personalization.as_ref()?;
+        let place = format!("/campaigns/{}/variants/{index}", campaign.id);
+        Some((place, campaigns::sending::configuration(personalization)))
+    })
 }
 
 /// Asks a version about every configuration for which `decides` says that it is the one.

@@ -5,6 +5,8 @@ use uuid::Uuid;
 
 use super::catalogue::SERVER;
 use super::store;
+use crate::push::campaigns;
+use crate::push::personalization::spec;
 use crate::{definitions, surveys};
 
 /// What needs a plugin, in words; none: nothing does. For one of the server's the apps are not named, they are
@@ -25,6 +27,21 @@ pub(super) async fn of(tx: &mut Tx, app_id: Uuid, name: &str) -> nudge_db::Resul
         return Ok(Some(format!(
             "the trigger of survey {} names the plugin; change or archive the survey",
             survey.id
+        )));
+    }
+    let campaigns = campaigns::store::with_text(tx, scope, &text).await?;
+    let campaign = campaigns.iter().find(|campaign| {
+        let content = &campaign.content;
+        let personalizations = content.variants.iter();
+        let mut personalizations =
+            personalizations.filter_map(|variant| variant.personalization.as_ref());
+        content.terms().named_plugin() == Some(name)
+            || personalizations.any(|it| spec::named_plugin(it) == Some(name))
+    });
+    if let Some(campaign) = campaign {
+        return Ok(Some(format!(
+            "push campaign {} names the plugin; change or archive the campaign",
+            campaign.id
         )));
     }
     let definitions = definitions::store::with_text(tx, scope, &text).await?;

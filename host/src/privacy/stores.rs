@@ -64,6 +64,15 @@ pub const BELONGINGS: &[Store] = &[
         copied: Copied::Not,
     },
     Store {
+        name: "occasions",
+        table: "occasions",
+        owner: Owner::Subject,
+        step: STEP,
+        erase: "DELETE FROM occasions WHERE id IN (
+            SELECT id FROM occasions WHERE subject_id = $2 AND app_id = $1 LIMIT $3)",
+        copied: Copied::Not,
+    },
+    Store {
         name: "dead_letters",
         table: "dead_letters",
         owner: Owner::Alias,
@@ -91,6 +100,15 @@ pub const BELONGINGS: &[Store] = &[
         erase: "DELETE FROM instructions WHERE id IN (
             SELECT id FROM instructions WHERE subject_id = $2 AND app_id = $1 LIMIT $3)",
         copied: PROFILE,
+    },
+    Store {
+        name: "deliveries",
+        table: "deliveries",
+        owner: Owner::Subject,
+        step: STEP,
+        erase: "DELETE FROM deliveries WHERE id IN (
+            SELECT id FROM deliveries WHERE subject_id = $2 AND app_id = $1 LIMIT $3)",
+        copied: Copied::In("deliveries.ndjson"),
     },
     Store {
         name: "plugin_states",
@@ -135,6 +153,15 @@ pub const BELONGINGS: &[Store] = &[
         step: STEP,
         erase: "DELETE FROM devices WHERE (subject_id, device_id) IN (
             SELECT subject_id, device_id FROM devices WHERE subject_id = $2 AND app_id = $1 LIMIT $3)",
+        copied: Copied::In("devices.json"),
+    },
+    Store {
+        name: "push_tokens",
+        table: "push_tokens",
+        owner: Owner::Subject,
+        step: STEP,
+        erase: "DELETE FROM push_tokens WHERE (app_id, device_id) IN (
+            SELECT app_id, device_id FROM push_tokens WHERE subject_id = $2 AND app_id = $1 LIMIT $3)",
         copied: Copied::In("devices.json"),
     },
     Store {
@@ -258,8 +285,10 @@ pub const IMPERSONAL: &[&str] = &[
     "apps",
     // Names of people who manage apps, and of no one else.
     "audit_log",
+    "campaign_runs",
     "decision_configs",
     "definitions",
+    "delivery_counts",
     "identity_keys",
     // What a job is asked to do names a person only until it is done.
     "jobs",
@@ -271,6 +300,9 @@ pub const IMPERSONAL: &[&str] = &[
     "plugin_slots",
     "plugin_versions",
     "plugins",
+    "push_campaign_versions",
+    "push_campaigns",
+    "push_credentials",
     "server_secrets",
     "survey_versions",
     "surveys",

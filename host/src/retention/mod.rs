@@ -12,6 +12,7 @@ use uuid::Uuid;
 use crate::apps;
 use crate::privacy;
 use crate::properties;
+use crate::push::deliveries;
 use crate::services::Shared;
 
 /// The pause between two rounds, by the server's clock.
@@ -20,6 +21,8 @@ const PAUSE: Duration = Duration::from_hours(1);
 const MUTATION_DAYS: i64 = 30;
 /// The pause after a round that failed.
 const SHORT_PAUSE: Duration = Duration::from_mins(1);
+/// Deliveries that one statement removes at the most.
+const STEP: i64 = 500;
 const DAY: Duration = Duration::from_hours(24);
 
 /// Runs until the server stops.
@@ -75,9 +78,29 @@ async fn round(
                 break;
             }
         }
+        let deliveries_before = before(settings.retention.deliveries_days);
+        remove_deliveries(services, app_id, deliveries_before, halt).await?;
         privacy::exports::remove_expired(services, app_id, now).await?;
         if let Some(days) = settings.retention.events_days {
             remove_events(services, app_id, before(days), halt).await?;
+        }
+    }
+    Ok(())
+}
+
+/// Removes push deliveries that were made before an instant.
+async fn remove_deliveries(
+    services: &Shared,
+    app_id: Uuid,
+    before: Timestamp,
+    halt: &CancellationToken,
+) -> nudge_db::Result<()> {
+    while !halt.is_cancelled() {
+        let mut tx = services.db.write().await?;
+        let removed = deliveries::store::delete_old(&mut tx, app_id, before, STEP).await?;
+        tx.commit().await?;
+        if removed == 0 {
+            break;
         }
     }
     Ok(())

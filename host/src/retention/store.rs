@@ -76,6 +76,7 @@ pub(super) async fn delete_events(
         .push(
             " AND NOT EXISTS (SELECT 1 FROM pending p WHERE p.alias_number = a.number)
               AND NOT EXISTS (SELECT 1 FROM timers t WHERE t.subject_id = a.subject_id AND t.event_seq = e.seq)
+              AND NOT EXISTS (SELECT 1 FROM occasions o WHERE o.subject_id = a.subject_id AND o.event_seq = e.seq)
               LIMIT ",
         )
         .push_bind(STEP)

@@ -5,7 +5,7 @@ use std::time::Duration;
 use axum::extract::{FromRequestParts, State};
 use axum::http::StatusCode;
 use axum::http::request::Parts;
-use nudge_db::Timestamp;
+use nudge_db::{Timestamp, Tx};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use uuid::Uuid;
@@ -18,8 +18,8 @@ use crate::clock;
 use crate::http::auth::{self, Sdk, SdkSubject};
 use crate::http::body::OptionalJson;
 use crate::http::{ApiError, Code, Data, Json};
+use crate::ingest::is_reserved;
 use crate::instructions::POLL_AFTER_SECONDS;
-use crate::properties::PROPERTY_CHANGED;
 use crate::services::Shared;
 
 /// How long a subject token is good for (contract 2).
@@ -268,7 +268,7 @@ fn session(
             immediate_triggers: app
                 .trigger_names()
                 .into_iter()
-                .filter(|name| *name != PROPERTY_CHANGED)
+                .filter(|name| !is_reserved(name))
                 .map(str::to_owned)
                 .collect(),
             poll_after_seconds: POLL_AFTER_SECONDS,
@@ -297,6 +297,7 @@ pub async fn end_session(
     }
     store::revoke_tokens(&mut tx, subject.app.id, standing.alias).await?;
     tx.commit().await?;
+    services.polls.wake(standing.subject_id);
     Ok(StatusCode::NO_CONTENT)
 }
 
@@ -334,6 +335,7 @@ pub async fn update_consent(
         return Err(ApiError::new(Code::SubjectTokenExpired));
     }
     tx.commit().await?;
+    services.polls.wake(before.subject_id);
     let standing = Standing {
         analytics_consent: request.analytics.or(before.analytics_consent),
         messaging_consent: request.messaging.or(before.messaging_consent),
@@ -349,11 +351,16 @@ pub async fn update_consent(
 
 /// The token's subject, if the token is not revoked.
 pub async fn current(services: &Shared, subject: &SdkSubject) -> Result<Standing, ApiError> {
+    let mut tx = services.db.read().await?;
+    current_in(&mut tx, subject).await
+}
+
+/// The token's subject as a transaction sees it, if the token is not revoked.
+pub async fn current_in(tx: &mut Tx, subject: &SdkSubject) -> Result<Standing, ApiError> {
     if subject.token.alias == NOBODY {
         return Ok(Standing::nobody(subject.token.subject_id));
     }
-    let mut tx = services.db.read().await?;
-    store::get(&mut tx, subject.app.id, subject.token.alias)
+    store::get(tx, subject.app.id, subject.token.alias)
         .await?
         .filter(|standing| is_current(&subject.token, standing) && !standing.suppressed)
         .ok_or_else(|| ApiError::new(Code::SubjectTokenExpired))

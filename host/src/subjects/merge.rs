@@ -65,10 +65,18 @@ const MOVES: &[&str] = &[
         last_seen_at = CASE WHEN excluded.last_seen_at > devices.last_seen_at
             THEN excluded.last_seen_at ELSE devices.last_seen_at END",
     "DELETE FROM devices WHERE app_id = $1 AND subject_id = $3 AND subject_id <> $2",
+    "UPDATE deliveries SET subject_id = $2 WHERE app_id = $1 AND subject_id = $3",
+    // A device has one token, so that there are never two of one.
+    "UPDATE push_tokens SET subject_id = $2 WHERE app_id = $1 AND subject_id = $3",
     // What a plugin knows of both can't be united without the plugin.
     "UPDATE plugin_states SET subject_id = $2 WHERE app_id = $1 AND subject_id = $3
         AND campaign_id NOT IN (SELECT campaign_id FROM plugin_states WHERE subject_id = $2)",
     "DELETE FROM plugin_states WHERE app_id = $1 AND subject_id = $3 AND subject_id <> $2",
+    // Of one run, one of the two is enough.
+    "UPDATE occasions SET subject_id = $2 WHERE app_id = $1 AND subject_id = $3 AND NOT EXISTS (
+        SELECT 1 FROM occasions own WHERE own.campaign_id = occasions.campaign_id AND own.subject_id = $2
+          AND own.key = occasions.key)",
+    "DELETE FROM occasions WHERE app_id = $1 AND subject_id = $3 AND subject_id <> $2",
     "UPDATE privacy_export_chunks SET subject_id = $2 WHERE app_id = $1 AND subject_id = $3",
     "UPDATE privacy_exports SET subject_id = $2 WHERE app_id = $1 AND subject_id = $3",
     "UPDATE merged_subjects SET subject_id = $2 WHERE app_id = $1 AND subject_id = $3",

@@ -142,6 +142,26 @@ pub async fn lock(tx: &mut Tx, app_id: Uuid, id: Uuid) -> Result<bool> {
     Ok(row.is_some_and(|row| row.id == id))
 }
 
+/// What a subject permits, locked until the transaction ends.
+#[derive(Clone, Copy, Debug, sqlx::FromRow)]
+pub struct Locked {
+    /// Whether nothing more may be stored of the subject.
+    pub suppressed: bool,
+    /// Consent to messages, if it was ever given or refused.
+    pub messaging_consent: Option<bool>,
+}
+
+/// Locks a subject, as [`lock`] does, and answers what it permits. None: it is not there.
+pub async fn locked(tx: &mut Tx, app_id: Uuid, id: Uuid) -> Result<Option<Locked>> {
+    let for_update = tx.dialect().for_update();
+    tx.sql("SELECT suppressed, messaging_consent FROM subjects WHERE app_id = $1 AND id = $2")
+        .bind(app_id)
+        .bind(id)
+        .push(for_update)
+        .fetch_optional()
+        .await
+}
+
 /// Locks a subject that was there when the transaction looked. One that was merged into another since is an
 /// error of kind `Serialization`, so that the caller starts over.
 pub async fn lock_found(tx: &mut Tx, app_id: Uuid, id: Uuid) -> Result<()> {

@@ -58,6 +58,13 @@ fn status(survey: &Survey) -> &'static str {
     }
 }
 
+/// When a survey that runs is over. What can't be read was refused when it was saved.
+fn ends_at(survey: &Survey) -> Option<Timestamp> {
+    let rules = survey.content.rules().ok()?;
+    let ends_at = rules.schedule.end_at?;
+    (survey.content.status == super::Status::Active).then_some(ends_at)
+}
+
 /// How many surveys an app has.
 pub async fn count(tx: &mut Tx, app_id: Uuid) -> Result<usize> {
     let row: CountRow = tx
@@ -71,8 +78,8 @@ pub async fn count(tx: &mut Tx, app_id: Uuid) -> Result<usize> {
 /// Adds a survey.
 pub async fn insert(tx: &mut Tx, survey: &Survey) -> Result<()> {
     tx.sql(
-        "INSERT INTO surveys (id, app_id, version, status, body, created_at, updated_at, activated_at)
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8)",
+        "INSERT INTO surveys (id, app_id, version, status, body, created_at, updated_at, activated_at, ends_at)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)",
     )
     .bind(survey.id)
     .bind(survey.app_id)
@@ -82,6 +89,7 @@ pub async fn insert(tx: &mut Tx, survey: &Survey) -> Result<()> {
     .bind(survey.created_at)
     .bind(survey.updated_at)
     .bind(survey.activated_at)
+    .bind(ends_at(survey))
     .execute()
     .await?;
     insert_version(tx, survey).await
@@ -91,7 +99,7 @@ pub async fn insert(tx: &mut Tx, survey: &Survey) -> Result<()> {
 pub async fn update(tx: &mut Tx, survey: &Survey) -> Result<bool> {
     let changed = tx
         .sql(
-            "UPDATE surveys SET version = $3, status = $4, body = $5, updated_at = $6, activated_at = $7
+            "UPDATE surveys SET version = $3, status = $4, body = $5, updated_at = $6, activated_at = $7, ends_at = $8
              WHERE app_id = $1 AND id = $2 AND version = $3 - 1",
         )
         .bind(survey.app_id)
@@ -101,6 +109,7 @@ pub async fn update(tx: &mut Tx, survey: &Survey) -> Result<bool> {
         .bind(body(survey)?)
         .bind(survey.updated_at)
         .bind(survey.activated_at)
+        .bind(ends_at(survey))
         .execute()
         .await?;
     if changed == 1 {
@@ -122,7 +131,7 @@ async fn insert_version(tx: &mut Tx, survey: &Survey) -> Result<()> {
     Ok(())
 }
 
-/// Removes a survey, its versions, instructions, plugin states and timers; answers whether it was there.
+/// Removes a survey, its versions, instructions, plugin states, timers and occasions; answers whether it was there.
 pub async fn delete(tx: &mut Tx, app_id: Uuid, id: Uuid) -> Result<bool> {
     let removed = tx
         .sql("DELETE FROM surveys WHERE app_id = $1 AND id = $2")
@@ -138,6 +147,9 @@ pub async fn delete(tx: &mut Tx, app_id: Uuid, id: Uuid) -> Result<bool> {
         "DELETE FROM instructions WHERE app_id = $1 AND campaign_id = $2",
         "DELETE FROM plugin_states WHERE app_id = $1 AND campaign_id = $2",
         "DELETE FROM timers WHERE app_id = $1 AND campaign_id = $2",
+        // A run that goes on holds its row: the occasions that it keeps meanwhile are there after this.
+        "DELETE FROM campaign_runs WHERE app_id = $1 AND campaign_id = $2",
+        "DELETE FROM occasions WHERE app_id = $1 AND campaign_id = $2",
     ] {
         tx.sql(text).bind(app_id).bind(id).execute().await?;
     }
@@ -179,6 +191,20 @@ pub async fn active(tx: &mut Tx, app_id: Uuid) -> Result<Vec<Survey>> {
              FROM surveys WHERE app_id = $1 AND status = 'active' ORDER BY id",
         )
         .bind(app_id)
+        .fetch_all()
+        .await?;
+    rows.into_iter().map(Row::read).collect()
+}
+
+/// Surveys that run and whose schedule is over, of all apps.
+pub async fn ended(tx: &mut Tx, now: Timestamp, limit: i64) -> Result<Vec<Survey>> {
+    let rows: Vec<Row> = tx
+        .sql(
+            "SELECT id, app_id, version, body, created_at, updated_at, activated_at
+             FROM surveys WHERE ends_at <= $1 AND status = 'active' ORDER BY ends_at LIMIT $2",
+        )
+        .bind(now)
+        .bind(limit)
         .fetch_all()
         .await?;
     rows.into_iter().map(Row::read).collect()

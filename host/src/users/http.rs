@@ -19,6 +19,7 @@ use crate::http::auth::Viewer;
 use crate::http::page::{DEFAULT_LIMIT, Page, PageQuery, checked_limit};
 use crate::http::query::instant;
 use crate::http::{ApiError, Code, Data, Params, ResourceName, cursor};
+use crate::push::tokens;
 use crate::services::Shared;
 use crate::subjects::{self, AliasKind};
 
@@ -109,6 +110,23 @@ pub struct DeviceView {
     locale: Option<String>,
     first_seen_at: String,
     last_seen_at: String,
+    /// How messages reach it, if its SDK has registered that.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    push: Option<PushView>,
+}
+
+/// How messages reach a device.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct PushView {
+    /// `apns`, `fcm` or `webpush`.
+    provider: String,
+    /// `production` or `sandbox`.
+    environment: String,
+    /// The end of its token.
+    token_suffix: String,
+    /// `active`, `invalid` or `opted_out`.
+    status: String,
 }
 
 /// A saved property.
@@ -300,11 +318,20 @@ pub async fn get_user(
     let aliases = store::aliases(&mut tx, app_id, &[id]).await?;
     let top = store::top_properties(&mut tx, app_id, &[id]).await?;
     let devices = store::devices(&mut tx, app_id, id).await?;
+    let tokens = tokens::store::shown(&mut tx, app_id, id).await?;
     let properties = store::recent_properties(&mut tx, app_id, id).await?;
     let user = UserView::new(&person, &aliases, top);
     let data = UserDetail {
         profile: ProfileView::new(person, user, &scope.app),
-        devices: devices.into_iter().map(DeviceView::from).collect(),
+        devices: devices
+            .into_iter()
+            .map(|device| {
+                let push = tokens
+                    .iter()
+                    .find(|shown| shown.device_id == device.device_id);
+                DeviceView::new(device, push)
+            })
+            .collect(),
         properties: properties.into_iter().map(PropertyView::from).collect(),
     };
     Ok(Data { data })
@@ -338,9 +365,16 @@ impl ProfileView {
     }
 }
 
-impl From<Device> for DeviceView {
-    fn from(device: Device) -> Self {
+impl DeviceView {
+    fn new(device: Device, push: Option<&tokens::store::Shown>) -> Self {
+        let push = push.map(|shown| PushView {
+            provider: shown.provider.clone(),
+            environment: shown.environment.clone(),
+            token_suffix: shown.token_suffix.clone(),
+            status: shown.status.clone(),
+        });
         Self {
+            push,
             device_id: device.device_id,
             platform: device.platform,
             app_version: device.app_version,

@@ -84,7 +84,7 @@ impl Reader {
     /// What could be read; it counts only if there are no problems.
     fn config(&mut self, root: &Place<'_>) -> Config {
         let mut config = Config {
-            source: Source::None,
+            source: Source::occasion(),
             filter: None,
             delay: None,
             occurrence: Occurrence::Every,
@@ -109,7 +109,9 @@ impl Reader {
             return config;
         };
         trigger.only(keys(kind), &mut self.problems);
-        config.source = self.source(&trigger, kind).unwrap_or(Source::None);
+        if let Some(source) = self.source(&trigger, kind) {
+            config.source = source;
+        }
         config.filter = self.filter(&trigger);
         config.delay = trigger
             .find("delaySeconds")
@@ -155,7 +157,7 @@ impl Reader {
                 let to = self.scalar(trigger, "to");
                 Source::property(Change { key, from, to }, &mut self.paths)
             }
-            Kind::Schedule | Kind::Manual => Source::None,
+            Kind::Schedule | Kind::Manual => Source::occasion(),
             Kind::Plugin => {
                 let place = trigger.find("kind")?;
                 self.problems.add(
@@ -292,7 +294,17 @@ fn keys(kind: Kind) -> &'static [&'static str] {
             "occurrence",
             "cancelOn",
         ],
-        Kind::Schedule | Kind::Manual => &["kind", "delaySeconds", "occurrence"],
+        // When it comes round is the host's to say, and to check.
+        Kind::Schedule => &[
+            "kind",
+            "every",
+            "at",
+            "dayOfWeek",
+            "dayOfMonth",
+            "delaySeconds",
+            "occurrence",
+        ],
+        Kind::Manual => &["kind", "delaySeconds", "occurrence"],
         Kind::Plugin => &[
             "kind",
             "plugin",

@@ -6,6 +6,9 @@ use nudge_guest::config::Node;
 /// What the host calls the event of a changed property of a subject.
 pub(crate) const PROPERTY_CHANGED: &str = "$property_changed";
 
+/// What the host calls the event of a campaign's own occasion.
+pub(crate) const SCHEDULED: &str = "$scheduled";
+
 /// A trigger's kind.
 #[derive(Clone, Debug)]
 pub(crate) enum Source {
@@ -26,8 +29,8 @@ pub(crate) enum Source {
         /// The columns of `key`, `from` and `to`.
         columns: [usize; 3],
     },
-    /// No event: the host fires the campaign by itself.
-    None,
+    /// The campaign's own occasion: its schedule has come round, or somebody began it.
+    Occasion([String; 1]),
 }
 
 /// Which change of a property.
@@ -73,11 +76,17 @@ impl Source {
         }
     }
 
+    pub(crate) fn occasion() -> Self {
+        Self::Occasion([SCHEDULED.to_owned()])
+    }
+
     pub(crate) fn event_names(&self) -> &[String] {
         match self {
-            Self::Event(names) | Self::Session(names) | Self::Property { names, .. } => names,
+            Self::Event(names)
+            | Self::Session(names)
+            | Self::Property { names, .. }
+            | Self::Occasion(names) => names,
             Self::Screen { names, .. } => names,
-            Self::None => &[],
         }
     }
 
@@ -105,7 +114,7 @@ impl Source {
                         .as_ref()
                         .is_none_or(|value| value.equals(cell(*to)))
             }
-            Self::Event(_) | Self::Session(_) | Self::None => true,
+            Self::Event(_) | Self::Session(_) | Self::Occasion(_) => true,
         }
     }
 }

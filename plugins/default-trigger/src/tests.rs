@@ -99,13 +99,16 @@ fn a_changed_property_fires() {
 }
 
 #[test]
-fn no_event_fires_schedules() {
-    for kind in ["schedule", "manual"] {
-        assert!(
-            campaign(json!({"kind": kind}))
-                .reads()
-                .event_names
-                .is_empty()
-        );
+fn the_campaigns_own_occasion_fires_schedules() {
+    for config in [
+        json!({"trigger": {"kind": "schedule"}}),
+        json!({"trigger": {"kind": "schedule", "every": "day", "at": "09:00"}}),
+        json!({"trigger": {"kind": "manual"}}),
+        json!({}),
+    ] {
+        let mut campaign = Campaign::new(&config).unwrap();
+        assert_eq!(campaign.reads().event_names, ["$scheduled"]);
+        assert!(campaign.send("ana", "$scheduled", json!({})));
+        assert!(!campaign.send("ana", "bought", json!({})));
     }
 }

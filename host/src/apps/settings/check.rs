@@ -2,6 +2,7 @@
 
 use super::{DAY_SECONDS, Settings};
 use crate::http::FieldError;
+use crate::targeting::Minute;
 
 /// The longest window of event times, in seconds: ten years.
 const MOST_WINDOW: i64 = 3650 * DAY_SECONDS;
@@ -63,6 +64,8 @@ impl Settings {
             1,
             365,
         );
+        let days = self.retention.deliveries_days;
+        within("/retention/deliveriesDays", days, 1, 365);
         let rate = self.plugins.max_failure_rate;
         if !(rate > 0.0 && rate <= 1.0) {
             let detail = "must be over 0 and at most 1";
@@ -82,7 +85,7 @@ impl Settings {
             return;
         };
         for (name, time) in [("from", &quiet.from), ("to", &quiet.to)] {
-            if !is_time_of_day(time) {
+            if Minute::parse(time).is_none() {
                 let detail = "a time of day, 00:00 to 23:59";
                 errors.push(FieldError::new(
                     format!("/quietHours/{name}"),
@@ -140,17 +143,6 @@ impl Settings {
             );
         }
     }
-}
-
-fn is_time_of_day(text: &str) -> bool {
-    let number = |text: &str| {
-        let digits = text.len() == 2 && text.bytes().all(|byte| byte.is_ascii_digit());
-        digits.then(|| text.parse::<u32>().ok()).flatten()
-    };
-    text.split_once(':').is_some_and(|(hour, minute)| {
-        number(hour).is_some_and(|hour| hour < 24)
-            && number(minute).is_some_and(|minute| minute < 60)
-    })
 }
 
 fn is_property_key(key: &str) -> bool {

@@ -161,7 +161,7 @@ async fn make(services: &Services, job: &mut Running) -> Result<(), Error> {
     making.events().await?;
     // No store has these yet.
     making.file("survey-answers.ndjson", 0, Vec::new()).await?;
-    making.file("deliveries.ndjson", 0, Vec::new()).await?;
+    making.lines("deliveries.ndjson", List::Deliveries).await?;
     making.devices().await?;
     making.manifest(row.reference.as_deref()).await?;
     making.finish().await
@@ -230,6 +230,30 @@ impl Making<'_> {
             }
             self.write(text.into_bytes()).await?;
         }
+    }
+
+    /// A list in a file of its own, a record a line.
+    async fn lines(&mut self, name: &'static str, list: List) -> Result<(), Error> {
+        self.begin(name).await?;
+        let mut after = After::default();
+        let mut count = 0;
+        loop {
+            let mut tx = self.services.db.read().await?;
+            let records = store::records(&mut tx, self.key, list, &mut after).await?;
+            drop(tx);
+            if records.is_empty() {
+                break;
+            }
+            let mut text = String::new();
+            for record in records {
+                text.push_str(&record.to_string());
+                text.push('\n');
+                count += 1;
+            }
+            self.write(text.into_bytes()).await?;
+        }
+        self.end(name, count);
+        Ok(())
     }
 
     async fn events(&mut self) -> Result<(), Error> {

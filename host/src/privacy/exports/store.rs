@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use crate::clock;
+use crate::push::deliveries::store::DeliveryRow;
 
 /// Records that are read at once: events are 64 KiB at the most.
 const PAGE: i64 = 100;
@@ -182,6 +183,7 @@ pub(super) enum List {
     Instructions,
     DeadLetters,
     Devices,
+    Deliveries,
 }
 
 impl List {
@@ -214,6 +216,10 @@ struct PropertyRow {
 
 #[derive(sqlx::FromRow)]
 struct DeviceRow {
+    provider: Option<String>,
+    environment: Option<String>,
+    token_suffix: Option<String>,
+    status: Option<String>,
     device_id: String,
     platform: Option<String>,
     app_version: Option<String>,
@@ -354,6 +360,7 @@ pub(super) async fn records(
         List::Instructions => instructions(tx, key, after).await,
         List::DeadLetters => dead_letters(tx, key, after).await,
         List::Devices => devices(tx, key, after).await,
+        List::Deliveries => deliveries(tx, key, after).await,
     }
 }
 
@@ -384,8 +391,11 @@ async fn properties(tx: &mut Tx, key: Key, after: &mut After) -> Result<Vec<Valu
 async fn devices(tx: &mut Tx, key: Key, after: &mut After) -> Result<Vec<Value>> {
     let rows: Vec<DeviceRow> = tx
         .sql(
-            "SELECT device_id, platform, app_version, sdk_version, locale, first_seen_at, last_seen_at FROM devices
-             WHERE app_id = $1 AND subject_id = $2 AND device_id > $3 ORDER BY device_id LIMIT $4",
+            "SELECT d.device_id, d.platform, d.app_version, d.sdk_version, d.locale, d.first_seen_at, d.last_seen_at,
+                    t.provider, t.environment, t.token_suffix, t.status
+             FROM devices d LEFT JOIN push_tokens t
+                ON t.app_id = d.app_id AND t.device_id = d.device_id AND t.subject_id = d.subject_id
+             WHERE d.app_id = $1 AND d.subject_id = $2 AND d.device_id > $3 ORDER BY d.device_id LIMIT $4",
         )
         .bind(key.app_id)
         .bind(key.subject_id)
@@ -397,13 +407,44 @@ async fn devices(tx: &mut Tx, key: Key, after: &mut After) -> Result<Vec<Value>>
         after.text.clone_from(&last.device_id);
     }
     let record = |row: DeviceRow| {
+        let push = row.provider.map(|provider| {
+            json!({
+                "provider": provider, "environment": row.environment, "tokenSuffix": row.token_suffix,
+                "status": row.status,
+            })
+        });
         json!({
+            "push": push,
             "deviceId": row.device_id, "platform": row.platform, "appVersion": row.app_version,
             "sdkVersion": row.sdk_version, "locale": row.locale,
             "firstSeenAt": clock::to_text(row.first_seen_at), "lastSeenAt": clock::to_text(row.last_seen_at),
         })
     };
     Ok(rows.into_iter().map(record).collect())
+}
+
+async fn deliveries(tx: &mut Tx, key: Key, after: &mut After) -> Result<Vec<Value>> {
+    let place = after.at.map(|at| (Timestamp(at), after.id));
+    let rows =
+        crate::push::deliveries::store::of_subject(tx, key.app_id, key.subject_id, place, PAGE)
+            .await?;
+    if let Some(last) = rows.last() {
+        (after.at, after.id) = (Some(last.created_at.0), last.id);
+    }
+    Ok(rows.into_iter().map(delivery).collect())
+}
+
+fn delivery(row: DeliveryRow) -> Value {
+    let transitions: Vec<Value> = row
+        .transitions()
+        .into_iter()
+        .map(|(status, at)| json!({"status": status, "at": clock::to_text(at)}))
+        .collect();
+    json!({
+        "deliveryId": row.id, "campaignId": row.campaign_id, "variantId": row.variant_id, "status": row.status,
+        "reason": row.reason, "content": row.content.as_deref().map(parsed), "test": row.test,
+        "transitions": transitions, "createdAt": clock::to_text(row.created_at),
+    })
 }
 
 async fn client_sessions(tx: &mut Tx, key: Key, after: &mut After) -> Result<Vec<Value>> {

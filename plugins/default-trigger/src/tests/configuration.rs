@@ -132,13 +132,8 @@ fn a_campaign_may_have_no_trigger() {
         json!({"trigger": null, "audience": null}),
         json!({"audience": {}}),
     ] {
-        assert!(
-            Campaign::new(&config)
-                .unwrap()
-                .reads()
-                .event_names
-                .is_empty()
-        );
+        let campaign = Campaign::new(&config).unwrap();
+        assert_eq!(campaign.reads().event_names, ["$scheduled"]);
     }
 }
 

@@ -1,4 +1,12 @@
-//! Requests of the server to others: one client with time-outs, answers with limits.
+//! Requests of the server to others: one client with time-outs, answers with limits; and, for URLs that
+//! customers and browsers name, the rule of where such requests may go.
+
+pub mod address;
+pub mod guard;
+pub mod rule;
+
+pub use guard::{Guard, Lookup};
+pub use rule::{NotAllowed, Rule};
 
 use std::net::IpAddr;
 use std::time::Duration;

@@ -1,0 +1,275 @@
+//! Routes of push campaigns (specification 4.4, contract 9).
+
+use axum::extract::State;
+use axum::http::StatusCode;
+use nudge_db::{Timestamp, Tx};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use utoipa::{IntoParams, ToSchema};
+use uuid::Uuid;
+
+use super::content::Kind;
+use super::{Campaign, Content, Error, Status, store};
+use crate::apps::App;
+use crate::audit::{self, Entry};
+use crate::clock;
+use crate::http::auth::{Editor, Scope, Viewer};
+use crate::http::precondition::IfMatch;
+use crate::http::{ApiError, Code, Data, Json, Params, ResourceId, body, created, merge};
+use crate::push::deliveries::{self, Change, Stats};
+use crate::services::{Services, Shared};
+
+/// Queued deliveries of a deleted campaign that are cancelled in one transaction.
+const STEP: i64 = 500;
+
+/// A campaign as the API shows it.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct CampaignView {
+    id: Uuid,
+    app_id: Uuid,
+    version: i64,
+    #[serde(flatten)]
+    content: Content,
+    stats: Stats,
+    created_at: String,
+    updated_at: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    activated_at: Option<String>,
+}
+
+/// Which campaigns to list.
+#[derive(Debug, Default, Deserialize, IntoParams)]
+pub struct ListQuery {
+    /// Of this type; there are push campaigns only.
+    #[serde(rename = "type")]
+    kind: Option<Kind>,
+}
+
+impl CampaignView {
+    fn new(campaign: Campaign, stats: Stats) -> Self {
+        Self {
+            id: campaign.id,
+            app_id: campaign.app_id,
+            version: campaign.version,
+            content: campaign.content,
+            stats,
+            created_at: clock::to_text(campaign.created_at),
+            updated_at: clock::to_text(campaign.updated_at),
+            activated_at: campaign.activated_at.map(clock::to_text),
+        }
+    }
+}
+
+impl From<Error> for ApiError {
+    fn from(error: Error) -> Self {
+        match error {
+            Error::NotFound => Self::new(Code::NotFound),
+            Error::TooMany => Self::because(
+                Code::LimitExceeded,
+                format!("an app has at most {} campaigns", super::MOST),
+            ),
+            Error::VersionMismatch => Self::new(Code::VersionMismatch),
+            Error::Invalid(errors) => Self::fields(Code::ValidationFailed, errors),
+            Error::NotActivatable(errors) => Self::fields(Code::NotActivatable, errors),
+            Error::Check(cause) => Self::unavailable(cause),
+            Error::Storage(cause) => cause.into(),
+        }
+    }
+}
+
+/// Lists every campaign of an app, newest first.
+#[utoipa::path(get, path = "/v1/apps/{appId}/campaigns", tag = "push",
+    params(("appId" = Uuid, Path), ListQuery), responses((status = 200, body = Data<Vec<CampaignView>>)))]
+pub async fn list_campaigns(
+    Viewer(scope): Viewer,
+    State(services): State<Shared>,
+    Params(query): Params<ListQuery>,
+) -> Result<Data<Vec<CampaignView>>, ApiError> {
+    let Kind::Push = query.kind.unwrap_or_default();
+    let mut tx = services.db.read().await?;
+    let campaigns = store::list(&mut tx, scope.app.id).await?;
+    let mut stats = deliveries::store::stats(&mut tx, scope.app.id, None).await?;
+    let views = campaigns.into_iter().map(|campaign| {
+        let stats = stats.remove(&campaign.id).unwrap_or_default();
+        CampaignView::new(campaign, stats)
+    });
+    Ok(Data {
+        data: views.collect(),
+    })
+}
+
+/// Creates a campaign; an active one runs from the answer on.
+#[utoipa::path(post, path = "/v1/apps/{appId}/campaigns", tag = "push", params(("appId" = Uuid, Path)),
+    request_body = Content, responses((status = 201, body = Data<CampaignView>)))]
+pub async fn create_campaign(
+    Editor(scope): Editor,
+    State(services): State<Shared>,
+    Json(mut content): Json<Content>,
+) -> Result<(StatusCode, Data<CampaignView>), ApiError> {
+    super::check(&services.plugins, &scope.app.deciders, &content, None).await?;
+    let now = services.clock.now();
+    content.identify(&[], || crate::id::new(now));
+    let campaign = Campaign {
+        id: crate::id::new(now),
+        app_id: scope.app.id,
+        version: 1,
+        activated_at: (content.status == Status::Active).then_some(now),
+        content,
+        created_at: now,
+        updated_at: now,
+    };
+    let mut tx = services.db.write().await?;
+    super::create(&mut tx, &campaign).await?;
+    record(&mut tx, &scope, "campaign.created", &campaign, now).await?;
+    tx.commit().await?;
+    services.apps.refresh(scope.app.id).await?;
+    Ok(created(CampaignView::new(campaign, Stats::default())))
+}
+
+/// Reads a campaign.
+#[utoipa::path(get, path = "/v1/apps/{appId}/campaigns/{campaignId}", tag = "push",
+    params(("appId" = Uuid, Path), ("campaignId" = Uuid, Path)),
+    responses((status = 200, body = Data<CampaignView>)))]
+pub async fn get_campaign(
+    Viewer(scope): Viewer,
+    State(services): State<Shared>,
+    ResourceId(id): ResourceId,
+) -> Result<Data<CampaignView>, ApiError> {
+    let mut tx = services.db.read().await?;
+    let campaign = store::find(&mut tx, scope.app.id, id)
+        .await?
+        .ok_or(Error::NotFound)?;
+    drop(tx);
+    shown(&services, campaign).await
+}
+
+/// Changes a campaign (JSON merge patch). What is queued waits while it is paused, and is not sent once it is
+/// archived or a draft again.
+#[utoipa::path(patch, path = "/v1/apps/{appId}/campaigns/{campaignId}", tag = "push",
+    params(("appId" = Uuid, Path), ("campaignId" = Uuid, Path)), request_body = Value,
+    responses((status = 200, body = Data<CampaignView>)))]
+pub async fn update_campaign(
+    Editor(scope): Editor,
+    State(services): State<Shared>,
+    ResourceId(id): ResourceId,
+    if_match: IfMatch,
+    Json(patch): Json<serde_json::Map<String, Value>>,
+) -> Result<Data<CampaignView>, ApiError> {
+    let mut tx = services.db.read().await?;
+    let current = store::find(&mut tx, scope.app.id, id)
+        .await?
+        .ok_or(Error::NotFound)?;
+    drop(tx);
+    if_match.check(current.version)?;
+    let mut document = serde_json::to_value(&current.content).map_err(ApiError::internal)?;
+    merge::apply(&mut document, Value::Object(patch));
+    let mut content: Content = body::parse_value(document)?;
+    let before = Some(&current.content);
+    super::check(&services.plugins, &scope.app.deciders, &content, before).await?;
+    let now = services.clock.now();
+    content.identify(&current.content.variants, || crate::id::new(now));
+
+    let was = current.content.status;
+    let activated = content.status == Status::Active && was != Status::Active;
+    let campaign = Campaign {
+        version: current.version + 1,
+        content,
+        updated_at: now,
+        activated_at: if activated {
+            Some(now)
+        } else {
+            current.activated_at
+        },
+        ..current
+    };
+    let resumes = was == Status::Paused && campaign.content.status != Status::Paused;
+    let mut tx = services.db.write().await?;
+    super::update(&mut tx, &campaign).await?;
+    if resumes {
+        deliveries::store::resume(&mut tx, scope.app.id, id, now).await?;
+    }
+    record(&mut tx, &scope, "campaign.updated", &campaign, now).await?;
+    tx.commit().await?;
+    services.apps.refresh(scope.app.id).await?;
+    if resumes {
+        services.pipeline.deliveries().wake();
+    }
+    shown(&services, campaign).await
+}
+
+/// Permanently deletes a campaign. What is queued is cancelled; what was sent stays on record.
+#[utoipa::path(delete, path = "/v1/apps/{appId}/campaigns/{campaignId}", tag = "push",
+    params(("appId" = Uuid, Path), ("campaignId" = Uuid, Path)), responses((status = 204)))]
+pub async fn delete_campaign(
+    Editor(scope): Editor,
+    State(services): State<Shared>,
+    ResourceId(id): ResourceId,
+) -> Result<StatusCode, ApiError> {
+    let mut tx = services.db.read().await?;
+    let campaign = store::find(&mut tx, scope.app.id, id)
+        .await?
+        .ok_or(Error::NotFound)?;
+    drop(tx);
+    let now = services.clock.now();
+    let mut tx = services.db.write().await?;
+    super::delete(&mut tx, scope.app.id, id, now).await?;
+    record(&mut tx, &scope, "campaign.deleted", &campaign, now).await?;
+    tx.commit().await?;
+    services.apps.refresh(scope.app.id).await?;
+    // A process that ends meanwhile leaves the rest to the sender, which finds no campaign.
+    while cancel(&services, &scope.app, id).await? {}
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// Cancels some of what is queued; answers whether there was any.
+async fn cancel(services: &Services, app: &App, id: Uuid) -> nudge_db::Result<bool> {
+    let now = services.clock.now();
+    let mut tx = services.db.write().await?;
+    let cancelled = deliveries::store::cancel(&mut tx, app.id, id, STEP, now).await?;
+    let changes: Vec<Change> = cancelled
+        .iter()
+        .map(|delivery| Change {
+            delivery_id: delivery.id,
+            campaign_id: id,
+            variant_id: delivery.variant_id,
+            subject_id: delivery.subject_id,
+            platform: None,
+            test: delivery.test,
+            status: deliveries::Status::Cancelled,
+            at: now,
+            more: Vec::new(),
+        })
+        .collect();
+    let queued = deliveries::announce(&mut tx, app, &changes, now).await?;
+    tx.commit().await?;
+    services.webhooks.wake(queued);
+    Ok(!changes.is_empty())
+}
+
+async fn shown(services: &Services, campaign: Campaign) -> Result<Data<CampaignView>, ApiError> {
+    let mut tx = services.db.read().await?;
+    let mut stats = deliveries::store::stats(&mut tx, campaign.app_id, Some(campaign.id)).await?;
+    let stats = stats.remove(&campaign.id).unwrap_or_default();
+    Ok(Data {
+        data: CampaignView::new(campaign, stats),
+    })
+}
+
+/// Adds what was done to a campaign to the audit log.
+async fn record(
+    tx: &mut Tx,
+    scope: &Scope,
+    action: &'static str,
+    campaign: &Campaign,
+    now: Timestamp,
+) -> nudge_db::Result<()> {
+    let entry = Entry {
+        app_id: scope.app.id,
+        actor: &scope.actor,
+        action,
+        resource: format!("campaign/{}", campaign.id),
+        detail: json!({"version": campaign.version, "status": campaign.content.status}),
+    };
+    audit::record(tx, &entry, now).await
+}

@@ -1,0 +1,61 @@
+//! From a variant and its recipients to messages.
+
+use nudge_db::Timestamp;
+use nudge_wasm::Description;
+
+use super::resolve::{Failure, Recipient, resolve};
+use super::verdict::{Values, Verdict};
+use crate::apps::App;
+use crate::push::campaigns::Prepared;
+use crate::push::deliveries::Rendered;
+use crate::push::providers::Options;
+use crate::services::Services;
+
+/// What became of one recipient's message.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Made {
+    /// It can be sent.
+    Ready(Box<Rendered>),
+    /// A value is missing: it is not sent.
+    Skipped(&'static str),
+    /// It can't be made.
+    Failed(&'static str),
+    /// The plugin failed on it.
+    Broken {
+        /// How.
+        code: &'static str,
+        /// Which plugin.
+        plugin: Description,
+    },
+    /// It can't be made now.
+    Unavailable,
+}
+
+/// Makes the messages of a variant, in the order of its recipients.
+pub async fn make(
+    services: &Services,
+    app: &App,
+    variant: &Prepared,
+    options: &Options,
+    recipients: &[Recipient],
+    now: Timestamp,
+) -> nudge_db::Result<Vec<Made>> {
+    let Some(accepted) = &variant.accepted else {
+        let rendered = Box::new(variant.render(&Values::default(), options));
+        return Ok(recipients
+            .iter()
+            .map(|_| Made::Ready(rendered.clone()))
+            .collect());
+    };
+    let resolved = resolve(services, app, &variant.spec, accepted, recipients, now).await?;
+    let made = resolved.into_iter().map(|resolved| match resolved {
+        Ok(values) => match values.verdict(&variant.spec) {
+            Verdict::Ready => Made::Ready(Box::new(variant.render(&values, options))),
+            Verdict::Skipped(reason) => Made::Skipped(reason),
+            Verdict::Failed(reason) => Made::Failed(reason),
+        },
+        Err(Failure::Plugin { code, plugin }) => Made::Broken { code, plugin },
+        Err(Failure::Unavailable) => Made::Unavailable,
+    });
+    Ok(made.collect())
+}

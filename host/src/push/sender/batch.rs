@@ -1,0 +1,426 @@
+//! Some deliveries of one app, from their claims to what became of them.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use futures_util::stream::{self, StreamExt as _};
+use nudge_db::{Error, Kind, Result, Timestamp};
+use uuid::Uuid;
+
+use super::Sender;
+use super::outcome::{self, Standing};
+use super::plan::{self, Broken, Outgoing, Step};
+use super::store::{self, Claimed, HandOver, Settled};
+use crate::apps::App;
+use crate::dead_letters::{self, Letter, Stage};
+use crate::push::campaigns;
+use crate::push::deliveries::{self, Change, Device, DeviceState, Status};
+use crate::push::providers::{Message, Outcome, Target};
+use crate::secrets;
+use crate::webhooks::Queued;
+
+/// Deliveries of a batch that are with providers at a time, and devices of a delivery.
+const AT_ONCE: usize = 16;
+const DEVICES_AT_ONCE: usize = 4;
+/// Outcomes that are written together, at the most.
+const WRITTEN: usize = 64;
+/// The pause before the database is tried again, at first and at the longest.
+const PAUSE: Duration = Duration::from_millis(200);
+const LONGEST_PAUSE: Duration = Duration::from_secs(10);
+/// When deliveries come up again that could not be looked at.
+const LATER: Duration = Duration::from_secs(5);
+/// How often a transaction that met another one is tried.
+const TRIES: usize = 5;
+
+/// Some deliveries of one app that this process has claimed.
+pub(super) struct Batch {
+    sender: Sender,
+    app_id: Uuid,
+    claimed: Vec<Claimed>,
+}
+
+/// A delivery that was noted as handed over.
+struct Handed {
+    delivery: Claimed,
+    outgoing: Outgoing,
+}
+
+/// What became of a delivery: the row, the devices, and how long a provider wants to be left alone.
+struct Attempted {
+    delivery: Claimed,
+    devices: Vec<Device>,
+    asked: Option<Duration>,
+}
+
+/// What is written in one transaction.
+#[derive(Default)]
+struct Write {
+    settled: Vec<Settled>,
+    /// What follows if the delivery is in the status then.
+    changes: Vec<Change>,
+    letters: Vec<(Uuid, Letter)>,
+}
+
+impl Batch {
+    pub(super) fn new(sender: &Sender, app_id: Uuid, claimed: Vec<Claimed>) -> Self {
+        Self {
+            sender: sender.clone(),
+            app_id,
+            claimed,
+        }
+    }
+
+    /// Sends what can be sent, and writes what becomes of it.
+    pub(super) async fn run(self) {
+        let app = match self.sender.services.apps.get(self.app_id).await {
+            Ok(Some(app)) => app,
+            // Its rows are on their way out.
+            Ok(None) => return self.give_up_for_now().await,
+            Err(error) => {
+                tracing::warn!(error = ?error, "deliveries are looked at again later");
+                return self.give_up_for_now().await;
+            }
+        };
+        let handed = match self.hand_over(&app).await {
+            Ok(handed) => handed,
+            Err(error) => {
+                tracing::warn!(error = ?error, "deliveries are looked at again later");
+                return self.give_up_for_now().await;
+            }
+        };
+        let sender = &self.sender;
+        let attempts = stream::iter(handed)
+            .map(|handed| attempt(sender, self.app_id, handed))
+            .buffer_unordered(AT_ONCE)
+            .ready_chunks(WRITTEN);
+        let mut attempts = std::pin::pin!(attempts);
+        while let Some(attempted) = attempts.next().await {
+            self.conclude(&app, attempted).await;
+        }
+    }
+
+    /// Decides about the deliveries and notes it, in one transaction; answers those that are sent now.
+    async fn hand_over(&self, app: &App) -> Result<Vec<Handed>> {
+        let services = &self.sender.services;
+        let now = services.clock.now();
+        let mut steps = plan::plan(services, app, &self.claimed, now).await?;
+        let mut write = Write::default();
+        let (mut send, mut park, mut later) = (Vec::new(), Vec::new(), Vec::new());
+        for delivery in &self.claimed {
+            match steps.remove(&delivery.id) {
+                Some(Step::Send(outgoing)) => send.push(Handed {
+                    delivery: delivery.clone(),
+                    outgoing: *outgoing,
+                }),
+                Some(Step::End(status, reason, broken)) => {
+                    write.end(app, delivery, status, reason, broken, now);
+                }
+                Some(Step::Known(devices)) => {
+                    write.known(delivery, &devices, (None, delivery.attempts), now);
+                }
+                Some(Step::Park) => park.push(delivery),
+                Some(Step::Later(at)) => later.push((delivery.id, at)),
+                None => later.push((delivery.id, now.plus(LATER))),
+            }
+        }
+        let mut tries = 1;
+        let handed = loop {
+            match self
+                .note(app, &write, &mut send, (&park, &later), now)
+                .await
+            {
+                Err(error) if error.kind() == Kind::Serialization && tries < TRIES => tries += 1,
+                outcome => break outcome?,
+            }
+        };
+        send.retain(|sent| handed.contains(&sent.delivery.id));
+        Ok(send)
+    }
+
+    /// Notes what is decided; answers the deliveries that may be sent.
+    async fn note(
+        &self,
+        app: &App,
+        write: &Write,
+        send: &mut [Handed],
+        waiting: (&[&Claimed], &[(Uuid, Timestamp)]),
+        now: Timestamp,
+    ) -> Result<Vec<Uuid>> {
+        let (services, node) = (&self.sender.services, self.sender.node);
+        let mut rows = Vec::with_capacity(send.len());
+        for sent in send.iter_mut() {
+            for device in &mut sent.outgoing.devices {
+                if device.state == DeviceState::Waiting {
+                    device.state = DeviceState::Sending;
+                }
+            }
+            let first = sent.outgoing.devices.first();
+            rows.push(HandOver {
+                id: sent.delivery.id,
+                content: json(&sent.outgoing.rendered)?,
+                devices: json(&sent.outgoing.devices)?,
+                platform: first.map(|device| device.platform.name().to_owned()),
+            });
+        }
+        let mut tx = services.db.write().await?;
+        let handed = store::hand_over(&mut tx, app.id, node, &rows, now).await?;
+        let mut changes = Vec::new();
+        for sent in send.iter() {
+            let first = sent.delivery.status == Status::Queued.name();
+            if first && handed.contains(&sent.delivery.id) {
+                let platform = sent.outgoing.devices.first().map(|device| device.platform);
+                let platform = platform.map(|platform| platform.name().to_owned());
+                changes.push(change(&sent.delivery, platform, Status::Sent, now));
+            }
+        }
+        let after = store::settle(&mut tx, app.id, node, &write.settled).await?;
+        changes.extend(write.changes_that_happened(&after));
+        let settled = |id: Uuid| after.iter().any(|row| row.id == id);
+        let letters = write.letters.iter().filter(|(id, _)| settled(*id));
+        let letters: Vec<Letter> = letters.map(|(_, letter)| letter.clone()).collect();
+        dead_letters::store::insert(&mut tx, &letters).await?;
+        let (park, later) = waiting;
+        for delivery in park {
+            // The row is locked: whoever has the campaign run again comes before this, or wakes it up after.
+            let status = campaigns::Status::Paused;
+            let paused =
+                campaigns::store::is_in(&mut tx, app.id, delivery.campaign_id, status).await?;
+            let until = (!paused).then_some(now);
+            store::give_up(&mut tx, app.id, node, &[delivery.id], until).await?;
+        }
+        for (id, at) in later {
+            store::give_up(&mut tx, app.id, node, &[*id], Some(*at)).await?;
+        }
+        let queued = deliveries::announce(&mut tx, app, &changes, now).await?;
+        tx.commit().await?;
+        services.webhooks.wake(queued);
+        Ok(handed)
+    }
+
+    /// Writes what became of deliveries, however long the database takes.
+    async fn conclude(&self, app: &App, attempted: Vec<Attempted>) {
+        let mut write = Write::default();
+        let now = self.sender.services.clock.now();
+        for attempted in attempted {
+            let attempts = attempted.delivery.attempts + 1;
+            write.known(
+                &attempted.delivery,
+                &attempted.devices,
+                (attempted.asked, attempts),
+                now,
+            );
+        }
+        let mut pause = PAUSE;
+        loop {
+            match self.settle(app, &write, now).await {
+                Ok(queued) => return self.sender.services.webhooks.wake(queued),
+                Err(error) if error.kind() == Kind::Serialization => {}
+                Err(error) => {
+                    tracing::warn!(error = ?error, "what became of deliveries can't be written yet");
+                }
+            }
+            tokio::select! {
+                () = tokio::time::sleep(pause) => pause = (pause * 2).min(LONGEST_PAUSE),
+                // They are not sent again: that they were handed over is written.
+                () = self.sender.halt.cancelled() => return,
+            }
+        }
+    }
+
+    async fn settle(&self, app: &App, write: &Write, now: Timestamp) -> Result<Queued> {
+        let mut tx = self.sender.services.db.write().await?;
+        let after = store::settle(&mut tx, app.id, self.sender.node, &write.settled).await?;
+        let changes = write.changes_that_happened(&after);
+        let queued = deliveries::announce(&mut tx, app, &changes, now).await?;
+        tx.commit().await?;
+        Ok(queued)
+    }
+
+    /// Gives all deliveries up for a while.
+    async fn give_up_for_now(&self) {
+        let ids: Vec<Uuid> = self.claimed.iter().map(|delivery| delivery.id).collect();
+        let mut pause = PAUSE;
+        loop {
+            let now = self.sender.services.clock.now();
+            let outcome = async {
+                let mut tx = self.sender.services.db.write().await?;
+                let until = Some(now.plus(LATER));
+                store::give_up(&mut tx, self.app_id, self.sender.node, &ids, until).await?;
+                tx.commit().await
+            };
+            let Err(error) = outcome.await else { return };
+            tracing::warn!(error = ?error, "deliveries can't be given up yet");
+            tokio::select! {
+                () = tokio::time::sleep(pause) => pause = (pause * 2).min(LONGEST_PAUSE),
+                () = self.sender.halt.cancelled() => return,
+            }
+        }
+    }
+}
+
+/// Hands a delivery to the services of its devices.
+async fn attempt(sender: &Sender, app_id: Uuid, handed: Handed) -> Attempted {
+    let Handed { delivery, outgoing } = handed;
+    let message = outgoing
+        .rendered
+        .message(delivery.id, delivery.created_at, delivery.test);
+    let message = &message;
+    let targets = &outgoing.targets;
+    let sent = stream::iter(outgoing.devices).map(|device| async move {
+        match targets.get(&device.device_id) {
+            Some(target) if device.state == DeviceState::Sending => {
+                let outcome = send(sender, app_id, target, message).await;
+                outcome::after(device, outcome, delivery.attempts + 1)
+            }
+            _ => (device, None),
+        }
+    });
+    let sent: Vec<(Device, Option<Duration>)> = sent.buffered(DEVICES_AT_ONCE).collect().await;
+    Attempted {
+        asked: sent.iter().filter_map(|(_, asked)| *asked).max(),
+        devices: sent.into_iter().map(|(device, _)| device).collect(),
+        delivery,
+    }
+}
+
+async fn send(sender: &Sender, app_id: Uuid, target: &Target, message: &Message) -> Outcome {
+    match sender
+        .services
+        .providers
+        .send(app_id, target, message)
+        .await
+    {
+        Ok(outcome) => outcome,
+        Err(error) => {
+            tracing::warn!(error = ?error, "a message could not be handed over and is tried again");
+            Outcome::Retry {
+                after: None,
+                reason: "unavailable".to_owned(),
+            }
+        }
+    }
+}
+
+impl Write {
+    /// A delivery that is over before it was handed over.
+    fn end(
+        &mut self,
+        app: &App,
+        delivery: &Claimed,
+        status: Status,
+        reason: String,
+        broken: Option<Broken>,
+        now: Timestamp,
+    ) {
+        let mut change = change(delivery, delivery.platform.clone(), status, now);
+        change.more.push(("reason", reason.clone()));
+        self.changes.push(change);
+        if let Some(broken) = &broken {
+            let letter = Letter::new(
+                app.id,
+                broken.alias,
+                broken.stored.received_at,
+                &broken.stored.event,
+                Stage::Personalization,
+                Some(delivery.campaign_id),
+                broken.code.to_owned(),
+                &broken.plugin,
+            );
+            self.letters.push((delivery.id, letter));
+        }
+        self.settled.push(Settled {
+            id: delivery.id,
+            status: Some(status.name()),
+            reason: Some(reason),
+            devices: None,
+            platform: None,
+            due_at: None,
+            delivered_at: None,
+            ended_at: Some(now),
+            keeps_data: broken.is_some(),
+        });
+    }
+
+    /// A delivery whose devices are known. `tried`: how long a provider wants to be left alone, and how often it
+    /// was asked.
+    fn known(
+        &mut self,
+        delivery: &Claimed,
+        devices: &[Device],
+        tried: (Option<Duration>, i64),
+        now: Timestamp,
+    ) {
+        let Standing {
+            status,
+            reason,
+            waits,
+            platform,
+            provider_message_id,
+        } = outcome::standing(devices);
+        let platform = platform.map(|platform| platform.name().to_owned());
+        let pause = outcome::pause(tried.1, tried.0, jitter());
+        let delivered = status == Some(Status::Delivered);
+        let news = !delivered || delivery.delivered_at.is_none();
+        if let Some(status) = status.filter(|_| news) {
+            let platform = platform.clone().or_else(|| delivery.platform.clone());
+            let mut change = change(delivery, platform, status, now);
+            let more = if delivered {
+                ("providerMessageId", provider_message_id)
+            } else {
+                ("reason", reason.clone())
+            };
+            change.more.extend(more.1.map(|value| (more.0, value)));
+            self.changes.push(change);
+        }
+        self.settled.push(Settled {
+            id: delivery.id,
+            status: status.map(Status::name),
+            reason,
+            devices: json(&devices).ok(),
+            platform,
+            due_at: waits.then(|| now.plus(pause)),
+            delivered_at: delivered.then_some(now),
+            ended_at: status.filter(|_| !delivered).map(|_| now),
+            keeps_data: false,
+        });
+    }
+
+    /// The changes of the deliveries that were written. One that was further already, by a beacon, did not fail;
+    /// that its provider took it is news nevertheless.
+    fn changes_that_happened(&self, after: &[store::After]) -> Vec<Change> {
+        let after: HashMap<Uuid, &str> = after
+            .iter()
+            .map(|row| (row.id, row.status.as_str()))
+            .collect();
+        let happened = |change: &&Change| {
+            let status = after.get(&change.delivery_id);
+            status.is_some_and(|status| {
+                change.status == Status::Delivered || *status == change.status.name()
+            })
+        };
+        self.changes.iter().filter(happened).cloned().collect()
+    }
+}
+
+fn change(delivery: &Claimed, platform: Option<String>, status: Status, at: Timestamp) -> Change {
+    Change {
+        delivery_id: delivery.id,
+        campaign_id: delivery.campaign_id,
+        variant_id: delivery.variant_id,
+        subject_id: delivery.subject_id,
+        platform,
+        test: delivery.test,
+        status,
+        at,
+        more: Vec::new(),
+    }
+}
+
+/// A number from 0 to 1.
+fn jitter() -> f64 {
+    f64::from(u16::from_be_bytes(secrets::random())) / f64::from(u16::MAX)
+}
+
+fn json(value: &impl serde::Serialize) -> Result<String> {
+    serde_json::to_string(value).map_err(|cause| Error::corrupt("deliveries", "content", cause))
+}

@@ -1,0 +1,413 @@
+//! What is to be done about claimed deliveries: whether they may be sent, to which devices, and what they say.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use nudge_db::{Result, Timestamp};
+use nudge_wasm::{Description, PastEvent};
+use uuid::Uuid;
+
+use super::store::{self, Claimed};
+use crate::apps::App;
+use crate::ingest;
+use crate::ingest::store::Stored;
+use crate::plugins::Refused;
+use crate::push::campaigns::{self, NotPrepared, Sending, Status as CampaignStatus};
+use crate::push::deliveries::{Device, DeviceState, Rendered, Status};
+use crate::push::personalization::{Made, Recipient, make};
+use crate::push::providers::{MOST_PAYLOAD_BYTES, Target, payload_bytes};
+use crate::push::tokens;
+use crate::services::Shared;
+
+/// When something that could not be read is looked at again.
+const LATER: Duration = Duration::from_secs(5);
+
+/// What is to be done about a delivery.
+#[derive(Debug)]
+pub(super) enum Step {
+    /// It is sent to those of its devices that wait.
+    Send(Box<Outgoing>),
+    /// It is over: with the reason and, where a plugin failed on it, what with.
+    End(Status, String, Option<Broken>),
+    /// What became of it is known.
+    Known(Vec<Device>),
+    /// It waits until its campaign runs again.
+    Park,
+    /// It is looked at again then.
+    Later(Timestamp),
+}
+
+/// How a plugin failed on the event behind a delivery.
+#[derive(Debug)]
+pub(super) struct Broken {
+    pub code: &'static str,
+    pub plugin: Description,
+    pub alias: i64,
+    pub stored: Stored,
+}
+
+/// A delivery that is sent.
+#[derive(Debug)]
+pub(super) struct Outgoing {
+    pub rendered: Rendered,
+    pub devices: Vec<Device>,
+    /// Where the devices that wait are found, by their ids.
+    pub targets: HashMap<String, Target>,
+}
+
+/// What is known of a batch of deliveries of one app.
+struct Known {
+    consents: HashMap<Uuid, store::Consent>,
+    targets: HashMap<Uuid, Vec<Target>>,
+    events: HashMap<i64, (i64, Stored)>,
+}
+
+/// A campaign as a delivery finds it.
+#[derive(Clone)]
+enum Campaign {
+    Runs(Arc<Sending>),
+    Paused,
+    Ended(&'static str),
+    /// Its plugin refuses what it says.
+    Refused,
+    Unavailable,
+}
+
+/// Decides about deliveries of one app, each by its id.
+pub(super) async fn plan(
+    services: &Shared,
+    app: &App,
+    claimed: &[Claimed],
+    now: Timestamp,
+) -> Result<HashMap<Uuid, Step>> {
+    let known = read(services, app, claimed).await?;
+    let mut steps = HashMap::new();
+    let mut campaigns: HashMap<(Uuid, i64), Campaign> = HashMap::new();
+    let mut to_render: HashMap<(Uuid, i64, Uuid), Vec<&Claimed>> = HashMap::new();
+    for delivery in claimed {
+        if let Some(step) = before_rendering(app, delivery, &known, now) {
+            steps.insert(delivery.id, step);
+            continue;
+        }
+        if let Some(content) = &delivery.content {
+            let rendered = serde_json::from_str(content)
+                .map_err(|cause| nudge_db::Error::corrupt("deliveries", "content", cause))?;
+            steps.insert(delivery.id, outgoing(delivery, rendered, &known, now)?);
+            continue;
+        }
+        let key = (delivery.campaign_id, delivery.campaign_version);
+        if !campaigns.contains_key(&key) {
+            campaigns.insert(key, campaign(services, app, key).await?);
+        }
+        let step = match campaigns.get(&key) {
+            Some(Campaign::Runs(_)) => {
+                let key = (key.0, key.1, delivery.variant_id);
+                to_render.entry(key).or_default().push(delivery);
+                continue;
+            }
+            Some(Campaign::Paused) => Step::Park,
+            Some(Campaign::Ended(reason)) => {
+                Step::End(Status::Cancelled, (*reason).to_owned(), None)
+            }
+            Some(Campaign::Refused) => Step::End(Status::Failed, "plugin_error".to_owned(), None),
+            Some(Campaign::Unavailable) | None => Step::Later(now.plus(LATER)),
+        };
+        steps.insert(delivery.id, step);
+    }
+    for ((campaign_id, version, variant_id), deliveries) in to_render {
+        if let Some(Campaign::Runs(sending)) = campaigns.get(&(campaign_id, version)) {
+            render(
+                services,
+                app,
+                (sending, variant_id),
+                &deliveries,
+                &known,
+                now,
+                &mut steps,
+            )
+            .await?;
+        }
+    }
+    Ok(steps)
+}
+
+async fn read(services: &Shared, app: &App, claimed: &[Claimed]) -> Result<Known> {
+    let mut subjects: Vec<Uuid> = claimed.iter().map(|delivery| delivery.subject_id).collect();
+    subjects.sort_unstable();
+    subjects.dedup();
+    let mut tx = services.db.read().await?;
+    let consents = store::consents(&mut tx, app.id, &subjects).await?;
+    let mut targets: HashMap<Uuid, Vec<Target>> = HashMap::new();
+    for target in tokens::store::active_of(&mut tx, &services.secrets, app.id, &subjects).await? {
+        targets.entry(target.subject_id).or_default().push(target);
+    }
+    let unrendered = claimed.iter().filter(|delivery| delivery.content.is_none());
+    let seqs: Vec<i64> = unrendered
+        .filter_map(|delivery| delivery.event_seq)
+        .collect();
+    let events = events(&mut tx, app.id, &seqs).await?;
+    Ok(Known {
+        consents,
+        targets,
+        events,
+    })
+}
+
+/// The events behind deliveries, by number, each with its alias.
+async fn events(
+    tx: &mut nudge_db::Tx,
+    app_id: Uuid,
+    seqs: &[i64],
+) -> Result<HashMap<i64, (i64, Stored)>> {
+    if seqs.is_empty() {
+        return Ok(HashMap::new());
+    }
+    let mut seqs = seqs.to_vec();
+    seqs.sort_unstable();
+    seqs.dedup();
+    let found = ingest::store::at(tx, &seqs).await?.into_iter();
+    let of_app = found.filter(|(of, ..)| *of == app_id);
+    Ok(of_app
+        .map(|(_, alias, stored)| (stored.seq, (alias, stored)))
+        .collect())
+}
+
+/// What can be said without knowing what the delivery says.
+fn before_rendering(app: &App, delivery: &Claimed, known: &Known, now: Timestamp) -> Option<Step> {
+    let end = |status, reason: &str| Some(Step::End(status, reason.to_owned(), None));
+    let first = delivery.status == Status::Queued.name();
+    let Some(consent) = known
+        .consents
+        .get(&delivery.subject_id)
+        .filter(|it| !it.suppressed)
+    else {
+        // Erased, or about to be.
+        return end(Status::Cancelled, "subject_gone");
+    };
+    let granted = consent
+        .messaging_consent
+        .unwrap_or(!app.settings.consent.required);
+    if first && !granted {
+        return end(Status::Skipped, "consent_missing");
+    }
+    if first && !known.targets.contains_key(&delivery.subject_id) {
+        return end(Status::Skipped, "no_active_device");
+    }
+    if !first && !granted {
+        return Some(Step::Known(given_up(delivery, "consent_missing")));
+    }
+    if !first && now.since(delivery.created_at) > OLDEST {
+        return Some(Step::Known(given_up(delivery, "expired")));
+    }
+    None
+}
+
+/// Past this age nothing is sent again.
+const OLDEST: Duration = Duration::from_hours(28 * 24);
+
+fn devices_of(delivery: &Claimed) -> Vec<Device> {
+    let devices = delivery.devices.as_deref();
+    devices
+        .and_then(|text| serde_json::from_str(text).ok())
+        .unwrap_or_default()
+}
+
+/// The devices as they are when no more is sent to those that wait.
+fn given_up(delivery: &Claimed, reason: &str) -> Vec<Device> {
+    let devices = taken_over(devices_of(delivery)).into_iter();
+    let end = |device: Device| match device.state {
+        DeviceState::Waiting => Device {
+            state: DeviceState::Failed,
+            reason: Some(reason.to_owned()),
+            ..device
+        },
+        _ => device,
+    };
+    devices.map(end).collect()
+}
+
+/// The devices of a delivery that was claimed: whatever process had them in hand has them no longer.
+fn taken_over(devices: Vec<Device>) -> Vec<Device> {
+    let in_doubt = |device: Device| match device.state {
+        DeviceState::Sending => Device {
+            state: DeviceState::Unknown,
+            reason: Some("outcome_unknown".to_owned()),
+            ..device
+        },
+        _ => device,
+    };
+    devices.into_iter().map(in_doubt).collect()
+}
+
+/// What is sent of a delivery whose content is known, and to which devices.
+fn outgoing(delivery: &Claimed, rendered: Rendered, known: &Known, now: Timestamp) -> Result<Step> {
+    let targets = known
+        .targets
+        .get(&delivery.subject_id)
+        .map(Vec::as_slice)
+        .unwrap_or_default();
+    let message = rendered.message(delivery.id, delivery.created_at, delivery.test);
+    let first = delivery.devices.is_none();
+    let mut devices = if first {
+        let new = |target: &Target| Device {
+            device_id: target.device_id.clone(),
+            platform: target.platform,
+            provider: target.provider,
+            state: DeviceState::Waiting,
+            reason: None,
+            provider_message_id: None,
+        };
+        targets.iter().map(new).collect()
+    } else {
+        taken_over(devices_of(delivery))
+    };
+    let mut found = HashMap::new();
+    for device in &mut devices {
+        if device.state != DeviceState::Waiting {
+            continue;
+        }
+        let target = targets
+            .iter()
+            .find(|target| target.device_id == device.device_id);
+        let failed = match target {
+            None => Some("device_gone"),
+            Some(target) if payload_bytes(target.provider, &message) > MOST_PAYLOAD_BYTES => {
+                Some("payload_too_large")
+            }
+            Some(target) => {
+                found.insert(device.device_id.clone(), target.clone());
+                None
+            }
+        };
+        if let Some(reason) = failed {
+            device.state = DeviceState::Failed;
+            device.reason = Some(reason.to_owned());
+        }
+    }
+    let ttl = rendered.options.ttl_seconds.filter(|seconds| *seconds > 0);
+    let expired = ttl.is_some_and(|seconds| {
+        now.since(delivery.created_at) >= Duration::from_secs(seconds.into())
+    });
+    if first && expired {
+        return Ok(Step::End(Status::Failed, "expired".to_owned(), None));
+    }
+    if found.is_empty() {
+        return Ok(match devices.first() {
+            Some(device) if first => {
+                let reason = device.reason.clone().unwrap_or_default();
+                Step::End(Status::Failed, reason, None)
+            }
+            _ => Step::Known(devices),
+        });
+    }
+    Ok(Step::Send(Box::new(Outgoing {
+        rendered,
+        devices,
+        targets: found,
+    })))
+}
+
+/// A campaign at the version that a delivery is of.
+async fn campaign(services: &Shared, app: &App, key: (Uuid, i64)) -> Result<Campaign> {
+    let (id, version) = key;
+    let current = app.push.get(&id);
+    if let Some(sending) = current.filter(|sending| sending.version == version) {
+        return Ok(Campaign::Runs(Arc::clone(sending)));
+    }
+    let mut tx = services.db.read().await?;
+    let Some(found) = campaigns::store::find(&mut tx, app.id, id).await? else {
+        return Ok(Campaign::Ended("campaign_deleted"));
+    };
+    match found.content.status {
+        CampaignStatus::Active | CampaignStatus::Completed => {}
+        CampaignStatus::Paused => return Ok(Campaign::Paused),
+        CampaignStatus::Draft | CampaignStatus::Archived => {
+            return Ok(Campaign::Ended("campaign_not_active"));
+        }
+    }
+    let Some(content) = campaigns::store::version(&mut tx, app.id, id, version).await? else {
+        return Ok(Campaign::Ended("campaign_deleted"));
+    };
+    drop(tx);
+    let before = current.map(|sending| &**sending);
+    let prepared = Sending::prepare(
+        &services.plugins,
+        &app.deciders,
+        id,
+        version,
+        &content,
+        before,
+    )
+    .await;
+    Ok(match prepared {
+        Ok(sending) => Campaign::Runs(Arc::new(sending)),
+        Err(NotPrepared::Refused(Refused::Check(_))) => Campaign::Unavailable,
+        Err(error) => {
+            tracing::error!(campaign.id = %id, error = %error, "a campaign's messages can't be made");
+            Campaign::Refused
+        }
+    })
+}
+
+/// Makes the messages of a variant, all in one go.
+async fn render(
+    services: &Shared,
+    app: &App,
+    which: (&Sending, Uuid),
+    deliveries: &[&Claimed],
+    known: &Known,
+    now: Timestamp,
+    steps: &mut HashMap<Uuid, Step>,
+) -> Result<()> {
+    let (sending, variant_id) = which;
+    let Some(variant) = sending.variant(variant_id) else {
+        let gone = || Step::End(Status::Cancelled, "variant_gone".to_owned(), None);
+        steps.extend(deliveries.iter().map(|delivery| (delivery.id, gone())));
+        return Ok(());
+    };
+    let event = |delivery: &Claimed| {
+        let found = known.events.get(&delivery.event_seq?)?;
+        (Some(found.0) == delivery.alias_number).then_some(found)
+    };
+    let recipients: Vec<Recipient> = deliveries
+        .iter()
+        .map(|delivery| Recipient {
+            subject_id: delivery.subject_id,
+            data: delivery
+                .data
+                .as_deref()
+                .and_then(|text| serde_json::from_str(text).ok()),
+            trigger: event(delivery).map(|(_, stored)| past(stored)),
+        })
+        .collect();
+    let made = make(services, app, variant, &sending.options, &recipients, now).await?;
+    for (delivery, made) in deliveries.iter().zip(made) {
+        let step = match made {
+            Made::Ready(rendered) => outgoing(delivery, *rendered, known, now)?,
+            Made::Skipped(reason) => Step::End(Status::Skipped, reason.to_owned(), None),
+            Made::Failed(reason) => Step::End(Status::Failed, reason.to_owned(), None),
+            Made::Unavailable => Step::Later(now.plus(LATER)),
+            Made::Broken { code, plugin } => {
+                let broken = event(delivery).map(|(alias, stored)| Broken {
+                    code,
+                    plugin,
+                    alias: *alias,
+                    stored: stored.clone(),
+                });
+                Step::End(Status::Failed, "plugin_error".to_owned(), broken)
+            }
+        };
+        steps.insert(delivery.id, step);
+    }
+    Ok(())
+}
+
+/// An event as plugins get it.
+pub(super) fn past(stored: &Stored) -> PastEvent {
+    PastEvent {
+        id: stored.event.id,
+        timestamp: stored.event.timestamp.0,
+        properties: Arc::clone(&stored.event.properties),
+    }
+}

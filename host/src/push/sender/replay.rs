@@ -1,0 +1,172 @@
+//! Rendering a delivery again that a plugin failed on, once the plugin is mended.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use uuid::Uuid;
+
+use super::plan::past;
+use crate::apps::App;
+use crate::dead_letters::{self, Letter};
+use crate::http::{ApiError, Code};
+use crate::ingest;
+use crate::plugins::Refused;
+use crate::push::campaigns::{self, NotPrepared, Sending};
+use crate::push::deliveries::{self, Change, Rendered, Status, store};
+use crate::push::personalization::{Made, Recipient, make};
+use crate::services::Shared;
+
+/// Deliveries of one event and campaign that are looked at.
+const MOST: i64 = 64;
+
+/// Runs the stage again that a letter failed in: its deliveries are rendered, and sent once. Answers false where the
+/// plugin still fails; the letter says how often.
+pub async fn replay(
+    services: &Shared,
+    app: &Arc<App>,
+    mut letter: Letter,
+) -> Result<bool, ApiError> {
+    let not_found = || ApiError::because(Code::NotFound, "the delivery is no longer there");
+    let campaign_id = letter.campaign_id.ok_or_else(not_found)?;
+    let mut tx = services.db.read().await?;
+    let failed = store::broken(
+        &mut tx,
+        app.id,
+        campaign_id,
+        (letter.alias, letter.event_id),
+        MOST,
+    );
+    let failed = failed.await?;
+    let stored = ingest::store::find_by_id(&mut tx, app.id, letter.alias, letter.event_id).await?;
+    drop(tx);
+    if failed.is_empty() {
+        return Err(not_found());
+    }
+    let trigger = stored.as_ref().map(past);
+    let mut made = HashMap::new();
+    for delivery in &failed {
+        let sending = sending(services, app, campaign_id, delivery.campaign_version).await?;
+        let variant = sending.variant(delivery.variant_id).ok_or_else(not_found)?;
+        let recipient = Recipient {
+            subject_id: delivery.subject_id,
+            data: delivery
+                .data
+                .as_deref()
+                .and_then(|text| serde_json::from_str(text).ok()),
+            trigger: trigger.clone(),
+        };
+        let now = services.clock.now();
+        let outcome = make(services, app, variant, &sending.options, &[recipient], now).await?;
+        match outcome.into_iter().next() {
+            Some(Made::Ready(rendered)) => made.insert(delivery.id, Outcome::Ready(rendered)),
+            Some(Made::Skipped(reason)) => {
+                made.insert(delivery.id, Outcome::Ends(Status::Skipped, reason))
+            }
+            Some(Made::Failed(reason)) => {
+                made.insert(delivery.id, Outcome::Ends(Status::Failed, reason))
+            }
+            Some(Made::Broken { code, .. }) => {
+                code.clone_into(&mut letter.reason);
+                let mut tx = services.db.write().await?;
+                dead_letters::store::update_failed(&mut tx, &letter).await?;
+                tx.commit().await?;
+                return Ok(false);
+            }
+            Some(Made::Unavailable) | None => {
+                return Err(ApiError::unavailable(anyhow::anyhow!(
+                    "the plugin could not be asked"
+                )));
+            }
+        };
+    }
+    commit(services, app, &letter, &failed, made).await?;
+    Ok(true)
+}
+
+/// What a delivery that is rendered again comes to.
+enum Outcome {
+    Ready(Box<Rendered>),
+    Ends(Status, &'static str),
+}
+
+/// Queues what was rendered, and removes the letter: both or neither, and once.
+async fn commit(
+    services: &Shared,
+    app: &App,
+    letter: &Letter,
+    failed: &[store::BrokenRow],
+    made: HashMap<Uuid, Outcome>,
+) -> Result<(), ApiError> {
+    let now = services.clock.now();
+    let mut tx = services.db.write().await?;
+    if !dead_letters::store::delete(&mut tx, app.id, letter.id).await? {
+        // Somebody else replayed it just now.
+        return Err(ApiError::new(Code::NotFound));
+    }
+    let mut changes = Vec::new();
+    for delivery in failed {
+        match made.get(&delivery.id) {
+            Some(Outcome::Ready(rendered)) => {
+                store::queue_again(&mut tx, app.id, delivery.id, rendered, now).await?;
+            }
+            Some(Outcome::Ends(status, reason)) => {
+                let ended = (status.name(), *reason);
+                if store::end_otherwise(&mut tx, app.id, delivery.id, ended, now).await?
+                    && *status != Status::Failed
+                {
+                    changes.push(Change {
+                        delivery_id: delivery.id,
+                        campaign_id: delivery.campaign_id,
+                        variant_id: delivery.variant_id,
+                        subject_id: delivery.subject_id,
+                        platform: None,
+                        test: delivery.test,
+                        status: *status,
+                        at: now,
+                        more: vec![("reason", (*reason).to_owned())],
+                    });
+                }
+            }
+            None => {}
+        }
+    }
+    let queued = deliveries::announce(&mut tx, app, &changes, now).await?;
+    tx.commit().await?;
+    services.webhooks.wake(queued);
+    services.pipeline.deliveries().wake();
+    Ok(())
+}
+
+/// The campaign as of the version that fired, with the plugin as it is now.
+async fn sending(
+    services: &Shared,
+    app: &App,
+    id: Uuid,
+    version: i64,
+) -> Result<Arc<Sending>, ApiError> {
+    let current = app.push.get(&id);
+    if let Some(sending) = current.filter(|sending| sending.version == version) {
+        return Ok(Arc::clone(sending));
+    }
+    let mut tx = services.db.read().await?;
+    let content = campaigns::store::version(&mut tx, app.id, id, version).await?;
+    drop(tx);
+    let content =
+        content.ok_or_else(|| ApiError::because(Code::NotFound, "the campaign was deleted"))?;
+    let prepared = Sending::prepare(
+        &services.plugins,
+        &app.deciders,
+        id,
+        version,
+        &content,
+        None,
+    )
+    .await;
+    prepared.map(Arc::new).map_err(|error| match error {
+        NotPrepared::Refused(Refused::Check(cause)) => ApiError::unavailable(cause),
+        NotPrepared::Refused(Refused::Invalid(errors)) => {
+            ApiError::fields(Code::ValidationFailed, errors)
+        }
+        NotPrepared::Template(cause) => ApiError::internal(cause),
+    })
+}
