@@ -45,11 +45,18 @@ struct Column {
 }
 
 /// All sealed columns.
-const COLUMNS: &[Column] = &[Column {
-    table: "server_secrets",
-    list: "SELECT name AS row_key, sealed FROM server_secrets WHERE name > $1 ORDER BY name LIMIT $2",
-    replace: "UPDATE server_secrets SET sealed = $3 WHERE name = $1 AND sealed = $2",
-}];
+const COLUMNS: &[Column] = &[
+    Column {
+        table: "server_secrets",
+        list: "SELECT name AS row_key, sealed FROM server_secrets WHERE name > $1 ORDER BY name LIMIT $2",
+        replace: "UPDATE server_secrets SET sealed = $3 WHERE name = $1 AND sealed = $2",
+    },
+    Column {
+        table: "webhook_secrets",
+        list: "SELECT name AS row_key, sealed FROM webhook_secrets WHERE name > $1 ORDER BY name LIMIT $2",
+        replace: "UPDATE webhook_secrets SET sealed = $3 WHERE name = $1 AND sealed = $2",
+    },
+];
 
 #[derive(sqlx::FromRow)]
 struct SealedRow {

@@ -23,9 +23,8 @@ use crate::issuer::Issuer;
 use crate::jobs;
 use crate::keys;
 use crate::listener;
-use crate::outbound::Lookup;
-use crate::outbound::guard::System;
 use crate::oidc::AccessTokens;
+use crate::outbound::Lookup;
 use crate::pipeline::{Keeper, Pipeline};
 use crate::plugins::{self, Plugins};
 use crate::privacy::pseudonyms::Pseudonyms;
@@ -36,6 +35,7 @@ use crate::secrets::Secrets;
 use crate::services::{Services, Shared, migrations};
 use crate::telemetry;
 use crate::webhooks::Webhooks;
+use crate::webhooks::sender::Sender;
 
 /// How a server is started, besides its configuration.
 #[derive(Clone, Debug, Default)]
@@ -78,9 +78,7 @@ impl Server {
 
         let (tasks, requests) = (TaskTracker::new(), TaskTracker::new());
         let (stop, halt) = (CancellationToken::new(), CancellationToken::new());
-        let apps = Arc::new(Registry::new(db.clone(), plugins.clone()));
-        // No app is in memory yet: reads from where browsers may come.
-        drop(apps.changed().await?);
+        let apps = open_registry(&db, &plugins).await?;
         let polls = Polls::default();
         let pipeline = Pipeline::new(
             db.clone(),
@@ -93,7 +91,6 @@ impl Server {
             halt.clone(),
         );
         tasks.spawn(Keeper::sign_in(pipeline.clone()).await?.run());
-        let lookup = start.lookup.unwrap_or_else(|| Arc::new(System));
         let committer = Committer::start(&db, &pipeline, &config.ingest, &tasks, &halt);
         let services = Arc::new(Services {
             issuer: Issuer::new(&secrets, &config.auth.embedded_issuer)?,
@@ -113,7 +110,7 @@ impl Server {
             committer,
             pipeline,
             jobs: jobs::Wake::default(),
-            webhooks: Webhooks::new(&config.webhooks, lookup)?,
+            webhooks: Webhooks::new(&config.webhooks, start.lookup)?,
             polls,
             stop,
             config,
@@ -195,6 +192,8 @@ fn keep_house(services: &Shared, tasks: &TaskTracker, halt: &CancellationToken) 
     warm_up(services, tasks, halt);
     let runner = jobs::Runner::new(Arc::clone(services), tasks.clone(), halt.clone());
     tasks.spawn(runner.run());
+    let sender = Sender::new(Arc::clone(services), tasks.clone());
+    tasks.spawn(sender.run());
     tasks.spawn(keys::keep(Arc::clone(services), halt.clone()));
     tasks.spawn(retention::keep(Arc::clone(services), halt.clone()));
     tasks.spawn(plugins::watch::run(Arc::clone(services), halt.clone()));
@@ -214,6 +213,13 @@ async fn open_database(config: &Config) -> anyhow::Result<Db> {
         .await
         .context("can't bring the database's schema up to date")?;
     Ok(db)
+}
+
+async fn open_registry(db: &Db, plugins: &Plugins) -> nudge_db::Result<Arc<Registry>> {
+    let apps = Arc::new(Registry::new(db.clone(), plugins.clone()));
+    // No app is in memory yet: reads from where browsers may come.
+    drop(apps.changed().await?);
+    Ok(apps)
 }
 
 async fn open_plugins(

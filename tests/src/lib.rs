@@ -10,6 +10,7 @@ pub mod client;
 pub mod postgres;
 pub mod session;
 pub mod storage;
+pub mod transitions;
 
 pub use app::{Backend, Site, TestApp};
 pub use child::Child;

@@ -1,6 +1,7 @@
 //! Endpoints and their secrets in the database; messages and attempts are in [`messages`] and [`queue`].
 
 pub mod messages;
+pub mod queue;
 
 use nudge_db::{Error, Result, Timestamp, Tx};
 use uuid::Uuid;
@@ -245,13 +246,15 @@ pub(super) async fn insert_secret(
     name: String,
     sealed: Sealed,
 ) -> Result<()> {
-    tx.sql("INSERT INTO webhook_secrets (name, app_id, webhook_id, sealed) VALUES ($1, $2, $3, $4)")
-        .bind(name)
-        .bind(webhook.app_id)
-        .bind(webhook.id)
-        .bind(sealed)
-        .execute()
-        .await?;
+    tx.sql(
+        "INSERT INTO webhook_secrets (name, app_id, webhook_id, sealed) VALUES ($1, $2, $3, $4)",
+    )
+    .bind(name)
+    .bind(webhook.app_id)
+    .bind(webhook.id)
+    .bind(sealed)
+    .execute()
+    .await?;
     Ok(())
 }
 
