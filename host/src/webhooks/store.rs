@@ -1,6 +1,7 @@
 //! Endpoints and their secrets in the database; messages and attempts are in [`messages`] and [`queue`].
 
 pub mod messages;
+pub mod queue;
 
 use nudge_db::{Error, Result, Timestamp, Tx};
 use uuid::Uuid;
