@@ -36,6 +36,7 @@ pub mod push;
 pub mod rate_limits;
 pub mod retention;
 pub mod router;
+pub mod runs;
 pub mod sealed;
 pub mod secrets;
 pub mod server;

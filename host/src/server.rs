@@ -18,7 +18,7 @@ use crate::clock::Clock;
 use crate::config::Config;
 use crate::decisions;
 use crate::ingest::commit::Committer;
-use crate::instructions::polls::Polls;
+use crate::instructions::polls::{self, Polls};
 use crate::issuer::Issuer;
 use crate::jobs;
 use crate::keys;
@@ -34,6 +34,7 @@ use crate::push::tokens;
 use crate::rate_limits::RateLimits;
 use crate::retention;
 use crate::router;
+use crate::runs;
 use crate::secrets::Secrets;
 use crate::services::{Services, Shared, migrations};
 use crate::surveys;
@@ -214,6 +215,8 @@ fn keep_house(services: &Shared, tasks: &TaskTracker, halt: &CancellationToken) 
     tasks.spawn(retention::keep(Arc::clone(services), halt.clone()));
     tasks.spawn(surveys::ending::keep(Arc::clone(services), halt.clone()));
     tasks.spawn(plugins::watch::run(Arc::clone(services), halt.clone()));
+    tasks.spawn(polls::keep(Arc::clone(services), halt.clone()));
+    tasks.spawn(runs::watch::keep(Arc::clone(services), halt.clone()));
     tasks.spawn(decisions::keep(Arc::clone(services), halt.clone()));
 }
 

@@ -68,6 +68,7 @@ mod receiver;
 mod retention;
 mod rollouts;
 mod rotation;
+mod runs;
 mod server_events;
 mod server_plugins;
 mod sessions;

@@ -29,4 +29,14 @@ impl Dialect {
             Self::Postgres => " FOR UPDATE",
         }
     }
+
+    /// What a query ends with whose rows nobody removes or locks `FOR UPDATE` until the transaction ends, while
+    /// others may change what no key is made of: ` FOR KEY SHARE` on PostgreSQL, nothing on SQLite, which has one
+    /// writer.
+    pub fn for_key_share(self) -> &'static str {
+        match self {
+            Self::Sqlite => "",
+            Self::Postgres => " FOR KEY SHARE",
+        }
+    }
 }

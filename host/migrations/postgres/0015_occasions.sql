@@ -20,14 +20,15 @@ CREATE INDEX occasions_of_node ON occasions (node) WHERE node IS NOT NULL;
 CREATE INDEX occasions_of_subject ON occasions (subject_id);
 CREATE INDEX occasions_of_campaign ON occasions (campaign_id, due_at);
 
--- Campaigns that the calendar begins. `next_at` is when their next run is to begin, `last_at` the occasion of the
+-- Campaigns that the calendar begins, by their `plan`. `next_at` is when the next run is to begin, `last_at` the occasion of the
 -- newest one: a run begins once. `look_at` is when to see how far that one is, while it goes on.
 CREATE TABLE campaign_runs (
     campaign_id UUID NOT NULL PRIMARY KEY,
     app_id UUID NOT NULL,
     kind TEXT NOT NULL,
-    plan TEXT NOT NULL,
+    plan TEXT,
     next_at BIGINT,
+    next_occasion BIGINT,
     last_at BIGINT,
     job_id UUID,
     look_at BIGINT

@@ -1,10 +1,15 @@
 //! What a campaign waits for, as the plugin that decides gets it.
 
+use std::sync::LazyLock;
+
 use nudge_wasm::Kind;
 use serde_json::{Value, json};
 
 use crate::http::FieldError;
 use crate::plugins::{Asked, Configuration};
+
+/// The trigger of a campaign that runs by the calendar and has none of its own.
+pub static BY_THE_CALENDAR: LazyLock<Value> = LazyLock::new(|| json!({"kind": "schedule"}));
 
 /// The kind of a trigger that names a plugin (contract 8).
 const PLUGIN: &str = "plugin";

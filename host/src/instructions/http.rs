@@ -9,23 +9,22 @@ use serde_json::Value;
 use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
 
+use super::polling::{self, Place};
 use super::{Instruction, POLL_AFTER_SECONDS, Status, store};
 use crate::apps::App;
 use crate::campaigns::Act;
 use crate::clock;
 use crate::http::auth::SdkSubject;
 use crate::http::page::checked_limit;
-use crate::http::{ApiError, Code, Data, Json, Params, cursor};
+use crate::http::{ApiError, Data, Json, Params, cursor};
 use crate::services::Shared;
-use crate::subjects::http::{current, current_of};
+use crate::subjects::http::current_of;
 use crate::surveys;
 
 /// Instructions of a page unless `limit` says otherwise, and at the most.
 const MOST: u32 = 20;
 /// The longest poll, in seconds.
 const MOST_WAIT_SECONDS: u64 = 25;
-/// How often an open poll looks for what another process issued.
-const LOOK_AGAIN: Duration = Duration::from_secs(1);
 /// Acknowledgements of one request.
 const MOST_ACKS: usize = 50;
 
@@ -141,23 +140,16 @@ pub async fn poll_instructions(
             ));
         }
     };
-    let standing = current(&services, &subject).await?;
     let now = services.clock.now();
-    let list = format!("instructions {}", standing.subject_id);
-    let after = match &query.cursor {
+    let list = format!("instructions {}", subject.token.subject_id);
+    let place = match &query.cursor {
         Some(text) => cursor::decode(&services.secrets, &list, text, now)?,
-        None => 0,
+        None => Place::default(),
     };
-    let found = if standing.may_message(&subject.app) {
-        wait_for(&services, &subject, after, limit, wait).await?
-    } else {
-        Vec::new()
-    };
-    let position = found.last().map_or(after, |last| last.position);
+    let page = polling::poll(&services, &subject, place, limit, wait).await?;
     let expires = services.clock.now().plus(cursor::LIFETIME);
-    let mut items = views(&services.db, &subject.app, found).await?;
-    items.sort_by_key(|item| std::cmp::Reverse(item.priority));
-    let next_cursor = cursor::encode(&services.secrets, &list, &position, expires);
+    let items = views(&services.db, &subject.app, page.instructions).await?;
+    let next_cursor = cursor::encode(&services.secrets, &list, &page.place, expires);
     Ok(Data {
         data: PollView {
             items,
@@ -165,44 +157,6 @@ pub async fn poll_instructions(
             poll_after_seconds: POLL_AFTER_SECONDS,
         },
     })
-}
-
-async fn wait_for(
-    services: &Shared,
-    subject: &SdkSubject,
-    after: i64,
-    limit: u32,
-    wait: Duration,
-) -> Result<Vec<Instruction>, ApiError> {
-    let (app, subject_id) = (&subject.app, subject.token.subject_id);
-    let poll = services.polls.open(subject_id);
-    let deadline = tokio::time::Instant::now() + wait;
-    loop {
-        let mut issued = std::pin::pin!(poll.issued());
-        issued.as_mut().enable();
-        if services.apps.get(app.id).await?.is_none() {
-            return Err(ApiError::new(Code::InvalidCredentials));
-        }
-        let mut tx = services.db.read().await?;
-        let now = services.clock.now();
-        let found =
-            store::on_offer(&mut tx, app.id, subject_id, after, i64::from(limit), now).await?;
-        drop(tx);
-        if !found.is_empty()
-            || tokio::time::Instant::now() >= deadline
-            || services.stop.is_cancelled()
-        {
-            return Ok(found);
-        }
-        let look_again = deadline.min(tokio::time::Instant::now() + LOOK_AGAIN);
-        tokio::select! {
-            () = issued => {}
-            () = services.stop.cancelled() => {}
-            () = tokio::time::sleep_until(look_again) => {}
-        }
-        // The token may have been revoked meanwhile.
-        current(services, subject).await?;
-    }
 }
 
 /// Says what became of instructions. Saying it again changes nothing.
@@ -291,15 +245,14 @@ pub async fn views(
 
 impl InstructionView {
     fn new(instruction: Instruction, payload: Value) -> Self {
-        let created_at = clock::to_text(instruction.created_at);
         Self {
             instruction_id: instruction.id,
             kind: "survey",
             campaign_id: instruction.campaign_id,
             campaign_version: instruction.campaign_version,
             priority: instruction.priority,
-            available_at: created_at.clone(),
-            created_at,
+            created_at: clock::to_text(instruction.created_at),
+            available_at: clock::to_text(instruction.available_at),
             expires_at: clock::to_text(instruction.expires_at),
             trigger: instruction
                 .trigger_event_id

@@ -1,6 +1,7 @@
 //! Instructions: what an SDK is to show, from its issue to its acknowledgement.
 
 pub mod http;
+pub mod polling;
 pub mod polls;
 pub mod store;
 
@@ -87,8 +88,10 @@ pub struct Instruction {
     pub trigger_event_id: Option<Uuid>,
     /// That event's name.
     pub trigger_name: Option<String>,
-    /// When it was issued, and from when on it is on offer.
+    /// When it was issued.
     pub created_at: Timestamp,
+    /// From when on it is on offer. It gets its position then.
+    pub available_at: Timestamp,
     /// Until when it is on offer.
     pub expires_at: Timestamp,
     /// The plugin that decided, and its version.

@@ -1,8 +1,12 @@
 //! Instructions in the database.
 
+use std::collections::HashMap;
+
 use nudge_db::{Result, Rows, Timestamp, Tx};
 use uuid::Uuid;
 
+use super::polling::Range;
+use super::polls::State;
 use super::{Instruction, Status, Suppressed};
 
 #[derive(sqlx::FromRow)]
@@ -17,6 +21,7 @@ struct Row {
     trigger_event_id: Option<Uuid>,
     trigger_name: Option<String>,
     created_at: Timestamp,
+    available_at: Timestamp,
     expires_at: Timestamp,
     plugin_name: String,
     plugin_version: String,
@@ -40,6 +45,7 @@ impl Row {
             trigger_event_id: self.trigger_event_id,
             trigger_name: self.trigger_name,
             created_at: self.created_at,
+            available_at: self.available_at,
             expires_at: self.expires_at,
             plugin: (self.plugin_name, self.plugin_version),
         }
@@ -141,33 +147,134 @@ fn rows<'i>(chunk: impl Iterator<Item = &'i Instruction> + Clone) -> Rows {
         )
 }
 
-/// A subject's instructions on offer, after a position, in order: those of campaigns that run, not
+/// A subject's instructions on offer in a range, by descending priority: those of campaigns that run, available, not
 /// expired and not acknowledged past `received`.
-pub async fn on_offer(
+pub(super) async fn on_offer(
+    tx: &mut Tx,
+    app_id: Uuid,
+    subject_id: Uuid,
+    range: Range,
+    limit: i64,
+    now: Timestamp,
+) -> Result<Vec<Instruction>> {
+    let (priority, position) = range.below.unwrap_or((i64::MAX, i64::MIN));
+    let rows: Vec<Row> = tx
+        .sql(
+            "SELECT i.id, i.app_id, i.subject_id, i.position, i.campaign_id, i.campaign_version, i.priority,
+                    i.trigger_event_id, i.trigger_name, i.created_at, i.available_at, i.expires_at, i.plugin_name,
+                    i.plugin_version
+             FROM instructions i JOIN surveys s ON s.id = i.campaign_id AND s.status = 'active'
+             WHERE i.app_id = $1 AND i.subject_id = $2 AND i.position > $3 AND i.position <= $4
+               AND i.available_at <= $5 AND i.expires_at > $5 AND i.status IN ('issued', 'received')
+               AND (i.priority < $6 OR (i.priority = $6 AND i.position > $7))
+             ORDER BY i.priority DESC, i.position LIMIT $8",
+        )
+        .bind(app_id)
+        .bind(subject_id)
+        .bind(range.after)
+        .bind(range.until)
+        .bind(now)
+        .bind(priority)
+        .bind(position)
+        .bind(limit)
+        .fetch_all()
+        .await?;
+    Ok(rows.into_iter().map(Row::read).collect())
+}
+
+/// The newest position of what a subject is offered, after one.
+pub(super) async fn newest_on_offer(
     tx: &mut Tx,
     app_id: Uuid,
     subject_id: Uuid,
     after: i64,
-    limit: i64,
     now: Timestamp,
-) -> Result<Vec<Instruction>> {
-    let rows: Vec<Row> = tx
+) -> Result<Option<i64>> {
+    #[derive(sqlx::FromRow)]
+    struct PositionRow {
+        position: i64,
+    }
+    let row: Option<PositionRow> = tx
         .sql(
-            "SELECT i.id, i.app_id, i.subject_id, i.position, i.campaign_id, i.campaign_version, i.priority,
-                    i.trigger_event_id, i.trigger_name, i.created_at, i.expires_at, i.plugin_name, i.plugin_version
-             FROM instructions i JOIN surveys s ON s.id = i.campaign_id AND s.status = 'active'
-             WHERE i.app_id = $1 AND i.subject_id = $2 AND i.position > $3 AND i.expires_at > $4
-               AND i.status IN ('issued', 'received')
-             ORDER BY i.position LIMIT $5",
+            "SELECT i.position FROM instructions i JOIN surveys s ON s.id = i.campaign_id AND s.status = 'active'
+             WHERE i.app_id = $1 AND i.subject_id = $2 AND i.position > $3 AND i.available_at <= $4
+               AND i.expires_at > $4 AND i.status IN ('issued', 'received')
+             ORDER BY i.position DESC LIMIT 1",
         )
         .bind(app_id)
         .bind(subject_id)
         .bind(after)
         .bind(now)
-        .bind(limit)
-        .fetch_all()
+        .fetch_optional()
         .await?;
-    Ok(rows.into_iter().map(Row::read).collect())
+    Ok(row.map(|row| row.position))
+}
+
+/// An instruction that is not available yet.
+#[derive(Clone, Copy, Debug, sqlx::FromRow)]
+pub(super) struct Held {
+    pub position: i64,
+    pub available_at: Timestamp,
+}
+
+/// The first of a subject's instructions after a position that is not available yet. Positions are given when
+/// something becomes available, so that there is one only where the clocks of two processes differ.
+pub(super) async fn first_held(
+    tx: &mut Tx,
+    app_id: Uuid,
+    subject_id: Uuid,
+    after: i64,
+    now: Timestamp,
+) -> Result<Option<Held>> {
+    tx.sql(
+        "SELECT position, available_at FROM instructions
+         WHERE app_id = $1 AND subject_id = $2 AND position > $3 AND available_at > $4 AND expires_at > $4
+           AND status IN ('issued', 'received')
+         ORDER BY position LIMIT 1",
+    )
+    .bind(app_id)
+    .bind(subject_id)
+    .bind(after)
+    .bind(now)
+    .fetch_optional()
+    .await
+}
+
+/// What of a subject its polls depend on.
+pub(super) async fn state(tx: &mut Tx, app_id: Uuid, subject_id: Uuid) -> Result<Option<State>> {
+    tx.sql(
+        "SELECT s.instruction_count AS instructions, s.suppressed, s.messaging_consent,
+                CAST((SELECT sum(a.token_epoch) FROM aliases a WHERE a.subject_id = s.id) AS BIGINT) AS tokens
+         FROM subjects s WHERE s.app_id = $1 AND s.id = $2",
+    )
+    .bind(app_id)
+    .bind(subject_id)
+    .fetch_optional()
+    .await
+}
+
+/// What of each of some subjects, of whichever apps, its polls depend on.
+pub(super) async fn states(tx: &mut Tx, subjects: &[Uuid]) -> Result<HashMap<Uuid, State>> {
+    #[derive(sqlx::FromRow)]
+    struct StateRow {
+        id: Uuid,
+        #[sqlx(flatten)]
+        state: State,
+    }
+    let mut found = HashMap::with_capacity(subjects.len());
+    for chunk in subjects.chunks(Rows::MOST) {
+        let rows: Vec<StateRow> = tx
+            .with_rows("v(id)", Rows::new().uuids(chunk.iter().copied()))
+            .push(
+                " SELECT s.id, s.instruction_count AS instructions, s.suppressed, s.messaging_consent,
+                         CAST((SELECT sum(a.token_epoch) FROM aliases a WHERE a.subject_id = s.id) AS BIGINT) AS tokens
+                  FROM v JOIN subjects s ON s.id = v.id",
+            )
+            .fetch_all()
+            .await?;
+        found.extend(rows.into_iter().map(|row| (row.id, row.state)));
+    }
+    Ok(found)
 }
 
 /// A subject's instructions on offer that certain events fired.
@@ -181,9 +288,10 @@ pub async fn of_events(
     let rows: Vec<Row> = tx
         .sql(
             "SELECT i.id, i.app_id, i.subject_id, i.position, i.campaign_id, i.campaign_version, i.priority,
-                    i.trigger_event_id, i.trigger_name, i.created_at, i.expires_at, i.plugin_name, i.plugin_version
+                    i.trigger_event_id, i.trigger_name, i.created_at, i.available_at, i.expires_at, i.plugin_name,
+                    i.plugin_version
              FROM instructions i JOIN surveys s ON s.id = i.campaign_id AND s.status = 'active'
-             WHERE i.app_id = $1 AND i.subject_id = $2 AND i.expires_at > $3
+             WHERE i.app_id = $1 AND i.subject_id = $2 AND i.available_at <= $3 AND i.expires_at > $3
                AND i.status IN ('issued', 'received') AND i.trigger_event_id IN ",
         )
         .bind(app_id)

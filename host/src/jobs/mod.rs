@@ -19,6 +19,7 @@ pub use runner::{Runner, Wake};
 use crate::apps::deletion;
 use crate::pipeline::backtest;
 use crate::privacy;
+use crate::runs;
 use crate::services::Services;
 use crate::webhooks;
 
@@ -132,6 +133,7 @@ async fn run(services: &Arc<Services>, job: &mut Running) -> Result<Value, Error
     match job.kind.as_str() {
         backtest::KIND => backtest::run(services, job).await,
         deletion::KIND => deletion::run(services, job).await,
+        runs::job::KIND => runs::job::run(services, job).await,
         privacy::exports::KIND => privacy::exports::run(services, job).await,
         privacy::deletion::KIND => privacy::deletion::run(services, job).await,
         webhooks::clear::KIND => webhooks::clear::run(services, job).await,

@@ -131,6 +131,7 @@ fn instruction(
         trigger_event_id: event.map(|event| event.id),
         trigger_name: event.map(|event| event.name.to_string()),
         created_at: now,
+        available_at: now,
         expires_at: now.plus(instructions::LIFETIME),
         plugin: (plugin.name.clone(), plugin.version.clone()),
     }

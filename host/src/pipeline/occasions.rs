@@ -20,7 +20,7 @@ use crate::{id, secrets};
 pub const SCHEDULED: &str = "$scheduled";
 
 /// When an occasion of a campaign that does not run is due: when it runs again.
-const PARKED: Timestamp = Timestamp(i64::MAX);
+pub const PARKED: Timestamp = Timestamp(i64::MAX);
 
 /// An occasion to be kept.
 #[derive(Clone, Debug)]

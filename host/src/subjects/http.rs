@@ -5,7 +5,7 @@ use std::time::Duration;
 use axum::extract::{FromRequestParts, State};
 use axum::http::StatusCode;
 use axum::http::request::Parts;
-use nudge_db::Timestamp;
+use nudge_db::{Timestamp, Tx};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use uuid::Uuid;
@@ -297,6 +297,7 @@ pub async fn end_session(
     }
     store::revoke_tokens(&mut tx, subject.app.id, standing.alias).await?;
     tx.commit().await?;
+    services.polls.wake(standing.subject_id);
     Ok(StatusCode::NO_CONTENT)
 }
 
@@ -334,6 +335,7 @@ pub async fn update_consent(
         return Err(ApiError::new(Code::SubjectTokenExpired));
     }
     tx.commit().await?;
+    services.polls.wake(before.subject_id);
     let standing = Standing {
         analytics_consent: request.analytics.or(before.analytics_consent),
         messaging_consent: request.messaging.or(before.messaging_consent),
@@ -349,11 +351,16 @@ pub async fn update_consent(
 
 /// The token's subject, if the token is not revoked.
 pub async fn current(services: &Shared, subject: &SdkSubject) -> Result<Standing, ApiError> {
+    let mut tx = services.db.read().await?;
+    current_in(&mut tx, subject).await
+}
+
+/// The token's subject as a transaction sees it, if the token is not revoked.
+pub async fn current_in(tx: &mut Tx, subject: &SdkSubject) -> Result<Standing, ApiError> {
     if subject.token.alias == NOBODY {
         return Ok(Standing::nobody(subject.token.subject_id));
     }
-    let mut tx = services.db.read().await?;
-    store::get(&mut tx, subject.app.id, subject.token.alias)
+    store::get(tx, subject.app.id, subject.token.alias)
         .await?
         .filter(|standing| is_current(&subject.token, standing) && !standing.suppressed)
         .ok_or_else(|| ApiError::new(Code::SubjectTokenExpired))

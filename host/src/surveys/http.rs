@@ -172,6 +172,10 @@ pub async fn update_survey(
     record(&mut tx, &scope, "survey.updated", id, detail, now).await?;
     tx.commit().await?;
     services.apps.refresh(scope.app.id).await?;
+    if activated {
+        // What was issued before is on offer again.
+        services.polls.wake_all();
+    }
     Ok(Data {
         data: survey.into(),
     })

@@ -13,10 +13,11 @@ use serde_json::{Value, json};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use crate::campaigns::trigger::Terms;
+use crate::campaigns::trigger::{BY_THE_CALENDAR, Terms};
 use crate::campaigns::{Act, Running};
 use crate::http::FieldError;
 use crate::plugins::{self, CheckFailed, Deciders, Plugins};
+use crate::runs::{self, Manner, Plan};
 use crate::targeting::Rules;
 use flow::Flow;
 
@@ -99,10 +100,22 @@ pub struct Content {
 impl Content {
     /// What a trigger plugin decides by.
     pub fn terms(&self) -> Terms<'_> {
+        let scheduled = self.mode == Mode::Scheduled;
+        let by_the_calendar = scheduled.then_some(&*BY_THE_CALENDAR);
         Terms {
-            trigger: self.trigger.as_ref(),
+            trigger: self.trigger.as_ref().or(by_the_calendar),
             audience: self.audience.as_ref(),
         }
+    }
+
+    /// When it runs by the calendar; none: by what people do.
+    pub fn plan(&self) -> Result<Option<Plan>, Vec<FieldError>> {
+        let manner = match self.mode {
+            Mode::Triggered => Manner::Triggered,
+            Mode::Scheduled => Manner::Scheduled,
+            Mode::OnDemand | Mode::LinkOnly => Manner::Never,
+        };
+        Plan::read(manner, self.trigger.as_ref(), self.schedule.as_ref())
     }
 
     /// What the host enforces: sampling, schedule, caps.
@@ -195,6 +208,7 @@ pub async fn check(
             return Err(Error::InvalidFlow(errors));
         }
     }
+    content.plan().map_err(Error::Invalid)?;
     content.rules().map_err(Error::Invalid)?;
     let known = before.is_some_and(|before| {
         before.trigger == content.trigger && before.audience == content.audience
@@ -282,6 +296,7 @@ pub async fn create(tx: &mut Tx, survey: &Survey) -> Result<(), Error> {
         return Err(Error::TooMany);
     }
     store::insert(tx, survey).await?;
+    plan(tx, survey, survey.created_at).await?;
     Ok(crate::apps::store::touch(tx, survey.app_id, survey.created_at).await?)
 }
 
@@ -290,7 +305,40 @@ pub async fn update(tx: &mut Tx, survey: &Survey) -> Result<(), Error> {
     if !store::update(tx, survey).await? {
         return Err(Error::VersionMismatch);
     }
+    plan(tx, survey, survey.updated_at).await?;
     Ok(crate::apps::store::touch(tx, survey.app_id, survey.updated_at).await?)
+}
+
+/// Notes when a survey runs next.
+async fn plan(tx: &mut Tx, survey: &Survey, now: Timestamp) -> Result<(), Error> {
+    let campaign = runs::Campaign {
+        app_id: survey.app_id,
+        id: survey.id,
+        kind: runs::Kind::Survey,
+        active: survey.content.status == Status::Active,
+        plan: survey.content.plan().map_err(Error::Invalid)?,
+    };
+    Ok(runs::plan(tx, &campaign, now).await?)
+}
+
+/// Sets an active survey `completed`, as the server does when nothing is left to do; answers whether it was still
+/// active.
+pub async fn complete(
+    tx: &mut Tx,
+    app_id: Uuid,
+    id: Uuid,
+    now: Timestamp,
+) -> nudge_db::Result<bool> {
+    let Some(mut survey) = store::find(tx, app_id, id).await? else {
+        return Ok(false);
+    };
+    if survey.content.status != Status::Active {
+        return Ok(false);
+    }
+    survey.content.status = Status::Completed;
+    survey.version += 1;
+    survey.updated_at = now;
+    store::update(tx, &survey).await
 }
 
 /// Removes a survey with everything that hangs on it.

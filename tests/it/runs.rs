@@ -1,0 +1,367 @@
+//! Campaigns that the calendar begins, for everybody at once (contract 7, `mode: scheduled`; contract 8, trigger
+//! kind `schedule`).
+
+use serde_json::{Value, json};
+use tests::session::text;
+use tests::{Session, TestApp, on_both_backends};
+use uuid::Uuid;
+
+on_both_backends!(
+    everybody_gets_it_once,
+    a_run_begins_when_it_is_said,
+    a_run_by_a_rule_comes_round,
+    a_run_that_was_missed_is_made_up_for_once,
+    by_everybodys_own_clock,
+    a_paused_run_goes_on_when_it_is_resumed,
+    nothing_is_left_of_a_run_whose_campaign_is_over,
+    a_campaign_is_completed_when_nothing_of_it_is_on_offer,
+    a_delay_holds_for_a_run_too,
+    two_who_become_one_get_it_once,
+    a_decision_about_an_occasion_can_be_made_again,
+    nobody_can_send_the_event_of_an_occasion,
+    mistakes_in_a_rule_are_named,
+);
+
+const DAY: u64 = 86_400;
+
+async fn scheduled(app: &TestApp, parts: Value) -> Uuid {
+    let mut body = json!({"mode": "scheduled", "trigger": null});
+    let body = body.as_object_mut().unwrap();
+    body.extend(parts.as_object().unwrap().clone());
+    app.survey_with(&json!(body)).await
+}
+
+async fn set(app: &TestApp, survey: Uuid, patch: Value) {
+    let path = app.path(&format!("/surveys/{survey}"));
+    app.patch(&path, &app.editor(), &patch).await.ok();
+}
+
+/// How many instructions there are, and of how many people.
+async fn issued(app: &TestApp) -> (i64, i64) {
+    let counts: Vec<(i64, i64)> = app
+        .rows("SELECT count(*), count(DISTINCT subject_id) FROM instructions")
+        .await;
+    counts[0]
+}
+
+/// Waits until every run that has begun is through with everybody.
+async fn over(app: &TestApp, runs: usize) {
+    app.until("the runs end", async || {
+        let jobs: Vec<(String,)> = app
+            .rows("SELECT state FROM jobs WHERE kind = 'campaign.run'")
+            .await;
+        let ended = jobs.iter().filter(|(state,)| state == "completed").count();
+        assert!(ended <= runs, "more runs than there should be");
+        ended == runs && waiting(app).await == 0
+    })
+    .await;
+}
+
+/// How many occasions are due and not done.
+async fn waiting(app: &TestApp) -> i64 {
+    let now = app.clock.now();
+    let due: Vec<(i64,)> = app.rows("SELECT due_at FROM occasions").await;
+    let due = due.iter().filter(|(at,)| *at <= now.0).count();
+    i64::try_from(due).unwrap()
+}
+
+async fn in_zone(app: &TestApp, name: &str, zone: &str) -> Session {
+    let session = app.session(name).await;
+    let event = app.event(&session, "opened", &json!({}));
+    let mut batch = session.batch(&[event]);
+    batch["context"]["timezone"] = json!(zone);
+    app.post_batch(&session, &batch).await.ok();
+    app.settle().await;
+    session
+}
+
+async fn everybody_gets_it_once(app: &mut TestApp) {
+    // More than two pages.
+    app.people(1_200).await;
+    let ada = app.session("ada").await;
+    let survey = scheduled(app, json!({})).await;
+    over(app, 1).await;
+    assert_eq!(issued(app).await, (1_201, 1_201));
+    let offered = app.offered(&ada).await;
+    assert_eq!(offered[0]["campaignId"], json!(survey));
+    assert!(offered[0].get("trigger").is_none());
+
+    // Who comes later is not in it, and nothing begins it again.
+    let bob = app.session("bob").await;
+    set(app, survey, json!({"status": "paused"})).await;
+    set(app, survey, json!({"status": "active", "name": "Again?"})).await;
+    app.restart().await;
+    app.advance(DAY);
+    set(app, survey, json!({"status": "draft"})).await;
+    set(app, survey, json!({"status": "active"})).await;
+    let carl = app.session("carl").await;
+    for late in [&bob, &carl] {
+        assert_eq!(app.poll(late, "?wait=1").await.ok()["items"], json!([]));
+    }
+    over(app, 1).await;
+    assert_eq!(issued(app).await, (1_201, 1_201));
+}
+
+async fn a_run_begins_when_it_is_said(app: &mut TestApp) {
+    let ada = app.session("ada").await;
+    let schedule = json!({"startAt": app.time(3_600)});
+    scheduled(app, json!({"schedule": schedule})).await;
+    app.advance(3_500);
+    app.restart().await;
+    assert_eq!(app.offered(&ada).await, json!([]));
+    let jobs: Vec<(String,)> = app.rows("SELECT state FROM jobs").await;
+    assert!(jobs.is_empty());
+
+    app.advance(101);
+    let polled = app.poll(&ada, "?wait=25").await.ok();
+    assert_eq!(polled["items"].as_array().unwrap().len(), 1);
+    over(app, 1).await;
+    assert_eq!(issued(app).await, (1, 1));
+}
+
+fn daily(zone: &str) -> Value {
+    json!({
+        "trigger": {"kind": "schedule", "every": "day", "at": "09:00"},
+        "schedule": {"timezone": zone},
+    })
+}
+
+/// Moves the clock to shortly after the next 09:00 UTC.
+fn next_morning(app: &TestApp) {
+    let day = i64::try_from(DAY).unwrap();
+    let into_the_day = app.clock.now().seconds().rem_euclid(day);
+    let until = (9 * 3_600 + 1 - into_the_day).rem_euclid(day);
+    app.advance(u64::try_from(until).unwrap().max(1));
+}
+
+async fn a_run_by_a_rule_comes_round(app: &mut TestApp) {
+    app.people(3).await;
+    let survey = scheduled(app, daily("UTC")).await;
+    for round in 1..4 {
+        next_morning(app);
+        over(app, usize::try_from(round).unwrap()).await;
+        assert_eq!(issued(app).await, (3 * round, 3));
+        app.advance(60);
+    }
+    let view = app
+        .get(&app.path(&format!("/surveys/{survey}")), &app.viewer())
+        .await
+        .ok();
+    assert_eq!(view["status"], "active");
+
+    // What comes round while it rests is not made up for.
+    set(app, survey, json!({"status": "paused"})).await;
+    app.advance(3 * DAY);
+    set(app, survey, json!({"status": "active"})).await;
+    over(app, 3).await;
+    next_morning(app);
+    over(app, 4).await;
+    assert_eq!(issued(app).await, (12, 3));
+}
+
+async fn a_run_that_was_missed_is_made_up_for_once(app: &mut TestApp) {
+    app.people(3).await;
+    scheduled(app, daily("UTC")).await;
+    next_morning(app);
+    over(app, 1).await;
+    app.stop().await;
+    app.advance(3 * DAY + 3_600);
+    app.resume().await;
+    over(app, 2).await;
+    assert_eq!(issued(app).await, (6, 3));
+}
+
+async fn by_everybodys_own_clock(app: &mut TestApp) {
+    // To 12:00 UTC: the next 09:00 anywhere is Kiritimati's, at 19:00 UTC.
+    next_morning(app);
+    app.advance(3 * 3_600);
+    let early = in_zone(app, "early", "Pacific/Kiritimati").await;
+    let vienna = in_zone(app, "vienna", "Asia/Kathmandu").await;
+    let late = in_zone(app, "late", "Pacific/Midway").await;
+    let nowhere = app.session("nowhere").await;
+    scheduled(app, daily("subject")).await;
+
+    // Kiritimati 19:00, Kathmandu 03:15, UTC 09:00, Midway 20:00.
+    let mut gotten = 0;
+    for (hours, who) in [(8, early), (9, vienna), (6, nowhere), (11, late)] {
+        app.advance(hours * 3_600);
+        gotten += 1;
+        let who = app.session(&who.anonymous_id).await;
+        app.until("it is morning there", async || {
+            app.offered(&who).await.as_array().unwrap().len() == 1
+        })
+        .await;
+        assert_eq!(issued(app).await.1, gotten);
+        if gotten == 3 {
+            // The next day's has reached Kiritimati only after 19:00.
+            assert_eq!(issued(app).await.0, 3);
+        }
+    }
+}
+
+async fn a_paused_run_goes_on_when_it_is_resumed(app: &mut TestApp) {
+    next_morning(app);
+    app.advance(3 * 3_600);
+    app.people(20).await;
+    let survey = scheduled(app, daily("subject")).await;
+    // The run has begun where it is 09:00 first; these have no zone, and wait for UTC's.
+    app.advance(8 * 3_600);
+    app.until("they wait", async || {
+        let waiting: Vec<(i64,)> = app.rows("SELECT due_at FROM occasions").await;
+        waiting.len() == 20
+    })
+    .await;
+    set(app, survey, json!({"status": "paused"})).await;
+    app.advance(14 * 3_600);
+    app.until("they are put off", async || waiting(app).await == 0)
+        .await;
+    assert_eq!(issued(app).await, (0, 0));
+    let kept: Vec<(i64,)> = app.rows("SELECT due_at FROM occasions").await;
+    assert_eq!(kept.len(), 20);
+
+    app.restart().await;
+    set(app, survey, json!({"status": "active"})).await;
+    app.until("they get it", async || issued(app).await == (20, 20))
+        .await;
+    let kept: Vec<(i64,)> = app.rows("SELECT due_at FROM occasions").await;
+    assert!(kept.is_empty());
+}
+
+async fn nothing_is_left_of_a_run_whose_campaign_is_over(app: &mut TestApp) {
+    next_morning(app);
+    app.advance(3 * 3_600);
+    app.people(20).await;
+    let mut surveys = Vec::new();
+    for _ in 0..2 {
+        surveys.push(scheduled(app, daily("subject")).await);
+    }
+    app.advance(8 * 3_600);
+    app.until("they wait", async || {
+        let waiting: Vec<(i64,)> = app.rows("SELECT due_at FROM occasions").await;
+        waiting.len() == 40
+    })
+    .await;
+    set(app, surveys[0], json!({"status": "archived"})).await;
+    let path = app.path(&format!("/surveys/{}", surveys[1]));
+    app.delete(&path, &app.editor()).await.data(204);
+    app.advance(2);
+    app.until("they are gone", async || {
+        let waiting: Vec<(i64,)> = app.rows("SELECT due_at FROM occasions").await;
+        waiting.is_empty()
+    })
+    .await;
+    let rows: Vec<(i64,)> = app.rows("SELECT count(*) FROM campaign_runs").await;
+    assert_eq!(rows, [(1,)]);
+    assert_eq!(issued(app).await, (0, 0));
+}
+
+async fn a_campaign_is_completed_when_nothing_of_it_is_on_offer(app: &mut TestApp) {
+    let (ada, bob) = (app.session("ada").await, app.session("bob").await);
+    let survey = scheduled(app, json!({})).await;
+    let path = app.path(&format!("/surveys/{survey}"));
+    over(app, 1).await;
+    let status = async || text(&app.get(&path, &app.viewer()).await.ok(), "status");
+    for session in [&ada, &bob] {
+        app.advance(61);
+        app.until("the run is looked at", async || {
+            let looks: Vec<(Option<i64>,)> = app.rows("SELECT look_at FROM campaign_runs").await;
+            looks[0].0.is_some_and(|at| at > app.clock.now().0 + 30_000_000)
+        })
+        .await;
+        assert_eq!(status().await, "active");
+        let offered = app.offered(session).await;
+        let id = text(&offered[0], "instructionId");
+        app.acknowledge(session, &id, "displayed").await;
+    }
+    app.advance(61);
+    app.until("it is completed", async || status().await == "completed")
+        .await;
+    let entries = app.audited("campaign.completed").await;
+    assert_eq!(entries.len(), 1);
+    assert_eq!(entries[0]["actor"], "server");
+    assert_eq!(entries[0]["resource"], format!("survey/{survey}"));
+    let looks: Vec<(Option<i64>,)> = app.rows("SELECT look_at FROM campaign_runs").await;
+    assert_eq!(looks, [(None,)]);
+}
+
+async fn a_delay_holds_for_a_run_too(app: &mut TestApp) {
+    let ada = app.session("ada").await;
+    let trigger = json!({"kind": "schedule", "delaySeconds": 600});
+    scheduled(app, json!({"trigger": trigger})).await;
+    over(app, 1).await;
+    assert_eq!(issued(app).await, (0, 0));
+    app.restart().await;
+    app.advance(601);
+    let polled = app.poll(&ada, "?wait=25").await.ok();
+    assert_eq!(polled["items"].as_array().unwrap().len(), 1);
+    assert_eq!(issued(app).await, (1, 1));
+}
+
+async fn two_who_become_one_get_it_once(app: &mut TestApp) {
+    next_morning(app);
+    app.advance(3 * 3_600);
+    let backend = crate::identity::Backend::new(app).await;
+    backend.identify(app, "phone", "e-1").await;
+    app.session("web").await;
+    scheduled(app, daily("subject")).await;
+    app.advance(8 * 3_600);
+    app.until("both wait", async || {
+        let waiting: Vec<(i64,)> = app.rows("SELECT due_at FROM occasions").await;
+        waiting.len() == 2
+    })
+    .await;
+    backend.identify(app, "web", "e-1").await;
+    let waiting: Vec<(i64,)> = app.rows("SELECT due_at FROM occasions").await;
+    assert_eq!(waiting.len(), 1);
+    app.advance(14 * 3_600);
+    app.until("the person gets it", async || issued(app).await == (1, 1))
+        .await;
+}
+
+async fn a_decision_about_an_occasion_can_be_made_again(app: &mut TestApp) {
+    let ada = app.session("ada").await;
+    scheduled(app, json!({})).await;
+    over(app, 1).await;
+    let path = app.path(&format!("/decisions?subjectId={}", ada.subject_id));
+    let decisions = app.get(&path, &app.viewer()).await.ok();
+    let id = text(&decisions["items"][0], "decisionId");
+    let path = app.path(&format!("/decisions/{id}/rerun"));
+    let rerun = app.post(&path, &app.admin(), &json!({})).await.ok();
+    assert_eq!(rerun["same"], true, "{rerun}");
+    assert_eq!(rerun["rerun"]["fired"].as_array().unwrap().len(), 1);
+}
+
+async fn nobody_can_send_the_event_of_an_occasion(app: &mut TestApp) {
+    let ada = app.session("ada").await;
+    let event = app.event(&ada, "$scheduled", &json!({}));
+    let data = app.ingest(&ada, &[event]).await.ok();
+    assert_eq!(data["errors"][0]["code"], "invalid_name");
+    let body = json!({"anonymousId": "bob"});
+    scheduled(app, daily("UTC")).await;
+    let session = app.post("/v1/sdk/session", &app.sdk(), &body).await.ok();
+    assert_eq!(session["sdkConfig"]["immediateTriggers"], json!([]));
+}
+
+async fn mistakes_in_a_rule_are_named(app: &mut TestApp) {
+    let mut body = tests::session::survey_body();
+    body["mode"] = json!("scheduled");
+    for (trigger, pointer) in [
+        (
+            json!({"kind": "schedule", "every": "year", "at": "09:00"}),
+            "/trigger/every",
+        ),
+        (
+            json!({"kind": "schedule", "every": "day", "at": "9"}),
+            "/trigger/at",
+        ),
+        (
+            json!({"kind": "schedule", "every": "month", "at": "09:00", "dayOfMonth": 32}),
+            "/trigger/dayOfMonth",
+        ),
+    ] {
+        body["trigger"] = trigger;
+        let answer = app.post(&app.path("/surveys"), &app.editor(), &body).await;
+        answer.refused(422, "validation_failed");
+        assert_eq!(answer.pointers(), [pointer]);
+    }
+}
