@@ -12,12 +12,14 @@
 
 mod access;
 mod apps;
+mod audience;
 mod audit_log;
 mod backtest;
 mod bad_http;
 mod bad_json;
 mod bodies;
 mod broken_plugins;
+mod caps;
 mod client_sessions;
 mod command_line;
 mod concurrency;
@@ -67,6 +69,7 @@ mod rate_limits;
 mod retention;
 mod rollouts;
 mod rotation;
+mod schedules;
 mod server_events;
 mod server_plugins;
 mod sessions;
