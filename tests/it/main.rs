@@ -12,12 +12,14 @@
 
 mod access;
 mod apps;
+mod audience;
 mod audit_log;
 mod backtest;
 mod bad_http;
 mod bad_json;
 mod bodies;
 mod broken_plugins;
+mod caps;
 mod client_sessions;
 mod command_line;
 mod concurrency;
@@ -69,6 +71,7 @@ mod retention;
 mod rollouts;
 mod rotation;
 mod runs;
+mod schedules;
 mod server_events;
 mod server_plugins;
 mod sessions;
