@@ -141,9 +141,7 @@ async fn answer(
     match reply {
         None => status(200).into_response(),
         Some(Reply::Status(code)) => status(code).into_response(),
-        Some(Reply::With(code, header, value)) => {
-            (status(code), [(header, value)]).into_response()
-        }
+        Some(Reply::With(code, header, value)) => (status(code), [(header, value)]).into_response(),
         Some(Reply::Hang) => {
             behaviour.released.cancelled().await;
             status(200).into_response()

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use tests::{Backend, TestApp, site};
 use uuid::Uuid;
 
-use crate::receiver::{Receiver, Received};
+use crate::receiver::{Received, Receiver};
 
 /// The bytes of a webhook's secret.
 pub(crate) fn secret(webhook: &Value) -> Vec<u8> {

@@ -2,6 +2,8 @@
 
 use nudge::webhooks::EventType;
 use serde_json::{Value, json};
+use tempfile::TempDir;
+use tests::app::MASTER_KEY;
 use tests::{TestApp, client, on_both_backends};
 use uuid::Uuid;
 
@@ -14,6 +16,7 @@ on_both_backends!(
     a_secret_is_shown_once_and_sealed_at_rest,
     a_rotated_secret_signs_beside_the_new_one_for_a_while,
     a_test_is_sent_at_once_and_tells_what_was_answered,
+    secrets_are_sealed_anew_under_a_new_master_key,
     a_removed_webhook_leaves_nothing,
     a_removed_app_leaves_no_webhooks,
     attempts_and_webhooks_are_paged,
@@ -121,10 +124,7 @@ async fn what_a_webhook_can_not_be_is_refused(app: &mut TestApp) {
         (with("eventTypes", json!(["ping"])), "/eventTypes/0"),
         (with("eventTypes", json!("sent")), "/eventTypes"),
         (with("active", json!("yes")), "/active"),
-        (
-            with("description", json!("d".repeat(501))),
-            "/description",
-        ),
+        (with("description", json!("d".repeat(501))), "/description"),
         (with("description", json!("\u{0}")), "/description"),
         (with("typo", json!(1)), "/typo"),
         (with("secret", json!("whsec_mine")), "/secret"),
@@ -135,8 +135,8 @@ async fn what_a_webhook_can_not_be_is_refused(app: &mut TestApp) {
             .await;
         made.refused(422, "validation_failed");
         assert_eq!(made.pointers(), [pointer], "{body}");
-        let patched = app.patch(&path(app, &webhook, ""), &app.admin(), &body);
-        let patched = patched.await;
+        let one = path(app, &webhook, "");
+        let patched = app.patch(&one, &app.admin(), &body).await;
         patched.refused(422, "validation_failed");
         assert_eq!(patched.pointers(), [pointer], "{body}");
     }
@@ -147,9 +147,17 @@ async fn what_a_webhook_can_not_be_is_refused(app: &mut TestApp) {
     }
     make(app, &with("description", json!("ü".repeat(500)))).await;
     let rotate = path(app, &webhook, "/rotate-secret");
-    for (seconds, status) in [(json!(604_801), 422), (json!(-1), 422), (json!(604_800), 200)] {
+    for (seconds, status) in [
+        (json!(604_801), 422),
+        (json!(-1), 422),
+        (json!(604_800), 200),
+    ] {
         let answer = app
-            .post(&rotate, &app.admin(), &json!({"gracePeriodSeconds": seconds}))
+            .post(
+                &rotate,
+                &app.admin(),
+                &json!({"gracePeriodSeconds": seconds}),
+            )
             .await;
         assert_eq!(answer.status, status, "{seconds}");
     }
@@ -191,7 +199,11 @@ async fn a_secret_is_shown_once_and_sealed_at_rest(app: &mut TestApp) {
     let bytes = crate::webhook_signatures::secret(&made);
     assert_eq!(bytes.len(), 32);
     let rotated = app
-        .post(&path(app, &made, "/rotate-secret"), &app.admin(), &json!({}))
+        .post(
+            &path(app, &made, "/rotate-secret"),
+            &app.admin(),
+            &json!({}),
+        )
         .await
         .ok();
     let new = rotated["secret"].as_str().unwrap();
@@ -277,7 +289,10 @@ async fn a_test_is_sent_at_once_and_tells_what_was_answered(app: &mut TestApp) {
         assert_eq!(answer["statusCode"], json!(status));
         assert_eq!(answer.get("error").is_some(), error);
     }
-    assert!(receiver.received("/b").is_empty(), "redirects are not followed");
+    assert!(
+        receiver.received("/b").is_empty(),
+        "redirects are not followed"
+    );
     let nobody = make(app, &json!({"url": URL, "eventTypes": ["sent"]})).await;
     let answer = app
         .post(&path(app, &nobody, "/test"), &app.admin(), &json!({}))
@@ -287,6 +302,30 @@ async fn a_test_is_sent_at_once_and_tells_what_was_answered(app: &mut TestApp) {
     assert!(!answer["error"].as_str().unwrap().contains("127.0.0.1"));
     let shown = app.get(&path(app, &webhook, ""), &app.admin()).await.ok();
     assert_eq!(shown["health"]["state"], json!("healthy"));
+}
+
+async fn secrets_are_sealed_anew_under_a_new_master_key(app: &mut TestApp) {
+    let cache = TempDir::with_prefix("nudge-test-").unwrap();
+    let receiver = Receiver::start().await;
+    let webhook = receiver.subscribe(app, "/", &[EventType::Sent]).await;
+    // Compiled plugins are authenticated with the key too; other tests share theirs.
+    cache.path().clone_into(&mut app.config.plugins.cache_dir);
+    app.config.secrets.previous_keys = vec![MASTER_KEY.to_owned()];
+    app.config.secrets.master_key = "AQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQE=".to_owned();
+    for (count, previous) in [(1, true), (2, false)] {
+        if !previous {
+            let services = app.services();
+            nudge::sealed::reseal(&services.db, &services.secrets, |_, _| {})
+                .await
+                .unwrap();
+            app.config.secrets.previous_keys.clear();
+        }
+        app.restart().await;
+        app.transit(Uuid::from_u128(5), app.id(), &[EventType::Sent])
+            .await;
+        let received = receiver.wait(app, "/", count).await;
+        crate::webhook_signatures::verify(&received[count - 1], &[&webhook]);
+    }
 }
 
 async fn count(app: &TestApp) -> [i64; 4] {
@@ -307,8 +346,12 @@ async fn used(app: &TestApp, receiver: &Receiver) -> Value {
         .subscribe(app, "/", &[EventType::Sent, EventType::Failed])
         .await;
     for number in 0..3 {
-        app.transit(Uuid::from_u128(5), Uuid::from_u128(number), &[EventType::Sent])
-            .await;
+        app.transit(
+            Uuid::from_u128(5),
+            Uuid::from_u128(number),
+            &[EventType::Sent],
+        )
+        .await;
         receiver
             .wait(app, "/", usize::try_from(number).unwrap() + 1)
             .await;
@@ -328,8 +371,10 @@ async fn a_removed_webhook_leaves_nothing(app: &mut TestApp) {
         .await
         .data(204);
 
-    app.until("everything is removed", async || count(app).await == [1, 1, 0, 0])
-        .await;
+    app.until("everything is removed", async || {
+        count(app).await == [1, 1, 0, 0]
+    })
+    .await;
     app.transit(Uuid::from_u128(5), Uuid::from_u128(9), &[EventType::Sent])
         .await;
     assert_eq!(count(app).await, [1, 1, 0, 0]);

@@ -214,7 +214,8 @@ pub(in crate::webhooks) async fn insert_attempts(tx: &mut Tx, outcomes: &[&Outco
     Ok(())
 }
 
-/// Lets messages be sent that were put off because of one that has ended since.
+/// Lets messages be sent that were put off because of one that has ended since. The sum keeps SQLite from going
+/// through all that the endpoint has to be sent later, rather than through the delivery's.
 pub(in crate::webhooks) async fn follow(
     tx: &mut Tx,
     ended: &[&Outcome],
@@ -231,7 +232,7 @@ pub(in crate::webhooks) async fn follow(
                 " FROM v WHERE webhook_messages.webhook_id = v.of_webhook
                     AND webhook_messages.delivery_id = v.of_delivery
                     AND webhook_messages.attempts = 0 AND webhook_messages.node IS NULL
-                    AND webhook_messages.due_at > ",
+                    AND webhook_messages.due_at IS NOT NULL AND webhook_messages.due_at + 0 > ",
             )
             .push_bind(now)
             .execute()
