@@ -56,6 +56,10 @@ async fn changes(app: &TestApp) -> Vec<Change> {
     let webhook = |rest: &str| format!("/push/webhooks/{}{rest}", made["id"].as_str().unwrap());
     let jwk =
         json!({"kty": "OKP", "crv": "Ed25519", "x": "11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo"});
+    let credential = app
+        .credential(&json!({"platform": "web", "vapid": {"generate": true}}))
+        .await;
+    let credential = credential["id"].as_str().unwrap();
     let change = |method, template, path: &str, body: Value, action| Change {
         operation: (method, template),
         path: path.to_owned(),
@@ -98,6 +102,20 @@ async fn changes(app: &TestApp) -> Vec<Change> {
             "/identity-keys/k",
             Value::Null,
             "identity_key.deleted",
+        ),
+        change(
+            "POST",
+            "/push/credentials",
+            "/push/credentials",
+            json!({"platform": "web", "vapid": {"generate": true}}),
+            "push_credential.created",
+        ),
+        change(
+            "DELETE",
+            "/push/credentials/{credId}",
+            &format!("/push/credentials/{credential}"),
+            Value::Null,
+            "push_credential.deleted",
         ),
         change(
             "POST",

@@ -85,6 +85,13 @@ pub(crate) async fn everything(app: &TestApp) -> Session {
     }
     tx.commit().await.unwrap();
 
+    app.push_token(
+        &ada,
+        SECRETS[4],
+        &json!({"provider": "fcm", "token": "a-push-token"}),
+    )
+    .await;
+
     app.survey(&json!({"kind": "event", "eventName": "purchase"}))
         .await;
     app.survey(
