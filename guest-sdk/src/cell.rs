@@ -86,6 +86,18 @@ impl<'a> Cell<'a> {
     }
 }
 
+impl<'a> From<&'a Value> for Cell<'a> {
+    fn from(value: &'a Value) -> Self {
+        match value {
+            Value::Null => Self::Null,
+            Value::Boolean(boolean) => Self::Boolean(*boolean),
+            Value::Number(number) => Self::Number(*number),
+            Value::Text(text) => Self::Text(text),
+            Value::Json(json) => Self::Json(json),
+        }
+    }
+}
+
 /// Rows of cells.
 #[derive(Clone, Debug)]
 pub struct Table {

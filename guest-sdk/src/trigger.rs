@@ -4,6 +4,7 @@ mod batch;
 mod campaign;
 mod event;
 mod host;
+mod known;
 mod subject;
 
 pub use batch::Batch;

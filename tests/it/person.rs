@@ -72,6 +72,11 @@ pub(crate) async fn everything(app: &TestApp) -> Session {
         "INSERT INTO decision_subjects (app_id, decision_id, subject_id) SELECT $1, $2, $3 WHERE $4 <> ''",
         "INSERT INTO occasions (id, app_id, campaign_id, subject_id, alias_number, key, due_at, event_seq)
          SELECT $3, $1, $1, $2, 0, $4, 9000000000000000, 0",
+        "INSERT INTO webhook_messages (id, app_id, webhook_id, subject_id, delivery_id, position, event_type, body, state,
+                                       attempts, created_at)
+         VALUES ($3, $1, $1, $2, $1, $1, 'sent', $4, 'failed', 1, 4102444800000000)",
+        "INSERT INTO webhook_attempts (id, app_id, webhook_id, message_id, event_type, attempt, at, latency_ms, error)
+         VALUES ($2, $1, $1, $3, 'sent', 1, 0, 7, $4)",
         "INSERT INTO plugin_differences (id, owner_id, name, app_id, version, since, subject_id, event_id, difference, at)
          VALUES ($2, $1, 'cart', $1, '1.0.0', 0, $3, $2, $4, 0)",
     ] {
@@ -79,6 +84,13 @@ pub(crate) async fn everything(app: &TestApp) -> Session {
         statement.bind(secret()).execute().await.unwrap();
     }
     tx.commit().await.unwrap();
+
+    app.push_token(
+        &ada,
+        SECRETS[4],
+        &json!({"provider": "fcm", "token": "a-push-token"}),
+    )
+    .await;
 
     app.survey(&json!({"kind": "event", "eventName": "purchase"}))
         .await;

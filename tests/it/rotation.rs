@@ -4,12 +4,16 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::Output;
 
+use nudge::push::credentials::store as credentials;
+use nudge::push::providers::Platform;
+use nudge::push::tokens::store as tokens;
 use serde_json::json;
 use tempfile::TempDir;
 use tests::app::MASTER_KEY;
 use tests::child::{self, Child};
 use tests::session::text;
 use tests::{Backend, TestApp, client, site};
+use uuid::Uuid;
 
 use crate::deletion::{delete, deleted};
 
@@ -26,6 +30,10 @@ async fn rotates(backend: Backend) {
     app.session("eve").await;
     let job_id = delete(&app, &json!({"anonymousId": "eve"})).await;
     deleted(&app, &job_id).await;
+    app.credential(&json!({"platform": "web", "vapid": {"generate": true}}))
+        .await;
+    let token = json!({"provider": "fcm", "token": "a-token"});
+    app.push_token(&ada, "phone", &token).await;
     for name in ["a", "b"] {
         app.make_key(&json!({"kind": "write", "name": name})).await;
     }
@@ -52,7 +60,8 @@ async fn rotates(backend: Backend) {
     let sealed = nudge::sealed::reseal(&services.db, &services.secrets, |_, _| told += 1)
         .await
         .unwrap();
-    assert_eq!((sealed, told), (1, 1));
+    // Two keys of the server's own, a credential and a token, in three tables.
+    assert_eq!((sealed, told), (4, 3));
     let again = nudge::sealed::reseal(&services.db, &services.secrets, |_, _| {})
         .await
         .unwrap();
@@ -63,6 +72,15 @@ async fn rotates(backend: Backend) {
     app.resume().await;
     app.poll(&new, "").await.ok();
     app.poll(&ada, "").await.refused(401, "invalid_credentials");
+    let services = app.services();
+    let mut tx = services.db.read().await.unwrap();
+    let ids = [Uuid::parse_str(&ada.subject_id).unwrap()];
+    let id = app.access.app_id;
+    let targets = tokens::active_of(&mut tx, &services.secrets, id, &ids).await;
+    assert_eq!(targets.unwrap().len(), 1);
+    let keys = credentials::newest(&mut tx, id, Platform::Web).await;
+    keys.unwrap()[0].open(&services.secrets).unwrap();
+    drop(tx);
     // The list of suppressed names is still known.
     let eve = app.session("eve").await;
     let data = app

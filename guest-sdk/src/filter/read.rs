@@ -51,6 +51,28 @@ impl Filter {
     }
 }
 
+impl Filter {
+    /// Reads `operator` and `value` of an object as a condition on one date, which is in column 0.
+    ///
+    /// None, with at least one more problem, if something is wrong with them.
+    pub fn read_date(place: &Place<'_>, problems: &mut Problems) -> Option<Self> {
+        let mut reader = Reader {
+            paths: &mut Vec::new(),
+            problems,
+            leaves: 1,
+        };
+        let operator = place.require("operator", reader.problems)?;
+        let operator = reader.operator(&operator, Type::Date)?;
+        let test = reader.test(place, Type::Date, operator)?;
+        let root = Condition::Leaf(Leaf {
+            column: 0,
+            operator,
+            test,
+        });
+        Some(Self { root })
+    }
+}
+
 struct Reader<'r> {
     paths: &'r mut Vec<String>,
     problems: &'r mut Problems,

@@ -3,6 +3,7 @@
 use std::cell::OnceCell;
 
 use super::Host;
+use super::known::Known;
 use crate::instant::Instant;
 
 /// A batch of items: events, and timers that are due. Columns are fetched when they are first asked for.
@@ -16,6 +17,8 @@ pub struct Batch<'h> {
     sessions: OnceCell<Vec<u32>>,
     timers: OnceCell<Vec<u32>>,
     explaining: OnceCell<bool>,
+    /// What the host has answered already.
+    pub(super) known: Known,
 }
 
 impl<'h> Batch<'h> {
@@ -31,6 +34,7 @@ impl<'h> Batch<'h> {
             sessions: OnceCell::new(),
             timers: OnceCell::new(),
             explaining: OnceCell::new(),
+            known: Known::default(),
         }
     }
 

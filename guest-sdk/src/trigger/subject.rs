@@ -68,14 +68,22 @@ impl<'c> Subject<'c> {
     }
 
     /// A saved property. Faster for those that `check` names among `subject_properties`.
+    ///
+    /// The host is asked once a subject, whatever number of campaigns ask.
     pub fn property(&self, key: &str) -> Option<Value> {
-        self.host().subject_property(self.event.item(), key)
+        let ask = || self.host().subject_property(self.event.item(), key);
+        let batch = self.event.campaign().batch();
+        batch.known.property(self.number(), key, ask)
     }
 
     /// A fact: `platform`, `country`, `locale`, `app_version`, `external_id`, `identified`,
-    /// `first_seen_at`, `last_seen_at` or `event_count`.
+    /// `first_seen_at`, `last_seen_at`, `event_count`, `survey_interactions` or `message_interactions`.
+    ///
+    /// The host is asked once a subject, whatever number of campaigns ask.
     pub fn fact(&self, name: &str) -> Option<Value> {
-        self.host().subject_fact(self.event.item(), name)
+        let ask = || self.host().subject_fact(self.event.item(), name);
+        let batch = self.event.campaign().batch();
+        batch.known.fact(self.number(), name, ask)
     }
 
     /// How many earlier events of this name happened within a span before now (none: ever), counted up to
@@ -83,6 +91,20 @@ impl<'c> Subject<'c> {
     pub fn count_events(&self, name: &str, within: impl Into<Option<Duration>>) -> u32 {
         self.host()
             .count_events(self.event.item(), name, self.since(within), MAX_COUNT)
+    }
+
+    /// [`Self::count_events`], counted up to a number of 1,000 or less. The host is asked once for all campaigns
+    /// that ask the same.
+    pub fn count_events_up_to(
+        &self,
+        name: &str,
+        within: impl Into<Option<Duration>>,
+        at_most: u32,
+    ) -> u32 {
+        let (item, since) = (self.event.item(), self.since(within));
+        let ask = || self.host().count_events(item, name, since, at_most);
+        let batch = self.event.campaign().batch();
+        batch.known.count((item, since, at_most), name, ask)
     }
 
     /// Whether an earlier event of this name happened within a span before now (none: ever).

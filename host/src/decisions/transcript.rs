@@ -148,9 +148,13 @@ impl Facts for Replay {
         self.known(answer).flatten()
     }
 
-    fn subject_fact(&mut self, subject: u32, name: &str) -> Option<Value> {
+    fn subject_fact(
+        &mut self,
+        subject: u32,
+        name: &str,
+    ) -> Result<Option<Value>, FactsUnavailable> {
         let answer = self.heard.facts.get(&(subject, name.to_owned()));
-        self.known(answer).flatten()
+        Ok(self.known(answer).flatten())
     }
 
     fn count_events(

@@ -21,6 +21,7 @@ use crate::pipeline::backtest;
 use crate::privacy;
 use crate::runs;
 use crate::services::Services;
+use crate::webhooks;
 
 /// A job to be queued.
 #[derive(Clone, Debug)]
@@ -135,6 +136,8 @@ async fn run(services: &Arc<Services>, job: &mut Running) -> Result<Value, Error
         runs::job::KIND => runs::job::run(services, job).await,
         privacy::exports::KIND => privacy::exports::run(services, job).await,
         privacy::deletion::KIND => privacy::deletion::run(services, job).await,
+        webhooks::clear::KIND => webhooks::clear::run(services, job).await,
+        webhooks::recover::KIND => webhooks::recover::run(services, job).await,
         unknown => Err(Error::Failed(format!("no such kind of job: {unknown}"))),
     }
 }

@@ -155,3 +155,6 @@ fn is_label(label: &str) -> bool {
         && !label.starts_with('-')
         && !label.ends_with('-')
 }
+
+#[cfg(test)]
+mod tests;

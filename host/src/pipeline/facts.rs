@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use nudge_db::Db;
+use nudge_db::{Db, Timestamp};
 use nudge_wasm::trigger::Facts;
 use nudge_wasm::{FactsUnavailable, PastEvent, Value};
 use tokio::runtime::Handle;
@@ -11,8 +11,13 @@ use uuid::Uuid;
 
 use super::projection::Subject;
 use super::store;
+use crate::campaigns::Kind;
 use crate::clock;
 use crate::decisions::transcript::Transcript;
+use crate::targeting::interactions;
+
+/// So many of the newest events of a name are read when the first question about them comes.
+const NEWEST: u32 = 32;
 
 /// What is known about a batch. Grows while parts of the batch are evaluated one after another.
 #[derive(Clone, Debug)]
@@ -30,6 +35,43 @@ pub(super) struct Ledger {
     pub earlier: Vec<(u32, Arc<str>, i64, PastEvent)>,
     /// Aliases by subject, once they were asked for.
     pub aliases: HashMap<Uuid, Vec<i64>>,
+    /// When the batch was read: interactions after it are none of its facts.
+    pub until: Timestamp,
+    /// What was read already, so that many campaigns that ask alike cost no more than one.
+    pub read: Read,
+}
+
+/// Answers of the database that are asked for again.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Read {
+    /// The newest events of a subject and name.
+    newest: HashMap<(u32, String), Newest>,
+    /// Counts by subject, name, since when and up to how many.
+    counts: HashMap<(u32, String, i64, u32), u32>,
+    /// Interactions by subject and fact.
+    interactions: HashMap<(u32, String), String>,
+}
+
+/// When a subject's newest events of a name were, newest first.
+#[derive(Clone, Debug)]
+struct Newest {
+    timestamps: Vec<i64>,
+    /// Whether there are no others.
+    complete: bool,
+}
+
+impl Newest {
+    /// How many happened at or after an instant, up to a number; none: they do not say.
+    fn count(&self, since: i64, at_most: u32) -> Option<u32> {
+        let counted = self
+            .timestamps
+            .iter()
+            .take_while(|at| **at >= since)
+            .count();
+        let knows = self.complete || counted < self.timestamps.len() || counted >= at_most as usize;
+        let counted = u32::try_from(counted).unwrap_or(u32::MAX);
+        knows.then_some(counted.min(at_most))
+    }
 }
 
 /// A ledger, for a call about some of the app's campaigns.
@@ -118,21 +160,14 @@ impl Ledger {
         else {
             return Ok(0);
         };
-        let aliases = self.aliases_of(subject_id)?;
-        let (db, app_id, name_owned) = (self.db.clone(), self.app_id, name.to_owned());
-        let stored = self.runtime.block_on(async move {
-            let mut tx = db.read().await?;
-            store::count_events(
-                &mut tx,
-                app_id,
-                &aliases,
-                &name_owned,
-                since,
-                last_seq,
-                at_most,
-            )
-            .await
-        })?;
+        let stored = self.stored(
+            subject,
+            subject_id,
+            name,
+            since.unwrap_or(i64::MIN),
+            at_most,
+            last_seq,
+        )?;
         let of_batch = self.earlier.iter().filter(|(whose, what, _, event)| {
             *whose == subject
                 && **what == *name
@@ -140,6 +175,84 @@ impl Ledger {
         });
         let count = stored.saturating_add(u32::try_from(of_batch.count()).unwrap_or(u32::MAX));
         Ok(count.min(at_most))
+    }
+
+    /// How many events were before the batch. The newest of a name are read at once: questions of other campaigns
+    /// are mostly about the same ones. Of several aliases the newest are in no index's order.
+    fn stored(
+        &mut self,
+        subject: u32,
+        subject_id: Uuid,
+        name: &str,
+        since: i64,
+        at_most: u32,
+        last_seq: i64,
+    ) -> nudge_db::Result<u32> {
+        let of_name = (subject, name.to_owned());
+        if let Some(newest) = self.read.newest.get(&of_name)
+            && let Some(count) = newest.count(since, at_most)
+        {
+            return Ok(count);
+        }
+        let question = (subject, name.to_owned(), since, at_most);
+        if let Some(count) = self.read.counts.get(&question) {
+            return Ok(*count);
+        }
+        let aliases = self.aliases_of(subject_id)?;
+        let (db, app_id, name) = (self.db.clone(), self.app_id, name.to_owned());
+        if let [alias] = aliases[..] {
+            let limit = at_most.max(NEWEST);
+            let timestamps = self.runtime.block_on(async move {
+                let mut tx = db.read().await?;
+                store::newest_events(&mut tx, app_id, alias, &name, last_seq, limit).await
+            })?;
+            let complete = timestamps.len() < limit as usize;
+            let newest = Newest {
+                timestamps,
+                complete,
+            };
+            let count = newest.count(since, at_most).unwrap_or(at_most);
+            self.read.newest.insert(of_name, newest);
+            return Ok(count);
+        }
+        let count = self.runtime.block_on(async move {
+            let mut tx = db.read().await?;
+            store::count_events(
+                &mut tx,
+                app_id,
+                &aliases,
+                &name,
+                Some(since),
+                last_seq,
+                at_most,
+            )
+            .await
+        })?;
+        self.read.counts.insert(question, count);
+        Ok(count)
+    }
+
+    /// What a subject did with campaigns of a kind, as the fact of this name says it.
+    fn interactions(
+        &mut self,
+        subject: u32,
+        fact: &str,
+        kind: Kind,
+    ) -> nudge_db::Result<Option<Value>> {
+        let key = (subject, fact.to_owned());
+        if let Some(known) = self.read.interactions.get(&key) {
+            return Ok(Some(Value::Json(known.clone())));
+        }
+        let Some(subject_id) = self.subject(subject).map(|subject| subject.id) else {
+            return Ok(None);
+        };
+        let (db, app_id, until) = (self.db.clone(), self.app_id, self.until);
+        let text = self.runtime.block_on(async move {
+            let mut tx = db.read().await?;
+            interactions::of_subject(&mut tx, app_id, subject_id, kind, until).await
+        })?;
+        self.read.interactions.insert(key, text.clone());
+        Ok(Some(Value::Json(text)))
     }
 }
 
@@ -155,12 +268,21 @@ impl Facts for View {
         answer
     }
 
-    fn subject_fact(&mut self, subject: u32, name: &str) -> Option<Value> {
-        let answer = self.with(|ledger| fact(ledger.subject(subject)?, name));
+    fn subject_fact(
+        &mut self,
+        subject: u32,
+        name: &str,
+    ) -> Result<Option<Value>, FactsUnavailable> {
+        let answer = match interactions::kind_of(name) {
+            Some(kind) => self
+                .with(|ledger| ledger.interactions(subject, name, kind))
+                .map_err(|error| unavailable(&error))?,
+            None => self.with(|ledger| fact(ledger.subject(subject)?, name)),
+        };
         if let Some(transcript) = &self.transcript {
             transcript.fact(subject, name, answer.as_ref());
         }
-        answer
+        Ok(answer)
     }
 
     fn count_events(

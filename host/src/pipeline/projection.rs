@@ -102,6 +102,19 @@ impl Subject {
         self.session_number
     }
 
+    /// The subject with what events have told of where it is now: an event says from which app and place it comes,
+    /// and an audience is about that, also when it is the subject's first.
+    pub(super) fn at(self, after: &Self) -> Self {
+        Self {
+            platform: after.platform.clone(),
+            app_version: after.app_version.clone(),
+            locale: after.locale.clone(),
+            country: after.country.clone(),
+            timezone: after.timezone.clone(),
+            ..self
+        }
+    }
+
     /// Whether something may be presented to the subject.
     pub(super) fn may_message(&self, app: &App) -> bool {
         !self.suppressed

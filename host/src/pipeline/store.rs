@@ -198,6 +198,30 @@ pub(super) async fn count_events(
     Ok(u32::try_from(rows.number).unwrap_or(at_most))
 }
 
+/// When the newest events of a name were that an alias has, among those processed already.
+pub(super) async fn newest_events(
+    tx: &mut Tx,
+    app_id: Uuid,
+    alias: i64,
+    name: &str,
+    last_seq: i64,
+    limit: u32,
+) -> Result<Vec<i64>> {
+    let rows: Vec<NumberRow> = tx
+        .sql(
+            "SELECT timestamp AS number FROM events
+             WHERE app_id = $1 AND alias_number = $2 AND name = $3 AND seq <= $4 ORDER BY timestamp DESC LIMIT $5",
+        )
+        .bind(app_id)
+        .bind(alias)
+        .bind(name.to_owned())
+        .bind(last_seq)
+        .bind(i64::from(limit))
+        .fetch_all()
+        .await?;
+    Ok(rows.into_iter().map(|row| row.number).collect())
+}
+
 /// The events of a name that aliases have, with their numbers, newest first, among those processed already.
 pub(super) async fn recent_events(
     tx: &mut Tx,

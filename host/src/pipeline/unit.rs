@@ -9,10 +9,10 @@ use uuid::Uuid;
 use super::devices;
 use super::effects::{self, Effects};
 use super::evaluate::{Decisions, Evaluation, Item, Routes};
-use super::facts::Ledger;
+use super::facts::{Ledger, Read};
 use super::gate::{self, Gate};
 use super::groups::{self, Group};
-use super::projection::Subjects;
+use super::projection::{Subject, Subjects};
 use super::trials::Trials;
 use super::work::{Fired, Source, Work};
 use super::{Inner, shares, store};
@@ -64,7 +64,7 @@ pub(super) async fn process(inner: &Inner, works: &mut Vec<Work>) -> Result<(), 
     let ledger = if routes.is_empty() {
         None
     } else {
-        Some(ledger(inner, &mut tx, &app, &before, &items, &routes).await?)
+        Some(ledger(inner, &mut tx, &app, &before, &after, &items, &routes).await?)
     };
     drop(tx);
     let trials = ledger
@@ -188,6 +188,7 @@ async fn ledger(
     tx: &mut nudge_db::Tx,
     app: &App,
     subjects: &Subjects,
+    after: &[Subject],
     items: &[Item],
     routes: &Routes,
 ) -> nudge_db::Result<Ledger> {
@@ -234,11 +235,18 @@ async fn ledger(
         app_id: app.id,
         db: inner.db.clone(),
         runtime: Handle::current(),
-        subjects: subjects.all.clone(),
+        subjects: subjects
+            .all
+            .iter()
+            .zip(after)
+            .map(|(before, after)| before.clone().at(after))
+            .collect(),
         properties,
         states,
         earlier: Vec::new(),
         aliases: std::collections::HashMap::new(),
+        until: inner.clock.now(),
+        read: Read::default(),
     })
 }
 

@@ -14,6 +14,7 @@ use crate::privacy;
 use crate::properties;
 use crate::push::deliveries;
 use crate::services::Shared;
+use crate::webhooks;
 
 /// The pause between two rounds, by the server's clock.
 const PAUSE: Duration = Duration::from_hours(1);
@@ -80,6 +81,7 @@ async fn round(
         }
         let deliveries_before = before(settings.retention.deliveries_days);
         remove_deliveries(services, app_id, deliveries_before, halt).await?;
+        remove_messages(services, app_id, now.minus(webhooks::KEPT), halt).await?;
         privacy::exports::remove_expired(services, app_id, now).await?;
         if let Some(days) = settings.retention.events_days {
             remove_events(services, app_id, before(days), halt).await?;
@@ -98,6 +100,24 @@ async fn remove_deliveries(
     while !halt.is_cancelled() {
         let mut tx = services.db.write().await?;
         let removed = deliveries::store::delete_old(&mut tx, app_id, before, STEP).await?;
+        tx.commit().await?;
+        if removed == 0 {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// Removes what webhooks were told, with the attempts.
+async fn remove_messages(
+    services: &Shared,
+    app_id: Uuid,
+    before: Timestamp,
+    halt: &CancellationToken,
+) -> nudge_db::Result<()> {
+    while !halt.is_cancelled() {
+        let mut tx = services.db.write().await?;
+        let removed = webhooks::store::messages::delete_before(&mut tx, app_id, before).await?;
         tx.commit().await?;
         if removed == 0 {
             break;

@@ -77,6 +77,8 @@ const MOVES: &[&str] = &[
         SELECT 1 FROM occasions own WHERE own.campaign_id = occasions.campaign_id AND own.subject_id = $2
           AND own.key = occasions.key)",
     "DELETE FROM occasions WHERE app_id = $1 AND subject_id = $3 AND subject_id <> $2",
+    // What is sent stays as it was written.
+    "UPDATE webhook_messages SET subject_id = $2 WHERE app_id = $1 AND subject_id = $3",
     "UPDATE privacy_export_chunks SET subject_id = $2 WHERE app_id = $1 AND subject_id = $3",
     "UPDATE privacy_exports SET subject_id = $2 WHERE app_id = $1 AND subject_id = $3",
     "UPDATE merged_subjects SET subject_id = $2 WHERE app_id = $1 AND subject_id = $3",

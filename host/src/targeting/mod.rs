@@ -5,6 +5,7 @@
 
 pub mod caps;
 mod clock_face;
+pub mod interactions;
 pub mod sample;
 pub mod schedule;
 pub mod store;

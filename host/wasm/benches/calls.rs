@@ -208,8 +208,8 @@ impl Facts for NoFacts {
         None
     }
 
-    fn subject_fact(&mut self, _: u32, _: &str) -> Option<Value> {
-        None
+    fn subject_fact(&mut self, _: u32, _: &str) -> Result<Option<Value>, FactsUnavailable> {
+        Ok(None)
     }
 
     fn count_events(

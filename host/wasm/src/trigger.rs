@@ -81,7 +81,8 @@ pub trait Facts: Send {
     fn subject_property(&mut self, subject: u32, key: &str) -> Option<Value>;
 
     /// A fact, as the contract names them.
-    fn subject_fact(&mut self, subject: u32, name: &str) -> Option<Value>;
+    fn subject_fact(&mut self, subject: u32, name: &str)
+    -> Result<Option<Value>, FactsUnavailable>;
 
     /// How many events of this name happened at or after `since`, counted up to `at_most`.
     fn count_events(

@@ -3,8 +3,10 @@
 use std::time::Duration;
 
 use nudge_guest::filter::Filter;
+use nudge_guest::trigger::Subject;
 use nudge_guest::{Cell, Instant, Reads};
 
+use crate::audience::Audience;
 use crate::source::Source;
 
 /// What fires a campaign.
@@ -15,6 +17,8 @@ pub struct Config {
     pub(crate) delay: Option<Duration>,
     pub(crate) occurrence: Occurrence,
     pub(crate) cancellations: Vec<Cancellation>,
+    /// Whom it is for; without, everybody.
+    pub(crate) audience: Option<Audience>,
     /// The properties that are read; filters and sources name them by their number here.
     pub(crate) paths: Vec<String>,
 }
@@ -56,6 +60,11 @@ impl Config {
                     .map(|cancellation| cancellation.event_name.as_str()),
             )
             .properties(self.paths.iter().map(String::as_str))
+            .subject_properties(
+                self.audience
+                    .iter()
+                    .flat_map(|audience| audience.keys.iter().map(String::as_str)),
+            )
     }
 
     /// The name that every event of the campaign has, if there is only one.
@@ -101,6 +110,13 @@ impl Config {
                     .as_ref()
                     .is_none_or(|filter| filter.matches(now, cell))
         })
+    }
+
+    /// Whether the campaign is for a subject.
+    pub(crate) fn is_for(&self, subject: &Subject<'_>) -> bool {
+        self.audience
+            .as_ref()
+            .is_none_or(|audience| audience.includes(subject))
     }
 
     /// How long firings wait.

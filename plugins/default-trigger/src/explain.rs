@@ -17,4 +17,7 @@ pub(crate) fn rule(config: &Config, event: &Event<'_>, subject: &Subject<'_>, ma
             subject.explain("filter", passed, || format!("{path} {}", leaf.operator()));
         }
     }
+    if let Some(audience) = &config.audience {
+        audience.explain(subject);
+    }
 }

@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+mod audience;
 mod config;
 mod explain;
 mod occurrence;

@@ -25,23 +25,30 @@ pub(crate) fn decide(
     subject: &Subject<'_>,
 ) -> Result<Decision, Refusal> {
     let fires = match config.occurrence {
-        Occurrence::Every => return Ok(Decision::Fire),
-        Occurrence::Once => fires_once(subject, None),
-        Occurrence::OncePerSession => fires_once(subject, Some(event.session())),
+        Occurrence::Every => true,
+        // Somebody whom the campaign is not for has not had the one firing.
+        Occurrence::Once => config.is_for(subject) && fires_once(subject, None),
+        Occurrence::OncePerSession => {
+            config.is_for(subject) && fires_once(subject, Some(event.session()))
+        }
         _ => counts(config, event, subject)?,
     };
     subject.explain("occurrence", fires, || format!("{:?}", config.occurrence));
-    Ok(if fires {
+    Ok(decision(fires && config.is_for(subject)))
+}
+
+fn decision(fires: bool) -> Decision {
+    if fires {
         Decision::Fire
     } else {
         Decision::Pass
-    })
+    }
 }
 
 /// Decides about an event that matches, after a delay.
 ///
 /// Modes that count, count the event now. Those that fire once do when the timer is due: what is
-/// cancelled has not fired.
+/// cancelled has not fired. Whom the campaign is for is asked then too.
 pub(crate) fn delay(
     config: &Config,
     event: &Event<'_>,
@@ -72,17 +79,16 @@ pub(crate) fn delay(
 
 /// Decides about a timer that is due. `payload` is the session that the event was in.
 pub(crate) fn due(config: &Config, payload: &[u8], subject: &Subject<'_>) -> Decision {
+    if !config.is_for(subject) {
+        return Decision::Pass;
+    }
     let session = payload.try_into().map_or(0, u32::from_le_bytes);
     let fires = match config.occurrence {
         Occurrence::Once => fires_once(subject, None),
         Occurrence::OncePerSession => fires_once(subject, Some(session)),
         _ => true,
     };
-    if fires {
-        Decision::Fire
-    } else {
-        Decision::Pass
-    }
+    decision(fires)
 }
 
 /// Whether nothing fired yet, or nothing in this session; remembers that it does now.

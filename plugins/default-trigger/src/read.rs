@@ -6,6 +6,7 @@ use nudge_guest::Problem;
 use nudge_guest::config::{self, Node, Place, Problems};
 use nudge_guest::filter::Filter;
 
+use crate::audience::{Audience, AudienceReader};
 use crate::config::{Cancellation, Config, Occurrence};
 use crate::source::{Change, Scalar, Source};
 
@@ -89,13 +90,14 @@ impl Reader {
             delay: None,
             occurrence: Occurrence::Every,
             cancellations: Vec::new(),
+            audience: None,
             paths: Vec::new(),
         };
         if !root.object(&mut self.problems) {
             return config;
         }
         root.only(&["trigger", "audience"], &mut self.problems);
-        self.audience(root);
+        config.audience = self.audience(root);
         let Some(trigger) = root.find("trigger") else {
             return config;
         };
@@ -125,18 +127,9 @@ impl Reader {
         config
     }
 
-    fn audience(&mut self, root: &Place<'_>) {
-        let Some(audience) = root.find("audience") else {
-            return;
-        };
-        match audience.node() {
-            Node::Object(members) if members.is_empty() => {}
-            _ => self.problems.add(
-                &audience,
-                "unsupported",
-                "audiences are not supported by this plugin",
-            ),
-        }
+    fn audience(&mut self, root: &Place<'_>) -> Option<Audience> {
+        let audience = root.find("audience")?;
+        Some(AudienceReader::new(&mut self.problems).audience(&audience))
     }
 
     fn source(&mut self, trigger: &Place<'_>, kind: Kind) -> Option<Source> {

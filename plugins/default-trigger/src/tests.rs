@@ -1,6 +1,7 @@
 //! Campaigns and what fires them.
 #![expect(clippy::needless_pass_by_value, reason = "`json!` makes values")]
 
+mod audience;
 mod configuration;
 mod delay;
 mod occurrence;

@@ -19,6 +19,9 @@ const PERSON_BYTES: usize = 1 << 10;
 /// Facts that are known as of now until an event of the window tells them.
 const TOLD: [&str; 4] = ["platform", "app_version", "locale", "country"];
 
+/// Facts of which only the newest state is known.
+const DONE: [&str; 2] = ["survey_interactions", "message_interactions"];
+
 /// A subject, as the window goes on.
 #[derive(Debug)]
 struct Person {
@@ -229,6 +232,6 @@ async fn read(
             .into_iter()
             .map(|row| (row.key, row.updated_at))
             .collect(),
-        doubtful: BTreeSet::from(TOLD),
+        doubtful: TOLD.into_iter().chain(DONE).collect(),
     }))
 }

@@ -3,11 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Arc, Mutex};
 
+use nudge_db::Timestamp;
 use nudge_wasm::trigger::{self, Outcome, TimerChange};
 use nudge_wasm::{Failure, Plugin};
 use uuid::Uuid;
 
-use super::super::facts::{Ledger, View};
+use super::super::facts::{Ledger, Read, View};
 use super::people::Scene;
 use super::{Context, Target};
 use crate::decisions::transcript::Transcript;
@@ -169,7 +170,7 @@ impl Side {
         let scene = batch.scene;
         let targets: Vec<usize> = concerned.keys().copied().collect();
         let transcript = Transcript::default();
-        let ledger = self.ledger(context, scene, &targets);
+        let ledger = self.ledger(context, scene, &targets, batch.now);
         let view = View {
             ledger: Arc::new(Mutex::new(ledger)),
             campaigns: targets.clone(),
@@ -192,7 +193,7 @@ impl Side {
         }
     }
 
-    fn ledger(&self, context: &Context, scene: &Scene, targets: &[usize]) -> Ledger {
+    fn ledger(&self, context: &Context, scene: &Scene, targets: &[usize], now: i64) -> Ledger {
         let id = scene.subject.id;
         let state = |target: &usize| {
             let state = self.states.get(&(*target, id))?.clone();
@@ -207,6 +208,8 @@ impl Side {
             states: targets.iter().filter_map(state).collect(),
             earlier: Vec::new(),
             aliases: HashMap::from([(id, scene.aliases.clone())]),
+            until: Timestamp(now),
+            read: Read::default(),
         }
     }
 

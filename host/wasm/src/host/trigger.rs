@@ -151,10 +151,9 @@ impl HostBatch for State<View> {
     fn subject_fact(&mut self, _: Batch, item: u32, name: String) -> Result<Option<types::Value>> {
         let (view, _) = self.enter()?;
         let subject = view.item(item)?.subject;
-        Ok(view
-            .facts
-            .subject_fact(subject, &name)
-            .and_then(crate::Value::into_wit))
+        let fact = view.facts.subject_fact(subject, &name);
+        let fact = fact.map_err(|_| Stop::Unavailable)?;
+        Ok(fact.and_then(crate::Value::into_wit))
     }
 
     fn count_events(

@@ -51,11 +51,6 @@ fn mistakes_are_named_by_their_place() {
         ),
         (json!({"trigger": []}), "wrong_type", "/trigger"),
         (
-            json!({"trigger": {"kind": "manual"}, "audience": {"samplePercent": 10}}),
-            "unsupported",
-            "/audience",
-        ),
-        (
             event("eventName", json!("*")),
             "invalid_name",
             "/trigger/eventName",

@@ -328,8 +328,12 @@ impl Facts for Answers {
         self.of(subject)?.property(key)
     }
 
-    fn subject_fact(&mut self, subject: u32, name: &str) -> Option<Value> {
-        self.of(subject)?.fact(name)
+    fn subject_fact(
+        &mut self,
+        subject: u32,
+        name: &str,
+    ) -> Result<Option<Value>, FactsUnavailable> {
+        Ok(self.of(subject).and_then(|subject| subject.fact(name)))
     }
 
     fn count_events(

@@ -1,0 +1,249 @@
+//! Whom a campaign is for: what is known of a subject, and what it did.
+
+mod read;
+mod version;
+
+use std::time::Duration;
+
+use nudge_guest::filter::Filter;
+use nudge_guest::serde_json::{self, Value as Json};
+use nudge_guest::trigger::Subject;
+use nudge_guest::{Cell, Instant, Value};
+
+pub(crate) use read::AudienceReader;
+use version::VersionTest;
+
+/// How many events are looked at for those that a filter lets through: what the host gives at once.
+const LOOK_BACK: u32 = 200;
+
+/// An audience, compiled. Whom a share of it leaves out is the host's.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Audience {
+    pub(crate) include: Option<Condition>,
+    pub(crate) exclude: Option<Condition>,
+    /// The saved properties that are asked for.
+    pub(crate) keys: Vec<String>,
+}
+
+/// A tree of conditions.
+#[derive(Clone, Debug)]
+pub(crate) enum Condition {
+    All(Vec<Condition>),
+    Any(Vec<Condition>),
+    Leaf(Leaf),
+}
+
+/// One condition.
+#[derive(Clone, Debug)]
+pub(crate) struct Leaf {
+    test: Test,
+    /// What it asks, for a person.
+    label: String,
+}
+
+#[derive(Clone, Debug)]
+enum Test {
+    /// Of saved properties, by their number in `keys`.
+    Property(Filter),
+    Events(Events),
+    /// A fact that is one of some texts.
+    OneOf(&'static str, Vec<String>),
+    /// A locale that is one of some, or of one of some languages.
+    Locale(Vec<String>),
+    Version(VersionTest),
+    /// A fact that is an instant.
+    Seen(&'static str, Filter),
+    Interaction(Interaction),
+}
+
+/// So many events of a name within a span.
+#[derive(Clone, Debug)]
+struct Events {
+    name: String,
+    filter: Option<Filter>,
+    paths: Vec<String>,
+    count: Count,
+    within: Duration,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Count {
+    operator: CountOperator,
+    n: u32,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum CountOperator {
+    Equal,
+    NotEqual,
+    Greater,
+    GreaterOrEqual,
+    Less,
+    LessOrEqual,
+}
+
+impl Count {
+    /// How many have to be counted to know.
+    fn at_most(self) -> u32 {
+        match self.operator {
+            CountOperator::GreaterOrEqual | CountOperator::Less => self.n,
+            _ => self.n + 1,
+        }
+    }
+
+    fn holds(self, count: u32) -> bool {
+        match self.operator {
+            CountOperator::Equal => count == self.n,
+            CountOperator::NotEqual => count != self.n,
+            CountOperator::Greater => count > self.n,
+            CountOperator::GreaterOrEqual => count >= self.n,
+            CountOperator::Less => count < self.n,
+            CountOperator::LessOrEqual => count <= self.n,
+        }
+    }
+}
+
+/// What became of something that a campaign showed or sent.
+#[derive(Clone, Debug)]
+struct Interaction {
+    /// The fact that knows.
+    fact: &'static str,
+    /// The campaigns; none: any.
+    campaigns: Vec<String>,
+    name: &'static str,
+    within: Option<Duration>,
+}
+
+impl Audience {
+    /// Whether a subject is in the audience.
+    pub(crate) fn includes(&self, subject: &Subject<'_>) -> bool {
+        let holds = |condition: &Condition| condition.holds(&self.keys, subject);
+        self.include.as_ref().is_none_or(holds) && !self.exclude.as_ref().is_some_and(holds)
+    }
+
+    /// Says of every leaf whether it holds, and of the audience whether the subject is in it.
+    pub(crate) fn explain(&self, subject: &Subject<'_>) {
+        for (part, condition) in [("include", &self.include), ("exclude", &self.exclude)] {
+            for leaf in condition.iter().flat_map(Condition::leaves) {
+                let holds = leaf.holds(&self.keys, subject);
+                subject.explain("audience_leaf", holds == (part == "include"), || {
+                    let holds = if holds { "holds" } else { "does not hold" };
+                    format!("{part}: {} {holds}", leaf.label)
+                });
+            }
+        }
+        let included = self.includes(subject);
+        subject.explain("audience", included, || {
+            let is = if included { "is" } else { "is not" };
+            format!("the subject {is} in the audience")
+        });
+    }
+}
+
+impl Condition {
+    fn holds(&self, keys: &[String], subject: &Subject<'_>) -> bool {
+        match self {
+            Self::All(conditions) => conditions
+                .iter()
+                .all(|condition| condition.holds(keys, subject)),
+            Self::Any(conditions) => conditions
+                .iter()
+                .any(|condition| condition.holds(keys, subject)),
+            Self::Leaf(leaf) => leaf.holds(keys, subject),
+        }
+    }
+
+    fn leaves(&self) -> Vec<&Leaf> {
+        match self {
+            Self::All(conditions) | Self::Any(conditions) => {
+                conditions.iter().flat_map(Self::leaves).collect()
+            }
+            Self::Leaf(leaf) => vec![leaf],
+        }
+    }
+}
+
+impl Leaf {
+    fn holds(&self, keys: &[String], subject: &Subject<'_>) -> bool {
+        let known_text = |fact: &str| match subject.fact(fact) {
+            Some(Value::Text(text)) => Some(text),
+            _ => None,
+        };
+        match &self.test {
+            Test::Property(filter) => of_properties(filter, keys, subject),
+            Test::Events(events) => events.hold(subject),
+            Test::OneOf(fact, texts) => known_text(fact)
+                .is_some_and(|known| texts.iter().any(|text| text.eq_ignore_ascii_case(&known))),
+            Test::Locale(ranges) => known_text("locale")
+                .is_some_and(|locale| ranges.iter().any(|range| covers(range, &locale))),
+            Test::Version(test) => {
+                known_text("app_version").is_some_and(|known| test.holds(&known))
+            }
+            Test::Seen(fact, filter) => {
+                let known = known_text(fact);
+                let cell = |_| known.as_deref().map_or(Cell::Missing, Cell::Text);
+                filter.matches(&|| subject.now(), &cell)
+            }
+            Test::Interaction(interaction) => interaction.happened(subject),
+        }
+    }
+}
+
+fn of_properties(filter: &Filter, keys: &[String], subject: &Subject<'_>) -> bool {
+    let columns: Vec<usize> = filter.leaves().iter().map(|leaf| leaf.column()).collect();
+    let value = |column: &usize| subject.property(keys.get(*column)?);
+    let values: Vec<Option<Value>> = columns.iter().map(value).collect();
+    let cell = |column: usize| {
+        let place = columns.iter().position(|known| *known == column);
+        let value = place.and_then(|place| values.get(place)?.as_ref());
+        value.map_or(Cell::Missing, Cell::from)
+    };
+    filter.matches(&|| subject.now(), &cell)
+}
+
+impl Events {
+    fn hold(&self, subject: &Subject<'_>) -> bool {
+        let at_most = self.count.at_most();
+        let Some(filter) = &self.filter else {
+            let count = subject.count_events_up_to(&self.name, self.within, at_most);
+            return self.count.holds(count);
+        };
+        let events = subject.recent_events(&self.name, self.within, LOOK_BACK, &self.paths);
+        let matching = events
+            .iter()
+            .filter(|event| filter.matches(&|| subject.now(), &|column| event.cell(column)));
+        let count = matching.take(at_most as usize).count();
+        self.count.holds(u32::try_from(count).unwrap_or(u32::MAX))
+    }
+}
+
+impl Interaction {
+    fn happened(&self, subject: &Subject<'_>) -> bool {
+        let Some(Value::Json(known)) = subject.fact(self.fact) else {
+            return false;
+        };
+        let known: Json = serde_json::from_str(&known).unwrap_or_default();
+        let since = self.within.map(|within| subject.now() - within);
+        let mut campaigns = known.as_object().into_iter().flatten();
+        campaigns.any(|(campaign, done)| {
+            let asked = self.campaigns.is_empty()
+                || self
+                    .campaigns
+                    .iter()
+                    .any(|id| id.eq_ignore_ascii_case(campaign));
+            let at = done.get(self.name).and_then(Json::as_str);
+            let at = at.and_then(Instant::parse);
+            asked && at.is_some_and(|at| since.is_none_or(|since| at >= since))
+        })
+    }
+}
+
+/// Whether a locale is a range's own or one of its language (RFC 4647, basic filtering): `de` covers `de-AT`.
+fn covers(range: &str, locale: &str) -> bool {
+    let mut subtags = locale.split(['-', '_']);
+    range.split(['-', '_']).all(|wanted| {
+        subtags
+            .next()
+            .is_some_and(|subtag| subtag.eq_ignore_ascii_case(wanted))
+    })
+}

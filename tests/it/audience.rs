@@ -1,0 +1,286 @@
+//! Whom campaigns are for: facts of the host, and the sample (contract 8, Audience).
+
+use serde_json::{Value, json};
+use tests::session::{instruction_ids, text};
+use tests::{Session, TestApp, on_both_backends};
+
+on_both_backends!(
+    an_event_says_where_its_subject_is,
+    saved_properties_decide,
+    events_of_all_names_of_a_subject_are_counted,
+    what_became_of_surveys_is_known,
+    a_sample_is_the_same_people_every_time,
+    who_left_out_a_sample_does_not_matter_to_the_rest,
+    a_hundred_campaigns_are_decided_together,
+    after_a_delay_the_audience_is_asked_again,
+    a_bad_audience_is_named_by_a_pointer,
+    decisions_with_audiences_can_be_made_again,
+);
+
+const PURCHASE: &str = r#"{"kind": "event", "eventName": "purchase"}"#;
+
+async fn survey_for(app: &TestApp, audience: Value) -> String {
+    let trigger: Value = serde_json::from_str(PURCHASE).unwrap();
+    let parts = json!({"trigger": trigger, "audience": audience});
+    app.survey_with(&parts).await.to_string()
+}
+
+/// Sends a purchase from a phone, or whatever the context says, and answers how many instructions it fires.
+async fn buys_with(app: &TestApp, session: &Session, context: Value) -> usize {
+    let event = app.event(session, "purchase", &json!({}));
+    let mut body = session.batch(&[event]);
+    for (key, value) in context.as_object().unwrap() {
+        body["context"][key] = value.clone();
+    }
+    body["delivery"] = json!({"eventIds": [body["events"][0]["eventId"]]});
+    let data = app.post_batch(session, &body).await.ok();
+    data["instructions"].as_array().unwrap().len()
+}
+
+async fn buys(app: &TestApp, session: &Session) -> usize {
+    app.fires(session, "purchase", &json!({})).await
+}
+
+async fn an_event_says_where_its_subject_is(app: &mut TestApp) {
+    survey_for(
+        app,
+        json!({"include": {"all": [
+            {"kind": "platform", "in": ["ios"]},
+            {"kind": "country", "in": ["AT"]},
+            {"kind": "locale", "in": ["de"]},
+            {"kind": "app_version", "operator": "gte", "value": "2.10"},
+        ]}}),
+    )
+    .await;
+    let there = json!({"platform": "ios", "locale": "de-AT", "appVersion": "2.11.0"});
+    let ada = app.session("ada").await;
+    assert_eq!(
+        buys_with(app, &ada, there.clone()).await,
+        1,
+        "the first event ever"
+    );
+    for (key, value) in [
+        ("platform", "android"),
+        ("locale", "de-DE"),
+        ("locale", "en-AT"),
+        ("appVersion", "2.9.0"),
+    ] {
+        let mut elsewhere = there.clone();
+        elsewhere[key] = json!(value);
+        assert_eq!(buys_with(app, &ada, elsewhere).await, 0, "{key} {value}");
+        assert_eq!(buys_with(app, &ada, there.clone()).await, 1);
+    }
+}
+
+async fn saved_properties_decide(app: &mut TestApp) {
+    let pro = json!({"property": "plan", "type": "string", "operator": "equals", "value": "pro"});
+    survey_for(
+        app,
+        json!({"include": {"kind": "user_property", "filter": pro}}),
+    )
+    .await;
+    let (ada, bob) = (app.session("ada").await, app.session("bob").await);
+    assert_eq!(buys(app, &ada).await, 0);
+    let body = json!({"anonymousId": "ada", "mutationId": app.id(), "set": {"plan": "pro"}});
+    let set = app
+        .post("/v1/sdk/user-properties", &ada.credential(), &body)
+        .await;
+    assert_eq!(set.ok()["applied"], true);
+    assert_eq!(buys(app, &ada).await, 1);
+    assert_eq!(buys(app, &bob).await, 0);
+}
+
+async fn events_of_all_names_of_a_subject_are_counted(app: &mut TestApp) {
+    let count = |operator: &str, n: u32| {
+        json!({"kind": "event", "eventName": "visit", "withinDays": 7,
+                                               "count": {"operator": operator, "n": n}})
+    };
+    survey_for(app, json!({"include": count("gte", 2)})).await;
+    survey_for(app, json!({"exclude": count("gte", 1)})).await;
+    let large = json!({"property": "pages", "type": "number", "operator": "gt", "value": 3});
+    let mut filtered = count("eq", 1);
+    filtered["filters"] = large;
+    survey_for(app, json!({"include": filtered})).await;
+    let ada = app.session("ada").await;
+    let visit = |pages: u32| app.event(&ada, "visit", &json!({"pages": pages}));
+
+    assert_eq!(buys(app, &ada).await, 1, "no visit");
+    app.ingest(&ada, &[visit(1)]).await.ok();
+    assert_eq!(buys(app, &ada).await, 0, "one visit");
+    // Of one request too, the earlier events count.
+    let purchase = app.event(&ada, "purchase", &json!({}));
+    let data = app.ingest_and_ask(&ada, &[visit(9), purchase]).await;
+    assert_eq!(
+        instruction_ids(&data["instructions"]).len(),
+        2,
+        "two, one of them large"
+    );
+    app.advance(7 * 86_400 + 60);
+    let ada = app.session("ada").await;
+    assert_eq!(buys(app, &ada).await, 1, "none within a week");
+}
+
+async fn what_became_of_surveys_is_known(app: &mut TestApp) {
+    let asked = app
+        .survey(&json!({"kind": "event", "eventName": "visit"}))
+        .await;
+    let did = |interaction: &str| json!({"kind": "survey_interaction", "interaction": interaction, "surveyIds": [asked]});
+    survey_for(
+        app,
+        json!({"include": did("displayed"), "exclude": did("completed")}),
+    )
+    .await;
+    let mut lately = did("completed");
+    lately["withinDays"] = json!(1);
+    survey_for(app, json!({"include": lately})).await;
+    let ada = app.session("ada").await;
+    assert_eq!(buys(app, &ada).await, 0);
+    assert_eq!(app.fires(&ada, "visit", &json!({})).await, 1);
+    let id = instruction_ids(&app.offered(&ada).await).remove(0);
+    assert_eq!(buys(app, &ada).await, 0, "issued is not displayed");
+    app.acknowledge(&ada, &id, "displayed").await;
+    assert_eq!(buys(app, &ada).await, 1, "displayed and not completed");
+    app.acknowledge(&ada, &id, "completed").await;
+    assert_eq!(buys(app, &ada).await, 1, "completed lately");
+    app.advance(86_400 + 60);
+    let ada = app.session("ada").await;
+    assert_eq!(buys(app, &ada).await, 0, "completed long ago");
+}
+
+async fn a_sample_is_the_same_people_every_time(app: &mut TestApp) {
+    survey_for(app, json!({"samplePercent": 50})).await;
+    survey_for(app, json!({"samplePercent": 0})).await;
+    survey_for(app, json!({"samplePercent": 100})).await;
+    let mut sampled = 0;
+    for number in 0..40 {
+        let session = app.session(&format!("person-{number}")).await;
+        let fired = buys(app, &session).await;
+        assert_eq!(buys(app, &session).await, fired);
+        sampled += fired - 1;
+    }
+    assert!((5..=35).contains(&sampled), "{sampled} of 40");
+    let suppressed: Vec<(String,)> = app
+        .rows("SELECT suppressed_by FROM instructions WHERE suppressed_by IS NOT NULL")
+        .await;
+    assert!(suppressed.is_empty(), "{suppressed:?}");
+}
+
+async fn who_left_out_a_sample_does_not_matter_to_the_rest(app: &mut TestApp) {
+    app.set(|settings| {
+        settings.frequency.surveys = Some(nudge::apps::settings::Cap {
+            max: 1,
+            window_days: 1,
+        });
+    })
+    .await;
+    let trigger: Value = serde_json::from_str(PURCHASE).unwrap();
+    let first = json!({"trigger": trigger, "audience": {"samplePercent": 0}, "priority": 9});
+    app.survey_with(&first).await;
+    survey_for(app, json!({})).await;
+    let ada = app.session("ada").await;
+    assert_eq!(
+        buys(app, &ada).await,
+        1,
+        "what is not theirs takes nothing of the cap"
+    );
+}
+
+async fn a_hundred_campaigns_are_decided_together(app: &mut TestApp) {
+    for n in 0..100 {
+        survey_for(
+            app,
+            json!({"include": {"all": [
+                {"kind": "event", "eventName": "visit", "withinDays": 1 + n % 90, "count": {"operator": "gte", "n": 1 + n / 50}},
+                {"kind": "platform", "in": ["web"]},
+            ]}}),
+        )
+        .await;
+    }
+    let ada = app.session("ada").await;
+    let mut events = vec![app.event(&ada, "visit", &json!({}))];
+    events.extend((0..20).map(|_| app.event(&ada, "purchase", &json!({}))));
+    let mut body = ada.batch(&events);
+    body["context"]["platform"] = json!("web");
+    app.post_batch(&ada, &body).await.ok();
+    app.settle().await;
+
+    let fired: Vec<(i64,)> = app.rows("SELECT count(*) FROM instructions").await;
+    assert_eq!(fired, [(50 * 20,)]);
+    let decisions: Vec<(i64,)> = app.rows("SELECT count(*) FROM decisions").await;
+    assert_eq!(
+        decisions,
+        [(1,)],
+        "one call, which stayed within its limits"
+    );
+}
+
+async fn after_a_delay_the_audience_is_asked_again(app: &mut TestApp) {
+    let trigger = json!({"kind": "event", "eventName": "cart", "delaySeconds": 60});
+    let bought = json!({"kind": "event", "eventName": "purchase", "withinDays": 1});
+    app.survey_with(&json!({"trigger": trigger, "audience": {"exclude": bought}}))
+        .await;
+    let (ada, bob) = (app.session("ada").await, app.session("bob").await);
+    for session in [&ada, &bob] {
+        app.fires(session, "cart", &json!({})).await;
+    }
+    app.fires(&ada, "purchase", &json!({})).await;
+    app.advance(61);
+    app.until("the delay of who did not buy ends", async || {
+        !instruction_ids(&app.offered(&bob).await).is_empty()
+    })
+    .await;
+    app.until("no timer is left", async || {
+        app.rows::<(i64,)>("SELECT 1 FROM timers").await.is_empty()
+    })
+    .await;
+    assert!(instruction_ids(&app.offered(&ada).await).is_empty());
+}
+
+async fn a_bad_audience_is_named_by_a_pointer(app: &mut TestApp) {
+    for (audience, pointer) in [
+        (json!({"samplePercent": 100.1}), "/audience/samplePercent"),
+        (
+            json!({"include": {"kind": "platform", "in": []}}),
+            "/audience/include/in",
+        ),
+        (
+            json!({"include": {"all": [{"kind": "event", "eventName": "x", "withinDays": 91}]}}),
+            "/audience/include/all/0/withinDays",
+        ),
+    ] {
+        let mut body = tests::session::survey_body();
+        body["audience"] = audience.clone();
+        let answer = app.post(&app.path("/surveys"), &app.editor(), &body).await;
+        answer.refused(422, "validation_failed");
+        assert_eq!(answer.pointers(), [pointer], "{audience}");
+    }
+}
+
+async fn decisions_with_audiences_can_be_made_again(app: &mut TestApp) {
+    let did = json!({"kind": "survey_interaction", "interaction": "displayed"});
+    let counted = json!({"kind": "event", "eventName": "visit", "withinDays": 7});
+    survey_for(app, json!({"include": {"any": [did, counted]}})).await;
+    let ada = app.session("ada").await;
+    app.fires(&ada, "visit", &json!({})).await;
+    assert_eq!(buys(app, &ada).await, 1);
+    let id = instruction_ids(&app.offered(&ada).await).remove(0);
+    app.acknowledge(&ada, &id, "displayed").await;
+    assert_eq!(buys(app, &ada).await, 1);
+    // Whatever changes afterwards.
+    app.acknowledge(&ada, &id, "dismissed").await;
+    let list = app.get(&app.path("/decisions"), &app.viewer()).await.ok();
+    let decisions = list["items"].as_array().unwrap().clone();
+    assert_eq!(decisions.len(), 2);
+    for decision in decisions {
+        let path = app.path(&format!(
+            "/decisions/{}/rerun",
+            text(&decision, "decisionId")
+        ));
+        let again = app.post(&path, &app.editor(), &json!({})).await.ok();
+        assert_eq!(
+            (&again["same"], &again["newQuestions"]),
+            (&json!(true), &json!(0)),
+            "{again}"
+        );
+    }
+}
