@@ -52,6 +52,8 @@ pub struct App {
     routes: HashMap<String, Vec<usize>>,
     /// The campaigns that read every event.
     everywhere: Vec<usize>,
+    /// Names of events whose past a campaign asks for.
+    history: HashSet<String>,
 }
 
 impl App {
@@ -60,6 +62,11 @@ impl App {
     pub fn campaigns_for(&self, name: &str) -> impl Iterator<Item = usize> {
         let named = self.routes.get(name).map_or(&[][..], Vec::as_slice);
         named.iter().chain(&self.everywhere).copied()
+    }
+
+    /// Whether a campaign asks for the past of events of this name.
+    pub fn looks_back_at(&self, name: &str) -> bool {
+        self.history.contains(name)
     }
 
     /// An active campaign's index.
@@ -400,6 +407,11 @@ impl Loaded {
             }
         }
         let (routes, everywhere) = routes(&campaigns);
+        let history = campaigns
+            .iter()
+            .flat_map(|campaign| campaign.accepted.history())
+            .cloned()
+            .collect();
         Ok(App {
             id: self.row.id,
             workspace_id: self.row.workspace_id,
@@ -413,6 +425,7 @@ impl Loaded {
             campaigns,
             routes,
             everywhere,
+            history,
         })
     }
 }

@@ -35,6 +35,8 @@ pub struct Reading {
     pub properties: Arc<[String]>,
     /// Whether properties of the subject are read.
     pub subject: bool,
+    /// Names of events whose past is asked for.
+    pub history: Vec<String>,
     digest: OnceLock<[u8; 32]>,
 }
 
@@ -68,6 +70,7 @@ impl From<Reads> for Reading {
             event_names: reads.event_names,
             properties: reads.properties.into(),
             subject: !reads.subject_properties.is_empty(),
+            history: reads.history,
             digest: OnceLock::new(),
         }
     }
@@ -209,6 +212,12 @@ impl Accepted {
     /// Whether properties of the subject are read, by the active version or the candidate.
     pub fn reads_subject(&self) -> bool {
         self.reading.subject || self.trial.as_ref().is_some_and(|trial| trial.subject)
+    }
+
+    /// Names of events whose past the active version or the candidate asks for, some twice.
+    pub fn history(&self) -> impl Iterator<Item = &String> {
+        let trial = self.trial.iter().flat_map(|trial| &trial.history);
+        self.reading.history.iter().chain(trial)
     }
 
     /// Names of the events that the active version or the candidate reads, some twice.
