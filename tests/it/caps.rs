@@ -113,8 +113,10 @@ async fn what_was_displayed_counts_until_the_window_is_over(app: &mut TestApp) {
     app.acknowledge(&ada, &id, "discarded").await;
     assert_eq!(buys(app, &ada).await, 0);
     app.advance(86_400 - 1_300);
+    let ada = app.session("ada").await;
     assert_eq!(buys(app, &ada).await, 0);
     app.advance(200);
+    let ada = app.session("ada").await;
     assert_eq!(buys(app, &ada).await, 1);
 }
 

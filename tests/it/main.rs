@@ -32,6 +32,7 @@ mod delays;
 mod deletion;
 mod deletion_kills;
 mod documents;
+mod explain;
 mod exports;
 mod flows;
 mod guests;
