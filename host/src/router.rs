@@ -17,6 +17,7 @@ use crate::services::Shared;
 use crate::{
     apps, audit, dead_letters, decisions, definitions, identity_keys, ingest, instructions, jobs,
     keys, openapi, operations, plugins, privacy, properties, push, subjects, surveys, users,
+    webhooks,
 };
 
 /// The API with its documentation.
@@ -109,7 +110,27 @@ fn management() -> OpenApiRouter<Shared> {
             push::credentials::http::create_push_credential
         ))
         .routes(routes!(push::credentials::http::delete_push_credential))
+        .merge(webhook_routes())
         .merge(plugin_routes())
+}
+
+/// Endpoints that are told of push deliveries.
+fn webhook_routes() -> OpenApiRouter<Shared> {
+    OpenApiRouter::new()
+        .routes(routes!(
+            webhooks::http::list_webhooks,
+            webhooks::http::create_webhook
+        ))
+        .routes(routes!(
+            webhooks::http::get_webhook,
+            webhooks::http::update_webhook,
+            webhooks::http::delete_webhook
+        ))
+        .routes(routes!(webhooks::actions::rotate_webhook_secret))
+        .routes(routes!(webhooks::actions::test_webhook))
+        .routes(routes!(webhooks::actions::enable_webhook))
+        .routes(routes!(webhooks::actions::list_webhook_attempts))
+        .routes(routes!(webhooks::actions::recover_webhook))
 }
 
 /// Plugins of apps and of the server.

@@ -62,6 +62,11 @@ const COLUMNS: &[Column] = &[
                WHERE registration > $1 AND sealed IS NOT NULL ORDER BY registration LIMIT $2",
         replace: "UPDATE push_tokens SET sealed = $3 WHERE registration = $1 AND sealed = $2",
     },
+    Column {
+        table: "webhook_secrets",
+        list: "SELECT name AS row_key, sealed FROM webhook_secrets WHERE name > $1 ORDER BY name LIMIT $2",
+        replace: "UPDATE webhook_secrets SET sealed = $3 WHERE name = $1 AND sealed = $2",
+    },
 ];
 
 #[derive(sqlx::FromRow)]

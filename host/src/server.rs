@@ -24,8 +24,7 @@ use crate::jobs;
 use crate::keys;
 use crate::listener;
 use crate::oidc::AccessTokens;
-use crate::outbound::guard::System;
-use crate::outbound::{Guard, Lookup, Rule};
+use crate::outbound::Lookup;
 use crate::pipeline::{Keeper, Pipeline};
 use crate::plugins::{self, Plugins};
 use crate::privacy::pseudonyms::Pseudonyms;
@@ -38,6 +37,7 @@ use crate::secrets::Secrets;
 use crate::services::{Services, Shared, migrations};
 use crate::telemetry;
 use crate::webhooks::Webhooks;
+use crate::webhooks::sender::Sender;
 
 /// How a server is started, besides its configuration.
 #[derive(Clone, Debug, Default)]
@@ -80,9 +80,7 @@ impl Server {
 
         let (tasks, requests) = (TaskTracker::new(), TaskTracker::new());
         let (stop, halt) = (CancellationToken::new(), CancellationToken::new());
-        let apps = Arc::new(Registry::new(db.clone(), plugins.clone()));
-        // No app is in memory yet: reads from where browsers may come.
-        drop(apps.changed().await?);
+        let apps = open_registry(&db, &plugins).await?;
         let polls = Polls::default();
         let pipeline = Pipeline::new(
             db.clone(),
@@ -95,8 +93,8 @@ impl Server {
             halt.clone(),
         );
         tasks.spawn(Keeper::sign_in(pipeline.clone()).await?.run());
-        let lookup = start.lookup.unwrap_or_else(|| Arc::new(System));
         let committer = Committer::start(&db, &pipeline, &config.ingest, &tasks, &halt);
+        let webhooks = Webhooks::new(&config.webhooks, start.lookup)?;
         let services = Arc::new(Services {
             issuer: Issuer::new(&secrets, &config.auth.embedded_issuer)?,
             access_tokens: AccessTokens::new(&config.auth)?,
@@ -108,7 +106,8 @@ impl Server {
                 &secrets,
                 &start.clock,
                 &config.push,
-                push_guard(&config, Arc::clone(&lookup)),
+                // Browsers name endpoints, as customers name webhooks: one rule says where those may be.
+                webhooks.guard.clone(),
             )?,
             push_token_hashes: tokens::Hashes::open(&db, &secrets).await?,
             analytics: start
@@ -123,7 +122,7 @@ impl Server {
             committer,
             pipeline,
             jobs: jobs::Wake::default(),
-            webhooks: Webhooks::new(&config.webhooks, lookup)?,
+            webhooks,
             polls,
             stop,
             config,
@@ -205,20 +204,12 @@ fn keep_house(services: &Shared, tasks: &TaskTracker, halt: &CancellationToken) 
     warm_up(services, tasks, halt);
     let runner = jobs::Runner::new(Arc::clone(services), tasks.clone(), halt.clone());
     tasks.spawn(runner.run());
+    let sender = Sender::new(Arc::clone(services), tasks.clone());
+    tasks.spawn(sender.run());
     tasks.spawn(keys::keep(Arc::clone(services), halt.clone()));
     tasks.spawn(retention::keep(Arc::clone(services), halt.clone()));
     tasks.spawn(plugins::watch::run(Arc::clone(services), halt.clone()));
     tasks.spawn(decisions::keep(Arc::clone(services), halt.clone()));
-}
-
-/// Browsers name endpoints, as customers name webhooks: one rule says where those may be.
-fn push_guard(config: &Config, lookup: Arc<dyn Lookup>) -> Guard {
-    let rule = Rule {
-        allow_http: config.webhooks.allow_http,
-        allow_private_networks: config.webhooks.allow_private_networks,
-        ports: config.webhooks.ports.clone(),
-    };
-    Guard::new(rule, lookup)
 }
 
 async fn open_database(config: &Config) -> anyhow::Result<Db> {
@@ -234,6 +225,13 @@ async fn open_database(config: &Config) -> anyhow::Result<Db> {
         .await
         .context("can't bring the database's schema up to date")?;
     Ok(db)
+}
+
+async fn open_registry(db: &Db, plugins: &Plugins) -> nudge_db::Result<Arc<Registry>> {
+    let apps = Arc::new(Registry::new(db.clone(), plugins.clone()));
+    // No app is in memory yet: reads from where browsers may come.
+    drop(apps.changed().await?);
+    Ok(apps)
 }
 
 async fn open_plugins(

@@ -48,6 +48,12 @@ async fn changes(app: &TestApp) -> Vec<Change> {
         .make_key(&json!({"kind": "write", "name": "gone"}))
         .await;
     let key = key["id"].as_str().unwrap();
+    let body = json!({"url": "http://127.0.0.1:9/", "eventTypes": ["sent"]});
+    let made = app
+        .post(&app.path("/push/webhooks"), &app.admin(), &body)
+        .await
+        .data(201);
+    let webhook = |rest: &str| format!("/push/webhooks/{}{rest}", made["id"].as_str().unwrap());
     let jwk =
         json!({"kty": "OKP", "crv": "Ed25519", "x": "11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo"});
     let credential = app
@@ -169,6 +175,55 @@ async fn changes(app: &TestApp) -> Vec<Change> {
         ),
         change(
             "POST",
+            "/push/webhooks",
+            "/push/webhooks",
+            json!({"url": "http://127.0.0.1:9/", "eventTypes": ["sent"]}),
+            "webhook.created",
+        ),
+        change(
+            "PATCH",
+            "/push/webhooks/{webhookId}",
+            &webhook(""),
+            json!({"active": false}),
+            "webhook.updated",
+        ),
+        change(
+            "POST",
+            "/push/webhooks/{webhookId}/rotate-secret",
+            &webhook("/rotate-secret"),
+            Value::Null,
+            "webhook.secret_rotated",
+        ),
+        change(
+            "POST",
+            "/push/webhooks/{webhookId}/test",
+            &webhook("/test"),
+            Value::Null,
+            "webhook.tested",
+        ),
+        change(
+            "POST",
+            "/push/webhooks/{webhookId}/enable",
+            &webhook("/enable"),
+            Value::Null,
+            "webhook.enabled",
+        ),
+        change(
+            "POST",
+            "/push/webhooks/{webhookId}/recover",
+            &webhook("/recover"),
+            json!({"since": app.time(0)}),
+            "webhook.recovered",
+        ),
+        change(
+            "DELETE",
+            "/push/webhooks/{webhookId}",
+            &webhook(""),
+            Value::Null,
+            "webhook.deleted",
+        ),
+        change(
+            "POST",
             "/gdpr/export",
             "/gdpr/export",
             json!({"anonymousId": "ada"}),
@@ -259,7 +314,7 @@ async fn every_change_leaves_an_entry(app: &mut TestApp) {
     let everything = app
         .get(&app.path("/audit-log?limit=200"), &app.admin())
         .await;
-    for secret in ["wk_", "sk_", "at_", "eyJ"] {
+    for secret in ["wk_", "sk_", "at_", "eyJ", "whsec_"] {
         assert!(!everything.text.contains(secret), "no secret is in the log");
     }
 }

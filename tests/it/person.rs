@@ -70,6 +70,11 @@ pub(crate) async fn everything(app: &TestApp) -> Session {
          VALUES ($3, $1, 'cart', $1, '1.0.0', 0, 1, 'trigger', $4, $2)",
         "INSERT INTO decisions (app_id, id, record) SELECT $1, $2, hash FROM keys WHERE app_id = $1 AND $4 <> '' AND $3 <> app_id LIMIT 1",
         "INSERT INTO decision_subjects (app_id, decision_id, subject_id) SELECT $1, $2, $3 WHERE $4 <> ''",
+        "INSERT INTO webhook_messages (id, app_id, webhook_id, subject_id, delivery_id, position, event_type, body, state,
+                                       attempts, created_at)
+         VALUES ($3, $1, $1, $2, $1, $1, 'sent', $4, 'failed', 1, 4102444800000000)",
+        "INSERT INTO webhook_attempts (id, app_id, webhook_id, message_id, event_type, attempt, at, latency_ms, error)
+         VALUES ($2, $1, $1, $3, 'sent', 1, 0, 7, $4)",
         "INSERT INTO plugin_differences (id, owner_id, name, app_id, version, since, subject_id, event_id, difference, at)
          VALUES ($2, $1, 'cart', $1, '1.0.0', 0, $3, $2, $4, 0)",
     ] {

@@ -11,6 +11,7 @@ pub mod postgres;
 pub mod providers;
 pub mod session;
 pub mod storage;
+pub mod transitions;
 
 pub use app::{Backend, Site, TestApp};
 pub use child::Child;

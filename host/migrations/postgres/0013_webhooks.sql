@@ -56,7 +56,7 @@ CREATE TABLE webhook_messages (
 CREATE INDEX webhook_messages_due ON webhook_messages (webhook_id, due_at) WHERE due_at IS NOT NULL AND node IS NULL;
 CREATE INDEX webhook_messages_open ON webhook_messages (webhook_id, delivery_id) WHERE due_at IS NOT NULL;
 CREATE INDEX webhook_messages_in_hand ON webhook_messages (node) WHERE node IS NOT NULL;
-CREATE INDEX webhook_messages_of_webhook ON webhook_messages (webhook_id, created_at);
+CREATE INDEX webhook_messages_of_webhook ON webhook_messages (webhook_id, app_id, created_at);
 CREATE INDEX webhook_messages_of_subject ON webhook_messages (subject_id);
 CREATE INDEX webhook_messages_of_app ON webhook_messages (app_id, created_at);
 

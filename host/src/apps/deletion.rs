@@ -79,6 +79,9 @@ const OWNERS: &[&str] = &[
 const REST: &[&str] = &[
     "DELETE FROM surveys WHERE id IN (SELECT id FROM surveys WHERE app_id = $1 LIMIT $2)",
     "DELETE FROM definitions WHERE id IN (SELECT id FROM definitions WHERE app_id = $1 LIMIT $2)",
+    "DELETE FROM webhook_messages WHERE id IN (SELECT id FROM webhook_messages WHERE app_id = $1 LIMIT $2)",
+    "DELETE FROM webhook_secrets WHERE name IN (SELECT name FROM webhook_secrets WHERE app_id = $1 LIMIT $2)",
+    "DELETE FROM webhooks WHERE id IN (SELECT id FROM webhooks WHERE app_id = $1 LIMIT $2)",
     "DELETE FROM keys WHERE id IN (SELECT id FROM keys WHERE app_id = $1 LIMIT $2)",
     "DELETE FROM push_credentials WHERE id IN (SELECT id FROM push_credentials WHERE app_id = $1 LIMIT $2)",
     "DELETE FROM identity_keys WHERE (app_id, kid) IN (

@@ -69,6 +69,7 @@ codes! {
     PluginRejected, UNPROCESSABLE_ENTITY, "plugin_rejected", "The component can't be the plugin that it is asked to be; see errors.";
     EmptyUpdate, UNPROCESSABLE_ENTITY, "empty_update", "The update neither sets nor removes anything.";
     KeyInSetAndUnset, UNPROCESSABLE_ENTITY, "key_in_set_and_unset", "A key can't be set and removed by one update; see errors.";
+    WebhookUrlNotAllowed, UNPROCESSABLE_ENTITY, "webhook_url_not_allowed", "Requests may not go to the webhook's URL; see errors.";
     LimitExceeded, UNPROCESSABLE_ENTITY, "limit_exceeded", "A limit is exceeded.";
     RateLimited, TOO_MANY_REQUESTS, "rate_limited", "One request too many; the next may come after Retry-After.";
     Internal, INTERNAL_SERVER_ERROR, "internal", "A defect in the server; the request id finds it in the log.";

@@ -137,3 +137,122 @@ pub fn refused(error: &reqwest::Error) -> bool {
     }
     false
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+
+    use futures_util::FutureExt as _;
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+    use tokio::net::TcpListener;
+
+    use super::*;
+
+    /// Answers from a list, and the last one for ever; notes what it was asked.
+    #[derive(Debug, Default)]
+    struct Script {
+        answers: Mutex<Vec<Vec<IpAddr>>>,
+        asked: Mutex<Vec<String>>,
+    }
+
+    impl Script {
+        fn new(answers: &[&[&str]]) -> Arc<Self> {
+            let parse = |addresses: &&[&str]| -> Vec<IpAddr> {
+                let addresses = addresses.iter().map(|address| address.parse().unwrap());
+                addresses.collect()
+            };
+            Arc::new(Self {
+                answers: Mutex::new(answers.iter().rev().map(parse).collect()),
+                asked: Mutex::default(),
+            })
+        }
+    }
+
+    impl Lookup for Script {
+        fn lookup(&self, name: &str) -> BoxFuture<'static, std::io::Result<Vec<IpAddr>>> {
+            self.asked.lock().unwrap().push(name.to_owned());
+            let mut answers = self.answers.lock().unwrap();
+            let answer = match answers.len() {
+                1 => answers[0].clone(),
+                _ => answers.pop().unwrap_or_default(),
+            };
+            Box::pin(std::future::ready(Ok(answer)))
+        }
+    }
+
+    fn guard(private: bool, script: &Arc<Script>) -> Guard {
+        let rule = Rule {
+            allow_http: true,
+            allow_private_networks: private,
+            ports: vec![443, 8443],
+        };
+        Guard::new(rule, Arc::<Script>::clone(script))
+    }
+
+    #[tokio::test]
+    async fn a_name_is_saved_if_all_its_addresses_are_public() {
+        for (addresses, allowed) in [
+            (&["93.184.215.14"][..], true),
+            (&["93.184.215.14", "2606:2800:21f::1"], true),
+            (&[], true),
+            (&["10.0.0.1"], false),
+            (&["93.184.215.14", "127.0.0.1"], false),
+            (&["::1", "93.184.215.14"], false),
+            (&["::ffff:169.254.169.254"], false),
+        ] {
+            let script = Script::new(&[addresses]);
+            let checked = guard(false, &script)
+                .check_resolved("https://example.com/")
+                .await;
+            assert_eq!(checked.is_ok(), allowed, "{addresses:?}");
+        }
+    }
+
+    #[tokio::test]
+    async fn an_answer_that_changes_leads_nowhere() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let script = Script::new(&[&["93.184.215.14"], &["127.0.0.1"]]);
+        let mut guard = guard(false, &script);
+        guard.rule = Arc::new(Rule {
+            ports: vec![port],
+            ..(*guard.rule).clone()
+        });
+        let url = format!("http://rebound.example:{port}/");
+        let url = guard.check_resolved(&url).await.unwrap();
+        let client = guard.client(Duration::from_secs(5)).unwrap();
+
+        let error = client.get(url).send().await.unwrap_err();
+
+        assert!(refused(&error), "{error:?}");
+        assert_eq!(*script.asked.lock().unwrap(), ["rebound.example"; 2]);
+        let mut accepted = Box::pin(listener.accept());
+        assert!(accepted.as_mut().now_or_never().is_none());
+    }
+
+    #[tokio::test]
+    async fn the_address_that_was_checked_is_the_one_that_is_connected_to() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let port = listener.local_addr().unwrap().port();
+        // The second answer would lead nowhere.
+        let script = Script::new(&[&["127.0.0.1"], &["192.0.2.1"]]);
+        let guard = guard(true, &script);
+        let client = guard.client(Duration::from_secs(5)).unwrap();
+        let serve = async {
+            let (mut stream, _) = listener.accept().await.unwrap();
+            let mut request = [0; 1024];
+            let read = stream.read(&mut request).await.unwrap();
+            let answer =
+                b"HTTP/1.1 302 Found\r\nlocation: http://192.0.2.1/\r\ncontent-length: 0\r\n\r\n";
+            stream.write_all(answer).await.unwrap();
+            String::from_utf8_lossy(&request[..read]).to_lowercase()
+        };
+        let url = format!("http://pinned.example:{port}/");
+
+        let (response, request) = tokio::join!(client.get(url).send(), serve);
+
+        assert_eq!(response.unwrap().status(), 302);
+        assert!(request.contains(&format!("host: pinned.example:{port}")));
+        assert_eq!(*script.asked.lock().unwrap(), ["pinned.example"]);
+    }
+}

@@ -51,7 +51,9 @@ pub enum NotAllowed {
     #[error("the URL must have no user name and no password")]
     UserInfo,
     /// Its port is another.
-    #[error("the URL must have one of the ports that the server allows: leave the port out, or use 8443")]
+    #[error(
+        "the URL must have one of the ports that the server allows: leave the port out, or use 8443"
+    )]
     Port,
     /// Its host is none that the public knows.
     #[error("the URL's host must be a name or address of the public internet")]
@@ -153,3 +155,6 @@ fn is_label(label: &str) -> bool {
         && !label.starts_with('-')
         && !label.ends_with('-')
 }
+
+#[cfg(test)]
+mod tests;

@@ -221,6 +221,7 @@ pub(super) async fn release(tx: &mut Tx) -> Result<()> {
         "UPDATE pending SET node = NULL WHERE node IS NOT NULL AND node NOT IN (SELECT id FROM nodes)",
         "UPDATE timers SET node = NULL WHERE node IS NOT NULL AND node NOT IN (SELECT id FROM nodes)",
         "UPDATE jobs SET node = NULL WHERE node IS NOT NULL AND node NOT IN (SELECT id FROM nodes)",
+        "UPDATE webhook_messages SET node = NULL WHERE node IS NOT NULL AND node NOT IN (SELECT id FROM nodes)",
     ] {
         tx.sql(text).execute().await?;
     }

@@ -203,6 +203,26 @@ pub const BELONGINGS: &[Store] = &[
             ORDER BY CASE WHEN o.subject_id = s.subject_id THEN 1 ELSE 0 END LIMIT $3)",
         copied: Copied::Not,
     },
+    // They go with their message too; so that their count is told, they go first.
+    Store {
+        name: "webhook_attempts",
+        table: "webhook_attempts",
+        owner: Owner::Subject,
+        step: STEP,
+        erase: "DELETE FROM webhook_attempts WHERE id IN (
+            SELECT a.id FROM webhook_messages m JOIN webhook_attempts a ON a.message_id = m.id
+            WHERE m.subject_id = $2 AND m.app_id = $1 LIMIT $3)",
+        copied: Copied::Not,
+    },
+    Store {
+        name: "webhook_messages",
+        table: "webhook_messages",
+        owner: Owner::Subject,
+        step: STEP,
+        erase: "DELETE FROM webhook_messages WHERE id IN (
+            SELECT id FROM webhook_messages WHERE subject_id = $2 AND app_id = $1 LIMIT $3)",
+        copied: Copied::Not,
+    },
     Store {
         name: "client_sessions",
         table: "client_sessions",
@@ -286,6 +306,8 @@ pub const IMPERSONAL: &[&str] = &[
     "surveys",
     // Keyed hashes, and numbers that lead to no alias any longer.
     "suppressions",
+    "webhook_secrets",
+    "webhooks",
 ];
 
 /// All stores of persons, in the order in which they are erased.

@@ -13,6 +13,7 @@ use crate::apps;
 use crate::privacy;
 use crate::properties;
 use crate::services::Shared;
+use crate::webhooks;
 
 /// The pause between two rounds, by the server's clock.
 const PAUSE: Duration = Duration::from_hours(1);
@@ -75,9 +76,28 @@ async fn round(
                 break;
             }
         }
+        remove_messages(services, app_id, now.minus(webhooks::KEPT), halt).await?;
         privacy::exports::remove_expired(services, app_id, now).await?;
         if let Some(days) = settings.retention.events_days {
             remove_events(services, app_id, before(days), halt).await?;
+        }
+    }
+    Ok(())
+}
+
+/// Removes what webhooks were told, with the attempts.
+async fn remove_messages(
+    services: &Shared,
+    app_id: Uuid,
+    before: Timestamp,
+    halt: &CancellationToken,
+) -> nudge_db::Result<()> {
+    while !halt.is_cancelled() {
+        let mut tx = services.db.write().await?;
+        let removed = webhooks::store::messages::delete_before(&mut tx, app_id, before).await?;
+        tx.commit().await?;
+        if removed == 0 {
+            break;
         }
     }
     Ok(())

@@ -71,6 +71,8 @@ const MOVES: &[&str] = &[
     "UPDATE plugin_states SET subject_id = $2 WHERE app_id = $1 AND subject_id = $3
         AND campaign_id NOT IN (SELECT campaign_id FROM plugin_states WHERE subject_id = $2)",
     "DELETE FROM plugin_states WHERE app_id = $1 AND subject_id = $3 AND subject_id <> $2",
+    // What is sent stays as it was written.
+    "UPDATE webhook_messages SET subject_id = $2 WHERE app_id = $1 AND subject_id = $3",
     "UPDATE privacy_export_chunks SET subject_id = $2 WHERE app_id = $1 AND subject_id = $3",
     "UPDATE privacy_exports SET subject_id = $2 WHERE app_id = $1 AND subject_id = $3",
     "UPDATE merged_subjects SET subject_id = $2 WHERE app_id = $1 AND subject_id = $3",

@@ -4,7 +4,17 @@
 //! [`enqueue`] writes a message for each endpoint that listens in the transaction of the transition, so that
 //! none is lost and none is of what never was; the [`sender`] sends it, at least once, under an id that stays.
 
+pub mod actions;
+pub mod clear;
+pub mod http;
 pub mod message;
+mod outcome;
+pub mod recover;
+pub mod request;
+pub mod retry;
+pub mod sender;
+mod share;
+pub mod signature;
 pub mod store;
 
 use std::sync::Arc;
@@ -20,6 +30,7 @@ use uuid::Uuid;
 
 use crate::apps;
 use crate::config;
+use crate::outbound::guard::System;
 use crate::outbound::{Guard, Lookup, NotAllowed, Rule};
 use crate::sealed::{Closed, Place, Sealed};
 use crate::secrets::Secrets;
@@ -182,14 +193,14 @@ pub struct Webhooks {
 }
 
 impl Webhooks {
-    /// Ready to send, by a configuration. `lookup` resolves names.
-    pub fn new(config: &config::Webhooks, lookup: Arc<dyn Lookup>) -> anyhow::Result<Self> {
+    /// Ready to send, by a configuration. `lookup` resolves names; none: the system does.
+    pub fn new(config: &config::Webhooks, lookup: Option<Arc<dyn Lookup>>) -> anyhow::Result<Self> {
         let rule = Rule {
             allow_http: config.allow_http,
             allow_private_networks: config.allow_private_networks,
             ports: config.ports.clone(),
         };
-        let guard = Guard::new(rule, lookup);
+        let guard = Guard::new(rule, lookup.unwrap_or_else(|| Arc::new(System)));
         Ok(Self {
             client: guard.client(TIMEOUT)?,
             guard,
@@ -294,6 +305,13 @@ pub async fn delete(tx: &mut Tx, app_id: Uuid, id: Uuid, now: Timestamp) -> Resu
         return Err(Error::NotFound);
     }
     Ok(apps::store::touch(tx, app_id, now).await?)
+}
+
+/// Lets an endpoint begin anew that was disabled.
+pub async fn enable(tx: &mut Tx, app_id: Uuid, id: Uuid, now: Timestamp) -> Result<Webhook, Error> {
+    store::enable(tx, app_id, id).await?;
+    apps::store::touch(tx, app_id, now).await?;
+    store::find(tx, app_id, id).await?.ok_or(Error::NotFound)
 }
 
 /// Gives an endpoint a new secret; the one before signs beside it for a while.

@@ -1,6 +1,7 @@
 //! Endpoints and their secrets in the database; messages and attempts are in [`messages`] and [`queue`].
 
 pub mod messages;
+pub mod queue;
 
 use nudge_db::{Error, Result, Timestamp, Tx};
 use uuid::Uuid;
@@ -225,11 +226,11 @@ pub(super) async fn lock(tx: &mut Tx, app_id: Uuid, id: Uuid) -> Result<bool> {
     Ok(row.is_some_and(|row| row.id == id))
 }
 
-/// Lets an endpoint begin anew after it was disabled.
+/// Lets an endpoint begin anew if it is disabled.
 pub(super) async fn enable(tx: &mut Tx, app_id: Uuid, id: Uuid) -> Result<()> {
     tx.sql(
         "UPDATE webhooks SET consecutive_failures = 0, failing_since = NULL, disabled_at = NULL
-         WHERE app_id = $1 AND id = $2",
+         WHERE app_id = $1 AND id = $2 AND disabled_at IS NOT NULL",
     )
     .bind(app_id)
     .bind(id)
@@ -245,13 +246,15 @@ pub(super) async fn insert_secret(
     name: String,
     sealed: Sealed,
 ) -> Result<()> {
-    tx.sql("INSERT INTO webhook_secrets (name, app_id, webhook_id, sealed) VALUES ($1, $2, $3, $4)")
-        .bind(name)
-        .bind(webhook.app_id)
-        .bind(webhook.id)
-        .bind(sealed)
-        .execute()
-        .await?;
+    tx.sql(
+        "INSERT INTO webhook_secrets (name, app_id, webhook_id, sealed) VALUES ($1, $2, $3, $4)",
+    )
+    .bind(name)
+    .bind(webhook.app_id)
+    .bind(webhook.id)
+    .bind(sealed)
+    .execute()
+    .await?;
     Ok(())
 }
 

@@ -94,27 +94,41 @@ pub(in crate::webhooks) async fn list_attempts(
         .await
 }
 
-/// Has messages of an endpoint sent again that were created since an instant and never arrived, some of them;
-/// answers how many. Those that are still being tried are left to that.
+#[derive(sqlx::FromRow)]
+struct PlaceRow {
+    created_at: Timestamp,
+    id: Uuid,
+}
+
+/// Has messages of an endpoint sent again that never arrived, some of them, from after a place on until an
+/// instant; answers their places. Those that are still being tried are left to that.
 pub(in crate::webhooks) async fn revive(
     tx: &mut Tx,
     app_id: Uuid,
     webhook_id: Uuid,
-    since: Timestamp,
+    (after, until): ((Timestamp, Uuid), Timestamp),
     now: Timestamp,
-) -> Result<u64> {
-    tx.sql(
-        "UPDATE webhook_messages SET state = 'pending', attempts = 0, due_at = $4 WHERE id IN (
-            SELECT id FROM webhook_messages
-            WHERE app_id = $1 AND webhook_id = $2 AND created_at >= $3 AND state IN ('failed', 'held') LIMIT $5)",
-    )
-    .bind(app_id)
-    .bind(webhook_id)
-    .bind(since)
-    .bind(now)
-    .bind(STEP)
-    .execute()
-    .await
+) -> Result<Vec<(Timestamp, Uuid)>> {
+    let rows: Vec<PlaceRow> = tx
+        .sql(
+            "UPDATE webhook_messages SET state = 'pending', attempts = 0, due_at = $6 WHERE id IN (
+                SELECT id FROM webhook_messages
+                WHERE app_id = $1 AND webhook_id = $2 AND (created_at, id) > ($3, $4) AND created_at <= $5
+                  AND state IN ('failed', 'held')
+                ORDER BY created_at, id LIMIT $7)
+             RETURNING created_at, id",
+        )
+        .bind(app_id)
+        .bind(webhook_id)
+        .bind(after.0)
+        .bind(after.1)
+        .bind(until)
+        .bind(now)
+        .bind(STEP)
+        .fetch_all()
+        .await?;
+    let places = rows.into_iter().map(|row| (row.created_at, row.id));
+    Ok(places.collect())
 }
 
 /// Keeps messages of an endpoint that wait to be sent without sending them, some of them; answers how many.

@@ -1,0 +1,151 @@
+//! When a message is sent again, and when it is given up (specification 6.3, contract 10). Pure.
+
+use std::time::{Duration, UNIX_EPOCH};
+
+use nudge_db::Timestamp;
+
+/// Times that a message is sent at the most (specification 8).
+pub const MOST_ATTEMPTS: i64 = 5;
+/// The longest pause that is the server's own idea.
+const LONGEST: f64 = 3_600.0;
+/// The longest pause that a receiver can ask for.
+const LONGEST_ASKED: Duration = Duration::from_hours(24);
+
+/// What an exchange means for its message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// It arrived.
+    Arrived,
+    /// It may arrive another time.
+    Again,
+    /// It never will.
+    Refused,
+}
+
+/// What a status means; none is a time-out or a failure of the network. A redirect is not followed, and so is a
+/// refusal.
+pub fn verdict(status: Option<u16>) -> Verdict {
+    match status {
+        Some(200..=299) => Verdict::Arrived,
+        None | Some(408 | 429 | 500..) => Verdict::Again,
+        Some(_) => Verdict::Refused,
+    }
+}
+
+/// The pause after the attempt of a number, from 1 on: the base times the square of the number, at most an hour,
+/// times 0.8 to 1.2 as `random` (0 to 1) has it; and at least what the receiver asked for.
+pub fn pause(base_seconds: f64, attempt: i64, random: f64, asked: Option<Duration>) -> Duration {
+    #[expect(clippy::cast_precision_loss, reason = "numbers of attempts are small")]
+    let attempt = attempt as f64;
+    let seconds = (base_seconds.max(0.0) * attempt * attempt).min(LONGEST);
+    let spread = 0.8 + 0.4 * random.clamp(0.0, 1.0);
+    let own = Duration::try_from_secs_f64(seconds * spread).unwrap_or(LONGEST_ASKED);
+    own.max(asked.unwrap_or_default())
+}
+
+/// The pause that a `Retry-After` asks for (RFC 9110 10.2.3): seconds or a date. What is over a day is a day.
+pub fn retry_after(value: &str, now: Timestamp) -> Option<Duration> {
+    let value = value.trim();
+    let digits = !value.is_empty() && value.bytes().all(|byte| byte.is_ascii_digit());
+    let asked = if digits {
+        Duration::from_secs(value.parse().unwrap_or(u64::MAX))
+    } else {
+        let at = httpdate::parse_http_date(value).ok()?;
+        let at = at.duration_since(UNIX_EPOCH).ok()?;
+        Timestamp::default().plus(at).since(now)
+    };
+    Some(asked.min(LONGEST_ASKED))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn what_may_arrive_later_is_sent_again() {
+        for (status, expected) in [
+            (Some(200), Verdict::Arrived),
+            (Some(204), Verdict::Arrived),
+            (Some(299), Verdict::Arrived),
+            (Some(199), Verdict::Refused),
+            (Some(300), Verdict::Refused),
+            (Some(301), Verdict::Refused),
+            (Some(308), Verdict::Refused),
+            (Some(400), Verdict::Refused),
+            (Some(401), Verdict::Refused),
+            (Some(404), Verdict::Refused),
+            (Some(407), Verdict::Refused),
+            (Some(408), Verdict::Again),
+            (Some(409), Verdict::Refused),
+            (Some(410), Verdict::Refused),
+            (Some(428), Verdict::Refused),
+            (Some(429), Verdict::Again),
+            (Some(430), Verdict::Refused),
+            (Some(499), Verdict::Refused),
+            (Some(500), Verdict::Again),
+            (Some(503), Verdict::Again),
+            (Some(599), Verdict::Again),
+            (None, Verdict::Again),
+        ] {
+            assert_eq!(verdict(status), expected, "{status:?}");
+        }
+    }
+
+    #[test]
+    fn pauses_grow_with_the_square_up_to_an_hour() {
+        let seconds = |attempt, random| pause(30.0, attempt, random, None).as_secs_f64();
+        for (attempt, least, most) in [
+            (1, 24.0, 36.0),
+            (2, 96.0, 144.0),
+            (3, 216.0, 324.0),
+            (4, 384.0, 576.0),
+        ] {
+            assert!((seconds(attempt, 0.0) - least).abs() < 0.001);
+            assert!((seconds(attempt, 1.0) - most).abs() < 0.001);
+        }
+        assert!((pause(3_600.0, 4, 1.0, None).as_secs_f64() - 4_320.0).abs() < 0.001);
+        assert!(pause(0.0, 3, 1.0, None).is_zero());
+    }
+
+    #[test]
+    fn a_receiver_may_ask_for_seconds_or_a_date() {
+        // 1994-11-06T08:49:37Z, the RFC's own example.
+        let now = Timestamp::from_seconds(784_111_777);
+        for (value, seconds) in [
+            ("0", Some(0)),
+            ("120", Some(120)),
+            (" 7 ", Some(7)),
+            ("86400", Some(86_400)),
+            ("86401", Some(86_400)),
+            ("99999999999999999999999", Some(86_400)),
+            ("Sun, 06 Nov 1994 08:50:37 GMT", Some(60)),
+            ("Sunday, 06-Nov-94 08:50:37 GMT", Some(60)),
+            ("Sun Nov  6 08:50:37 1994", Some(60)),
+            ("Sun, 06 Nov 1994 08:49:37 GMT", Some(0)),
+            ("Sun, 06 Nov 1994 08:00:00 GMT", Some(0)),
+            ("Fri, 31 Dec 9999 23:59:59 GMT", Some(86_400)),
+            ("", None),
+            ("-1", None),
+            ("1.5", None),
+            ("soon", None),
+        ] {
+            let expected = seconds.map(Duration::from_secs);
+            assert_eq!(retry_after(value, now), expected, "{value}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_pause_is_at_least_what_was_asked_for(
+            base in 0.0_f64..10_000.0, attempt in 1_i64..=5, random in 0.0_f64..=1.0, asked in 0_u64..=86_400,
+        ) {
+            let asked = Duration::from_secs(asked);
+            let paused = pause(base, attempt, random, Some(asked));
+            prop_assert!(paused >= asked);
+            prop_assert!(paused <= asked.max(Duration::from_secs_f64(LONGEST * 1.2)));
+            prop_assert!(paused >= pause(base, attempt, random, None));
+        }
+    }
+}

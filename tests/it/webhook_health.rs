@@ -1,0 +1,286 @@
+//! How webhooks fare (contract 10): health, disabling of what only fails, enabling, sending again.
+
+use nudge::webhooks::EventType::{Delivered, Opened, Sent};
+use serde_json::{Value, json};
+use tests::{Session, TestApp, on_both_backends};
+use uuid::Uuid;
+
+use crate::identity::Backend;
+use crate::receiver::{Receiver, Reply};
+
+on_both_backends!(
+    health_follows_what_was_answered_last,
+    what_only_fails_is_disabled_and_keeps_its_messages,
+    what_never_arrived_is_sent_again,
+    messages_kept_before_an_instant_stay,
+    a_merged_person_is_erased_with_what_was_told,
+);
+
+const SUBJECT: Uuid = Uuid::from_u128(42);
+const DAY: u64 = 86_400;
+
+fn path(app: &TestApp, webhook: &Value, rest: &str) -> String {
+    let id = webhook["id"].as_str().unwrap();
+    app.path(&format!("/push/webhooks/{id}{rest}"))
+}
+
+async fn health(app: &TestApp, webhook: &Value) -> Value {
+    let shown = app.get(&path(app, webhook, ""), &app.admin()).await.ok();
+    shown["health"].clone()
+}
+
+async fn count(app: &TestApp, state: &str) -> usize {
+    let rows: Vec<(String,)> = app.rows("SELECT state FROM webhook_messages").await;
+    rows.iter().filter(|(stored,)| stored == state).count()
+}
+
+/// A transition, and the attempt at telling it.
+async fn tell(app: &TestApp, receiver: &Receiver, webhook: &Value) {
+    let before = receiver.received("/").len();
+    let attempts = path(app, webhook, "/attempts?limit=200");
+    let noted = async || {
+        let list = app.get(&attempts, &app.admin()).await.ok();
+        list["items"].as_array().unwrap().len()
+    };
+    let noted_before = noted().await;
+    app.transit(SUBJECT, app.id(), &[Sent]).await;
+    receiver.wait(app, "/", before + 1).await;
+    app.until("the attempt is noted", async || {
+        noted().await > noted_before
+    })
+    .await;
+}
+
+async fn health_follows_what_was_answered_last(app: &mut TestApp) {
+    let receiver = Receiver::start().await;
+    let webhook = receiver.subscribe(app, "/", &[Sent]).await;
+    tell(app, &receiver, &webhook).await;
+    let healthy = health(app, &webhook).await;
+    assert_eq!(
+        (
+            &healthy["state"],
+            &healthy["consecutiveFailures"],
+            &healthy["lastStatusCode"]
+        ),
+        (&json!("healthy"), &json!(0), &json!(200))
+    );
+    assert!(healthy["lastSuccessAt"].is_string() && healthy.get("lastFailureAt").is_none());
+
+    receiver.reply("/", &[Reply::Status(404)]);
+    tell(app, &receiver, &webhook).await;
+    tell(app, &receiver, &webhook).await;
+    let degraded = health(app, &webhook).await;
+    assert_eq!(
+        (
+            &degraded["state"],
+            &degraded["consecutiveFailures"],
+            &degraded["lastStatusCode"]
+        ),
+        (&json!("degraded"), &json!(2), &json!(404))
+    );
+    assert!(degraded["lastFailureAt"].is_string() && degraded["lastError"].is_string());
+    assert_eq!(degraded["lastSuccessAt"], healthy["lastSuccessAt"]);
+
+    receiver.reply("/", &[Reply::Status(204)]);
+    tell(app, &receiver, &webhook).await;
+    let healthy = health(app, &webhook).await;
+    assert_eq!(
+        (
+            &healthy["state"],
+            &healthy["consecutiveFailures"],
+            &healthy["lastStatusCode"]
+        ),
+        (&json!("healthy"), &json!(0), &json!(204))
+    );
+    assert!(healthy["lastFailureAt"].is_string());
+}
+
+async fn what_only_fails_is_disabled_and_keeps_its_messages(app: &mut TestApp) {
+    let receiver = Receiver::start().await;
+    receiver.reply("/", &[Reply::Status(200), Reply::Status(404)]);
+    let webhook = receiver.subscribe(app, "/", &[Sent]).await;
+    tell(app, &receiver, &webhook).await;
+    // The days count from the first failure on, not from the last success.
+    app.advance(4 * DAY);
+    tell(app, &receiver, &webhook).await;
+    app.advance(5 * DAY - 60);
+    tell(app, &receiver, &webhook).await;
+    assert_eq!(health(app, &webhook).await["state"], json!("degraded"));
+    app.advance(120);
+    tell(app, &receiver, &webhook).await;
+    let disabled = health(app, &webhook).await;
+    assert_eq!(
+        (&disabled["state"], &disabled["consecutiveFailures"]),
+        (&json!("disabled"), &json!(3))
+    );
+    let entries = app.audited("webhook.disabled").await;
+    assert_eq!((entries.len(), &entries[0]["actor"]), (1, &json!("server")));
+    app.until("the app hears of it", async || {
+        let known = app.services().apps.get(app.access.app_id).await;
+        known.unwrap().unwrap().webhooks[0].disabled
+    })
+    .await;
+
+    receiver.reply("/", &[Reply::Status(200)]);
+    for _ in 0..3 {
+        app.transit(SUBJECT, app.id(), &[Sent]).await;
+    }
+    assert_eq!(
+        (count(app, "held").await, receiver.received("/").len()),
+        (3, 4)
+    );
+    let enabled = app
+        .post(&path(app, &webhook, "/enable"), &app.admin(), &json!({}))
+        .await
+        .ok();
+    assert_eq!(
+        (
+            &enabled["health"]["state"],
+            &enabled["health"]["consecutiveFailures"]
+        ),
+        (&json!("healthy"), &json!(0))
+    );
+    assert!(enabled.get("secret").is_none());
+    // What comes from now on is sent; what was kept is, when it is asked for.
+    tell(app, &receiver, &webhook).await;
+    assert_eq!(
+        (count(app, "held").await, receiver.received("/").len()),
+        (3, 5)
+    );
+    recover(app, &webhook, 14 * DAY - 60).await;
+    // Three that failed, three that were kept.
+    receiver.wait(app, "/", 11).await;
+    app.until("all have arrived", async || {
+        count(app, "succeeded").await == 8
+    })
+    .await;
+    assert_eq!(receiver.received("/").len(), 11);
+}
+
+/// Has everything since so many seconds ago sent again.
+async fn recover(app: &TestApp, webhook: &Value, seconds: u64) -> Value {
+    let since = app.time(-i64::try_from(seconds).unwrap());
+    let recover = path(app, webhook, "/recover");
+    let queued = app
+        .post(&recover, &app.admin(), &json!({"since": since}))
+        .await
+        .data(202);
+    assert_eq!(queued["status"], json!("queued"));
+    let job = app.path(&format!("/jobs/{}", queued["jobId"].as_str().unwrap()));
+    let mut shown = Value::Null;
+    app.until("the recovery ends", async || {
+        shown = app.get(&job, &app.admin()).await.ok();
+        shown["status"] == json!("completed")
+    })
+    .await;
+    shown
+}
+
+async fn what_never_arrived_is_sent_again(app: &mut TestApp) {
+    let receiver = Receiver::start().await;
+    receiver.reply("/", &[Reply::Status(200), Reply::Status(404)]);
+    let webhook = receiver.subscribe(app, "/", &[Sent, Delivered]).await;
+    let (arrives, fails) = (app.id(), app.id());
+    app.transit(SUBJECT, arrives, &[Sent]).await;
+    receiver.wait(app, "/", 1).await;
+    app.transit(SUBJECT, fails, &[Sent, Delivered]).await;
+    app.until("two have failed", async || count(app, "failed").await == 2)
+        .await;
+
+    // It fails again: each is sent once, whatever becomes of it.
+    let job = recover(app, &webhook, 60).await;
+    assert_eq!(job["result"]["messages"], json!(2));
+    app.until("two have failed again", async || {
+        count(app, "failed").await == 2
+    })
+    .await;
+    let received = receiver.wait(app, "/", 5).await;
+    assert_eq!(received.len(), 5);
+    assert_eq!(
+        received[3].header("webhook-id"),
+        received[1].header("webhook-id")
+    );
+    assert_eq!(received[3].body, received[1].body);
+
+    receiver.reply("/", &[Reply::Status(200)]);
+    recover(app, &webhook, 60).await;
+    app.until("all have arrived", async || {
+        count(app, "succeeded").await == 3
+    })
+    .await;
+    let nothing = recover(app, &webhook, 60).await;
+    assert_eq!(nothing["result"]["messages"], json!(0));
+    assert_eq!(receiver.received("/").len(), 7);
+}
+
+async fn messages_kept_before_an_instant_stay(app: &mut TestApp) {
+    let receiver = Receiver::start().await;
+    receiver.reply("/", &[Reply::Status(404)]);
+    let webhook = receiver.subscribe(app, "/", &[Sent]).await;
+    let mut sent = Vec::new();
+    for _ in 0..2 {
+        tell(app, &receiver, &webhook).await;
+        sent = receiver.received("/");
+        app.advance(100);
+    }
+    receiver.reply("/", &[Reply::Status(200)]);
+
+    let job = recover(app, &webhook, 150).await;
+
+    assert_eq!(job["result"]["messages"], json!(1));
+    let received = receiver.wait(app, "/", 3).await;
+    assert_eq!(
+        received[2].header("webhook-id"),
+        sent[1].header("webhook-id")
+    );
+    assert_eq!(count(app, "failed").await, 1);
+}
+
+/// Messages of the one who goes are found by the one who stays.
+async fn a_merged_person_is_erased_with_what_was_told(app: &mut TestApp) {
+    let receiver = Receiver::start().await;
+    receiver.subscribe(app, "/", &[Opened]).await;
+    let backend = Backend::new(app).await;
+    let subject = |session: &Session| Uuid::parse_str(&session.subject_id).unwrap();
+    let phone = backend.identify(app, "phone", "e-1").await;
+    let web = app.session("web").await;
+    let other = app.session("other").await;
+    for session in [&phone, &web, &other] {
+        app.transit(subject(session), app.id(), &[Opened]).await;
+    }
+    app.until("all have arrived", async || {
+        count(app, "succeeded").await == 3
+    })
+    .await;
+    let merged = backend.identify(app, "web", "e-1").await;
+    assert_eq!(merged.subject_id, phone.subject_id);
+
+    let body = json!({"externalId": "e-1"});
+    let queued = app
+        .post(&app.path("/gdpr/delete"), &app.admin(), &body)
+        .await
+        .data(202);
+    let job = app.path(&format!(
+        "/gdpr/deletions/{}",
+        queued["jobId"].as_str().unwrap()
+    ));
+    let mut ended = Value::Null;
+    app.until("the deletion ends", async || {
+        ended = app.get(&job, &app.admin()).await.ok();
+        ended["status"] == json!("completed")
+    })
+    .await;
+
+    let left: Vec<(Uuid,)> = app.rows("SELECT subject_id FROM webhook_messages").await;
+    assert_eq!(left, [(subject(&other),)]);
+    let left: Vec<(i64,)> = app.rows("SELECT attempt FROM webhook_attempts").await;
+    assert_eq!(left, [(1,)]);
+    let steps = ended["steps"].as_array().unwrap();
+    for store in ["webhook_messages", "webhook_attempts"] {
+        let step = steps
+            .iter()
+            .find(|step| step["store"] == json!(store))
+            .unwrap();
+        assert_eq!(step["deletedCount"], json!(2), "{step}");
+    }
+}
