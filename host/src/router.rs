@@ -16,7 +16,7 @@ use crate::http::{ApiError, Code, cors, request};
 use crate::services::Shared;
 use crate::{
     apps, audit, dead_letters, decisions, definitions, identity_keys, ingest, instructions, jobs,
-    keys, openapi, operations, plugins, privacy, properties, subjects, surveys, users,
+    keys, openapi, operations, plugins, privacy, properties, stats, subjects, surveys, users,
 };
 
 /// The API with its documentation.
@@ -83,12 +83,18 @@ fn management() -> OpenApiRouter<Shared> {
             definitions::http::update_event_definition,
             definitions::http::delete_event_definition
         ))
+        .routes(routes!(definitions::dry_run::dry_run_event_definition))
+        .routes(routes!(definitions::infer::infer_event_definition))
         .routes(routes!(dead_letters::http::list_dead_letters))
         .routes(routes!(
             dead_letters::http::get_dead_letter,
             dead_letters::http::acknowledge_dead_letter
         ))
         .routes(routes!(dead_letters::http::replay_dead_letter))
+        .routes(routes!(dead_letters::http::summarize_dead_letters))
+        .routes(routes!(dead_letters::http::replay_dead_letters))
+        .routes(routes!(dead_letters::http::acknowledge_dead_letters))
+        .routes(routes!(stats::http::get_stats))
         .routes(routes!(jobs::http::get_job))
         .routes(routes!(decisions::http::list_decisions))
         .routes(routes!(decisions::http::rerun_decision))

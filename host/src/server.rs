@@ -18,6 +18,7 @@ use crate::clock::Clock;
 use crate::config::Config;
 use crate::decisions;
 use crate::ingest::commit::Committer;
+use crate::ingest::together::Together;
 use crate::instructions::polls::Polls;
 use crate::issuer::Issuer;
 use crate::jobs;
@@ -32,6 +33,7 @@ use crate::retention;
 use crate::router;
 use crate::secrets::Secrets;
 use crate::services::{Services, Shared, migrations};
+use crate::stats::{self, Stats};
 use crate::telemetry;
 
 /// How a server is started, besides its configuration.
@@ -77,12 +79,14 @@ impl Server {
         // No app is in memory yet: reads from where browsers may come.
         drop(apps.changed().await?);
         let polls = Polls::default();
+        let stats = Arc::new(Stats::default());
         let pipeline = Pipeline::new(
             db.clone(),
             Arc::clone(&apps),
             plugins.clone(),
             polls.clone(),
             start.clock.clone(),
+            Arc::clone(&stats),
             config.pipeline.clone(),
             tasks.clone(),
             halt.clone(),
@@ -104,9 +108,11 @@ impl Server {
             secrets,
             apps,
             plugins,
+            validations: Together::default(),
             committer,
             pipeline,
             jobs: jobs::Wake::default(),
+            stats,
             polls,
             stop,
             config,
@@ -177,6 +183,9 @@ impl Server {
         if let Err(error) = services.plugins.recorder.flush(&services.db).await {
             tracing::warn!(error = ?error, "what was noted of plugins last is lost");
         }
+        if let Err(error) = services.stats.flush(&services.db).await {
+            tracing::warn!(error = ?error, "what was counted last is lost");
+        }
         let signed_out = Keeper::sign_out(&self.services.pipeline).await;
         self.services.db.close().await;
         signed_out.context("the database did not take the goodbye")
@@ -192,6 +201,7 @@ fn keep_house(services: &Shared, tasks: &TaskTracker, halt: &CancellationToken) 
     tasks.spawn(retention::keep(Arc::clone(services), halt.clone()));
     tasks.spawn(plugins::watch::run(Arc::clone(services), halt.clone()));
     tasks.spawn(decisions::keep(Arc::clone(services), halt.clone()));
+    tasks.spawn(stats::keep(Arc::clone(services), halt.clone()));
 }
 
 async fn open_database(config: &Config) -> anyhow::Result<Db> {

@@ -10,6 +10,7 @@ use crate::apps::Registry;
 use crate::clock::Clock;
 use crate::config::Config;
 use crate::ingest::commit::Committer;
+use crate::ingest::together::Together;
 use crate::instructions::polls::Polls;
 use crate::issuer::Issuer;
 use crate::jobs;
@@ -20,6 +21,7 @@ use crate::plugins::Plugins;
 use crate::privacy::pseudonyms::Pseudonyms;
 use crate::rate_limits::RateLimits;
 use crate::secrets::Secrets;
+use crate::stats::Stats;
 
 /// The state of all handlers.
 pub type Shared = Arc<Services>;
@@ -52,12 +54,16 @@ pub struct Services {
     pub apps: Arc<Registry>,
     /// Plugins and the threads that run them.
     pub plugins: Plugins,
+    /// Checks events against definitions.
+    pub validations: Together,
     /// Commits events.
     pub committer: Committer,
     /// Processes committed events.
     pub pipeline: Pipeline,
     /// Wakes the runner of jobs.
     pub jobs: jobs::Wake,
+    /// Counts on their way to the database.
+    pub stats: Arc<Stats>,
     /// Open polls.
     pub polls: Polls,
     /// Cancelled when the server stops.

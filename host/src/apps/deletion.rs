@@ -77,6 +77,10 @@ const OWNERS: &[&str] = &[
 const REST: &[&str] = &[
     "DELETE FROM surveys WHERE id IN (SELECT id FROM surveys WHERE app_id = $1 LIMIT $2)",
     "DELETE FROM definitions WHERE id IN (SELECT id FROM definitions WHERE app_id = $1 LIMIT $2)",
+    "DELETE FROM app_counts WHERE (app_id, begins_at, kind) IN (
+        SELECT app_id, begins_at, kind FROM app_counts WHERE app_id = $1 LIMIT $2)",
+    "DELETE FROM definition_counts WHERE (app_id, definition_id, begins_at) IN (
+        SELECT app_id, definition_id, begins_at FROM definition_counts WHERE app_id = $1 LIMIT $2)",
     "DELETE FROM keys WHERE id IN (SELECT id FROM keys WHERE app_id = $1 LIMIT $2)",
     "DELETE FROM identity_keys WHERE (app_id, kid) IN (
         SELECT app_id, kid FROM identity_keys WHERE app_id = $1 LIMIT $2)",

@@ -15,8 +15,10 @@ use crate::definitions::{self, Enforced};
 use crate::http::cors::Rule;
 use crate::identity_keys::{self, IdentityKey};
 use crate::keys;
+use crate::pipeline::SESSION_BEGAN;
 use crate::plugins::catalogue::Catalogue;
 use crate::plugins::{self, Deciders, Plugins};
+use crate::properties::PROPERTY_CHANGED;
 use crate::surveys::{self, Running};
 
 /// How long to wait before plugins that could not be loaded are tried again.
@@ -61,14 +63,23 @@ impl App {
         named.iter().chain(&self.everywhere).copied()
     }
 
+    /// The campaigns that hear of the beginning of sessions, ascending. Those that read every event have it from
+    /// the event that a session begins with.
+    pub fn session_campaigns(&self) -> &[usize] {
+        self.routes.get(SESSION_BEGAN).map_or(&[], Vec::as_slice)
+    }
+
     /// An active campaign's index.
     pub fn campaign(&self, id: Uuid) -> Option<usize> {
         self.campaigns.iter().position(|campaign| campaign.id == id)
     }
 
-    /// The names of the events that can trigger something.
+    /// The names of the events that can trigger something and that clients send.
     pub fn trigger_names(&self) -> Vec<&str> {
-        let mut names: Vec<&str> = self.routes.keys().map(String::as_str).collect();
+        // What the server says itself no client sends.
+        let sent = |name: &&str| *name != PROPERTY_CHANGED && *name != SESSION_BEGAN;
+        let names = self.routes.keys().map(String::as_str);
+        let mut names: Vec<&str> = names.filter(sent).collect();
         names.sort_unstable();
         names
     }

@@ -12,6 +12,7 @@ use uuid::Uuid;
 use super::body::EventBody;
 use super::{Rejection, properties};
 use crate::apps::settings::Ingest;
+use crate::pipeline::SESSION_BEGAN;
 use crate::properties::PROPERTY_CHANGED;
 use crate::{clock, id, secrets};
 
@@ -136,7 +137,7 @@ fn check(raw: &RawValue, rules: &Rules<'_>) -> Result<Event, Refusal> {
     let name = body
         .name
         .and_then(text)
-        .filter(|name| is_name(name) && name != PROPERTY_CHANGED)
+        .filter(|name| is_name(name) && name != PROPERTY_CHANGED && name != SESSION_BEGAN)
         .ok_or_else(|| refuse("invalid_name", "name must be a text of 1 to 200 characters"))?;
     let sent = body
         .timestamp

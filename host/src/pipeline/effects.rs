@@ -118,7 +118,6 @@ impl Effects {
             if !subject.may_message(app) {
                 continue;
             }
-            subject.instruction_count += 1;
             let event = &item.stored.event;
             let key = item.timer.as_ref().map_or("", |timer| timer.key.as_str());
             let firing = secrets::hash(&[
@@ -127,10 +126,16 @@ impl Effects {
                 event.id.as_bytes(),
                 key.as_bytes(),
             ]);
+            let id = id::derived(item.stored.received_at, &firing);
+            if self.instructions.iter().any(|(_, other)| other.id == id) {
+                // As the beginning of a session, and as the event that it is besides.
+                continue;
+            }
+            subject.instruction_count += 1;
             let (plugin, _) = running.accepted.for_subject(subject.id);
             let plugin = plugin.description();
             let instruction = Instruction {
-                id: id::derived(item.stored.received_at, &firing),
+                id,
                 app_id: app.id,
                 subject_id: subject.id,
                 position: subject.instruction_count,
@@ -249,7 +254,7 @@ impl Effects {
                 continue;
             };
             let (plugin, _) = running.accepted.for_subject(subject.id);
-            let letter = Letter::new(
+            let mut letter = Letter::new(
                 app.id,
                 work.alias,
                 item.stored.received_at,
@@ -259,6 +264,8 @@ impl Effects {
                 failed.reason.to_owned(),
                 plugin.description(),
             );
+            letter.session = Some(item.session);
+            letter.opens_session = item.begins;
             if matches!(work.source, Source::Letter { .. }) {
                 self.failed_letters.push(letter);
             } else if self.letters.iter().all(|other| other.id != letter.id) {
@@ -286,9 +293,16 @@ pub(super) async fn write(inner: &Inner, effects: &Effects) -> Result<(), Troubl
             return Err(Trouble::Conflict);
         }
     }
-    for letter in &effects.failed_letters {
-        dead_letters::store::update_failed(&mut tx, letter).await?;
-    }
+    let failures: Vec<dead_letters::store::Failure> = effects
+        .failed_letters
+        .iter()
+        .map(|letter| dead_letters::store::Failure {
+            id: letter.id,
+            reason: letter.reason.clone(),
+            violations: letter.violations.clone(),
+        })
+        .collect();
+    dead_letters::store::update_failed(&mut tx, effects.app_id, &failures).await?;
     let instructions: Vec<Instruction> = effects
         .instructions
         .iter()
@@ -305,7 +319,8 @@ pub(super) async fn write(inner: &Inner, effects: &Effects) -> Result<(), Troubl
     .await?;
     store::set_timers(&mut tx, effects.app_id, &effects.timers).await?;
     devices::write(&mut tx, effects.app_id, &effects.devices).await?;
-    dead_letters::store::insert(&mut tx, &effects.letters).await?;
+    let letters: Vec<&Letter> = effects.letters.iter().collect();
+    dead_letters::store::insert(&mut tx, &letters).await?;
     let (app_id, now) = (effects.app_id, effects.now);
     let noted = decisions::write(
         &mut tx,

@@ -40,8 +40,10 @@ use crate::config;
 use crate::decisions;
 use crate::instructions::polls::Polls;
 use crate::plugins::Plugins;
+use crate::stats::Stats;
 
 pub use keeper::Keeper;
+pub use projection::SESSION_BEGAN;
 use work::InHand;
 pub use work::{Fired, Room, Source, Work};
 
@@ -57,6 +59,7 @@ pub(crate) struct Inner {
     pub plugins: Plugins,
     pub polls: Polls,
     pub clock: Clock,
+    pub stats: Arc<Stats>,
     pub config: config::Pipeline,
     /// Cancelled when nothing more is to be processed.
     pub halt: CancellationToken,
@@ -89,6 +92,7 @@ impl Pipeline {
         plugins: Plugins,
         polls: Polls,
         clock: Clock,
+        stats: Arc<Stats>,
         config: config::Pipeline,
         tasks: TaskTracker,
         halt: CancellationToken,
@@ -101,6 +105,7 @@ impl Pipeline {
             plugins,
             polls,
             clock,
+            stats,
             config,
             halt,
             tasks,

@@ -18,6 +18,7 @@ use super::{Inner, shares, store};
 use crate::apps::App;
 use crate::instructions::Instruction;
 use crate::plugins::{Lost, logs};
+use crate::stats;
 
 /// Why a batch could not be processed. Nothing of it has taken effect.
 #[derive(Debug)]
@@ -104,35 +105,57 @@ fn lay_out(
             continue;
         };
         for stored in &work.events {
-            let (session, timer, campaigns): (i64, _, Vec<usize>) = match &work.source {
-                Source::Request(_) => (
-                    subject.take(stored),
-                    None,
-                    app.campaigns_for(&stored.event.name).collect(),
-                ),
-                Source::Timer(timer) => (
-                    subject.session_number,
-                    Some(timer.clone()),
-                    app.campaign(timer.campaign_id).into_iter().collect(),
-                ),
-                Source::Letter { campaign_id, .. } => {
-                    let campaign = campaign_id.and_then(|id| app.campaign(id));
-                    (subject.session_number, None, campaign.into_iter().collect())
+            let mut add = |session, begins, timer, campaigns: Vec<usize>| {
+                if campaigns.is_empty() {
+                    return;
                 }
+                for campaign in campaigns {
+                    routes.entry(campaign).or_default().push(items.len());
+                }
+                items.push(Item {
+                    work: number,
+                    stored: stored.clone(),
+                    subject: index,
+                    session,
+                    begins,
+                    timer,
+                });
             };
-            if campaigns.is_empty() {
-                continue;
+            let named = || app.campaigns_for(&stored.event.name).collect();
+            match &work.source {
+                Source::Request(_) => {
+                    let session = subject.take(stored);
+                    if session.begins {
+                        add(session.number, true, None, app.session_campaigns().to_vec());
+                    }
+                    add(session.number, false, None, named());
+                }
+                Source::Timer(timer) => {
+                    let campaign = app.campaign(timer.campaign_id).into_iter().collect();
+                    let timer = Some(timer.clone());
+                    add(subject.session_number, false, timer, campaign);
+                }
+                Source::Letter {
+                    campaign_id,
+                    session,
+                    begins,
+                    ..
+                } => {
+                    let session = session.unwrap_or(subject.session_number);
+                    let campaign = campaign_id.and_then(|id| app.campaign(id));
+                    let campaigns: Vec<usize> = campaign.into_iter().collect();
+                    if *begins {
+                        add(session, true, None, campaigns.clone());
+                        // What it was asked besides about the same event.
+                        let named: Vec<usize> = named();
+                        let is_named = |campaign: &usize| named.contains(campaign);
+                        let both = campaigns.into_iter().filter(is_named).collect();
+                        add(session, false, None, both);
+                    } else {
+                        add(session, false, None, campaigns);
+                    }
+                }
             }
-            for campaign in campaigns {
-                routes.entry(campaign).or_default().push(items.len());
-            }
-            items.push(Item {
-                work: number,
-                stored: stored.clone(),
-                subject: index,
-                session,
-                timer,
-            });
         }
     }
     (items, routes)
@@ -235,6 +258,9 @@ fn finish(inner: &Inner, works: &mut Vec<Work>, items: &[Item], effects: Effects
             fired.failed = true;
         }
     }
+    let issued = effects.instructions.len();
+    let counted_at = effects.now;
+    inner.stats.count(effects.app_id, counted_at, stats::Kind::Instructions, issued);
     for (item, instruction) in effects.instructions {
         inner.polls.wake(instruction.subject_id);
         let work = items.get(item).map_or(usize::MAX, |item| item.work);

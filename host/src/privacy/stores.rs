@@ -255,10 +255,12 @@ pub const OWNERS: &[Store] = &[
 
 /// Tables that hold nothing of a person: what the server, its operators and its customers put there.
 pub const IMPERSONAL: &[&str] = &[
+    "app_counts",
     "apps",
     // Names of people who manage apps, and of no one else.
     "audit_log",
     "decision_configs",
+    "definition_counts",
     "definitions",
     "identity_keys",
     // What a job is asked to do names a person only until it is done.

@@ -13,6 +13,7 @@ use crate::apps;
 use crate::privacy;
 use crate::properties;
 use crate::services::Shared;
+use crate::stats;
 
 /// The pause between two rounds, by the server's clock.
 const PAUSE: Duration = Duration::from_hours(1);
@@ -75,9 +76,32 @@ async fn round(
                 break;
             }
         }
+        remove_counts(services, app_id, now, halt).await?;
         privacy::exports::remove_expired(services, app_id, now).await?;
         if let Some(days) = settings.retention.events_days {
             remove_events(services, app_id, before(days), halt).await?;
+        }
+    }
+    Ok(())
+}
+
+/// Removes counts of an app that nobody is shown any more.
+async fn remove_counts(
+    services: &Shared,
+    app_id: Uuid,
+    now: Timestamp,
+    halt: &CancellationToken,
+) -> nudge_db::Result<()> {
+    // A span that began before is looked at as long as it goes on.
+    let definitions_before = now.minus(stats::DEFINITION_SPAN + PAUSE);
+    let apps_before = now.minus(stats::KEPT);
+    while !halt.is_cancelled() {
+        let mut tx = services.db.write().await?;
+        let removed = stats::store::forget_definitions(&mut tx, app_id, definitions_before).await?
+            + stats::store::forget(&mut tx, app_id, apps_before).await?;
+        tx.commit().await?;
+        if removed == 0 {
+            break;
         }
     }
     Ok(())

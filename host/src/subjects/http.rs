@@ -19,7 +19,6 @@ use crate::http::auth::{self, Sdk, SdkSubject};
 use crate::http::body::OptionalJson;
 use crate::http::{ApiError, Code, Data, Json};
 use crate::instructions::POLL_AFTER_SECONDS;
-use crate::properties::PROPERTY_CHANGED;
 use crate::services::Shared;
 
 /// How long a subject token is good for (contract 2).
@@ -268,7 +267,6 @@ fn session(
             immediate_triggers: app
                 .trigger_names()
                 .into_iter()
-                .filter(|name| *name != PROPERTY_CHANGED)
                 .map(str::to_owned)
                 .collect(),
             poll_after_seconds: POLL_AFTER_SECONDS,
