@@ -189,7 +189,12 @@ fn submissions(app: &Arc<App>, letters: Vec<(Letter, Event)>) -> Vec<Submission>
         }
         newest.insert(letter.alias, submissions.len());
         let (alias, received_at) = (letter.alias, letter.received_at);
-        submissions.push(replay::submission(app, alias, received_at, vec![(letter.id, event)]));
+        submissions.push(replay::submission(
+            app,
+            alias,
+            received_at,
+            vec![(letter.id, event)],
+        ));
     }
     submissions
 }
@@ -224,7 +229,12 @@ async fn commit(
     job.advance(&mut tx, progress, done, total, now).await?;
     tx.commit().await?;
     for (submission, outcome) in plan.submissions.iter().zip(outcomes) {
-        kept::count(&services.stats, submission, &outcome.unwrap_or_default(), &[]);
+        kept::count(
+            &services.stats,
+            submission,
+            &outcome.unwrap_or_default(),
+            &[],
+        );
     }
     Ok(())
 }
@@ -245,7 +255,8 @@ pub async fn run_acknowledge(services: &Arc<Services>, job: &mut Running) -> Res
         done += i64::try_from(removed).unwrap_or(i64::MAX);
         let now = services.clock.now();
         let shown = total.map(|total| total.max(done));
-        job.advance(&mut tx, &(done, total), done, shown, now).await?;
+        job.advance(&mut tx, &(done, total), done, shown, now)
+            .await?;
         tx.commit().await?;
         if removed == 0 {
             return Ok(json!({"acknowledged": done}));

@@ -290,8 +290,7 @@ pub async fn replay_dead_letters(
     if let Some(patch) = &request.patch {
         let stage = *filter.stage.get_or_insert(Stage::Validation);
         if stage != Stage::Validation {
-            let detail =
-                "events of this stage were accepted; only events that broke their definition can be patched";
+            let detail = "events of this stage were accepted; only events that broke their definition can be patched";
             return Err(ApiError::field("/patch", "not_allowed", detail));
         }
         crate::ingest::check_properties(&Value::Object(patch.clone()).to_string())

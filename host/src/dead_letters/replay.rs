@@ -145,7 +145,12 @@ async fn replay_validation(
         }
     }
     let letter = found.letter;
-    let submission = submission(app, letter.alias, letter.received_at, vec![(letter.id, event)]);
+    let submission = submission(
+        app,
+        letter.alias,
+        letter.received_at,
+        vec![(letter.id, event)],
+    );
     match services.committer.commit(submission).await? {
         Outcome::Committed(_) => Ok(Replayed::Done),
         Outcome::ConsentMissing => Err(ApiError::new(Code::ConsentRequired)),

@@ -275,7 +275,11 @@ pub async fn update_failed(tx: &mut Tx, app_id: Uuid, failures: &[Failure]) -> R
         let rows = Rows::new()
             .uuids(chunk.iter().map(|failure| failure.id))
             .texts(chunk.iter().map(|failure| failure.reason.clone()))
-            .texts(chunk.iter().map(|failure| violations_text(&failure.violations)));
+            .texts(
+                chunk
+                    .iter()
+                    .map(|failure| violations_text(&failure.violations)),
+            );
         updated += tx
             .with_rows("v(id, reason, violations)", rows)
             .push(
@@ -300,12 +304,7 @@ pub async fn count(tx: &mut Tx, app_id: Uuid, filter: &Filter) -> Result<i64> {
 }
 
 /// The letters of an app by event name and reason, the most frequent first.
-pub async fn summary(
-    tx: &mut Tx,
-    app_id: Uuid,
-    filter: &Filter,
-    limit: i64,
-) -> Result<Vec<Group>> {
+pub async fn summary(tx: &mut Tx, app_id: Uuid, filter: &Filter, limit: i64) -> Result<Vec<Group>> {
     let statement = tx
         .sql(
             "SELECT g.event_name, g.reason, g.count, g.first_seen_at, g.last_seen_at,

@@ -109,14 +109,15 @@ pub async fn dry_run_event_definition(
             view.complete = true;
             vec![given(&definition, properties, now)?]
         }
-        (None, Some(hours)) => arrived(&services, &definition, since(hours, now)?, &mut view).await?,
+        (None, Some(hours)) => {
+            arrived(&services, &definition, since(hours, now)?, &mut view).await?
+        }
         _ => {
             let detail = "either properties, of one event, or sinceHours, for what arrived lately";
             return Err(ApiError::field("", "exactly_one", detail));
         }
     };
-    let enforced =
-        super::enforce(&services.plugins, &app.deciders, &definition, None).await?;
+    let enforced = super::enforce(&services.plugins, &app.deciders, &definition, None).await?;
     run(&services, app.id, Arc::new(enforced), tried, now, &mut view).await?;
     Ok(Data { data: view })
 }
@@ -158,8 +159,7 @@ async fn arrived(
     view: &mut DryRunView,
 ) -> Result<Vec<Tried>, ApiError> {
     let app_id = definition.app_id;
-    let recent =
-        recent::find(&services.db, app_id, &definition.name, since, MOST_STORED).await?;
+    let recent = recent::find(&services.db, app_id, &definition.name, since, MOST_STORED).await?;
     let filter = Filter {
         event_name: Some(definition.name.clone()),
         stage: Some(Stage::Validation),

@@ -159,7 +159,10 @@ impl Seen {
         // One value alone says little about which others there are.
         let is_list = (2..=MOST_VALUES).contains(&distinct)
             && times >= least.max(each * distinct)
-            && self.values.iter().all(|value| value.chars().count() <= MOST_VALUE);
+            && self
+                .values
+                .iter()
+                .all(|value| value.chars().count() <= MOST_VALUE);
         if is_list {
             let values = self.values.iter().map(String::as_str).collect();
             return Some(("enum", Some(values)));
@@ -259,7 +262,10 @@ mod tests {
     fn a_proposal_is_no_longer_than_a_definition() {
         let wide: Map<String, Value> = (0..300).map(|n| (format!("p{n}"), json!(n))).collect();
         assert_eq!(of(vec![Value::Object(wide)]).0.len(), MOST_PROPERTIES);
-        assert_eq!(of(vec![json!({"x".repeat(201): 1, "": 1})]), (vec![], vec![]));
+        assert_eq!(
+            of(vec![json!({"x".repeat(201): 1, "": 1})]),
+            (vec![], vec![])
+        );
     }
 
     proptest! {

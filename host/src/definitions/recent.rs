@@ -53,7 +53,9 @@ pub(super) async fn find(
         let found = store::named_between(&mut tx, app_id, name, from, end, limit).await?;
         drop(tx);
         recent.looked_at += count;
-        let arrived = found.into_iter().filter(|stored| stored.received_at >= since);
+        let arrived = found
+            .into_iter()
+            .filter(|stored| stored.received_at >= since);
         recent.events.extend(arrived);
         if recent.events.len() > most {
             recent.events.truncate(most);

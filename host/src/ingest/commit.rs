@@ -14,10 +14,10 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use uuid::Uuid;
 
-use super::insert::{self, NewRequest};
-use super::store::Stored;
 use super::Submission;
+use super::insert::{self, NewRequest};
 use super::kept::{count, keep_letters, new_events, plan};
+use super::store::Stored;
 use crate::config::Ingest;
 use crate::dead_letters::Letter;
 use crate::pipeline::{Fired, Pipeline, Room, Work};
@@ -265,7 +265,8 @@ impl Writer {
         let inserted = insert::insert(tx, &requests, expect_new).await?;
         let events: usize = requests.iter().map(|request| request.events.len()).sum();
         let all_new = inserted.events == events as u64;
-        let submissions: Vec<&Submission> = kept.iter().map(|(submission, _)| *submission).collect();
+        let submissions: Vec<&Submission> =
+            kept.iter().map(|(submission, _)| *submission).collect();
         let stored = new_events(tx, &submissions, &inserted.ids, all_new).await?;
         Ok((inserted.ids, stored))
     }
@@ -295,7 +296,10 @@ impl Writer {
                 && let Some((((submission, room), id), events)) = handed.next()
             {
                 all_new = events.len() == submission.events.len();
-                new_events = events.iter().map(|stored| Arc::clone(&stored.event)).collect();
+                new_events = events
+                    .iter()
+                    .map(|stored| Arc::clone(&stored.event))
+                    .collect();
                 if let (Some(room), false) = (room, events.is_empty()) {
                     let (sender, receiver) = oneshot::channel();
                     fired = submission.wants_instructions.then_some(receiver);

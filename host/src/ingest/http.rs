@@ -91,7 +91,15 @@ pub async fn ingest_events(
     }
     let (checked, ignored) = heeded(&caller.app, checked);
     let app = &caller.app;
-    let divided = divide(&services, app, &owner, received_at, checked, &mut rejections).await?;
+    let divided = divide(
+        &services,
+        app,
+        &owner,
+        received_at,
+        checked,
+        &mut rejections,
+    )
+    .await?;
 
     let stored = divided.passed.iter();
     let indexes = stored.map(|(index, event)| (*index, event.id));
@@ -116,7 +124,9 @@ pub async fn ingest_events(
     let app_id = caller.app.id;
     if matches!(outcome, Outcome::Committed(_)) {
         let kind = stats::Kind::Ignored;
-        services.stats.count(app_id, received_at, kind, ignored.len());
+        services
+            .stats
+            .count(app_id, received_at, kind, ignored.len());
     }
     let view = answer(
         &services,
@@ -128,7 +138,9 @@ pub async fn ingest_events(
     )
     .await?;
     let kind = stats::Kind::Rejected;
-    services.stats.count(app_id, received_at, kind, view.rejected);
+    services
+        .stats
+        .count(app_id, received_at, kind, view.rejected);
     Ok(Data { data: view })
 }
 

@@ -99,7 +99,10 @@ pub fn count(
         }
     };
     for event in new_events {
-        add(&event.name, i64::from(submission.observed.contains(&event.id)));
+        add(
+            &event.name,
+            i64::from(submission.observed.contains(&event.id)),
+        );
     }
     for letter in &submission.letters {
         if !known_letters.contains(&letter.id) {

@@ -51,7 +51,12 @@ pub struct Origin {
 }
 
 /// What SDKs send by themselves while the app's lifecycle toggle is on (specification 6.1).
-const LIFECYCLE: [&str; 4] = ["app_installed", "app_opened", SESSION_STARTED, SESSION_ENDED];
+const LIFECYCLE: [&str; 4] = [
+    "app_installed",
+    "app_opened",
+    SESSION_STARTED,
+    SESSION_ENDED,
+];
 /// The SDK says that a session began.
 pub const SESSION_STARTED: &str = "session_started";
 /// The SDK says that a session is over.

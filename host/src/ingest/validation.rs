@@ -65,7 +65,9 @@ pub async fn validate(
         recorder: Some(Arc::clone(&plugins.recorder)),
     };
     let trials = Trials::of(&declared);
-    let found = services.validations.check(&plugins.workers, &context, &declared);
+    let found = services
+        .validations
+        .check(&plugins.workers, &context, &declared);
     let found = found.await?;
     if let Some(trials) = trials {
         trials.offer(plugins, context, found.clone());
@@ -99,15 +101,18 @@ pub async fn validate_aside(
 
 /// The events that have a definition.
 fn declare<D: FromIterator<Declared>>(app: &App, events: &[(Uuid, &Event)]) -> D {
-    let declared = events.iter().enumerate().filter_map(|(place, (subject, event))| {
-        let enforced = app.definitions.get(&*event.name)?;
-        Some(Declared {
-            place,
-            subject: *subject,
-            enforced: Arc::clone(enforced),
-            event: (*event).clone(),
-        })
-    });
+    let declared = events
+        .iter()
+        .enumerate()
+        .filter_map(|(place, (subject, event))| {
+            let enforced = app.definitions.get(&*event.name)?;
+            Some(Declared {
+                place,
+                subject: *subject,
+                enforced: Arc::clone(enforced),
+                event: (*event).clone(),
+            })
+        });
     declared.collect()
 }
 
@@ -141,12 +146,15 @@ pub fn dry_run(
         now,
         recorder: None,
     };
-    let declared = events.into_iter().enumerate().map(|(place, (subject, event))| Declared {
-        place,
-        subject,
-        enforced: Arc::clone(enforced),
-        event,
-    });
+    let declared = events
+        .into_iter()
+        .enumerate()
+        .map(|(place, (subject, event))| Declared {
+            place,
+            subject,
+            enforced: Arc::clone(enforced),
+            event,
+        });
     for (place, verdict) in check(&context, &declared.collect::<Vec<_>>()) {
         if let Some(slot) = verdicts.get_mut(place) {
             *slot = verdict;
@@ -320,16 +328,18 @@ impl<'c> Work<'c> {
         let mut indexes: HashMap<*const Enforced, usize> = HashMap::new();
         let mut items = Vec::with_capacity(declared.len());
         for (item, event) in (0_u32..).zip(declared) {
-            let index = *indexes.entry(Arc::as_ptr(&event.enforced)).or_insert_with(|| {
-                let accepted = &event.enforced.accepted;
-                let reading = accepted.reading_of(&self.version.plugin);
-                definitions.push(validation::Definition {
-                    config: Arc::clone(&accepted.config),
-                    properties: Arc::clone(&reading.properties),
-                    items: Vec::new(),
+            let index = *indexes
+                .entry(Arc::as_ptr(&event.enforced))
+                .or_insert_with(|| {
+                    let accepted = &event.enforced.accepted;
+                    let reading = accepted.reading_of(&self.version.plugin);
+                    definitions.push(validation::Definition {
+                        config: Arc::clone(&accepted.config),
+                        properties: Arc::clone(&reading.properties),
+                        items: Vec::new(),
+                    });
+                    definitions.len() - 1
                 });
-                definitions.len() - 1
-            });
             if let Some(definition) = definitions.get_mut(index) {
                 definition.items.push(item);
             }

@@ -239,14 +239,26 @@ mod tests {
                 ("session_ended", 500),
                 ("bought", 501),
             ]),
-            [(0, false), (1, true), (1, false), (2, true), (2, false), (3, true)]
+            [
+                (0, false),
+                (1, true),
+                (1, false),
+                (2, true),
+                (2, false),
+                (3, true)
+            ]
         );
     }
 
     #[test]
     fn what_comes_late_begins_no_session() {
         assert_eq!(
-            sessions(&[("bought", 100), ("session_started", 0), ("bought", 130), ("bought", 161)]),
+            sessions(&[
+                ("bought", 100),
+                ("session_started", 0),
+                ("bought", 130),
+                ("bought", 161)
+            ]),
             [(1, true), (1, false), (1, false), (2, true)]
         );
     }

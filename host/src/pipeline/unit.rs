@@ -260,7 +260,12 @@ fn finish(inner: &Inner, works: &mut Vec<Work>, items: &[Item], effects: Effects
     }
     let issued = effects.instructions.len();
     let counted_at = effects.now;
-    inner.stats.count(effects.app_id, counted_at, stats::Kind::Instructions, issued);
+    inner.stats.count(
+        effects.app_id,
+        counted_at,
+        stats::Kind::Instructions,
+        issued,
+    );
     for (item, instruction) in effects.instructions {
         inner.polls.wake(instruction.subject_id);
         let work = items.get(item).map_or(usize::MAX, |item| item.work);

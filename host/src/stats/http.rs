@@ -140,7 +140,8 @@ fn range(query: &StatsQuery, interval: Interval, now: Timestamp) -> Result<(i64,
         return Err(out_of_range("from must not be after to".to_owned()));
     }
     let begin = super::begin(from, span);
-    let intervals = (to.0 - begin).div_euclid(span) + i64::from((to.0 - begin).rem_euclid(span) > 0);
+    let intervals =
+        (to.0 - begin).div_euclid(span) + i64::from((to.0 - begin).rem_euclid(span) > 0);
     if intervals > MOST_INTERVALS {
         let detail = format!("at most {MOST_INTERVALS} intervals; ask for less time, or for days");
         return Err(out_of_range(detail));
@@ -230,7 +231,14 @@ mod tests {
             .items
             .iter()
             .map(|item| &item.counts)
-            .map(|counts| [counts.events, counts.accepted, counts.rejected, counts.ignored])
+            .map(|counts| {
+                [
+                    counts.events,
+                    counts.accepted,
+                    counts.rejected,
+                    counts.ignored,
+                ]
+            })
             .collect();
         assert_eq!(counts, [[6, 3, 3, 0], [4, 0, 0, 4], [0; 4]]);
         assert_eq!(view.totals.events, 10);

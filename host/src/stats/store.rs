@@ -46,10 +46,7 @@ pub(super) async fn add(tx: &mut Tx, counts: &[(Uuid, i64, String, i64)]) -> Res
 }
 
 /// Adds counts of definitions.
-pub(super) async fn add_definitions(
-    tx: &mut Tx,
-    counts: &[(DefinitionKey, Tally)],
-) -> Result<()> {
+pub(super) async fn add_definitions(tx: &mut Tx, counts: &[(DefinitionKey, Tally)]) -> Result<()> {
     for chunk in counts.chunks(Rows::MOST) {
         let rows = Rows::new()
             .uuids(chunk.iter().map(|(key, _)| key.0))

@@ -264,11 +264,7 @@ fn session(
             flush_interval_seconds: 15,
             session_timeout_seconds: SESSION_TIMEOUT_SECONDS,
             lifecycle_events: app.settings.lifecycle_events,
-            immediate_triggers: app
-                .trigger_names()
-                .into_iter()
-                .map(str::to_owned)
-                .collect(),
+            immediate_triggers: app.trigger_names().into_iter().map(str::to_owned).collect(),
             poll_after_seconds: POLL_AFTER_SECONDS,
         },
     }

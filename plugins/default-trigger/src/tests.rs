@@ -79,9 +79,15 @@ fn modes_count_sessions() {
     for (mode, expected) in [
         (json!({"mode": "first"}), [true, false, false, false]),
         (json!({"mode": "once"}), [true, false, false, false]),
-        (json!({"mode": "once_per_session"}), [true, true, true, true]),
+        (
+            json!({"mode": "once_per_session"}),
+            [true, true, true, true],
+        ),
         (json!({"mode": "nth", "n": 2}), [false, true, false, false]),
-        (json!({"mode": "every_nth", "n": 2}), [false, true, false, true]),
+        (
+            json!({"mode": "every_nth", "n": 2}),
+            [false, true, false, true],
+        ),
         (
             json!({"mode": "at_least", "n": 2, "withinDays": 1}),
             [false, true, true, true],
@@ -90,7 +96,10 @@ fn modes_count_sessions() {
         let mut campaign = campaign(json!({"kind": "session_start", "occurrence": mode}));
         let fired = [(); 4].map(|()| {
             let fired = campaign.send("ana", "$session_began", json!({}));
-            assert!(!campaign.send("ana", "session_started", json!({})), "{mode}");
+            assert!(
+                !campaign.send("ana", "session_started", json!({})),
+                "{mode}"
+            );
             campaign.advance(Duration::from_mins(31));
             fired
         });

@@ -39,11 +39,14 @@ impl Validator for DefaultValidation {
         found: &mut Vec<Violation>,
     ) -> Result<(), Refusal> {
         let declared = config.properties.iter().enumerate();
-        let violations = declared
-            .filter_map(|(column, property)| rule::violation(property, event.cell(column)));
+        let violations =
+            declared.filter_map(|(column, property)| rule::violation(property, event.cell(column)));
         found.extend(violations.take(MOST_VIOLATIONS));
         if !config.additional_properties && found.len() < MOST_VIOLATIONS {
-            let additional = event.unread().into_iter().map(|name| rule::additional(&name));
+            let additional = event
+                .unread()
+                .into_iter()
+                .map(|name| rule::additional(&name));
             found.extend(additional.take(MOST_VIOLATIONS - found.len()));
         }
         Ok(())

@@ -226,15 +226,6 @@ impl Taken {
     }
 }
 
-/// Removes what plugins logged in calls about a subject's events, and what was noted of them otherwise.
-///
-/// Processes hold lines in memory for up to a second. A deletion that must leave nothing behind calls this again a
-/// few seconds after the subject's last event can have been processed.
-pub async fn erase_subject(tx: &mut Tx, app_id: Uuid, subject_id: Uuid) -> nudge_db::Result<()> {
-    store::erase(tx, app_id, subject_id).await?;
-    super::shadow::store::erase(tx, app_id, subject_id).await
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
