@@ -74,6 +74,26 @@ fn management() -> OpenApiRouter<Shared> {
             surveys::http::update_survey,
             surveys::http::delete_survey
         ))
+        .routes(routes!(jobs::http::get_job))
+        .routes(routes!(decisions::http::list_decisions))
+        .routes(routes!(decisions::http::rerun_decision))
+        .routes(routes!(users::http::list_users))
+        .routes(routes!(users::http::get_user))
+        .routes(routes!(users::http::list_user_events))
+        .routes(routes!(properties::http::update_user_properties))
+        .routes(routes!(privacy::http::delete_person))
+        .routes(routes!(privacy::http::get_deletion))
+        .routes(routes!(privacy::http::list_deletions))
+        .routes(routes!(privacy::exports::http::export_person))
+        .routes(routes!(privacy::exports::http::get_export))
+        .routes(routes!(privacy::exports::http::download_export))
+        .merge(event_routes())
+        .merge(plugin_routes())
+}
+
+/// What events must look like, what became of those that do not, and how many there were.
+fn event_routes() -> OpenApiRouter<Shared> {
+    OpenApiRouter::new()
         .routes(routes!(
             definitions::http::list_event_definitions,
             definitions::http::create_event_definition
@@ -95,20 +115,6 @@ fn management() -> OpenApiRouter<Shared> {
         .routes(routes!(dead_letters::http::replay_dead_letters))
         .routes(routes!(dead_letters::http::acknowledge_dead_letters))
         .routes(routes!(stats::http::get_stats))
-        .routes(routes!(jobs::http::get_job))
-        .routes(routes!(decisions::http::list_decisions))
-        .routes(routes!(decisions::http::rerun_decision))
-        .routes(routes!(users::http::list_users))
-        .routes(routes!(users::http::get_user))
-        .routes(routes!(users::http::list_user_events))
-        .routes(routes!(properties::http::update_user_properties))
-        .routes(routes!(privacy::http::delete_person))
-        .routes(routes!(privacy::http::get_deletion))
-        .routes(routes!(privacy::http::list_deletions))
-        .routes(routes!(privacy::exports::http::export_person))
-        .routes(routes!(privacy::exports::http::get_export))
-        .routes(routes!(privacy::exports::http::download_export))
-        .merge(plugin_routes())
 }
 
 /// Plugins of apps and of the server.

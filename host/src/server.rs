@@ -33,7 +33,7 @@ use crate::retention;
 use crate::router;
 use crate::secrets::Secrets;
 use crate::services::{Services, Shared, migrations};
-use crate::stats::{self, Stats};
+use crate::stats;
 use crate::telemetry;
 
 /// How a server is started, besides its configuration.
@@ -75,18 +75,14 @@ impl Server {
 
         let (tasks, requests) = (TaskTracker::new(), TaskTracker::new());
         let (stop, halt) = (CancellationToken::new(), CancellationToken::new());
-        let apps = Arc::new(Registry::new(db.clone(), plugins.clone()));
-        // No app is in memory yet: reads from where browsers may come.
-        drop(apps.changed().await?);
+        let apps = open_apps(&db, &plugins).await?;
         let polls = Polls::default();
-        let stats = Arc::new(Stats::default());
         let pipeline = Pipeline::new(
             db.clone(),
             Arc::clone(&apps),
             plugins.clone(),
             polls.clone(),
             start.clock.clone(),
-            Arc::clone(&stats),
             config.pipeline.clone(),
             tasks.clone(),
             halt.clone(),
@@ -99,9 +95,7 @@ impl Server {
             rate_limits: RateLimits::new(&config.rate_limits, start.embedded),
             key_uses: keys::Uses::default(),
             pseudonyms: Pseudonyms::open(&db, &secrets).await?,
-            analytics: start
-                .analytics
-                .unwrap_or_else(|| Arc::new(analytics::Operational)),
+            analytics: start.analytics.unwrap_or_else(operational),
             public_url: public_url(&config, address),
             db,
             clock: start.clock,
@@ -110,9 +104,9 @@ impl Server {
             plugins,
             validations: Together::default(),
             committer,
+            stats: pipeline.stats(),
             pipeline,
             jobs: jobs::Wake::default(),
-            stats,
             polls,
             stop,
             config,
@@ -217,6 +211,17 @@ async fn open_database(config: &Config) -> anyhow::Result<Db> {
         .await
         .context("can't bring the database's schema up to date")?;
     Ok(db)
+}
+
+fn operational() -> Arc<dyn AnalyticsStore> {
+    Arc::new(analytics::Operational)
+}
+
+async fn open_apps(db: &Db, plugins: &Plugins) -> nudge_db::Result<Arc<Registry>> {
+    let apps = Arc::new(Registry::new(db.clone(), plugins.clone()));
+    // No app is in memory yet: reads from where browsers may come.
+    drop(apps.changed().await?);
+    Ok(apps)
 }
 
 async fn open_plugins(

@@ -134,7 +134,7 @@ async fn the_window_begins_a_session_without_the_sdk(app: &mut TestApp) {
     );
     assert_eq!(app.fires(&ada, "purchase", &json!({})).await, 0);
     assert_eq!(app.fires(&ada, "session_started", &json!({})).await, 0);
-    app.advance(30 * 60);
+    app.advance(29 * 60);
     assert_eq!(app.fires(&ada, "purchase", &json!({})).await, 0);
     app.advance(30 * 60 + 1);
     assert_eq!(app.fires(&ada, "purchase", &json!({})).await, 1);
@@ -187,7 +187,10 @@ async fn a_session_fires_once_across_a_restart(app: &mut TestApp) {
     assert_eq!(app.offered(&ada).await.as_array().unwrap().len(), 1);
     let decisions = app.get(&app.path("/decisions"), &app.viewer()).await.ok();
     for decision in decisions["items"].as_array().unwrap() {
-        let path = app.path(&format!("/decisions/{}/rerun", text(decision, "id")));
+        let path = app.path(&format!(
+            "/decisions/{}/rerun",
+            text(decision, "decisionId")
+        ));
         let rerun = app.post(&path, &app.editor(), &json!({})).await.ok();
         assert_eq!(rerun["same"], true, "{rerun}");
     }

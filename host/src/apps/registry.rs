@@ -63,6 +63,11 @@ impl App {
         named.iter().chain(&self.everywhere).copied()
     }
 
+    /// Whether an event of this name concerns a campaign.
+    pub fn reads(&self, campaign: usize, name: &str) -> bool {
+        self.campaigns_for(name).any(|other| other == campaign)
+    }
+
     /// The campaigns that hear of the beginning of sessions, ascending. Those that read every event have it from
     /// the event that a session begins with.
     pub fn session_campaigns(&self) -> &[usize] {

@@ -241,8 +241,8 @@ pub async fn list_dead_letters(
         store::list(&mut tx, scope.app.id, &filter, before, i64::from(limit) + 1).await?;
     let more = found.len() > limit as usize;
     found.truncate(limit as usize);
-    let last = found.last().filter(|_| more);
-    let next_cursor = last.map(|Found { letter, .. }| {
+    let end = found.last().filter(|_| more);
+    let next_cursor = end.map(|Found { letter, .. }| {
         let place: Place = (letter.timestamp, letter.id);
         cursor::encode(&services.secrets, &list, &place, now.plus(cursor::LIFETIME))
     });

@@ -100,47 +100,20 @@ pub async fn ingest_events(
         &mut rejections,
     )
     .await?;
-
     let stored = divided.passed.iter();
     let indexes = stored.map(|(index, event)| (*index, event.id));
     let indexes = indexes.chain(ignored.iter().copied()).collect();
     let submission = Submission {
-        app: Arc::clone(&caller.app),
-        alias: owner.alias,
-        token: owner.token,
-        origin: Arc::new(body.origin()),
-        received_at,
-        events: divided
-            .passed
-            .into_iter()
-            .map(|(_, event)| Arc::new(event))
-            .collect(),
-        letters: divided.letters,
-        observed: divided.observed,
-        replays: Vec::new(),
         wants_instructions: delivery.is_some(),
+        ..divided.submission(app, &owner, &body, received_at)
     };
     let outcome = services.committer.commit(submission).await?;
-    let app_id = caller.app.id;
-    if matches!(outcome, Outcome::Committed(_)) {
-        let kind = stats::Kind::Ignored;
-        services
-            .stats
-            .count(app_id, received_at, kind, ignored.len());
-    }
-    let view = answer(
-        &services,
-        &caller.app,
-        outcome,
-        indexes,
-        rejections,
-        delivery,
-    )
-    .await?;
-    let kind = stats::Kind::Rejected;
-    services
-        .stats
-        .count(app_id, received_at, kind, view.rejected);
+    let committed = matches!(outcome, Outcome::Committed(_));
+    let view = answer(&services, app, outcome, indexes, rejections, delivery).await?;
+    let ignored = if committed { ignored.len() } else { 0 };
+    let count = |kind, count| services.stats.count(app.id, received_at, kind, count);
+    count(stats::Kind::Ignored, ignored);
+    count(stats::Kind::Rejected, view.rejected);
     Ok(Data { data: view })
 }
 
@@ -313,11 +286,14 @@ async fn check_delivery(
     Ok(())
 }
 
+/// Things with their places in the request.
+type Placed<T> = Vec<(usize, T)>;
+
 /// Takes lifecycle events out while the app's toggle is off: places and ids of those that are.
 ///
 /// An SDK that has not heard of the toggle yet has done nothing wrong: they count as accepted, and nothing follows
 /// from them.
-fn heeded(app: &App, checked: Vec<(usize, Event)>) -> (Vec<(usize, Event)>, Vec<(usize, Uuid)>) {
+fn heeded(app: &App, checked: Placed<Event>) -> (Placed<Event>, Placed<Uuid>) {
     if app.settings.lifecycle_events {
         return (checked, Vec::new());
     }
@@ -332,11 +308,36 @@ fn heeded(app: &App, checked: Vec<(usize, Event)>) -> (Vec<(usize, Event)>, Vec<
 #[derive(Default)]
 struct Divided {
     /// Those to be stored, with their places.
-    passed: Vec<(usize, Event)>,
+    passed: Placed<Event>,
     /// Those of them that break a definition which only observes.
     observed: HashSet<Uuid>,
     /// The others.
     letters: Vec<Letter>,
+}
+
+impl Divided {
+    /// What is to be stored of a request. Nobody waits for what follows from it.
+    fn submission(
+        self,
+        app: &Arc<App>,
+        owner: &Owner,
+        body: &Body<'_>,
+        received_at: Timestamp,
+    ) -> Submission {
+        let events = self.passed.into_iter().map(|(_, event)| Arc::new(event));
+        Submission {
+            app: Arc::clone(app),
+            alias: owner.alias,
+            token: owner.token,
+            origin: Arc::new(body.origin()),
+            received_at,
+            events: events.collect(),
+            letters: self.letters,
+            observed: self.observed,
+            replays: Vec::new(),
+            wants_instructions: false,
+        }
+    }
 }
 
 /// Checks events against their definitions; those that break them become dead letters.

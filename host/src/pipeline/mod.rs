@@ -92,7 +92,6 @@ impl Pipeline {
         plugins: Plugins,
         polls: Polls,
         clock: Clock,
-        stats: Arc<Stats>,
         config: config::Pipeline,
         tasks: TaskTracker,
         halt: CancellationToken,
@@ -105,7 +104,7 @@ impl Pipeline {
             plugins,
             polls,
             clock,
-            stats,
+            stats: Arc::default(),
             config,
             halt,
             tasks,
@@ -119,6 +118,11 @@ impl Pipeline {
         Self {
             inner: Arc::new(inner),
         }
+    }
+
+    /// Counts of what happens, on their way to the database.
+    pub fn stats(&self) -> Arc<Stats> {
+        Arc::clone(&self.inner.stats)
     }
 
     /// This process, among those that share the database.

@@ -121,14 +121,14 @@ fn lay_out(
                     timer,
                 });
             };
-            let named = || app.campaigns_for(&stored.event.name).collect();
             match &work.source {
                 Source::Request(_) => {
                     let session = subject.take(stored);
                     if session.begins {
                         add(session.number, true, None, app.session_campaigns().to_vec());
                     }
-                    add(session.number, false, None, named());
+                    let named = app.campaigns_for(&stored.event.name).collect();
+                    add(session.number, false, None, named);
                 }
                 Source::Timer(timer) => {
                     let campaign = app.campaign(timer.campaign_id).into_iter().collect();
@@ -143,17 +143,13 @@ fn lay_out(
                 } => {
                     let session = session.unwrap_or(subject.session_number);
                     let campaign = campaign_id.and_then(|id| app.campaign(id));
-                    let campaigns: Vec<usize> = campaign.into_iter().collect();
                     if *begins {
-                        add(session, true, None, campaigns.clone());
-                        // What it was asked besides about the same event.
-                        let named: Vec<usize> = named();
-                        let is_named = |campaign: &usize| named.contains(campaign);
-                        let both = campaigns.into_iter().filter(is_named).collect();
-                        add(session, false, None, both);
-                    } else {
-                        add(session, false, None, campaigns);
+                        add(session, true, None, campaign.into_iter().collect());
                     }
+                    // Besides, the campaign may read what the session began with.
+                    let name = &stored.event.name;
+                    let named = campaign.filter(|it| !begins || app.reads(*it, name));
+                    add(session, false, None, named.into_iter().collect());
                 }
             }
         }

@@ -20,6 +20,7 @@ mod report;
 mod request;
 mod scale;
 mod swap;
+mod validation;
 
 use clap::{Parser, Subcommand};
 
@@ -49,6 +50,8 @@ enum Command {
     Scale(scale::Arguments),
     /// What requests with `delivery` notice of the plugin that decides being replaced.
     Swap(swap::Arguments),
+    /// What definitions cost: requests of events that match, that break them, and that have none.
+    Validation(validation::Arguments),
     /// The server that the other commands measure.
     #[command(hide = true)]
     Server(child::Arguments),
@@ -67,6 +70,7 @@ fn main() -> anyhow::Result<()> {
             Command::People(arguments) => people::run(arguments).await,
             Command::Scale(arguments) => scale::run(arguments).await,
             Command::Swap(arguments) => swap::run(arguments).await,
+            Command::Validation(arguments) => validation::run(arguments).await,
             Command::Server(arguments) => child::run(arguments).await,
         }
     })

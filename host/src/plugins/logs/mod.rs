@@ -7,7 +7,7 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use nudge_db::{Timestamp, Tx};
+use nudge_db::Timestamp;
 use nudge_wasm::{Level, LogLine};
 use uuid::Uuid;
 
