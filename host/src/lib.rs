@@ -42,6 +42,7 @@ pub mod sealed;
 pub mod secrets;
 pub mod server;
 pub mod services;
+pub mod stats;
 pub mod subjects;
 pub mod surveys;
 pub mod targeting;

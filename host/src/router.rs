@@ -15,7 +15,9 @@ use crate::http::body::MOST_BODY_BYTES;
 use crate::http::{ApiError, Code, cors, request};
 use crate::services::Shared;
 use crate::{
-    apps, audit, dead_letters, decisions, definitions, explain, identity_keys, ingest, instructions, jobs, keys, openapi, operations, plugins, privacy, properties, push, subjects, surveys, users, webhooks,
+    apps, audit, dead_letters, decisions, definitions, explain, identity_keys, ingest,
+    instructions, jobs, keys, openapi, operations, plugins, privacy, properties, push, stats,
+    subjects, surveys, users, webhooks,
 };
 
 /// The API with its documentation.
@@ -77,21 +79,6 @@ fn management() -> OpenApiRouter<Shared> {
             surveys::http::update_survey,
             surveys::http::delete_survey
         ))
-        .routes(routes!(
-            definitions::http::list_event_definitions,
-            definitions::http::create_event_definition
-        ))
-        .routes(routes!(
-            definitions::http::get_event_definition,
-            definitions::http::update_event_definition,
-            definitions::http::delete_event_definition
-        ))
-        .routes(routes!(dead_letters::http::list_dead_letters))
-        .routes(routes!(
-            dead_letters::http::get_dead_letter,
-            dead_letters::http::acknowledge_dead_letter
-        ))
-        .routes(routes!(dead_letters::http::replay_dead_letter))
         .routes(routes!(jobs::http::get_job))
         .routes(routes!(decisions::http::list_decisions))
         .routes(routes!(decisions::http::rerun_decision))
@@ -112,6 +99,7 @@ fn management() -> OpenApiRouter<Shared> {
         ))
         .routes(routes!(push::credentials::http::delete_push_credential))
         .merge(webhook_routes())
+        .merge(event_routes())
         .merge(plugin_routes())
 }
 
@@ -153,6 +141,32 @@ fn webhook_routes() -> OpenApiRouter<Shared> {
         .routes(routes!(webhooks::actions::enable_webhook))
         .routes(routes!(webhooks::actions::list_webhook_attempts))
         .routes(routes!(webhooks::actions::recover_webhook))
+}
+
+/// What events must look like, what became of those that do not, and how many there were.
+fn event_routes() -> OpenApiRouter<Shared> {
+    OpenApiRouter::new()
+        .routes(routes!(
+            definitions::http::list_event_definitions,
+            definitions::http::create_event_definition
+        ))
+        .routes(routes!(
+            definitions::http::get_event_definition,
+            definitions::http::update_event_definition,
+            definitions::http::delete_event_definition
+        ))
+        .routes(routes!(definitions::dry_run::dry_run_event_definition))
+        .routes(routes!(definitions::infer::infer_event_definition))
+        .routes(routes!(dead_letters::http::list_dead_letters))
+        .routes(routes!(
+            dead_letters::http::get_dead_letter,
+            dead_letters::http::acknowledge_dead_letter
+        ))
+        .routes(routes!(dead_letters::http::replay_dead_letter))
+        .routes(routes!(dead_letters::http::summarize_dead_letters))
+        .routes(routes!(dead_letters::http::replay_dead_letters))
+        .routes(routes!(dead_letters::http::acknowledge_dead_letters))
+        .routes(routes!(stats::http::get_stats))
 }
 
 /// Plugins of apps and of the server.

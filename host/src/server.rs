@@ -18,6 +18,7 @@ use crate::clock::Clock;
 use crate::config::Config;
 use crate::decisions;
 use crate::ingest::commit::Committer;
+use crate::ingest::together::Together;
 use crate::instructions::polls::{self, Polls};
 use crate::issuer::Issuer;
 use crate::jobs;
@@ -37,6 +38,7 @@ use crate::router;
 use crate::runs;
 use crate::secrets::Secrets;
 use crate::services::{Services, Shared, migrations};
+use crate::stats;
 use crate::surveys;
 use crate::telemetry;
 use crate::webhooks::Webhooks;
@@ -113,16 +115,16 @@ impl Server {
                 webhooks.guard.clone(),
             )?,
             push_token_hashes: tokens::Hashes::open(&db, &secrets).await?,
-            analytics: start
-                .analytics
-                .unwrap_or_else(|| Arc::new(analytics::Operational)),
+            analytics: start.analytics.unwrap_or_else(operational),
             public_url: public_url(&config, address),
             db,
             clock: start.clock,
             secrets,
             apps,
             plugins,
+            validations: Together::default(),
             committer,
+            stats: pipeline.stats(),
             pipeline,
             jobs: jobs::Wake::default(),
             webhooks,
@@ -196,6 +198,9 @@ impl Server {
         if let Err(error) = services.plugins.recorder.flush(&services.db).await {
             tracing::warn!(error = ?error, "what was noted of plugins last is lost");
         }
+        if let Err(error) = services.stats.flush(&services.db).await {
+            tracing::warn!(error = ?error, "what was counted last is lost");
+        }
         let signed_out = Keeper::sign_out(&self.services.pipeline).await;
         self.services.db.close().await;
         signed_out.context("the database did not take the goodbye")
@@ -218,6 +223,7 @@ fn keep_house(services: &Shared, tasks: &TaskTracker, halt: &CancellationToken) 
     tasks.spawn(polls::keep(Arc::clone(services), halt.clone()));
     tasks.spawn(runs::watch::keep(Arc::clone(services), halt.clone()));
     tasks.spawn(decisions::keep(Arc::clone(services), halt.clone()));
+    tasks.spawn(stats::keep(Arc::clone(services), halt.clone()));
 }
 
 async fn open_database(config: &Config) -> anyhow::Result<Db> {
@@ -233,6 +239,10 @@ async fn open_database(config: &Config) -> anyhow::Result<Db> {
         .await
         .context("can't bring the database's schema up to date")?;
     Ok(db)
+}
+
+fn operational() -> Arc<dyn AnalyticsStore> {
+    Arc::new(analytics::Operational)
 }
 
 async fn open_registry(db: &Db, plugins: &Plugins) -> nudge_db::Result<Arc<Registry>> {

@@ -10,6 +10,7 @@ use crate::apps::Registry;
 use crate::clock::Clock;
 use crate::config::Config;
 use crate::ingest::commit::Committer;
+use crate::ingest::together::Together;
 use crate::instructions::polls::Polls;
 use crate::issuer::Issuer;
 use crate::jobs;
@@ -22,6 +23,7 @@ use crate::push::providers::Providers;
 use crate::push::tokens;
 use crate::rate_limits::RateLimits;
 use crate::secrets::Secrets;
+use crate::stats::Stats;
 use crate::webhooks::Webhooks;
 
 /// The state of all handlers.
@@ -59,6 +61,8 @@ pub struct Services {
     pub providers: Providers,
     /// Tells push tokens that are the same.
     pub push_token_hashes: tokens::Hashes,
+    /// Checks events against definitions.
+    pub validations: Together,
     /// Commits events.
     pub committer: Committer,
     /// Processes committed events.
@@ -67,6 +71,8 @@ pub struct Services {
     pub jobs: jobs::Wake,
     /// What sending to webhooks takes.
     pub webhooks: Webhooks,
+    /// Counts on their way to the database.
+    pub stats: Arc<Stats>,
     /// Open polls.
     pub polls: Polls,
     /// Cancelled when the server stops.

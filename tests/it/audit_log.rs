@@ -160,6 +160,20 @@ async fn changes(app: &TestApp) -> Vec<Change> {
             "dead_letter.acknowledged",
         ),
         change(
+            "POST",
+            "/dead-letters/replay",
+            "/dead-letters/replay",
+            json!({"filter": {"eventName": "strict"}, "patch": {"total": 1}}),
+            "dead_letters.replay_queued",
+        ),
+        change(
+            "POST",
+            "/dead-letters/acknowledge",
+            "/dead-letters/acknowledge",
+            json!({"filter": {}}),
+            "dead_letters.acknowledgement_queued",
+        ),
+        change(
             "PATCH",
             "/event-definitions/{id}",
             &format!("/event-definitions/{definition}"),
@@ -240,8 +254,10 @@ async fn changes(app: &TestApp) -> Vec<Change> {
 }
 
 /// What is tested elsewhere: apps as a whole, whose entries are in `apps.rs`, and what plugins keep of a person,
-/// in `plugin_state.rs`. Making a decision again changes nothing.
-const ELSEWHERE: [(&str, &str); 4] = [
+/// in `plugin_state.rs`. Making a decision again changes nothing, nor does trying or proposing a definition.
+const ELSEWHERE: [(&str, &str); 6] = [
+    ("POST", "/v1/apps/{appId}/event-definitions/{id}/dry-run"),
+    ("POST", "/v1/apps/{appId}/event-definitions/infer"),
     ("POST", "/v1/apps"),
     ("DELETE", "/v1/apps/{appId}"),
     (

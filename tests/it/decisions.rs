@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use tests::{Session, TestApp, on_both_backends};
 use uuid::Uuid;
 
+use crate::deletion;
 use crate::guests::{
     activate, activate_at, deploy, hoard, name, save_property, set_slot, trigger, upload, version,
     versioned,
@@ -353,12 +354,8 @@ async fn decisions_go_with_any_of_their_subjects(app: &mut TestApp) {
     app.fires(&bob, "a", &json!({})).await;
     assert_eq!(list(app, "").await.len(), 2);
 
-    let subject: Uuid = ada.subject_id.parse().unwrap();
-    let app_id = app.access.app_id;
-    let mut tx = app.services().db.write().await.unwrap();
-    let erased = nudge::decisions::erase_subject(&mut tx, app_id, subject).await;
-    assert_eq!(erased.unwrap(), 1);
-    tx.commit().await.unwrap();
+    let job = deletion::delete(app, &json!({"anonymousId": "ada"})).await;
+    deletion::deleted(app, &job).await;
     let left = list(app, "").await;
     assert_eq!(left.len(), 1);
     assert_eq!(

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use tests::session::event_id;
 use tests::{TestApp, on_both_backends};
 
+use crate::deletion;
 use crate::guests::{
     activate, activate_at, decided, deploy, lenient, name, trigger, upload, version, versioned,
 };
@@ -93,18 +94,14 @@ async fn a_shadow_is_compared_and_decides_nothing(app: &mut TestApp) {
     );
     assert_eq!(decided(app).await.len(), 9);
     // And once more, from the beginning, the person's differences forgotten.
-    let subject_id = uuid::Uuid::parse_str(&ada.subject_id).unwrap();
-    let mut tx = app.services().db.write().await.unwrap();
-    let app_id = app.access.app_id;
-    nudge::plugins::logs::erase_subject(&mut tx, app_id, subject_id)
-        .await
-        .unwrap();
-    tx.commit().await.unwrap();
+    let job = deletion::delete(app, &json!({"anonymousId": "ada"})).await;
+    deletion::deleted(app, &job).await;
     let rows: Vec<(uuid::Uuid,)> = app.rows("SELECT subject_id FROM plugin_differences").await;
     assert_eq!(rows, []);
     let before = compared["since"].clone();
     shadow(app, 1).await;
-    send(app, &ada, 1, "a", false).await;
+    let eve = app.session("eve").await;
+    send(app, &eve, 1, "a", false).await;
     let started = Instant::now();
     let compared = loop {
         let compared = shown_to(app, 1, 1).await;

@@ -98,6 +98,10 @@ const REST: &[&str] = &[
     "DELETE FROM webhook_messages WHERE id IN (SELECT id FROM webhook_messages WHERE app_id = $1 LIMIT $2)",
     "DELETE FROM webhook_secrets WHERE name IN (SELECT name FROM webhook_secrets WHERE app_id = $1 LIMIT $2)",
     "DELETE FROM webhooks WHERE id IN (SELECT id FROM webhooks WHERE app_id = $1 LIMIT $2)",
+    "DELETE FROM app_counts WHERE (app_id, begins_at, kind) IN (
+        SELECT app_id, begins_at, kind FROM app_counts WHERE app_id = $1 LIMIT $2)",
+    "DELETE FROM definition_counts WHERE (app_id, definition_id, begins_at) IN (
+        SELECT app_id, definition_id, begins_at FROM definition_counts WHERE app_id = $1 LIMIT $2)",
     "DELETE FROM keys WHERE id IN (SELECT id FROM keys WHERE app_id = $1 LIMIT $2)",
     "DELETE FROM push_credentials WHERE id IN (SELECT id FROM push_credentials WHERE app_id = $1 LIMIT $2)",
     "DELETE FROM identity_keys WHERE (app_id, kid) IN (

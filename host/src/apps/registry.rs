@@ -15,7 +15,9 @@ use crate::campaigns::Running;
 use crate::definitions::{self, Enforced};
 use crate::http::cors::Rule;
 use crate::identity_keys::{self, IdentityKey};
+use crate::ingest::is_reserved;
 use crate::keys;
+use crate::pipeline::SESSION_BEGAN;
 use crate::plugins::catalogue::Catalogue;
 use crate::plugins::{self, Deciders, Plugins};
 use crate::push;
@@ -76,14 +78,28 @@ impl App {
         self.history.contains(name)
     }
 
+    /// Whether an event of this name concerns a campaign.
+    pub fn reads(&self, campaign: usize, name: &str) -> bool {
+        self.campaigns_for(name).any(|other| other == campaign)
+    }
+
+    /// The campaigns that hear of the beginning of sessions, ascending. Those that read every event have it from
+    /// the event that a session begins with.
+    pub fn session_campaigns(&self) -> &[usize] {
+        self.routes.get(SESSION_BEGAN).map_or(&[], Vec::as_slice)
+    }
+
     /// An active campaign's index.
     pub fn campaign(&self, id: Uuid) -> Option<usize> {
         self.campaigns.iter().position(|campaign| campaign.id == id)
     }
 
-    /// The names of the events that can trigger something.
+    /// The names of the events that can trigger something and that clients send.
     pub fn trigger_names(&self) -> Vec<&str> {
-        let mut names: Vec<&str> = self.routes.keys().map(String::as_str).collect();
+        // What the server says itself no client sends.
+        let sent = |name: &&str| !is_reserved(name);
+        let names = self.routes.keys().map(String::as_str);
+        let mut names: Vec<&str> = names.filter(sent).collect();
         names.sort_unstable();
         names
     }

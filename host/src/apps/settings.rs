@@ -15,7 +15,8 @@ const DAY_SECONDS: i64 = 24 * 3600;
 pub struct Settings {
     /// What ingest takes.
     pub ingest: Ingest,
-    /// Whether SDKs send lifecycle events by themselves.
+    /// Whether SDKs send lifecycle events by themselves. While they should not, those that come count as accepted, and
+    /// nothing else follows from them.
     pub lifecycle_events: bool,
     /// Whether consent must be given before anything is stored or shown.
     pub consent: Consent,

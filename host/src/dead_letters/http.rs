@@ -2,23 +2,29 @@
 
 use axum::extract::State;
 use axum::http::StatusCode;
+use nudge_db::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
 
+use super::bulk::{self, Input};
 use super::replay::{self, Replayed};
-use super::store::{self, Filter, Found};
+use super::store::{self, Filter, Found, Group, Place};
 use super::{PluginVersion, Stage};
 use crate::audit::{self, Entry};
 use crate::clock;
-use crate::http::auth::{Editor, Viewer};
+use crate::http::auth::{Editor, Scope, Viewer};
 use crate::http::body::OptionalJson;
-use crate::http::page::{Page, PageQuery, page};
+use crate::http::page::{Page, PageQuery};
 use crate::http::query::instant;
-use crate::http::{ApiError, Code, Data, Params, ResourceId, cursor};
+use crate::http::{ApiError, Code, Data, Json, Params, ResourceId, cursor};
 use crate::ingest::validation::Violation;
+use crate::jobs::{self, NewJob};
 use crate::services::Shared;
+
+/// Groups that a summary has at the most.
+const MOST_GROUPS: i64 = 1_000;
 
 /// A dead letter as the API shows it.
 #[derive(Debug, Serialize, ToSchema)]
@@ -63,6 +69,75 @@ pub struct ListQuery {
     cursor: Option<String>,
 }
 
+/// Which letters to count.
+#[derive(Debug, Default, Deserialize, IntoParams)]
+#[serde(rename_all = "camelCase")]
+pub struct SummaryQuery {
+    /// Events of this name.
+    event_name: Option<String>,
+    /// This reason.
+    reason: Option<String>,
+    /// This stage.
+    stage: Option<Stage>,
+    /// Received at or after, ISO 8601.
+    from: Option<String>,
+    /// Received before, ISO 8601.
+    to: Option<String>,
+}
+
+/// Letters of an event name with a reason.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct GroupView {
+    event_name: String,
+    reason: String,
+    count: i64,
+    first_seen_at: String,
+    last_seen_at: String,
+    /// One of them: the last.
+    sample_id: Uuid,
+}
+
+/// Which letters a job is about. All conditions must hold; none: all letters.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct FilterRequest {
+    /// Events of this name.
+    event_name: Option<String>,
+    /// This reason.
+    reason: Option<String>,
+    /// This stage.
+    stage: Option<Stage>,
+    /// Received at or after, ISO 8601.
+    from: Option<String>,
+    /// Received before, ISO 8601.
+    to: Option<String>,
+}
+
+/// Which letters to replay, and how.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct BulkReplayRequest {
+    filter: FilterRequest,
+    /// A merge patch (RFC 7396) on the events' properties. Only events that broke their definition are replayed
+    /// then: the others were accepted as they are.
+    patch: Option<serde_json::Map<String, Value>>,
+}
+
+/// Which letters to acknowledge.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct BulkAcknowledgeRequest {
+    filter: FilterRequest,
+}
+
+/// The job that does it.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct QueuedView {
+    job_id: Uuid,
+}
+
 /// How to replay.
 #[derive(Debug, Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
@@ -74,7 +149,11 @@ pub struct ReplayRequest {
 /// What became of a replay.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct ReplayView {
+    /// `replayed` or `still_failing`.
     status: &'static str,
+    /// Why it fails.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     violations: Option<Vec<Violation>>,
 }
@@ -106,6 +185,34 @@ impl From<Found> for LetterView {
     }
 }
 
+impl From<Group> for GroupView {
+    fn from(group: Group) -> Self {
+        Self {
+            event_name: group.event_name,
+            reason: group.reason,
+            count: group.count,
+            first_seen_at: clock::to_text(group.first_seen_at),
+            last_seen_at: clock::to_text(group.last_seen_at),
+            sample_id: group.sample_id,
+        }
+    }
+}
+
+impl FilterRequest {
+    /// The letters that are there already; those that come later are another request's.
+    fn filter(self, now: Timestamp) -> Result<Filter, ApiError> {
+        let until_now = Timestamp(now.0 + 1);
+        let to = instant("filter/to", self.to.as_deref())?;
+        Ok(Filter {
+            from: instant("filter/from", self.from.as_deref())?,
+            to: Some(to.map_or(until_now, |to| to.min(until_now))),
+            event_name: self.event_name,
+            reason: self.reason,
+            stage: self.stage,
+        })
+    }
+}
+
 /// Lists dead letters, newest first.
 #[utoipa::path(get, path = "/v1/apps/{appId}/dead-letters", tag = "dead letters",
     params(("appId" = Uuid, Path), ListQuery), responses((status = 200, body = Data<Page<LetterView>>)))]
@@ -128,14 +235,134 @@ pub async fn list_dead_letters(
         stage: query.stage,
     };
     let list = format!("dead letters {} {filter:?}", scope.app.id);
-    let before = paging.position(&services.secrets, &list, now)?;
+    let before: Option<Place> = paging.position(&services.secrets, &list, now)?;
     let mut tx = services.db.read().await?;
-    let found = store::list(&mut tx, scope.app.id, &filter, before, i64::from(limit) + 1).await?;
-    let views = found.into_iter().map(LetterView::from).collect();
-    let seal = |id: &Uuid| cursor::encode(&services.secrets, &list, id, now.plus(cursor::LIFETIME));
+    let mut found =
+        store::list(&mut tx, scope.app.id, &filter, before, i64::from(limit) + 1).await?;
+    let more = found.len() > limit as usize;
+    found.truncate(limit as usize);
+    let end = found.last().filter(|_| more);
+    let next_cursor = end.map(|Found { letter, .. }| {
+        let place: Place = (letter.timestamp, letter.id);
+        cursor::encode(&services.secrets, &list, &place, now.plus(cursor::LIFETIME))
+    });
+    let items = found.into_iter().map(LetterView::from).collect();
     Ok(Data {
-        data: page(views, limit, |view: &LetterView| view.id, seal),
+        data: Page { items, next_cursor },
     })
+}
+
+/// Counts dead letters by event name and reason, the most frequent first.
+#[utoipa::path(get, path = "/v1/apps/{appId}/dead-letters/summary", tag = "dead letters",
+    params(("appId" = Uuid, Path), SummaryQuery), responses((status = 200, body = Data<Page<GroupView>>)))]
+pub async fn summarize_dead_letters(
+    Viewer(scope): Viewer,
+    State(services): State<Shared>,
+    Params(query): Params<SummaryQuery>,
+) -> Result<Data<Page<GroupView>>, ApiError> {
+    let filter = Filter {
+        from: instant("from", query.from.as_deref())?,
+        to: instant("to", query.to.as_deref())?,
+        event_name: query.event_name,
+        reason: query.reason,
+        stage: query.stage,
+    };
+    let mut tx = services.db.read().await?;
+    let groups = store::summary(&mut tx, scope.app.id, &filter, MOST_GROUPS).await?;
+    Ok(Data {
+        data: Page {
+            items: groups.into_iter().map(GroupView::from).collect(),
+            next_cursor: None,
+        },
+    })
+}
+
+/// Replays many dead letters: a job, whose progress is at its route.
+#[utoipa::path(post, path = "/v1/apps/{appId}/dead-letters/replay", tag = "dead letters",
+    params(("appId" = Uuid, Path)), request_body = BulkReplayRequest,
+    responses((status = 202, body = Data<QueuedView>)))]
+pub async fn replay_dead_letters(
+    Editor(scope): Editor,
+    State(services): State<Shared>,
+    Json(request): Json<BulkReplayRequest>,
+) -> Result<(StatusCode, Data<QueuedView>), ApiError> {
+    let mut filter = request.filter.filter(services.clock.now())?;
+    if let Some(patch) = &request.patch {
+        let stage = *filter.stage.get_or_insert(Stage::Validation);
+        if stage != Stage::Validation {
+            let detail = "events of this stage were accepted; only events that broke their definition can be patched";
+            return Err(ApiError::field("/patch", "not_allowed", detail));
+        }
+        crate::ingest::check_properties(&Value::Object(patch.clone()).to_string())
+            .map_err(|detail| ApiError::field("/patch", "invalid", detail))?;
+    }
+    let input = Input {
+        filter,
+        patch: request.patch,
+    };
+    let action = "dead_letters.replay_queued";
+    queue(&services, &scope, bulk::REPLAY, action, &input).await
+}
+
+/// Acknowledges many dead letters: a job deletes them.
+#[utoipa::path(post, path = "/v1/apps/{appId}/dead-letters/acknowledge", tag = "dead letters",
+    params(("appId" = Uuid, Path)), request_body = BulkAcknowledgeRequest,
+    responses((status = 202, body = Data<QueuedView>)))]
+pub async fn acknowledge_dead_letters(
+    Editor(scope): Editor,
+    State(services): State<Shared>,
+    Json(request): Json<BulkAcknowledgeRequest>,
+) -> Result<(StatusCode, Data<QueuedView>), ApiError> {
+    let input = Input {
+        filter: request.filter.filter(services.clock.now())?,
+        patch: None,
+    };
+    let action = "dead_letters.acknowledgement_queued";
+    queue(&services, &scope, bulk::ACKNOWLEDGE, action, &input).await
+}
+
+async fn queue(
+    services: &Shared,
+    scope: &Scope,
+    kind: &'static str,
+    action: &'static str,
+    input: &Input,
+) -> Result<(StatusCode, Data<QueuedView>), ApiError> {
+    let now = services.clock.now();
+    let app_id = scope.app.id;
+    let mut tx = services.db.write().await?;
+    if jobs::store::count_unfinished(&mut tx, app_id, kind).await? >= bulk::MOST_AT_ONCE {
+        let most = bulk::MOST_AT_ONCE;
+        let detail = format!("{most} such jobs are under way; wait until one has ended");
+        return Err(ApiError::because(Code::LimitExceeded, detail));
+    }
+    let job = NewJob {
+        app_id,
+        kind,
+        input: serde_json::to_value(input).map_err(ApiError::internal)?,
+        requested_by: &scope.actor,
+    };
+    let job_id = jobs::queue(&mut tx, &job, now).await?;
+    let filter = &input.filter;
+    let entry = Entry {
+        app_id,
+        actor: &scope.actor,
+        action,
+        resource: format!("job/{job_id}"),
+        detail: json!({
+            "eventName": filter.event_name,
+            "reason": filter.reason,
+            "stage": filter.stage,
+            "from": filter.from.map(clock::to_text),
+            "to": filter.to.map(clock::to_text),
+            "patched": input.patch.is_some(),
+        }),
+    };
+    audit::record(&mut tx, &entry, now).await?;
+    tx.commit().await?;
+    services.jobs.wake();
+    let data = QueuedView { job_id };
+    Ok((StatusCode::ACCEPTED, Data { data }))
 }
 
 /// Reads a dead letter.
@@ -187,14 +414,15 @@ pub async fn replay_dead_letter(
     ResourceId(id): ResourceId,
     OptionalJson(request): OptionalJson<ReplayRequest>,
 ) -> Result<Data<ReplayView>, ApiError> {
-    let view = match replay::replay(&services, &scope, id, request.patch.map(Value::Object)).await?
-    {
+    let view = match replay::replay(&services, &scope, id, request.patch.as_ref()).await? {
         Replayed::Done => ReplayView {
             status: "replayed",
+            reason: None,
             violations: None,
         },
-        Replayed::StillFailing(violations) => ReplayView {
+        Replayed::StillFailing { reason, violations } => ReplayView {
             status: "still_failing",
+            reason: Some(reason),
             violations: Some(violations),
         },
     };

@@ -1,5 +1,6 @@
 //! Dead letters: events that broke their definition, or that a plugin failed on. Nothing is lost.
 
+pub mod bulk;
 pub mod http;
 pub mod replay;
 pub mod store;
@@ -7,7 +8,7 @@ pub mod store;
 use nudge_db::Timestamp;
 use nudge_wasm::Description;
 use serde::{Deserialize, Serialize};
-use serde_json::json;
+use serde_json::value::RawValue;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
@@ -85,6 +86,10 @@ pub struct Letter {
     pub received_at: Timestamp,
     /// How often it was replayed in vain.
     pub attempts: i64,
+    /// Of the trigger stage, the session that the event was in.
+    pub session: Option<i64>,
+    /// Whether the plugin failed on the beginning of that session.
+    pub opens_session: bool,
 }
 
 impl Letter {
@@ -154,6 +159,8 @@ impl Letter {
             timestamp: event.timestamp,
             received_at,
             attempts: 0,
+            session: None,
+            opens_session: false,
         }
     }
 
@@ -177,12 +184,21 @@ impl Letter {
 
 /// The event as clients sent it, with what was derived or corrected.
 fn event_text(event: &Event) -> String {
-    let properties: serde_json::Value = serde_json::from_str(&event.properties).unwrap_or_default();
-    json!({
-        "eventId": event.id,
-        "name": event.name,
-        "timestamp": clock::to_text(event.timestamp),
-        "properties": properties,
-    })
-    .to_string()
+    #[derive(Serialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Kept<'e> {
+        event_id: Uuid,
+        name: &'e str,
+        timestamp: String,
+        properties: &'e RawValue,
+    }
+    // Properties are the text of an object: it is not read again for this.
+    let properties = serde_json::from_str(&event.properties).unwrap_or(RawValue::NULL);
+    let kept = Kept {
+        event_id: event.id,
+        name: &event.name,
+        timestamp: clock::to_text(event.timestamp),
+        properties,
+    };
+    serde_json::to_string(&kept).unwrap_or_default()
 }

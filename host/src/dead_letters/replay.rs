@@ -1,75 +1,116 @@
-//! Replaying a dead letter: the stage that failed is run again, with the same event id and time.
+//! Replaying dead letters: the stage that failed is run again, with the same event id and time.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use tokio::sync::oneshot;
 use uuid::Uuid;
 
-use super::store::{self, Found};
+use super::store::{self, Failure, Found};
 use super::{Letter, Stage};
 use crate::apps::App;
+use crate::apps::settings::ValidationFailure;
 use crate::audit::{self, Entry};
 use crate::http::auth::Scope;
 use crate::http::{ApiError, Code, FieldError, merge};
 use crate::ingest::commit::Outcome;
 use crate::ingest::validation::{self, Verdict, Violation};
 use crate::ingest::{Event, Origin, Submission};
+use crate::jobs;
 use crate::pipeline::{Work, occasions};
 use crate::push::sender;
-use crate::services::Shared;
+use crate::services::Services;
+
+/// The reason of a letter whose event was removed since.
+pub(super) const EVENT_REMOVED: &str = "event_removed";
+/// Why a letter still fails while the validation plugin does.
+const PLUGIN_UNAVAILABLE: &str = "plugin_unavailable";
 
 /// What became of a replay.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Replayed {
     /// The letter is gone, the event where it belongs.
     Done,
-    /// It fails as before.
-    StillFailing(Vec<Violation>),
+    /// It fails still.
+    StillFailing {
+        /// Why, as a stable code.
+        reason: String,
+        /// What is wrong with the event.
+        violations: Vec<Violation>,
+    },
+}
+
+/// Why nothing is known of a replay in the pipeline.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum Trouble {
+    /// The database.
+    #[error("storage failed")]
+    Storage(#[from] nudge_db::Error),
+    /// The server stops.
+    #[error("the pipeline stopped")]
+    Stopped,
+}
+
+impl From<Trouble> for ApiError {
+    fn from(trouble: Trouble) -> Self {
+        match trouble {
+            Trouble::Storage(error) => error.into(),
+            Trouble::Stopped => Self::unavailable(trouble),
+        }
+    }
+}
+
+impl From<Trouble> for jobs::Error {
+    fn from(trouble: Trouble) -> Self {
+        match trouble {
+            Trouble::Storage(error) => Self::Storage(error),
+            Trouble::Stopped => Self::Stopping,
+        }
+    }
+}
+
+/// What validation makes of a letter's event now.
+pub(super) enum Judged {
+    Passes,
+    Fails(Failure),
+    /// The plugin failed: what is wrong with the event is not known.
+    Unknown(Failure),
 }
 
 /// Replays a letter, its properties changed by a merge patch first.
 pub async fn replay(
-    services: &Shared,
+    services: &Services,
     scope: &Scope,
     id: Uuid,
-    patch: Option<Value>,
+    patch: Option<&Map<String, Value>>,
 ) -> Result<Replayed, ApiError> {
     let app = &scope.app;
     let mut tx = services.db.read().await?;
-    let Found {
-        letter, subject_id, ..
-    } = store::find(&mut tx, app.id, id)
-        .await?
-        .ok_or_else(|| ApiError::new(Code::NotFound))?;
+    let found = store::find(&mut tx, app.id, id).await?;
+    let found = found.ok_or_else(|| ApiError::new(Code::NotFound))?;
     drop(tx);
+    if patch.is_some() && found.letter.stage != Stage::Validation {
+        let detail =
+            "this event was accepted; only events that broke their definition can be patched";
+        return Err(ApiError::field("/patch", "not_allowed", detail));
+    }
     record(services, scope, id, patch.is_some()).await?;
-    match letter.stage {
-        Stage::Validation => replay_validation(services, app, letter, subject_id, patch).await,
-        Stage::Personalization if patch.is_none() => {
-            let replayed = sender::replay::replay(services, app, letter).await?;
-            Ok(if replayed {
-                Replayed::Done
-            } else {
-                Replayed::StillFailing(Vec::new())
-            })
-        }
-        Stage::Trigger | Stage::Personalization => {
-            if patch.is_some() {
-                let detail = "this event was accepted; only events that broke their definition can be patched";
-                return Err(ApiError::fields(
-                    Code::ValidationFailed,
-                    vec![FieldError::new("/patch", "not_allowed", detail)],
-                ));
-            }
-            replay_trigger(services, app, letter, subject_id).await
-        }
+    match found.letter.stage {
+        Stage::Validation => replay_validation(services, app, found, patch).await,
+        Stage::Trigger => replay_trigger(services, app, found).await,
+        Stage::Personalization => replay_personalization(services, app, found.letter).await,
     }
 }
 
 /// Adds the replay to the audit log before it is tried: what it does is committed elsewhere, and must not be
 /// there without an entry.
-async fn record(services: &Shared, scope: &Scope, id: Uuid, patched: bool) -> nudge_db::Result<()> {
+async fn record(
+    services: &Services,
+    scope: &Scope,
+    id: Uuid,
+    patched: bool,
+) -> nudge_db::Result<()> {
     let entry = Entry {
         app_id: scope.app.id,
         actor: &scope.actor,
@@ -83,90 +124,225 @@ async fn record(services: &Shared, scope: &Scope, id: Uuid, patched: bool) -> nu
 }
 
 async fn replay_validation(
-    services: &Shared,
+    services: &Services,
     app: &Arc<App>,
-    mut letter: Letter,
-    subject_id: Uuid,
-    patch: Option<Value>,
+    found: Found,
+    patch: Option<&Map<String, Value>>,
 ) -> Result<Replayed, ApiError> {
-    let event = event(&letter, patch)?;
+    let event = event(&found.letter, patch)
+        .map_err(|error| ApiError::fields(Code::ValidationFailed, vec![error]))?;
     let now = services.clock.now();
-    let verdicts = validation::validate(&services.plugins, app, subject_id, &[&event], now)
+    let events = [(found.subject_id, &event)];
+    let verdicts = validation::validate(services, app, &events, now)
         .await
         .map_err(ApiError::internal)?;
-    if let Some(Verdict::Broken(violations)) = verdicts.into_iter().next() {
-        letter.reason = violations
-            .first()
-            .map_or_else(|| letter.reason.clone(), |first| first.code.clone());
-        letter.violations.clone_from(&violations);
-        let mut tx = services.db.write().await?;
-        store::update_failed(&mut tx, &letter).await?;
-        tx.commit().await?;
-        return Ok(Replayed::StillFailing(violations));
+    let verdict = verdicts.into_iter().next().unwrap_or(Verdict::Pass);
+    match judge(app, &found.letter, verdict) {
+        Judged::Passes => {}
+        Judged::Fails(failure) => return still_fails(services, app.id, failure, None).await,
+        Judged::Unknown(failure) => {
+            let reason = PLUGIN_UNAVAILABLE.to_owned();
+            return still_fails(services, app.id, failure, Some(reason)).await;
+        }
     }
-    let outcome = services
-        .committer
-        .commit(Submission {
-            app: Arc::clone(app),
-            alias: letter.alias,
-            token: None,
-            origin: Arc::new(Origin::default()),
-            received_at: letter.received_at,
-            events: vec![Arc::new(event)],
-            letters: Vec::new(),
-            replays: Some(letter.id),
-            wants_instructions: false,
-        })
-        .await?;
-    match outcome {
+    let letter = found.letter;
+    let submission = submission(
+        app,
+        letter.alias,
+        letter.received_at,
+        vec![(letter.id, event)],
+    );
+    match services.committer.commit(submission).await? {
         Outcome::Committed(_) => Ok(Replayed::Done),
         Outcome::ConsentMissing => Err(ApiError::new(Code::ConsentRequired)),
         Outcome::TokenRevoked | Outcome::Suppressed => Err(ApiError::new(Code::NotFound)),
     }
 }
 
-/// Runs the trigger stage again, in the subject's lane, after everything that is ahead of it there.
-async fn replay_trigger(
-    services: &Shared,
-    app: &Arc<App>,
-    letter: Letter,
-    subject_id: Uuid,
+/// Counts the attempt. `now` is why it fails this time, where that is not what is wrong with the event.
+async fn still_fails(
+    services: &Services,
+    app_id: Uuid,
+    failure: Failure,
+    now: Option<String>,
 ) -> Result<Replayed, ApiError> {
-    let mut tx = services.db.read().await?;
-    let stored = if letter.event_name == occasions::SCHEDULED {
-        Some(occasions::event_with_id(letter.event_id, letter.timestamp))
-    } else {
-        crate::ingest::store::find_by_id(&mut tx, app.id, letter.alias, letter.event_id).await?
-    };
-    let stored = stored.ok_or_else(|| ApiError::new(Code::NotFound))?;
-    drop(tx);
-    let room = services.pipeline.wait_for_room(1).await;
-    let (sender, receiver) = oneshot::channel();
-    tracing::debug!(subject.id = %subject_id, letter.id = %letter.id, "replaying a trigger");
-    services
-        .pipeline
-        .submit(Work::replay(app.id, &letter, stored, room, sender));
-    let fired = receiver
-        .await
-        .map_err(|_| ApiError::unavailable(anyhow::anyhow!("the pipeline stopped")))?;
-    if fired.failed {
-        Ok(Replayed::StillFailing(Vec::new()))
-    } else {
-        Ok(Replayed::Done)
+    let mut tx = services.db.write().await?;
+    let failures = std::slice::from_ref(&failure);
+    if store::update_failed(&mut tx, app_id, failures).await? == 0 {
+        // Another replay has brought it in meanwhile, or somebody has acknowledged it.
+        return Err(ApiError::new(Code::NotFound));
+    }
+    tx.commit().await?;
+    Ok(Replayed::StillFailing {
+        violations: if now.is_none() {
+            failure.violations
+        } else {
+            Vec::new()
+        },
+        reason: now.unwrap_or(failure.reason),
+    })
+}
+
+/// What a verdict about a letter's event means.
+pub(super) fn judge(app: &App, letter: &Letter, verdict: Verdict) -> Judged {
+    let open = app.settings.plugins.validation_failure == ValidationFailure::Open;
+    match verdict {
+        Verdict::Broken(violations) => Judged::Fails(Failure {
+            id: letter.id,
+            reason: violations
+                .first()
+                .map_or_else(|| letter.reason.clone(), |first| first.code.clone()),
+            violations,
+        }),
+        Verdict::Unchecked if !open => Judged::Unknown(Failure {
+            id: letter.id,
+            reason: letter.reason.clone(),
+            violations: letter.violations.clone(),
+        }),
+        Verdict::Unchecked | Verdict::Observed | Verdict::Pass => Judged::Passes,
     }
 }
 
+/// Events of letters on their way into the database. They arrived when the letters did, and nothing else is known
+/// of their requests.
+pub(super) fn submission(
+    app: &Arc<App>,
+    alias: i64,
+    received_at: nudge_db::Timestamp,
+    events: Vec<(Uuid, Event)>,
+) -> Submission {
+    let (replays, events): (Vec<Uuid>, Vec<Arc<Event>>) = events
+        .into_iter()
+        .map(|(letter, event)| (letter, Arc::new(event)))
+        .unzip();
+    Submission {
+        app: Arc::clone(app),
+        alias,
+        token: None,
+        origin: Arc::new(Origin::default()),
+        received_at,
+        events,
+        letters: Vec::new(),
+        observed: HashSet::new(),
+        replays,
+        wants_instructions: false,
+    }
+}
+
+async fn replay_trigger(
+    services: &Services,
+    app: &App,
+    found: Found,
+) -> Result<Replayed, ApiError> {
+    let id = found.letter.id;
+    let letters = [found];
+    let tried = replay_triggers(services, app, &letters).await?;
+    match tried.first() {
+        Some(Tried::Done) => return Ok(Replayed::Done),
+        Some(Tried::Failed) => {}
+        Some(Tried::Removed(failure)) => {
+            return still_fails(services, app.id, failure.clone(), None).await;
+        }
+        None => return Err(ApiError::new(Code::NotFound)),
+    }
+    let mut tx = services.db.read().await?;
+    let letter = store::find(&mut tx, app.id, id).await?;
+    let letter = letter.ok_or_else(|| ApiError::new(Code::NotFound))?.letter;
+    Ok(Replayed::StillFailing {
+        reason: letter.reason,
+        violations: letter.violations,
+    })
+}
+
+/// What became of a letter of the trigger stage.
+pub(super) enum Tried {
+    /// It is gone, and what its event fires has fired.
+    Done,
+    /// The plugin failed again, which was counted.
+    Failed,
+    /// The event is not there any more, which is yet to be counted.
+    Removed(Failure),
+}
+
+/// Runs the trigger stage of letters again, each in its subject's lane, after everything that is ahead of it
+/// there. A letter and what follows from it are one transaction.
+pub(super) async fn replay_triggers(
+    services: &Services,
+    app: &App,
+    letters: &[Found],
+) -> Result<Vec<Tried>, Trouble> {
+    let mut waiting = Vec::with_capacity(letters.len());
+    for Found { letter, .. } in letters {
+        let mut tx = services.db.read().await?;
+        let (alias, event_id) = (letter.alias, letter.event_id);
+        // Of a campaign's own occasion there is no event.
+        let stored = if letter.event_name == occasions::SCHEDULED {
+            Some(occasions::event_with_id(event_id, letter.timestamp))
+        } else {
+            crate::ingest::store::find_by_id(&mut tx, app.id, alias, event_id).await?
+        };
+        drop(tx);
+        let Some(stored) = stored else {
+            waiting.push(Err(Failure {
+                id: letter.id,
+                reason: EVENT_REMOVED.to_owned(),
+                violations: Vec::new(),
+            }));
+            continue;
+        };
+        let room = services.pipeline.wait_for_room(1).await;
+        let (sender, receiver) = oneshot::channel();
+        let work = Work::replay(app.id, letter, stored, room, sender);
+        services.pipeline.submit(work);
+        waiting.push(Ok(receiver));
+    }
+    let mut tried = Vec::with_capacity(waiting.len());
+    for waiting in waiting {
+        tried.push(match waiting {
+            Err(failure) => Tried::Removed(failure),
+            Ok(receiver) => {
+                let fired = receiver.await.map_err(|_| Trouble::Stopped)?;
+                if fired.failed {
+                    Tried::Failed
+                } else {
+                    Tried::Done
+                }
+            }
+        });
+    }
+    Ok(tried)
+}
+
+/// Renders the deliveries again that a letter of the personalization stage is about.
+pub(super) async fn replay_personalization(
+    services: &Services,
+    app: &Arc<App>,
+    letter: Letter,
+) -> Result<Replayed, ApiError> {
+    let reason = letter.reason.clone();
+    if sender::replay::replay(services, app, letter).await? {
+        return Ok(Replayed::Done);
+    }
+    Ok(Replayed::StillFailing {
+        reason,
+        violations: Vec::new(),
+    })
+}
+
 /// The event that a letter keeps, patched.
-fn event(letter: &Letter, patch: Option<Value>) -> Result<Event, ApiError> {
-    let mut kept: Value = serde_json::from_str(&letter.event).map_err(ApiError::internal)?;
+pub(crate) fn event(
+    letter: &Letter,
+    patch: Option<&Map<String, Value>>,
+) -> Result<Event, FieldError> {
+    let mut kept: Value = serde_json::from_str(&letter.event).unwrap_or_default();
     let mut properties = kept
         .get_mut("properties")
         .map(Value::take)
         .unwrap_or_default();
     if let Some(patch) = patch {
-        merge::apply(&mut properties, patch);
+        merge::apply(&mut properties, Value::Object(patch.clone()));
         crate::ingest::check_properties(&properties.to_string())
-            .map_err(|detail| ApiError::field("/patch", "invalid", detail))?;
+            .map_err(|detail| FieldError::new("/patch", "invalid", detail))?;
     }
     Ok(Event {
         id: letter.event_id,

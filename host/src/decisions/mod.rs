@@ -125,16 +125,3 @@ pub async fn write(
     store::insert(tx, app_id, decisions).await?;
     Ok(missing.into_iter().map(|config| config.digest).collect())
 }
-
-/// Removes every decision that holds data of a subject; answers how many.
-pub async fn erase_subject(tx: &mut Tx, app_id: Uuid, subject_id: Uuid) -> nudge_db::Result<u64> {
-    let mut erased = 0;
-    loop {
-        let deleted =
-            store::delete_of_subject(tx, app_id, subject_id, nudge_db::Rows::MOST).await?;
-        erased += deleted as u64;
-        if deleted < nudge_db::Rows::MOST {
-            return Ok(erased);
-        }
-    }
-}

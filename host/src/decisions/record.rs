@@ -7,7 +7,9 @@ use uuid::Uuid;
 use super::transcript::Heard;
 
 /// The first byte of every record: which shape the rest has.
-const FORMAT: u8 = 1;
+const FORMAT: u8 = 2;
+/// The shape before: without beginnings of sessions.
+const WITHOUT_BEGINNINGS: u8 = 1;
 /// Little is gained by more, and it is paid for every batch.
 const COMPRESSION: i32 = 1;
 /// The largest record, not compressed: a transcript within its limit, and the largest batch and outcome.
@@ -33,6 +35,9 @@ pub struct Record {
     pub heard: Option<Heard>,
     /// What it decided.
     pub decided: Decided,
+    /// The items that stand for the beginning of a session, ascending. They follow the rest.
+    #[serde(skip)]
+    pub beginnings: Vec<u32>,
 }
 
 /// A version of a plugin.
@@ -115,7 +120,7 @@ impl Decided {
 impl Record {
     /// The record as it is stored.
     pub fn encode(&self) -> Result<Vec<u8>, Unreadable> {
-        let plain = postcard::to_stdvec(self)?;
+        let plain = postcard::to_stdvec(&(self, &self.beginnings))?;
         let mut encoded = vec![FORMAT];
         encoded.extend(zstd::bulk::compress(&plain, COMPRESSION)?);
         Ok(encoded)
@@ -123,11 +128,21 @@ impl Record {
 
     /// Reads a record that [`encode`](Self::encode) made.
     pub fn decode(encoded: &[u8]) -> Result<Self, Unreadable> {
-        let Some((&FORMAT, compressed)) = encoded.split_first() else {
+        let Some((format, compressed)) = encoded.split_first() else {
             return Err(Unreadable::Format);
         };
+        if ![FORMAT, WITHOUT_BEGINNINGS].contains(format) {
+            return Err(Unreadable::Format);
+        }
         let plain = zstd::bulk::decompress(compressed, MOST_BYTES)?;
-        Ok(postcard::from_bytes(&plain)?)
+        if *format == WITHOUT_BEGINNINGS {
+            return Ok(postcard::from_bytes(&plain)?);
+        }
+        let (record, beginnings): (Self, Vec<u32>) = postcard::from_bytes(&plain)?;
+        Ok(Self {
+            beginnings,
+            ..record
+        })
     }
 
     /// The subject of an item.
@@ -197,7 +212,20 @@ mod tests {
                     subject: 7,
                 }],
             },
+            beginnings: vec![0],
         }
+    }
+
+    #[test]
+    fn records_of_the_format_before_are_read() {
+        let record = Record {
+            beginnings: Vec::new(),
+            ..record(1, 0.5, "a", vec![1])
+        };
+        let plain = postcard::to_stdvec(&record).unwrap();
+        let mut encoded = vec![1];
+        encoded.extend(zstd::bulk::compress(&plain, COMPRESSION).unwrap());
+        assert_eq!(Record::decode(&encoded).unwrap(), record);
     }
 
     proptest! {

@@ -17,7 +17,7 @@ use super::store;
 use super::transcript::{Heard, Replay};
 use crate::clock;
 use crate::ingest::store::Stored;
-use crate::pipeline::occasions;
+use crate::pipeline::{SESSION_BEGAN, occasions};
 use crate::plugins::cases::{Difference, exactly};
 use crate::plugins::{Lost, Unloadable};
 use crate::services::Services;
@@ -173,13 +173,17 @@ async fn batch(
             items: campaign.items.clone(),
         });
     }
-    let item = |item: &super::record::Item| {
+    let item = |(number, item): (u32, &super::record::Item)| {
         let event = &events.get(&item.seq)?.event;
         let timer = item.timer.as_ref();
         Some(trigger::Item {
             subject: item.subject,
             event_id: event.id,
-            name: Arc::clone(&event.name),
+            name: if record.beginnings.contains(&number) {
+                SESSION_BEGAN.into()
+            } else {
+                Arc::clone(&event.name)
+            },
             timestamp: event.timestamp.0,
             received: item.received,
             session: item.session,
@@ -192,7 +196,7 @@ async fn batch(
     };
     Ok(Batch {
         now: record.now,
-        items: record.items.iter().filter_map(item).collect(),
+        items: (0..).zip(&record.items).filter_map(item).collect(),
         campaigns,
         explaining: false,
         seed: record.seed,

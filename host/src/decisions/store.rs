@@ -256,35 +256,3 @@ pub(super) async fn delete_unused_configs(
         .await?;
     Ok(())
 }
-
-/// Removes decisions that hold data of a subject; answers how many of at most that many.
-pub(super) async fn delete_of_subject(
-    tx: &mut Tx,
-    app_id: Uuid,
-    subject_id: Uuid,
-    most: usize,
-) -> Result<usize> {
-    let limit = i64::try_from(most).unwrap_or(i64::MAX);
-    let rows: Vec<IdRow> = tx
-        .sql("SELECT decision_id AS id FROM decision_subjects WHERE app_id = $1 AND subject_id = $2 LIMIT $3")
-        .bind(app_id)
-        .bind(subject_id)
-        .bind(limit)
-        .fetch_all()
-        .await?;
-    let ids: Vec<Uuid> = rows.into_iter().map(|row| row.id).collect();
-    if ids.is_empty() {
-        return Ok(0);
-    }
-    for text in [
-        " DELETE FROM decision_subjects WHERE decision_id IN (SELECT v.id FROM v) AND app_id = ",
-        " DELETE FROM decisions WHERE id IN (SELECT v.id FROM v) AND app_id = ",
-    ] {
-        tx.with_rows("v(id)", Rows::new().uuids(ids.iter().copied()))
-            .push(text)
-            .push_bind(app_id)
-            .execute()
-            .await?;
-    }
-    Ok(ids.len())
-}

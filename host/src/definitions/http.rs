@@ -16,7 +16,8 @@ use crate::http::precondition::IfMatch;
 use crate::http::{
     ApiError, Code, Data, FieldError, Json, Params, ResourceId, body, created, cursor, merge,
 };
-use crate::services::Shared;
+use crate::services::{Services, Shared};
+use crate::stats::{self, Tally};
 
 /// A definition as the API shows it.
 #[derive(Debug, Serialize, ToSchema)]
@@ -30,6 +31,17 @@ pub struct DefinitionView {
     content: Content,
     created_at: String,
     updated_at: String,
+    stats: StatsView,
+}
+
+/// How a definition's events fared in the last 24 hours.
+#[derive(Debug, Default, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct StatsView {
+    /// Events of the name that arrived while the definition was active.
+    seen24h: i64,
+    /// Those of them that break it.
+    violations24h: i64,
 }
 
 /// A new definition.
@@ -54,8 +66,8 @@ struct Changeable {
     status: Status,
 }
 
-impl From<Definition> for DefinitionView {
-    fn from(definition: Definition) -> Self {
+impl DefinitionView {
+    fn new(definition: Definition, tally: Tally) -> Self {
         Self {
             id: definition.id,
             name: definition.name,
@@ -64,6 +76,10 @@ impl From<Definition> for DefinitionView {
             content: definition.content,
             created_at: clock::to_text(definition.created_at),
             updated_at: clock::to_text(definition.updated_at),
+            stats: StatsView {
+                seen24h: tally.seen,
+                violations24h: tally.violations,
+            },
         }
     }
 }
@@ -99,7 +115,8 @@ pub async fn list_event_definitions(
     let before = query.position(&services.secrets, &list, now)?;
     let mut tx = services.db.read().await?;
     let found = store::list(&mut tx, scope.app.id, before, i64::from(limit) + 1).await?;
-    let views = found.into_iter().map(DefinitionView::from).collect();
+    drop(tx);
+    let views = views(&services, scope.app.id, found).await?;
     let seal = |id: &Uuid| cursor::encode(&services.secrets, &list, id, now.plus(cursor::LIFETIME));
     Ok(Data {
         data: page(views, limit, |view: &DefinitionView| view.id, seal),
@@ -134,7 +151,7 @@ pub async fn create_event_definition(
     record(&mut tx, &scope, "event_definition.created", &definition).await?;
     tx.commit().await?;
     services.apps.refresh(scope.app.id).await?;
-    Ok(created(definition.into()))
+    Ok(created(DefinitionView::new(definition, Tally::default())))
 }
 
 /// Reads an event definition.
@@ -147,9 +164,9 @@ pub async fn get_event_definition(
 ) -> Result<Data<DefinitionView>, ApiError> {
     let mut tx = services.db.read().await?;
     let found = store::find(&mut tx, scope.app.id, id).await?;
-    Ok(Data {
-        data: found.ok_or(Error::NotFound)?.into(),
-    })
+    drop(tx);
+    let data = view(&services, found.ok_or(Error::NotFound)?).await?;
+    Ok(Data { data })
 }
 
 /// Changes an event definition (JSON merge patch).
@@ -179,9 +196,8 @@ pub async fn update_event_definition(
         &before,
     )
     .await?;
-    Ok(Data {
-        data: changed.into(),
-    })
+    let data = view(&services, changed).await?;
+    Ok(Data { data })
 }
 
 /// Archives an event definition: it is kept, and no longer enforced.
@@ -213,6 +229,30 @@ pub async fn delete_event_definition(
     )
     .await?;
     Ok(axum::http::StatusCode::NO_CONTENT)
+}
+
+/// Definitions with how their events fared.
+async fn views(
+    services: &Services,
+    app_id: Uuid,
+    definitions: Vec<Definition>,
+) -> nudge_db::Result<Vec<DefinitionView>> {
+    services.stats.flush(&services.db).await?;
+    let after = services.clock.now().minus(stats::DEFINITION_SPAN);
+    let ids: Vec<Uuid> = definitions.iter().map(|definition| definition.id).collect();
+    let mut tx = services.db.read().await?;
+    let tallies = stats::store::of_definitions(&mut tx, app_id, &ids, after).await?;
+    let views = definitions.into_iter().map(|definition| {
+        let tally = tallies.get(&definition.id).copied().unwrap_or_default();
+        DefinitionView::new(definition, tally)
+    });
+    Ok(views.collect())
+}
+
+async fn view(services: &Services, definition: Definition) -> Result<DefinitionView, ApiError> {
+    let views = views(services, definition.app_id, vec![definition]).await?;
+    let view = views.into_iter().next();
+    view.ok_or_else(|| Error::NotFound.into())
 }
 
 async fn save(

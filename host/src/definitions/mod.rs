@@ -1,6 +1,9 @@
 //! Event definitions: what events of a name must look like. The rules are the validation plugin's.
 
+pub mod dry_run;
 pub mod http;
+pub mod infer;
+mod recent;
 pub mod store;
 
 use nudge_db::{Timestamp, Tx};
@@ -108,6 +111,8 @@ pub struct Definition {
 /// A definition in force, as the ingest path needs it.
 #[derive(Debug)]
 pub struct Enforced {
+    /// The definition.
+    pub id: Uuid,
     /// What becomes of events that break it.
     pub enforcement: Enforcement,
     /// Its configuration and the plugin that decides.
@@ -211,6 +216,7 @@ pub async fn enforce(
     let configuration = definition.content.configuration();
     let before = before.map(|before| &before.accepted);
     Ok(Enforced {
+        id: definition.id,
         enforcement: definition.content.enforcement,
         accepted: configuration.accept(plugins, deciders, before).await?,
     })

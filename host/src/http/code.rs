@@ -58,6 +58,7 @@ codes! {
     IdentityKeyExists, CONFLICT, "identity_key_exists", "The app has an identity key of this kid; remove it first.";
     MutationConflict, CONFLICT, "mutation_conflict", "The mutationId was used for another update; a new update takes a new one.";
     IdentityConflict, CONFLICT, "identity_conflict", "The anonymous id belongs to another identified user; take a new one for this user.";
+    DeliveryGone, CONFLICT, "delivery_gone", "There is no delivery (any more) that the dead letter is about.";
     DecisionNotReproducible, CONFLICT, "decision_not_reproducible", "The decision can't be made again: something that it takes is gone; see detail.";
     CampaignNotTransactional, CONFLICT, "campaign_not_transactional", "Only campaigns of the mode transactional can be sent by a backend.";
     CampaignNotActive, CONFLICT, "campaign_not_active", "The campaign does not run; activate it first.";

@@ -3,7 +3,7 @@
 //! A writer takes everything that waits, up to a limit, commits it, and answers; meanwhile the next
 //! group gathers. What can't be committed is answered as such and leaves nothing behind.
 
-use std::collections::HashMap;
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
@@ -14,13 +14,13 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use uuid::Uuid;
 
+use super::Submission;
 use super::insert::{self, NewRequest};
-use super::store::{self, Stored};
-use super::{SEQ_BLOCK, Submission};
+use super::kept::{count, keep_letters, new_events, plan};
+use super::store::Stored;
 use crate::config::Ingest;
-use crate::dead_letters;
+use crate::dead_letters::Letter;
 use crate::pipeline::{Fired, Pipeline, Room, Work};
-use crate::subjects::{self, NOBODY, Standing};
 
 /// How often a transaction that lost against another is tried.
 const MOST_TRIES: usize = 8;
@@ -52,6 +52,8 @@ pub struct Committed {
     pub fired: Option<oneshot::Receiver<Fired>>,
     /// Whether none of the events was there already.
     pub all_new: bool,
+    /// Dead letters that were not kept, since events of their ids are there.
+    pub known_letters: Vec<Uuid>,
 }
 
 /// Nothing of the submission is on disk, or the server can't know.
@@ -216,7 +218,7 @@ impl Writer {
         // Events and their row in `pending` are one statement on PostgreSQL; letters are another.
         let together = submissions
             .iter()
-            .any(|submission| !submission.letters.is_empty() || submission.replays.is_some());
+            .any(|submission| !submission.letters.is_empty() || !submission.replays.is_empty());
         let mut tx = if together {
             self.db.write().await?
         } else {
@@ -231,18 +233,14 @@ impl Writer {
             .map(|((submission, room), _)| (submission, room))
             .collect();
         let (ids, stored) = self.insert(&mut tx, &kept, expect_new).await?;
-        for (submission, _) in submissions
-            .iter()
-            .zip(&plan)
-            .filter(|(_, plan)| plan.is_ok())
-        {
-            dead_letters::store::insert(&mut tx, &submission.letters).await?;
-            if let Some(letter) = submission.replays {
-                dead_letters::store::delete(&mut tx, submission.app.id, letter).await?;
-            }
-        }
+        let letters = keep_letters(&mut tx, submissions, &plan).await?;
         tx.commit().await?;
-        Ok(self.hand_over(submissions, plan, kept, ids, stored))
+        let news = News {
+            ids,
+            stored,
+            letters,
+        };
+        Ok(self.hand_over(submissions, plan, kept, news))
     }
 
     /// Inserts requests with their events; answers their numbers and, for each, the events that are new.
@@ -267,7 +265,9 @@ impl Writer {
         let inserted = insert::insert(tx, &requests, expect_new).await?;
         let events: usize = requests.iter().map(|request| request.events.len()).sum();
         let all_new = inserted.events == events as u64;
-        let stored = new_events(tx, kept, &inserted.ids, all_new).await?;
+        let submissions: Vec<&Submission> =
+            kept.iter().map(|(submission, _)| *submission).collect();
+        let stored = new_events(tx, &submissions, &inserted.ids, all_new).await?;
         Ok((inserted.ids, stored))
     }
 
@@ -277,10 +277,10 @@ impl Writer {
         submissions: &[Submission],
         plan: Vec<Result<Uuid, Outcome>>,
         kept: Vec<(&Submission, Option<Room>)>,
-        ids: Vec<i64>,
-        stored: Vec<Vec<Stored>>,
+        news: News,
     ) -> Vec<Outcome> {
-        let mut handed = kept.into_iter().zip(ids).zip(stored);
+        let stats = &self.pipeline.inner().stats;
+        let mut handed = kept.into_iter().zip(news.ids).zip(news.stored);
         let outcomes = submissions.iter().zip(plan).map(|(submission, plan)| {
             let subject_id = match plan {
                 Ok(subject_id) => subject_id,
@@ -288,10 +288,18 @@ impl Writer {
             };
             let mut fired = None;
             let mut all_new = true;
+            let known = |letter: &&Letter| !news.letters.contains(&letter.id);
+            let known_letters = submission.letters.iter().filter(known);
+            let known_letters: Vec<Uuid> = known_letters.map(|letter| letter.id).collect();
+            let mut new_events = Vec::new();
             if !submission.events.is_empty()
                 && let Some((((submission, room), id), events)) = handed.next()
             {
                 all_new = events.len() == submission.events.len();
+                new_events = events
+                    .iter()
+                    .map(|stored| Arc::clone(&stored.event))
+                    .collect();
                 if let (Some(room), false) = (room, events.is_empty()) {
                     let (sender, receiver) = oneshot::channel();
                     fired = submission.wants_instructions.then_some(receiver);
@@ -299,92 +307,26 @@ impl Writer {
                         .submit(Work::request(submission, id, events, room, sender));
                 }
             }
+            count(stats, submission, &new_events, &known_letters);
             Outcome::Committed(Committed {
                 subject_id,
                 fired,
                 all_new,
+                known_letters,
             })
         });
         outcomes.collect()
     }
 }
 
-/// For each submission its subject, or why nothing of it may be stored.
-async fn plan(
-    tx: &mut Tx,
-    submissions: &[Submission],
-) -> nudge_db::Result<Vec<Result<Uuid, Outcome>>> {
-    let mut aliases: Vec<i64> = submissions
-        .iter()
-        .map(|submission| submission.alias)
-        .collect();
-    aliases.sort_unstable();
-    aliases.dedup();
-    let standings: HashMap<i64, Standing> = subjects::store::standings(tx, aliases)
-        .await?
-        .into_iter()
-        .map(|standing| (standing.alias, standing))
-        .collect();
-    let plan = submissions.iter().map(|submission| {
-        if submission.alias == NOBODY {
-            return Err(Outcome::Suppressed);
-        }
-        let standing = standings
-            .get(&submission.alias)
-            .ok_or(Outcome::TokenRevoked)?;
-        let current = (standing.subject_id, standing.token_epoch);
-        if submission.token.is_some_and(|token| token != current) {
-            Err(Outcome::TokenRevoked)
-        } else if standing.suppressed {
-            Err(Outcome::Suppressed)
-        } else if !standing.may_analyze(&submission.app) {
-            Err(Outcome::ConsentMissing)
-        } else {
-            Ok(standing.subject_id)
-        }
-    });
-    Ok(plan.collect())
-}
-
-/// Of each request the events that are new; requests without any are done with.
-async fn new_events(
-    tx: &mut Tx,
-    kept: &[(&Submission, Option<Room>)],
-    ids: &[i64],
-    all_new: bool,
-) -> nudge_db::Result<Vec<Vec<Stored>>> {
-    let mut stored = Vec::with_capacity(kept.len());
-    let mut empty = Vec::new();
-    for ((submission, _), id) in kept.iter().zip(ids) {
-        let new: Option<Vec<i64>> = if all_new {
-            None
-        } else {
-            Some(store::seqs_of(tx, *id).await?)
-        };
-        if new.as_ref().is_some_and(Vec::is_empty) {
-            empty.push(*id);
-        }
-        let events = (0_i64..)
-            .zip(&submission.events)
-            .map(|(offset, event)| Stored {
-                seq: id * SEQ_BLOCK + offset,
-                received_at: submission.received_at,
-                origin: Arc::clone(&submission.origin),
-                event: Arc::clone(event),
-            });
-        stored.push(
-            events
-                .filter(|event| {
-                    new.as_ref()
-                        .is_none_or(|new| new.binary_search(&event.seq).is_ok())
-                })
-                .collect(),
-        );
-    }
-    if !empty.is_empty() {
-        store::delete_pending(tx, &empty).await?;
-    }
-    Ok(stored)
+/// What a transaction has brought.
+struct News {
+    /// The numbers of the requests that were inserted.
+    ids: Vec<i64>,
+    /// Their events that are new.
+    stored: Vec<Vec<Stored>>,
+    /// The dead letters that are there now.
+    letters: HashSet<Uuid>,
 }
 
 /// Answers the requests. One whose caller has gone is on disk all the same.

@@ -15,7 +15,7 @@ use super::body::{Body, Context, Delivery};
 use super::commit::{self, Committed, Outcome};
 use super::event::{self, Mismatch, Rules};
 use super::validation::{self, Verdict};
-use super::{Event, Rejection, Submission};
+use super::{Event, Rejection, Submission, is_lifecycle};
 use crate::apps::App;
 use crate::apps::key::{self, Kind};
 use crate::apps::settings::ValidationFailure;
@@ -24,6 +24,7 @@ use crate::http::auth::{self, AppKey};
 use crate::http::{ApiError, Code, Data, FieldError, JsonText};
 use crate::instructions::{self, Instruction, http::InstructionView};
 use crate::services::Shared;
+use crate::stats;
 use crate::subjects::identity::is_external_id;
 use crate::subjects::token::{self, SubjectToken};
 use crate::subjects::{self, AliasKind, NOBODY};
@@ -88,44 +89,31 @@ pub async fn ingest_events(
     if let Some(delivery) = &delivery {
         check_delivery(&services, &caller, delivery, &checked, &rejections).await?;
     }
-    let (events, letters) = split(
+    let (checked, ignored) = heeded(&caller.app, checked);
+    let app = &caller.app;
+    let divided = divide(
         &services,
-        &caller.app,
+        app,
         &owner,
         received_at,
         checked,
         &mut rejections,
     )
     .await?;
-
-    let indexes: Vec<(usize, Uuid)> = events
-        .iter()
-        .map(|(index, event)| (*index, event.id))
-        .collect();
+    let stored = divided.passed.iter();
+    let indexes = stored.map(|(index, event)| (*index, event.id));
+    let indexes = indexes.chain(ignored.iter().copied()).collect();
     let submission = Submission {
-        app: Arc::clone(&caller.app),
-        alias: owner.alias,
-        token: owner.token,
-        origin: Arc::new(body.origin()),
-        received_at,
-        events: events
-            .into_iter()
-            .map(|(_, event)| Arc::new(event))
-            .collect(),
-        letters,
-        replays: None,
         wants_instructions: delivery.is_some(),
+        ..divided.submission(app, &owner, &body, received_at)
     };
     let outcome = services.committer.commit(submission).await?;
-    let view = answer(
-        &services,
-        &caller.app,
-        outcome,
-        indexes,
-        rejections,
-        delivery,
-    )
-    .await?;
+    let committed = matches!(outcome, Outcome::Committed(_));
+    let view = answer(&services, app, outcome, indexes, rejections, delivery).await?;
+    let ignored = if committed { ignored.len() } else { 0 };
+    let count = |kind, count| services.stats.count(app.id, received_at, kind, count);
+    count(stats::Kind::Ignored, ignored);
+    count(stats::Kind::Rejected, view.rejected);
     Ok(Data { data: view })
 }
 
@@ -298,23 +286,78 @@ async fn check_delivery(
     Ok(())
 }
 
+/// Things with their places in the request.
+type Placed<T> = Vec<(usize, T)>;
+
+/// Takes lifecycle events out while the app's toggle is off: places and ids of those that are.
+///
+/// An SDK that has not heard of the toggle yet has done nothing wrong: they count as accepted, and nothing follows
+/// from them.
+fn heeded(app: &App, checked: Placed<Event>) -> (Placed<Event>, Placed<Uuid>) {
+    if app.settings.lifecycle_events {
+        return (checked, Vec::new());
+    }
+    let (ignored, heeded): (Vec<_>, Vec<_>) = checked
+        .into_iter()
+        .partition(|(_, event)| is_lifecycle(&event.name));
+    let ignored = ignored.into_iter().map(|(index, event)| (index, event.id));
+    (heeded, ignored.collect())
+}
+
+/// Events that were checked against their definitions.
+#[derive(Default)]
+struct Divided {
+    /// Those to be stored, with their places.
+    passed: Placed<Event>,
+    /// Those of them that break a definition which only observes.
+    observed: HashSet<Uuid>,
+    /// The others.
+    letters: Vec<Letter>,
+}
+
+impl Divided {
+    /// What is to be stored of a request. Nobody waits for what follows from it.
+    fn submission(
+        self,
+        app: &Arc<App>,
+        owner: &Owner,
+        body: &Body<'_>,
+        received_at: Timestamp,
+    ) -> Submission {
+        let events = self.passed.into_iter().map(|(_, event)| Arc::new(event));
+        Submission {
+            app: Arc::clone(app),
+            alias: owner.alias,
+            token: owner.token,
+            origin: Arc::new(body.origin()),
+            received_at,
+            events: events.collect(),
+            letters: self.letters,
+            observed: self.observed,
+            replays: Vec::new(),
+            wants_instructions: false,
+        }
+    }
+}
+
 /// Checks events against their definitions; those that break them become dead letters.
-async fn split(
+async fn divide(
     services: &Shared,
     app: &App,
     owner: &Owner,
     received_at: Timestamp,
     checked: Vec<(usize, Event)>,
     rejections: &mut Vec<Rejection>,
-) -> Result<(Vec<(usize, Event)>, Vec<Letter>), ApiError> {
-    let events: Vec<&Event> = checked.iter().map(|(_, event)| event).collect();
-    let subject_id = owner.subject_id;
-    let verdicts = validation::validate(&services.plugins, app, subject_id, &events, received_at)
+) -> Result<Divided, ApiError> {
+    let events: Vec<(Uuid, &Event)> = checked
+        .iter()
+        .map(|(_, event)| (owner.subject_id, event))
+        .collect();
+    let verdicts = validation::validate(services, app, &events, received_at)
         .await
         .map_err(ApiError::internal)?;
     let open = app.settings.plugins.validation_failure == ValidationFailure::Open;
-    let mut passed = Vec::with_capacity(checked.len());
-    let mut letters = Vec::new();
+    let mut divided = Divided::default();
     for ((index, event), verdict) in checked.into_iter().zip(verdicts) {
         match verdict {
             Verdict::Broken(violations) => {
@@ -329,7 +372,7 @@ async fn split(
                     dead_letter_id: Some(letter.id),
                     ..Rejection::new(index, Some(event.id), "schema_violation", letter.summary())
                 });
-                letters.push(letter);
+                divided.letters.push(letter);
             }
             Verdict::Unchecked if !open => rejections.push(Rejection {
                 retryable: true,
@@ -340,10 +383,14 @@ async fn split(
                     "the validation plugin failed; send it again",
                 )
             }),
-            Verdict::Pass | Verdict::Unchecked => passed.push((index, event)),
+            Verdict::Observed => {
+                divided.observed.insert(event.id);
+                divided.passed.push((index, event));
+            }
+            Verdict::Pass | Verdict::Unchecked => divided.passed.push((index, event)),
         }
     }
-    Ok((passed, letters))
+    Ok(divided)
 }
 
 async fn answer(
@@ -382,7 +429,17 @@ async fn answer(
             None
         }
     };
-    let accepted = if committed.is_some() { events.len() } else { 0 };
+    let accepted = committed.as_ref().map_or(0, |committed| {
+        // Sent again in a form that breaks the definition, but under the id of an event that is there: it is
+        // accepted, and changes nothing.
+        let known = |rejection: &Rejection| {
+            let letter = rejection.dead_letter_id;
+            letter.is_some_and(|letter| committed.known_letters.contains(&letter))
+        };
+        let before = rejections.len();
+        rejections.retain(|rejection| !known(rejection));
+        events.len() + before - rejections.len()
+    });
     rejections.sort_by_key(|rejection| rejection.index);
     metrics::counter!("nudge_events_total", "outcome" => "accepted").increment(accepted as u64);
     for rejection in &rejections {

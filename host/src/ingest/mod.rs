@@ -6,12 +6,15 @@ pub mod commit;
 pub mod event;
 pub mod http;
 pub mod insert;
+pub mod kept;
 mod properties;
 mod schema;
 pub mod store;
+pub mod together;
 mod trials;
 pub mod validation;
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use nudge_db::Timestamp;
@@ -25,9 +28,15 @@ pub use event::Event;
 
 /// Events of one request at the most (specification 8).
 pub const MOST_EVENTS: usize = 500;
+
 /// Whether an event's name is the server's own: no client can send it.
 pub fn is_reserved(name: &str) -> bool {
-    name == crate::properties::PROPERTY_CHANGED || name == crate::pipeline::occasions::SCHEDULED
+    [
+        crate::properties::PROPERTY_CHANGED,
+        crate::pipeline::occasions::SCHEDULED,
+        crate::pipeline::SESSION_BEGAN,
+    ]
+    .contains(&name)
 }
 
 /// Each request owns this many event numbers, see [`store`].
@@ -50,6 +59,23 @@ pub struct Origin {
     pub sdk_version: Option<String>,
     /// Who sent it: `sdk` or `server`.
     pub source: Source,
+}
+
+/// What SDKs send by themselves while the app's lifecycle toggle is on (specification 6.1).
+const LIFECYCLE: [&str; 4] = [
+    "app_installed",
+    "app_opened",
+    SESSION_STARTED,
+    SESSION_ENDED,
+];
+/// The SDK says that a session began.
+pub const SESSION_STARTED: &str = "session_started";
+/// The SDK says that a session is over.
+pub const SESSION_ENDED: &str = "session_ended";
+
+/// Whether events of a name are those that SDKs send by themselves.
+pub fn is_lifecycle(name: &str) -> bool {
+    LIFECYCLE.contains(&name)
 }
 
 /// Who sent an event.
@@ -89,8 +115,10 @@ pub struct Submission {
     pub events: Vec<Arc<Event>>,
     /// Events that broke their definition.
     pub letters: Vec<Letter>,
-    /// A dead letter that this submission replays.
-    pub replays: Option<Uuid>,
+    /// Events among `events` that break a definition which only observes.
+    pub observed: HashSet<Uuid>,
+    /// Dead letters that this submission replays.
+    pub replays: Vec<Uuid>,
     /// Whether the caller waits for instructions.
     pub wants_instructions: bool,
 }

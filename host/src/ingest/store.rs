@@ -218,6 +218,51 @@ pub async fn of_app_between(
     Ok(rows.into_iter().map(owned).collect())
 }
 
+/// Where so many events of whichever apps begin that come right before a number: how many there are, and the
+/// number of the first.
+pub async fn span_before(tx: &mut Tx, end: i64, most: i64) -> Result<(i64, i64)> {
+    #[derive(sqlx::FromRow)]
+    struct SpanRow {
+        count: i64,
+        first: Option<i64>,
+    }
+    let row: SpanRow = tx
+        .sql(
+            "SELECT count(*) AS count, min(e.seq) AS first
+             FROM (SELECT seq FROM events WHERE seq < $1 ORDER BY seq DESC LIMIT $2) e",
+        )
+        .bind(end)
+        .bind(most)
+        .fetch_one()
+        .await?;
+    Ok((row.count, row.first.unwrap_or(end)))
+}
+
+/// Events of an app and a name with numbers from `first` to before `end`, newest first.
+pub async fn named_between(
+    tx: &mut Tx,
+    app_id: Uuid,
+    name: &str,
+    first: i64,
+    end: i64,
+    limit: i64,
+) -> Result<Vec<Stored>> {
+    let rows: Vec<EventRow> = tx
+        .sql(
+            "SELECT seq, event_id, name, timestamp, client_timestamp, received_at, properties, platform,
+                    app_version, locale, timezone, source
+             FROM events WHERE seq >= $2 AND seq < $3 AND app_id = $1 AND name = $4 ORDER BY seq DESC LIMIT $5",
+        )
+        .bind(app_id)
+        .bind(first)
+        .bind(end)
+        .bind(name.to_owned())
+        .bind(limit)
+        .fetch_all()
+        .await?;
+    Ok(rows.into_iter().map(EventRow::read).collect())
+}
+
 /// About the number from which on events, of whichever apps, arrived at or after an instant: numbers and
 /// arrivals agree but for the time that a commit takes.
 pub async fn first_seq_at(tx: &mut Tx, at: Timestamp) -> Result<i64> {

@@ -3,8 +3,6 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use uuid::Uuid;
-
 use super::validation::{Context, Declared, Found, Verdict, Version, Work};
 use crate::plugins::shadow::{Comparison, Difference, MOST_WAITING, Sample};
 use crate::plugins::{Plugins, Term, logs};
@@ -14,11 +12,10 @@ pub(super) struct Trials(Vec<(Version, Vec<Declared>)>);
 
 impl Trials {
     /// The candidates of some events' definitions; none: there are none, as nearly always.
-    pub(super) fn of(context: &Context, declared: &[Declared]) -> Option<Self> {
+    pub(super) fn of(declared: &[Declared]) -> Option<Self> {
         let mut trials: Vec<(Version, Vec<Declared>)> = Vec::new();
         for event in declared {
-            let enforced = context.definitions.get(event.definition);
-            let Some((trial, _)) = enforced.and_then(|enforced| enforced.accepted.shadow()) else {
+            let Some((trial, _)) = event.enforced.accepted.shadow() else {
                 continue;
             };
             let same =
@@ -45,8 +42,10 @@ impl Trials {
             for (version, declared) in self.0 {
                 let term = Arc::clone(&version.term);
                 let would = Work::new(&context, version, logs::Kind::Shadow).run(&declared);
-                let comparison = compare(context.subject, &declared, &did, &would);
-                context.recorder.compared(app_id, &term, comparison);
+                let comparison = compare(&declared, &did, &would);
+                if let Some(recorder) = &context.recorder {
+                    recorder.compared(app_id, &term, comparison);
+                }
             }
         };
         if !plugins.shadows.offer(app_id, MOST_WAITING, run) {
@@ -60,7 +59,7 @@ impl Trials {
 }
 
 /// Compares verdicts. What the active version failed on is compared with nothing.
-fn compare(subject_id: Uuid, declared: &[Declared], did: &Found, would: &Found) -> Comparison {
+fn compare(declared: &[Declared], did: &Found, would: &Found) -> Comparison {
     let mut comparison = Comparison::default();
     comparison.counts.calls = 1;
     let by_place = |found: &Found| -> HashMap<usize, Verdict> { found.iter().cloned().collect() };
@@ -80,7 +79,7 @@ fn compare(subject_id: Uuid, declared: &[Declared], did: &Found, would: &Found) 
             _ => Difference::Violations,
         };
         comparison.differs(Sample {
-            subject_id,
+            subject_id: event.subject,
             event_id: event.event.id,
             campaign_id: None,
             difference,

@@ -14,7 +14,8 @@ use super::trials::Trials;
 use crate::apps::App;
 use crate::definitions::{Enforced, Enforcement};
 use crate::plugins::statistics::{Made, Outcome};
-use crate::plugins::{self, Plugins, Recorder, Term, logs};
+use crate::plugins::{self, Recorder, Term, logs};
+use crate::services::Services;
 
 /// After this many failed calls the plugin counts as broken for the rest of a request.
 const MOST_FAILURES: usize = 4;
@@ -35,112 +36,168 @@ pub struct Violation {
 /// What became of one event.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// It matches, or nothing is declared, or breaking is only observed.
+    /// It matches, or nothing is declared.
     Pass,
     /// It breaks its definition.
     Broken(Vec<Violation>),
+    /// It breaks its definition, which only observes.
+    Observed,
     /// The plugin failed on it.
     Unchecked,
 }
 
-/// Checks events of a subject, each by the plugin of its definition; the verdicts stand in the same order.
+/// Checks events, each with its subject, by the plugins of their definitions; the verdicts stand in the same order.
 pub async fn validate(
-    plugins: &Plugins,
+    services: &Services,
     app: &App,
-    subject: Uuid,
-    events: &[&Event],
+    events: &[(Uuid, &Event)],
     now: Timestamp,
 ) -> Result<Vec<Verdict>, plugins::Lost> {
-    let mut definitions: Vec<(&str, &Arc<Enforced>)> = Vec::new();
-    let mut indexes: HashMap<&str, usize> = HashMap::new();
-    let mut declared = Vec::new();
-    for (place, event) in events.iter().enumerate() {
-        let Some((name, enforced)) = app.definitions.get_key_value(&*event.name) else {
-            continue;
-        };
-        let definition = *indexes.entry(name).or_insert_with(|| {
-            definitions.push((name, enforced));
-            definitions.len() - 1
-        });
-        declared.push(Declared {
-            place,
-            definition,
-            event: (*event).clone(),
-        });
-    }
+    let declared: Arc<[Declared]> = declare(app, events);
     let mut verdicts = vec![Verdict::Pass; events.len()];
     if declared.is_empty() {
         return Ok(verdicts);
     }
-    let definitions: Vec<Arc<Enforced>> = definitions
-        .into_iter()
-        .map(|(_, enforced)| Arc::clone(enforced))
-        .collect();
+    let plugins = &services.plugins;
     let context = Context {
         app_id: app.id,
-        subject,
-        definitions,
         now,
-        recorder: Arc::clone(&plugins.recorder),
+        recorder: Some(Arc::clone(&plugins.recorder)),
     };
-    let trials = Trials::of(&context, &declared);
-    let works = by_version(&context.definitions, subject, declared);
-    let checking = context.clone();
-    let checked = plugins.workers.run(app.id, move || {
-        let found = works.into_iter().flat_map(|(version, declared)| {
-            Work::new(&checking, version, logs::Kind::Decision).run(&declared)
-        });
-        found.collect::<Vec<_>>()
-    });
-    let found = checked.await?;
+    let trials = Trials::of(&declared);
+    let found = services
+        .validations
+        .check(&plugins.workers, &context, &declared);
+    let found = found.await?;
     if let Some(trials) = trials {
-        trials.offer(plugins, context.clone(), found.clone());
+        trials.offer(plugins, context, found.clone());
     }
-    for (place, verdict) in found {
-        let observed = matches!(verdict, Verdict::Broken(_)) && {
-            let name = events.get(place).map(|event| &*event.name);
-            let enforced = name.and_then(|name| app.definitions.get(name));
-            enforced.is_some_and(|enforced| enforced.enforcement == Enforcement::Observe)
-        };
-        if observed {
-            metrics::counter!("nudge_events_observed_violations_total").increment(1);
-        } else if let Some(slot) = verdicts.get_mut(place) {
-            *slot = verdict;
-        }
-    }
+    enter(app, events, found, &mut verdicts);
     Ok(verdicts)
 }
 
+/// The same for events that nobody waits for, whose calls give way to others.
+pub async fn validate_aside(
+    services: &Services,
+    app: &App,
+    events: &[(Uuid, &Event)],
+    now: Timestamp,
+) -> Result<Vec<Verdict>, plugins::Lost> {
+    let declared: Arc<[Declared]> = declare(app, events);
+    let mut verdicts = vec![Verdict::Pass; events.len()];
+    if declared.is_empty() {
+        return Ok(verdicts);
+    }
+    let plugins = &services.plugins;
+    let context = Context {
+        app_id: app.id,
+        now,
+        recorder: Some(Arc::clone(&plugins.recorder)),
+    };
+    let found = plugins.aside(app.id, move || check(&context, &declared));
+    enter(app, events, found.await?, &mut verdicts);
+    Ok(verdicts)
+}
+
+/// The events that have a definition.
+fn declare<D: FromIterator<Declared>>(app: &App, events: &[(Uuid, &Event)]) -> D {
+    let declared = events
+        .iter()
+        .enumerate()
+        .filter_map(|(place, (subject, event))| {
+            let enforced = app.definitions.get(&*event.name)?;
+            Some(Declared {
+                place,
+                subject: *subject,
+                enforced: Arc::clone(enforced),
+                event: (*event).clone(),
+            })
+        });
+    declared.collect()
+}
+
+/// Enters what was found at the events' places.
+fn enter(app: &App, events: &[(Uuid, &Event)], found: Found, verdicts: &mut [Verdict]) {
+    for (place, verdict) in found {
+        let enforced = events
+            .get(place)
+            .and_then(|(_, event)| app.definitions.get(&*event.name));
+        let observes = enforced.is_some_and(|it| it.enforcement == Enforcement::Observe);
+        if let Some(slot) = verdicts.get_mut(place) {
+            *slot = match verdict {
+                Verdict::Broken(_) if observes => Verdict::Observed,
+                other => other,
+            };
+        }
+    }
+}
+
+/// Says what a definition would make of events, each with its subject. Nothing of it counts. Blocks: to be run on
+/// a plugin thread.
+pub fn dry_run(
+    app_id: Uuid,
+    enforced: &Arc<Enforced>,
+    events: Vec<(Uuid, Event)>,
+    now: Timestamp,
+) -> Vec<Verdict> {
+    let mut verdicts = vec![Verdict::Pass; events.len()];
+    let context = Context {
+        app_id,
+        now,
+        recorder: None,
+    };
+    let declared = events
+        .into_iter()
+        .enumerate()
+        .map(|(place, (subject, event))| Declared {
+            place,
+            subject,
+            enforced: Arc::clone(enforced),
+            event,
+        });
+    for (place, verdict) in check(&context, &declared.collect::<Vec<_>>()) {
+        if let Some(slot) = verdicts.get_mut(place) {
+            *slot = verdict;
+        }
+    }
+    verdicts
+}
+
+/// Checks events by the versions of their definitions' plugins. Blocks.
+pub(super) fn check(context: &Context, declared: &[Declared]) -> Found {
+    let mut found = Found::new();
+    for (version, declared) in by_version(declared) {
+        found.extend(Work::new(context, version, logs::Kind::Decision).run(&declared));
+    }
+    found
+}
+
 /// Divides events among the versions that check them.
-fn by_version(
-    definitions: &[Arc<Enforced>],
-    subject: Uuid,
-    declared: Vec<Declared>,
-) -> Vec<(Version, Vec<Declared>)> {
+pub(super) fn by_version(declared: &[Declared]) -> Vec<(Version, Vec<Declared>)> {
     let mut groups: Vec<(Version, Vec<Declared>)> = Vec::new();
     for event in declared {
-        let Some(enforced) = definitions.get(event.definition) else {
-            continue;
-        };
-        let (plugin, _) = enforced.accepted.for_subject(subject);
+        let accepted = &event.enforced.accepted;
+        let (plugin, _) = accepted.for_subject(event.subject);
         let same = |(version, _): &&mut (Version, _)| Arc::ptr_eq(&version.plugin, plugin);
         if let Some((_, group)) = groups.iter_mut().find(same) {
-            group.push(event);
+            group.push(event.clone());
         } else {
-            let term = Arc::clone(enforced.accepted.decider.term_of(plugin));
+            let term = Arc::clone(accepted.decider.term_of(plugin));
             let plugin = Arc::clone(plugin);
-            groups.push((Version { plugin, term }, vec![event]));
+            groups.push((Version { plugin, term }, vec![event.clone()]));
         }
     }
     groups
 }
 
 /// An event that has a definition.
-#[derive(Clone)]
-pub(super) struct Declared {
-    pub place: usize,
-    pub definition: usize,
-    pub event: Event,
+#[derive(Clone, Debug)]
+pub struct Declared {
+    /// Its place among the events that were asked about.
+    pub(super) place: usize,
+    pub(super) subject: Uuid,
+    pub(super) enforced: Arc<Enforced>,
+    pub(super) event: Event,
 }
 
 /// A version that checks.
@@ -149,18 +206,17 @@ pub(super) struct Version {
     pub term: Arc<Term>,
 }
 
-/// What all versions that check a request's events have in common.
-#[derive(Clone)]
-pub(super) struct Context {
-    pub app_id: Uuid,
-    pub subject: Uuid,
-    pub definitions: Vec<Arc<Enforced>>,
-    pub now: Timestamp,
-    pub recorder: Arc<Recorder>,
+/// What all versions that check some events have in common.
+#[derive(Clone, Debug)]
+pub struct Context {
+    pub(super) app_id: Uuid,
+    pub(super) now: Timestamp,
+    /// Counts the calls; none: nobody does.
+    pub(super) recorder: Option<Arc<Recorder>>,
 }
 
 /// Verdicts but those of events that pass, each with its event's place.
-pub(super) type Found = Vec<(usize, Verdict)>;
+pub type Found = Vec<(usize, Verdict)>;
 
 /// Checks events with one version.
 pub(super) struct Work<'c> {
@@ -180,10 +236,28 @@ impl<'c> Work<'c> {
         }
     }
 
-    pub(super) fn run(mut self, declared: &[Declared]) -> Found {
+    /// Checks the events of one request.
+    pub(super) fn run(&mut self, declared: &[Declared]) -> Found {
         let mut verdicts = Vec::with_capacity(declared.len());
+        self.failures = 0;
         self.check(declared, &mut verdicts);
         verdicts
+    }
+
+    /// Checks events in one call; none: the call failed.
+    pub(super) fn together(&self, declared: &[Declared]) -> Option<Found> {
+        match self.call(declared) {
+            Ok(outcome) => {
+                self.note(declared, Outcome::Decided, &outcome.call);
+                let mut verdicts = Vec::with_capacity(declared.len());
+                judge(declared, outcome, &mut verdicts);
+                Some(verdicts)
+            }
+            Err(failed) => {
+                self.note(declared, Outcome::TakenApart, &failed.call);
+                None
+            }
+        }
     }
 
     /// Checks events together; where that fails, halves apart, so that one event spoils no other.
@@ -196,14 +270,7 @@ impl<'c> Work<'c> {
             verdicts.extend(unchecked());
             return;
         }
-        let mut outcome = self.version.plugin.validate(self.batch(declared));
-        if let Err(failed) = &outcome
-            && failed.was_starved()
-        {
-            self.note(declared, Outcome::Retried, &failed.call);
-            outcome = self.version.plugin.validate(self.batch(declared));
-        }
-        match outcome {
+        match self.call(declared) {
             Ok(outcome) => {
                 self.note(declared, Outcome::Decided, &outcome.call);
                 judge(declared, outcome, verdicts);
@@ -224,7 +291,22 @@ impl<'c> Work<'c> {
         }
     }
 
+    /// Calls the plugin; once more if the machine let it starve.
+    fn call(&self, declared: &[Declared]) -> Result<validation::Outcome, nudge_wasm::Failed> {
+        let outcome = self.version.plugin.validate(self.batch(declared));
+        match outcome {
+            Err(failed) if failed.was_starved() => {
+                self.note(declared, Outcome::Retried, &failed.call);
+                self.version.plugin.validate(self.batch(declared))
+            }
+            outcome => outcome,
+        }
+    }
+
     fn note(&self, declared: &[Declared], outcome: Outcome, call: &Call) {
+        let Some(recorder) = &self.context.recorder else {
+            return;
+        };
         let made = Made {
             app_id: self.context.app_id,
             term: &self.version.term,
@@ -232,30 +314,32 @@ impl<'c> Work<'c> {
             outcome,
             call,
         };
-        let subjects = || vec![self.context.subject];
-        self.context.recorder.made(&made, self.kind, subjects);
+        let subjects = || {
+            let mut subjects: Vec<Uuid> = declared.iter().map(|event| event.subject).collect();
+            subjects.sort_unstable();
+            subjects.dedup();
+            subjects
+        };
+        recorder.made(&made, self.kind, subjects);
     }
 
     fn batch(&self, declared: &[Declared]) -> validation::Batch {
         let mut definitions: Vec<validation::Definition> = Vec::new();
-        let mut indexes = HashMap::new();
+        let mut indexes: HashMap<*const Enforced, usize> = HashMap::new();
         let mut items = Vec::with_capacity(declared.len());
         for (item, event) in (0_u32..).zip(declared) {
-            let index = *indexes.entry(event.definition).or_insert_with(|| {
-                if let Some(enforced) = self.context.definitions.get(event.definition) {
+            let index = *indexes
+                .entry(Arc::as_ptr(&event.enforced))
+                .or_insert_with(|| {
+                    let accepted = &event.enforced.accepted;
+                    let reading = accepted.reading_of(&self.version.plugin);
                     definitions.push(validation::Definition {
-                        config: Arc::clone(&enforced.accepted.config),
-                        properties: Arc::clone(
-                            &enforced
-                                .accepted
-                                .reading_of(&self.version.plugin)
-                                .properties,
-                        ),
+                        config: Arc::clone(&accepted.config),
+                        properties: Arc::clone(&reading.properties),
                         items: Vec::new(),
                     });
-                }
-                definitions.len().saturating_sub(1)
-            });
+                    definitions.len() - 1
+                });
             if let Some(definition) = definitions.get_mut(index) {
                 definition.items.push(item);
             }

@@ -17,6 +17,7 @@ use uuid::Uuid;
 pub use runner::{Runner, Wake};
 
 use crate::apps::deletion;
+use crate::dead_letters::bulk;
 use crate::pipeline::backtest;
 use crate::privacy;
 use crate::runs;
@@ -131,6 +132,8 @@ impl Running {
 /// Runs a job to its end; answers its result. The one list of all kinds.
 async fn run(services: &Arc<Services>, job: &mut Running) -> Result<Value, Error> {
     match job.kind.as_str() {
+        bulk::REPLAY => bulk::run_replay(services, job).await,
+        bulk::ACKNOWLEDGE => bulk::run_acknowledge(services, job).await,
         backtest::KIND => backtest::run(services, job).await,
         deletion::KIND => deletion::run(services, job).await,
         runs::job::KIND => runs::job::run(services, job).await,

@@ -234,7 +234,7 @@ impl Effects {
                 continue;
             };
             let (plugin, _) = running.accepted.for_subject(subject.id);
-            let letter = Letter::new(
+            let mut letter = Letter::new(
                 app.id,
                 item.alias,
                 item.stored.received_at,
@@ -244,6 +244,8 @@ impl Effects {
                 failed.reason.to_owned(),
                 plugin.description(),
             );
+            letter.session = Some(item.session);
+            letter.opens_session = item.begins;
             if matches!(work.source, Source::Letter { .. }) {
                 self.failed_letters.push(letter);
             } else if self.letters.iter().all(|other| other.id != letter.id) {
@@ -273,9 +275,16 @@ pub(super) async fn write(inner: &Inner, effects: &Effects) -> Result<(), Troubl
             return Err(Trouble::Conflict);
         }
     }
-    for letter in &effects.failed_letters {
-        dead_letters::store::update_failed(&mut tx, letter).await?;
-    }
+    let failures: Vec<dead_letters::store::Failure> = effects
+        .failed_letters
+        .iter()
+        .map(|letter| dead_letters::store::Failure {
+            id: letter.id,
+            reason: letter.reason.clone(),
+            violations: letter.violations.clone(),
+        })
+        .collect();
+    dead_letters::store::update_failed(&mut tx, effects.app_id, &failures).await?;
     let instructions: Vec<Instruction> = effects
         .instructions
         .iter()
@@ -294,7 +303,8 @@ pub(super) async fn write(inner: &Inner, effects: &Effects) -> Result<(), Troubl
     store::set_timers(&mut tx, effects.app_id, &effects.timers).await?;
     occasions::insert(&mut tx, effects.app_id, &effects.occasions).await?;
     devices::write(&mut tx, effects.app_id, &effects.devices).await?;
-    dead_letters::store::insert(&mut tx, &effects.letters).await?;
+    let letters: Vec<&Letter> = effects.letters.iter().collect();
+    dead_letters::store::insert(&mut tx, &letters).await?;
     let (app_id, now) = (effects.app_id, effects.now);
     deliveries::queue(&mut tx, app_id, &effects.deliveries, now).await?;
     let noted = decisions::write(

@@ -11,13 +11,14 @@ use uuid::Uuid;
 
 use super::facts::{Ledger, View};
 use super::groups::Group;
+use super::projection::SESSION_BEGAN;
 use super::work::DueTimer;
 use crate::apps::App;
 use crate::decisions::Recorded;
 use crate::decisions::transcript::Transcript;
 use crate::ingest::store::Stored;
 use crate::plugins::statistics::{Made, Outcome};
-use crate::plugins::{Recorder, Term, logs};
+use crate::plugins::{Reading, Recorder, Term, logs};
 
 /// After so much time in failing calls, what is left of a batch counts as failed too.
 const FAILING_TIME: Duration = Duration::from_secs(2);
@@ -33,12 +34,24 @@ pub(super) struct Item {
     pub subject: usize,
     /// The session that it belongs to.
     pub session: i64,
+    /// Whether it stands for the beginning of that session: the event once more, under the name for that.
+    pub begins: bool,
     /// The timer, if it is one.
     pub timer: Option<DueTimer>,
     /// The alias that it came under.
     pub alias: i64,
     /// The firing that waited for this, if it is one; no plugin is asked about it again.
     pub firing_id: Option<Uuid>,
+}
+
+impl Item {
+    /// Whether a version reads the item.
+    pub(super) fn is_read(&self, reading: &Reading) -> bool {
+        if self.begins {
+            return reading.event_names.iter().any(|name| name == SESSION_BEGAN);
+        }
+        self.timer.is_some() || reading.has_event(&self.stored.event.name)
+    }
 }
 
 /// Which items concern which campaign (by its number in the app).
@@ -272,7 +285,7 @@ impl Evaluation {
         for item in items
             .iter()
             .filter_map(|item| self.items.get(*item))
-            .filter(|item| item.timer.is_none() && item.stored.seq >= 0)
+            .filter(|item| item.timer.is_none() && !item.begins && item.stored.seq >= 0)
         {
             let event = &item.stored.event;
             let seq = item.stored.seq;
@@ -385,7 +398,11 @@ fn trigger_item(item: &Item) -> trigger::Item {
     trigger::Item {
         subject: u32::try_from(item.subject).unwrap_or(u32::MAX),
         event_id: event.id,
-        name: Arc::clone(&event.name),
+        name: if item.begins {
+            SESSION_BEGAN.into()
+        } else {
+            Arc::clone(&event.name)
+        },
         timestamp: event.timestamp.0,
         received: received.0,
         session: u32::try_from(item.session).unwrap_or(u32::MAX),

@@ -1,5 +1,7 @@
 //! What follows from a firing, if the host lets it take effect.
 
+use std::collections::HashSet;
+
 use nudge_db::Timestamp;
 use uuid::Uuid;
 
@@ -27,6 +29,7 @@ impl Effects {
         fired: &[(usize, usize)],
         gate: &mut Gate,
     ) {
+        let mut seen = HashSet::new();
         for (campaign, number) in fired {
             let (Some(running), Some(item)) = (app.campaigns.get(*campaign), items.get(*number))
             else {
@@ -39,6 +42,10 @@ impl Effects {
             let id = item
                 .firing_id
                 .unwrap_or_else(|| firing_id(running, subject, item));
+            if !seen.insert(id) {
+                // As the beginning of a session, and as the event that it is besides.
+                continue;
+            }
             match gate.judge(app, running, subject) {
                 Verdict::Passes => {}
                 Verdict::NotTheirs => continue,

@@ -85,7 +85,7 @@ pub(super) fn of(app: &App, items: &[Item], subjects: &[Subject], routes: Routes
                 continue;
             };
             let (plugin, reading) = accepted.for_subject(subject.id);
-            if item.timer.is_some() || reading.has_event(&item.stored.event.name) {
+            if item.is_read(reading) {
                 let group = groups.of(plugin, accepted.decider.term_of(plugin));
                 group.routes.entry(campaign).or_default().push(index);
             }
@@ -107,9 +107,7 @@ pub(super) fn shadows(app: &App, items: &[Item], routes: &Routes) -> Vec<Group> 
         };
         let is_read = |index: &&usize| {
             let item = items.get(**index);
-            item.is_some_and(|item| {
-                item.timer.is_some() || reading.has_event(&item.stored.event.name)
-            })
+            item.is_some_and(|item| item.is_read(reading))
         };
         let read: Vec<usize> = routed.iter().filter(is_read).copied().collect();
         if !read.is_empty() {

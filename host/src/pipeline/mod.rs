@@ -46,10 +46,12 @@ use crate::decisions;
 use crate::instructions::polls::Polls;
 use crate::plugins::Plugins;
 use crate::push::sender;
+use crate::stats::Stats;
 
 pub(crate) use devices::registered as device_registered;
 pub(crate) use groups::seed;
 pub use keeper::Keeper;
+pub use projection::SESSION_BEGAN;
 use work::InHand;
 pub use work::{Fired, Room, Source, Work};
 
@@ -65,6 +67,7 @@ pub(crate) struct Inner {
     pub plugins: Plugins,
     pub polls: Polls,
     pub clock: Clock,
+    pub stats: Arc<Stats>,
     pub config: config::Pipeline,
     /// Cancelled when nothing more is to be processed.
     pub halt: CancellationToken,
@@ -111,6 +114,7 @@ impl Pipeline {
             plugins,
             polls,
             clock,
+            stats: Arc::default(),
             config,
             halt,
             tasks,
@@ -125,6 +129,11 @@ impl Pipeline {
         Self {
             inner: Arc::new(inner),
         }
+    }
+
+    /// Counts of what happens, on their way to the database.
+    pub fn stats(&self) -> Arc<Stats> {
+        Arc::clone(&self.inner.stats)
     }
 
     /// This process, among those that share the database.

@@ -8,7 +8,12 @@ use uuid::Uuid;
 
 use crate::apps::App;
 use crate::ingest::store::Stored;
+use crate::ingest::{Event, SESSION_ENDED};
 use crate::properties::PROPERTY_CHANGED;
+
+/// What plugins read to hear of the beginning of each session: the event that it begins with, once more, under this
+/// name. No client can send one.
+pub const SESSION_BEGAN: &str = "$session_began";
 
 /// Silence that ends a session (specification 6.1).
 const SESSION_TIMEOUT: Duration = Duration::from_mins(30);
@@ -63,15 +68,30 @@ impl Subjects {
     }
 }
 
+/// The session of an event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Session {
+    /// Its number.
+    pub number: i64,
+    /// Whether it begins with the event.
+    pub begins: bool,
+}
+
 impl Subject {
-    /// Takes an event in; answers the number of the session that it belongs to.
-    pub(super) fn take(&mut self, stored: &Stored) -> i64 {
-        self.last_seq = self.last_seq.max(stored.seq);
-        if *stored.event.name == *PROPERTY_CHANGED {
-            // The server's own note: the person did nothing.
-            return self.session_number;
+    /// Finds an event's session.
+    ///
+    /// The window of 30 minutes decides, whatever SDKs say: the first event after it begins a session, be it
+    /// `session_started` or not, and a `session_started` within it belongs to the session that goes on. What comes
+    /// late, as of before the last event, belongs to the session that goes on too. `session_ended` is sent when a
+    /// session expires: nobody was active, so that it neither begins a session nor keeps one going.
+    fn session(&mut self, event: &Event) -> Session {
+        if *event.name == *SESSION_ENDED {
+            return Session {
+                number: self.session_number,
+                begins: false,
+            };
         }
-        let at = stored.event.timestamp;
+        let at = event.timestamp;
         let begins = self
             .session_active_at
             .is_none_or(|active_at| at > active_at.plus(SESSION_TIMEOUT));
@@ -82,6 +102,24 @@ impl Subject {
             self.session_active_at
                 .map_or(at, |active_at| active_at.max(at)),
         );
+        Session {
+            number: self.session_number,
+            begins,
+        }
+    }
+
+    /// Takes an event in; answers the session that it belongs to.
+    pub(super) fn take(&mut self, stored: &Stored) -> Session {
+        self.last_seq = self.last_seq.max(stored.seq);
+        if *stored.event.name == *PROPERTY_CHANGED {
+            // The server's own note: the person did nothing.
+            return Session {
+                number: self.session_number,
+                begins: false,
+            };
+        }
+        let session = self.session(&stored.event);
+        let at = stored.event.timestamp;
         self.event_count += 1;
         self.first_seen_at = self.first_seen_at.min(at);
         self.last_seen_at = self.last_seen_at.max(at);
@@ -99,7 +137,7 @@ impl Subject {
         if let Some(country) = origin.locale.as_deref().and_then(region) {
             self.country = Some(country);
         }
-        self.session_number
+        session
     }
 
     /// The subject with what events have told of where it is now: an event says from which app and place it comes,
@@ -137,7 +175,127 @@ fn region(locale: &str) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
+    use proptest::prelude::*;
+
     use super::*;
+
+    fn subject() -> Subject {
+        Subject {
+            id: Uuid::nil(),
+            version: 0,
+            external_id: None,
+            messaging_consent: None,
+            suppressed: false,
+            first_seen_at: Timestamp(i64::MAX),
+            last_seen_at: Timestamp(0),
+            event_count: 0,
+            country: None,
+            platform: None,
+            app_version: None,
+            locale: None,
+            timezone: None,
+            session_number: 0,
+            session_active_at: None,
+            instruction_count: 0,
+            last_seq: 0,
+        }
+    }
+
+    fn event(name: &str, minutes: i64) -> Stored {
+        Stored {
+            seq: 1,
+            received_at: Timestamp(0),
+            origin: Arc::default(),
+            event: Arc::new(Event {
+                id: Uuid::nil(),
+                name: name.into(),
+                timestamp: Timestamp::from_seconds(minutes * 60),
+                client_timestamp: None,
+                properties: "{}".into(),
+            }),
+        }
+    }
+
+    fn sessions(events: &[(&str, i64)]) -> Vec<(i64, bool)> {
+        let mut subject = subject();
+        let taken = events.iter().map(|(name, minutes)| {
+            let session = subject.take(&event(name, *minutes));
+            (session.number, session.begins)
+        });
+        taken.collect()
+    }
+
+    #[test]
+    fn the_window_decides_where_a_session_begins() {
+        assert_eq!(
+            sessions(&[
+                ("opened", 0),
+                ("session_started", 0),
+                ("bought", 30),
+                ("bought", 61),
+                ("session_started", 70),
+            ]),
+            [(1, true), (1, false), (1, false), (2, true), (2, false)]
+        );
+    }
+
+    #[test]
+    fn the_end_of_a_session_is_no_activity() {
+        assert_eq!(
+            sessions(&[
+                ("session_ended", 0),
+                ("session_started", 1),
+                ("session_ended", 31),
+                ("session_started", 32),
+                ("session_ended", 500),
+                ("bought", 501),
+            ]),
+            [
+                (0, false),
+                (1, true),
+                (1, false),
+                (2, true),
+                (2, false),
+                (3, true)
+            ]
+        );
+    }
+
+    #[test]
+    fn what_comes_late_begins_no_session() {
+        assert_eq!(
+            sessions(&[
+                ("bought", 100),
+                ("session_started", 0),
+                ("bought", 130),
+                ("bought", 161)
+            ]),
+            [(1, true), (1, false), (1, false), (2, true)]
+        );
+    }
+
+    proptest! {
+        /// Numbers ascend by one, each with the one event that begins it, whatever comes in whichever order; and
+        /// an event is the first for half an hour if and only if it begins a session.
+        #[test]
+        fn every_session_begins_once(events in prop::collection::vec(
+            (prop::sample::select(vec!["session_started", "session_ended", "bought", "opened"]), 0_i64..300), 1..40)) {
+            let found = sessions(&events);
+            let mut number = 0;
+            let mut active_at: Option<i64> = None;
+            for ((name, minutes), (session, begins)) in events.iter().zip(found) {
+                let silent = active_at.is_none_or(|active_at| *minutes > active_at + 30);
+                prop_assert_eq!(begins, silent && *name != "session_ended");
+                number += i64::from(begins);
+                prop_assert_eq!(session, number);
+                if *name != "session_ended" {
+                    active_at = Some(active_at.map_or(*minutes, |active_at| active_at.max(*minutes)));
+                }
+            }
+        }
+    }
 
     #[test]
     fn the_region_is_the_country() {

@@ -37,6 +37,7 @@ impl Evaluation {
             campaigns,
             subjects: self.numbered(&batch),
             items: self.kept_items(items, batch),
+            beginnings: self.beginnings(items),
             heard: transcript.finish(),
             decided: Decided::of(outcome),
         };
@@ -88,6 +89,13 @@ impl Evaluation {
         numbers.dedup();
         let of = |number: u32| Some((number, ledger.subjects.get(number as usize)?.id));
         numbers.into_iter().filter_map(of).collect()
+    }
+
+    /// Which of the items stand for the beginning of a session.
+    fn beginnings(&self, items: &[usize]) -> Vec<u32> {
+        let begins = |item: &usize| self.items.get(*item).is_some_and(|item| item.begins);
+        let numbered = (0..).zip(items).filter(|(_, item)| begins(item));
+        numbered.map(|(number, _)| number).collect()
     }
 
     fn kept_items(&self, items: &[usize], batch: Vec<trigger::Item>) -> Vec<Item> {

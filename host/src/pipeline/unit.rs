@@ -20,6 +20,7 @@ use crate::apps::App;
 use crate::ingest::store::Stored;
 use crate::instructions::Instruction;
 use crate::plugins::{Lost, logs};
+use crate::stats;
 
 /// Why a batch could not be processed. Nothing of it has taken effect.
 #[derive(Debug)]
@@ -123,57 +124,105 @@ fn lay_out(
             continue;
         };
         for stored in &work.events {
-            let session = match &work.source {
-                Source::Request(_) => subject.take(stored),
-                Source::Timer(_) | Source::Occasion(_) | Source::Letter { .. } => {
-                    subject.session_number
-                }
-            };
-            let campaigns = concerned(app, &work.source, stored);
-            // An event that a campaign counts comes before those that it decides about.
-            let counts =
-                matches!(work.source, Source::Request(_)) && app.looks_back_at(&stored.event.name);
-            if campaigns.is_empty() && !counts {
-                continue;
-            }
             let (timer, firing_id) = match &work.source {
-                Source::Timer(timer) => (Some(timer.clone()), None),
+                Source::Timer(timer) => (Some(timer), None),
                 Source::Occasion(due) => (None, due.firing_id),
                 Source::Request(_) | Source::Letter { .. } => (None, None),
             };
-            let item = layout.items.len();
-            for campaign in campaigns {
-                if firing_id.is_some() {
-                    layout.waited.push((campaign, item));
-                } else {
-                    layout.routes.entry(campaign).or_default().push(item);
+            for part in parts(app, &work.source, stored, subject) {
+                let item = layout.items.len();
+                for campaign in part.campaigns {
+                    if firing_id.is_some() {
+                        layout.waited.push((campaign, item));
+                    } else {
+                        layout.routes.entry(campaign).or_default().push(item);
+                    }
                 }
+                layout.items.push(Item {
+                    work: number,
+                    stored: stored.clone(),
+                    subject: index,
+                    session: part.session,
+                    begins: part.begins,
+                    timer: timer.cloned(),
+                    alias: work.alias,
+                    firing_id,
+                });
             }
-            layout.items.push(Item {
-                work: number,
-                stored: stored.clone(),
-                subject: index,
-                session,
-                timer,
-                alias: work.alias,
-                firing_id,
-            });
         }
     }
     layout
 }
 
-/// The campaigns that an event concerns, by where it comes from.
-fn concerned(app: &App, source: &Source, stored: &Stored) -> Vec<usize> {
+/// What an event is to campaigns: the beginning of a session, itself, or both.
+struct Part {
+    session: i64,
+    begins: bool,
+    campaigns: Vec<usize>,
+}
+
+/// The parts of an event that concern campaigns, by where it comes from.
+fn parts(
+    app: &App,
+    source: &Source,
+    stored: &Stored,
+    subject: &mut super::projection::Subject,
+) -> Vec<Part> {
     let one = |id: Uuid| app.campaign(id).into_iter();
+    let mut parts = Vec::with_capacity(1);
+    let mut add = |session, begins, campaigns: Vec<usize>, wanted| {
+        if wanted || !campaigns.is_empty() {
+            parts.push(Part {
+                session,
+                begins,
+                campaigns,
+            });
+        }
+    };
     match source {
-        Source::Request(_) => app.campaigns_for(&stored.event.name).collect(),
-        Source::Timer(timer) => one(timer.campaign_id).collect(),
-        Source::Occasion(due) => one(due.campaign_id)
-            .filter(|campaign| due.firing_id.is_some() || listens(app, *campaign, stored))
-            .collect(),
-        Source::Letter { campaign_id, .. } => campaign_id.iter().copied().flat_map(one).collect(),
+        Source::Request(_) => {
+            let session = subject.take(stored);
+            let name = &stored.event.name;
+            if session.begins {
+                let campaigns = app.session_campaigns().to_vec();
+                add(session.number, true, campaigns, false);
+            }
+            // An event that a campaign counts comes before those that it decides about.
+            let counts = app.looks_back_at(name);
+            add(
+                session.number,
+                false,
+                app.campaigns_for(name).collect(),
+                counts,
+            );
+        }
+        Source::Timer(timer) => {
+            let campaigns = one(timer.campaign_id).collect();
+            add(subject.session_number, false, campaigns, false);
+        }
+        Source::Occasion(due) => {
+            let hears =
+                |campaign: &usize| due.firing_id.is_some() || listens(app, *campaign, stored);
+            let campaigns = one(due.campaign_id).filter(hears).collect();
+            add(subject.session_number, false, campaigns, false);
+        }
+        Source::Letter {
+            campaign_id,
+            session,
+            begins,
+            ..
+        } => {
+            let session = session.unwrap_or(subject.session_number);
+            let campaign = campaign_id.and_then(|id| app.campaign(id));
+            if *begins {
+                add(session, true, campaign.into_iter().collect(), false);
+            }
+            // Besides, the campaign may read what the session began with.
+            let named = campaign.filter(|it| !begins || app.reads(*it, &stored.event.name));
+            add(session, false, named.into_iter().collect(), false);
+        }
     }
+    parts
 }
 
 /// Whether a campaign reads events of this one's name.
@@ -290,6 +339,14 @@ fn finish(inner: &Inner, works: &mut Vec<Work>, items: &[Item], effects: Effects
             fired.failed = true;
         }
     }
+    let issued = effects.instructions.len();
+    let counted_at = effects.now;
+    inner.stats.count(
+        effects.app_id,
+        counted_at,
+        stats::Kind::Instructions,
+        issued,
+    );
     for (item, instruction) in effects.instructions {
         inner.polls.wake(instruction.subject_id);
         let work = items.get(item).map_or(usize::MAX, |item| item.work);

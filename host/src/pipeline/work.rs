@@ -95,6 +95,10 @@ pub enum Source {
         id: Uuid,
         /// The campaign that could not be decided.
         campaign_id: Option<Uuid>,
+        /// The session that the event was in.
+        session: Option<i64>,
+        /// Whether the plugin failed on the beginning of that.
+        begins: bool,
     },
 }
 
@@ -146,9 +150,10 @@ impl Work {
         done: oneshot::Sender<Fired>,
     ) -> Self {
         let app = &submission.app;
-        let routed = events
-            .iter()
-            .any(|stored| app.campaigns_for(&stored.event.name).next().is_some());
+        let routed = !app.session_campaigns().is_empty()
+            || events
+                .iter()
+                .any(|stored| app.campaigns_for(&stored.event.name).next().is_some());
         Self {
             source: Source::Request(id),
             app_id: submission.app.id,
@@ -240,6 +245,8 @@ impl Work {
             source: Source::Letter {
                 id: letter.id,
                 campaign_id: letter.campaign_id,
+                session: letter.session,
+                begins: letter.opens_session,
             },
             app_id,
             alias: letter.alias,

@@ -302,11 +302,13 @@ pub const OWNERS: &[Store] = &[
 
 /// Tables that hold nothing of a person: what the server, its operators and its customers put there.
 pub const IMPERSONAL: &[&str] = &[
+    "app_counts",
     "apps",
     // Names of people who manage apps, and of no one else.
     "audit_log",
     "campaign_runs",
     "decision_configs",
+    "definition_counts",
     "definitions",
     "delivery_counts",
     "identity_keys",

@@ -14,6 +14,7 @@ use crate::privacy;
 use crate::properties;
 use crate::push::deliveries;
 use crate::services::Shared;
+use crate::stats;
 use crate::webhooks;
 
 /// The pause between two rounds, by the server's clock.
@@ -93,6 +94,7 @@ async fn round(
         let deliveries_before = before(settings.retention.deliveries_days);
         remove_deliveries(services, app_id, deliveries_before, halt).await?;
         remove_messages(services, app_id, now.minus(webhooks::KEPT), halt).await?;
+        remove_counts(services, app_id, now, halt).await?;
         privacy::exports::remove_expired(services, app_id, now).await?;
         if let Some(days) = settings.retention.events_days {
             remove_events(services, app_id, before(days), halt).await?;
@@ -129,6 +131,28 @@ async fn remove_messages(
     while !halt.is_cancelled() {
         let mut tx = services.db.write().await?;
         let removed = webhooks::store::messages::delete_before(&mut tx, app_id, before).await?;
+        tx.commit().await?;
+        if removed == 0 {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// Removes counts of an app that nobody is shown any more.
+async fn remove_counts(
+    services: &Shared,
+    app_id: Uuid,
+    now: Timestamp,
+    halt: &CancellationToken,
+) -> nudge_db::Result<()> {
+    // A span that began before is looked at as long as it goes on.
+    let definitions_before = now.minus(stats::DEFINITION_SPAN + PAUSE);
+    let apps_before = now.minus(stats::KEPT);
+    while !halt.is_cancelled() {
+        let mut tx = services.db.write().await?;
+        let removed = stats::store::forget_definitions(&mut tx, app_id, definitions_before).await?
+            + stats::store::forget(&mut tx, app_id, apps_before).await?;
         tx.commit().await?;
         if removed == 0 {
             break;

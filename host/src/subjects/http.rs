@@ -18,7 +18,6 @@ use crate::clock;
 use crate::http::auth::{self, Sdk, SdkSubject};
 use crate::http::body::OptionalJson;
 use crate::http::{ApiError, Code, Data, Json};
-use crate::ingest::is_reserved;
 use crate::instructions::POLL_AFTER_SECONDS;
 use crate::services::Shared;
 
@@ -265,12 +264,7 @@ fn session(
             flush_interval_seconds: 15,
             session_timeout_seconds: SESSION_TIMEOUT_SECONDS,
             lifecycle_events: app.settings.lifecycle_events,
-            immediate_triggers: app
-                .trigger_names()
-                .into_iter()
-                .filter(|name| !is_reserved(name))
-                .map(str::to_owned)
-                .collect(),
+            immediate_triggers: app.trigger_names().into_iter().map(str::to_owned).collect(),
             poll_after_seconds: POLL_AFTER_SECONDS,
         },
     }

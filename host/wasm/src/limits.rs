@@ -119,7 +119,10 @@ pub(crate) const SHOWN_CHARACTERS: usize = 100;
 /// How many names of a component the host shows in an error.
 pub(crate) const SHOWN_NAMES: usize = 20;
 
-/// Where the host cuts what a violation found, in characters.
+/// Where the host cuts a violation's code, in characters.
+pub(crate) const CODE_CHARACTERS: usize = 64;
+
+/// Where the host cuts what a violation found and what it expected, and its property, in characters.
 pub const ACTUAL_CHARACTERS: usize = 200;
 
 /// What the host's copy of a plugin's answer may be larger than the output limit: the output is counted by

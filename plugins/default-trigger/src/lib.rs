@@ -42,7 +42,8 @@ impl Trigger for DefaultTrigger {
         if config.cancels(name, &now, &cell) {
             subject.cancel_timers();
         }
-        let matched = config.matches(name, &now, &cell);
+        let matched = config.matches(name, &now, &cell)
+            && (!config.source.is_session() || occurrence::is_first_of_session(event, subject));
         explain::rule(config, event, subject, matched);
         if !matched {
             return Ok(Decision::Pass);

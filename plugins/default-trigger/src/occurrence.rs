@@ -18,6 +18,18 @@ const SLOTS: u8 = 64;
 /// How many earlier events of a name are looked at for the first that matches.
 const LOOK_BACK: u32 = 200;
 
+/// Whether no event of this session has matched yet; remembers that one does now.
+pub(crate) fn is_first_of_session(event: &Event<'_>, subject: &Subject<'_>) -> bool {
+    let mut state = State::of(subject);
+    let session = Some(event.session());
+    if state.session == session {
+        return false;
+    }
+    state.session = session;
+    state.save(subject);
+    true
+}
+
 /// Decides about an event that matches, at once.
 pub(crate) fn decide(
     config: &Config,
@@ -154,6 +166,10 @@ fn counts(config: &Config, event: &Event<'_>, subject: &Subject<'_>) -> Result<b
 
 /// Whether an earlier event of the subject matched. Asked once a subject, then state knows.
 fn matched_before(config: &Config, event: &Event<'_>, subject: &Subject<'_>) -> bool {
+    if config.source.is_session() && config.filter.is_none() {
+        // Sessions are numbered from 1 on.
+        return event.session() > 1;
+    }
     config.source.event_names().iter().any(|name| {
         if config.paths.is_empty() {
             return subject.has_event(name, None);

@@ -8,6 +8,8 @@ pub(crate) const PROPERTY_CHANGED: &str = "$property_changed";
 
 /// What the host calls the event of a campaign's own occasion.
 pub(crate) const SCHEDULED: &str = "$scheduled";
+/// What the host calls the event that a session begins with, when it says that one does.
+pub(crate) const SESSION_BEGAN: &str = "$session_began";
 
 /// A trigger's kind.
 #[derive(Clone, Debug)]
@@ -20,8 +22,8 @@ pub(crate) enum Source {
         screen: String,
         columns: [usize; 3],
     },
-    /// The beginning of a session.
-    Session([String; 1]),
+    /// The beginning of a session: the host says so, or the SDK.
+    Session([String; 2]),
     /// A change of a subject's property.
     Property {
         names: [String; 1],
@@ -65,7 +67,7 @@ impl Source {
     }
 
     pub(crate) fn session() -> Self {
-        Self::Session(["session_started".to_owned()])
+        Self::Session([SESSION_BEGAN, "session_started"].map(str::to_owned))
     }
 
     pub(crate) fn property(change: Change, paths: &mut Vec<String>) -> Self {
@@ -82,12 +84,14 @@ impl Source {
 
     pub(crate) fn event_names(&self) -> &[String] {
         match self {
-            Self::Event(names)
-            | Self::Session(names)
-            | Self::Property { names, .. }
-            | Self::Occasion(names) => names,
-            Self::Screen { names, .. } => names,
+            Self::Event(names) | Self::Property { names, .. } | Self::Occasion(names) => names,
+            Self::Screen { names, .. } | Self::Session(names) => names,
         }
+    }
+
+    /// Whether it is about sessions, which fire once each however often somebody says that one began.
+    pub(crate) fn is_session(&self) -> bool {
+        matches!(self, Self::Session(_))
     }
 
     /// Whether it is an event of this source, but for filters.

@@ -6,6 +6,8 @@ mod configuration;
 mod delay;
 mod occurrence;
 
+use std::time::Duration;
+
 use nudge_guest::serde_json::{Value, json};
 use nudge_guest::testing::TriggerTest;
 
@@ -62,8 +64,48 @@ fn a_view_of_the_screen_fires() {
 }
 
 #[test]
-fn a_new_session_fires() {
-    assert!(campaign(json!({"kind": "session_start"})).send("ana", "session_started", json!({})));
+fn a_new_session_fires_once_whoever_says_that_it_began() {
+    let mut campaign = campaign(json!({"kind": "session_start"}));
+    assert!(campaign.send("ana", "$session_began", json!({})));
+    assert!(!campaign.send("ana", "session_started", json!({})));
+    assert!(!campaign.send("ana", "bought", json!({})));
+    campaign.advance(Duration::from_mins(31));
+    assert!(campaign.send("ana", "session_started", json!({})));
+    assert!(!campaign.send("ana", "session_started", json!({})));
+    assert!(campaign.send("bob", "session_started", json!({})));
+}
+
+#[test]
+fn modes_count_sessions() {
+    for (mode, expected) in [
+        (json!({"mode": "first"}), [true, false, false, false]),
+        (json!({"mode": "once"}), [true, false, false, false]),
+        (
+            json!({"mode": "once_per_session"}),
+            [true, true, true, true],
+        ),
+        (json!({"mode": "nth", "n": 2}), [false, true, false, false]),
+        (
+            json!({"mode": "every_nth", "n": 2}),
+            [false, true, false, true],
+        ),
+        (
+            json!({"mode": "at_least", "n": 2, "withinDays": 1}),
+            [false, true, true, true],
+        ),
+    ] {
+        let mut campaign = campaign(json!({"kind": "session_start", "occurrence": mode}));
+        let fired = [(); 4].map(|()| {
+            let fired = campaign.send("ana", "$session_began", json!({}));
+            assert!(
+                !campaign.send("ana", "session_started", json!({})),
+                "{mode}"
+            );
+            campaign.advance(Duration::from_mins(31));
+            fired
+        });
+        assert_eq!(fired, expected, "{mode}");
+    }
 }
 
 #[test]

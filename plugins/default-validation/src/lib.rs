@@ -11,6 +11,9 @@ use nudge_guest::{Description, Problem, Reads, Refusal, export};
 
 pub use config::Config;
 
+/// Violations of one event that are reported. A batch of events that are all wrong fits into one answer then.
+const MOST_VIOLATIONS: usize = 20;
+
 /// The plugin.
 pub struct DefaultValidation;
 
@@ -35,11 +38,16 @@ impl Validator for DefaultValidation {
         event: &Event<'_>,
         found: &mut Vec<Violation>,
     ) -> Result<(), Refusal> {
-        for (column, property) in config.properties.iter().enumerate() {
-            found.extend(rule::violation(property, event.cell(column)));
-        }
-        if !config.additional_properties {
-            found.extend(event.unread().into_iter().map(rule::additional));
+        let declared = config.properties.iter().enumerate();
+        let violations =
+            declared.filter_map(|(column, property)| rule::violation(property, event.cell(column)));
+        found.extend(violations.take(MOST_VIOLATIONS));
+        if !config.additional_properties && found.len() < MOST_VIOLATIONS {
+            let additional = event
+                .unread()
+                .into_iter()
+                .map(|name| rule::additional(&name));
+            found.extend(additional.take(MOST_VIOLATIONS - found.len()));
         }
         Ok(())
     }

@@ -5,7 +5,7 @@ use nudge_guest::validation::Violation;
 
 use crate::config::{Property, Rule, Scalar, TextRule};
 
-/// How much of a text is shown to the person who reads a violation.
+/// How much of a text, or of what is expected, is shown to the person who reads a violation.
 const SHOWN_CHARACTERS: usize = 200;
 
 /// What is wrong with a property's value, if something is.
@@ -21,16 +21,17 @@ pub(crate) fn violation(property: &Property, cell: Cell<'_>) -> Option<Violation
     Some(Violation {
         code: code.to_owned(),
         property: property.name.clone(),
-        expected,
+        expected: cut(expected),
         actual: shown(cell),
     })
 }
 
 /// The violation of a property that the definition does not have.
-pub(crate) fn additional(name: String) -> Violation {
+pub(crate) fn additional(name: &str) -> Violation {
     Violation {
         code: "additional_property".to_owned(),
-        property: name,
+        // A name is as long as whoever sends the event likes.
+        property: cut(name.to_owned()),
         expected: "no other properties".to_owned(),
         actual: "present".to_owned(),
     }
@@ -101,6 +102,15 @@ fn type_name(rule: &Rule) -> &'static str {
         Rule::Date => "date",
         Rule::OneOf(_) => "enum",
     }
+}
+
+/// The beginning of a text that is too long.
+fn cut(mut text: String) -> String {
+    if let Some((end, _)) = text.char_indices().nth(SHOWN_CHARACTERS) {
+        text.truncate(end);
+        text.push('…');
+    }
+    text
 }
 
 fn shown(cell: Cell<'_>) -> String {

@@ -76,7 +76,7 @@ pub(crate) async fn survey(server: &Server, event_name: &str) -> anyhow::Result<
     manage(server, "surveys", &survey).await
 }
 
-async fn manage(server: &Server, resource: &str, body: &Value) -> anyhow::Result<()> {
+pub(crate) async fn manage(server: &Server, resource: &str, body: &Value) -> anyhow::Result<()> {
     let path = format!("/v1/apps/{}/{resource}", server.access("appId")?);
     let authorization = format!("Bearer {}", server.access("editorToken")?);
     let mut connection = Connection::open(server.address()).await?;

@@ -22,6 +22,7 @@ mod report;
 mod request;
 mod scale;
 mod swap;
+mod validation;
 mod webhooks;
 
 use clap::{Parser, Subcommand};
@@ -58,6 +59,8 @@ enum Command {
     Swap(swap::Arguments),
     /// What receivers of webhooks notice of one among them that never answers.
     Webhooks(webhooks::Arguments),
+    /// What definitions cost: requests of events that match, that break them, and that have none.
+    Validation(validation::Arguments),
     /// The server that the other commands measure.
     #[command(hide = true)]
     Server(child::Arguments),
@@ -79,6 +82,7 @@ fn main() -> anyhow::Result<()> {
             Command::Scale(arguments) => scale::run(arguments).await,
             Command::Swap(arguments) => swap::run(arguments).await,
             Command::Webhooks(arguments) => webhooks::run(arguments).await,
+            Command::Validation(arguments) => validation::run(arguments).await,
             Command::Server(arguments) => child::run(arguments).await,
         }
     })

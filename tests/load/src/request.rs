@@ -54,6 +54,18 @@ impl Request {
         events: usize,
         delivery: Delivery,
     ) -> Self {
+        Self::with_properties(write_key, person, name, events, delivery, PROPERTIES)
+    }
+
+    /// The same with other properties: the text of an object.
+    pub(crate) fn with_properties(
+        write_key: &str,
+        person: &Person,
+        name: &str,
+        events: usize,
+        delivery: Delivery,
+        properties: &str,
+    ) -> Self {
         let nobody = &person.anonymous_id;
         let mut body = format!(
             r#"{{"context":{{"anonymousId":"{nobody}","platform":"ios","appVersion":"4.2.0","locale":"de-AT","timezone":"Europe/Vienna"}},"events":["#
@@ -72,7 +84,7 @@ impl Request {
             let epoch = clock::to_text(Timestamp(0));
             let _ = write!(
                 body,
-                r#"{epoch}","anonymousId":"{nobody}","properties":{PROPERTIES}}}"#
+                r#"{epoch}","anonymousId":"{nobody}","properties":{properties}}}"#
             );
         }
         body.push(']');

@@ -174,7 +174,9 @@ async fn respond(
         method: head.method,
         origin: format!(
             "https://{}",
-            head.uri.authority().map_or("", |authority| authority.as_str())
+            head.uri
+                .authority()
+                .map_or("", |authority| authority.as_str())
         ),
         path: head.uri.path().to_owned(),
         headers: head.headers,

@@ -6,7 +6,7 @@ use nudge_db::{Timestamp, Tx};
 use nudge_wasm::Value;
 use uuid::Uuid;
 
-use super::super::projection::Subject;
+use super::super::projection::{Session, Subject};
 use super::super::store;
 use super::Context;
 use crate::decisions::transcript::Heard;
@@ -119,8 +119,8 @@ impl People {
         })
     }
 
-    /// Takes an event in; answers the number of its session. None: nobody was met under this alias.
-    pub(super) fn take(&mut self, alias: i64, stored: &Stored) -> Option<i64> {
+    /// Takes an event in; answers its session. None: nobody was met under this alias.
+    pub(super) fn take(&mut self, alias: i64, stored: &Stored) -> Option<Session> {
         let person = self.all.get_mut(self.by_alias.get(&alias)?)?;
         let origin = &stored.origin;
         let told = [

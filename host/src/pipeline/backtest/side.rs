@@ -9,6 +9,7 @@ use nudge_wasm::{Failure, Plugin};
 use uuid::Uuid;
 
 use super::super::facts::{Ledger, Read, View};
+use super::super::projection::SESSION_BEGAN;
 use super::people::Scene;
 use super::{Context, Target};
 use crate::decisions::transcript::Transcript;
@@ -111,6 +112,11 @@ impl Side {
     pub(super) fn concerned(&self, name: &str) -> impl Iterator<Item = usize> {
         let named = self.routes.get(name).map_or(&[][..], Vec::as_slice);
         named.iter().chain(&self.everywhere).copied()
+    }
+
+    /// The targets that hear of the beginning of sessions.
+    pub(super) fn session_targets(&self) -> &[usize] {
+        self.routes.get(SESSION_BEGAN).map_or(&[], Vec::as_slice)
     }
 
     /// The timer that is due next.

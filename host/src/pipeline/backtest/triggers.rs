@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use nudge_db::Timestamp;
 use nudge_wasm::trigger;
 
+use super::super::projection::SESSION_BEGAN;
 use super::people::{People, Scene};
 use super::report::{Report, Verdicts};
 use super::side::{Batch, Concerned, Made, Side, TimerKey};
@@ -21,6 +22,30 @@ struct Asked {
     events: Vec<Stored>,
     active: Concerned,
     candidate: Concerned,
+}
+
+impl Asked {
+    /// Adds an item, if it concerns anything of a version.
+    fn add(
+        &mut self,
+        event: &Stored,
+        item: trigger::Item,
+        active: Vec<usize>,
+        candidate: Vec<usize>,
+    ) {
+        if active.is_empty() && candidate.is_empty() {
+            return;
+        }
+        let number = u32::try_from(self.items.len()).unwrap_or(u32::MAX);
+        for target in active {
+            self.active.entry(target).or_default().push(number);
+        }
+        for target in candidate {
+            self.candidate.entry(target).or_default().push(number);
+        }
+        self.items.push(item);
+        self.events.push(event.clone());
+    }
 }
 
 /// Both versions and what they know.
@@ -60,8 +85,9 @@ impl Triggers {
         }
         let read = |event: &Stored| {
             let name = &event.event.name;
-            self.active.concerned(name).next().is_some()
-                || self.candidate.concerned(name).next().is_some()
+            [&self.active, &self.candidate].into_iter().any(|side| {
+                side.concerned(name).next().is_some() || !side.session_targets().is_empty()
+            })
         };
         let scene = if request.events.iter().any(read) {
             self.people.scene(request.alias, first)?
@@ -95,24 +121,22 @@ impl Triggers {
     fn lay_out(&mut self, request: &Request) -> Asked {
         let mut asked = Asked::default();
         for event in &request.events {
-            let session = self.people.take(request.alias, event).unwrap_or_default();
-            let number = u32::try_from(asked.items.len()).unwrap_or(u32::MAX);
-            let mut concerns = false;
-            for (side, concerned) in [
-                (&self.active, &mut asked.active),
-                (&self.candidate, &mut asked.candidate),
-            ] {
-                for target in side.concerned(&event.event.name) {
-                    concerned.entry(target).or_default().push(number);
-                    concerns = true;
-                }
+            let session = self.people.take(request.alias, event);
+            let number = session.map_or(0, |session| session.number);
+            let given = item(event, event.received_at, number, None);
+            if session.is_some_and(|session| session.begins) {
+                let beginning = trigger::Item {
+                    name: SESSION_BEGAN.into(),
+                    ..given.clone()
+                };
+                let sides = [&self.active, &self.candidate];
+                let [active, candidate] = sides.map(|side| side.session_targets().to_vec());
+                asked.add(event, beginning, active, candidate);
             }
-            if concerns {
-                asked
-                    .items
-                    .push(item(event, event.received_at, session, None));
-                asked.events.push(event.clone());
-            }
+            let name = &event.event.name;
+            let active = self.active.concerned(name).collect();
+            let candidate = self.candidate.concerned(name).collect();
+            asked.add(event, given, active, candidate);
         }
         asked
     }

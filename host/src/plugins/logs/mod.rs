@@ -7,7 +7,7 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use nudge_db::{Timestamp, Tx};
+use nudge_db::Timestamp;
 use nudge_wasm::{Level, LogLine};
 use uuid::Uuid;
 
@@ -230,15 +230,6 @@ impl Taken {
     pub(super) fn is_empty(&self) -> bool {
         self.lines.is_empty()
     }
-}
-
-/// Removes what plugins logged in calls about a subject's events, and what was noted of them otherwise.
-///
-/// Processes hold lines in memory for up to a second. A deletion that must leave nothing behind calls this again a
-/// few seconds after the subject's last event can have been processed.
-pub async fn erase_subject(tx: &mut Tx, app_id: Uuid, subject_id: Uuid) -> nudge_db::Result<()> {
-    store::erase(tx, app_id, subject_id).await?;
-    super::shadow::store::erase(tx, app_id, subject_id).await
 }
 
 #[cfg(test)]

@@ -118,18 +118,6 @@ pub(super) async fn list(
         .await
 }
 
-/// Removes the lines of calls about a subject.
-pub(super) async fn erase(tx: &mut Tx, app_id: Uuid, subject_id: Uuid) -> Result<()> {
-    for text in [
-        "DELETE FROM plugin_log WHERE app_id = $1 AND call_id IN
-            (SELECT call_id FROM plugin_log_subjects WHERE app_id = $1 AND subject_id = $2)",
-        "DELETE FROM plugin_log_subjects WHERE app_id = $1 AND subject_id = $2",
-    ] {
-        tx.sql(text).bind(app_id).bind(subject_id).execute().await?;
-    }
-    Ok(())
-}
-
 /// Forgets the lines of all apps from before an instant.
 pub(in crate::plugins) async fn prune(tx: &mut Tx, before: Timestamp) -> Result<()> {
     for text in [

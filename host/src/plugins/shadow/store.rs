@@ -204,16 +204,6 @@ pub(in crate::plugins) async fn differences(
         .await
 }
 
-/// Removes the differences about a subject's events.
-pub(in crate::plugins) async fn erase(tx: &mut Tx, app_id: Uuid, subject_id: Uuid) -> Result<()> {
-    tx.sql("DELETE FROM plugin_differences WHERE app_id = $1 AND subject_id = $2")
-        .bind(app_id)
-        .bind(subject_id)
-        .execute()
-        .await?;
-    Ok(())
-}
-
 /// Forgets the trials of all apps that saw nothing since an instant.
 pub(in crate::plugins) async fn prune(tx: &mut Tx, before: Timestamp) -> Result<()> {
     for text in [

@@ -177,7 +177,7 @@ impl Batch {
         changes.extend(write.changes_that_happened(&after));
         let settled = |id: Uuid| after.iter().any(|row| row.id == id);
         let letters = write.letters.iter().filter(|(id, _)| settled(*id));
-        let letters: Vec<Letter> = letters.map(|(_, letter)| letter.clone()).collect();
+        let letters: Vec<&Letter> = letters.map(|(_, letter)| letter).collect();
         dead_letters::store::insert(&mut tx, &letters).await?;
         let (park, later) = waiting;
         for delivery in park {

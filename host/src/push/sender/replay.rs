@@ -7,6 +7,7 @@ use uuid::Uuid;
 
 use super::plan::past;
 use crate::apps::App;
+use crate::dead_letters::store::Failure;
 use crate::dead_letters::{self, Letter};
 use crate::http::{ApiError, Code};
 use crate::ingest;
@@ -14,7 +15,7 @@ use crate::plugins::Refused;
 use crate::push::campaigns::{self, NotPrepared, Sending};
 use crate::push::deliveries::{self, Change, Rendered, Status, store};
 use crate::push::personalization::{Made, Recipient, make};
-use crate::services::Shared;
+use crate::services::Services;
 
 /// Deliveries of one event and campaign that are looked at.
 const MOST: i64 = 64;
@@ -22,9 +23,9 @@ const MOST: i64 = 64;
 /// Runs the stage again that a letter failed in: its deliveries are rendered, and sent once. Answers false where the
 /// plugin still fails; the letter says how often.
 pub async fn replay(
-    services: &Shared,
+    services: &Services,
     app: &Arc<App>,
-    mut letter: Letter,
+    letter: Letter,
 ) -> Result<bool, ApiError> {
     let not_found = || ApiError::because(Code::NotFound, "the delivery is no longer there");
     let campaign_id = letter.campaign_id.ok_or_else(not_found)?;
@@ -66,9 +67,13 @@ pub async fn replay(
                 made.insert(delivery.id, Outcome::Ends(Status::Failed, reason))
             }
             Some(Made::Broken { code, .. }) => {
-                code.clone_into(&mut letter.reason);
+                let failure = Failure {
+                    id: letter.id,
+                    reason: code.to_owned(),
+                    violations: Vec::new(),
+                };
                 let mut tx = services.db.write().await?;
-                dead_letters::store::update_failed(&mut tx, &letter).await?;
+                dead_letters::store::update_failed(&mut tx, app.id, &[failure]).await?;
                 tx.commit().await?;
                 return Ok(false);
             }
@@ -91,7 +96,7 @@ enum Outcome {
 
 /// Queues what was rendered, and removes the letter: both or neither, and once.
 async fn commit(
-    services: &Shared,
+    services: &Services,
     app: &App,
     letter: &Letter,
     failed: &[store::BrokenRow],
@@ -139,7 +144,7 @@ async fn commit(
 
 /// The campaign as of the version that fired, with the plugin as it is now.
 async fn sending(
-    services: &Shared,
+    services: &Services,
     app: &App,
     id: Uuid,
     version: i64,

@@ -7,7 +7,7 @@ use crate::bindings::types;
 use crate::bindings::validation_host::{self, Host, HostBatch};
 use crate::call::Call;
 use crate::failure::Stop;
-use crate::limits::ACTUAL_CHARACTERS;
+use crate::limits::{ACTUAL_CHARACTERS, CODE_CHARACTERS};
 use crate::projection::Projection;
 use crate::store::State;
 use crate::validation::{Batch, Definition, Item, Outcome, Violation};
@@ -52,6 +52,13 @@ impl View {
             .items
             .iter()
             .map(|item| items.get(*item as usize).map(|item| &*item.properties))
+    }
+}
+
+/// Cuts a text after so many characters.
+fn cut(text: &mut String, characters: usize) {
+    if let Some((end, _)) = text.char_indices().nth(characters) {
+        text.truncate(end);
     }
 }
 
@@ -150,17 +157,19 @@ impl HostBatch for State<View> {
         for violation in violations {
             let validation_host::Violation {
                 item,
-                code,
-                property,
-                expected,
+                mut code,
+                mut property,
+                mut expected,
                 mut actual,
                 more: _,
             } = violation;
             view.item(item)?;
             meter.output(4 + code.len() + property.len() + expected.len() + actual.len())?;
-            if let Some((end, _)) = actual.char_indices().nth(ACTUAL_CHARACTERS) {
-                actual.truncate(end);
-            }
+            cut(&mut code, CODE_CHARACTERS);
+            // One more: where a plugin has cut, it may have said so.
+            cut(&mut property, ACTUAL_CHARACTERS + 1);
+            cut(&mut expected, ACTUAL_CHARACTERS + 1);
+            cut(&mut actual, ACTUAL_CHARACTERS);
             view.violations.push(Violation {
                 item,
                 code,

@@ -2,10 +2,15 @@
 
 use nudge_guest::trigger::Subject;
 
+/// In the first byte, beside the slot: the first number is a session.
+const HAS_SESSION: u8 = 0x80;
+
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct State {
     /// The timer that the next delayed firing takes.
     pub(super) slot: u8,
+    /// The session whose beginning was noticed last, where that is what fires.
+    pub(super) session: Option<u32>,
     /// By mode: the session that fired last, a count, or the times of events in seconds since 1970.
     pub(super) numbers: Vec<u32>,
 }
@@ -27,15 +32,27 @@ impl State {
             return Self::default();
         };
         let (numbers, _) = rest.as_chunks::<4>();
+        let mut numbers = numbers.iter().copied().map(u32::from_le_bytes);
         Self {
-            slot: *slot,
-            numbers: numbers.iter().copied().map(u32::from_le_bytes).collect(),
+            slot: *slot & !HAS_SESSION,
+            session: if *slot & HAS_SESSION == 0 {
+                None
+            } else {
+                numbers.next()
+            },
+            numbers: numbers.collect(),
         }
     }
 
     fn to_bytes(&self) -> Vec<u8> {
-        let numbers = self.numbers.iter().flat_map(|number| number.to_le_bytes());
-        std::iter::once(self.slot).chain(numbers).collect()
+        let flag = if self.session.is_some() {
+            HAS_SESSION
+        } else {
+            0
+        };
+        let numbers = self.session.iter().chain(&self.numbers);
+        let numbers = numbers.flat_map(|number| number.to_le_bytes());
+        std::iter::once(self.slot | flag).chain(numbers).collect()
     }
 }
 
@@ -45,11 +62,14 @@ mod tests {
 
     #[test]
     fn a_state_survives_its_bytes() {
-        let state = State {
-            slot: 63,
-            numbers: vec![0, 1, u32::MAX],
-        };
-        assert_eq!(State::from_bytes(&state.to_bytes()), state);
+        for session in [None, Some(0), Some(u32::MAX)] {
+            let state = State {
+                slot: 63,
+                session,
+                numbers: vec![0, 1, u32::MAX],
+            };
+            assert_eq!(State::from_bytes(&state.to_bytes()), state);
+        }
         assert_eq!(State::from_bytes(&[]), State::default());
     }
 
@@ -58,6 +78,7 @@ mod tests {
         assert!(
             State {
                 slot: 0,
+                session: Some(1),
                 numbers: vec![7; 1_000]
             }
             .to_bytes()

@@ -1,0 +1,272 @@
+//! Replaying and acknowledging many dead letters: jobs that go on where they were after a crash.
+//!
+//! Letters are taken in the order in which their events happened, some at a time, with pauses that leave the
+//! database and the plugins to the events. What a step stores, the letters that it removes, the attempts that it
+//! counts and how far the job is are one transaction. The trigger stage is run again in the pipeline, where a letter
+//! and what follows from it are one transaction: a step that is interrupted finds those gone that were done.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+use uuid::Uuid;
+
+use super::replay::{self, Judged, Tried};
+use super::store::{self, Failure, Filter, Found, Place};
+use super::{Letter, Stage};
+use crate::apps::App;
+use crate::http::Code;
+use crate::ingest::validation::{self, Verdict};
+use crate::ingest::{Event, Submission, kept};
+use crate::jobs::{Error, Running};
+use crate::services::Services;
+
+/// The job that replays.
+pub const REPLAY: &str = "dead_letters.replay";
+/// The job that acknowledges.
+pub const ACKNOWLEDGE: &str = "dead_letters.acknowledge";
+/// Jobs of a kind that an app may have under way.
+pub const MOST_AT_ONCE: usize = 4;
+/// Letters that a step replays.
+const PAGE: i64 = 200;
+/// Letters that a step acknowledges.
+const STEP: i64 = 500;
+/// The longest pause after a step.
+const LONGEST_PAUSE: Duration = Duration::from_millis(250);
+
+/// How long a job waits for what can't be asked.
+const UNAVAILABLE: Duration = Duration::from_secs(5);
+
+/// What a job is asked to do.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Input {
+    /// Which letters.
+    pub filter: Filter,
+    /// A merge patch on their events' properties.
+    pub patch: Option<Map<String, Value>>,
+}
+
+/// How far a replay is.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+struct Progress {
+    total: Option<i64>,
+    after: Option<Place>,
+    counts: Counts,
+}
+
+/// What became of letters.
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Counts {
+    replayed: i64,
+    still_failing: i64,
+    /// Those that can't be replayed now: the person has withdrawn consent, or there is no delivery.
+    skipped: i64,
+}
+
+/// What a step does about letters of the validation stage.
+#[derive(Default)]
+struct Plan {
+    submissions: Vec<Submission>,
+    failures: Vec<Failure>,
+}
+
+/// Replays letters.
+pub async fn run_replay(services: &Arc<Services>, job: &mut Running) -> Result<Value, Error> {
+    let input: Input = job.input()?;
+    let mut progress: Progress = job.progress()?;
+    loop {
+        job.check()?;
+        let started = Instant::now();
+        let mut tx = services.db.read().await?;
+        if progress.total.is_none() {
+            progress.total = Some(store::count(&mut tx, job.app_id, &input.filter).await?);
+        }
+        let page = store::page(&mut tx, job.app_id, &input.filter, progress.after, PAGE).await?;
+        drop(tx);
+        let Some(last) = page.last() else {
+            break;
+        };
+        progress.after = Some((last.letter.timestamp, last.letter.id));
+        step(services, job, &input, page, &mut progress).await?;
+        tokio::time::sleep(started.elapsed().min(LONGEST_PAUSE)).await;
+    }
+    let mut tx = services.db.write().await?;
+    // A patch may hold what is somebody's.
+    let left = json!({"filter": input.filter, "patched": input.patch.is_some()});
+    job.forget_input(&mut tx, &left).await?;
+    tx.commit().await?;
+    Ok(json!(progress.counts))
+}
+
+async fn step(
+    services: &Services,
+    job: &mut Running,
+    input: &Input,
+    page: Vec<Found>,
+    progress: &mut Progress,
+) -> Result<(), Error> {
+    let app = services.apps.get(job.app_id).await?;
+    let app = app.ok_or_else(|| Error::Failed("the app is gone".to_owned()))?;
+    let (validation, rest): (Vec<Found>, Vec<Found>) = page
+        .into_iter()
+        .partition(|found| found.letter.stage == Stage::Validation);
+    let (triggers, others): (Vec<Found>, Vec<Found>) = rest
+        .into_iter()
+        .partition(|found| found.letter.stage == Stage::Trigger);
+    let counts = &mut progress.counts;
+    for Found { letter, .. } in others {
+        match replay::replay_personalization(services, &app, letter).await {
+            Ok(replay::Replayed::Done) => counts.replayed += 1,
+            Ok(replay::Replayed::StillFailing { .. }) => counts.still_failing += 1,
+            Err(error) if error.code() == Code::NotFound => counts.skipped += 1,
+            // The plugin or the database can't be asked now.
+            Err(_) => return Err(Error::Wait(UNAVAILABLE)),
+        }
+    }
+    let mut plan = plan(services, &app, input, validation).await?;
+    for tried in replay::replay_triggers(services, &app, &triggers).await? {
+        match tried {
+            Tried::Done => counts.replayed += 1,
+            Tried::Failed => counts.still_failing += 1,
+            Tried::Removed(failure) => plan.failures.push(failure),
+        }
+    }
+    commit(services, job, plan, progress).await
+}
+
+/// Judges letters of the validation stage anew.
+async fn plan(
+    services: &Services,
+    app: &Arc<App>,
+    input: &Input,
+    letters: Vec<Found>,
+) -> Result<Plan, Error> {
+    let mut plan = Plan::default();
+    let mut events: Vec<(Uuid, Letter, Event)> = Vec::with_capacity(letters.len());
+    for Found {
+        letter, subject_id, ..
+    } in letters
+    {
+        match replay::event(&letter, input.patch.as_ref()) {
+            Ok(event) => events.push((subject_id, letter, event)),
+            // Patched, it is not an event any longer.
+            Err(_) => plan.failures.push(Failure {
+                id: letter.id,
+                reason: letter.reason,
+                violations: letter.violations,
+            }),
+        }
+    }
+    let asked: Vec<(Uuid, &Event)> = events
+        .iter()
+        .map(|(subject_id, _, event)| (*subject_id, event))
+        .collect();
+    let now = services.clock.now();
+    let verdicts = validation::validate_aside(services, app, &asked, now).await;
+    let verdicts: Vec<Verdict> = verdicts.map_err(|lost| Error::Failed(lost.to_string()))?;
+    let mut passed = Vec::with_capacity(events.len());
+    for ((_, letter, event), verdict) in events.into_iter().zip(verdicts) {
+        match replay::judge(app, &letter, verdict) {
+            Judged::Passes => passed.push((letter, event)),
+            Judged::Fails(failure) | Judged::Unknown(failure) => plan.failures.push(failure),
+        }
+    }
+    plan.submissions = submissions(app, passed);
+    Ok(plan)
+}
+
+/// Events as requests: one for each alias, and another one where events of an alias arrived at another time. The
+/// order of each alias's events stays.
+fn submissions(app: &Arc<App>, letters: Vec<(Letter, Event)>) -> Vec<Submission> {
+    let mut submissions: Vec<Submission> = Vec::new();
+    let mut newest: HashMap<i64, usize> = HashMap::new();
+    for (letter, event) in letters {
+        let same = newest
+            .get(&letter.alias)
+            .and_then(|place| submissions.get_mut(*place))
+            .filter(|submission| submission.received_at == letter.received_at);
+        if let Some(submission) = same {
+            submission.events.push(Arc::new(event));
+            submission.replays.push(letter.id);
+            continue;
+        }
+        newest.insert(letter.alias, submissions.len());
+        let (alias, received_at) = (letter.alias, letter.received_at);
+        submissions.push(replay::submission(
+            app,
+            alias,
+            received_at,
+            vec![(letter.id, event)],
+        ));
+    }
+    submissions
+}
+
+/// Stores what a step has found, and how far the job is.
+async fn commit(
+    services: &Services,
+    job: &mut Running,
+    plan: Plan,
+    progress: &mut Progress,
+) -> Result<(), Error> {
+    let now = services.clock.now();
+    let mut tx = services.db.write().await?;
+    let outcomes = kept::store_replayed(&mut tx, &plan.submissions).await?;
+    for (submission, outcome) in plan.submissions.iter().zip(&outcomes) {
+        let letters = i64::try_from(submission.replays.len()).unwrap_or(i64::MAX);
+        match outcome {
+            Ok(_) => progress.counts.replayed += letters,
+            Err(_) => progress.counts.skipped += letters,
+        }
+    }
+    let failed = store::update_failed(&mut tx, job.app_id, &plan.failures).await?;
+    progress.counts.still_failing += i64::try_from(failed).unwrap_or(i64::MAX);
+    let Counts {
+        replayed,
+        still_failing,
+        skipped,
+    } = progress.counts;
+    let done = replayed + still_failing + skipped;
+    // Letters that are gone when their turn comes are not counted.
+    let total = progress.total.map(|total| total.max(done));
+    job.advance(&mut tx, progress, done, total, now).await?;
+    tx.commit().await?;
+    for (submission, outcome) in plan.submissions.iter().zip(outcomes) {
+        kept::count(
+            &services.stats,
+            submission,
+            &outcome.unwrap_or_default(),
+            &[],
+        );
+    }
+    Ok(())
+}
+
+/// Acknowledges letters.
+pub async fn run_acknowledge(services: &Arc<Services>, job: &mut Running) -> Result<Value, Error> {
+    let input: Input = job.input()?;
+    let (mut done, mut total): (i64, Option<i64>) = job.progress()?;
+    loop {
+        job.check()?;
+        let started = Instant::now();
+        if total.is_none() {
+            let mut tx = services.db.read().await?;
+            total = Some(store::count(&mut tx, job.app_id, &input.filter).await?);
+        }
+        let mut tx = services.db.write().await?;
+        let removed = store::delete_some(&mut tx, job.app_id, &input.filter, STEP).await?;
+        done += i64::try_from(removed).unwrap_or(i64::MAX);
+        let now = services.clock.now();
+        let shown = total.map(|total| total.max(done));
+        job.advance(&mut tx, &(done, total), done, shown, now)
+            .await?;
+        tx.commit().await?;
+        if removed == 0 {
+            return Ok(json!({"acknowledged": done}));
+        }
+        tokio::time::sleep(started.elapsed().min(LONGEST_PAUSE)).await;
+    }
+}

@@ -1,0 +1,193 @@
+//! What of submissions may be stored, and what came of it: for the writers and for jobs that replay.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use nudge_db::Tx;
+use uuid::Uuid;
+
+use super::commit::Outcome;
+use super::insert::{self, NewRequest};
+use super::store::{self, Stored};
+use super::{Event, SEQ_BLOCK, Submission};
+use crate::dead_letters::{self, Letter};
+use crate::stats::{self, Stats, Tally};
+use crate::subjects::{self, NOBODY, Standing};
+
+/// Stores what a job replays, in the job's own transaction. No process has it in hand then: whichever has room
+/// processes it. Answers for each submission the events that are new, or why nothing of it was stored.
+pub async fn store_replayed(
+    tx: &mut Tx,
+    submissions: &[Submission],
+) -> nudge_db::Result<Vec<Result<Vec<Arc<Event>>, Outcome>>> {
+    if submissions.is_empty() {
+        return Ok(Vec::new());
+    }
+    let plan = plan(tx, submissions).await?;
+    let kept: Vec<&Submission> = submissions
+        .iter()
+        .zip(&plan)
+        .filter(|(submission, plan)| plan.is_ok() && !submission.events.is_empty())
+        .map(|(submission, _)| submission)
+        .collect();
+    let requests: Vec<NewRequest<'_>> = kept
+        .iter()
+        .map(|submission| NewRequest {
+            app_id: submission.app.id,
+            alias: submission.alias,
+            node: None,
+            received_at: submission.received_at,
+            origin: &submission.origin,
+            events: &submission.events,
+        })
+        .collect();
+    let inserted = insert::insert(tx, &requests, false).await?;
+    let stored = new_events(tx, &kept, &inserted.ids, false).await?;
+    keep_letters(tx, submissions, &plan).await?;
+    let mut stored = stored.into_iter();
+    let outcomes = submissions.iter().zip(plan).map(|(submission, plan)| {
+        plan?;
+        if submission.events.is_empty() {
+            return Ok(Vec::new());
+        }
+        let new = stored.next().unwrap_or_default();
+        Ok(new.into_iter().map(|stored| stored.event).collect())
+    });
+    Ok(outcomes.collect())
+}
+
+/// Keeps the letters of those submissions that may be stored, and removes those that they replay; answers which
+/// were kept.
+pub(super) async fn keep_letters(
+    tx: &mut Tx,
+    submissions: &[Submission],
+    plan: &[Result<Uuid, Outcome>],
+) -> nudge_db::Result<HashSet<Uuid>> {
+    let planned = || {
+        let planned = submissions.iter().zip(plan);
+        planned.filter(|(_, plan)| plan.is_ok()).map(|(it, _)| it)
+    };
+    let letters: Vec<&Letter> = planned().flat_map(|it| &it.letters).collect();
+    let replayed = planned().flat_map(|it| it.replays.iter().map(|id| (it.app.id, *id)));
+    let replayed: Vec<(Uuid, Uuid)> = replayed.collect();
+    let kept = dead_letters::store::insert(tx, &letters).await?;
+    dead_letters::store::delete_all(tx, &replayed).await?;
+    Ok(kept)
+}
+
+/// Counts what was stored of a submission.
+pub fn count(
+    stats: &Stats,
+    submission: &Submission,
+    new_events: &[Arc<Event>],
+    known_letters: &[Uuid],
+) {
+    let app = &submission.app;
+    let at = submission.received_at;
+    stats.count(app.id, at, stats::Kind::Accepted, new_events.len());
+    if app.definitions.is_empty() || !submission.replays.is_empty() {
+        // What a replay stores was seen when it arrived.
+        return;
+    }
+    let mut tallies: HashMap<Uuid, Tally> = HashMap::new();
+    let mut add = |name: &str, violations| {
+        if let Some(enforced) = app.definitions.get(name) {
+            tallies.entry(enforced.id).or_default().add(Tally {
+                seen: 1,
+                violations,
+            });
+        }
+    };
+    for event in new_events {
+        add(
+            &event.name,
+            i64::from(submission.observed.contains(&event.id)),
+        );
+    }
+    for letter in &submission.letters {
+        if !known_letters.contains(&letter.id) {
+            add(&letter.event_name, 1);
+        }
+    }
+    if !tallies.is_empty() {
+        stats.count_definition(app.id, at, tallies);
+    }
+}
+
+/// For each submission its subject, or why nothing of it may be stored.
+pub(super) async fn plan(
+    tx: &mut Tx,
+    submissions: &[Submission],
+) -> nudge_db::Result<Vec<Result<Uuid, Outcome>>> {
+    let mut aliases: Vec<i64> = submissions
+        .iter()
+        .map(|submission| submission.alias)
+        .collect();
+    aliases.sort_unstable();
+    aliases.dedup();
+    let standings: HashMap<i64, Standing> = subjects::store::standings(tx, aliases)
+        .await?
+        .into_iter()
+        .map(|standing| (standing.alias, standing))
+        .collect();
+    let plan = submissions.iter().map(|submission| {
+        if submission.alias == NOBODY {
+            return Err(Outcome::Suppressed);
+        }
+        let standing = standings
+            .get(&submission.alias)
+            .ok_or(Outcome::TokenRevoked)?;
+        let current = (standing.subject_id, standing.token_epoch);
+        if submission.token.is_some_and(|token| token != current) {
+            Err(Outcome::TokenRevoked)
+        } else if standing.suppressed {
+            Err(Outcome::Suppressed)
+        } else if !standing.may_analyze(&submission.app) {
+            Err(Outcome::ConsentMissing)
+        } else {
+            Ok(standing.subject_id)
+        }
+    });
+    Ok(plan.collect())
+}
+
+/// Of each request the events that are new; requests without any are done with.
+pub(super) async fn new_events(
+    tx: &mut Tx,
+    kept: &[&Submission],
+    ids: &[i64],
+    all_new: bool,
+) -> nudge_db::Result<Vec<Vec<Stored>>> {
+    let mut stored = Vec::with_capacity(kept.len());
+    let mut empty = Vec::new();
+    for (submission, id) in kept.iter().zip(ids) {
+        let new: Option<Vec<i64>> = if all_new {
+            None
+        } else {
+            Some(store::seqs_of(tx, *id).await?)
+        };
+        if new.as_ref().is_some_and(Vec::is_empty) {
+            empty.push(*id);
+        }
+        let events = (0_i64..)
+            .zip(&submission.events)
+            .map(|(offset, event)| Stored {
+                seq: id * SEQ_BLOCK + offset,
+                received_at: submission.received_at,
+                origin: Arc::clone(&submission.origin),
+                event: Arc::clone(event),
+            });
+        stored.push(
+            events
+                .filter(|event| {
+                    new.as_ref()
+                        .is_none_or(|new| new.binary_search(&event.seq).is_ok())
+                })
+                .collect(),
+        );
+    }
+    if !empty.is_empty() {
+        store::delete_pending(tx, &empty).await?;
+    }
+    Ok(stored)
+}
