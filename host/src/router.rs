@@ -15,8 +15,9 @@ use crate::http::body::MOST_BODY_BYTES;
 use crate::http::{ApiError, Code, cors, request};
 use crate::services::Shared;
 use crate::{
-    apps, audit, dead_letters, decisions, definitions, identity_keys, ingest, instructions, jobs,
-    keys, openapi, operations, plugins, privacy, properties, subjects, surveys, users,
+    apps, attempts, audit, dead_letters, decisions, definitions, identity_keys, ingest,
+    instructions, jobs, keys, openapi, operations, plugins, privacy, properties, subjects, surveys,
+    users,
 };
 
 /// The API with its documentation.
@@ -31,6 +32,10 @@ pub fn api(services: &Shared) -> (Router<Shared>, OpenApi) {
         .routes(routes!(ingest::http::ingest_events))
         .routes(routes!(instructions::http::poll_instructions))
         .routes(routes!(instructions::http::acknowledge_instructions))
+        .routes(routes!(attempts::http::start_attempt))
+        .routes(routes!(attempts::http::answer_attempt))
+        .routes(routes!(attempts::http::complete_attempt))
+        .routes(routes!(attempts::http::dismiss_attempt))
         .split_for_parts();
     // A fallback that is set later would be outside of the layer, which answers browsers' OPTIONS.
     let sdk = sdk
@@ -102,7 +107,18 @@ fn management() -> OpenApiRouter<Shared> {
         .routes(routes!(privacy::exports::http::export_person))
         .routes(routes!(privacy::exports::http::get_export))
         .routes(routes!(privacy::exports::http::download_export))
+        .merge(results())
         .merge(plugin_routes())
+}
+
+/// What became of surveys.
+fn results() -> OpenApiRouter<Shared> {
+    OpenApiRouter::new()
+        .routes(routes!(attempts::management::get_survey_analytics))
+        .routes(routes!(attempts::management::list_survey_responses))
+        .routes(routes!(attempts::management::list_survey_recipients))
+        .routes(routes!(attempts::management::list_survey_attempts))
+        .routes(routes!(attempts::management::get_survey_attempt))
 }
 
 /// Plugins of apps and of the server.

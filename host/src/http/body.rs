@@ -194,6 +194,10 @@ pub fn refuse(text: &str, error: &serde_json::Error, pointer: String) -> ApiErro
 }
 
 fn wrong_shape(error: &serde_json::Error, pointer: String) -> ApiError {
+    ApiError::fields(Code::ValidationFailed, vec![shape(error, pointer)])
+}
+
+fn shape(error: &serde_json::Error, pointer: String) -> FieldError {
     let text = error.to_string();
     let reason = text
         .split(" at line ")
@@ -205,10 +209,21 @@ fn wrong_shape(error: &serde_json::Error, pointer: String) -> ApiError {
     } else {
         "invalid"
     };
-    ApiError::fields(
-        Code::ValidationFailed,
-        vec![FieldError::new(pointer, code, reason)],
-    )
+    FieldError::new(pointer, code, reason)
+}
+
+/// What is wrong with the shape of a part of a body, by a pointer relative to that part. A member that is missing
+/// is named itself.
+pub fn shape_error(error: &serde_path_to_error::Error<serde_json::Error>) -> FieldError {
+    let found = shape(error.inner(), pointer(error.path()));
+    let missing = found.detail.strip_prefix("missing field `");
+    match missing.and_then(|rest| rest.strip_suffix('`')) {
+        Some(key) => {
+            let pointer = format!("{}/{key}", found.pointer);
+            FieldError::new(pointer, "required", found.detail)
+        }
+        None => found,
+    }
 }
 
 fn malformed(error: &serde_json::Error) -> ApiError {

@@ -57,6 +57,8 @@ codes! {
     IdentityKeyExists, CONFLICT, "identity_key_exists", "The app has an identity key of this kid; remove it first.";
     MutationConflict, CONFLICT, "mutation_conflict", "The mutationId was used for another update; a new update takes a new one.";
     IdentityConflict, CONFLICT, "identity_conflict", "The anonymous id belongs to another identified user; take a new one for this user.";
+    SurveyNotActive, CONFLICT, "survey_not_active", "The survey does not run; nothing of it can be started.";
+    AttemptCompleted, CONFLICT, "attempt_completed", "The attempt is complete; its answers stay as they are.";
     DecisionNotReproducible, CONFLICT, "decision_not_reproducible", "The decision can't be made again: something that it takes is gone; see detail.";
     VersionMismatch, PRECONDITION_FAILED, "version_mismatch", "Somebody changed the resource meanwhile; read it again.";
     PayloadTooLarge, PAYLOAD_TOO_LARGE, "payload_too_large", "The body is over the limit.";
@@ -64,6 +66,8 @@ codes! {
     ValidationFailed, UNPROCESSABLE_ENTITY, "validation_failed", "The request breaks the contract; see errors.";
     InvalidDelivery, UNPROCESSABLE_ENTITY, "invalid_delivery", "The delivery object breaks the contract.";
     InvalidFlow, UNPROCESSABLE_ENTITY, "invalid_flow", "The survey's flow can't be walked; see errors.";
+    InvalidAnswer, UNPROCESSABLE_ENTITY, "invalid_answer", "An answer is not what its question takes, or the flow does not lead by it; see errors.";
+    InstructionRequired, UNPROCESSABLE_ENTITY, "instruction_required", "A survey of this mode is started by an instruction: send its instructionId. Surveys of the modes on_demand and link_only need none.";
     NotActivatable, UNPROCESSABLE_ENTITY, "not_activatable", "The survey can't run as it is; see errors.";
     PluginRejected, UNPROCESSABLE_ENTITY, "plugin_rejected", "The component can't be the plugin that it is asked to be; see errors.";
     EmptyUpdate, UNPROCESSABLE_ENTITY, "empty_update", "The update neither sets nor removes anything.";

@@ -20,6 +20,7 @@ use crate::apps::deletion;
 use crate::pipeline::backtest;
 use crate::privacy;
 use crate::services::Services;
+use crate::surveys::removal;
 
 /// A job to be queued.
 #[derive(Clone, Debug)]
@@ -133,6 +134,7 @@ async fn run(services: &Arc<Services>, job: &mut Running) -> Result<Value, Error
         deletion::KIND => deletion::run(services, job).await,
         privacy::exports::KIND => privacy::exports::run(services, job).await,
         privacy::deletion::KIND => privacy::deletion::run(services, job).await,
+        removal::KIND => removal::run(services, job).await,
         unknown => Err(Error::Failed(format!("no such kind of job: {unknown}"))),
     }
 }
