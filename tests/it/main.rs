@@ -12,6 +12,7 @@
 
 mod access;
 mod apps;
+mod attempts;
 mod audit_log;
 mod backtest;
 mod bad_http;
@@ -42,6 +43,7 @@ mod ingest_requests;
 mod instructions;
 mod keys;
 mod kills;
+mod localization;
 mod matrix;
 mod merging;
 mod migrations;
@@ -71,6 +73,7 @@ mod server_events;
 mod server_plugins;
 mod sessions;
 mod settings;
+mod survey_results;
 mod surveys;
 mod triggers;
 mod two_servers;

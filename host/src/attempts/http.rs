@@ -24,6 +24,7 @@ const MOST_ANSWERS: usize = 200;
 /// A survey to be started.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
+#[expect(clippy::struct_field_names, reason = "the API's names")]
 pub struct StartRequest {
     /// One of the subject's anonymous ids.
     anonymous_id: String,

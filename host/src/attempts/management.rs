@@ -288,8 +288,8 @@ pub async fn list_survey_attempts(
     let more = attempts.len() > limit as usize;
     attempts.truncate(limit as usize);
     let expires = now.plus(cursor::LIFETIME);
-    let last = attempts.last().filter(|_| more);
-    let next_cursor = last.map(|last| {
+    let end = attempts.last().filter(|_| more);
+    let next_cursor = end.map(|last| {
         cursor::encode(
             &services.secrets,
             &list,

@@ -89,7 +89,7 @@ struct AttemptRow {
 }
 
 /// What became of an instruction: as its attempt stands, if there is one; otherwise as it stands itself.
-fn read(row: InstructionRow, now: Timestamp) -> Recipient {
+fn read(row: &InstructionRow, now: Timestamp) -> Recipient {
     use RecipientState::{Completed, Dismissed, Displayed, Expired, Issued, Started, Suppressed};
     let attempt = row.attempt_state.as_deref().zip(row.attempt_at);
     let (state, suppressed_by, at) = match (row.status.as_str(), attempt) {
@@ -142,9 +142,8 @@ pub async fn page(
             .map(|row| row.id),
     ];
     let horizon = ends.into_iter().flatten().max();
-    let mut recipients: Vec<Recipient> =
-        instructions.into_iter().map(|row| read(row, now)).collect();
-    recipients.extend(attempts.into_iter().map(of_attempt));
+    let mut recipients: Vec<Recipient> = instructions.iter().map(|row| read(row, now)).collect();
+    recipients.extend(attempts.iter().map(of_attempt));
     recipients.retain(|recipient| {
         state.is_none_or(|state| state == recipient.state)
             && horizon.is_none_or(|horizon| recipient.id >= horizon)
@@ -159,7 +158,7 @@ pub async fn page(
     })
 }
 
-fn of_attempt(row: AttemptRow) -> Recipient {
+fn of_attempt(row: &AttemptRow) -> Recipient {
     let state = match row.state.as_str() {
         "completed" => RecipientState::Completed,
         "dismissed" => RecipientState::Dismissed,

@@ -171,7 +171,7 @@ mod tests {
         })
     }
 
-    fn localization(translations: Value) -> Localization {
+    fn localization(translations: &Value) -> Localization {
         serde_json::from_value(json!({"defaultLocale": "en", "translations": translations}))
             .unwrap()
     }
@@ -184,7 +184,7 @@ mod tests {
 
     #[test]
     fn a_text_is_that_of_the_locale_its_language_or_the_default() {
-        let localization = localization(json!({
+        let localization = localization(&json!({
             "de": {"questions/q1/title": "Wie?", "questions/q1/lowLabel": "schlecht"},
             "de-AT": {"questions/q1/title": "Wia?"},
             "en": {"endScreens/e1/title": "Thank you"},
@@ -224,7 +224,7 @@ mod tests {
             "endScreens/e1/title",
             "endScreens/e1/button/label",
         ] {
-            let localization = localization(json!({"de": {path: "x"}}));
+            let localization = localization(&json!({"de": {path: "x"}}));
             assert_eq!(localization.check(&flow()), [], "{path}");
         }
         for path in [
@@ -240,7 +240,7 @@ mod tests {
             "endScreens/e1/button",
             "endScreens/e1/button/action",
         ] {
-            let localization = localization(json!({"de": {path: "x"}}));
+            let localization = localization(&json!({"de": {path: "x"}}));
             let errors = localization.check(&flow());
             assert_eq!(errors.len(), 1, "{path}");
             let pointer = format!("/localization/translations/de/{}", escaped(path));
@@ -261,7 +261,7 @@ mod tests {
             ("de AT", false),
             ("12", false),
         ] {
-            let localization = localization(json!({locale: {}}));
+            let localization = localization(&json!({locale: {}}));
             assert_eq!(localization.check(&flow()).is_empty(), fine, "{locale}");
         }
     }

@@ -19,6 +19,7 @@ mod random;
 mod report;
 mod request;
 mod scale;
+mod surveys;
 mod swap;
 
 use clap::{Parser, Subcommand};
@@ -47,6 +48,8 @@ enum Command {
     People(people::Arguments),
     /// What an event costs with many other campaigns, with many other apps, and for a person with many events.
     Scale(scale::Arguments),
+    /// What it costs to read the results of a survey with many attempts.
+    Surveys(surveys::Arguments),
     /// What requests with `delivery` notice of the plugin that decides being replaced.
     Swap(swap::Arguments),
     /// The server that the other commands measure.
@@ -66,6 +69,7 @@ fn main() -> anyhow::Result<()> {
             Command::Keys(arguments) => keys::run(arguments).await,
             Command::People(arguments) => people::run(arguments).await,
             Command::Scale(arguments) => scale::run(arguments).await,
+            Command::Surveys(arguments) => surveys::run(arguments).await,
             Command::Swap(arguments) => swap::run(arguments).await,
             Command::Server(arguments) => child::run(arguments).await,
         }

@@ -273,7 +273,7 @@ fn distribution(
         .into_iter()
         .filter_map(|(text, count)| Some((serde_json::from_str(&text).ok()?, count)))
         .collect();
-    rest.sort_by(|one, other| other.1.cmp(&one.1));
+    rest.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
     rest.truncate(MOST_VALUES);
     for (value, count) in rest {
         push(value, count);

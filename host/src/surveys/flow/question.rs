@@ -1,5 +1,7 @@
 //! Questions, and what each type of them adds (contract 7's table).
 
+mod shape;
+
 use std::collections::HashSet;
 
 use serde::de::DeserializeOwned;
@@ -8,6 +10,10 @@ use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
 use crate::http::{FieldError, body};
+use shape::{
+    Consent, Contact, Date, Item, Matrix, Nothing, Number, Pictures, Ranking, Rated, Several,
+    Shown, Single, Text,
+};
 
 /// The most characters of a title.
 pub const TITLE: usize = 1_000;
@@ -155,138 +161,6 @@ pub enum Format {
     Phone,
 }
 
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-struct Scale {
-    scale: Option<i64>,
-    display: Option<Display>,
-    low_label: Option<String>,
-    high_label: Option<String>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "snake_case")]
-enum Display {
-    Number,
-    Star,
-    Emoji,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Nothing {}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-struct Single {
-    options: Vec<Item>,
-    #[serde(default)]
-    allow_other: bool,
-    #[serde(default, rename = "shuffle")]
-    _shuffle: bool,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-struct Several {
-    options: Vec<Item>,
-    #[serde(default)]
-    allow_other: bool,
-    #[serde(default, rename = "shuffle")]
-    _shuffle: bool,
-    min_selections: Option<usize>,
-    max_selections: Option<usize>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Pictures {
-    options: Vec<Picture>,
-    #[serde(default)]
-    multiple: bool,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Ranking {
-    options: Vec<Item>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Matrix {
-    rows: Vec<Item>,
-    columns: Vec<Item>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-struct Text {
-    placeholder: Option<String>,
-    min_length: Option<usize>,
-    max_length: Option<usize>,
-    format: Option<Format>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Number {
-    min: Option<f64>,
-    max: Option<f64>,
-    step: Option<f64>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Date {
-    min: Option<String>,
-    max: Option<String>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Consent {
-    label: String,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Contact {
-    fields: Vec<Field>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-struct Shown {
-    body: Option<String>,
-    button_label: Option<String>,
-    url: Option<String>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Item {
-    id: String,
-    label: String,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-struct Picture {
-    id: String,
-    label: String,
-    image_url: String,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Field {
-    id: String,
-    label: String,
-    #[serde(default)]
-    required: bool,
-}
-
 /// The keys that `validation` takes: those of the type's that limit answers.
 fn limiting_keys(kind: QuestionType) -> &'static [&'static str] {
     match kind {
@@ -391,7 +265,7 @@ fn scale(
     errors: &mut Vec<FieldError>,
 ) -> Option<i64> {
     let is_nps = default == 10;
-    let Scale {
+    let Rated {
         scale,
         display,
         low_label,
