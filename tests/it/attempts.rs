@@ -466,6 +466,16 @@ async fn without_back_navigation_nobody_goes_back(app: &mut TestApp) {
     let refused = answer(app, &ada, &attempt, json!([["q1", 9]])).await;
     let problem = refused.refused(422, "invalid_answer");
     assert_eq!(problem["errors"][0]["code"], "no_back_navigation");
+    // What lies ahead is no way back, several questions of it neither.
+    let ahead = json!({"questions": [question("a", false), question("b", true), question("c", false), question("d", true)]});
+    let ahead = link_survey(app, ahead).await;
+    let other = start(app, &ada, ahead).await;
+    answer(app, &ada, &other, json!([["a", 1]])).await.ok();
+    answer(app, &ada, &other, json!([["b", 1], ["c", 1]]))
+        .await
+        .ok();
+    answer(app, &ada, &other, json!([["d", 1]])).await.ok();
+    end(app, &ada, &other, "complete").await.ok();
     // Sent again as it was, and the answer given last.
     answer(app, &ada, &attempt, json!([["q1", 3]])).await.ok();
     answer(app, &ada, &attempt, json!([["q1", 3], ["low", 5]]))

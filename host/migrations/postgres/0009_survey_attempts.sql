@@ -32,7 +32,7 @@ CREATE TABLE survey_answers (
     answered_at BIGINT NOT NULL,
     PRIMARY KEY (attempt_id, question_id)
 );
-CREATE INDEX survey_answers_by_time ON survey_answers (survey_id, answered_at, attempt_id, question_id);
+CREATE INDEX survey_answers_by_time ON survey_answers (survey_id, counted, answered_at, attempt_id, question_id);
 CREATE INDEX survey_answers_of_question ON survey_answers (survey_id, question_id, answered_at);
 
 -- What attempts come to, by the day (UTC, since 1970) on which they began. No row counts nothing.

@@ -105,8 +105,8 @@ fn check_places(way: &Way<'_>, given: &[Given]) -> Result<(), Error> {
     }
 }
 
-/// Without back navigation nobody answers a question otherwise that lies behind the one answered last. What was
-/// answered together with that may be sent again together.
+/// Without back navigation nobody answers a question again, and otherwise, that lies behind the one answered last.
+/// What was answered together with that may be sent again together.
 fn check_direction(
     whole: &Whole,
     way: &Way<'_>,
@@ -120,12 +120,11 @@ fn check_direction(
     let here = way.place(last);
     let mut errors = Vec::new();
     for (index, given) in given.iter().enumerate() {
-        let changes = whole
-            .answers
-            .get(&given.question_id)
-            .map(|answer| &answer.value)
-            != checked.get(&given.question_id);
-        if changes && way.place(&given.question_id) < here {
+        let known = whole.answers.get(&given.question_id);
+        let changes =
+            known.is_some_and(|known| checked.get(&given.question_id) != Some(&known.value));
+        let place = way.place(&given.question_id);
+        if changes && place.is_some_and(|place| Some(place) < here) {
             let pointer = format!("/answers/{index}/questionId");
             let detail = "this survey does not allow going back to earlier questions";
             errors.push(FieldError::new(pointer, "no_back_navigation", detail));

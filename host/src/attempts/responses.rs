@@ -26,7 +26,8 @@ struct CountRow {
     count: i64,
 }
 
-/// Answers that were given within a range.
+/// Answers that were given within a range. What lies before the page is passed over in an index that has all that
+/// it takes.
 pub async fn page(
     tx: &mut Tx,
     (app_id, survey_id): (Uuid, Uuid),
@@ -35,9 +36,12 @@ pub async fn page(
     limit: i64,
 ) -> Result<Vec<ResponseRow>> {
     tx.sql(
-        "SELECT attempt_id, question_id, value, answered_at FROM survey_answers
-         WHERE app_id = $1 AND survey_id = $2 AND answered_at >= $3 AND answered_at < $4 AND counted = $5
-         ORDER BY answered_at DESC, attempt_id DESC, question_id DESC LIMIT $6 OFFSET $7",
+        "SELECT n.attempt_id, n.question_id, n.value, n.answered_at
+         FROM (SELECT attempt_id, question_id FROM survey_answers
+               WHERE survey_id = $2 AND counted = $5 AND answered_at >= $3 AND answered_at < $4
+               ORDER BY answered_at DESC, attempt_id DESC, question_id DESC LIMIT $6 OFFSET $7) p
+         JOIN survey_answers n ON n.attempt_id = p.attempt_id AND n.question_id = p.question_id AND n.app_id = $1
+         ORDER BY n.answered_at DESC, n.attempt_id DESC, n.question_id DESC",
     )
     .bind(app_id)
     .bind(survey_id)
@@ -56,8 +60,9 @@ pub async fn count(tx: &mut Tx, (app_id, survey_id): (Uuid, Uuid), range: Range)
         .sql(
             "SELECT count(*) AS count FROM (
                 SELECT 1 FROM survey_answers
-                WHERE app_id = $1 AND survey_id = $2 AND answered_at >= $3 AND answered_at < $4 AND counted = $5
-                ORDER BY answered_at DESC LIMIT $6) AS counted",
+                WHERE survey_id = $2 AND counted = $5 AND answered_at >= $3 AND answered_at < $4
+                  AND EXISTS (SELECT 1 FROM surveys WHERE id = $2 AND app_id = $1)
+                LIMIT $6) AS counted",
         )
         .bind(app_id)
         .bind(survey_id)
