@@ -6,6 +6,7 @@
 
 pub mod analytics;
 pub mod apps;
+pub mod attempts;
 pub mod audit;
 pub mod campaigns;
 pub mod cli;

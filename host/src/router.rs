@@ -15,7 +15,7 @@ use crate::http::body::MOST_BODY_BYTES;
 use crate::http::{ApiError, Code, cors, request};
 use crate::services::Shared;
 use crate::{
-    apps, audit, dead_letters, decisions, definitions, explain, identity_keys, ingest,
+    apps, attempts, audit, dead_letters, decisions, definitions, explain, identity_keys, ingest,
     instructions, jobs, keys, openapi, operations, plugins, privacy, properties, push, stats,
     subjects, surveys, users, webhooks,
 };
@@ -35,6 +35,10 @@ pub fn api(services: &Shared) -> (Router<Shared>, OpenApi) {
         .routes(routes!(push::tokens::http::register_push_token))
         .routes(routes!(push::tokens::http::remove_push_token))
         .routes(routes!(push::beacons::http::send_receipts))
+        .routes(routes!(attempts::http::start_attempt))
+        .routes(routes!(attempts::http::answer_attempt))
+        .routes(routes!(attempts::http::complete_attempt))
+        .routes(routes!(attempts::http::dismiss_attempt))
         .split_for_parts();
     // A fallback that is set later would be outside of the layer, which answers browsers' OPTIONS.
     let sdk = sdk
@@ -100,6 +104,7 @@ fn management() -> OpenApiRouter<Shared> {
         .routes(routes!(push::credentials::http::delete_push_credential))
         .merge(webhook_routes())
         .merge(event_routes())
+        .merge(survey_results())
         .merge(plugin_routes())
 }
 
@@ -167,6 +172,16 @@ fn event_routes() -> OpenApiRouter<Shared> {
         .routes(routes!(dead_letters::http::replay_dead_letters))
         .routes(routes!(dead_letters::http::acknowledge_dead_letters))
         .routes(routes!(stats::http::get_stats))
+}
+
+/// What became of surveys.
+fn survey_results() -> OpenApiRouter<Shared> {
+    OpenApiRouter::new()
+        .routes(routes!(attempts::management::get_survey_analytics))
+        .routes(routes!(attempts::management::list_survey_responses))
+        .routes(routes!(attempts::management::list_survey_recipients))
+        .routes(routes!(attempts::management::list_survey_attempts))
+        .routes(routes!(attempts::management::get_survey_attempt))
 }
 
 /// Plugins of apps and of the server.

@@ -162,6 +162,6 @@ async fn a_replay_that_races_itself_stores_once(app: &mut TestApp) {
 }
 
 /// Runs all at once and answers all outcomes, in order.
-async fn join<T>(futures: impl Iterator<Item = impl Future<Output = T>>) -> Vec<T> {
+pub(crate) async fn join<T>(futures: impl Iterator<Item = impl Future<Output = T>>) -> Vec<T> {
     futures_util::future::join_all(futures).await
 }

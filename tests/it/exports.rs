@@ -10,6 +10,7 @@ use tests::client::send;
 use tests::session::{hex, text};
 use tests::{Credential, TestApp, on_both_backends};
 
+use crate::attempts::{answer, forked, link_survey, start};
 use crate::deletion::{delete, deleted};
 
 on_both_backends!(
@@ -108,6 +109,16 @@ async fn an_export_has_everything_of_the_person_and_nothing_of_others(app: &mut 
     .await
     .ok();
     app.settle().await;
+    let survey = link_survey(app, forked(true)).await;
+    for session in [&ada, &bob] {
+        let attempt = start(app, session, survey).await;
+        answer(app, session, &attempt, json!([["q1", 3], ["low", 4]]))
+            .await
+            .ok();
+        answer(app, session, &attempt, json!([["q1", 9]]))
+            .await
+            .ok();
+    }
     let mut tx = app.services().db.write().await.unwrap();
     tx.sql("INSERT INTO subject_properties (subject_id, key, app_id, value, source, updated_at)
             SELECT subject_id, 'plan', app_id, '\"pro\"', 'api', 0 FROM aliases WHERE value = 'ada'").execute().await.unwrap();
@@ -175,10 +186,23 @@ async fn an_export_has_everything_of_the_person_and_nothing_of_others(app: &mut 
     let push = json!({"provider": "fcm", "environment": "production", "tokenSuffix": "-token", "status": "active"});
     assert_eq!(devices[0]["push"], push);
     assert!(!file(&archive, "devices.json").contains("adas-own"));
-    assert!(
-        lines(&archive, "survey-answers.ndjson").is_empty()
-            && lines(&archive, "deliveries.ndjson").is_empty()
+    // Of the way that was left too.
+    let answers = lines(&archive, "survey-answers.ndjson");
+    let answers: BTreeSet<(String, i64)> = answers
+        .iter()
+        .map(|answer| {
+            (
+                text(answer, "questionId"),
+                answer["answerValue"].as_i64().unwrap(),
+            )
+        })
+        .collect();
+    assert_eq!(
+        answers,
+        BTreeSet::from([("q1".to_owned(), 9), ("low".to_owned(), 4)])
     );
+    assert_eq!(profile["surveyAttempts"][0]["campaignId"], json!(survey));
+    assert!(lines(&archive, "deliveries.ndjson").is_empty());
     let manifest: Value = serde_json::from_str(&file(&archive, "manifest.json")).unwrap();
     assert_eq!(manifest["exportId"], id);
     let listed: BTreeSet<&str> = manifest["files"]

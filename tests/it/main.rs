@@ -12,6 +12,7 @@
 
 mod access;
 mod apps;
+mod attempts;
 mod audience;
 mod audit_log;
 mod backtest;
@@ -47,6 +48,7 @@ mod instructions;
 mod keys;
 mod kills;
 mod lifecycle;
+mod localization;
 mod matrix;
 mod mended_events;
 mod merging;
@@ -86,6 +88,7 @@ mod server_plugins;
 mod sessions;
 mod settings;
 mod stats;
+mod survey_results;
 mod surveys;
 mod triggers;
 mod two_servers;

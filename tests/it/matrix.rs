@@ -71,6 +71,11 @@ const OPERATIONS: &[(&str, &str, Class, &str)] = &[
     ("GET",    "/v1/apps/{appId}/surveys/{surveyId}",         Viewer, ""),
     ("PATCH",  "/v1/apps/{appId}/surveys/{surveyId}",         Editor, ""),
     ("DELETE", "/v1/apps/{appId}/surveys/{surveyId}",         Editor, ""),
+    ("GET",    "/v1/apps/{appId}/surveys/{surveyId}/analytics",    Viewer, ""),
+    ("GET",    "/v1/apps/{appId}/surveys/{surveyId}/responses",    Viewer, ""),
+    ("GET",    "/v1/apps/{appId}/surveys/{surveyId}/recipients",   Viewer, ""),
+    ("GET",    "/v1/apps/{appId}/surveys/{surveyId}/attempts",     Viewer, ""),
+    ("GET",    "/v1/apps/{appId}/surveys/{surveyId}/attempts/{attemptId}",  Viewer, ""),
     ("GET",    "/v1/apps/{appId}/event-definitions",          Viewer, ""),
     ("POST",   "/v1/apps/{appId}/event-definitions",          Editor, ""),
     ("GET",    "/v1/apps/{appId}/event-definitions/{id}",     Viewer, ""),
@@ -157,6 +162,10 @@ const OPERATIONS: &[(&str, &str, Class, &str)] = &[
     ("POST",   "/v1/sdk/ingest",                              Events, r#"{"userId": "ada", "events": [{}]}"#),
     ("GET",    "/v1/sdk/instructions",                        Subject, ""),
     ("POST",   "/v1/sdk/instructions/ack",                    Subject, ""),
+    ("POST",   "/v1/sdk/surveys/{surveyId}/attempts",         Subject, ""),
+    ("POST",   "/v1/sdk/attempts/{attemptId}/answers",        Subject, ""),
+    ("POST",   "/v1/sdk/attempts/{attemptId}/complete",       Subject, ""),
+    ("POST",   "/v1/sdk/attempts/{attemptId}/dismiss",        Subject, ""),
 ];
 
 /// The credentials, in the order of the columns below. The first three of access tokens are of no use to

@@ -5,10 +5,11 @@ use tests::session::{hex, text};
 use tests::{Session, TestApp};
 use uuid::Uuid;
 
+use crate::attempts::{answer, link_survey, start};
 use crate::exports;
 
 /// An id or value that occurs nowhere else.
-pub(crate) const SECRETS: [&str; 9] = [
+pub(crate) const SECRETS: [&str; 11] = [
     "anon-7f3a9c21-needle",
     "anon-second-88b1-needle",
     "ext-ada-55d0-needle",
@@ -18,6 +19,8 @@ pub(crate) const SECRETS: [&str; 9] = [
     "lettervalue-3b20-needle",
     "pluginstate-needle",
     "en-needle",
+    "answervalue-52d1-needle",
+    "77441198203",
 ];
 
 pub(crate) async fn execute(app: &TestApp, sql: &'static str, values: &[&str]) {
@@ -105,6 +108,7 @@ pub(crate) async fn everything(app: &TestApp) -> Session {
         &json!({"properties": [{"name": "a", "type": "string", "required": true}]}),
     )
     .await;
+    answers(app, &ada).await;
     let mut events: Vec<Value> = (0..3)
         .map(|_| app.event(&ada, "purchase", &json!({"note": SECRETS[5]})))
         .collect();
@@ -145,6 +149,25 @@ pub(crate) async fn everything(app: &TestApp) -> Session {
     let export = exports::export(app, &json!({"anonymousId": SECRETS[0]})).await;
     exports::reaches(app, &export, "completed").await;
     ada
+}
+
+/// Answers to a survey, in words and as a number, which is counted.
+async fn answers(app: &TestApp, ada: &Session) {
+    let flow = json!({"questions": [
+        {"id": "words", "type": "short_text", "title": "?"},
+        {"id": "number", "type": "number", "title": "?"},
+    ]});
+    let survey = link_survey(app, flow).await;
+    let attempt = start(app, ada, survey).await;
+    let number: u64 = SECRETS[10].parse().unwrap();
+    answer(
+        app,
+        ada,
+        &attempt,
+        json!([["words", SECRETS[9]], ["number", number]]),
+    )
+    .await
+    .ok();
 }
 
 /// How a text or an id may be written in a dump of a table.

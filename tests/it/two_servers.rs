@@ -8,6 +8,9 @@ use tempfile::TempDir;
 use tests::session::{instruction_ids, text};
 use tests::{Backend, Child, TestApp, site};
 
+use crate::attempts::{answer, forked, link_survey, try_start};
+use crate::concurrency::join;
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_second_server_on_a_data_directory_is_refused() {
     let app = TestApp::start(site!(), Backend::Sqlite).await;
@@ -29,6 +32,45 @@ async fn node(url: &str, folder: &Path, name: &str) -> TestApp {
     config.database.url = url.to_owned();
     config.database.connections = 5;
     TestApp::open(site!(), config).await.unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn starts_on_two_servers_make_one_attempt() {
+    let url = tests::postgres::database().await;
+    let folder = TempDir::with_prefix("nudge-test-").unwrap();
+    let one = node(&url, folder.path(), "one").await;
+    let two = node(&url, folder.path(), "two").await;
+    let survey = link_survey(&one, forked(false)).await;
+    let ada = one.session("ada").await;
+    for _ in 0..4 {
+        let key = json!({"clientAttemptId": one.id()});
+        let starts = (0..8).map(|number| {
+            let app = if number % 2 == 0 { &one } else { &two };
+            try_start(app, &ada, survey, key.clone())
+        });
+        let answers = join(starts).await;
+        let mut ids: Vec<String> = answers
+            .iter()
+            .map(|answer| text(&answer.data(201), "attemptId"))
+            .collect();
+        ids.dedup();
+        assert_eq!(ids.len(), 1);
+        let ends = (0..4).map(|number| {
+            let app = if number % 2 == 0 { &two } else { &one };
+            answer(app, &ada, &ids[0], json!([["q1", number]]))
+        });
+        for answer in join(ends).await {
+            answer.ok();
+        }
+    }
+    let path = one.path(&format!("/surveys/{survey}/analytics"));
+    for app in [&one, &two] {
+        let results = app.get(&path, &app.viewer()).await.ok();
+        assert_eq!(results["totals"]["started"], 4);
+        assert_eq!(results["perQuestion"][0]["responses"], 4);
+    }
+    two.finish().await;
+    one.finish().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -39,4 +39,14 @@ impl Dialect {
             Self::Postgres => " FOR KEY SHARE",
         }
     }
+
+    /// Keeps selected rows from being changed until the transaction ends; others may do the same.
+    ///
+    /// SQLite: nothing, it has one writer. PostgreSQL: ` FOR SHARE`.
+    pub fn for_share(self) -> &'static str {
+        match self {
+            Self::Sqlite => "",
+            Self::Postgres => " FOR SHARE",
+        }
+    }
 }

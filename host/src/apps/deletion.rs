@@ -35,6 +35,14 @@ const STATEMENTS: &[&str] = &[
     "DELETE FROM instructions WHERE id IN (
         SELECT i.id FROM (SELECT id FROM subjects WHERE app_id = $1 ORDER BY external_id, id LIMIT $2) s
         JOIN instructions i ON i.subject_id = s.id LIMIT $2)",
+    "DELETE FROM survey_answers WHERE (attempt_id, question_id) IN (
+        SELECT n.attempt_id, n.question_id
+        FROM (SELECT id FROM subjects WHERE app_id = $1 ORDER BY external_id, id LIMIT $2) s
+        JOIN survey_attempts a ON a.subject_id = s.id JOIN survey_answers n ON n.attempt_id = a.id LIMIT $2)",
+    "DELETE FROM survey_attempts WHERE id IN (
+        SELECT a.id FROM (SELECT id FROM subjects WHERE app_id = $1 ORDER BY external_id, id LIMIT $2) s
+        JOIN survey_attempts a ON a.subject_id = s.id
+        WHERE NOT EXISTS (SELECT 1 FROM survey_answers n WHERE n.attempt_id = a.id) LIMIT $2)",
     "DELETE FROM plugin_states WHERE (campaign_id, subject_id) IN (
         SELECT p.campaign_id, p.subject_id
         FROM (SELECT id FROM subjects WHERE app_id = $1 ORDER BY external_id, id LIMIT $2) s
@@ -73,6 +81,9 @@ const STATEMENTS: &[&str] = &[
     "DELETE FROM survey_versions WHERE (survey_id, version) IN (
         SELECT v.survey_id, v.version FROM surveys s JOIN survey_versions v ON v.survey_id = s.id
         WHERE s.app_id = $1 LIMIT $2)",
+    "DELETE FROM survey_counts WHERE (survey_id, day, question_id, measure, value) IN (
+        SELECT c.survey_id, c.day, c.question_id, c.measure, c.value
+        FROM surveys s JOIN survey_counts c ON c.survey_id = s.id WHERE s.app_id = $1 LIMIT $2)",
 ];
 
 /// What owns rows, removed once a pass has found nothing of the above among what these statements take.
@@ -138,6 +149,20 @@ const LEFT_OVER: &[(&str, &str)] = &[
         "SELECT count(*) AS count FROM (SELECT 1 FROM push_campaign_versions WHERE app_id = $1 LIMIT $2) t",
         "DELETE FROM push_campaign_versions WHERE (campaign_id, version) IN (
             SELECT campaign_id, version FROM push_campaign_versions WHERE app_id = $1 LIMIT $2)",
+    ),
+    (
+        "SELECT count(*) AS count FROM (SELECT 1 FROM survey_answers WHERE app_id = $1 LIMIT $2) t",
+        "DELETE FROM survey_answers WHERE (attempt_id, question_id) IN (
+            SELECT attempt_id, question_id FROM survey_answers WHERE app_id = $1 LIMIT $2)",
+    ),
+    (
+        "SELECT count(*) AS count FROM (SELECT 1 FROM survey_attempts WHERE app_id = $1 LIMIT $2) t",
+        "DELETE FROM survey_attempts WHERE id IN (SELECT id FROM survey_attempts WHERE app_id = $1 LIMIT $2)",
+    ),
+    (
+        "SELECT count(*) AS count FROM (SELECT 1 FROM survey_counts WHERE app_id = $1 LIMIT $2) t",
+        "DELETE FROM survey_counts WHERE (survey_id, day, question_id, measure, value) IN (
+            SELECT survey_id, day, question_id, measure, value FROM survey_counts WHERE app_id = $1 LIMIT $2)",
     ),
     (
         "SELECT count(*) AS count FROM (SELECT 1 FROM privacy_export_chunks WHERE app_id = $1 LIMIT $2) t",

@@ -6,11 +6,11 @@ pub mod trigger;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 use uuid::Uuid;
 
 use crate::plugins::Accepted;
 use crate::push::campaigns::Sending;
+use crate::surveys::Payload;
 use crate::targeting::Rules;
 
 /// A campaign in force, as the pipeline needs it.
@@ -34,7 +34,7 @@ pub struct Running {
 #[derive(Clone, Debug)]
 pub enum Act {
     /// An instruction, with what an SDK gets to show.
-    Present(Arc<Value>),
+    Present(Arc<Payload>),
     /// A push message.
     Send(Arc<Sending>),
 }

@@ -217,6 +217,20 @@ fn misshapen(error: &serde_json::Error, pointer: String) -> FieldError {
     FieldError::new(pointer, code, reason)
 }
 
+/// What is wrong with the shape of a part of a body, by a pointer relative to that part. A member that is missing
+/// is named itself.
+pub fn shape_error(error: &serde_path_to_error::Error<serde_json::Error>) -> FieldError {
+    let found = misshapen(error.inner(), pointer(error.path()));
+    let missing = found.detail.strip_prefix("missing field `");
+    match missing.and_then(|rest| rest.strip_suffix('`')) {
+        Some(key) => {
+            let pointer = format!("{}/{key}", found.pointer);
+            FieldError::new(pointer, "required", found.detail)
+        }
+        None => found,
+    }
+}
+
 fn malformed(error: &serde_json::Error) -> ApiError {
     ApiError::because(
         Code::MalformedJson,

@@ -59,6 +59,8 @@ codes! {
     MutationConflict, CONFLICT, "mutation_conflict", "The mutationId was used for another update; a new update takes a new one.";
     IdentityConflict, CONFLICT, "identity_conflict", "The anonymous id belongs to another identified user; take a new one for this user.";
     DeliveryGone, CONFLICT, "delivery_gone", "There is no delivery (any more) that the dead letter is about.";
+    SurveyNotActive, CONFLICT, "survey_not_active", "The survey does not run; nothing of it can be started.";
+    AttemptCompleted, CONFLICT, "attempt_completed", "The attempt is complete; its answers stay as they are.";
     DecisionNotReproducible, CONFLICT, "decision_not_reproducible", "The decision can't be made again: something that it takes is gone; see detail.";
     CampaignNotTransactional, CONFLICT, "campaign_not_transactional", "Only campaigns of the mode transactional can be sent by a backend.";
     CampaignNotActive, CONFLICT, "campaign_not_active", "The campaign does not run; activate it first.";
@@ -69,6 +71,8 @@ codes! {
     InvalidCredential, UNPROCESSABLE_ENTITY, "invalid_credential", "The push credential's key does not parse; see errors.";
     InvalidDelivery, UNPROCESSABLE_ENTITY, "invalid_delivery", "The delivery object breaks the contract.";
     InvalidFlow, UNPROCESSABLE_ENTITY, "invalid_flow", "The survey's flow can't be walked; see errors.";
+    InvalidAnswer, UNPROCESSABLE_ENTITY, "invalid_answer", "An answer is not what its question takes, or the flow does not lead by it; see errors.";
+    InstructionRequired, UNPROCESSABLE_ENTITY, "instruction_required", "A survey of this mode is started by an instruction: send its instructionId.";
     NotActivatable, UNPROCESSABLE_ENTITY, "not_activatable", "The survey or campaign can't run as it is; see errors.";
     PluginRejected, UNPROCESSABLE_ENTITY, "plugin_rejected", "The component can't be the plugin that it is asked to be; see errors.";
     ExactlyOneRecipient, UNPROCESSABLE_ENTITY, "exactly_one_recipient", "A send has exactly one of externalId and anonymousId.";

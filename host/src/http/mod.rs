@@ -83,3 +83,32 @@ impl<S: Send + Sync> FromRequestParts<S> for ResourceId {
             .map_err(|_| not_found())
     }
 }
+
+/// Two ids of a path below an app, one within the other. What is no UUID is the id of nothing.
+#[derive(Clone, Copy, Debug)]
+pub struct NestedId {
+    /// The outer one.
+    pub outer: uuid::Uuid,
+    /// The inner one.
+    pub inner: uuid::Uuid,
+}
+
+impl<S: Send + Sync> FromRequestParts<S> for NestedId {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
+        let not_found = || ApiError::new(Code::NotFound);
+        let params = RawPathParams::from_request_parts(parts, state)
+            .await
+            .map_err(|_| not_found())?;
+        let mut ids = params
+            .iter()
+            .filter(|(name, _)| *name != "appId")
+            .map(|(_, text)| uuid::Uuid::parse_str(text).map_err(|_| not_found()));
+        let mut next = || ids.next().unwrap_or_else(|| Err(not_found()));
+        Ok(Self {
+            outer: next()?,
+            inner: next()?,
+        })
+    }
+}

@@ -1,11 +1,12 @@
 //! Routes of instructions (contract 4).
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::extract::State;
 use nudge_db::{Db, Timestamp};
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Value, json};
 use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
 
@@ -19,7 +20,8 @@ use crate::http::page::checked_limit;
 use crate::http::{ApiError, Data, Json, Params, cursor};
 use crate::services::Shared;
 use crate::subjects::http::current_of;
-use crate::surveys;
+use crate::surveys::{self, Payload};
+use crate::{attempts, subjects};
 
 /// Instructions of a page unless `limit` says otherwise, and at the most.
 const MOST: u32 = 20;
@@ -210,7 +212,8 @@ pub async fn acknowledge_instructions(
     Ok(Data { data: view })
 }
 
-/// Instructions with what they show: from memory where the campaign still has the version that fired.
+/// Instructions of one subject with what they show, in its language: from memory where the campaign still has the
+/// version that fired.
 pub async fn views(
     db: &Db,
     app: &App,
@@ -223,24 +226,48 @@ pub async fn views(
         let Act::Present(payload) = &campaign.act else {
             return None;
         };
-        (campaign.version == instruction.campaign_version).then(|| Value::clone(payload))
+        (campaign.version == instruction.campaign_version).then(|| Arc::clone(payload))
     };
-    let mut views = Vec::with_capacity(instructions.len());
+    let mut payloads = Vec::with_capacity(instructions.len());
     for instruction in instructions {
         let payload = if let Some(payload) = current(&instruction) {
             Some(payload)
         } else {
             let mut tx = db.read().await?;
-            let wanted = (instruction.campaign_id, instruction.campaign_version);
-            let content = surveys::store::version(&mut tx, app.id, wanted.0, wanted.1).await?;
-            content.map(|content| surveys::payload(wanted.0, wanted.1, &content))
+            let (id, version) = (instruction.campaign_id, instruction.campaign_version);
+            let content = surveys::store::version(&mut tx, app.id, id, version).await?;
+            content.map(|content| Arc::new(Payload::new(id, version, &content)))
         };
         // A survey that was deleted a moment ago has nothing to show.
-        if let Some(payload) = payload {
-            views.push(InstructionView::new(instruction, payload));
-        }
+        payloads.extend(payload.map(|payload| (instruction, payload)));
     }
-    Ok(views)
+    let mut localized = payloads
+        .iter()
+        .filter(|(_, payload)| payload.is_localized());
+    let locale = match localized.next() {
+        Some((instruction, _)) => {
+            let mut tx = db.read().await?;
+            subjects::store::locale(&mut tx, app.id, instruction.subject_id).await?
+        }
+        None => None,
+    };
+    let views = payloads.into_iter().map(|(instruction, payload)| {
+        let shown = shown(&instruction, &payload, locale.as_deref());
+        InstructionView::new(instruction, shown)
+    });
+    Ok(views.collect())
+}
+
+/// The payload of an instruction; a coordinated survey's has the attempt that it authorizes.
+fn shown(instruction: &Instruction, payload: &Payload, locale: Option<&str>) -> Value {
+    let survey = payload.survey(locale);
+    if payload.coordinated {
+        let attempt_id = attempts::counterpart(instruction.id);
+        let expires_at = clock::to_text(instruction.expires_at);
+        json!({"survey": survey, "attempt": {"attemptId": attempt_id, "expiresAt": expires_at}})
+    } else {
+        json!({"survey": survey})
+    }
 }
 
 impl InstructionView {

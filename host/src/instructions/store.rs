@@ -359,3 +359,34 @@ fn counting(status: Status) -> &'static str {
         }
     }
 }
+
+/// An instruction of a subject, as far as an attempt that follows it needs it.
+#[derive(Clone, Debug, sqlx::FromRow)]
+pub struct Offered {
+    /// The campaign.
+    pub campaign_id: Uuid,
+    /// The campaign's version that fired.
+    pub campaign_version: i64,
+    /// How far it has come.
+    pub status: String,
+    /// Until when it is on offer.
+    pub expires_at: Timestamp,
+}
+
+/// Finds an instruction of a subject.
+pub async fn find(
+    tx: &mut Tx,
+    app_id: Uuid,
+    subject_id: Uuid,
+    id: Uuid,
+) -> Result<Option<Offered>> {
+    tx.sql(
+        "SELECT campaign_id, campaign_version, status, expires_at FROM instructions
+         WHERE app_id = $1 AND subject_id = $2 AND id = $3",
+    )
+    .bind(app_id)
+    .bind(subject_id)
+    .bind(id)
+    .fetch_optional()
+    .await
+}

@@ -22,6 +22,7 @@ use crate::pipeline::backtest;
 use crate::privacy;
 use crate::runs;
 use crate::services::Services;
+use crate::surveys::removal;
 use crate::webhooks;
 
 /// A job to be queued.
@@ -141,6 +142,7 @@ async fn run(services: &Arc<Services>, job: &mut Running) -> Result<Value, Error
         privacy::deletion::KIND => privacy::deletion::run(services, job).await,
         webhooks::clear::KIND => webhooks::clear::run(services, job).await,
         webhooks::recover::KIND => webhooks::recover::run(services, job).await,
+        removal::KIND => removal::run(services, job).await,
         unknown => Err(Error::Failed(format!("no such kind of job: {unknown}"))),
     }
 }

@@ -15,6 +15,7 @@ use super::receipt::{self, About, Receipt};
 use super::store::{self, Deleted};
 use super::stores::{self, Store};
 use crate::analytics::Erasure;
+use crate::attempts;
 use crate::jobs::{self, Error, Running};
 use crate::pipeline::backtest;
 use crate::services::Services;
@@ -217,19 +218,43 @@ impl Deletion<'_> {
         loop {
             self.job.check()?;
             let mut tx = self.services.db.write().await?;
-            let rows = store::erase(&mut tx, store, self.deleted).await?;
-            if rows == 0 {
+            let rows = if store.name == stores::SURVEY_ATTEMPTS {
+                self.erase_attempts(&mut tx).await?
+            } else {
+                vec![(
+                    store.name,
+                    store::erase(&mut tx, store, self.deleted).await?,
+                )]
+            };
+            if rows.iter().all(|(_, count)| *count == 0) {
                 return Ok(erased);
             }
-            erased += rows;
             let mut progress = self.progress.clone();
-            if let Some(step) = progress.step(store.name) {
-                step.deleted_count += rows;
+            for (name, count) in rows {
+                erased += count;
+                if let Some(step) = progress.step(name) {
+                    step.deleted_count += count;
+                }
             }
             self.advance(&mut tx, &progress).await?;
             tx.commit().await?;
             self.progress = progress;
         }
+    }
+
+    /// Attempts go with their answers, and out of the counts that results are made of.
+    async fn erase_attempts(
+        &self,
+        tx: &mut nudge_db::Tx,
+    ) -> Result<Vec<(&'static str, i64)>, Error> {
+        let Deleted {
+            app_id, subject_id, ..
+        } = self.deleted;
+        let erased = attempts::erasure::erase(tx, app_id, subject_id).await?;
+        Ok(vec![
+            (stores::SURVEY_ATTEMPTS, erased.attempts),
+            (stores::SURVEY_ANSWERS, erased.answers),
+        ])
     }
 
     async fn ask_analytics(&mut self) -> Result<(), Error> {

@@ -39,6 +39,10 @@ pub struct Store {
 
 /// Rows that one statement erases unless they are large.
 const STEP: i64 = 500;
+/// The store of attempts, which are in counts.
+pub const SURVEY_ATTEMPTS: &str = "survey_attempts";
+/// The store of the answers that attempts have.
+pub const SURVEY_ANSWERS: &str = "survey_answers";
 const PROFILE: Copied = Copied::In("profile.json");
 
 /// What is erased first, in this order. What is about to be processed goes before what processing makes, and an
@@ -100,6 +104,26 @@ pub const BELONGINGS: &[Store] = &[
         erase: "DELETE FROM instructions WHERE id IN (
             SELECT id FROM instructions WHERE subject_id = $2 AND app_id = $1 LIMIT $3)",
         copied: PROFILE,
+    },
+    // Erased by `attempts::erasure`, which takes them out of the counts; these statements find what that left.
+    Store {
+        name: SURVEY_ATTEMPTS,
+        table: "survey_attempts",
+        owner: Owner::Subject,
+        step: STEP,
+        erase: "DELETE FROM survey_attempts WHERE id IN (
+            SELECT id FROM survey_attempts WHERE subject_id = $2 AND app_id = $1 LIMIT $3)",
+        copied: PROFILE,
+    },
+    Store {
+        name: SURVEY_ANSWERS,
+        table: "survey_answers",
+        owner: Owner::Subject,
+        step: STEP,
+        erase: "DELETE FROM survey_answers WHERE (attempt_id, question_id) IN (
+            SELECT n.attempt_id, n.question_id FROM survey_attempts a
+            JOIN survey_answers n ON n.attempt_id = a.id WHERE a.subject_id = $2 AND a.app_id = $1 LIMIT $3)",
+        copied: Copied::In("survey-answers.ndjson"),
     },
     Store {
         name: "deliveries",
@@ -326,6 +350,8 @@ pub const IMPERSONAL: &[&str] = &[
     "push_campaigns",
     "push_credentials",
     "server_secrets",
+    // Sums, out of which a person's attempts are taken when they are erased.
+    "survey_counts",
     "survey_versions",
     "surveys",
     // Keyed hashes, and numbers that lead to no alias any longer.

@@ -79,6 +79,12 @@ const MOVES: &[&str] = &[
     "DELETE FROM occasions WHERE app_id = $1 AND subject_id = $3 AND subject_id <> $2",
     // What is sent stays as it was written.
     "UPDATE webhook_messages SET subject_id = $2 WHERE app_id = $1 AND subject_id = $3",
+    // One SDK's id of an attempt names one attempt of a person.
+    "UPDATE survey_attempts SET client_attempt_id = NULL WHERE app_id = $1 AND subject_id = $3
+        AND EXISTS (SELECT 1 FROM survey_attempts AS own WHERE own.subject_id = $2
+            AND own.survey_id = survey_attempts.survey_id
+            AND own.client_attempt_id = survey_attempts.client_attempt_id)",
+    "UPDATE survey_attempts SET subject_id = $2 WHERE app_id = $1 AND subject_id = $3",
     "UPDATE privacy_export_chunks SET subject_id = $2 WHERE app_id = $1 AND subject_id = $3",
     "UPDATE privacy_exports SET subject_id = $2 WHERE app_id = $1 AND subject_id = $3",
     "UPDATE merged_subjects SET subject_id = $2 WHERE app_id = $1 AND subject_id = $3",

@@ -27,6 +27,11 @@ struct ExternalRow {
 }
 
 #[derive(sqlx::FromRow)]
+struct LocaleRow {
+    locale: Option<String>,
+}
+
+#[derive(sqlx::FromRow)]
 struct ClientRow {
     subject_id: Uuid,
     ended_at: Option<Timestamp>,
@@ -96,6 +101,17 @@ pub async fn external_id(tx: &mut Tx, app_id: Uuid, subject_id: Uuid) -> Result<
         .fetch_optional()
         .await?;
     Ok(row.and_then(|row| row.external_id))
+}
+
+/// The language of a subject, as its SDK says.
+pub async fn locale(tx: &mut Tx, app_id: Uuid, subject_id: Uuid) -> Result<Option<String>> {
+    let row: Option<LocaleRow> = tx
+        .sql("SELECT locale FROM subjects WHERE app_id = $1 AND id = $2")
+        .bind(app_id)
+        .bind(subject_id)
+        .fetch_optional()
+        .await?;
+    Ok(row.and_then(|row| row.locale))
 }
 
 /// Finds a subject by the number of one of its aliases.

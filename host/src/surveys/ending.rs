@@ -3,11 +3,9 @@
 use std::time::Duration;
 
 use nudge_db::Timestamp;
-use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
-use super::{Error, Status, Survey, store};
-use crate::audit::{self, Entry};
+use super::{Error, Survey, store};
 use crate::services::Shared;
 
 /// Surveys that are completed in one go.
@@ -34,7 +32,7 @@ async fn complete_ended(services: &Shared) -> Result<(), Error> {
     drop(tx);
     for survey in ended {
         let app_id = survey.app_id;
-        match complete(services, survey, now).await {
+        match end(services, survey, now).await {
             // Somebody else was there first.
             Err(Error::VersionMismatch) => continue,
             outcome => outcome?,
@@ -44,24 +42,8 @@ async fn complete_ended(services: &Shared) -> Result<(), Error> {
     Ok(())
 }
 
-/// Completes a survey that is as it was read, as the server's own change.
-async fn complete(services: &Shared, survey: Survey, now: Timestamp) -> Result<(), Error> {
-    let mut completed = survey;
-    completed.version += 1;
-    completed.updated_at = now;
-    completed.content.status = Status::Completed;
+async fn end(services: &Shared, survey: Survey, now: Timestamp) -> Result<(), Error> {
     let mut tx = services.db.write().await?;
-    super::update(&mut tx, &completed).await?;
-    let detail =
-        json!({"version": completed.version, "status": Status::Completed, "because": "endAt"});
-    let entry = Entry {
-        app_id: completed.app_id,
-        actor: audit::SERVER,
-        action: "survey.completed",
-        resource: format!("survey/{}", completed.id),
-        detail,
-    };
-    audit::record(&mut tx, &entry, now).await?;
-    tx.commit().await?;
-    Ok(())
+    super::end(&mut tx, survey, "endAt", now).await?;
+    Ok(tx.commit().await?)
 }

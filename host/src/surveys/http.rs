@@ -191,9 +191,10 @@ pub async fn delete_survey(
 ) -> Result<StatusCode, ApiError> {
     let mut tx = services.db.write().await?;
     let now = services.clock.now();
-    super::delete(&mut tx, scope.app.id, id, now).await?;
+    super::delete(&mut tx, scope.app.id, id, &scope.actor, now).await?;
     record(&mut tx, &scope, "survey.deleted", id, json!({}), now).await?;
     tx.commit().await?;
+    services.jobs.wake();
     services.apps.refresh(scope.app.id).await?;
     Ok(StatusCode::NO_CONTENT)
 }

@@ -3,16 +3,20 @@
 pub mod ending;
 pub mod flow;
 pub mod http;
+pub mod localization;
+mod payload;
+pub mod removal;
 pub mod store;
 
 use std::sync::Arc;
 
 use nudge_db::{Timestamp, Tx};
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::Value;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
+use crate::audit::{self, Entry};
 use crate::campaigns::trigger::{BY_THE_CALENDAR, Terms};
 use crate::campaigns::{Act, Kind, Running};
 use crate::http::FieldError;
@@ -20,9 +24,14 @@ use crate::plugins::{self, CheckFailed, Deciders, Plugins};
 use crate::runs::{self, Manner, Plan};
 use crate::targeting::Rules;
 use flow::Flow;
+use localization::Localization;
+pub use payload::Payload;
 
 /// Surveys an app may have (contract 15).
 pub const MOST: usize = 1_000;
+
+/// The setting that makes instructions come with an attempt (specification 4.2).
+const COORDINATED: &str = "coordinated";
 
 /// How a survey finds its people.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -93,6 +102,9 @@ pub struct Content {
     /// What it asks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub flow: Option<Flow>,
+    /// What it asks in other languages.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub localization: Option<Localization>,
     /// Whom it is for, as the trigger plugin reads it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub audience: Option<Value>,
@@ -105,7 +117,7 @@ pub struct Content {
     /// How it looks; handed to the SDK as it is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub theme: Option<Value>,
-    /// How it behaves; handed to the SDK as it is.
+    /// How it behaves; handed to the SDK as it is. With `coordinated: true`, instructions come with an attempt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub settings: Option<Value>,
 }
@@ -223,6 +235,7 @@ pub async fn check(
     }
     content.plan().map_err(Error::Invalid)?;
     content.rules().map_err(Error::Invalid)?;
+    check_texts(content)?;
     let known = before.is_some_and(|before| {
         before.trigger == content.trigger && before.audience == content.audience
     });
@@ -283,7 +296,7 @@ pub async fn run(
         priority: survey.content.priority,
         accepted,
         rules: Arc::new(survey.content.rules().map_err(Error::Invalid)?),
-        act: Act::Present(Arc::new(payload(
+        act: Act::Present(Arc::new(Payload::new(
             survey.id,
             survey.version,
             &survey.content,
@@ -291,16 +304,38 @@ pub async fn run(
     })
 }
 
-/// What an SDK gets to show: the survey without what decides whom it is for.
-pub fn payload(id: Uuid, version: i64, content: &Content) -> Value {
-    let mut survey =
-        json!({"id": id, "version": version, "name": content.name, "flow": content.flow});
-    for (key, part) in [("theme", &content.theme), ("settings", &content.settings)] {
-        if let (Some(part), Some(survey)) = (part, survey.as_object_mut()) {
-            survey.insert(key.to_owned(), part.clone());
+/// What of a survey is checked beside its flow: texts in other languages, and the one setting that the server reads.
+fn check_texts(content: &Content) -> Result<(), Error> {
+    if let Some(localization) = &content.localization {
+        let flow = payload::document(content.flow.as_ref());
+        let errors = localization.check(&flow);
+        if !errors.is_empty() {
+            return Err(Error::Invalid(errors));
         }
     }
-    json!({"survey": survey})
+    let coordinated = content
+        .settings
+        .as_ref()
+        .and_then(|settings| settings.get(COORDINATED));
+    if coordinated.is_some_and(|value| !value.is_boolean()) {
+        let pointer = format!("/settings/{COORDINATED}");
+        let error = FieldError::new(pointer, "invalid", "true or false");
+        return Err(Error::Invalid(vec![error]));
+    }
+    Ok(())
+}
+
+impl Content {
+    /// Whether instructions come with an attempt, so that no request starts one.
+    pub fn is_coordinated(&self) -> bool {
+        let settings = self.settings.as_ref();
+        settings.and_then(|settings| settings.get(COORDINATED)) == Some(&Value::Bool(true))
+    }
+}
+
+/// How many complete attempts end a survey (`schedule.maxResponses`, contract 8), as its body says.
+pub fn max_responses(body: &Value) -> Option<i64> {
+    body.pointer("/schedule/maxResponses")?.as_i64()
 }
 
 /// Adds a survey.
@@ -354,10 +389,41 @@ pub async fn complete(
     store::update(tx, &survey).await
 }
 
-/// Removes a survey with everything that hangs on it.
-pub async fn delete(tx: &mut Tx, app_id: Uuid, id: Uuid, now: Timestamp) -> Result<(), Error> {
+/// Sets a survey `completed` that is as it was read, as the server does when it is over. The app is to be read anew
+/// after the commit.
+pub async fn end(
+    tx: &mut Tx,
+    survey: Survey,
+    because: &'static str,
+    now: Timestamp,
+) -> Result<(), Error> {
+    let mut survey = survey;
+    survey.version += 1;
+    survey.content.status = Status::Completed;
+    survey.updated_at = now;
+    let entry = Entry {
+        app_id: survey.app_id,
+        actor: audit::SERVER,
+        action: "survey.completed",
+        resource: format!("survey/{}", survey.id),
+        detail: serde_json::json!({"version": survey.version, "status": Status::Completed, "because": because}),
+    };
+    audit::record(tx, &entry, now).await?;
+    update(tx, &survey).await
+}
+
+/// Removes a survey with everything that hangs on it. What there may be a great deal of goes by a job that the
+/// transaction queues; nothing leads there without the survey.
+pub async fn delete(
+    tx: &mut Tx,
+    app_id: Uuid,
+    id: Uuid,
+    actor: &str,
+    now: Timestamp,
+) -> Result<(), Error> {
     if !store::delete(tx, app_id, id).await? {
         return Err(Error::NotFound);
     }
+    removal::queue(tx, app_id, id, actor, now).await?;
     Ok(crate::apps::store::touch(tx, app_id, now).await?)
 }

@@ -125,7 +125,7 @@ async fn insert_version(tx: &mut Tx, survey: &Survey) -> Result<()> {
     Ok(())
 }
 
-/// Removes a survey, its versions, instructions, plugin states, timers and occasions; answers whether it was there.
+/// Removes a survey, its versions, counts, plugin states, timers and occasions; answers whether it was there.
 pub async fn delete(tx: &mut Tx, app_id: Uuid, id: Uuid) -> Result<bool> {
     let removed = tx
         .sql("DELETE FROM surveys WHERE app_id = $1 AND id = $2")
@@ -138,7 +138,7 @@ pub async fn delete(tx: &mut Tx, app_id: Uuid, id: Uuid) -> Result<bool> {
     }
     for text in [
         "DELETE FROM survey_versions WHERE app_id = $1 AND survey_id = $2",
-        "DELETE FROM instructions WHERE app_id = $1 AND campaign_id = $2",
+        "DELETE FROM survey_counts WHERE app_id = $1 AND survey_id = $2",
         "DELETE FROM plugin_states WHERE app_id = $1 AND campaign_id = $2",
         "DELETE FROM timers WHERE app_id = $1 AND campaign_id = $2",
         // A run that goes on holds its row: the occasions that it keeps meanwhile are there after this.
@@ -162,6 +162,42 @@ pub async fn find(tx: &mut Tx, app_id: Uuid, id: Uuid) -> Result<Option<Survey>>
         .fetch_optional()
         .await?;
     row.map(Row::read).transpose()
+}
+
+/// Finds a survey and keeps it from being changed or deleted until the transaction ends. `alone`: nobody else may
+/// hold it meanwhile either.
+pub async fn hold(tx: &mut Tx, app_id: Uuid, id: Uuid, alone: bool) -> Result<Option<Survey>> {
+    let dialect = tx.dialect();
+    let lock = if alone {
+        dialect.for_update()
+    } else {
+        dialect.for_share()
+    };
+    let row: Option<Row> = tx
+        .sql(
+            "SELECT id, app_id, version, body, created_at, updated_at, activated_at
+             FROM surveys WHERE app_id = $1 AND id = $2",
+        )
+        .bind(app_id)
+        .bind(id)
+        .push(lock)
+        .fetch_optional()
+        .await?;
+    row.map(Row::read).transpose()
+}
+
+/// How many complete attempts end a survey, if there is such a number.
+pub async fn max_responses(tx: &mut Tx, app_id: Uuid, id: Uuid) -> Result<Option<i64>> {
+    let row: Option<BodyRow> = tx
+        .sql("SELECT body FROM surveys WHERE app_id = $1 AND id = $2")
+        .bind(app_id)
+        .bind(id)
+        .fetch_optional()
+        .await?;
+    let Some(row) = row else { return Ok(None) };
+    let body = serde_json::from_str(&row.body)
+        .map_err(|cause| Error::corrupt("surveys", "body", cause))?;
+    Ok(super::max_responses(&body))
 }
 
 /// All surveys, newest first (specification 4.3).

@@ -21,6 +21,7 @@ mod random;
 mod report;
 mod request;
 mod scale;
+mod surveys;
 mod swap;
 mod validation;
 mod webhooks;
@@ -55,6 +56,8 @@ enum Command {
     Polls(polls::Arguments),
     /// What an event costs with many other campaigns, with many other apps, and for a person with many events.
     Scale(scale::Arguments),
+    /// What it costs to read the results of a survey with many attempts.
+    Surveys(surveys::Arguments),
     /// What requests with `delivery` notice of the plugin that decides being replaced.
     Swap(swap::Arguments),
     /// What receivers of webhooks notice of one among them that never answers.
@@ -80,6 +83,7 @@ fn main() -> anyhow::Result<()> {
             Command::People(arguments) => people::run(arguments).await,
             Command::Polls(arguments) => polls::run(arguments).await,
             Command::Scale(arguments) => scale::run(arguments).await,
+            Command::Surveys(arguments) => surveys::run(arguments).await,
             Command::Swap(arguments) => swap::run(arguments).await,
             Command::Webhooks(arguments) => webhooks::run(arguments).await,
             Command::Validation(arguments) => validation::run(arguments).await,

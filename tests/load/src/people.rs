@@ -363,7 +363,7 @@ async fn measure(server: &Server, arguments: &Arguments) -> anyhow::Result<()> {
     Ok(table.print()?)
 }
 
-fn row(table: &mut Table, name: &str, latencies: &[Duration]) {
+pub(crate) fn row(table: &mut Table, name: &str, latencies: &[Duration]) {
     let millis = |part| format!("{:.2} ms", micros(latencies, part) / 1_000.0);
     table.row(&[name.to_owned(), millis(0.5), millis(0.99)]);
 }
@@ -387,7 +387,7 @@ async fn walk(
     Ok(latencies)
 }
 
-async fn ask(
+pub(crate) async fn ask(
     connection: &mut Connection,
     path: &str,
     token: &str,

@@ -159,8 +159,7 @@ async fn make(services: &Services, job: &mut Running) -> Result<(), Error> {
     };
     making.profile().await?;
     making.events().await?;
-    // No store has these yet.
-    making.file("survey-answers.ndjson", 0, Vec::new()).await?;
+    making.survey_answers().await?;
     making.lines("deliveries.ndjson", List::Deliveries).await?;
     making.devices().await?;
     making.manifest(row.reference.as_deref()).await?;
@@ -207,6 +206,30 @@ impl Making<'_> {
         let count = self.list(List::Devices).await?;
         self.write(b"]".to_vec()).await?;
         self.end("devices.json", count);
+        Ok(())
+    }
+
+    async fn survey_answers(&mut self) -> Result<(), Error> {
+        self.begin("survey-answers.ndjson").await?;
+        let mut after = After::default();
+        let mut count = 0;
+        loop {
+            let mut tx = self.services.db.read().await?;
+            let list = List::SurveyAnswers;
+            let records = store::records(&mut tx, self.key, list, &mut after).await?;
+            drop(tx);
+            if records.is_empty() {
+                break;
+            }
+            let mut text = String::new();
+            for record in records {
+                text.push_str(&record.to_string());
+                text.push('\n');
+                count += 1;
+            }
+            self.write(text.into_bytes()).await?;
+        }
+        self.end("survey-answers.ndjson", count);
         Ok(())
     }
 

@@ -184,6 +184,8 @@ pub(super) enum List {
     DeadLetters,
     Devices,
     Deliveries,
+    SurveyAttempts,
+    SurveyAnswers,
 }
 
 impl List {
@@ -194,6 +196,7 @@ impl List {
         ("clientSessions", Self::ClientSessions),
         ("instructions", Self::Instructions),
         ("deadLetters", Self::DeadLetters),
+        ("surveyAttempts", Self::SurveyAttempts),
     ];
 }
 
@@ -257,6 +260,28 @@ struct LetterRow {
     reason: String,
     event: String,
     received_at: Timestamp,
+}
+
+#[derive(sqlx::FromRow)]
+struct AttemptRow {
+    id: Uuid,
+    survey_id: Uuid,
+    survey_version: i64,
+    instruction_id: Option<Uuid>,
+    client_attempt_id: Option<Uuid>,
+    state: String,
+    started_at: Timestamp,
+    active_at: Timestamp,
+    completed_at: Option<Timestamp>,
+}
+
+#[derive(sqlx::FromRow)]
+struct AnswerRow {
+    attempt_id: Uuid,
+    survey_id: Uuid,
+    question_id: String,
+    value: String,
+    answered_at: Timestamp,
 }
 
 #[derive(sqlx::FromRow)]
@@ -361,6 +386,8 @@ pub(super) async fn records(
         List::DeadLetters => dead_letters(tx, key, after).await,
         List::Devices => devices(tx, key, after).await,
         List::Deliveries => deliveries(tx, key, after).await,
+        List::SurveyAttempts => survey_attempts(tx, key, after).await,
+        List::SurveyAnswers => survey_answers(tx, key, after).await,
     }
 }
 
@@ -511,6 +538,59 @@ async fn dead_letters(tx: &mut Tx, key: Key, after: &mut After) -> Result<Vec<Va
         json!({
             "id": row.id, "eventName": row.event_name, "stage": row.stage, "reason": row.reason,
             "event": parsed(&row.event), "receivedAt": clock::to_text(row.received_at),
+        })
+    };
+    Ok(rows.into_iter().map(record).collect())
+}
+
+async fn survey_attempts(tx: &mut Tx, key: Key, after: &mut After) -> Result<Vec<Value>> {
+    let rows: Vec<AttemptRow> = tx
+        .sql(
+            "SELECT id, survey_id, survey_version, instruction_id, client_attempt_id, state, started_at, active_at,
+                    completed_at
+             FROM survey_attempts WHERE app_id = $1 AND subject_id = $2 AND id > $3 ORDER BY id LIMIT $4",
+        )
+        .bind(key.app_id)
+        .bind(key.subject_id)
+        .bind(after.id)
+        .bind(PAGE)
+        .fetch_all()
+        .await?;
+    after.id = rows.last().map_or(after.id, |row| row.id);
+    let record = |row: AttemptRow| {
+        json!({
+            "attemptId": row.id, "campaignId": row.survey_id, "surveyVersion": row.survey_version,
+            "instructionId": row.instruction_id, "clientAttemptId": row.client_attempt_id, "state": row.state,
+            "startedAt": clock::to_text(row.started_at), "activeAt": clock::to_text(row.active_at),
+            "completedAt": row.completed_at.map(clock::to_text),
+        })
+    };
+    Ok(rows.into_iter().map(record).collect())
+}
+
+/// All answers, those of ways that were left too.
+async fn survey_answers(tx: &mut Tx, key: Key, after: &mut After) -> Result<Vec<Value>> {
+    let rows: Vec<AnswerRow> = tx
+        .sql(
+            "SELECT n.attempt_id, n.survey_id, n.question_id, n.value, n.answered_at
+             FROM survey_attempts a JOIN survey_answers n ON n.attempt_id = a.id
+             WHERE a.app_id = $1 AND a.subject_id = $2 AND (n.attempt_id, n.question_id) > ($3, $4)
+             ORDER BY n.attempt_id, n.question_id LIMIT $5",
+        )
+        .bind(key.app_id)
+        .bind(key.subject_id)
+        .bind(after.id)
+        .bind(after.text.clone())
+        .bind(PAGE)
+        .fetch_all()
+        .await?;
+    if let Some(last) = rows.last() {
+        (after.id, after.text) = (last.attempt_id, last.question_id.clone());
+    }
+    let record = |row: AnswerRow| {
+        json!({
+            "attemptId": row.attempt_id, "campaignId": row.survey_id, "questionId": row.question_id,
+            "answerValue": parsed(&row.value), "answeredAt": clock::to_text(row.answered_at),
         })
     };
     Ok(rows.into_iter().map(record).collect())

@@ -22,11 +22,7 @@ const MOST: i64 = 64;
 
 /// Runs the stage again that a letter failed in: its deliveries are rendered, and sent once. Answers false where the
 /// plugin still fails; the letter says how often.
-pub async fn replay(
-    services: &Services,
-    app: &Arc<App>,
-    letter: Letter,
-) -> Result<bool, ApiError> {
+pub async fn replay(services: &Services, app: &Arc<App>, letter: Letter) -> Result<bool, ApiError> {
     let not_found = || ApiError::because(Code::NotFound, "the delivery is no longer there");
     let campaign_id = letter.campaign_id.ok_or_else(not_found)?;
     let mut tx = services.db.read().await?;

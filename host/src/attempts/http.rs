@@ -1,0 +1,304 @@
+//! Routes of attempts, for SDKs (contract 7).
+
+use axum::extract::State;
+use axum::http::StatusCode;
+use nudge_db::{Timestamp, Tx};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use utoipa::ToSchema;
+use uuid::Uuid;
+
+use super::{Error, Given, Next, Outcome, Start};
+use crate::clock;
+use crate::http::auth::SdkSubject;
+use crate::http::body::OptionalJson;
+use crate::http::{ApiError, Code, Data, FieldError, Json, ResourceId, created};
+use crate::services::Shared;
+use crate::subjects::http::{current, current_of, is_current};
+use crate::subjects::{self, Standing};
+use crate::surveys::{self, Payload};
+
+/// Answers of one request.
+const MOST_ANSWERS: usize = 200;
+
+/// A survey to be started.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[expect(clippy::struct_field_names, reason = "the API's names")]
+pub struct StartRequest {
+    /// One of the subject's anonymous ids.
+    anonymous_id: String,
+    /// The instruction that it follows. Surveys of the modes `on_demand` and `link_only` need none.
+    instruction_id: Option<Uuid>,
+    /// The SDK's own id of the attempt: sent again, it finds the same attempt.
+    client_attempt_id: Option<Uuid>,
+}
+
+/// An attempt, and what is next.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct AttemptView {
+    attempt_id: Uuid,
+    survey_id: Uuid,
+    survey_version: i64,
+    /// `started`, `completed`, or `abandoned` until the next answer.
+    state: &'static str,
+    started_at: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    completed_at: Option<String>,
+    /// `{questionId}`, `{endScreenId}`, or null at the end of a survey without end screens.
+    next: Value,
+    /// What to show, where no instruction has said so.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    survey: Option<Value>,
+}
+
+/// Answers.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct AnswersRequest {
+    /// One of the subject's anonymous ids.
+    anonymous_id: String,
+    /// 1 to 200 answers; all are taken, or none.
+    answers: Vec<AnswerRequest>,
+}
+
+/// An answer.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct AnswerRequest {
+    question_id: String,
+    /// As the question's type takes it; null passes over a question that is not required.
+    #[serde(default)]
+    value: Value,
+    /// When it was given; now unless said.
+    answered_at: Option<String>,
+}
+
+/// What is next.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct NextView {
+    /// `{questionId}`, `{endScreenId}`, or null at the end of a survey without end screens.
+    next: Value,
+}
+
+/// The end of an attempt.
+#[derive(Debug, Default, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct EndRequest {
+    /// One of the subject's anonymous ids.
+    anonymous_id: Option<String>,
+}
+
+impl From<Error> for ApiError {
+    fn from(error: Error) -> Self {
+        match error {
+            Error::NotFound => Self::new(Code::NotFound),
+            Error::ConsentRequired => Self::new(Code::ConsentRequired),
+            Error::NotActive => Self::new(Code::SurveyNotActive),
+            Error::InstructionRequired => Self::new(Code::InstructionRequired),
+            Error::Completed => Self::new(Code::AttemptCompleted),
+            Error::Invalid(errors) => Self::fields(Code::InvalidAnswer, errors),
+            Error::Storage(error) => error.into(),
+        }
+    }
+}
+
+impl From<Next> for Value {
+    fn from(next: Next) -> Self {
+        match next {
+            Next::Question(id) => json!({"questionId": id}),
+            Next::EndScreen(id) => json!({"endScreenId": id}),
+            Next::Nothing => Self::Null,
+        }
+    }
+}
+
+impl AttemptView {
+    fn new(outcome: Outcome, now: Timestamp) -> Self {
+        let Outcome { attempt, next, .. } = outcome;
+        Self {
+            attempt_id: attempt.id,
+            survey_id: attempt.survey_id,
+            survey_version: attempt.survey_version,
+            state: attempt.shown_state(now),
+            started_at: clock::to_text(attempt.started_at),
+            completed_at: attempt.completed_at.map(clock::to_text),
+            next: next.into(),
+            survey: None,
+        }
+    }
+}
+
+/// Starts an attempt. With an instruction, or the SDK's own id of the attempt, a repetition finds what the first
+/// request started.
+#[utoipa::path(post, path = "/v1/sdk/surveys/{surveyId}/attempts", tag = "sdk",
+    params(("surveyId" = Uuid, Path)), request_body = StartRequest,
+    responses((status = 201, body = Data<AttemptView>)))]
+pub async fn start_attempt(
+    subject: SdkSubject,
+    State(services): State<Shared>,
+    ResourceId(survey_id): ResourceId,
+    Json(request): Json<StartRequest>,
+) -> Result<(StatusCode, Data<AttemptView>), ApiError> {
+    let standing = current_of(&services, &subject, &request.anonymous_id).await?;
+    if standing.is_nobody() {
+        return Err(Error::ConsentRequired.into());
+    }
+    let start = Start {
+        survey_id,
+        instruction_id: request.instruction_id,
+        client_attempt_id: request.client_attempt_id,
+    };
+    let now = services.clock.now();
+    let mut tx = services.db.write().await?;
+    let standing = locked(&mut tx, &subject, standing).await?;
+    let outcome = super::start(&mut tx, &subject.app, &standing, start, now).await?;
+    let survey = match request.instruction_id {
+        None => Some(shown(&mut tx, &outcome, &standing).await?),
+        Some(_) => None,
+    };
+    tx.commit().await?;
+    let view = AttemptView {
+        survey,
+        ..AttemptView::new(outcome, now)
+    };
+    Ok(created(view))
+}
+
+/// The survey of an attempt in the person's language.
+async fn shown(tx: &mut Tx, outcome: &Outcome, standing: &Standing) -> Result<Value, ApiError> {
+    let attempt = &outcome.attempt;
+    let (app_id, id, version) = (attempt.app_id, attempt.survey_id, attempt.survey_version);
+    let content = surveys::store::version(tx, app_id, id, version).await?;
+    let content = content.ok_or(Error::NotFound)?;
+    let locale = subjects::store::locale(tx, app_id, standing.subject_id).await?;
+    Ok(Payload::new(id, version, &content).survey(locale.as_deref()))
+}
+
+/// Takes answers, and says what is next. The last word on a question counts, until the attempt is complete.
+#[utoipa::path(post, path = "/v1/sdk/attempts/{attemptId}/answers", tag = "sdk",
+    params(("attemptId" = Uuid, Path)), request_body = AnswersRequest,
+    responses((status = 200, body = Data<NextView>)))]
+pub async fn answer_attempt(
+    subject: SdkSubject,
+    State(services): State<Shared>,
+    ResourceId(id): ResourceId,
+    Json(request): Json<AnswersRequest>,
+) -> Result<Data<NextView>, ApiError> {
+    if request.answers.is_empty() || request.answers.len() > MOST_ANSWERS {
+        let detail = format!("answers must have 1 to {MOST_ANSWERS} items");
+        return Err(ApiError::field("/answers", "out_of_range", detail));
+    }
+    let standing = current_of(&services, &subject, &request.anonymous_id).await?;
+    if standing.is_nobody() {
+        return Err(Error::NotFound.into());
+    }
+    let now = services.clock.now();
+    let answers = request.answers.into_iter().enumerate();
+    let given = answers
+        .map(|(index, answer)| given(index, answer, now))
+        .collect::<Result<Vec<_>, _>>()?;
+    let mut tx = services.db.write().await?;
+    let standing = locked(&mut tx, &subject, standing).await?;
+    let app = &subject.app;
+    let outcome = super::take_answers(&mut tx, app, &standing, id, &given, now).await?;
+    tx.commit().await?;
+    Ok(Data {
+        data: NextView {
+            next: outcome.next.into(),
+        },
+    })
+}
+
+fn given(index: usize, answer: AnswerRequest, now: Timestamp) -> Result<Given, ApiError> {
+    let at = match answer.answered_at {
+        None => now,
+        Some(text) => clock::from_text(&text).ok_or_else(|| {
+            let pointer = format!("/answers/{index}/answeredAt");
+            let error = FieldError::new(pointer, "invalid", "an ISO 8601 instant with an offset");
+            ApiError::fields(Code::ValidationFailed, vec![error])
+        })?,
+    };
+    Ok(Given {
+        question_id: answer.question_id,
+        value: answer.value,
+        answered_at: at.min(now),
+    })
+}
+
+/// Completes an attempt. Saying it again changes nothing.
+#[utoipa::path(post, path = "/v1/sdk/attempts/{attemptId}/complete", tag = "sdk",
+    params(("attemptId" = Uuid, Path)), request_body = EndRequest,
+    responses((status = 200, body = Data<AttemptView>)))]
+pub async fn complete_attempt(
+    subject: SdkSubject,
+    State(services): State<Shared>,
+    ResourceId(id): ResourceId,
+    OptionalJson(request): OptionalJson<EndRequest>,
+) -> Result<Data<AttemptView>, ApiError> {
+    let (mut tx, standing) = ending(&services, &subject, request).await?;
+    let now = services.clock.now();
+    let outcome = super::complete(&mut tx, &subject.app, &standing, id, now).await?;
+    tx.commit().await?;
+    if outcome.survey_ended {
+        services.apps.refresh(subject.app.id).await?;
+    }
+    Ok(Data {
+        data: AttemptView::new(outcome, now),
+    })
+}
+
+/// Ends an attempt that the person closed. Saying it again changes nothing.
+#[utoipa::path(post, path = "/v1/sdk/attempts/{attemptId}/dismiss", tag = "sdk",
+    params(("attemptId" = Uuid, Path)), request_body = EndRequest,
+    responses((status = 200, body = Data<AttemptView>)))]
+pub async fn dismiss_attempt(
+    subject: SdkSubject,
+    State(services): State<Shared>,
+    ResourceId(id): ResourceId,
+    OptionalJson(request): OptionalJson<EndRequest>,
+) -> Result<Data<AttemptView>, ApiError> {
+    let (mut tx, standing) = ending(&services, &subject, request).await?;
+    let now = services.clock.now();
+    let outcome = super::dismiss(&mut tx, &subject.app, &standing, id, now).await?;
+    tx.commit().await?;
+    Ok(Data {
+        data: AttemptView::new(outcome, now),
+    })
+}
+
+/// A transaction with the subject of a request that ends an attempt, locked.
+async fn ending(
+    services: &Shared,
+    subject: &SdkSubject,
+    request: EndRequest,
+) -> Result<(Tx, Standing), ApiError> {
+    let standing = match request.anonymous_id {
+        Some(anonymous_id) => current_of(services, subject, &anonymous_id).await?,
+        None => current(services, subject).await?,
+    };
+    if standing.is_nobody() {
+        return Err(Error::NotFound.into());
+    }
+    let mut tx = services.db.write().await?;
+    let standing = locked(&mut tx, subject, standing).await?;
+    Ok((tx, standing))
+}
+
+/// Locks a subject, and reads again how it stands: it may have been merged or suppressed meanwhile.
+async fn locked(
+    tx: &mut Tx,
+    subject: &SdkSubject,
+    standing: Standing,
+) -> Result<Standing, ApiError> {
+    let revoked = || ApiError::new(Code::SubjectTokenExpired);
+    let app_id = subject.app.id;
+    if !subjects::store::lock(tx, app_id, standing.subject_id).await? {
+        return Err(revoked());
+    }
+    subjects::store::get(tx, app_id, subject.token.alias)
+        .await?
+        .filter(|standing| is_current(&subject.token, standing) && !standing.suppressed)
+        .ok_or_else(revoked)
+}

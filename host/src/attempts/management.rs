@@ -1,0 +1,364 @@
+//! Routes of results and attempts, for people (specification 4.3, contract 7).
+
+use std::collections::HashMap;
+
+use axum::extract::State;
+use chrono::NaiveDate;
+use nudge_db::Timestamp;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use utoipa::{IntoParams, ToSchema};
+use uuid::Uuid;
+
+use super::analytics::{self, Range, Report};
+use super::recipients::{self, RecipientState};
+use super::responses;
+use super::{Answer, Attempt, store};
+use crate::clock;
+use crate::http::auth::Viewer;
+use crate::http::page::{DEFAULT_LIMIT, MOST, Page, checked_limit};
+use crate::http::{ApiError, Code, Data, NestedId, Params, ResourceId, cursor};
+use crate::services::Shared;
+use crate::surveys::{self, Survey};
+
+/// The last page of answers that can be asked for: what comes before is counted each time.
+const MOST_PAGE: u32 = 100_000;
+
+/// Which attempts results are of.
+#[derive(Debug, Default, Deserialize, IntoParams)]
+pub struct RangeQuery {
+    /// Attempts that began from here on: a day (UTC), or an ISO 8601 instant with an offset.
+    from: Option<String>,
+    /// Attempts that began before here: an instant; or a day, which is included.
+    to: Option<String>,
+}
+
+/// Which answers to list.
+#[derive(Debug, Default, Deserialize, IntoParams)]
+pub struct ResponsesQuery {
+    /// Answers given from here on: an ISO 8601 instant with an offset, or a day (UTC).
+    from: Option<String>,
+    /// Answers given before here: an instant; or a day, which is included.
+    to: Option<String>,
+    /// Which page, from 1 on.
+    page: Option<u32>,
+    /// How many items, 1 to 200; 50 unless given.
+    limit: Option<u32>,
+}
+
+/// Which recipients to list.
+#[derive(Debug, Default, Deserialize, IntoParams)]
+pub struct RecipientsQuery {
+    /// Only those in this state. A page can be short, or empty, and go on: a request looks through 20,000.
+    state: Option<RecipientState>,
+    /// How many items, 1 to 200; 50 unless given.
+    limit: Option<u32>,
+    /// Where to go on: `nextCursor` of the page before.
+    cursor: Option<String>,
+}
+
+/// Which attempts to list.
+#[derive(Debug, Default, Deserialize, IntoParams)]
+pub struct AttemptsQuery {
+    /// How many items, 1 to 200; 50 unless given.
+    limit: Option<u32>,
+    /// Where to go on: `nextCursor` of the page before.
+    cursor: Option<String>,
+}
+
+/// An answer (specification 2.4).
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct AnswerView {
+    attempt_id: Uuid,
+    campaign_id: Uuid,
+    question_id: String,
+    answer_value: Value,
+    answered_at: String,
+}
+
+/// A page of answers.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ResponsesView {
+    items: Vec<AnswerView>,
+    page: u32,
+    limit: u32,
+    /// How many answers there are; exact up to 10,000.
+    total: i64,
+    /// True where there are more than `total` says.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    total_is_estimate: Option<bool>,
+}
+
+/// Somebody who was to get a survey.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct RecipientView {
+    subject_id: Uuid,
+    anonymous_id: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    external_id: Option<String>,
+    state: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    suppressed_by: Option<String>,
+    at: String,
+}
+
+/// An attempt with its answers.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct AttemptDetail {
+    attempt_id: Uuid,
+    survey_id: Uuid,
+    survey_version: i64,
+    subject_id: Uuid,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    instruction_id: Option<Uuid>,
+    state: &'static str,
+    started_at: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    completed_at: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    last_question_id: Option<String>,
+    answers: Vec<AnswerView>,
+}
+
+/// An instant, or the beginning of a day, or its end.
+fn bound(name: &str, text: Option<&str>, end: bool) -> Result<Option<Timestamp>, ApiError> {
+    let Some(text) = text else { return Ok(None) };
+    if let Some(instant) = clock::from_text(text) {
+        return Ok(Some(instant));
+    }
+    let invalid = || {
+        let detail = "a day, as in 2026-01-31, or an ISO 8601 instant with an offset";
+        ApiError::field(format!("/{name}"), "invalid", detail)
+    };
+    let day = NaiveDate::parse_from_str(text, "%Y-%m-%d").map_err(|_| invalid())?;
+    let day = if end {
+        day.succ_opt().ok_or_else(invalid)?
+    } else {
+        day
+    };
+    let midnight = day.and_hms_opt(0, 0, 0).ok_or_else(invalid)?;
+    Ok(Some(Timestamp(midnight.and_utc().timestamp_micros())))
+}
+
+fn range(from: Option<&str>, to: Option<&str>) -> Result<Range, ApiError> {
+    Ok(Range {
+        from: bound("from", from, false)?.unwrap_or(Range::ALL.from),
+        to: bound("to", to, true)?.unwrap_or(Range::ALL.to),
+    })
+}
+
+async fn found(tx: &mut nudge_db::Tx, app_id: Uuid, id: Uuid) -> Result<Survey, ApiError> {
+    let survey = surveys::store::find(tx, app_id, id).await?;
+    survey.ok_or_else(|| ApiError::new(Code::NotFound))
+}
+
+/// Results of a survey: totals, how far people came, and what they answered.
+#[utoipa::path(get, path = "/v1/apps/{appId}/surveys/{surveyId}/analytics", tag = "surveys",
+    params(("appId" = Uuid, Path), ("surveyId" = Uuid, Path), RangeQuery),
+    responses((status = 200, body = Data<Report>)))]
+pub async fn get_survey_analytics(
+    Viewer(scope): Viewer,
+    State(services): State<Shared>,
+    ResourceId(id): ResourceId,
+    Params(query): Params<RangeQuery>,
+) -> Result<Data<Report>, ApiError> {
+    let range = range(query.from.as_deref(), query.to.as_deref())?;
+    let mut tx = services.db.read().await?;
+    let survey = found(&mut tx, scope.app.id, id).await?;
+    let now = services.clock.now();
+    let data = analytics::report(&mut tx, &survey, range, now).await?;
+    Ok(Data { data })
+}
+
+/// Lists answers, newest first.
+#[utoipa::path(get, path = "/v1/apps/{appId}/surveys/{surveyId}/responses", tag = "surveys",
+    params(("appId" = Uuid, Path), ("surveyId" = Uuid, Path), ResponsesQuery),
+    responses((status = 200, body = Data<ResponsesView>)))]
+pub async fn list_survey_responses(
+    Viewer(scope): Viewer,
+    State(services): State<Shared>,
+    ResourceId(id): ResourceId,
+    Params(query): Params<ResponsesQuery>,
+) -> Result<Data<ResponsesView>, ApiError> {
+    let range = range(query.from.as_deref(), query.to.as_deref())?;
+    let limit = checked_limit(query.limit, DEFAULT_LIMIT, MOST)?;
+    let page = query.page.unwrap_or(1);
+    if !(1..=MOST_PAGE).contains(&page) {
+        let detail = format!("page must be 1 to {MOST_PAGE}");
+        return Err(ApiError::field("/page", "out_of_range", detail));
+    }
+    let mut tx = services.db.read().await?;
+    let survey = found(&mut tx, scope.app.id, id).await?;
+    let key = (scope.app.id, survey.id);
+    let offset = i64::from(page - 1) * i64::from(limit);
+    let rows = responses::page(&mut tx, key, range, offset, i64::from(limit)).await?;
+    let total = responses::count(&mut tx, key, range).await?;
+    let items = rows.into_iter().map(|row| AnswerView {
+        attempt_id: row.attempt_id,
+        campaign_id: id,
+        question_id: row.question_id,
+        answer_value: serde_json::from_str(&row.value).unwrap_or_default(),
+        answered_at: clock::to_text(row.answered_at),
+    });
+    Ok(Data {
+        data: ResponsesView {
+            items: items.collect(),
+            page,
+            limit,
+            total: total.min(responses::MOST_COUNTED),
+            total_is_estimate: (total > responses::MOST_COUNTED).then_some(true),
+        },
+    })
+}
+
+/// Lists who was to get a survey and what became of it, newest first.
+#[utoipa::path(get, path = "/v1/apps/{appId}/surveys/{surveyId}/recipients", tag = "surveys",
+    params(("appId" = Uuid, Path), ("surveyId" = Uuid, Path), RecipientsQuery),
+    responses((status = 200, body = Data<Page<RecipientView>>)))]
+pub async fn list_survey_recipients(
+    Viewer(scope): Viewer,
+    State(services): State<Shared>,
+    ResourceId(id): ResourceId,
+    Params(query): Params<RecipientsQuery>,
+) -> Result<Data<Page<RecipientView>>, ApiError> {
+    let limit = checked_limit(query.limit, DEFAULT_LIMIT, MOST)?;
+    let now = services.clock.now();
+    let state = query.state.map_or("", RecipientState::name);
+    let list = format!("recipients {} {id} {state}", scope.app.id);
+    let decode = |text| cursor::decode(&services.secrets, &list, text, now);
+    let after: Option<Uuid> = query.cursor.as_deref().map(decode).transpose()?;
+    let mut tx = services.db.read().await?;
+    let key = (scope.app.id, found(&mut tx, scope.app.id, id).await?.id);
+    let most = limit as usize;
+    let page = recipients::page(&mut tx, key, query.state, after, most, now).await?;
+    let subjects: Vec<Uuid> = page
+        .recipients
+        .iter()
+        .map(|entry| entry.subject_id)
+        .collect();
+    let names = recipients::names(&mut tx, scope.app.id, &subjects).await?;
+    let names: HashMap<Uuid, _> = names
+        .into_iter()
+        .map(|names| (names.subject_id, names))
+        .collect();
+    let items = page.recipients.into_iter().map(|entry| {
+        let names = names.get(&entry.subject_id);
+        RecipientView {
+            subject_id: entry.subject_id,
+            anonymous_id: names.and_then(|names| names.anonymous_id.clone()),
+            external_id: names.and_then(|names| names.external_id.clone()),
+            state: entry.state.name(),
+            suppressed_by: entry.suppressed_by,
+            at: clock::to_text(entry.at),
+        }
+    });
+    let expires = now.plus(cursor::LIFETIME);
+    let seal = |id: Uuid| cursor::encode(&services.secrets, &list, &id, expires);
+    Ok(Data {
+        data: Page {
+            items: items.collect(),
+            next_cursor: page.next.map(seal),
+        },
+    })
+}
+
+/// Lists attempts with their answers, newest first.
+#[utoipa::path(get, path = "/v1/apps/{appId}/surveys/{surveyId}/attempts", tag = "surveys",
+    params(("appId" = Uuid, Path), ("surveyId" = Uuid, Path), AttemptsQuery),
+    responses((status = 200, body = Data<Page<AttemptDetail>>)))]
+pub async fn list_survey_attempts(
+    Viewer(scope): Viewer,
+    State(services): State<Shared>,
+    ResourceId(id): ResourceId,
+    Params(query): Params<AttemptsQuery>,
+) -> Result<Data<Page<AttemptDetail>>, ApiError> {
+    let limit = checked_limit(query.limit, DEFAULT_LIMIT, MOST)?;
+    let now = services.clock.now();
+    let list = format!("attempts {} {id}", scope.app.id);
+    let decode = |text| cursor::decode(&services.secrets, &list, text, now);
+    let after: Option<(Timestamp, Uuid)> = query.cursor.as_deref().map(decode).transpose()?;
+    let mut tx = services.db.read().await?;
+    let key = (scope.app.id, found(&mut tx, scope.app.id, id).await?.id);
+    let all = (Range::ALL.from, Range::ALL.to);
+    let mut attempts = store::list(&mut tx, key, all, after, i64::from(limit) + 1).await?;
+    let more = attempts.len() > limit as usize;
+    attempts.truncate(limit as usize);
+    let expires = now.plus(cursor::LIFETIME);
+    let end = attempts.last().filter(|_| more);
+    let next_cursor = end.map(|last| {
+        cursor::encode(
+            &services.secrets,
+            &list,
+            &(last.started_at, last.id),
+            expires,
+        )
+    });
+    let ids: Vec<Uuid> = attempts.iter().map(|attempt| attempt.id).collect();
+    let mut answers: HashMap<Uuid, Vec<(String, Answer)>> = HashMap::new();
+    for (id, question_id, answer) in store::answers(&mut tx, scope.app.id, &ids).await? {
+        answers.entry(id).or_default().push((question_id, answer));
+    }
+    let items = attempts.into_iter().map(|attempt| {
+        let answers = answers.remove(&attempt.id).unwrap_or_default();
+        AttemptDetail::new(attempt, answers, now)
+    });
+    Ok(Data {
+        data: Page {
+            items: items.collect(),
+            next_cursor,
+        },
+    })
+}
+
+/// Reads an attempt with its answers.
+#[utoipa::path(get, path = "/v1/apps/{appId}/surveys/{surveyId}/attempts/{attemptId}", tag = "surveys",
+    params(("appId" = Uuid, Path), ("surveyId" = Uuid, Path), ("attemptId" = Uuid, Path)),
+    responses((status = 200, body = Data<AttemptDetail>)))]
+pub async fn get_survey_attempt(
+    Viewer(scope): Viewer,
+    State(services): State<Shared>,
+    id: NestedId,
+) -> Result<Data<AttemptDetail>, ApiError> {
+    let mut tx = services.db.read().await?;
+    let survey = found(&mut tx, scope.app.id, id.outer).await?;
+    let attempt = store::find(&mut tx, scope.app.id, id.inner).await?;
+    let attempt = attempt
+        .filter(|attempt| attempt.survey_id == survey.id)
+        .ok_or_else(|| ApiError::new(Code::NotFound))?;
+    let answers = store::answers(&mut tx, scope.app.id, &[attempt.id]).await?;
+    let answers = answers
+        .into_iter()
+        .map(|(_, question_id, answer)| (question_id, answer));
+    let data = AttemptDetail::new(attempt, answers.collect(), services.clock.now());
+    Ok(Data { data })
+}
+
+impl AttemptDetail {
+    /// Answers of ways that were left are not shown.
+    fn new(attempt: Attempt, answers: Vec<(String, Answer)>, now: Timestamp) -> Self {
+        let counted = answers.into_iter().filter(|(_, answer)| answer.counted);
+        let answers = counted.map(|(question_id, answer)| AnswerView {
+            attempt_id: attempt.id,
+            campaign_id: attempt.survey_id,
+            question_id,
+            answer_value: answer.value,
+            answered_at: clock::to_text(answer.answered_at),
+        });
+        Self {
+            attempt_id: attempt.id,
+            survey_id: attempt.survey_id,
+            survey_version: attempt.survey_version,
+            subject_id: attempt.subject_id,
+            instruction_id: attempt.instruction_id,
+            state: attempt.shown_state(now),
+            started_at: clock::to_text(attempt.started_at),
+            completed_at: attempt.completed_at.map(clock::to_text),
+            answers: answers.collect(),
+            last_question_id: attempt.last_question_id,
+        }
+    }
+}
