@@ -34,19 +34,31 @@ async fn credentials_are_stored_listed_and_removed(app: &mut TestApp) {
     assert_eq!(app.get(&path, &app.admin()).await.ok(), json!([]));
 
     let apple = app.credential(&providers.sandbox.credential()).await;
-    assert_eq!((&apple["platform"], &apple["provider"]), (&json!("ios"), &json!("apns")));
+    assert_eq!(
+        (&apple["platform"], &apple["provider"]),
+        (&json!("ios"), &json!("apns"))
+    );
     let identity = json!({
         "keyId": apns::KEY_ID, "teamId": apns::TEAM_ID, "bundleId": apns::BUNDLE_ID, "environment": "sandbox",
     });
     assert_eq!(apple["identity"], identity);
-    assert_eq!((&apple["status"], &apple["createdAt"]), (&json!("active"), &json!(app.time(0))));
+    assert_eq!(
+        (&apple["status"], &apple["createdAt"]),
+        (&json!("active"), &json!(app.time(0)))
+    );
     assert_eq!(apple["fingerprint"].as_str().unwrap().len(), 64);
     let google = app.credential(&providers.fcm.credential()).await;
-    assert_eq!((&google["platform"], &google["provider"]), (&json!("android"), &json!("fcm")));
+    assert_eq!(
+        (&google["platform"], &google["provider"]),
+        (&json!("android"), &json!("fcm"))
+    );
     assert_eq!(google["identity"]["projectId"], fcm::PROJECT);
     assert_eq!(google["identity"]["clientEmail"], fcm::ACCOUNT);
     let web = app.credential(&vapid()).await;
-    assert_eq!((&web["platform"], &web["provider"]), (&json!("web"), &json!("webpush")));
+    assert_eq!(
+        (&web["platform"], &web["provider"]),
+        (&json!("web"), &json!("webpush"))
+    );
     let identity = json!({"publicKey": PUBLIC, "subject": "mailto:push@shop.example"});
     assert_eq!(web["identity"], identity);
     let made = app.credential(&generated()).await;
@@ -60,7 +72,9 @@ async fn credentials_are_stored_listed_and_removed(app: &mut TestApp) {
 
     let one = format!("{path}/{}", google["id"].as_str().unwrap());
     app.delete(&one, &app.admin()).await.data(204);
-    app.delete(&one, &app.admin()).await.refused(404, "not_found");
+    app.delete(&one, &app.admin())
+        .await
+        .refused(404, "not_found");
     let listed = app.get(&path, &app.admin()).await.ok();
     assert_eq!(listed, json!([made, web, apple]));
     assert_eq!(app.audited("push_credential.created").await.len(), 4);
@@ -116,17 +130,42 @@ async fn keys_that_do_not_parse_are_refused(app: &mut TestApp) {
         (with(&apple, "/p8", json!("hello")), "/p8"),
         (with(&apple, "/p8", json!("")), "/p8"),
         (with(&apple, "/p8", rsa), "/p8"),
-        (with(&apple, "/p8", json!(p8.replace("PRIVATE", "PUBLIC"))), "/p8"),
+        (
+            with(&apple, "/p8", json!(p8.replace("PRIVATE", "PUBLIC"))),
+            "/p8",
+        ),
         (with(&apple, "/p8", json!(&p8[..p8.len() - 40])), "/p8"),
         (with(&apple, "/p8", json!("x".repeat(100_000))), "/p8"),
         (with(&google, key, json!(p8)), key),
-        (with(&google, key, json!("-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----")), key),
+        (
+            with(
+                &google,
+                key,
+                json!("-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----"),
+            ),
+            key,
+        ),
         (with(&google, key, json!(7)), key),
-        (with(&google, "/serviceAccount/project_id", json!("../x")), "/serviceAccount/project_id"),
-        (json!({"platform": "android", "serviceAccount": {}}), "/serviceAccount/project_id"),
-        (with(&vapid(), "/vapid/privateKey", json!(off)), "/vapid/privateKey"),
-        (with(&vapid(), "/vapid/privateKey", json!("AAAA")), "/vapid/privateKey"),
-        (with(&vapid(), "/vapid/publicKey", json!(PRIVATE)), "/vapid/publicKey"),
+        (
+            with(&google, "/serviceAccount/project_id", json!("../x")),
+            "/serviceAccount/project_id",
+        ),
+        (
+            json!({"platform": "android", "serviceAccount": {}}),
+            "/serviceAccount/project_id",
+        ),
+        (
+            with(&vapid(), "/vapid/privateKey", json!(off)),
+            "/vapid/privateKey",
+        ),
+        (
+            with(&vapid(), "/vapid/privateKey", json!("AAAA")),
+            "/vapid/privateKey",
+        ),
+        (
+            with(&vapid(), "/vapid/publicKey", json!(PRIVATE)),
+            "/vapid/publicKey",
+        ),
     ];
     let path = app.path("/push/credentials");
     for (body, pointer) in cases {
@@ -142,8 +181,15 @@ async fn keys_that_do_not_parse_are_refused(app: &mut TestApp) {
 }
 
 fn p8_in_one_line(p8: &Value) -> Value {
-    let body: String = p8.as_str().unwrap().lines().filter(|line| !line.starts_with('-')).collect();
-    json!(format!("-----BEGIN PRIVATE KEY-----{body}-----END PRIVATE KEY-----"))
+    let body: String = p8
+        .as_str()
+        .unwrap()
+        .lines()
+        .filter(|line| !line.starts_with('-'))
+        .collect();
+    json!(format!(
+        "-----BEGIN PRIVATE KEY-----{body}-----END PRIVATE KEY-----"
+    ))
 }
 
 async fn members_are_checked(app: &mut TestApp) {
@@ -173,22 +219,38 @@ async fn members_are_checked(app: &mut TestApp) {
         (with("typo", json!(1)), "/typo"),
         (with("vapid", json!({"generate": true})), "/vapid"),
         (json!({"platform": "android"}), "/serviceAccount"),
-        (json!({"platform": "android", "serviceAccount": secret}), "/serviceAccount"),
+        (
+            json!({"platform": "android", "serviceAccount": secret}),
+            "/serviceAccount",
+        ),
         (json!({"platform": "web"}), "/vapid"),
         (json!({"platform": "web", "vapid": secret}), "/vapid"),
         (json!({"platform": "web", "vapid": {}}), "/vapid/publicKey"),
-        (json!({"platform": "web", "vapid": {"generate": true, "typo": 1}}), "/vapid"),
-        (json!({"platform": "web", "vapid": {"generate": true, "publicKey": PUBLIC}}), "/vapid/generate"),
-        (json!({"platform": "web", "vapid": {"generate": true, "subject": "push"}}), "/vapid/subject"),
+        (
+            json!({"platform": "web", "vapid": {"generate": true, "typo": 1}}),
+            "/vapid",
+        ),
+        (
+            json!({"platform": "web", "vapid": {"generate": true, "publicKey": PUBLIC}}),
+            "/vapid/generate",
+        ),
+        (
+            json!({"platform": "web", "vapid": {"generate": true, "subject": "push"}}),
+            "/vapid/subject",
+        ),
     ];
     let path = app.path("/push/credentials");
     for (body, pointer) in cases {
         let answer = app.post(&path, &app.admin(), &body).await;
         answer.refused(422, "validation_failed");
         assert_eq!(answer.pointers(), [pointer], "{body}");
-        assert!(!answer.text.contains("needle"), "what was sent is not repeated");
+        assert!(
+            !answer.text.contains("needle"),
+            "what was sent is not repeated"
+        );
     }
-    app.credential(&with("teamId", json!("t".repeat(255)))).await;
+    app.credential(&with("teamId", json!("t".repeat(255))))
+        .await;
     let production = app.credential(&without("environment")).await;
     assert_eq!(production["identity"]["environment"], "production");
 }
@@ -217,10 +279,15 @@ async fn other_apps_have_their_own(app: &mut TestApp) {
     let path = format!("/v1/apps/{other}/push/credentials");
     assert_eq!(app.get(&path, &app.admin()).await.ok(), json!([]));
     let foreign = format!("{path}/{}", record["id"].as_str().unwrap());
-    app.delete(&foreign, &app.admin()).await.refused(404, "not_found");
+    app.delete(&foreign, &app.admin())
+        .await
+        .refused(404, "not_found");
     app.delete(&format!("{path}/nonsense"), &app.admin())
         .await
         .refused(404, "not_found");
-    let own = app.get(&app.path("/push/credentials"), &app.admin()).await.ok();
+    let own = app
+        .get(&app.path("/push/credentials"), &app.admin())
+        .await
+        .ok();
     assert_eq!(own, json!([record]));
 }

@@ -55,7 +55,10 @@ fn everything() -> Options {
 }
 
 async fn send(app: &TestApp, target: &Target, message: &Message) -> Outcome {
-    let sent = app.services().providers.send(app.access.app_id, target, message);
+    let sent = app
+        .services()
+        .providers
+        .send(app.access.app_id, target, message);
     sent.await.unwrap()
 }
 
@@ -107,7 +110,12 @@ async fn statuses(app: &TestApp) -> Vec<(String, Option<String>)> {
         .as_array()
         .unwrap()
         .iter()
-        .map(|record| (text(&record["status"]).unwrap(), text(&record["statusReason"])))
+        .map(|record| {
+            (
+                text(&record["status"]).unwrap(),
+                text(&record["statusReason"]),
+            )
+        })
         .collect()
 }
 
@@ -157,7 +165,10 @@ async fn apns_gets_what_apple_asks_for(app: &mut TestApp) {
     assert_eq!(received[1].header("apns-expiration"), until);
     assert_eq!(received[2].header("apns-priority"), "10");
     assert_eq!(received[2].header("apns-expiration"), "");
-    assert_eq!(received[2].header("apns-collapse-id"), plain.delivery_id.to_string());
+    assert_eq!(
+        received[2].header("apns-collapse-id"),
+        plain.delivery_id.to_string()
+    );
     assert_eq!(providers.apns.connections(), 1, "connections are kept");
 }
 
@@ -166,7 +177,11 @@ async fn apns_tokens_are_reused_and_refreshed(app: &mut TestApp) {
     app.credential(&providers.apns.credential()).await;
     let (_, target) = device(app, "ada", &providers.apns.token(1)).await;
     let message = message(app, Options::default());
-    let bearer = |index: usize| providers.apns.received()[index].header("authorization").to_owned();
+    let bearer = |index: usize| {
+        providers.apns.received()[index]
+            .header("authorization")
+            .to_owned()
+    };
 
     accepted(&send(app, &target, &message).await);
     app.advance(50 * 60 - 1);
@@ -180,11 +195,17 @@ async fn apns_tokens_are_reused_and_refreshed(app: &mut TestApp) {
     providers.apns.answer_next(403, "ExpiredProviderToken");
     app.advance(60);
     accepted(&send(app, &target, &message).await);
-    assert_eq!((bearer(3) == bearer(2), bearer(4) == bearer(2)), (true, false));
+    assert_eq!(
+        (bearer(3) == bearer(2), bearer(4) == bearer(2)),
+        (true, false)
+    );
     for _ in 0..2 {
         providers.apns.answer_next(403, "ExpiredProviderToken");
     }
-    assert_eq!(send(app, &target, &message).await, retry(None, "expired_provider_token"));
+    assert_eq!(
+        send(app, &target, &message).await,
+        retry(None, "expired_provider_token")
+    );
     assert_eq!(providers.apns.received().len(), 7);
     assert_eq!(statuses(app).await[0].0, "active");
 }
@@ -195,45 +216,82 @@ async fn apns_answers_are_told_apart(app: &mut TestApp) {
     let (session, target) = device(app, "ada", &providers.apns.token(1)).await;
     let message = message(app, Options::default());
     for (status, reason, outcome) in [
-        (400, "DeviceTokenNotForTopic", rejected("device_token_not_for_topic")),
+        (
+            400,
+            "DeviceTokenNotForTopic",
+            rejected("device_token_not_for_topic"),
+        ),
         (400, "BadTopic", rejected("bad_topic")),
         (413, "PayloadTooLarge", rejected("payload_too_large")),
         (404, "BadPath", rejected("bad_path")),
         (400, "<b>odd</b>", rejected("status_400")),
         (429, "TooManyRequests", retry(None, "too_many_requests")),
-        (429, "TooManyProviderTokenUpdates", retry(None, "too_many_provider_token_updates")),
-        (500, "InternalServerError", retry(None, "internal_server_error")),
+        (
+            429,
+            "TooManyProviderTokenUpdates",
+            retry(None, "too_many_provider_token_updates"),
+        ),
+        (
+            500,
+            "InternalServerError",
+            retry(None, "internal_server_error"),
+        ),
         (503, "Shutdown", retry(None, "shutdown")),
     ] {
         providers.apns.answer_next(status, reason);
-        assert_eq!(send(app, &target, &message).await, outcome, "{status} {reason}");
+        assert_eq!(
+            send(app, &target, &message).await,
+            outcome,
+            "{status} {reason}"
+        );
     }
-    let busy = Reply::json(503, &json!({"reason": "ServiceUnavailable"})).with("retry-after", "120");
+    let busy =
+        Reply::json(503, &json!({"reason": "ServiceUnavailable"})).with("retry-after", "120");
     providers.apns.reply_next(busy);
-    assert_eq!(send(app, &target, &message).await, retry(Some(120), "service_unavailable"));
+    assert_eq!(
+        send(app, &target, &message).await,
+        retry(Some(120), "service_unavailable")
+    );
     let huge = Reply {
         status: 400,
         body: "x".repeat(100_000),
         ..Reply::default()
     };
     providers.apns.reply_next(huge);
-    assert_eq!(send(app, &target, &message).await, retry(None, "answer_too_large"));
+    assert_eq!(
+        send(app, &target, &message).await,
+        retry(None, "answer_too_large")
+    );
     let elsewhere = Reply::default().with("location", "/elsewhere");
     providers.apns.reply_next(Reply {
         status: 307,
         ..elsewhere
     });
     assert_eq!(send(app, &target, &message).await, rejected("status_307"));
-    assert_eq!(targets(app, &session).await.len(), 1, "nothing of this retires a token");
+    assert_eq!(
+        targets(app, &session).await.len(),
+        1,
+        "nothing of this retires a token"
+    );
 
-    providers.apns.refuse(&apns::device_token(1), 410, "Unregistered");
-    assert_eq!(send(app, &target, &message).await, unregistered("unregistered"));
+    providers
+        .apns
+        .refuse(&apns::device_token(1), 410, "Unregistered");
+    assert_eq!(
+        send(app, &target, &message).await,
+        unregistered("unregistered")
+    );
     assert!(targets(app, &session).await.is_empty());
     let user = app.get(&app.path("/users/ada"), &app.viewer()).await.ok();
     assert_eq!(user["devices"][0]["push"]["status"], "invalid");
     let (session, target) = device(app, "bob", &providers.apns.token(2)).await;
-    providers.apns.refuse(&apns::device_token(2), 400, "BadDeviceToken");
-    assert_eq!(send(app, &target, &message).await, unregistered("bad_device_token"));
+    providers
+        .apns
+        .refuse(&apns::device_token(2), 400, "BadDeviceToken");
+    assert_eq!(
+        send(app, &target, &message).await,
+        unregistered("bad_device_token")
+    );
     assert!(targets(app, &session).await.is_empty());
 }
 
@@ -250,21 +308,35 @@ async fn environments_have_services_of_their_own(app: &mut TestApp) {
         let received = apns.received().into_iter();
         received.map(|request| request.path).collect::<Vec<_>>()
     };
-    assert_eq!(paths(&providers.apns), [format!("/3/device/{}", apns::device_token(1))]);
-    assert_eq!(paths(&providers.sandbox), [format!("/3/device/{}", apns::device_token(2))]);
+    assert_eq!(
+        paths(&providers.apns),
+        [format!("/3/device/{}", apns::device_token(1))]
+    );
+    assert_eq!(
+        paths(&providers.sandbox),
+        [format!("/3/device/{}", apns::device_token(2))]
+    );
 
     // With one credential, its key is tried for the other environment too; what it is refused there is told apart.
     let path = app.path("/push/credentials");
     let listed = app.get(&path, &app.admin()).await.ok();
     let sandbox = listed[0]["id"].as_str().unwrap();
-    app.delete(&format!("{path}/{sandbox}"), &app.admin()).await.data(204);
+    app.delete(&format!("{path}/{sandbox}"), &app.admin())
+        .await
+        .data(204);
     for (status, reason) in [(400, "BadDeviceToken"), (403, "BadEnvironmentKeyInToken")] {
         providers.sandbox.answer_next(status, reason);
-        assert_eq!(send(app, &developed, &message).await, rejected("environment_mismatch"));
+        assert_eq!(
+            send(app, &developed, &message).await,
+            rejected("environment_mismatch")
+        );
     }
     assert_eq!(statuses(app).await, [("active".to_owned(), None)]);
     providers.apns.answer_next(403, "BadEnvironmentKeyInToken");
-    assert_eq!(send(app, &released, &message).await, invalid("environment_mismatch"));
+    assert_eq!(
+        send(app, &released, &message).await,
+        invalid("environment_mismatch")
+    );
 }
 
 async fn fcm_gets_what_google_asks_for(app: &mut TestApp) {
@@ -305,7 +377,11 @@ async fn fcm_grants_are_shared_and_renewed(app: &mut TestApp) {
     for outcome in &outcomes {
         accepted(outcome);
     }
-    assert_eq!(providers.fcm.granted().len(), 1, "twenty at once ask for one");
+    assert_eq!(
+        providers.fcm.granted().len(),
+        1,
+        "twenty at once ask for one"
+    );
 
     let message = &messages[0];
     app.advance(3_600 - 60 - 1);
@@ -339,7 +415,11 @@ async fn fcm_answers_are_told_apart(app: &mut TestApp) {
     for (status, code, outcome) in [
         (400, "INVALID_ARGUMENT", rejected("invalid_argument")),
         (403, "SENDER_ID_MISMATCH", rejected("sender_id_mismatch")),
-        (401, "THIRD_PARTY_AUTH_ERROR", rejected("third_party_auth_error")),
+        (
+            401,
+            "THIRD_PARTY_AUTH_ERROR",
+            rejected("third_party_auth_error"),
+        ),
         (500, "INTERNAL", retry(None, "internal")),
         (503, "UNAVAILABLE", retry(None, "unavailable")),
         (404, "", rejected("not_found")),
@@ -349,16 +429,30 @@ async fn fcm_answers_are_told_apart(app: &mut TestApp) {
             // A new access token is tried first.
             providers.fcm.answer_next(status, code);
         }
-        assert_eq!(send(app, &target, &message).await, outcome, "{status} {code}");
+        assert_eq!(
+            send(app, &target, &message).await,
+            outcome,
+            "{status} {code}"
+        );
     }
     let error = json!({"error": {"code": 429, "status": "RESOURCE_EXHAUSTED", "details": [{"errorCode": "QUOTA_EXCEEDED"}]}});
-    providers.fcm.reply_next(Reply::json(429, &error).with("retry-after", "60"));
-    assert_eq!(send(app, &target, &message).await, retry(Some(60), "quota_exceeded"));
+    providers
+        .fcm
+        .reply_next(Reply::json(429, &error).with("retry-after", "60"));
+    assert_eq!(
+        send(app, &target, &message).await,
+        retry(Some(60), "quota_exceeded")
+    );
     assert_eq!(targets(app, &session).await.len(), 1);
     assert_eq!(statuses(app).await[0].0, "active");
 
-    providers.fcm.refuse(&fcm::registration_token(1), 404, "UNREGISTERED");
-    assert_eq!(send(app, &target, &message).await, unregistered("unregistered"));
+    providers
+        .fcm
+        .refuse(&fcm::registration_token(1), 404, "UNREGISTERED");
+    assert_eq!(
+        send(app, &target, &message).await,
+        unregistered("unregistered")
+    );
     assert!(targets(app, &session).await.is_empty());
     // A token that Google can't even read.
     let (session, target) = device(app, "bob", &providers.fcm.token(2)).await;
@@ -367,12 +461,18 @@ async fn fcm_answers_are_told_apart(app: &mut TestApp) {
         {"@type": "type.googleapis.com/google.rpc.BadRequest", "fieldViolations": [{"field": "message.token"}]},
     ]}});
     providers.fcm.reply_next(Reply::json(400, &error));
-    assert_eq!(send(app, &target, &message).await, unregistered("invalid_argument"));
+    assert_eq!(
+        send(app, &target, &message).await,
+        unregistered("invalid_argument")
+    );
     assert!(targets(app, &session).await.is_empty());
 
     let (_, target) = device(app, "eve", &providers.fcm.token(3)).await;
     providers.fcm.answer_next(403, "");
-    assert_eq!(send(app, &target, &message).await, invalid("permission_denied"));
+    assert_eq!(
+        send(app, &target, &message).await,
+        invalid("permission_denied")
+    );
 }
 
 async fn browsers_read_what_they_are_sent(app: &mut TestApp) {
@@ -402,18 +502,31 @@ async fn browsers_read_what_they_are_sent(app: &mut TestApp) {
             },
         })
     );
-    assert_eq!(providers.webpush.read(&other)[0]["tag"], plain.delivery_id.to_string());
+    assert_eq!(
+        providers.webpush.read(&other)[0]["tag"],
+        plain.delivery_id.to_string()
+    );
     let received = providers.webpush.received();
-    assert_eq!((received[0].header("ttl"), received[0].header("urgency")), ("600", "normal"));
-    assert_eq!((received[2].header("ttl"), received[2].header("urgency")), ("2419200", "high"));
+    assert_eq!(
+        (received[0].header("ttl"), received[0].header("urgency")),
+        ("600", "normal")
+    );
+    assert_eq!(
+        (received[2].header("ttl"), received[2].header("urgency")),
+        ("2419200", "high")
+    );
     assert_eq!(received[0].header("topic"), received[1].header("topic"));
     assert_ne!(received[0].body, received[1].body, "no key is used twice");
-    assert_eq!(received[0].body.len(), payload_bytes(Provider::Webpush, &full));
+    assert_eq!(
+        received[0].body.len(),
+        payload_bytes(Provider::Webpush, &full)
+    );
 }
 
 async fn web_push_answers_are_told_apart(app: &mut TestApp) {
     let providers = app.with_providers().await;
-    app.credential(&json!({"platform": "web", "vapid": {"generate": true}})).await;
+    app.credential(&json!({"platform": "web", "vapid": {"generate": true}}))
+        .await;
     let browser = providers.webpush.browser(1);
     let (session, target) = device(app, "ada", &browser.token()).await;
     let message = message(app, Options::default());
@@ -436,19 +549,30 @@ async fn web_push_answers_are_told_apart(app: &mut TestApp) {
         ..Reply::default()
     };
     providers.webpush.reply_next(busy.with("retry-after", "7"));
-    assert_eq!(send(app, &target, &message).await, retry(Some(7), "too_many_requests"));
-    assert_eq!(statuses(app).await[0].0, "active", "an endpoint can't harm others");
+    assert_eq!(
+        send(app, &target, &message).await,
+        retry(Some(7), "too_many_requests")
+    );
+    assert_eq!(
+        statuses(app).await[0].0,
+        "active",
+        "an endpoint can't harm others"
+    );
     assert_eq!(targets(app, &session).await.len(), 1);
     accepted(&send(app, &target, &message).await);
 
     providers.webpush.refuse(&browser, 410);
-    assert_eq!(send(app, &target, &message).await, unregistered("unregistered"));
+    assert_eq!(
+        send(app, &target, &message).await,
+        unregistered("unregistered")
+    );
     assert!(targets(app, &session).await.is_empty());
 }
 
 async fn endpoints_are_checked_at_each_connection(app: &mut TestApp) {
     let providers = app.with_providers().await;
-    app.credential(&json!({"platform": "web", "vapid": {"generate": true}})).await;
+    app.credential(&json!({"platform": "web", "vapid": {"generate": true}}))
+        .await;
     let (_, by_address) = device(app, "ada", &providers.webpush.browser(1).token()).await;
     let mut named = providers.webpush.browser(2).token();
     let endpoint = named["subscription"]["endpoint"].as_str().unwrap();
@@ -462,7 +586,10 @@ async fn endpoints_are_checked_at_each_connection(app: &mut TestApp) {
     app.config.webhooks.allow_private_networks = false;
     app.restart().await;
     for target in [&by_address, &by_name] {
-        assert_eq!(send(app, target, &message).await, rejected("endpoint_not_allowed"));
+        assert_eq!(
+            send(app, target, &message).await,
+            rejected("endpoint_not_allowed")
+        );
     }
     assert_eq!(providers.webpush.received().len(), 2);
 }
@@ -474,16 +601,24 @@ async fn a_retired_token_is_not_one_that_was_registered_anew(app: &mut TestApp) 
     let message = message(app, Options::default());
     // The message is on its way when the SDK registers again, with the same token or another.
     for number in [1, 2] {
-        app.push_token(&session, "ada", &providers.fcm.token(number)).await;
+        app.push_token(&session, "ada", &providers.fcm.token(number))
+            .await;
         providers.fcm.answer_next(404, "UNREGISTERED");
-        assert_eq!(send(app, &before, &message).await, unregistered("unregistered"));
+        assert_eq!(
+            send(app, &before, &message).await,
+            unregistered("unregistered")
+        );
         assert_eq!(targets(app, &session).await.len(), 1);
     }
     let now = targets(app, &session).await.remove(0);
     providers.fcm.answer_next(404, "UNREGISTERED");
-    assert_eq!(send(app, &now, &message).await, unregistered("unregistered"));
+    assert_eq!(
+        send(app, &now, &message).await,
+        unregistered("unregistered")
+    );
     assert!(targets(app, &session).await.is_empty());
-    app.push_token(&session, "ada", &providers.fcm.token(2)).await;
+    app.push_token(&session, "ada", &providers.fcm.token(2))
+        .await;
     assert_eq!(targets(app, &session).await.len(), 1);
 }
 
@@ -493,13 +628,29 @@ async fn a_refused_credential_rests_until_another_comes(app: &mut TestApp) {
     let (session, target) = device(app, "ada", &providers.apns.token(1)).await;
     let message = message(app, Options::default());
     providers.apns.answer_next(403, "InvalidProviderToken");
-    assert_eq!(send(app, &target, &message).await, invalid("invalid_provider_token"));
-    let expected = ("invalid".to_owned(), Some("invalid_provider_token".to_owned()));
+    assert_eq!(
+        send(app, &target, &message).await,
+        invalid("invalid_provider_token")
+    );
+    let expected = (
+        "invalid".to_owned(),
+        Some("invalid_provider_token".to_owned()),
+    );
     assert_eq!(statuses(app).await, [expected.clone()]);
-    assert_eq!(send(app, &target, &message).await, invalid("invalid_provider_token"));
+    assert_eq!(
+        send(app, &target, &message).await,
+        invalid("invalid_provider_token")
+    );
     app.restart().await;
-    assert_eq!(send(app, &target, &message).await, invalid("invalid_provider_token"));
-    assert_eq!(providers.apns.received().len(), 1, "Apple is not asked again");
+    assert_eq!(
+        send(app, &target, &message).await,
+        invalid("invalid_provider_token")
+    );
+    assert_eq!(
+        providers.apns.received().len(),
+        1,
+        "Apple is not asked again"
+    );
     assert_eq!(targets(app, &session).await.len(), 1);
 
     app.credential(&providers.apns.credential()).await;
@@ -519,7 +670,10 @@ async fn the_newest_credential_is_used(app: &mut TestApp) {
         send(app, &target, &message).await,
         rejected("device_token_not_for_topic")
     );
-    let path = app.path(&format!("/push/credentials/{}", newest["id"].as_str().unwrap()));
+    let path = app.path(&format!(
+        "/push/credentials/{}",
+        newest["id"].as_str().unwrap()
+    ));
     app.delete(&path, &app.admin()).await.data(204);
     accepted(&send(app, &target, &message).await);
 }
@@ -535,7 +689,11 @@ async fn without_a_credential_nothing_is_asked(app: &mut TestApp) {
     let (other, _) = app
         .another_app(app.access.workspace_id, nudge::apps::key::Kind::Write, &[])
         .await;
-    let sent = app.services().providers.send(other, &google, &message).await;
+    let sent = app
+        .services()
+        .providers
+        .send(other, &google, &message)
+        .await;
     assert_eq!(sent.unwrap(), Outcome::NoCredential);
     accepted(&send(app, &google, &message).await);
 }
@@ -544,7 +702,8 @@ async fn what_is_too_large_or_too_late_is_not_sent(app: &mut TestApp) {
     let providers = app.with_providers().await;
     app.credential(&providers.apns.credential()).await;
     app.credential(&providers.fcm.credential()).await;
-    app.credential(&json!({"platform": "web", "vapid": {"generate": true}})).await;
+    app.credential(&json!({"platform": "web", "vapid": {"generate": true}}))
+        .await;
     let browser = providers.webpush.browser(1);
     for (name, token) in [
         ("ada", providers.apns.token(1)),
@@ -557,10 +716,16 @@ async fn what_is_too_large_or_too_late_is_not_sent(app: &mut TestApp) {
         message.body.push_str(&"x".repeat(room));
         accepted(&send(app, &target, &message).await);
         message.body.push('x');
-        assert_eq!(send(app, &target, &message).await, rejected("payload_too_large"));
+        assert_eq!(
+            send(app, &target, &message).await,
+            rejected("payload_too_large")
+        );
     }
     assert_eq!(providers.apns.received()[0].body.len(), MOST_PAYLOAD_BYTES);
-    assert_eq!(providers.webpush.received()[0].body.len(), MOST_PAYLOAD_BYTES);
+    assert_eq!(
+        providers.webpush.received()[0].body.len(),
+        MOST_PAYLOAD_BYTES
+    );
 
     let (_, target) = device(app, "kim", &providers.apns.token(2)).await;
     let with_ttl = |seconds| Options {
@@ -586,7 +751,15 @@ async fn a_service_that_is_away_is_asked_again(app: &mut TestApp) {
     let message = message(app, Options::default());
     drop(providers);
     for target in [&apple, &google] {
-        assert_eq!(send(app, target, &message).await, retry(None, "unreachable"));
+        assert_eq!(
+            send(app, target, &message).await,
+            retry(None, "unreachable")
+        );
     }
-    assert!(statuses(app).await.iter().all(|(status, _)| status == "active"));
+    assert!(
+        statuses(app)
+            .await
+            .iter()
+            .all(|(status, _)| status == "active")
+    );
 }

@@ -75,7 +75,11 @@ async fn a_token_is_registered_shown_and_removed(app: &mut TestApp) {
     app.push_token(&ada, "tablet", &fcm("dev:token_1234")).await;
 
     let shown = devices(app, "ada").await;
-    let phone = shown.as_array().unwrap().iter().find(|device| device["deviceId"] == "phone");
+    let phone = shown
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|device| device["deviceId"] == "phone");
     let phone = phone.unwrap();
     assert_eq!(phone["platform"], "ios");
     assert_eq!(
@@ -83,15 +87,27 @@ async fn a_token_is_registered_shown_and_removed(app: &mut TestApp) {
         json!({"provider": "apns", "environment": "sandbox", "tokenSuffix": "1de8f0", "status": "active"})
     );
     // Of a short token less is shown.
-    let tablet = shown.as_array().unwrap().iter().find(|device| device["deviceId"] == "tablet");
+    let tablet = shown
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|device| device["deviceId"] == "tablet");
     assert_eq!(tablet.unwrap()["push"]["tokenSuffix"], "234");
     let stored = app.dump().await;
-    assert!(!stored.iter().flat_map(|(_, rows)| rows).any(|row| row.contains(TOKEN) || row.contains("token_1234")));
+    assert!(
+        !stored
+            .iter()
+            .flat_map(|(_, rows)| rows)
+            .any(|row| row.contains(TOKEN) || row.contains("token_1234"))
+    );
 
     app.restart().await;
     let known = targets(app, &ada).await;
     assert_eq!(known.len(), 2);
-    let phone = known.iter().find(|target| target.device_id == "phone").unwrap();
+    let phone = known
+        .iter()
+        .find(|target| target.device_id == "phone")
+        .unwrap();
     assert_eq!(
         (phone.provider, phone.platform, phone.environment),
         (Provider::Apns, Platform::Ios, Environment::Sandbox)
@@ -103,16 +119,19 @@ async fn a_token_is_registered_shown_and_removed(app: &mut TestApp) {
     remove(app, &ada, "phone").await.refused(404, "not_found");
     assert_eq!(targets(app, &ada).await.len(), 1);
     let shown = devices(app, "ada").await;
-    let phone = shown.as_array().unwrap().iter().find(|device| device["deviceId"] == "phone");
+    let phone = shown
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|device| device["deviceId"] == "phone");
     assert!(phone.unwrap().get("push").is_none());
 }
 
 async fn what_is_no_token_is_refused(app: &mut TestApp) {
     let ada = app.session("ada").await;
-    let point = "BCVxsr7N_eNgVRqvHtD0zTZsEc6-VV-JvLexhqUzORcxaOzi6-AYWXvTBHm4bjyPjs7Vd8pZGH6SRpkNtoIAiw4";
-    let web = |endpoint: &str, p256dh: &str, auth: &str| {
-        json!({"provider": "webpush", "subscription": {"endpoint": endpoint, "keys": {"p256dh": p256dh, "auth": auth}}})
-    };
+    let point =
+        "BCVxsr7N_eNgVRqvHtD0zTZsEc6-VV-JvLexhqUzORcxaOzi6-AYWXvTBHm4bjyPjs7Vd8pZGH6SRpkNtoIAiw4";
+    let web = |endpoint: &str, p256dh: &str, auth: &str| json!({"provider": "webpush", "subscription": {"endpoint": endpoint, "keys": {"p256dh": p256dh, "auth": auth}}});
     let endpoint = "https://push.example.com/x";
     let auth = "BTBZMqHH6r4Tts7J_aSIgg";
     let cases = [
@@ -124,20 +143,43 @@ async fn what_is_no_token_is_refused(app: &mut TestApp) {
         (fcm("with space"), "/token"),
         (fcm(&"x".repeat(4_097)), "/token"),
         (json!({"provider": "apns"}), "/token"),
-        (json!({"provider": "fcm", "permission": "granted"}), "/token"),
-        (json!({"provider": "webpush", "token": TOKEN}), "/subscription"),
+        (
+            json!({"provider": "fcm", "permission": "granted"}),
+            "/token",
+        ),
+        (
+            json!({"provider": "webpush", "token": TOKEN}),
+            "/subscription",
+        ),
         (json!({"provider": "sms", "token": TOKEN}), "/provider"),
-        (json!({"provider": "apns", "token": TOKEN, "environment": "staging"}), "/environment"),
-        (json!({"provider": "apns", "token": TOKEN, "permission": "maybe"}), "/permission"),
+        (
+            json!({"provider": "apns", "token": TOKEN, "environment": "staging"}),
+            "/environment",
+        ),
+        (
+            json!({"provider": "apns", "token": TOKEN, "permission": "maybe"}),
+            "/permission",
+        ),
         (web(endpoint, "AAAA", auth), "/subscription/keys/p256dh"),
-        (web(endpoint, &point.replace("BCVx", "BCVy"), auth), "/subscription/keys/p256dh"),
+        (
+            web(endpoint, &point.replace("BCVx", "BCVy"), auth),
+            "/subscription/keys/p256dh",
+        ),
         (web(endpoint, point, "AAAA"), "/subscription/keys/auth"),
-        (web("push.example.com", point, auth), "/subscription/endpoint"),
-        (web(&format!("{endpoint}{}", "x".repeat(2_048)), point, auth), "/subscription/endpoint"),
+        (
+            web("push.example.com", point, auth),
+            "/subscription/endpoint",
+        ),
+        (
+            web(&format!("{endpoint}{}", "x".repeat(2_048)), point, auth),
+            "/subscription/endpoint",
+        ),
     ];
     for (parts, pointer) in cases {
         let mut body = json!({"anonymousId": "ada", "deviceId": "d"});
-        body.as_object_mut().unwrap().extend(parts.as_object().unwrap().clone());
+        body.as_object_mut()
+            .unwrap()
+            .extend(parts.as_object().unwrap().clone());
         let answer = register(app, &ada, &body).await;
         answer.refused(422, "validation_failed");
         assert_eq!(answer.pointers(), [pointer], "{body}");
@@ -217,7 +259,10 @@ async fn a_token_and_a_device_are_one_persons(app: &mut TestApp) {
     app.push_token(&bob, "phone", &fcm("token-2")).await;
     assert!(targets(app, &ada).await.is_empty());
     assert!(devices(app, "ada").await[0].get("push").is_none());
-    assert_eq!(targets(app, &bob).await[0].address, Address::Token("token-2".to_owned()));
+    assert_eq!(
+        targets(app, &bob).await[0].address,
+        Address::Token("token-2".to_owned())
+    );
     remove(app, &ada, "phone").await.refused(404, "not_found");
 
     // The app is installed anew: the same token under another device id.
@@ -250,7 +295,10 @@ async fn a_token_never_serves_two_at_once(app: &mut TestApp) {
         for session in &sessions {
             let held = targets(app, session).await;
             let address = Address::Token(format!("token-{round}"));
-            holders += held.iter().filter(|target| target.address == address).count();
+            holders += held
+                .iter()
+                .filter(|target| target.address == address)
+                .count();
         }
         assert_eq!(holders, 1);
     }
@@ -259,7 +307,8 @@ async fn a_token_never_serves_two_at_once(app: &mut TestApp) {
 async fn a_person_has_a_hundred_at_the_most(app: &mut TestApp) {
     let ada = app.session("ada").await;
     for number in 0..101 {
-        app.push_token(&ada, &format!("d{number}"), &fcm(&format!("t{number}"))).await;
+        app.push_token(&ada, &format!("d{number}"), &fcm(&format!("t{number}")))
+            .await;
         app.advance(1);
     }
     let known = targets(app, &ada).await;
@@ -284,14 +333,27 @@ async fn merged_people_keep_their_devices(app: &mut TestApp) {
         .collect();
     known.sort();
     assert_eq!(known, ["d1", "d2"]);
-    assert!(targets(app, &web).await.iter().all(|target| target.subject_id.to_string() == merged.subject_id));
+    assert!(
+        targets(app, &web)
+            .await
+            .iter()
+            .all(|target| target.subject_id.to_string() == merged.subject_id)
+    );
     let shown = devices(app, "phone").await;
-    assert!(shown.as_array().unwrap().iter().all(|device| device["push"]["status"] == "active"));
+    assert!(
+        shown
+            .as_array()
+            .unwrap()
+            .iter()
+            .all(|device| device["push"]["status"] == "active")
+    );
     // The token that the merge revoked registers nothing.
     let mut body = fcm("token-3");
     body["anonymousId"] = json!("web");
     body["deviceId"] = json!("d3");
-    register(app, &web, &body).await.refused(401, "subject_token_expired");
+    register(app, &web, &body)
+        .await
+        .refused(401, "subject_token_expired");
 }
 
 async fn only_the_subject_registers(app: &mut TestApp) {
@@ -299,13 +361,19 @@ async fn only_the_subject_registers(app: &mut TestApp) {
     let mut body = fcm("token-1");
     body["anonymousId"] = json!("bob");
     body["deviceId"] = json!("phone");
-    register(app, &ada, &body).await.refused(403, "subject_mismatch");
+    register(app, &ada, &body)
+        .await
+        .refused(403, "subject_mismatch");
     app.push_token(&bob, "phone", &fcm("token-1")).await;
     remove(app, &ada, "phone").await.refused(404, "not_found");
     assert_eq!(targets(app, &bob).await.len(), 1);
     app.end(&bob, &json!({})).await.data(204);
-    register(app, &bob, &body).await.refused(401, "subject_token_expired");
-    remove(app, &bob, "phone").await.refused(401, "subject_token_expired");
+    register(app, &bob, &body)
+        .await
+        .refused(401, "subject_token_expired");
+    remove(app, &bob, "phone")
+        .await
+        .refused(401, "subject_token_expired");
 }
 
 async fn somebody_who_was_deleted_has_none(app: &mut TestApp) {

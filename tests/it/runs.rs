@@ -265,7 +265,9 @@ async fn a_campaign_is_completed_when_nothing_of_it_is_on_offer(app: &mut TestAp
         app.advance(61);
         app.until("the run is looked at", async || {
             let looks: Vec<(Option<i64>,)> = app.rows("SELECT look_at FROM campaign_runs").await;
-            looks[0].0.is_some_and(|at| at > app.clock.now().0 + 30_000_000)
+            looks[0]
+                .0
+                .is_some_and(|at| at > app.clock.now().0 + 30_000_000)
         })
         .await;
         assert_eq!(status().await, "active");
