@@ -40,9 +40,12 @@ enum Class {
     Events,
     /// An API token with the scope `users.properties.write`, of the app's workspace.
     Properties,
+    /// A server key with the scope `push.transactional`, of the app.
+    Transactional,
 }
 use Class::{
-    Admin, Administrator, Editor, Events, Member, Open, Operator, Properties, Sdk, Subject, Viewer,
+    Admin, Administrator, Editor, Events, Member, Open, Operator, Properties, Sdk, Subject,
+    Transactional, Viewer,
 };
 
 /// Let in: neither 401 nor 403. Whether the rest of the request is good is another test's subject.
@@ -150,6 +153,17 @@ const OPERATIONS: &[(&str, &str, Class, &str)] = &[
     ("POST",   "/v1/apps/{appId}/push/webhooks/{webhookId}/enable",          Admin, ""),
     ("GET",    "/v1/apps/{appId}/push/webhooks/{webhookId}/attempts",        Admin, ""),
     ("POST",   "/v1/apps/{appId}/push/webhooks/{webhookId}/recover",         Admin, ""),
+    ("GET",    "/v1/apps/{appId}/campaigns",                  Viewer, ""),
+    ("POST",   "/v1/apps/{appId}/campaigns",                  Editor, ""),
+    ("GET",    "/v1/apps/{appId}/campaigns/{campaignId}",     Viewer, ""),
+    ("PATCH",  "/v1/apps/{appId}/campaigns/{campaignId}",     Editor, ""),
+    ("DELETE", "/v1/apps/{appId}/campaigns/{campaignId}",     Editor, ""),
+    ("POST",   "/v1/apps/{appId}/campaigns/{campaignId}/test-send",  Editor, ""),
+    ("POST",   "/v1/apps/{appId}/personalization/preview",    Viewer, ""),
+    ("POST",   "/v1/apps/{appId}/push/transactional",         Transactional, ""),
+    ("GET",    "/v1/apps/{appId}/push/deliveries",            Viewer, ""),
+    ("GET",    "/v1/apps/{appId}/push/deliveries/{deliveryId}",  Viewer, ""),
+    ("POST",   "/v1/sdk/push/receipts",                       Subject, ""),
     ("GET",    "/v1/apps/{appId}/push/credentials",           Admin, ""),
     ("POST",   "/v1/apps/{appId}/push/credentials",           Admin, ""),
     ("DELETE", "/v1/apps/{appId}/push/credentials/{credId}",  Admin, ""),
@@ -203,6 +217,7 @@ const EXPECTED: &[(Class, [u16; 16])] = &[
     (Sdk,           [401, 401, 401, 401, 401,  IN,  IN, 403, 403, 403, 403, 403, 403, 403, 403,  IN]),
     (Subject,       [401, 401, 401, 401, 401, 401,  IN, 403, 403, 403, 403, 403, 403, 403, 403, 401]),
     (Events,        [401, 401, 401, 401, 401, 401, 401,  IN, 403, 403, 403, 403, 403, 403, 403, 401]),
+    (Transactional, [401, 401, 401, 401, 401, 403, 403,  IN, 403, 403, 403, 403, 403, 403, 403, 403]),
     (Properties,    [401, 401, 401, 401, 401, 403, 403, 403, 403,  IN, 403, 403, 403, 403, 403, 403]),
 ];
 

@@ -73,6 +73,9 @@ pub(crate) async fn everything(app: &TestApp) -> Session {
          VALUES ($3, $1, 'cart', $1, '1.0.0', 0, 1, 'trigger', $4, $2)",
         "INSERT INTO decisions (app_id, id, record) SELECT $1, $2, hash FROM keys WHERE app_id = $1 AND $4 <> '' AND $3 <> app_id LIMIT 1",
         "INSERT INTO decision_subjects (app_id, decision_id, subject_id) SELECT $1, $2, $3 WHERE $4 <> ''",
+        "INSERT INTO deliveries (id, app_id, campaign_id, campaign_version, variant_id, subject_id, test, recipients, status,
+                                 content, attempts, lane, created_at)
+         VALUES ($3, $1, $1, 1, $1, $2, FALSE, 1, 'delivered', '\"' || $4 || '\"', 1, 1, 4102444800000000)",
         "INSERT INTO occasions (id, app_id, campaign_id, subject_id, alias_number, key, due_at, event_seq)
          SELECT $3, $1, $1, $2, 0, $4, 9000000000000000, 0",
         "INSERT INTO webhook_messages (id, app_id, webhook_id, subject_id, delivery_id, position, event_type, body, state,

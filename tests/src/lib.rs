@@ -5,6 +5,7 @@
 //! keys and tokens, and a clock that tests move. [`Child`] is the server's program, to be killed.
 
 pub mod app;
+pub mod campaigns;
 pub mod child;
 pub mod client;
 pub mod postgres;

@@ -38,8 +38,8 @@ struct Row {
 /// What a subject did with campaigns of a kind until an instant, as JSON text: by campaign an object that says of
 /// each interaction when it last was. Of the subject's newest 1,000 presentations.
 ///
-/// This is the one place that knows where interactions are: those with surveys are in instructions. There are no
-/// others yet.
+/// This is the one place that knows where interactions are: those with surveys are in instructions, those with
+/// messages in deliveries.
 pub async fn of_subject(
     tx: &mut Tx,
     app_id: Uuid,
@@ -48,8 +48,9 @@ pub async fn of_subject(
     until: Timestamp,
 ) -> Result<String> {
     let mut latest = Latest::new();
-    if kind == Kind::Survey {
-        presented(tx, app_id, subject_id, until, &mut latest).await?;
+    match kind {
+        Kind::Survey => presented(tx, app_id, subject_id, until, &mut latest).await?,
+        Kind::Push => sent(tx, app_id, subject_id, until, &mut latest).await?,
     }
     let campaigns = latest.into_iter().map(|(campaign_id, interactions)| {
         let interactions = interactions.into_iter();
@@ -59,6 +60,56 @@ pub async fn of_subject(
         (campaign_id.to_string(), json!(interactions))
     });
     Ok(json!(campaigns.collect::<serde_json::Map<_, _>>()).to_string())
+}
+
+/// When a message to a person came into its states.
+#[derive(sqlx::FromRow)]
+struct MessageRow {
+    campaign_id: Uuid,
+    sent_at: Option<Timestamp>,
+    delivered_at: Option<Timestamp>,
+    displayed_at: Option<Timestamp>,
+    opened_at: Option<Timestamp>,
+    clicked_at: Option<Timestamp>,
+    dismissed_at: Option<Timestamp>,
+}
+
+async fn sent(
+    tx: &mut Tx,
+    app_id: Uuid,
+    subject_id: Uuid,
+    until: Timestamp,
+    latest: &mut Latest,
+) -> Result<()> {
+    let rows: Vec<MessageRow> = tx
+        .sql(
+            "SELECT campaign_id, sent_at, delivered_at, displayed_at, opened_at, clicked_at, dismissed_at
+             FROM deliveries WHERE app_id = $1 AND subject_id = $2 AND created_at <= $3
+             ORDER BY created_at DESC, id DESC LIMIT $4",
+        )
+        .bind(app_id)
+        .bind(subject_id)
+        .bind(until)
+        .bind(LOOK_BACK)
+        .fetch_all()
+        .await?;
+    for row in rows {
+        let done = [
+            ("sent", row.sent_at),
+            ("delivered", row.delivered_at),
+            ("displayed", row.displayed_at),
+            ("opened", row.opened_at),
+            ("clicked", row.clicked_at),
+            ("dismissed", row.dismissed_at),
+        ];
+        let done = done.into_iter().filter_map(|(name, at)| Some((name, at?)));
+        for (name, at) in done.filter(|(_, at)| *at <= until) {
+            let campaign = latest.entry(row.campaign_id).or_default();
+            let known = campaign.entry(name).or_insert(at);
+            *known = at.max(*known);
+        }
+    }
+    Ok(())
 }
 
 async fn presented(

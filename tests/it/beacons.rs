@@ -1,0 +1,127 @@
+//! What devices say of messages (contract 9).
+
+use serde_json::{Value, json};
+use tests::campaigns::states;
+use tests::providers::Providers;
+use tests::session::text;
+use tests::{Session, TestApp, on_both_backends};
+
+on_both_backends!(
+    each_type_counts_once_and_states_go_forward,
+    only_the_persons_own_deliveries_are_known,
+    malformed_receipts_are_refused,
+    receipts_at_the_same_time_count_once,
+);
+
+/// Somebody with a message on a device.
+async fn message(app: &mut TestApp) -> (Providers, Session, String, String) {
+    let providers = app.with_providers().await;
+    app.credential(&providers.apns.credential()).await;
+    let ada = app.session("ada").await;
+    app.push_token(&ada, "phone", &providers.apns.token(1))
+        .await;
+    let campaign = app
+        .campaign(&json!({"mode": "transactional", "trigger": null}))
+        .await;
+    let body = json!({"campaignId": campaign, "anonymousId": "ada"});
+    let id = text(&app.transactional(&body).await.data(202), "deliveryId");
+    app.delivery_in(&id, "delivered").await;
+    (providers, ada, campaign, id)
+}
+
+async fn each_type_counts_once_and_states_go_forward(app: &mut TestApp) {
+    let (_providers, ada, campaign, id) = message(app).await;
+    for (kind, status) in [
+        ("opened", "opened"),
+        // Late, and again.
+        ("displayed", "opened"),
+        ("opened", "opened"),
+        ("dismissed", "opened"),
+        ("clicked", "clicked"),
+        ("opened", "clicked"),
+    ] {
+        app.advance(1);
+        let answer = app.receipt(&ada, &id, kind).await;
+        assert_eq!(answer, json!({"accepted": 1, "unknown": []}), "{kind}");
+        assert_eq!(app.delivery(&id).await["status"], status, "{kind}");
+    }
+    let delivery = app.delivery(&id).await;
+    assert_eq!(
+        states(&delivery),
+        [
+            "queued",
+            "sent",
+            "delivered",
+            "opened",
+            "displayed",
+            "dismissed",
+            "clicked"
+        ]
+    );
+    let stats = app.campaign_of(&campaign).await["stats"].clone();
+    for state in [
+        "sent",
+        "delivered",
+        "displayed",
+        "opened",
+        "clicked",
+        "dismissed",
+    ] {
+        assert_eq!(stats[state], 1, "{state}");
+    }
+}
+
+async fn only_the_persons_own_deliveries_are_known(app: &mut TestApp) {
+    let (_providers, _, _, id) = message(app).await;
+    let ben = app.session("ben").await;
+    let nobodys = app.id().to_string();
+    let body = json!({"receipts": [{"deliveryId": id, "type": "opened"}, {"deliveryId": nobodys, "type": "opened"}]});
+    let answer = app
+        .post("/v1/sdk/push/receipts", &ben.credential(), &body)
+        .await
+        .ok();
+    assert_eq!(answer, json!({"accepted": 0, "unknown": [id, nobodys]}));
+    assert_eq!(app.delivery(&id).await["status"], "delivered");
+}
+
+async fn malformed_receipts_are_refused(app: &mut TestApp) {
+    let ada = app.session("ada").await;
+    let receipt = json!({"deliveryId": app.id(), "type": "opened"});
+    let with = |parts: Value| {
+        let mut receipt = receipt.clone();
+        receipt
+            .as_object_mut()
+            .unwrap()
+            .extend(parts.as_object().unwrap().clone());
+        json!({"receipts": [receipt]})
+    };
+    for body in [
+        json!({}),
+        json!({"receipts": []}),
+        json!({"receipts": vec![receipt.clone(); 101]}),
+        with(json!({"type": "seen"})),
+        with(json!({"deliveryId": "x"})),
+        with(json!({"at": "now"})),
+        with(json!({"actionId": "a".repeat(201)})),
+    ] {
+        app.post("/v1/sdk/push/receipts", &ada.credential(), &body)
+            .await
+            .refused(422, "validation_failed");
+    }
+    let most = json!({"receipts": vec![receipt.clone(); 100], "sdk": "new"});
+    app.post("/v1/sdk/push/receipts", &ada.credential(), &most)
+        .await
+        .ok();
+    app.post("/v1/sdk/push/receipts", &app.sdk(), &most)
+        .await
+        .refused(401, "subject_token_required");
+}
+
+async fn receipts_at_the_same_time_count_once(app: &mut TestApp) {
+    let (_providers, ada, campaign, id) = message(app).await;
+    let sent = (0..10).map(|_| app.receipt(&ada, &id, "displayed"));
+    for answer in futures_util::future::join_all(sent).await {
+        assert_eq!(answer["accepted"], 1);
+    }
+    assert_eq!(app.campaign_of(&campaign).await["stats"]["displayed"], 1);
+}

@@ -1,0 +1,318 @@
+//! What becomes of push messages: states, retries, restarts, what is kept (contract 9).
+
+use serde_json::{Value, json};
+use tests::campaigns::states;
+use tests::providers::{Providers, Reply, apns};
+use tests::session::text;
+use tests::{Session, TestApp, on_both_backends};
+
+use crate::person::execute;
+
+on_both_backends!(
+    a_delivery_is_where_its_furthest_device_is,
+    what_a_provider_can_not_take_now_is_sent_again_as_it_was,
+    a_delivery_whose_outcome_is_unknown_is_not_sent_again,
+    what_is_queued_waits_while_its_campaign_is_paused,
+    consent_is_asked_again_before_sending,
+    a_message_that_is_too_large_fails,
+    lists_are_filtered_and_paged,
+    a_test_counts_nowhere,
+    deliveries_go_after_their_days,
+);
+
+async fn shop(app: &mut TestApp) -> (Providers, Session, String) {
+    let providers = app.with_providers().await;
+    app.credential(&providers.apns.credential()).await;
+    let ada = app.session("ada").await;
+    app.push_token(&ada, "phone", &providers.apns.token(1))
+        .await;
+    let campaign = app
+        .campaign(&json!({"mode": "transactional", "trigger": null}))
+        .await;
+    (providers, ada, campaign)
+}
+
+async fn order(app: &TestApp, campaign: &str) -> String {
+    let body = json!({"campaignId": campaign, "anonymousId": "ada"});
+    text(&app.transactional(&body).await.data(202), "deliveryId")
+}
+
+async fn a_delivery_is_where_its_furthest_device_is(app: &mut TestApp) {
+    let (providers, ada, campaign) = shop(app).await;
+    app.push_token(&ada, "tablet", &providers.apns.token(2))
+        .await;
+    providers
+        .apns
+        .refuse(&apns::device_token(1), 410, "Unregistered");
+    let delivered = app
+        .delivery_in(&order(app, &campaign).await, "delivered")
+        .await;
+    assert_eq!(states(&delivered), ["queued", "sent", "delivered"]);
+    assert_eq!(
+        (&delivered["attempts"], &delivered["test"]),
+        (&json!(1), &json!(false))
+    );
+
+    providers
+        .apns
+        .refuse(&apns::device_token(2), 410, "Unregistered");
+    let bounced = app
+        .delivery_in(&order(app, &campaign).await, "bounced")
+        .await;
+    assert_eq!(states(&bounced), ["queued", "sent", "bounced"]);
+    let skipped = app.delivery(&order(app, &campaign).await).await;
+    assert_eq!(
+        (&skipped["status"], &skipped["reason"]),
+        (&json!("skipped"), &json!("no_active_device"))
+    );
+    let stats = app.campaign_of(&campaign).await["stats"].clone();
+    let counted =
+        ["queued", "sent", "delivered", "bounced", "skipped"].map(|it| stats[it].as_i64().unwrap());
+    assert_eq!(counted, [3, 2, 1, 1, 1]);
+}
+
+async fn what_a_provider_can_not_take_now_is_sent_again_as_it_was(app: &mut TestApp) {
+    let (providers, _, campaign) = shop(app).await;
+    providers
+        .apns
+        .reply_next(Reply::json(503, &json!({"reason": "ServiceUnavailable"})));
+    let id = order(app, &campaign).await;
+    app.until("the message is not tried", async || {
+        app.delivery(&id).await["attempts"] == 1
+    })
+    .await;
+    app.until("the answer is not written", async || {
+        let waiting: Vec<(i64,)> = app
+            .rows("SELECT attempts FROM deliveries WHERE due_at IS NOT NULL AND node IS NULL")
+            .await;
+        waiting.len() == 1
+    })
+    .await;
+    assert_eq!(app.delivery(&id).await["status"], "sent");
+    // What it says does not change, whatever becomes of the campaign.
+    let path = app.path(&format!("/campaigns/{campaign}"));
+    app.patch(
+        &path,
+        &app.editor(),
+        &json!({"variants": [{"title": "Other"}]}),
+    )
+    .await
+    .ok();
+    app.advance(10);
+    let delivered = app.delivery_in(&id, "delivered").await;
+    assert_eq!(delivered["attempts"], 2);
+    let received = providers.apns.received();
+    assert_eq!(received.len(), 2);
+    assert_eq!(received[0].body, received[1].body);
+    assert_eq!(received[0].header("apns-id"), received[1].header("apns-id"));
+}
+
+/// A process that ended between the hand-over and its outcome, which nobody can tell.
+async fn a_delivery_whose_outcome_is_unknown_is_not_sent_again(app: &mut TestApp) {
+    let (providers, _, campaign) = shop(app).await;
+    let id = order(app, &campaign).await;
+    app.delivery_in(&id, "delivered").await;
+    execute(
+        app,
+        "UPDATE deliveries SET status = 'sent', delivered_at = NULL, due_at = 1,
+        devices = REPLACE(devices, 'accepted', 'sending') WHERE status <> $1",
+        &["queued"],
+    )
+    .await;
+    app.until("the delivery is not taken over", async || {
+        let waiting: Vec<(i64,)> = app
+            .rows("SELECT attempts FROM deliveries WHERE due_at IS NOT NULL")
+            .await;
+        waiting.is_empty()
+    })
+    .await;
+    let left = app.delivery(&id).await;
+    assert_eq!(
+        (&left["status"], &left["reason"]),
+        (&json!("sent"), &json!("outcome_unknown"))
+    );
+    assert_eq!(providers.apns.received().len(), 1);
+}
+
+async fn what_is_queued_waits_while_its_campaign_is_paused(app: &mut TestApp) {
+    let (providers, ada, campaign) = shop(app).await;
+    let path = app.path(&format!("/campaigns/{campaign}"));
+    app.patch(&path, &app.editor(), &json!({"status": "paused"}))
+        .await
+        .ok();
+    // As if it had been queued a moment before the pause.
+    execute(app, "INSERT INTO deliveries (id, app_id, campaign_id, campaign_version, variant_id, subject_id, test, recipients, status, attempts, lane, due_at, created_at)
+        SELECT c.id, c.app_id, c.id, c.version, c.id, t.subject_id, FALSE, 1, 'queued', 0, 1, 1, c.created_at
+        FROM push_campaigns c JOIN push_tokens t ON t.app_id = c.app_id WHERE c.status = $1", &["paused"]).await;
+    app.until("the delivery is not parked", async || {
+        let parked: Vec<(String,)> = app
+            .rows("SELECT status FROM deliveries WHERE due_at IS NULL AND node IS NULL")
+            .await;
+        parked == [("queued".to_owned(),)]
+    })
+    .await;
+    app.patch(&path, &app.editor(), &json!({"status": "active"}))
+        .await
+        .ok();
+    // Its variant is none of the campaign's: the sender has looked at it again.
+    let ended = app.delivered_to(&ada, "cancelled", 1).await;
+    assert_eq!(ended[0]["reason"], "variant_gone");
+    assert_eq!(providers.apns.received().len(), 0);
+}
+
+async fn consent_is_asked_again_before_sending(app: &mut TestApp) {
+    let (providers, ada, campaign) = shop(app).await;
+    providers
+        .apns
+        .reply_next(Reply::json(503, &json!({"reason": "ServiceUnavailable"})));
+    let id = order(app, &campaign).await;
+    app.until("the message is not tried", async || {
+        let waiting: Vec<(i64,)> = app.rows("SELECT attempts FROM deliveries WHERE due_at IS NOT NULL AND node IS NULL AND attempts = 1").await;
+        waiting.len() == 1
+    })
+    .await;
+    let body = json!({"anonymousId": "ada", "messaging": false});
+    app.post("/v1/sdk/consent", &ada.credential(), &body)
+        .await
+        .ok();
+    app.advance(10);
+    let failed = app.delivery_in(&id, "failed").await;
+    assert_eq!(failed["reason"], "consent_missing");
+    assert_eq!(providers.apns.received().len(), 1);
+}
+
+async fn a_message_that_is_too_large_fails(app: &mut TestApp) {
+    let (providers, _, _) = shop(app).await;
+    let campaign = app
+        .campaign(&json!({"mode": "transactional", "trigger": null, "variants": [{"title": "t", "body": "b".repeat(4_000)}]}))
+        .await;
+    let failed = app
+        .delivery_in(&order(app, &campaign).await, "failed")
+        .await;
+    assert_eq!(failed["reason"], "payload_too_large");
+    assert_eq!(states(&failed), ["queued", "failed"]);
+    assert_eq!(providers.apns.received().len(), 0);
+}
+
+async fn lists_are_filtered_and_paged(app: &mut TestApp) {
+    let (_providers, ada, campaign) = shop(app).await;
+    let mut ids = Vec::new();
+    for _ in 0..5 {
+        ids.insert(0, order(app, &campaign).await);
+        app.advance(1);
+    }
+    app.delivered_to(&ada, "delivered", 5).await;
+    let listed = |items: Vec<Value>| {
+        items
+            .iter()
+            .map(|it| text(it, "deliveryId"))
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(listed(app.deliveries("").await), ids);
+    assert_eq!(app.deliveries("?status=failed").await.len(), 0);
+    assert_eq!(
+        app.deliveries(&format!("?campaignId={}", app.id()))
+            .await
+            .len(),
+        0
+    );
+    let second = text(&app.delivery(&ids[1]).await, "createdAt");
+    assert_eq!(
+        listed(app.deliveries(&format!("?from={second}")).await),
+        ids[..2]
+    );
+    assert_eq!(
+        listed(app.deliveries(&format!("?to={second}")).await),
+        ids[2..]
+    );
+
+    let path = app.path("/push/deliveries?limit=2");
+    let mut found = Vec::new();
+    let mut page = app.get(&path, &app.viewer()).await.ok();
+    loop {
+        found.extend(listed(page["items"].as_array().unwrap().clone()));
+        let Some(cursor) = page["nextCursor"].as_str() else {
+            break;
+        };
+        page = app
+            .get(&format!("{path}&cursor={cursor}"), &app.viewer())
+            .await
+            .ok();
+    }
+    assert_eq!(found, ids);
+    for query in ["?limit=0", "?limit=201", "?status=lost", "?from=yesterday"] {
+        let path = app.path(&format!("/push/deliveries{query}"));
+        app.get(&path, &app.viewer())
+            .await
+            .refused(422, "validation_failed");
+    }
+    let path = app.path(&format!("/push/deliveries/{}", app.id()));
+    app.get(&path, &app.viewer())
+        .await
+        .refused(404, "not_found");
+}
+
+async fn a_test_counts_nowhere(app: &mut TestApp) {
+    let (providers, _, _) = shop(app).await;
+    let draft = json!({"name": "n", "status": "draft", "variants": [{"title": "a", "weight": 1}, {"title": "b", "weight": 0}]});
+    let made = app.create_campaign(&draft).await.data(201);
+    let path = app.path(&format!("/campaigns/{}/test-send", text(&made, "id")));
+    let send = async |body: Value| app.post(&path, &app.editor(), &body).await;
+    let tested = send(json!({"anonymousId": "ada", "variantId": made["variants"][1]["id"]}))
+        .await
+        .data(202);
+    assert_eq!(
+        (&tested["status"], &tested["devices"]),
+        (&json!("queued"), &json!(1))
+    );
+    assert_eq!(tested["content"]["title"], "b");
+    let delivered = app
+        .delivery_in(&text(&tested, "deliveryId"), "delivered")
+        .await;
+    assert_eq!(delivered["test"], true);
+    assert_eq!(
+        providers.apns.received()[0].json()["aps"]["alert"]["title"],
+        "b"
+    );
+    assert_eq!(
+        app.campaign_of(&text(&made, "id")).await["stats"]["sent"],
+        0
+    );
+
+    send(json!({"anonymousId": "ada", "data": {}}))
+        .await
+        .refused(422, "data_not_allowed");
+    send(json!({"anonymousId": "nobody"}))
+        .await
+        .refused(404, "subject_not_found");
+    send(json!({"anonymousId": "ada", "variantId": app.id()}))
+        .await
+        .refused(422, "validation_failed");
+    let path = app.path(&format!("/campaigns/{}/test-send", app.id()));
+    app.post(&path, &app.editor(), &json!({"anonymousId": "ada"}))
+        .await
+        .refused(404, "not_found");
+}
+
+async fn deliveries_go_after_their_days(app: &mut TestApp) {
+    const DAY: u64 = 24 * 3600;
+    let (_providers, ada, campaign) = shop(app).await;
+    order(app, &campaign).await;
+    app.delivered_to(&ada, "delivered", 1).await;
+    let kept = async |app: &TestApp| {
+        let rows: Vec<(String,)> = app.rows("SELECT status FROM deliveries").await;
+        rows.len()
+    };
+    app.set(|settings| settings.retention.deliveries_days = 7)
+        .await;
+    app.advance(6 * DAY);
+    let ben = app.session("ben").await;
+    let event = app.event(&ben, "anything", &json!({}));
+    app.ingest(&ben, &[event]).await.ok();
+    assert_eq!(kept(app).await, 1);
+    app.advance(DAY + 7200);
+    app.until("the delivery outlives its days", async || {
+        kept(app).await == 0
+    })
+    .await;
+}

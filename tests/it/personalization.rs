@@ -1,0 +1,339 @@
+//! What tokens stand for: previews, and messages that events cause (specification 2.5 and 4.4, contract 9).
+
+use serde_json::{Value, json};
+use tests::campaigns::personalization;
+use tests::providers::Providers;
+use tests::session::text;
+use tests::{Session, TestApp, on_both_backends};
+
+use crate::guests;
+
+on_both_backends!(
+    every_source_is_previewed_with_where_it_comes_from,
+    values_keep_their_types_and_are_formatted_in_texts,
+    missing_values_skip_fail_or_fall_back,
+    the_privacy_policy_withholds_values,
+    bad_content_is_refused_with_pointers,
+    a_message_has_the_values_of_its_event,
+    a_plugin_that_fails_loses_nothing,
+);
+
+async fn preview(app: &TestApp, parts: Value) -> Value {
+    let mut body = json!({"surface": "push", "anonymousId": "ada"});
+    body.as_object_mut()
+        .unwrap()
+        .extend(parts.as_object().unwrap().clone());
+    let path = app.path("/personalization/preview");
+    app.post(&path, &app.viewer(), &body).await.ok()
+}
+
+async fn set(app: &TestApp, session: &Session, properties: Value) {
+    let body =
+        json!({"anonymousId": session.anonymous_id, "mutationId": app.id(), "set": properties});
+    app.post("/v1/sdk/user-properties", &session.credential(), &body)
+        .await
+        .ok();
+}
+
+async fn every_source_is_previewed_with_where_it_comes_from(app: &mut TestApp) {
+    let ada = app.session("ada").await;
+    set(app, &ada, json!({"first_name": "Ada"})).await;
+    let old = app.event(&ada, "viewed", &json!({"name": "cup", "price": 5}));
+    app.ingest(&ada, std::slice::from_ref(&old)).await.ok();
+    app.advance(1);
+    let bought = app.event(&ada, "bought", &json!({"cart": {"total": 7}}));
+    let newer = app.event(&ada, "viewed", &json!({"name": "sofa", "price": 500}));
+    app.ingest(&ada, &[bought.clone(), newer.clone()])
+        .await
+        .ok();
+    app.settle().await;
+    let source = |id: &str, kind: &str| json!({"id": id, "kind": kind, "label": id});
+    let latest = |id: &str, filters: Value| json!({"id": id, "kind": "latest_event", "eventName": "viewed", "lookbackDays": 30, "filters": filters});
+    let binding = |id: &str, source: &str, key: &str, kind: &str| json!({"id": id, "sourceId": source, "key": key, "type": kind});
+    let cheap =
+        json!({"all": [{"property": "price", "type": "number", "operator": "lt", "value": 10}]});
+    let content = json!({"title": "{{p.name}} {{p.code}}", "body": "{{p.total}} {{p.seen}} {{p.cheap}}",
+        "personalization": {"version": 1, "missingData": "skip",
+            "sources": [source("u", "user_property"), source("d", "send_data"), source("t", "trigger_event"),
+                {"id": "l", "kind": "latest_event", "eventName": "viewed", "lookbackDays": 1}, latest("c", cheap)],
+            "bindings": [binding("name", "u", "first_name", "string"), binding("code", "d", "code", "string"),
+                binding("total", "t", "cart.total", "number"), binding("seen", "l", "name", "string"),
+                binding("cheap", "c", "name", "string")]}});
+    let found = preview(
+        app,
+        json!({"content": content, "data": {"code": "X1"}, "triggerEventId": bought["eventId"]}),
+    )
+    .await;
+    assert_eq!(found["status"], "ready", "{found}");
+    assert_eq!(found["content"]["title"], "Ada X1");
+    assert_eq!(found["content"]["body"], "7 sofa cup");
+    assert_eq!(found["issues"], json!([]));
+    let kinds: Vec<String> = (0..5)
+        .map(|n| text(&found["bindings"][n]["source"], "kind"))
+        .collect();
+    assert_eq!(
+        kinds,
+        [
+            "user_property",
+            "send_data",
+            "trigger_event",
+            "latest_event",
+            "latest_event"
+        ]
+    );
+    let events: Vec<Value> = (2..5)
+        .map(|n| found["bindings"][n]["source"]["eventId"].clone())
+        .collect();
+    assert_eq!(
+        events,
+        [
+            bought["eventId"].clone(),
+            newer["eventId"].clone(),
+            old["eventId"].clone()
+        ]
+    );
+    assert_eq!(found["bindings"][2]["type"], "number");
+    assert_eq!(found["bindings"][2]["usedFallback"], false);
+
+    let without = preview(
+        app,
+        json!({"content": content, "data": {"code": "X1"}, "triggerEventId": app.id()}),
+    )
+    .await;
+    assert_eq!(
+        (&without["status"], &without["content"]),
+        (&json!("skipped"), &json!(null))
+    );
+    assert_eq!(
+        (
+            &without["issues"][0]["bindingId"],
+            &without["issues"][0]["code"]
+        ),
+        (&json!("total"), &json!("event_not_found"))
+    );
+    assert_eq!(app.deliveries("").await.len(), 0);
+}
+
+async fn values_keep_their_types_and_are_formatted_in_texts(app: &mut TestApp) {
+    let ada = app.session("ada").await;
+    set(
+        app,
+        &ada,
+        json!({"points": 1234.5, "vip": true, "note": "{{p.points}} \"quoted\""}),
+    )
+    .await;
+    let mut spec = personalization(
+        &json!({"kind": "user_property"}),
+        &[
+            ("points", "points", "number"),
+            ("vip", "vip", "boolean"),
+            ("note", "note", "string"),
+        ],
+    );
+    spec["bindings"][0]["format"] = json!({"style": "currency", "currency": "EUR", "locale": "de"});
+    let action = json!({"action": "json", "actionJson": {"points": "{{p.points}}", "vip": ["{{p.vip}}"], "text": "{{p.points}}!", "note": "{{p.note}}"}});
+    let content = json!({"title": "{{p.points}}", "body": "{{p.note}}", "openAction": action, "personalization": spec});
+    let found = preview(app, json!({"content": content})).await;
+    assert_eq!(found["content"]["title"], "1.234,50\u{a0}€");
+    assert_eq!(found["content"]["body"], "{{p.points}} \"quoted\"");
+    assert_eq!(
+        found["content"]["openAction"]["actionJson"],
+        json!({"points": 1234.5, "vip": [true], "text": "1.234,50\u{a0}€!", "note": "{{p.points}} \"quoted\""})
+    );
+}
+
+async fn missing_values_skip_fail_or_fall_back(app: &mut TestApp) {
+    let ada = app.session("ada").await;
+    set(app, &ada, json!({"empty": null, "text": "12"})).await;
+    for (key, missing, fallback, status, code) in [
+        ("nothing", "skip", json!(null), "skipped", "missing"),
+        ("nothing", "fail", json!(null), "error", "missing"),
+        ("empty", "skip", json!(null), "skipped", "missing"),
+        ("empty", "fail", json!(7), "ready", "missing"),
+        ("text", "skip", json!(7), "error", "type_mismatch"),
+    ] {
+        let mut spec = personalization(&json!({"kind": "user_property"}), &[("b", key, "number")]);
+        spec["missingData"] = json!(missing);
+        if !fallback.is_null() {
+            spec["bindings"][0]["fallback"] = fallback.clone();
+        }
+        let found = preview(
+            app,
+            json!({"content": {"title": "{{p.b}}", "personalization": spec}}),
+        )
+        .await;
+        assert_eq!(found["status"], status, "{key} {missing} {found}");
+        assert_eq!(found["issues"][0]["code"], code, "{key} {missing} {found}");
+        if status == "ready" {
+            assert_eq!(
+                (
+                    &found["content"]["title"],
+                    &found["bindings"][0]["usedFallback"]
+                ),
+                (&json!("7"), &json!(true))
+            );
+        }
+    }
+}
+
+async fn the_privacy_policy_withholds_values(app: &mut TestApp) {
+    let ada = app.session("ada").await;
+    set(app, &ada, json!({"iban": "DE00"})).await;
+    app.set(|settings| {
+        settings.privacy.deny_keys = vec!["iban".to_owned()];
+        settings.privacy.allow_keys = Some(vec!["code".to_owned()]);
+    })
+    .await;
+    for (source, key) in [
+        ("user_property", "iban"),
+        ("send_data", "iban"),
+        ("send_data", "other"),
+    ] {
+        let spec = personalization(&json!({"kind": source}), &[("b", key, "string")]);
+        let parts = json!({"content": {"title": "{{p.b}}", "personalization": spec}, "data": {"iban": "DE00", "other": "x", "code": "y"}});
+        let found = preview(app, parts).await;
+        assert_eq!(
+            (&found["status"], &found["issues"][0]["code"]),
+            (&json!("skipped"), &json!("filtered_by_privacy")),
+            "{source} {key}"
+        );
+        assert!(!found.to_string().contains("DE00"));
+    }
+    let spec = personalization(&json!({"kind": "send_data"}), &[("b", "code", "string")]);
+    let found = preview(
+        app,
+        json!({"content": {"title": "{{p.b}}", "personalization": spec}, "data": {"code": "y"}}),
+    )
+    .await;
+    assert_eq!(found["content"]["title"], "y");
+}
+
+async fn bad_content_is_refused_with_pointers(app: &mut TestApp) {
+    app.session("ada").await;
+    let path = app.path("/personalization/preview");
+    let refused = async |body: Value| {
+        let answer = app.post(&path, &app.viewer(), &body).await;
+        answer.refused(422, "validation_failed");
+        answer.pointers()
+    };
+    let content = json!({"title": "{{p.x}}"});
+    assert_eq!(
+        refused(json!({"surface": "push", "anonymousId": "ada", "content": content})).await,
+        ["/content/title"]
+    );
+    let content = json!({"title": "t"});
+    for (body, pointer) in [
+        (
+            json!({"surface": "email", "anonymousId": "ada", "content": content}),
+            "/surface",
+        ),
+        (json!({"surface": "push", "content": content}), ""),
+        (
+            json!({"surface": "push", "anonymousId": "ada", "externalId": "a", "content": content}),
+            "",
+        ),
+        (
+            json!({"surface": "push", "anonymousId": "ada", "content": content, "data": {"a": []}}),
+            "/data/a",
+        ),
+    ] {
+        assert_eq!(refused(body).await, [pointer]);
+    }
+    let body = json!({"surface": "push", "anonymousId": "nobody", "content": content});
+    app.post(&path, &app.viewer(), &body)
+        .await
+        .refused(404, "subject_not_found");
+}
+
+async fn shop(app: &mut TestApp) -> (Providers, Session) {
+    let providers = app.with_providers().await;
+    app.credential(&providers.apns.credential()).await;
+    let ada = app.session("ada").await;
+    app.push_token(&ada, "phone", &providers.apns.token(1))
+        .await;
+    (providers, ada)
+}
+
+async fn a_message_has_the_values_of_its_event(app: &mut TestApp) {
+    let (_providers, ada) = shop(app).await;
+    let spec = personalization(
+        &json!({"kind": "trigger_event"}),
+        &[("total", "total", "number")],
+    );
+    app.campaign(&json!({"variants": [{"title": "{{p.total}}", "personalization": spec}]}))
+        .await;
+    let events: Vec<Value> = [
+        json!({"total": 1}),
+        json!({"total": 2}),
+        json!({}),
+        json!({"total": "3"}),
+    ]
+    .iter()
+    .map(|properties| app.event(&ada, "purchase", properties))
+    .collect();
+    app.ingest(&ada, &events).await.ok();
+    app.settle().await;
+    let mut titles: Vec<String> = app
+        .delivered_to(&ada, "delivered", 2)
+        .await
+        .iter()
+        .map(|it| text(&it["content"], "title"))
+        .collect();
+    titles.sort();
+    assert_eq!(titles, ["1", "2"]);
+    assert_eq!(
+        app.delivered_to(&ada, "skipped", 1).await[0]["reason"],
+        "missing_data"
+    );
+    assert_eq!(
+        app.delivered_to(&ada, "failed", 1).await[0]["reason"],
+        "type_mismatch"
+    );
+}
+
+async fn a_plugin_that_fails_loses_nothing(app: &mut TestApp) {
+    let (providers, ada) = shop(app).await;
+    let source = json!({"kind": "trigger_event", "label": "far_item"});
+    let spec = personalization(&source, &[("total", "total", "number")]);
+    app.campaign(&json!({"variants": [{"title": "{{p.total}}", "personalization": spec}]}))
+        .await;
+    guests::upload(app, test_guests::MISBEHAVING_PERSONALIZATION.to_vec())
+        .await
+        .data(201);
+    let (root, parts) = (app.path(""), json!({"version": "1.0.0"}));
+    let plugin = "misbehaving-personalization";
+    guests::activate_at(app, &root, &app.admin(), plugin, parts)
+        .await
+        .ok();
+    let slot = app.path("/plugin-slots/personalization");
+    app.put(&slot, &app.admin(), &json!({"plugin": plugin}))
+        .await
+        .ok();
+
+    let event = app.event(&ada, "purchase", &json!({"total": 9}));
+    app.ingest(&ada, &[event.clone()]).await.ok();
+    let failed = app.delivered_to(&ada, "failed", 1).await.remove(0);
+    assert_eq!(failed["reason"], "plugin_error");
+    let letters = app.path("/dead-letters?stage=personalization");
+    let listed = app.get(&letters, &app.viewer()).await.ok();
+    let letter = &listed["items"][0];
+    assert_eq!(
+        (&letter["eventId"], &letter["plugin"]["name"]),
+        (&event["eventId"], &json!(plugin))
+    );
+    let replay = app.path(&format!("/dead-letters/{}/replay", text(letter, "id")));
+    let again = app.post(&replay, &app.editor(), &json!({})).await.ok();
+    assert_eq!(again["status"], "still_failing");
+
+    app.delete(&slot, &app.admin()).await.data(204);
+    let again = app.post(&replay, &app.editor(), &json!({})).await.ok();
+    assert_eq!(again["status"], "replayed");
+    let sent = app
+        .delivery_in(&text(&failed, "deliveryId"), "delivered")
+        .await;
+    assert_eq!(sent["content"]["title"], "9");
+    app.post(&replay, &app.editor(), &json!({}))
+        .await
+        .refused(404, "not_found");
+    assert_eq!(providers.apns.received().len(), 1);
+}

@@ -1,0 +1,252 @@
+//! Messages that a backend asks for (specification 2.6 and 4.4, contract 9).
+
+use futures_util::future::join_all;
+use nudge::apps::key::Kind;
+use serde_json::{Value, json};
+use tests::campaigns::personalization;
+use tests::session::text;
+use tests::{Backend, Credential, Session, TestApp, on_both_backends, site};
+
+on_both_backends!(
+    a_message_is_queued_and_its_key_answers_it_again,
+    fifty_requests_with_one_key_are_one_message,
+    every_refusal_has_its_code,
+    missing_values_are_named,
+    nobody_is_reached_without_device_or_consent,
+);
+
+/// Somebody with a device, and a transactional campaign.
+async fn shop(app: &mut TestApp) -> (tests::providers::Providers, Session, String) {
+    let providers = app.with_providers().await;
+    app.credential(&providers.apns.credential()).await;
+    let ada = app.session("ada").await;
+    app.push_token(&ada, "phone", &providers.apns.token(1))
+        .await;
+    let campaign = app
+        .campaign(&json!({"mode": "transactional", "trigger": null}))
+        .await;
+    (providers, ada, campaign)
+}
+
+async fn a_message_is_queued_and_its_key_answers_it_again(app: &mut TestApp) {
+    let (providers, _, campaign) = shop(app).await;
+    let body = json!({"campaignId": campaign, "anonymousId": "ada", "data": {"a": 1}, "idempotencyKey": "order-1"});
+    let first = app.transactional(&body).await;
+    let placed = first.data(202);
+    assert_eq!(
+        (
+            &placed["campaignId"],
+            &placed["status"],
+            &placed["duplicate"],
+            &placed["recipients"]
+        ),
+        (&json!(campaign), &json!("queued"), &json!(false), &json!(1))
+    );
+    assert_eq!(first.header("idempotent-replayed"), "");
+    let id = text(&placed, "deliveryId");
+    app.delivery_in(&id, "delivered").await;
+
+    // Another body, and a campaign that no longer runs: the original is answered.
+    let path = app.path(&format!("/campaigns/{campaign}"));
+    app.patch(&path, &app.editor(), &json!({"status": "paused"}))
+        .await
+        .ok();
+    let other = json!({"campaignId": app.id(), "externalId": "ben", "idempotencyKey": "order-1"});
+    let again = app.transactional(&other).await;
+    assert_eq!(again.header("idempotent-replayed"), "true");
+    let again = again.data(200);
+    assert_eq!(
+        (&again["deliveryId"], &again["duplicate"]),
+        (&json!(id), &json!(true))
+    );
+    assert_eq!(again["createdAt"], placed["createdAt"]);
+    assert_eq!(providers.apns.received().len(), 1);
+}
+
+async fn fifty_requests_with_one_key_are_one_message(app: &mut TestApp) {
+    let (providers, ada, campaign) = shop(app).await;
+    let body = json!({"campaignId": campaign, "anonymousId": "ada", "idempotencyKey": "once"});
+    let answers = join_all((0..50).map(|_| app.transactional(&body))).await;
+
+    let ids: std::collections::BTreeSet<String> = answers
+        .iter()
+        .map(|answer| text(&answer.json()["data"], "deliveryId"))
+        .collect();
+    assert_eq!(ids.len(), 1);
+    let queued = answers.iter().filter(|answer| answer.status == 202).count();
+    assert_eq!(
+        (
+            queued,
+            answers.iter().filter(|answer| answer.status == 200).count()
+        ),
+        (1, 49)
+    );
+    app.delivered_to(&ada, "delivered", 1).await;
+    assert_eq!(providers.apns.received().len(), 1);
+}
+
+async fn every_refusal_has_its_code(app: &mut TestApp) {
+    let (_providers, _, campaign) = shop(app).await;
+    let triggered = app.campaign(&json!({})).await;
+    let draft = json!({"name": "n", "mode": "transactional", "variants": [{"title": "t"}]});
+    let draft = text(&app.create_campaign(&draft).await.data(201), "id");
+    let to_ada = |campaign: &str| json!({"campaignId": campaign, "anonymousId": "ada"});
+    let unknown = app.id().to_string();
+    for (body, status, code) in [
+        (to_ada(&unknown), 404, "campaign_not_found"),
+        (to_ada(&triggered), 409, "campaign_not_transactional"),
+        (to_ada(&draft), 409, "campaign_not_active"),
+        (
+            json!({"campaignId": campaign}),
+            422,
+            "exactly_one_recipient",
+        ),
+        (
+            json!({"campaignId": campaign, "anonymousId": "ada", "externalId": "e"}),
+            422,
+            "exactly_one_recipient",
+        ),
+        (
+            json!({"campaignId": campaign, "anonymousId": "nobody"}),
+            404,
+            "subject_not_found",
+        ),
+        (
+            json!({"campaignId": campaign, "externalId": "nobody"}),
+            404,
+            "subject_not_found",
+        ),
+        (
+            json!({"campaignId": campaign, "anonymousId": "ada", "data": {"a": {}}}),
+            422,
+            "validation_failed",
+        ),
+        (
+            json!({"campaignId": campaign, "anonymousId": "ada", "idempotencyKey": ""}),
+            422,
+            "validation_failed",
+        ),
+        (
+            json!({"campaignId": campaign, "anonymousId": "ada", "idempotencyKey": "k".repeat(256)}),
+            422,
+            "validation_failed",
+        ),
+        (
+            json!({"campaignId": campaign, "anonymousId": "ada", "colour": 1}),
+            422,
+            "validation_failed",
+        ),
+        (json!({"anonymousId": "ada"}), 422, "validation_failed"),
+    ] {
+        app.transactional(&body).await.refused(status, code);
+    }
+    assert_eq!(app.deliveries("").await.len(), 0);
+
+    // The key of another app does not open this one.
+    let workspace = app.access.workspace_id;
+    let (_, foreign) = app
+        .another_app(workspace, Kind::Server, &["push.transactional"])
+        .await;
+    let path = app.path("/push/transactional");
+    app.post(&path, &Credential::bearer(&foreign), &to_ada(&campaign))
+        .await
+        .refused(404, "not_found");
+    let scopeless = app.key(Kind::Server, &["events.write"]).await;
+    app.post(&path, &Credential::bearer(&scopeless), &to_ada(&campaign))
+        .await
+        .refused(403, "insufficient_scope");
+}
+
+async fn missing_values_are_named(app: &mut TestApp) {
+    let (providers, _, _) = shop(app).await;
+    let mut spec = personalization(
+        &json!({"kind": "send_data"}),
+        &[("code", "code", "string"), ("total", "sum", "number")],
+    );
+    spec["bindings"][1]["fallback"] = json!(0);
+    let campaign = app
+        .campaign(&json!({"mode": "transactional", "trigger": null,
+            "variants": [{"title": "{{p.code}}", "body": "{{p.total}}", "personalization": spec}]}))
+        .await;
+    let with = |data: Value| json!({"campaignId": campaign, "anonymousId": "ada", "data": data});
+    for data in [json!({}), json!({"code": null}), json!({"sum": 1})] {
+        let refused = app.transactional(&with(data)).await;
+        let problem = refused.refused(422, "missing_send_data");
+        assert_eq!(refused.pointers(), ["/data/code"]);
+        assert!(text(&problem, "detail").contains("`code`"), "{problem}");
+    }
+    let placed = app
+        .transactional(&with(json!({"code": "{{p.total}} <b>", "sum": 12.5})))
+        .await
+        .data(202);
+    let sent = app
+        .delivery_in(&text(&placed, "deliveryId"), "delivered")
+        .await;
+    assert_eq!(
+        (&sent["content"]["title"], &sent["content"]["body"]),
+        (&json!("{{p.total}} <b>"), &json!("12.5"))
+    );
+    let received = providers.apns.received()[0].json();
+    assert_eq!(received["aps"]["alert"]["title"], "{{p.total}} <b>");
+
+    // A value of another type is an error, whatever the fallback.
+    let placed = app
+        .transactional(&with(json!({"code": "a", "sum": "12"})))
+        .await
+        .data(202);
+    let failed = app
+        .delivery_in(&text(&placed, "deliveryId"), "failed")
+        .await;
+    assert_eq!(failed["reason"], "type_mismatch");
+}
+
+async fn nobody_is_reached_without_device_or_consent(app: &mut TestApp) {
+    let (_providers, ada, campaign) = shop(app).await;
+    app.session("ben").await;
+    let to = |name: &str| json!({"campaignId": campaign, "anonymousId": name});
+    let placed = app.transactional(&to("ben")).await.data(202);
+    assert_eq!(
+        (&placed["status"], &placed["reason"], &placed["recipients"]),
+        (&json!("skipped"), &json!("no_active_device"), &json!(0))
+    );
+    let body = json!({"anonymousId": "ada", "messaging": false});
+    app.post("/v1/sdk/consent", &ada.credential(), &body)
+        .await
+        .ok();
+    let placed = app.transactional(&to("ada")).await.data(202);
+    assert_eq!(
+        (&placed["status"], &placed["reason"]),
+        (&json!("skipped"), &json!("consent_missing"))
+    );
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn two_servers_queue_one_message_for_a_key() {
+    let mut one = TestApp::start(site!(), Backend::Postgres).await;
+    let (providers, ada, campaign) = shop(&mut one).await;
+    let folder = tempfile::TempDir::new().unwrap();
+    let mut config = one.config.clone();
+    config.server.data_dir = folder.path().to_owned();
+    let two = TestApp::open(site!(), config).await.unwrap();
+    let body = json!({"campaignId": campaign, "anonymousId": "ada", "idempotencyKey": "once"});
+    let key = one.backend();
+    let path = one.path("/push/transactional");
+    let (left, right) = tokio::join!(
+        join_all((0..25).map(|_| one.post(&path, &key, &body))),
+        join_all((0..25).map(|_| two.post(&path, &key, &body))),
+    );
+    let answers: Vec<_> = left.into_iter().chain(right).collect();
+    let ids: std::collections::BTreeSet<String> = answers
+        .iter()
+        .map(|answer| text(&answer.json()["data"], "deliveryId"))
+        .collect();
+    assert_eq!(ids.len(), 1, "{ids:?}");
+    assert_eq!(
+        answers.iter().filter(|answer| answer.status == 202).count(),
+        1
+    );
+    one.delivered_to(&ada, "delivered", 1).await;
+    assert_eq!(providers.apns.received().len(), 1);
+    two.finish().await;
+    one.finish().await;
+}
