@@ -89,7 +89,7 @@ async fn the_audience_is_explained_leaf_by_leaf_as_it_was(app: &mut TestApp) {
     // What changes afterwards is not what decided.
     sends(app, &ada, "visit", json!({})).await;
     let path = app.path(&format!("/surveys/{survey}"));
-    app.patch(&path, &app.editor(), &json!({"audience": {}}))
+    app.patch(&path, &app.editor(), &json!({"audience": null}))
         .await
         .ok();
 

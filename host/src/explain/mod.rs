@@ -194,45 +194,44 @@ async fn finish(
     let closed = gate.iter().any(|step| !step.passed) || !person.may_message;
     steps.extend(gate);
     let runs = campaign.status == "active";
-    let outcome = match &trace {
-        store::Trace {
-            suppressed_by: Some(reason),
-            ..
-        } => {
-            steps.push(Step::new(
-                "suppressed",
-                false,
-                format!("noted as suppressed by {reason}"),
-            ));
-            Outcome::Suppressed
-        }
-        store::Trace {
-            issued: Some(_), ..
-        } => Outcome::Fired,
-        store::Trace {
-            deferred_until: Some(until),
-            ..
-        } => {
-            let detail = format!(
-                "waits for the end of quiet hours, {}",
-                clock::to_text(*until)
-            );
-            steps.push(Step::new("schedule", false, detail));
-            Outcome::Deferred
-        }
-        store::Trace {
-            due_at: Some(due_at),
-            ..
-        } => {
-            let detail = format!("waits until {}", clock::to_text(*due_at));
-            steps.push(Step::new("delay", false, detail));
-            Outcome::Waiting
-        }
-        store::Trace { pending: true, .. } => Outcome::Processing,
-        _ if fires && sampled && (kept || runs && closed) => Outcome::Suppressed,
-        _ => Outcome::NotFired,
-    };
+    let held_back = fires && sampled && (kept || runs && closed);
+    let (outcome, left) = outcome(&trace, held_back);
+    steps.extend(left);
     Ok(Explained { outcome, steps })
+}
+
+/// What became of the event, by what is left of it, and what that says besides. `held_back`: the plugin fires, and
+/// nothing is left of it.
+fn outcome(trace: &store::Trace, held_back: bool) -> (Outcome, Option<Step>) {
+    if let Some(reason) = &trace.suppressed_by {
+        let step = Step::new(
+            "suppressed",
+            false,
+            format!("noted as suppressed by {reason}"),
+        );
+        return (Outcome::Suppressed, Some(step));
+    }
+    if trace.issued.is_some() {
+        return (Outcome::Fired, None);
+    }
+    if let Some(until) = trace.deferred_until {
+        let until = clock::to_text(until);
+        let detail = format!("waits for the end of quiet hours, {until}");
+        return (
+            Outcome::Deferred,
+            Some(Step::new("schedule", false, detail)),
+        );
+    }
+    if let Some(due_at) = trace.due_at {
+        let detail = format!("waits until {}", clock::to_text(due_at));
+        return (Outcome::Waiting, Some(Step::new("delay", false, detail)));
+    }
+    let outcome = match (trace.pending, held_back) {
+        (true, _) => Outcome::Processing,
+        (false, true) => Outcome::Suppressed,
+        (false, false) => Outcome::NotFired,
+    };
+    (outcome, None)
 }
 
 fn consent(person: &Person) -> Step {

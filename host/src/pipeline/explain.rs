@@ -168,6 +168,22 @@ async fn prepare(services: &Services, question: Question<'_>) -> Result<Option<C
             return Ok(Some(call));
         }
     }
+    today(&mut tx, services, question, subject).await
+}
+
+/// What the version that decides today is asked, as of the event. None: it does not read such events.
+async fn today(
+    tx: &mut Tx,
+    services: &Services,
+    question: Question<'_>,
+    subject: Subject,
+) -> Result<Option<Call>, Error> {
+    let Question {
+        app,
+        running,
+        stored,
+        ..
+    } = question;
     let (plugin, reading) = running.accepted.for_subject(subject.id);
     if !reading.has_event(&stored.event.name) {
         return Ok(None);
@@ -190,10 +206,10 @@ async fn prepare(services: &Services, question: Question<'_>) -> Result<Option<C
         explaining: true,
         seed: groups::seed(app.id, plugin),
     };
-    let states = store::states(&mut tx, app.id, vec![(running.id, subject.id)]).await?;
+    let states = store::states(tx, app.id, vec![(running.id, subject.id)]).await?;
     let state = states.into_values().next();
     let now = view(
-        &mut tx,
+        tx,
         services,
         app,
         subject,
@@ -279,68 +295,76 @@ async fn recall(
         .map(|(_, item)| item.seq)
         .chain(histories)
         .collect();
-    let events: HashMap<i64, Stored> = ingest::store::at(tx, &seqs)
-        .await?
-        .into_iter()
-        .filter(|(of, _, _)| *of == app.id)
-        .map(|(_, _, stored)| (stored.seq, stored))
-        .collect();
+    let events = events(tx, app.id, &seqs).await?;
     let Some(config) = decisions::store::config(tx, app.id, campaign.config).await? else {
         return Ok(None);
     };
-    let mut batch = trigger::Batch {
+    let Some(items) = items(&own, &events) else {
+        return Ok(None);
+    };
+    let concerned = own.iter().map(|(place, _)| place);
+    let concerned = (0_u32..).zip(concerned);
+    let concerned = concerned.filter(|(_, place)| campaign.items.contains(place));
+    let batch = trigger::Batch {
         now: record.now,
-        items: Vec::with_capacity(own.len()),
-        campaigns: Vec::new(),
+        campaigns: vec![trigger::Campaign {
+            id: campaign.id,
+            config: config.text,
+            properties: config.properties,
+            items: concerned.map(|(number, _)| number).collect(),
+        }],
         explaining: true,
         seed: record.seed,
+        items,
     };
-    let mut concerned = Vec::new();
-    for (place, item) in &own {
-        let Some(stored) = events.get(&item.seq) else {
-            return Ok(None);
-        };
-        if campaign.items.contains(place) {
-            concerned.push(u32::try_from(batch.items.len()).unwrap_or(u32::MAX));
-        }
-        let timer = item.timer.as_ref().map(|(key, payload)| trigger::Timer {
-            key: key.clone(),
-            payload: payload.clone(),
-        });
-        batch
-            .items
-            .push(as_item(stored, item.session, timer, item.received));
-    }
     let item = u32::try_from(batch.items.len().saturating_sub(1)).unwrap_or(u32::MAX);
-    batch.campaigns.push(trigger::Campaign {
-        id: campaign.id,
-        config: config.text,
-        properties: config.properties,
-        items: concerned,
-    });
     let first_seq = own.first().map_or(0, |(_, item)| item.seq);
     let until = Timestamp(record.now);
     let now = view(tx, services, app, subject.clone(), first_seq, until, None).await?;
-    let past = events.into_iter().map(|(seq, stored)| {
-        let past = PastEvent {
-            id: stored.event.id,
-            timestamp: stored.event.timestamp.0,
-            properties: Arc::clone(&stored.event.properties),
-        };
-        (seq, past)
-    });
     Ok(Some(Call {
         plugin,
         batch,
         facts: Recalled {
             heard,
             places: (u32::try_from(place).unwrap_or(u32::MAX), number),
-            past: past.collect(),
+            past: events.into_iter().map(past).collect(),
             now,
         },
         item,
         decided_at: id::made_at(id),
     }))
+}
+
+/// Events of an app by their numbers.
+async fn events(tx: &mut Tx, app_id: Uuid, seqs: &[i64]) -> nudge_db::Result<HashMap<i64, Stored>> {
+    let found = ingest::store::at(tx, seqs).await?.into_iter();
+    Ok(found
+        .filter(|(of, _, _)| *of == app_id)
+        .map(|(_, _, stored)| (stored.seq, stored))
+        .collect())
+}
+
+fn past((seq, stored): (i64, Stored)) -> (i64, PastEvent) {
+    let event = &stored.event;
+    let past = PastEvent {
+        id: event.id,
+        timestamp: event.timestamp.0,
+        properties: Arc::clone(&event.properties),
+    };
+    (seq, past)
+}
+
+/// Items of a decision, each as the plugin got it. None: one is gone.
+fn items(own: &[(u32, &Item)], events: &HashMap<i64, Stored>) -> Option<Vec<trigger::Item>> {
+    let item = |(_, item): &(u32, &Item)| {
+        let timer = item.timer.as_ref().map(|(key, payload)| trigger::Timer {
+            key: key.clone(),
+            payload: payload.clone(),
+        });
+        let stored = events.get(&item.seq)?;
+        Some(as_item(stored, item.session, timer, item.received))
+    };
+    own.iter().map(item).collect()
 }
 
 /// What is known of a subject as of before an event, as far as it is still known.
