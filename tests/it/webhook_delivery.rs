@@ -7,7 +7,10 @@ use nudge::webhooks::EventType::{self, Clicked, Delivered, Failed, Opened, Sent}
 use nudge_db::Timestamp;
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use tests::{Child, TestApp, on_both_backends, site};
+use tests::{Backend, Child, TestApp, on_both_backends, site};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpListener;
+use tokio::task::JoinSet;
 use uuid::Uuid;
 
 use crate::receiver::{Received, Receiver, Reply};
@@ -519,4 +522,64 @@ async fn a_killed_process_loses_no_message() {
         .filter(|sent| again.contains(sent.header("webhook-id")));
     assert!(twice.count() >= 4, "what the dead process had in hand");
     one.finish().await;
+}
+
+/// A receiver that writes bytes as they are, the second ones again and again, and then nothing.
+async fn raw(head: &'static str, endless: &'static str) -> (String, JoinSet<()>) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/", listener.local_addr().unwrap());
+    let mut tasks = JoinSet::new();
+    tasks.spawn(async move {
+        let (mut stream, _) = listener.accept().await.unwrap();
+        // What comes before the whole request is an answer to nothing.
+        let mut request = Vec::new();
+        while !request.ends_with(b"}}") {
+            stream.read_buf(&mut request).await.unwrap();
+        }
+        stream.write_all(head.as_bytes()).await.unwrap();
+        while !endless.is_empty() && stream.write_all(endless.as_bytes()).await.is_ok() {}
+        std::future::pending::<()>().await;
+    });
+    (url, tasks)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_answer_is_given_up_after_a_while_and_read_to_a_length() {
+    let app = TestApp::start(site!(), Backend::Sqlite).await;
+    let test = async |(url, _tasks): (String, JoinSet<()>)| {
+        let body = json!({"url": url, "eventTypes": ["sent"]});
+        let all = app.path("/push/webhooks");
+        let webhook = app.post(&all, &app.admin(), &body).await.data(201);
+        let test = format!("{all}/{}/test", webhook["id"].as_str().unwrap());
+        app.post(&test, &app.admin(), &json!({})).await.ok()
+    };
+    let silent = raw("", "").await;
+    let unfinished = raw("HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nbegun", "").await;
+    let flood = raw(
+        "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n",
+        "8\r\nnonsense\r\n",
+    )
+    .await;
+    let headers = raw("HTTP/1.1 200 OK\r\n", "x: y\r\n").await;
+    let garbage = raw("SSH-2.0-OpenSSH\r\n\r\n", "").await;
+
+    let (silent, unfinished, flood, headers, garbage) = tokio::join!(
+        test(silent),
+        test(unfinished),
+        test(flood),
+        test(headers),
+        test(garbage)
+    );
+
+    assert_eq!(flood["statusCode"], json!(200), "{flood}");
+    assert!(flood.get("error").is_none());
+    for answer in [&silent, &unfinished, &headers, &garbage] {
+        assert!(answer.get("statusCode").is_none(), "{answer}");
+        assert!(answer["error"].is_string(), "{answer}");
+    }
+    for answer in [&silent, &unfinished] {
+        let error = answer["error"].as_str().unwrap();
+        assert!(error.contains("10 seconds"), "{answer}");
+    }
+    app.finish().await;
 }
