@@ -132,6 +132,11 @@ async fn listed(app: &TestApp, survey: Uuid) -> Vec<Value> {
     }
 }
 
+#[expect(clippy::cast_precision_loss, reason = "no test counts that far")]
+fn real(count: usize) -> f64 {
+    count as f64
+}
+
 fn close(one: &Value, other: f64) -> bool {
     (one.as_f64().unwrap() - other).abs() < 1e-9
 }
@@ -152,7 +157,7 @@ async fn check(app: &TestApp, survey: Uuid) {
     assert_eq!(totals["completed"], in_state("completed"));
     assert_eq!(totals["abandoned"], in_state("abandoned"));
     if !attempts.is_empty() {
-        let rate = in_state("completed") as f64 / attempts.len() as f64;
+        let rate = real(in_state("completed")) / real(attempts.len());
         assert!(close(&totals["completionRate"], rate), "{totals}");
     }
     let funnel = results["funnel"].as_array().unwrap();
@@ -196,7 +201,7 @@ async fn check(app: &TestApp, survey: Uuid) {
             let share = if values.is_empty() {
                 0.0
             } else {
-                count as f64 / values.len() as f64
+                real(count) / real(values.len())
             };
             assert!(close(&bar["share"], share), "{id}: {bar}");
         }
@@ -206,7 +211,7 @@ async fn check(app: &TestApp, survey: Uuid) {
         if numbers.is_empty() {
             assert!(reported.get("mean").is_none(), "{reported}");
         } else {
-            let mean = numbers.iter().sum::<f64>() / numbers.len() as f64;
+            let mean = numbers.iter().sum::<f64>() / real(numbers.len());
             assert!(close(&reported["mean"], mean), "{reported}");
         }
         if id == "nps" && !values.is_empty() {
@@ -223,7 +228,7 @@ async fn check(app: &TestApp, survey: Uuid) {
                 (&json!(promoters), &json!(detractors))
             );
             assert_eq!(nps["passives"], within(7.0, 8.0));
-            let score = (promoters as f64 - detractors as f64) / values.len() as f64 * 100.0;
+            let score = (real(promoters) - real(detractors)) / real(values.len()) * 100.0;
             assert!(close(&nps["score"], score), "{nps}");
         }
         if id == "why" {

@@ -12,7 +12,7 @@ use super::{Branch, Flow, Target};
 /// Answers by question. Null is a question that was passed over, except for a statement, whose answer it is.
 pub type Answers = BTreeMap<String, Value>;
 
-/// A flow made ready to be walked. One that was refused by [`super::check`] ends somewhere all the same.
+/// A flow made ready to be walked. One that was refused by [`super::check()`] ends somewhere all the same.
 #[derive(Debug)]
 pub struct Walker<'f> {
     flow: &'f Flow,
