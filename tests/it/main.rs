@@ -11,6 +11,7 @@
 )]
 
 mod access;
+mod api_fuzz;
 mod apps;
 mod audit_log;
 mod backtest;
