@@ -107,12 +107,18 @@ pub fn outputs(input: &[u8]) {
     let limits = Limits::default();
     drop(MISBEHAVING.check_config(&config));
     if let Ok(outcome) = MISBEHAVING.evaluate(batch(&config), Box::new(Nothing)) {
-        let payloads: usize = outcome
-            .fired
+        let states = outcome
+            .states
             .iter()
-            .map(|firing| firing.payload.len())
-            .sum();
-        assert!(payloads <= limits.output_bytes);
+            .filter_map(|write| write.state.as_ref());
+        let kept: usize = states.map(Vec::len).sum();
+        assert!(kept <= limits.output_bytes);
+        assert!(
+            outcome
+                .fired
+                .iter()
+                .all(|firing| firing.item < 2 && firing.campaign < 1)
+        );
     }
 }
 

@@ -89,10 +89,20 @@ pub(crate) struct Server {
 impl Server {
     /// Starts a server on a fresh database.
     pub(crate) async fn start(databases: &Databases, other_apps: u32) -> anyhow::Result<Self> {
+        Self::start_with(databases, other_apps, &[]).await
+    }
+
+    /// Starts a server on a fresh database, with more variables in its environment.
+    pub(crate) async fn start_with(
+        databases: &Databases,
+        other_apps: u32,
+        variables: &[(&str, &str)],
+    ) -> anyhow::Result<Self> {
         let database = databases.fresh()?;
         let json = database.directory.path().join("access.json");
         let child = Command::new(std::env::current_exe()?)
             .arg("server")
+            .envs(variables.iter().copied())
             .args(["--database-url", &database.url])
             .arg("--data-dir")
             .arg(database.directory.path())
