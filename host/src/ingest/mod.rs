@@ -91,13 +91,22 @@ pub struct Submission {
     pub wants_instructions: bool,
 }
 
+/// What became of a request's events.
+#[derive(Debug)]
+pub struct Examined {
+    /// Those that passed, each with its place in the request.
+    pub events: Vec<(usize, Event)>,
+    /// The others.
+    pub rejections: Vec<Rejection>,
+}
+
 /// Parses a request and checks its events as the route does, for anybody, and looks nothing up. What meets
 /// hostile bytes first can so be tried without a server.
 pub fn examine(
     text: &str,
     settings: &settings::Ingest,
     received_at: Timestamp,
-) -> Result<(Vec<(usize, Event)>, Vec<Rejection>), ApiError> {
+) -> Result<Examined, ApiError> {
     let body = body::Body::parse(text)?;
     body.delivery()?;
     let context = body.context.as_ref();
@@ -112,7 +121,8 @@ pub fn examine(
         skew: event::skew(body.sent_at(), received_at),
     };
     let events = body.events.as_deref().unwrap_or_default();
-    Ok(event::check_all(events, &rules))
+    let (events, rejections) = event::check_all(events, &rules);
+    Ok(Examined { events, rejections })
 }
 
 /// Why one event was rejected.

@@ -50,7 +50,8 @@ pub fn ingest(input: &[u8]) {
 /// Each event is either taken or refused, once.
 fn check(text: &str) {
     let settings = settings::Ingest::default();
-    if let Ok((events, rejections)) = ingest::examine(text, &settings, NOW) {
+    if let Ok(examined) = ingest::examine(text, &settings, NOW) {
+        let (events, rejections) = (examined.events, examined.rejections);
         assert!(events.len() + rejections.len() <= MOST_EVENTS);
         let mut places: Vec<usize> = events.iter().map(|(place, _)| *place).collect();
         places.extend(rejections.iter().map(|rejection| rejection.index));

@@ -20,6 +20,9 @@ const QUEUE: usize = 64;
 /// How long a request waits for a place among them, in milliseconds.
 const QUEUE_WAIT_MS: &str = "20";
 
+/// Requests of one client that has the server to itself.
+const ALONE: usize = 300;
+
 /// What is measured.
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
@@ -40,6 +43,20 @@ struct Answers {
     shed: Vec<Duration>,
 }
 
+/// What was measured.
+#[derive(Debug)]
+struct Measured {
+    clients: usize,
+    /// One client alone, before.
+    alone: Answers,
+    amid: Answers,
+    time: Duration,
+    /// One client alone, right after.
+    after: Answers,
+    /// Events in the database in the end.
+    stored: usize,
+}
+
 pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<()> {
     let databases = Databases::new(arguments.database)?;
     let queue = QUEUE.to_string();
@@ -50,79 +67,80 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<()> {
     ];
     let server = Server::start_with(&databases, 0, &variables).await?;
     drive::furnish(&server).await?;
-
-    let alone = send(&server, 1, 300, "before").await?;
+    let alone = send(&server, 1, ALONE, "before").await?;
     let clients = arguments.times * 2 * QUEUE;
     let started = Instant::now();
-    let overload = send(&server, clients, arguments.requests, "amid").await?;
+    let amid = send(&server, clients, arguments.requests, "amid").await?;
     let time = started.elapsed();
-    let after = send(&server, 1, 300, "after").await?;
+    let after = send(&server, 1, ALONE, "after").await?;
     server.drained().await?;
-    let taken = alone.taken.len() + overload.taken.len() + after.taken.len();
     let stored = stored(&server).await?;
     server.stop().await?;
-
-    let tail = |answers: &Answers| micros(&answers.taken, 0.99);
-    let mut table = Table::new(&["overload", "", "goal", ""]);
-    let mut row = |name: &str, value: String, goal: &str, met: Option<bool>| {
-        table.row(&[name, &value, goal, met.map_or("", verdict)]);
+    let measured = Measured {
+        clients,
+        alone,
+        amid,
+        time,
+        after,
+        stored,
     };
-    row("clients", clients.to_string(), "", None);
-    row(
-        "taken",
-        overload.taken.len().to_string(),
-        "> 0",
-        Some(!overload.taken.is_empty()),
-    );
-    row(
-        "shed, each with Retry-After",
-        overload.shed.len().to_string(),
-        "> 0",
-        Some(!overload.shed.is_empty()),
-    );
+    Ok(table(&measured).print()?)
+}
+
+fn table(measured: &Measured) -> Table {
+    let Measured {
+        clients,
+        alone,
+        amid,
+        time,
+        after,
+        stored,
+    } = measured;
+    let accepted = alone.taken.len() + amid.taken.len() + after.taken.len();
+    let tail = |answers: &Answers| micros(&answers.taken, 0.99) / 1e3;
+    let mut table = Table::new(&["overload", "", "goal", ""]);
+    let mut row = |name: &str, value: String| table.row(&[name, &value, "", ""]);
+    row("clients", clients.to_string());
     row(
         "taken a second",
-        format!("{:.0}", rate(overload.taken.len(), time)),
-        "",
-        None,
+        format!("{:.0}", rate(amid.taken.len(), *time)),
     );
     row(
         "p99 of what is taken, one client alone",
-        format!("{:.1} ms", tail(&alone) / 1e3),
-        "",
-        None,
+        format!("{:.1} ms", tail(alone)),
     );
     row(
         "the same amid the overload",
-        format!("{:.1} ms", tail(&overload) / 1e3),
-        "",
-        None,
+        format!("{:.1} ms", tail(amid)),
     );
     row(
         "ratio of the two",
-        format!("{:.1}", tail(&overload) / tail(&alone)),
-        "",
-        None,
+        format!("{:.1}", tail(amid) / tail(alone)),
     );
     row(
         "the same alone, right after",
-        format!("{:.1} ms", tail(&after) / 1e3),
-        "",
-        None,
+        format!("{:.1} ms", tail(after)),
     );
+    let mut row = |name: &str, value: String, goal: &str, met: bool| {
+        table.row(&[name, &value, goal, verdict(met)]);
+    };
+    let (taken, shed) = (amid.taken.len(), amid.shed.len());
+    row("taken", taken.to_string(), "> 0", taken > 0);
     row(
-        "shed afterwards",
-        after.shed.len().to_string(),
-        "0",
-        Some(after.shed.is_empty()),
+        "shed, each with Retry-After",
+        shed.to_string(),
+        "> 0",
+        shed > 0,
     );
+    let late = after.shed.len();
+    row("shed afterwards", late.to_string(), "0", late == 0);
     row(
         "events accepted and stored",
-        format!("{taken} and {stored}"),
+        format!("{accepted} and {stored}"),
         "equal",
-        Some(taken == stored),
+        accepted == *stored,
     );
-    Ok(table.print()?)
+    table
 }
 
 /// Sends requests of one event each from so many clients, each for a person of its own.

@@ -61,7 +61,7 @@ fn mutate(input: &mut Vec<u8>, corpus: &[Vec<u8>], random: &mut Random) {
         }
         1 if !input.is_empty() => {
             let at = random.below(input.len());
-            input[at] = random.below(256) as u8;
+            input[at] = random.next().to_le_bytes()[7];
         }
         2 => drop(input.drain(start..end)),
         3 => {
