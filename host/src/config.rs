@@ -49,7 +49,7 @@ sections! {
     /// Which database.
     Database { url: String, connections: u32, acquire_timeout_seconds: u64, }
     /// Commits.
-    Ingest { queue_size: usize, commit_events: usize, postgres_writers: usize, }
+    Ingest { queue_size: usize, queue_wait_ms: u64, commit_events: usize, postgres_writers: usize, }
     /// What happens after a commit.
     Pipeline {
         memory_events: usize,

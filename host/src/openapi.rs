@@ -1,18 +1,20 @@
 //! The API's description, and what else describes the server.
 
+mod finish;
+
 use axum::Json;
 use axum::extract::State;
 use axum::http::{HeaderName, HeaderValue, header};
 use axum::response::{Html, Response};
 use serde::Serialize;
 use serde_json::Value;
-use utoipa::openapi::security::{ApiKey, ApiKeyValue, Http, HttpAuthScheme, SecurityScheme};
-use utoipa::openapi::{Content, OpenApi as Description, Ref, ResponseBuilder, SecurityRequirement};
 use utoipa::{OpenApi, ToSchema};
 
 use crate::http::error::Problem;
 use crate::http::{ApiError, Code, Data};
 use crate::services::Shared;
+
+pub use finish::finish;
 
 /// What the document says besides its routes.
 #[derive(Debug, OpenApi)]
@@ -55,58 +57,6 @@ pub async fn list_errors() -> Data<Vec<CodeView>> {
     }
 }
 
-/// Adds what all operations share: credentials and the form of refusals.
-pub fn finish(mut document: Description) -> Description {
-    let bearer = |format: &str| {
-        let mut http = Http::new(HttpAuthScheme::Bearer);
-        http.bearer_format = Some(format.to_owned());
-        SecurityScheme::Http(http)
-    };
-    let header = |name: &str| SecurityScheme::ApiKey(ApiKey::Header(ApiKeyValue::new(name)));
-    if let Some(components) = &mut document.components {
-        components.add_security_scheme("accessToken", bearer("JWT"));
-        components.add_security_scheme("appKey", bearer("wk_, sk_ or at_ key"));
-        components.add_security_scheme("subjectToken", header("X-Service-Subject-Token"));
-    }
-    for (path, item) in &mut document.paths.paths {
-        let operations = [
-            &mut item.get,
-            &mut item.post,
-            &mut item.patch,
-            &mut item.delete,
-            &mut item.put,
-        ];
-        for operation in operations.into_iter().flatten() {
-            let none: [&str; 0] = [];
-            let requirement = if path.starts_with("/v1/apps") || path.starts_with("/v1/operator") {
-                Some(SecurityRequirement::new("accessToken", none))
-            } else if path == "/v1/sdk/session" {
-                Some(SecurityRequirement::new("appKey", none))
-            } else if path.starts_with("/v1/sdk") {
-                Some(SecurityRequirement::new("appKey", none).add("subjectToken", none))
-            } else {
-                None
-            };
-            let Some(requirement) = requirement else {
-                continue;
-            };
-            operation.security = Some(vec![requirement]);
-            let refusal = ResponseBuilder::new()
-                .description("A refusal (RFC 9457); `code` says why, see /v1/errors.")
-                .content(
-                    "application/problem+json",
-                    Content::new(Some(Ref::from_schema_name("Problem"))),
-                )
-                .build();
-            operation
-                .responses
-                .responses
-                .insert("default".to_owned(), refusal.into());
-        }
-    }
-    document
-}
-
 /// The embedded issuer's discovery document.
 pub async fn discovery(State(services): State<Shared>) -> Result<Json<Value>, ApiError> {
     embedded(&services)?;
@@ -147,4 +97,46 @@ pub async fn security_headers(mut response: Response) -> Response {
         .entry(header::CACHE_CONTROL)
         .or_insert(HeaderValue::from_static("no-store"));
     response
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+    use std::path::Path;
+
+    use regex_lite::Regex;
+
+    /// The description has one place for a name, and the last schema that takes it wins.
+    #[test]
+    fn no_two_schemas_have_one_name() {
+        let named =
+            Regex::new(r"derive\([^)]*\bToSchema\b[^)]*\)\]\s*((?:#\[[^\n]*\n\s*)*)[^\n]*?\b(?:struct|enum) (\w+)")
+                .unwrap();
+        let renamed = Regex::new(r"schema\(as = (\w+)").unwrap();
+        let mut places = BTreeMap::new();
+        for (file, text) in sources(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src")) {
+            for found in named.captures_iter(&text) {
+                let renamed = renamed.captures(&found[1]).map(|found| found[1].to_owned());
+                let name = renamed.unwrap_or_else(|| found[2].to_owned());
+                if let Some(other) = places.insert(name.clone(), file.clone()) {
+                    panic!("{name} is in {other} and in {file}: rename one by #[schema(as = …)]");
+                }
+            }
+        }
+        assert!(places.contains_key("Problem"), "{places:?}");
+    }
+
+    fn sources(folder: &Path) -> Vec<(String, String)> {
+        let mut files = Vec::new();
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                files.extend(sources(&path));
+            } else if path.extension().is_some_and(|extension| extension == "rs") {
+                let text = std::fs::read_to_string(&path).unwrap();
+                files.push((path.display().to_string(), text));
+            }
+        }
+        files
+    }
 }

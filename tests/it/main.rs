@@ -11,6 +11,7 @@
 )]
 
 mod access;
+mod api_fuzz;
 mod apps;
 mod attempts;
 mod audience;
@@ -58,6 +59,7 @@ mod merging;
 mod migrations;
 mod oidc;
 mod outages;
+mod overload;
 mod person;
 mod personalization;
 mod plans;
@@ -87,6 +89,7 @@ mod rollouts;
 mod rotation;
 mod run_kills;
 mod runs;
+mod safeguards;
 mod schedules;
 mod server_events;
 mod server_plugins;

@@ -55,6 +55,7 @@ pub struct DecisionView {
 
 /// The version that decided.
 #[derive(Debug, Serialize, ToSchema)]
+#[schema(as = DecidingPluginView)]
 pub(super) struct PluginView {
     name: String,
     version: String,
@@ -64,6 +65,7 @@ pub(super) struct PluginView {
 /// A campaign as it was.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
+#[schema(as = DecidingCampaignView)]
 pub(super) struct CampaignView {
     campaign_id: Uuid,
     version: i64,

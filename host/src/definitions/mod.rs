@@ -22,6 +22,7 @@ pub const MOST: usize = 1_000;
 /// Whether a definition is in force.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
+#[schema(as = DefinitionStatus)]
 pub enum Status {
     /// Events are checked against it.
     Active,
@@ -54,6 +55,7 @@ pub enum AdditionalProperties {
 /// What a definition says.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[schema(as = DefinitionContent)]
 pub struct Content {
     /// What the event means.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -1,26 +1,25 @@
 //! JSON merge patch (RFC 7396).
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 /// Lays a patch over a document: null removes, objects merge, everything else replaces.
 pub fn apply(document: &mut Value, patch: Value) {
-    match (document, patch) {
-        (Value::Object(document), Value::Object(patch)) => {
-            for (key, value) in patch {
-                if value.is_null() {
-                    document.remove(&key);
-                } else if value.is_object() {
-                    let slot = document.entry(key).or_insert(Value::Null);
-                    if !slot.is_object() {
-                        *slot = Value::Object(serde_json::Map::new());
-                    }
-                    apply(slot, value);
-                } else {
-                    document.insert(key, value);
-                }
-            }
+    let Value::Object(patch) = patch else {
+        *document = patch;
+        return;
+    };
+    if !document.is_object() {
+        *document = Value::Object(Map::new());
+    }
+    let Value::Object(document) = document else {
+        return;
+    };
+    for (key, value) in patch {
+        if value.is_null() {
+            document.remove(&key);
+        } else {
+            apply(document.entry(key).or_insert(Value::Null), value);
         }
-        (document, patch) => *document = patch,
     }
 }
 
@@ -50,6 +49,11 @@ mod tests {
                 json!({"a": {}}),
             ),
             (json!({"a": "foo"}), json!("bar"), json!("bar")),
+            (
+                json!([1, 2]),
+                json!({"a": {"b": null}, "c": null}),
+                json!({"a": {}}),
+            ),
             (
                 json!({}),
                 json!({"a": {"bb": {"ccc": null}}}),

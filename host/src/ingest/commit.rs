@@ -27,8 +27,6 @@ const MOST_TRIES: usize = 8;
 /// After an event that was there already, so many groups expect others: clients that had no answer send
 /// everything again.
 const WARY_GROUPS: u32 = 50;
-/// How long a request waits for a place in the queue.
-const QUEUE_WAIT: Duration = Duration::from_secs(5);
 
 /// What became of a submission.
 #[derive(Debug)]
@@ -76,6 +74,8 @@ type Reply = oneshot::Sender<Result<Outcome, Error>>;
 #[derive(Clone, Debug)]
 pub struct Committer {
     writers: Arc<[mpsc::Sender<(Submission, Reply)>]>,
+    /// How long a request waits for a place in the queue.
+    queue_wait: Duration,
 }
 
 impl Committer {
@@ -104,7 +104,10 @@ impl Committer {
                 sender
             })
             .collect();
-        Self { writers }
+        Self {
+            writers,
+            queue_wait: Duration::from_millis(config.queue_wait_ms),
+        }
     }
 
     /// Commits a submission together with others. An alias always has the same writer.
@@ -114,7 +117,7 @@ impl Committer {
         let writer = self.writers.get(index).ok_or(Error::Stopping)?;
         let (reply, replied) = oneshot::channel();
         writer
-            .send_timeout((submission, reply), QUEUE_WAIT)
+            .send_timeout((submission, reply), self.queue_wait)
             .await
             .map_err(|error| match error {
                 mpsc::error::SendTimeoutError::Timeout(_) => Error::QueueFull,

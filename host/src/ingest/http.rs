@@ -73,6 +73,7 @@ struct Owner {
 
 /// Takes events. 200 means that the accepted ones are on disk.
 #[utoipa::path(post, path = "/v1/sdk/ingest", tag = "sdk", request_body = super::schema::IngestRequest,
+    security(("appKey" = [], "subjectToken" = []), ("appKey" = [])),
     responses((status = 200, body = Data<IngestView>)))]
 pub async fn ingest_events(
     caller: Caller,

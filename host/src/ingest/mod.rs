@@ -22,8 +22,9 @@ use serde::Serialize;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use crate::apps::App;
+use crate::apps::{App, settings};
 use crate::dead_letters::Letter;
+use crate::http::ApiError;
 pub use event::Event;
 
 /// Events of one request at the most (specification 8).
@@ -121,6 +122,40 @@ pub struct Submission {
     pub replays: Vec<Uuid>,
     /// Whether the caller waits for instructions.
     pub wants_instructions: bool,
+}
+
+/// What became of a request's events.
+#[derive(Debug)]
+pub struct Examined {
+    /// Those that passed, each with its place in the request.
+    pub events: Vec<(usize, Event)>,
+    /// The others.
+    pub rejections: Vec<Rejection>,
+}
+
+/// Parses a request and checks its events as the route does, for anybody, and looks nothing up. What meets
+/// hostile bytes first can so be tried without a server.
+pub fn examine(
+    text: &str,
+    settings: &settings::Ingest,
+    received_at: Timestamp,
+) -> Result<Examined, ApiError> {
+    let body = body::Body::parse(text)?;
+    body.delivery()?;
+    let context = body.context.as_ref();
+    let rules = event::Rules {
+        app_id: Uuid::nil(),
+        alias: 0,
+        mismatch: None,
+        anonymous_id: context.and_then(|context| context.anonymous_id.as_deref()),
+        external_id: context.and_then(|context| context.external_id.as_deref()),
+        settings,
+        received_at,
+        skew: event::skew(body.sent_at(), received_at),
+    };
+    let events = body.events.as_deref().unwrap_or_default();
+    let (events, rejections) = event::check_all(events, &rules);
+    Ok(Examined { events, rejections })
 }
 
 /// Why one event was rejected.

@@ -23,6 +23,7 @@ pub const LIFETIME: Duration = Duration::from_hours(168);
 /// How far an instruction has come. A later one never gives way to an earlier one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
+#[schema(as = InstructionStatus)]
 pub enum Status {
     /// Nobody has acknowledged it.
     Issued,

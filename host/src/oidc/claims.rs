@@ -14,7 +14,7 @@ use crate::issuer::{Claims, LEEWAY, Role};
 const MOST_SUBJECT: usize = 255;
 
 /// The issuer that a token names, before anything of it is checked.
-pub(super) fn unverified_issuer(token: &str) -> Option<String> {
+pub fn unverified_issuer(token: &str) -> Option<String> {
     #[derive(Deserialize)]
     struct Named {
         iss: String,
@@ -25,7 +25,7 @@ pub(super) fn unverified_issuer(token: &str) -> Option<String> {
 
 /// Reads the claims of a token whose signature is good. `None`: it is of another issuer, for another audience,
 /// or not in force, with a minute's leeway.
-pub(super) fn read(claims: &Value, issuer: &OidcIssuer, now: Timestamp) -> Option<Claims> {
+pub fn read(claims: &Value, issuer: &OidcIssuer, now: Timestamp) -> Option<Claims> {
     let text = |name: &str| claims.get(name).and_then(Value::as_str);
     if text("iss") != Some(issuer.issuer.as_str()) || !is_for(claims.get("aud"), &issuer.audience) {
         return None;

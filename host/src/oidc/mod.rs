@@ -1,6 +1,6 @@
 //! Access tokens from OpenID providers (contract 1): whose they are and what they allow.
 
-mod claims;
+pub mod claims;
 mod provider;
 
 use nudge_db::Timestamp;

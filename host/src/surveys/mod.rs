@@ -51,6 +51,7 @@ pub enum Mode {
 /// Where a survey stands. Every status may follow every other (specification 3).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
+#[schema(as = SurveyStatus)]
 pub enum Status {
     /// Being written.
     #[default]
@@ -81,6 +82,7 @@ impl Status {
 /// What people write of a survey.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[schema(as = SurveyContent)]
 pub struct Content {
     /// Its name.
     pub name: String,

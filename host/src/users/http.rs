@@ -92,6 +92,7 @@ pub struct ProfileView {
 /// Consent as it stands.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
+#[schema(as = ProfileConsentView)]
 pub struct ConsentView {
     analytics: bool,
     messaging: bool,

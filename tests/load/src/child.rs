@@ -90,6 +90,7 @@ impl Process {
         url: &str,
         data_dir: &Path,
         other_apps: u32,
+        variables: &[(&str, &str)],
     ) -> anyhow::Result<Self> {
         let json = data_dir.join("access.json");
         if json.exists() {
@@ -97,6 +98,7 @@ impl Process {
         }
         let child = Command::new(std::env::current_exe()?)
             .arg("server")
+            .envs(variables.iter().copied())
             .args(["--database-url", url])
             .arg("--data-dir")
             .arg(data_dir)
@@ -176,9 +178,18 @@ pub(crate) struct Server {
 impl Server {
     /// Starts a server on a fresh database.
     pub(crate) async fn start(databases: &Databases, other_apps: u32) -> anyhow::Result<Self> {
+        Self::start_with(databases, other_apps, &[]).await
+    }
+
+    /// Starts a server on a fresh database, with more variables in its environment.
+    pub(crate) async fn start_with(
+        databases: &Databases,
+        other_apps: u32,
+        variables: &[(&str, &str)],
+    ) -> anyhow::Result<Self> {
         let database = databases.fresh()?;
-        let folder = database.directory.path();
-        let process = Process::start(databases, &database.url, folder, other_apps).await?;
+        let (url, folder) = (&database.url, database.directory.path());
+        let process = Process::start(databases, url, folder, other_apps, variables).await?;
         let db = database.open(1).await?;
         Ok(Self {
             process,

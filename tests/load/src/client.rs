@@ -18,6 +18,7 @@ pub(crate) struct Connection {
 #[derive(Debug)]
 pub(crate) struct Answer<'a> {
     pub(crate) status: u16,
+    pub(crate) head: &'a [u8],
     pub(crate) body: &'a [u8],
 }
 
@@ -49,7 +50,8 @@ impl Connection {
             }
         }
         let body = self.buffer.get(start..end).unwrap_or_default();
-        Ok(Answer { status, body })
+        let head = self.buffer.get(..start).unwrap_or_default();
+        Ok(Answer { status, head, body })
     }
 
     /// Sends JSON and reads JSON; for what is not measured.

@@ -16,6 +16,7 @@ mod drive;
 mod immediate;
 mod ingest;
 mod keys;
+mod overload;
 mod people;
 mod polls;
 mod random;
@@ -53,6 +54,8 @@ enum Command {
     Immediate(immediate::Arguments),
     /// What the keys of the events table cost as it grows, for several designs of them.
     Keys(keys::Arguments),
+    /// Four times the clients that find a place: what is shed, how long the rest waits, whether anything is lost.
+    Overload(overload::Arguments),
     /// What it costs to find people among many, and to read their timelines.
     People(people::Arguments),
     /// What open polls cost, and how soon they are answered.
@@ -84,6 +87,7 @@ fn main() -> anyhow::Result<()> {
             Command::Crash(arguments) => crash::run(arguments).await,
             Command::Immediate(arguments) => immediate::run(arguments).await,
             Command::Keys(arguments) => keys::run(arguments).await,
+            Command::Overload(arguments) => overload::run(arguments).await,
             Command::People(arguments) => people::run(arguments).await,
             Command::Polls(arguments) => polls::run(arguments).await,
             Command::Scale(arguments) => scale::run(arguments).await,

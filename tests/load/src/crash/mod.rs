@@ -90,7 +90,7 @@ impl Servers<'_> {
     async fn start(&mut self, number: usize) -> anyhow::Result<()> {
         let folder: PathBuf = self.database.directory.path().join(number.to_string());
         std::fs::create_dir_all(&folder)?;
-        let process = Process::start(self.databases, &self.database.url, &folder, 0).await?;
+        let process = Process::start(self.databases, &self.database.url, &folder, 0, &[]).await?;
         *self.running.get_mut(number).context("a server")? = Some(process);
         Ok(())
     }

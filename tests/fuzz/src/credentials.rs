@@ -1,0 +1,79 @@
+//! Tokens, cursors, keys, claims.
+
+use std::path::Path;
+use std::sync::LazyLock;
+
+use nudge::apps::key;
+use nudge::config::OidcIssuer;
+use nudge::http::cursor;
+use nudge::oidc::claims as provider;
+use nudge::public_key::PublicKey;
+use nudge::secrets::Secrets;
+use nudge::subjects::token;
+use nudge_db::Timestamp;
+use serde_json::Value;
+use uuid::Uuid;
+
+/// Base64 of 32 bytes; the corpus has a token of it.
+const MASTER_KEY: &str = "bnVkZ2UtdGVzdHMtbWFzdGVyLWtleS0zMi1ieXRlcyE=";
+/// 2026-03-01T12:00:00Z.
+const NOW: Timestamp = Timestamp(1_772_366_400_000_000);
+
+static SECRETS: LazyLock<Secrets> = LazyLock::new(|| {
+    Secrets::open(MASTER_KEY, Path::new(".")).expect("the master key has 32 bytes")
+});
+
+/// A subject token, a cursor, an app's key. What opens was sealed by the server, byte for byte.
+pub fn tokens(input: &[u8]) {
+    let Ok(text) = std::str::from_utf8(input) else {
+        return;
+    };
+    if let Some(opened) = token::open(&SECRETS, text) {
+        assert_eq!(token::seal(&SECRETS, &opened), text);
+    }
+    if let Ok(position) = cursor::decode::<(i64, Uuid)>(&SECRETS, "list", text, NOW) {
+        let again = cursor::encode(&SECRETS, "list", &position, NOW.plus(cursor::LIFETIME));
+        assert!(cursor::decode::<(i64, Uuid)>(&SECRETS, "list", &again, NOW).is_ok());
+    }
+    key::hash(text);
+}
+
+/// A public key, as JWK, PEM or DER. What is taken is taken again in its own form.
+pub fn keys(input: &[u8]) {
+    let taken = [
+        PublicKey::from_spki(input).ok(),
+        std::str::from_utf8(input)
+            .ok()
+            .and_then(|pem| PublicKey::from_pem(pem).ok()),
+        serde_json::from_slice::<Value>(input)
+            .ok()
+            .and_then(|value| PublicKey::from_value(&value).ok()),
+    ];
+    for key in taken.into_iter().flatten() {
+        let again = PublicKey::from_spki(key.spki()).expect("its own form");
+        assert_eq!(again.algorithm(), key.algorithm());
+        if let Ok(token) = std::str::from_utf8(input) {
+            assert_eq!(key.open::<Value>(token), None);
+        }
+    }
+}
+
+/// The claims of an access token, and the token that they came in.
+pub fn claims(input: &[u8]) {
+    let Ok(text) = std::str::from_utf8(input) else {
+        return;
+    };
+    let issuer = OidcIssuer {
+        issuer: "https://id.example".to_owned(),
+        audience: "nudge".to_owned(),
+        roles_claim: "resource_access.nudge.roles".to_owned(),
+        operator_claim: "operator".to_owned(),
+    };
+    provider::unverified_issuer(text);
+    if let Ok(value) = serde_json::from_str::<Value>(text)
+        && let Some(claims) = provider::read(&value, &issuer, NOW)
+    {
+        assert_eq!(claims.iss, issuer.issuer);
+        assert!(!claims.sub.is_empty());
+    }
+}
