@@ -435,21 +435,9 @@ impl Loaded {
                 }
             }
         }
-        let mut push = HashMap::new();
-        for campaign in self.push_campaigns {
-            let id = campaign.id;
-            let sending = before.and_then(|before| before.push.get(&id));
-            let before = (sending.map(|sending| &**sending), running.get(&id).copied());
-            match push::campaigns::run(plugins, &deciders, &campaign, before).await {
-                Ok((sending, running)) => {
-                    push.insert(id, sending);
-                    campaigns.extend(running);
-                }
-                Err(error) => {
-                    tracing::error!(campaign.id = %id, error = %error, "campaign does not run");
-                }
-            }
-        }
+        let pushed = run_push(plugins, &deciders, self.push_campaigns, before, &running);
+        let (push, running) = pushed.await;
+        campaigns.extend(running);
         let (routes, everywhere) = routes(&campaigns);
         let history = campaigns
             .iter()
@@ -474,6 +462,32 @@ impl Loaded {
             history,
         })
     }
+}
+
+/// Push campaigns in the forms in which they run: how their messages are made, and what they wait for.
+async fn run_push(
+    plugins: &Plugins,
+    deciders: &Deciders,
+    campaigns: Vec<push::campaigns::Campaign>,
+    before: Option<&App>,
+    running: &HashMap<Uuid, &Running>,
+) -> (HashMap<Uuid, Arc<Sending>>, Vec<Running>) {
+    let (mut sendings, mut all) = (HashMap::new(), Vec::new());
+    for campaign in campaigns {
+        let id = campaign.id;
+        let sending = before.and_then(|before| before.push.get(&id));
+        let before = (sending.map(|sending| &**sending), running.get(&id).copied());
+        match push::campaigns::run(plugins, deciders, &campaign, before).await {
+            Ok((sending, running)) => {
+                sendings.insert(id, sending);
+                all.extend(running);
+            }
+            Err(error) => {
+                tracing::error!(campaign.id = %id, error = %error, "campaign does not run");
+            }
+        }
+    }
+    (sendings, all)
 }
 
 /// For each event name the campaigns that read it, and those that read every event, all ascending.

@@ -326,17 +326,7 @@ impl Variant {
     /// What is wrong with it; pointers begin at `place`.
     pub fn check(&self, place: &str) -> Vec<FieldError> {
         let mut errors = Vec::new();
-        let spec = match self.personalization.as_ref().map(Spec::read) {
-            None => Some(Spec::default()),
-            Some(Ok(spec)) => Some(spec),
-            Some(Err(wrong)) => {
-                errors.extend(wrong.into_iter().map(|error| FieldError {
-                    pointer: format!("{place}/personalization{}", error.pointer),
-                    ..error
-                }));
-                None
-            }
-        };
+        let spec = self.spec(place, &mut errors);
         if !(0.0..=1e6).contains(&self.weight) {
             let detail = "must be 0 to 1000000";
             errors.push(FieldError::new(
@@ -391,6 +381,23 @@ impl Variant {
             }
         }
         errors
+    }
+}
+
+impl Variant {
+    /// What its tokens can stand for; none where that is wrong itself.
+    fn spec(&self, place: &str, errors: &mut Vec<FieldError>) -> Option<Spec> {
+        match self.personalization.as_ref().map(Spec::read) {
+            None => Some(Spec::default()),
+            Some(Ok(spec)) => Some(spec),
+            Some(Err(wrong)) => {
+                errors.extend(wrong.into_iter().map(|error| FieldError {
+                    pointer: format!("{place}/personalization{}", error.pointer),
+                    ..error
+                }));
+                None
+            }
+        }
     }
 }
 

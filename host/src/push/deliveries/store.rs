@@ -123,61 +123,66 @@ fn written(content: &Rendered) -> Result<String> {
     serde_json::to_string(content).map_err(|cause| Error::corrupt("deliveries", "content", cause))
 }
 
+/// Deliveries as rows of [`insert`].
+fn rows(chunk: &[NewDelivery], now: Timestamp) -> Result<Rows> {
+    let mut contents = Vec::with_capacity(chunk.len());
+    for delivery in chunk {
+        contents.push(delivery.content.as_ref().map(written).transpose()?);
+    }
+    let ended = |delivery: &NewDelivery| delivery.status != Status::Queued;
+    Ok(Rows::new()
+        .uuids(chunk.iter().map(|delivery| delivery.id))
+        .uuids(chunk.iter().map(|delivery| delivery.app_id))
+        .uuids(chunk.iter().map(|delivery| delivery.campaign_id))
+        .integers(chunk.iter().map(|delivery| delivery.campaign_version))
+        .uuids(chunk.iter().map(|delivery| delivery.variant_id))
+        .uuids(chunk.iter().map(|delivery| delivery.subject_id))
+        .integers(
+            chunk
+                .iter()
+                .map(|delivery| delivery.event.map(|event| event.0)),
+        )
+        .integers(
+            chunk
+                .iter()
+                .map(|delivery| delivery.event.map(|event| event.1)),
+        )
+        .uuids(
+            chunk
+                .iter()
+                .map(|delivery| delivery.event.map(|event| event.2)),
+        )
+        .texts(chunk.iter().map(|delivery| delivery.data.clone()))
+        .texts(
+            chunk
+                .iter()
+                .map(|delivery| delivery.idempotency_key.clone()),
+        )
+        .booleans(chunk.iter().map(|delivery| delivery.test))
+        .integers(chunk.iter().map(|delivery| delivery.recipients))
+        .texts(
+            chunk
+                .iter()
+                .map(|delivery| delivery.status.name().to_owned()),
+        )
+        .texts(chunk.iter().map(|delivery| delivery.reason.clone()))
+        .texts(contents)
+        .integers(chunk.iter().map(|delivery| delivery.lane.number()))
+        .timestamps(
+            chunk
+                .iter()
+                .map(|delivery| (!ended(delivery)).then_some(now)),
+        )
+        .timestamps(chunk.iter().map(|_| now))
+        .timestamps(chunk.iter().map(|delivery| ended(delivery).then_some(now))))
+}
+
 /// Adds deliveries, but for those whose id or idempotency key is there already; answers the ids of those that are
 /// new.
 pub async fn insert(tx: &mut Tx, deliveries: &[NewDelivery], now: Timestamp) -> Result<Vec<Uuid>> {
     let mut inserted = Vec::with_capacity(deliveries.len());
     for chunk in deliveries.chunks(Rows::MOST) {
-        let mut contents = Vec::with_capacity(chunk.len());
-        for delivery in chunk {
-            contents.push(delivery.content.as_ref().map(written).transpose()?);
-        }
-        let ended = |delivery: &NewDelivery| delivery.status != Status::Queued;
-        let rows = Rows::new()
-            .uuids(chunk.iter().map(|delivery| delivery.id))
-            .uuids(chunk.iter().map(|delivery| delivery.app_id))
-            .uuids(chunk.iter().map(|delivery| delivery.campaign_id))
-            .integers(chunk.iter().map(|delivery| delivery.campaign_version))
-            .uuids(chunk.iter().map(|delivery| delivery.variant_id))
-            .uuids(chunk.iter().map(|delivery| delivery.subject_id))
-            .integers(
-                chunk
-                    .iter()
-                    .map(|delivery| delivery.event.map(|event| event.0)),
-            )
-            .integers(
-                chunk
-                    .iter()
-                    .map(|delivery| delivery.event.map(|event| event.1)),
-            )
-            .uuids(
-                chunk
-                    .iter()
-                    .map(|delivery| delivery.event.map(|event| event.2)),
-            )
-            .texts(chunk.iter().map(|delivery| delivery.data.clone()))
-            .texts(
-                chunk
-                    .iter()
-                    .map(|delivery| delivery.idempotency_key.clone()),
-            )
-            .booleans(chunk.iter().map(|delivery| delivery.test))
-            .integers(chunk.iter().map(|delivery| delivery.recipients))
-            .texts(
-                chunk
-                    .iter()
-                    .map(|delivery| delivery.status.name().to_owned()),
-            )
-            .texts(chunk.iter().map(|delivery| delivery.reason.clone()))
-            .texts(contents)
-            .integers(chunk.iter().map(|delivery| delivery.lane.number()))
-            .timestamps(
-                chunk
-                    .iter()
-                    .map(|delivery| (!ended(delivery)).then_some(now)),
-            )
-            .timestamps(chunk.iter().map(|_| now))
-            .timestamps(chunk.iter().map(|delivery| ended(delivery).then_some(now)));
+        let rows = rows(chunk, now)?;
         let rows: Vec<IdRow> = tx
             .with_rows(
                 "v(id, app_id, campaign_id, campaign_version, variant_id, subject_id, alias_number, event_seq,

@@ -250,15 +250,7 @@ fn outgoing(delivery: &Claimed, rendered: Rendered, known: &Known, now: Timestam
     let message = rendered.message(delivery.id, delivery.created_at, delivery.test);
     let first = delivery.devices.is_none();
     let mut devices = if first {
-        let new = |target: &Target| Device {
-            device_id: target.device_id.clone(),
-            platform: target.platform,
-            provider: target.provider,
-            state: DeviceState::Waiting,
-            reason: None,
-            provider_message_id: None,
-        };
-        targets.iter().map(new).collect()
+        targets.iter().map(untried).collect()
     } else {
         taken_over(devices_of(delivery))
     };
@@ -306,6 +298,18 @@ fn outgoing(delivery: &Claimed, rendered: Rendered, known: &Known, now: Timestam
         devices,
         targets: found,
     })))
+}
+
+/// A device that nothing was sent to yet.
+fn untried(target: &Target) -> Device {
+    Device {
+        device_id: target.device_id.clone(),
+        platform: target.platform,
+        provider: target.provider,
+        state: DeviceState::Waiting,
+        reason: None,
+        provider_message_id: None,
+    }
 }
 
 /// A campaign at the version that a delivery is of.

@@ -3,13 +3,13 @@
 pub mod http;
 pub mod test_send;
 
-use nudge_db::Kind;
+use nudge_db::{Kind, Timestamp, Tx};
 use serde_json::{Map, Value};
 use uuid::Uuid;
 
 use crate::apps::App;
 use crate::http::FieldError;
-use crate::push::campaigns::{self, Content, Mode, Status as CampaignStatus};
+use crate::push::campaigns::{self, Campaign, Content, Mode, Status as CampaignStatus};
 use crate::push::deliveries::store::DeliveryRow;
 use crate::push::deliveries::{self, Lane, NewDelivery, Status};
 use crate::push::personalization::Spec;
@@ -140,14 +140,7 @@ async fn attempt(services: &Services, app: &App, order: &Order) -> Result<Placed
             duplicate: true,
         });
     }
-    let campaign = campaigns::store::find(&mut tx, app.id, order.campaign_id).await?;
-    let campaign = campaign.ok_or(Error::CampaignNotFound)?;
-    if campaign.content.mode != Mode::Transactional {
-        return Err(Error::NotTransactional);
-    }
-    if campaign.content.status != CampaignStatus::Active {
-        return Err(Error::NotActive);
-    }
+    let campaign = campaign(&mut tx, app, order.campaign_id).await?;
     let (kind, name) = &order.recipient;
     let subject_id = subjects::store::find_owner(&mut tx, app.id, *kind, name).await?;
     let subject_id = subject_id.ok_or(Error::SubjectNotFound)?;
@@ -155,19 +148,15 @@ async fn attempt(services: &Services, app: &App, order: &Order) -> Result<Placed
     if !missing.is_empty() {
         return Err(Error::MissingData(missing));
     }
-    let targets =
-        tokens::store::active_of(&mut tx, &services.secrets, app.id, &[subject_id]).await?;
+    let secrets = &services.secrets;
+    let targets = tokens::store::active_of(&mut tx, secrets, app.id, &[subject_id]).await?;
     drop(tx);
 
     let now = services.clock.now();
-    let variants = &campaign.content.variants;
-    let variant_id = campaigns::sending::variant_of(campaign.id, subject_id, variants);
     let mut tx = services.db.write().await?;
     let person = subjects::store::locked(&mut tx, app.id, subject_id).await?;
-    let Some(person) = person else {
-        // Merged into another between the two looks, which the next try finds.
-        return Err(nudge_db::Error::lost_race().into());
-    };
+    // Merged into another between the two looks, which the next try finds.
+    let person = person.ok_or_else(nudge_db::Error::lost_race)?;
     if person.suppressed {
         return Err(Error::SubjectNotFound);
     }
@@ -179,29 +168,7 @@ async fn attempt(services: &Services, app: &App, order: &Order) -> Result<Placed
         (true, true) => Some("no_active_device"),
         (true, false) => None,
     };
-    let new = NewDelivery {
-        id: crate::id::new(now),
-        app_id: app.id,
-        campaign_id: campaign.id,
-        campaign_version: campaign.version,
-        variant_id: variant_id.unwrap_or_default(),
-        subject_id,
-        event: None,
-        data: reason
-            .is_none()
-            .then(|| Value::Object(order.data.clone()).to_string()),
-        idempotency_key: order.idempotency_key.clone(),
-        test: false,
-        recipients: i64::try_from(targets.len()).unwrap_or(i64::MAX),
-        status: if reason.is_some() {
-            Status::Skipped
-        } else {
-            Status::Queued
-        },
-        reason: reason.map(str::to_owned),
-        content: None,
-        lane: Lane::Urgent,
-    };
+    let new = delivery(&campaign, subject_id, order, (targets.len(), reason), now);
     let inserted = deliveries::queue(&mut tx, app.id, std::slice::from_ref(&new), now).await?;
     let duplicate = inserted.is_empty();
     let delivery = match &order.idempotency_key {
@@ -217,6 +184,54 @@ async fn attempt(services: &Services, app: &App, order: &Order) -> Result<Placed
         delivery,
         duplicate,
     })
+}
+
+/// A campaign that backends may send.
+async fn campaign(tx: &mut Tx, app: &App, id: Uuid) -> Result<Campaign, Error> {
+    let campaign = campaigns::store::find(tx, app.id, id).await?;
+    let campaign = campaign.ok_or(Error::CampaignNotFound)?;
+    if campaign.content.mode != Mode::Transactional {
+        return Err(Error::NotTransactional);
+    }
+    if campaign.content.status != CampaignStatus::Active {
+        return Err(Error::NotActive);
+    }
+    Ok(campaign)
+}
+
+/// The delivery of an order. `found`: how many devices, and why it is not sent at all.
+fn delivery(
+    campaign: &Campaign,
+    subject_id: Uuid,
+    order: &Order,
+    found: (usize, Option<&str>),
+    now: Timestamp,
+) -> NewDelivery {
+    let (devices, reason) = found;
+    let variants = &campaign.content.variants;
+    let variant_id = campaigns::sending::variant_of(campaign.id, subject_id, variants);
+    let data = || Value::Object(order.data.clone()).to_string();
+    NewDelivery {
+        id: crate::id::new(now),
+        app_id: campaign.app_id,
+        campaign_id: campaign.id,
+        campaign_version: campaign.version,
+        variant_id: variant_id.unwrap_or_default(),
+        subject_id,
+        event: None,
+        data: reason.is_none().then(data),
+        idempotency_key: order.idempotency_key.clone(),
+        test: false,
+        recipients: i64::try_from(devices).unwrap_or(i64::MAX),
+        status: if reason.is_some() {
+            Status::Skipped
+        } else {
+            Status::Queued
+        },
+        reason: reason.map(str::to_owned),
+        content: None,
+        lane: Lane::Urgent,
+    }
 }
 
 #[cfg(test)]

@@ -7,16 +7,17 @@ use serde_json::{Value, json};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
+use crate::apps::App;
 use crate::audit::{self, Entry};
-use crate::http::auth::Editor;
+use crate::http::auth::{Editor, Scope};
 use crate::http::{ApiError, Code, Data, Json, ResourceId};
-use crate::push::campaigns::{self, NotPrepared, Prepared, Sending};
+use crate::push::campaigns::{self, Campaign, NotPrepared, Prepared, Sending};
 use crate::push::deliveries::{self, Lane, NewDelivery, Rendered, Status};
 use crate::push::personalization::{Made, Recipient, make};
 use crate::push::tokens;
-use crate::services::Shared;
+use crate::services::{Services, Shared};
 use crate::subjects::http::check_anonymous_id;
-use crate::subjects::{self, AliasKind};
+use crate::subjects::{self, AliasKind, Standing};
 
 /// Whom to send a campaign to.
 #[derive(Debug, Deserialize, ToSchema)]
@@ -59,18 +60,8 @@ pub async fn test_send(
         return Err(ApiError::new(Code::DataNotAllowed));
     }
     check_anonymous_id("/anonymousId", &request.anonymous_id)?;
-    let mut tx = services.db.read().await?;
-    let campaign = campaigns::store::find(&mut tx, app.id, id).await?;
-    let campaign = campaign.ok_or_else(|| ApiError::new(Code::NotFound))?;
-    let named =
-        subjects::store::find(&mut tx, app.id, AliasKind::Anonymous, &request.anonymous_id).await?;
-    let person = named
-        .filter(|person| !person.suppressed)
-        .ok_or_else(|| ApiError::new(Code::SubjectNotFound))?;
+    let (campaign, person, devices) = find(&services, app, id, &request.anonymous_id).await?;
     let subject_id = person.subject_id;
-    let targets =
-        tokens::store::active_of(&mut tx, &services.secrets, app.id, &[subject_id]).await?;
-    drop(tx);
     let (version, content) = (campaign.version, &campaign.content);
     let before = app.push.get(&id).map(|sending| &**sending);
     let sending = Sending::prepare(
@@ -83,31 +74,9 @@ pub async fn test_send(
     );
     let sending = sending.await.map_err(not_prepared)?;
     let variant = variant(&sending, request.variant_id, subject_id)?;
-
-    let recipient = Recipient {
-        subject_id,
-        data: None,
-        trigger: None,
-    };
     let now = services.clock.now();
-    let made = make(&services, app, variant, &sending.options, &[recipient], now).await?;
-    let (mut status, mut reason, rendered) = match made.into_iter().next() {
-        Some(Made::Ready(rendered)) => (Status::Queued, None, Some(*rendered)),
-        Some(Made::Skipped(reason)) => (Status::Skipped, Some(reason), None),
-        Some(Made::Failed(reason)) => (Status::Failed, Some(reason), None),
-        Some(Made::Broken { .. }) => (Status::Failed, Some("plugin_error"), None),
-        Some(Made::Unavailable) | None => {
-            return Err(ApiError::unavailable(anyhow::anyhow!(
-                "the plugin could not be asked"
-            )));
-        }
-    };
-    if status == Status::Queued && targets.is_empty() {
-        (status, reason) = (Status::Skipped, Some("no_active_device"));
-    }
-    if !person.may_message(app) {
-        (status, reason) = (Status::Skipped, Some("consent_missing"));
-    }
+    let (status, reason, rendered) =
+        rendered(&services, app, (&sending, variant), &person, devices).await?;
     let new = NewDelivery {
         id: crate::id::new(now),
         app_id: app.id,
@@ -119,36 +88,100 @@ pub async fn test_send(
         data: None,
         idempotency_key: None,
         test: true,
-        recipients: i64::try_from(targets.len()).unwrap_or(i64::MAX),
+        recipients: i64::try_from(devices).unwrap_or(i64::MAX),
         status,
         reason: reason.map(str::to_owned),
         content: rendered.clone(),
         lane: Lane::Urgent,
     };
-    let mut tx = services.db.write().await?;
-    let locked = subjects::store::locked(&mut tx, app.id, subject_id).await?;
-    if locked.is_none_or(|person| person.suppressed) {
-        return Err(ApiError::new(Code::SubjectNotFound));
-    }
-    deliveries::queue(&mut tx, app.id, std::slice::from_ref(&new), now).await?;
-    let entry = Entry {
-        app_id: app.id,
-        actor: &scope.actor,
-        action: "campaign.test_sent",
-        resource: format!("campaign/{id}"),
-        detail: json!({"deliveryId": new.id, "variantId": variant.id}),
-    };
-    audit::record(&mut tx, &entry, now).await?;
-    tx.commit().await?;
-    services.pipeline.deliveries().wake();
+    queue(&services, &scope, &new).await?;
     let view = TestSendView {
         delivery_id: new.id,
         status: status.name(),
         reason: new.reason,
-        devices: targets.len(),
+        devices,
         content: rendered,
     };
     Ok((StatusCode::ACCEPTED, Data { data: view }))
+}
+
+/// The campaign, the person, and how many devices the person has.
+async fn find(
+    services: &Services,
+    app: &App,
+    id: Uuid,
+    anonymous_id: &str,
+) -> Result<(Campaign, Standing, usize), ApiError> {
+    let mut tx = services.db.read().await?;
+    let campaign = campaigns::store::find(&mut tx, app.id, id).await?;
+    let campaign = campaign.ok_or_else(|| ApiError::new(Code::NotFound))?;
+    let kind = AliasKind::Anonymous;
+    let person = subjects::store::find(&mut tx, app.id, kind, anonymous_id)
+        .await?
+        .filter(|person| !person.suppressed)
+        .ok_or_else(|| ApiError::new(Code::SubjectNotFound))?;
+    let (secrets, whom) = (&services.secrets, [person.subject_id]);
+    let targets = tokens::store::active_of(&mut tx, secrets, app.id, &whom).await?;
+    Ok((campaign, person, targets.len()))
+}
+
+/// What becomes of the test: its status, why, and what it says.
+async fn rendered(
+    services: &Services,
+    app: &App,
+    what: (&Sending, &Prepared),
+    person: &Standing,
+    devices: usize,
+) -> Result<(Status, Option<&'static str>, Option<Rendered>), ApiError> {
+    let recipient = Recipient {
+        subject_id: person.subject_id,
+        data: None,
+        trigger: None,
+    };
+    let now = services.clock.now();
+    let made = make(services, app, what.1, &what.0.options, &[recipient], now).await?;
+    Ok(match made.into_iter().next() {
+        Some(Made::Ready(rendered)) => {
+            let skipped = if !person.may_message(app) {
+                Some("consent_missing")
+            } else if devices == 0 {
+                Some("no_active_device")
+            } else {
+                None
+            };
+            let status = skipped.map_or(Status::Queued, |_| Status::Skipped);
+            (status, skipped, Some(*rendered))
+        }
+        Some(Made::Skipped(reason)) => (Status::Skipped, Some(reason), None),
+        Some(Made::Failed(reason)) => (Status::Failed, Some(reason), None),
+        Some(Made::Broken { .. }) => (Status::Failed, Some("plugin_error"), None),
+        Some(Made::Unavailable) | None => {
+            let cause = anyhow::anyhow!("the plugin could not be asked");
+            return Err(ApiError::unavailable(cause));
+        }
+    })
+}
+
+/// Queues a test, with its entry in the audit log.
+async fn queue(services: &Services, scope: &Scope, new: &NewDelivery) -> Result<(), ApiError> {
+    let now = services.clock.now();
+    let mut tx = services.db.write().await?;
+    let locked = subjects::store::locked(&mut tx, new.app_id, new.subject_id).await?;
+    if locked.is_none_or(|person| person.suppressed) {
+        return Err(ApiError::new(Code::SubjectNotFound));
+    }
+    deliveries::queue(&mut tx, new.app_id, std::slice::from_ref(new), now).await?;
+    let entry = Entry {
+        app_id: new.app_id,
+        actor: &scope.actor,
+        action: "campaign.test_sent",
+        resource: format!("campaign/{}", new.campaign_id),
+        detail: json!({"deliveryId": new.id, "variantId": new.variant_id}),
+    };
+    audit::record(&mut tx, &entry, now).await?;
+    tx.commit().await?;
+    services.pipeline.deliveries().wake();
+    Ok(())
 }
 
 /// The variant that is asked for, or the person's.
