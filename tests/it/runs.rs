@@ -89,16 +89,16 @@ async fn everybody_gets_it_once(app: &mut TestApp) {
     assert!(offered[0].get("trigger").is_none());
 
     // Who comes later is not in it, and nothing begins it again.
-    let bob = app.session("bob").await;
+    app.session("bob").await;
     set(app, survey, json!({"status": "paused"})).await;
     set(app, survey, json!({"status": "active", "name": "Again?"})).await;
     app.restart().await;
     app.advance(DAY);
     set(app, survey, json!({"status": "draft"})).await;
     set(app, survey, json!({"status": "active"})).await;
-    let carl = app.session("carl").await;
-    for late in [&bob, &carl] {
-        assert_eq!(app.poll(late, "?wait=1").await.ok()["items"], json!([]));
+    for late in ["bob", "carl"] {
+        let late = app.session(late).await;
+        assert_eq!(app.poll(&late, "?wait=1").await.ok()["items"], json!([]));
     }
     over(app, 1).await;
     assert_eq!(issued(app).await, (1_201, 1_201));
@@ -284,8 +284,11 @@ async fn a_campaign_is_completed_when_nothing_of_it_is_on_offer(app: &mut TestAp
     assert_eq!(entries.len(), 1);
     assert_eq!(entries[0]["actor"], "server");
     assert_eq!(entries[0]["resource"], format!("survey/{survey}"));
-    let looks: Vec<(Option<i64>,)> = app.rows("SELECT look_at FROM campaign_runs").await;
-    assert_eq!(looks, [(None,)]);
+    app.until("it is looked at no more", async || {
+        let looks: Vec<(Option<i64>,)> = app.rows("SELECT look_at FROM campaign_runs").await;
+        looks == [(None,)]
+    })
+    .await;
 }
 
 async fn a_delay_holds_for_a_run_too(app: &mut TestApp) {

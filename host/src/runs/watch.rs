@@ -69,6 +69,12 @@ async fn begin(
     if next.begins_at > now {
         return Ok(());
     }
+    // By everybody's own clock a run reaches its last people after the next one has begun; the job has ended by then.
+    if let Some(job_id) = planned.job_id
+        && !store::has_ended(&mut tx, app_id, job_id).await?
+    {
+        return Ok(());
+    }
     let run = plan.due(next, now);
     let after = plan.after(run);
     let input = Input {
