@@ -105,11 +105,7 @@ fn management() -> OpenApiRouter<Shared> {
         .routes(routes!(privacy::exports::http::export_person))
         .routes(routes!(privacy::exports::http::get_export))
         .routes(routes!(privacy::exports::http::download_export))
-        .routes(routes!(
-            push::credentials::http::list_push_credentials,
-            push::credentials::http::create_push_credential
-        ))
-        .routes(routes!(push::credentials::http::delete_push_credential))
+        .merge(push_routes())
         .merge(webhook_routes())
         .merge(plugin_routes())
 }
@@ -131,6 +127,16 @@ fn webhook_routes() -> OpenApiRouter<Shared> {
         .routes(routes!(webhooks::actions::enable_webhook))
         .routes(routes!(webhooks::actions::list_webhook_attempts))
         .routes(routes!(webhooks::actions::recover_webhook))
+}
+
+/// What apps send push messages with.
+fn push_routes() -> OpenApiRouter<Shared> {
+    OpenApiRouter::new()
+        .routes(routes!(
+            push::credentials::http::list_push_credentials,
+            push::credentials::http::create_push_credential
+        ))
+        .routes(routes!(push::credentials::http::delete_push_credential))
 }
 
 /// Plugins of apps and of the server.
