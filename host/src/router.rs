@@ -97,11 +97,6 @@ fn management() -> OpenApiRouter<Shared> {
         .routes(routes!(privacy::exports::http::export_person))
         .routes(routes!(privacy::exports::http::get_export))
         .routes(routes!(privacy::exports::http::download_export))
-        .routes(routes!(
-            push::credentials::http::list_push_credentials,
-            push::credentials::http::create_push_credential
-        ))
-        .routes(routes!(push::credentials::http::delete_push_credential))
         .merge(webhook_routes())
         .merge(event_routes())
         .merge(survey_results())
@@ -127,6 +122,11 @@ fn push_routes() -> OpenApiRouter<Shared> {
         ))
         .routes(routes!(push::deliveries::http::list_deliveries))
         .routes(routes!(push::deliveries::http::get_delivery))
+        .routes(routes!(
+            push::credentials::http::list_push_credentials,
+            push::credentials::http::create_push_credential
+        ))
+        .routes(routes!(push::credentials::http::delete_push_credential))
 }
 
 /// Endpoints that are told of push deliveries.

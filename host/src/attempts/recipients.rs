@@ -78,6 +78,7 @@ struct InstructionRow {
     expires_at: Timestamp,
     attempt_state: Option<String>,
     attempt_at: Option<Timestamp>,
+    suppressed_by: Option<String>,
 }
 
 #[derive(sqlx::FromRow)]
@@ -100,7 +101,7 @@ fn read(row: &InstructionRow, now: Timestamp) -> Recipient {
         (_, Some((_, at))) => (Dismissed, None, at),
         ("displayed", None) => (Displayed, None, row.status_at),
         ("discarded", None) => (Suppressed, Some("sdk".to_owned()), row.status_at),
-        ("suppressed", None) => (Suppressed, None, row.status_at),
+        ("suppressed", None) => (Suppressed, row.suppressed_by.clone(), row.status_at),
         _ if row.expires_at <= now => (Expired, None, row.expires_at),
         _ => (Issued, None, row.status_at),
     };
@@ -181,8 +182,8 @@ async fn instructions(
 ) -> Result<Vec<InstructionRow>> {
     tx.sql(
         "SELECT i.id, i.subject_id, i.status, i.status_at, i.expires_at, a.state AS attempt_state,
-                a.active_at AS attempt_at
-         FROM (SELECT id, subject_id, status, status_at, expires_at FROM instructions
+                a.active_at AS attempt_at, i.suppressed_by
+         FROM (SELECT id, subject_id, status, status_at, expires_at, suppressed_by FROM instructions
                WHERE app_id = $1 AND campaign_id = $2 AND id < $3 ORDER BY id DESC LIMIT $4) i
          LEFT JOIN survey_attempts a ON a.instruction_id = i.id
          ORDER BY i.id DESC",

@@ -8,12 +8,13 @@ use nudge_db::Timestamp;
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
+use super::HOUR;
 use super::store::{self, CountRow};
-use super::{DELIVERY, HOUR};
 use crate::clock;
 use crate::http::auth::Viewer;
 use crate::http::query::instant;
 use crate::http::{ApiError, Data, Params};
+use crate::push::deliveries::{self, store::HourCount};
 use crate::services::Shared;
 
 /// Intervals that one answer has at the most.
@@ -102,11 +103,7 @@ impl Counts {
             "rejected" => self.rejected += count,
             "ignored" => self.ignored += count,
             "instructions" => self.instructions += count,
-            other => {
-                if let Some(state) = other.strip_prefix(DELIVERY) {
-                    *self.deliveries.entry(state.to_owned()).or_default() += count;
-                }
-            }
+            _ => {}
         }
         self.events = self.accepted + self.rejected + self.ignored;
     }
@@ -124,9 +121,11 @@ pub async fn get_stats(
     let (from, to) = range(&query, interval, services.clock.now())?;
     services.stats.flush(&services.db).await?;
     let mut tx = services.db.read().await?;
-    let rows = store::of_app(&mut tx, scope.app.id, Timestamp(from), Timestamp(to)).await?;
+    let (app_id, first, end) = (scope.app.id, Timestamp(from), Timestamp(to));
+    let rows = store::of_app(&mut tx, app_id, first, end).await?;
+    let deliveries = deliveries::store::counts_between(&mut tx, app_id, first, end).await?;
     Ok(Data {
-        data: view(interval, from, to, &rows),
+        data: view(interval, from, to, &rows, &deliveries),
     })
 }
 
@@ -149,7 +148,13 @@ fn range(query: &StatsQuery, interval: Interval, now: Timestamp) -> Result<(i64,
     Ok((begin, begin + intervals * span))
 }
 
-fn view(interval: Interval, from: i64, to: i64, rows: &[CountRow]) -> StatsView {
+fn view(
+    interval: Interval,
+    from: i64,
+    to: i64,
+    rows: &[CountRow],
+    deliveries: &[HourCount],
+) -> StatsView {
     let span = interval.span();
     let begins = (0..).map(|number| from + number * span);
     let mut intervals: BTreeMap<i64, Counts> = begins
@@ -161,6 +166,12 @@ fn view(interval: Interval, from: i64, to: i64, rows: &[CountRow]) -> StatsView 
         totals.add(&row.kind, row.count);
         let counts = intervals.entry(super::begin(row.begins_at, span));
         counts.or_default().add(&row.kind, row.count);
+    }
+    for row in deliveries {
+        let counts = intervals.entry(super::begin(row.hour, span)).or_default();
+        for counts in [counts, &mut totals] {
+            *counts.deliveries.entry(row.state.clone()).or_default() += row.count;
+        }
     }
     let items = intervals.into_iter().map(|(begin, counts)| IntervalView {
         at: clock::to_text(Timestamp(begin)),
@@ -224,9 +235,13 @@ mod tests {
             row(23, "accepted", 2),
             row(23, "rejected", 3),
             row(47, "ignored", 4),
-            row(47, "delivery.sent", 5),
         ];
-        let view = view(Interval::Day, 0, 72 * HOUR, &rows);
+        let sent = HourCount {
+            hour: Timestamp(47 * HOUR),
+            state: "sent".to_owned(),
+            count: 5,
+        };
+        let view = view(Interval::Day, 0, 72 * HOUR, &rows, &[sent]);
         let counts: Vec<[i64; 4]> = view
             .items
             .iter()

@@ -39,21 +39,15 @@ pub enum Kind {
     Ignored,
     /// Instructions that were issued.
     Instructions,
-    /// Push deliveries that came into this state (contract 9).
-    Delivery(&'static str),
 }
 
-/// What a delivery's state is written behind.
-const DELIVERY: &str = "delivery.";
-
 impl Kind {
-    fn text(self) -> String {
+    fn text(self) -> &'static str {
         match self {
-            Self::Accepted => "accepted".to_owned(),
-            Self::Rejected => "rejected".to_owned(),
-            Self::Ignored => "ignored".to_owned(),
-            Self::Instructions => "instructions".to_owned(),
-            Self::Delivery(state) => format!("{DELIVERY}{state}"),
+            Self::Accepted => "accepted",
+            Self::Rejected => "rejected",
+            Self::Ignored => "ignored",
+            Self::Instructions => "instructions",
         }
     }
 }
@@ -156,7 +150,7 @@ async fn write(db: &Db, pending: &Pending) -> nudge_db::Result<()> {
     let mut apps: Vec<(Uuid, i64, String, i64)> = pending
         .apps
         .iter()
-        .map(|((app_id, begin, kind), count)| (*app_id, *begin, kind.text(), *count))
+        .map(|((app_id, begin, kind), count)| (*app_id, *begin, kind.text().to_owned(), *count))
         .collect();
     apps.sort_unstable();
     let mut definitions: Vec<(DefinitionKey, Tally)> = pending
