@@ -172,7 +172,7 @@ async fn the_apps_cap_is_for_all_surveys_together(app: &mut TestApp) {
         settings.frequency.surveys = Some(Cap {
             max: 2,
             window_days: 1,
-        })
+        });
     })
     .await;
     for _ in 0..3 {
@@ -211,7 +211,7 @@ async fn the_most_important_takes_what_the_cap_leaves(app: &mut TestApp) {
         settings.frequency.surveys = Some(Cap {
             max: 1,
             window_days: 1,
-        })
+        });
     })
     .await;
     let trigger = json!({"kind": "event", "eventName": "purchase"});
@@ -358,7 +358,7 @@ async fn two_servers_keep_one_cap() {
             text(&right[0], "instructionId")
         );
     }
-    tokio::time::timeout(Duration::from_secs(60), async {
+    tokio::time::timeout(Duration::from_mins(1), async {
         for node in nodes {
             node.finish().await;
         }

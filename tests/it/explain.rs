@@ -138,7 +138,7 @@ async fn what_was_suppressed_says_by_what(app: &mut TestApp) {
         settings.frequency.surveys = Some(Cap {
             max: 1,
             window_days: 7,
-        })
+        });
     })
     .await;
     let survey = app.survey(&trigger()).await;

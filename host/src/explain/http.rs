@@ -14,6 +14,10 @@ use crate::services::Shared;
 /// What to explain.
 #[derive(Clone, Copy, Debug, Deserialize, IntoParams)]
 #[serde(rename_all = "camelCase")]
+#[expect(
+    clippy::struct_field_names,
+    reason = "the names of the contract's parameters"
+)]
 pub struct ExplainQuery {
     /// The campaign, whatever its status.
     campaign_id: Uuid,

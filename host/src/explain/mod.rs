@@ -265,13 +265,12 @@ fn trigger(event_name: &str, told: Told) -> Vec<Step> {
             detail: explanation.detail,
         })
         .collect();
-    match steps.iter_mut().find(|step| step.check == "trigger") {
-        Some(step) => step.detail = format!("{} ({name} {version}, {source})", step.detail),
-        None => {
-            let fires = if told.fires { "fires" } else { "does not fire" };
-            let detail = format!("{name} {version} {fires}, {source}");
-            steps.insert(0, Step::new("trigger", told.fires, detail));
-        }
+    if let Some(step) = steps.iter_mut().find(|step| step.check == "trigger") {
+        step.detail = format!("{} ({name} {version}, {source})", step.detail);
+    } else {
+        let fires = if told.fires { "fires" } else { "does not fire" };
+        let detail = format!("{name} {version} {fires}, {source}");
+        steps.insert(0, Step::new("trigger", told.fires, detail));
     }
     steps
 }

@@ -287,23 +287,24 @@ async fn recall(
         return Ok(None);
     };
     let number = item.subject;
-    let items = (0_u32..).zip(&record.items).take(last + 1);
-    let own: Vec<(u32, &Item)> = items.filter(|(_, item)| item.subject == number).collect();
+    let until_it = (0_u32..).zip(&record.items).take(last + 1);
+    let own: Vec<(u32, &Item)> = until_it
+        .filter(|(_, item)| item.subject == number)
+        .collect();
     let histories = heard.histories.values().flatten().copied();
     let seqs: Vec<i64> = own
         .iter()
         .map(|(_, item)| item.seq)
         .chain(histories)
         .collect();
-    let events = events(tx, app.id, &seqs).await?;
+    let events = events_at(tx, app.id, &seqs).await?;
     let Some(config) = decisions::store::config(tx, app.id, campaign.config).await? else {
         return Ok(None);
     };
-    let Some(items) = items(&own, &events) else {
+    let Some(items) = given(&own, &events) else {
         return Ok(None);
     };
-    let concerned = own.iter().map(|(place, _)| place);
-    let concerned = (0_u32..).zip(concerned);
+    let concerned = (0_u32..).zip(own.iter().map(|(place, _)| place));
     let concerned = concerned.filter(|(_, place)| campaign.items.contains(place));
     let batch = trigger::Batch {
         now: record.now,
@@ -336,7 +337,11 @@ async fn recall(
 }
 
 /// Events of an app by their numbers.
-async fn events(tx: &mut Tx, app_id: Uuid, seqs: &[i64]) -> nudge_db::Result<HashMap<i64, Stored>> {
+async fn events_at(
+    tx: &mut Tx,
+    app_id: Uuid,
+    seqs: &[i64],
+) -> nudge_db::Result<HashMap<i64, Stored>> {
     let found = ingest::store::at(tx, seqs).await?.into_iter();
     Ok(found
         .filter(|(of, _, _)| *of == app_id)
@@ -355,7 +360,7 @@ fn past((seq, stored): (i64, Stored)) -> (i64, PastEvent) {
 }
 
 /// Items of a decision, each as the plugin got it. None: one is gone.
-fn items(own: &[(u32, &Item)], events: &HashMap<i64, Stored>) -> Option<Vec<trigger::Item>> {
+fn given(own: &[(u32, &Item)], events: &HashMap<i64, Stored>) -> Option<Vec<trigger::Item>> {
     let item = |(_, item): &(u32, &Item)| {
         let timer = item.timer.as_ref().map(|(key, payload)| trigger::Timer {
             key: key.clone(),
