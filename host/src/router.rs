@@ -68,7 +68,6 @@ fn management() -> OpenApiRouter<Shared> {
             identity_keys::http::create_identity_key
         ))
         .routes(routes!(identity_keys::http::delete_identity_key))
-        .merge(push_routes())
         .routes(routes!(audit::http::list_audit_log))
         .routes(routes!(
             surveys::http::list_surveys,
@@ -107,16 +106,12 @@ fn management() -> OpenApiRouter<Shared> {
         .routes(routes!(privacy::exports::http::export_person))
         .routes(routes!(privacy::exports::http::get_export))
         .routes(routes!(privacy::exports::http::download_export))
-        .routes(routes!(
-            push::credentials::http::list_push_credentials,
-            push::credentials::http::create_push_credential
-        ))
-        .routes(routes!(push::credentials::http::delete_push_credential))
+        .merge(push_routes())
         .merge(webhook_routes())
         .merge(plugin_routes())
 }
 
-/// Push campaigns and what became of them.
+/// Push campaigns, what became of them, and what apps send them with.
 fn push_routes() -> OpenApiRouter<Shared> {
     OpenApiRouter::new()
         .routes(routes!(
@@ -135,6 +130,11 @@ fn push_routes() -> OpenApiRouter<Shared> {
         ))
         .routes(routes!(push::deliveries::http::list_deliveries))
         .routes(routes!(push::deliveries::http::get_delivery))
+        .routes(routes!(
+            push::credentials::http::list_push_credentials,
+            push::credentials::http::create_push_credential
+        ))
+        .routes(routes!(push::credentials::http::delete_push_credential))
 }
 
 /// Endpoints that are told of push deliveries.

@@ -72,6 +72,7 @@ pub struct Server {
 
 impl Server {
     /// Starts a server; it takes requests when this returns.
+    #[expect(clippy::too_many_lines, reason = "one list of the server's parts")]
     pub async fn start(config: Config, start: Start) -> anyhow::Result<Self> {
         let lock = claim_data_dir(&config)?;
         telemetry::metrics();

@@ -99,6 +99,8 @@ async fn an_export_has_everything_of_the_person_and_nothing_of_others(app: &mut 
         app.event(&ada, "checked", &json!({"b": 1})),
     ];
     app.ingest(&ada, &events).await.ok();
+    let token = json!({"provider": "fcm", "token": "adas-own-very-long-push-token"});
+    app.push_token(&ada, "phone", &token).await;
     app.ingest(
         &bob,
         &[app.event(&bob, "purchase", &json!({"note": "of bob"}))],
@@ -169,7 +171,10 @@ async fn an_export_has_everything_of_the_person_and_nothing_of_others(app: &mut 
         events[0]["eventId"]
     );
     assert_eq!(profile["deadLetters"][0]["eventName"], "checked");
-    assert_eq!(file(&archive, "devices.json"), "[]");
+    let devices: Value = serde_json::from_str(&file(&archive, "devices.json")).unwrap();
+    let push = json!({"provider": "fcm", "environment": "production", "tokenSuffix": "-token", "status": "active"});
+    assert_eq!(devices[0]["push"], push);
+    assert!(!file(&archive, "devices.json").contains("adas-own"));
     assert!(
         lines(&archive, "survey-answers.ndjson").is_empty()
             && lines(&archive, "deliveries.ndjson").is_empty()

@@ -42,10 +42,8 @@ async fn credentials_are_stored_listed_and_removed(app: &mut TestApp) {
         "keyId": apns::KEY_ID, "teamId": apns::TEAM_ID, "bundleId": apns::BUNDLE_ID, "environment": "sandbox",
     });
     assert_eq!(apple["identity"], identity);
-    assert_eq!(
-        (&apple["status"], &apple["createdAt"]),
-        (&json!("active"), &json!(app.time(0)))
-    );
+    assert_eq!(apple["status"], "active");
+    assert_eq!(apple["createdAt"].as_str().unwrap().len(), 24);
     assert_eq!(apple["fingerprint"].as_str().unwrap().len(), 64);
     let google = app.credential(&providers.fcm.credential()).await;
     assert_eq!(

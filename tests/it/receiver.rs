@@ -94,7 +94,7 @@ impl Receiver {
     /// The requests to a path so far.
     pub(crate) fn received(&self, path: &str) -> Vec<Received> {
         let all = self.behaviour.received.lock().unwrap();
-        let to = all.iter().filter(|received| received.path == path);
+        let to = all.iter().filter(|got| got.path == path);
         to.cloned().collect()
     }
 

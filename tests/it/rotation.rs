@@ -156,7 +156,7 @@ async fn the_key_file_changes_by_a_command() {
     let rotated = secrets(data, &["rotate", "--new-key", NEW_KEY]);
     assert!(rotated.status.success());
     let said = String::from_utf8(rotated.stdout).unwrap();
-    assert!(said.contains("server_secrets: 1 sealed anew"), "{said}");
+    assert!(said.contains("server_secrets: 2 sealed anew"), "{said}");
     assert!(!said.contains(NEW_KEY));
     assert_eq!(keys(), 2);
     assert_eq!(

@@ -223,8 +223,8 @@ async fn every_connection_is_checked_and_pinned(app: &mut TestApp) {
 
     assert_eq!(answer["statusCode"], json!(200));
     assert_eq!(names.asked(), asked + 1, "one look-up for the connection");
-    let received = receiver.wait(app, "/", 1).await;
-    assert_eq!(received[0].header("host"), format!("pinned.example:{port}"));
+    let got = receiver.wait(app, "/", 1).await;
+    assert_eq!(got[0].header("host"), format!("pinned.example:{port}"));
 }
 
 /// A proxy would resolve names by itself, and connect to what it is told.

@@ -7,7 +7,10 @@ use nudge::webhooks::EventType::{self, Clicked, Delivered, Failed, Opened, Sent}
 use nudge_db::Timestamp;
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use tests::{Child, TestApp, on_both_backends, site};
+use tests::{Backend, Child, TestApp, on_both_backends, site};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpListener;
+use tokio::task::JoinSet;
 use uuid::Uuid;
 
 use crate::receiver::{Received, Receiver, Reply};
@@ -31,16 +34,13 @@ on_both_backends!(
 
 const SUBJECT: Uuid = Uuid::from_u128(42);
 
-fn ids(received: &[Received]) -> Vec<String> {
-    let ids = received
-        .iter()
-        .map(|one| one.header("webhook-id").to_owned());
+fn ids(got: &[Received]) -> Vec<String> {
+    let ids = got.iter().map(|one| one.header("webhook-id").to_owned());
     ids.collect()
 }
 
-fn of_delivery(received: &[Received], delivery: Uuid) -> Vec<String> {
-    received
-        .iter()
+fn of_delivery(got: &[Received], delivery: Uuid) -> Vec<String> {
+    got.iter()
         .filter(|one| one.json()["data"]["deliveryId"] == json!(delivery))
         .map(|one| one.header("x-service-event").to_owned())
         .collect()
@@ -88,7 +88,7 @@ async fn a_transition_is_told_to_whoever_listens(app: &mut TestApp) {
     // Told again, they are told to nobody.
     app.transit(SUBJECT, delivery, &[Opened, Sent]).await;
 
-    let received = receiver.wait(app, "/all", 8).await;
+    let got = receiver.wait(app, "/all", 8).await;
     app.until("nothing waits", async || waiting(app).await == 0)
         .await;
     assert_eq!(receiver.received("/all").len(), 8);
@@ -98,9 +98,9 @@ async fn a_transition_is_told_to_whoever_listens(app: &mut TestApp) {
         .iter()
         .map(|event| event.name().to_owned())
         .collect();
-    assert_eq!(of_delivery(&received, delivery), names);
-    assert_eq!(ids(&received).iter().collect::<HashSet<_>>().len(), 8);
-    for one in &received {
+    assert_eq!(of_delivery(&got, delivery), names);
+    assert_eq!(ids(&got).iter().collect::<HashSet<_>>().len(), 8);
+    for one in &got {
         let body = one.json();
         let keys: Vec<&String> = body.as_object().unwrap().keys().collect();
         assert_eq!(keys, ["app_id", "data", "event", "fired_at", "id"]);
@@ -131,8 +131,8 @@ async fn a_transition_that_never_was_is_told_to_nobody(app: &mut TestApp) {
     app.enqueue(&[transition], false).await;
     app.transit(SUBJECT, once, &[Sent]).await;
 
-    let received = receiver.wait(app, "/", 1).await;
-    assert_eq!(of_delivery(&received, once), ["sent"]);
+    let got = receiver.wait(app, "/", 1).await;
+    assert_eq!(of_delivery(&got, once), ["sent"]);
     app.until("nothing waits", async || waiting(app).await == 0)
         .await;
     assert_eq!(receiver.received("/").len(), 1);
@@ -161,32 +161,33 @@ async fn a_message_is_sent_five_times_at_the_most(app: &mut TestApp) {
             let text = attempt[key].as_str().unwrap();
             nudge::clock::from_text(text).unwrap()
         };
-        let pause = instant("nextAttemptAt").since(instant("at")).as_secs_f64();
+        let pause = instant("nextAttemptAt").since(instant("at"));
         // The pause begins when the answer is there.
-        assert!(pause > least - 0.1 && pause < most + 20.0, "{pause}");
+        let seconds = pause.as_secs_f64();
+        assert!(seconds > least - 0.1 && seconds < most + 20.0, "{seconds}");
         assert_eq!(attempt["attempt"], json!(number + 1));
         assert!(attempt["error"].is_string());
         assert_eq!(receiver.received("/").len(), number + 1);
-        app.advance(pause as u64 + 1);
+        app.advance(pause.as_secs() + 1);
     }
     let last = noted(app, &webhook, 5).await.remove(4);
     assert!(last.get("nextAttemptAt").is_none());
     app.advance(86_400);
     app.transit(SUBJECT, app.id(), &[Sent]).await;
-    let received = receiver.wait(app, "/", 6).await;
-    assert_eq!(received.len(), 6);
-    assert_eq!(ids(&received[..5]), vec![ids(&received[..1]).remove(0); 5]);
-    for (number, one) in received[..5].iter().enumerate() {
-        assert_eq!(one.body, received[0].body, "the same bytes each time");
+    let got = receiver.wait(app, "/", 6).await;
+    assert_eq!(got.len(), 6);
+    assert_eq!(ids(&got[..5]), vec![ids(&got[..1]).remove(0); 5]);
+    for (number, one) in got[..5].iter().enumerate() {
+        assert_eq!(one.body, got[0].body, "the same bytes each time");
         assert_eq!(one.header("x-service-attempt"), (number + 1).to_string());
         webhook_signatures::verify(one, &[&webhook]);
     }
-    let stamps: HashSet<&str> = received[..5]
+    let stamps: HashSet<&str> = got[..5]
         .iter()
         .map(|one| one.header("webhook-timestamp"))
         .collect();
     assert_eq!(stamps.len(), 5, "each is signed when it is sent");
-    assert_ne!(ids(&received[5..]), ids(&received[..1]));
+    assert_ne!(ids(&got[5..]), ids(&got[..1]));
 }
 
 async fn what_is_refused_is_not_sent_again(app: &mut TestApp) {
@@ -249,18 +250,15 @@ async fn messages_of_a_delivery_arrive_in_order(app: &mut TestApp) {
     app.transit(SUBJECT, second, &[Sent, Delivered, Opened])
         .await;
 
-    let received = receiver.wait(app, "/", 4).await;
-    assert_eq!(
-        of_delivery(&received, second),
-        ["sent", "delivered", "opened"]
-    );
-    assert_eq!(of_delivery(&received, first), ["sent"]);
+    let got = receiver.wait(app, "/", 4).await;
+    assert_eq!(of_delivery(&got, second), ["sent", "delivered", "opened"]);
+    assert_eq!(of_delivery(&got, first), ["sent"]);
     app.advance(60);
     receiver.wait(app, "/", 7).await;
     app.transit(SUBJECT, first, &[Clicked]).await;
-    let received = receiver.wait(app, "/", 8).await;
+    let got = receiver.wait(app, "/", 8).await;
     assert_eq!(
-        of_delivery(&received, first),
+        of_delivery(&got, first),
         ["sent", "sent", "delivered", "opened", "clicked"]
     );
 
@@ -268,8 +266,8 @@ async fn messages_of_a_delivery_arrive_in_order(app: &mut TestApp) {
     receiver.reply("/", &[Reply::Status(404), Reply::Status(200)]);
     let third = app.id();
     app.transit(SUBJECT, third, &[Sent, Failed]).await;
-    let received = receiver.wait(app, "/", 10).await;
-    assert_eq!(of_delivery(&received, third), ["sent", "failed"]);
+    let got = receiver.wait(app, "/", 10).await;
+    assert_eq!(of_delivery(&got, third), ["sent", "failed"]);
     app.until("nothing waits", async || waiting(app).await == 0)
         .await;
 }
@@ -290,14 +288,14 @@ async fn a_receiver_that_hangs_delays_no_other(app: &mut TestApp) {
     }
 
     for number in 0..10 {
-        let received = receiver.wait(app, &format!("/{number}"), 20).await;
-        assert_eq!(received.len(), 20);
+        let got = receiver.wait(app, &format!("/{number}"), 20).await;
+        assert_eq!(got.len(), 20);
     }
     // None of these has been answered, and there are no more at a time.
     assert!((1..=4).contains(&receiver.received("/hangs").len()));
     receiver.release();
-    let received = receiver.wait(app, "/hangs", 20).await;
-    assert!(ids(&received).iter().collect::<HashSet<_>>().len() == 20);
+    let got = receiver.wait(app, "/hangs", 20).await;
+    assert!(ids(&got).iter().collect::<HashSet<_>>().len() == 20);
 }
 
 async fn many_endpoints_of_which_each_second_one_fails(app: &mut TestApp) {
@@ -335,9 +333,9 @@ async fn what_waits_is_sent_after_a_restart(app: &mut TestApp) {
     app.restart().await;
     app.advance(60);
 
-    let received = receiver.wait(app, "/", 2).await;
-    assert_eq!(received[1].header("x-service-attempt"), "2");
-    assert_eq!(received[1].body, received[0].body);
+    let got = receiver.wait(app, "/", 2).await;
+    assert_eq!(got[1].header("x-service-attempt"), "2");
+    assert_eq!(got[1].body, got[0].body);
 }
 
 async fn a_request_that_is_under_way_ends_before_the_server(app: &mut TestApp) {
@@ -388,8 +386,8 @@ async fn what_a_dead_process_had_in_hand_is_sent_by_another(app: &mut TestApp) {
 
     app.advance(services.config.pipeline.node_timeout_seconds + 3);
 
-    let received = receiver.wait(app, "/", 2).await;
-    assert_eq!(ids(&received), vec![ids(&received[..1]).remove(0); 2]);
+    let got = receiver.wait(app, "/", 2).await;
+    assert_eq!(ids(&got), vec![ids(&got[..1]).remove(0); 2]);
 }
 
 async fn what_waits_goes_to_the_new_url(app: &mut TestApp) {
@@ -399,20 +397,20 @@ async fn what_waits_goes_to_the_new_url(app: &mut TestApp) {
     app.transit(SUBJECT, app.id(), &[Sent]).await;
     noted(app, &webhook, 1).await;
     let id = webhook["id"].as_str().unwrap();
-    let path = app.path(&format!("/push/webhooks/{id}"));
+    let one = app.path(&format!("/push/webhooks/{id}"));
     let patch = json!({"url": receiver.url("/new"), "active": false});
-    app.patch(&path, &app.admin(), &patch).await.ok();
+    app.patch(&one, &app.admin(), &patch).await.ok();
 
     app.advance(60);
     // While it is not active, nothing is sent, and nothing is kept.
     app.transit(SUBJECT, app.id(), &[Sent]).await;
     assert_eq!(waiting(app).await, 1);
-    app.patch(&path, &app.admin(), &json!({"active": true}))
+    app.patch(&one, &app.admin(), &json!({"active": true}))
         .await
         .ok();
 
-    let received = receiver.wait(app, "/new", 1).await;
-    assert_eq!(received[0].header("x-service-attempt"), "2");
+    let got = receiver.wait(app, "/new", 1).await;
+    assert_eq!(got[0].header("x-service-attempt"), "2");
     assert_eq!(receiver.received("/old").len(), 1);
     app.until("nothing waits", async || waiting(app).await == 0)
         .await;
@@ -469,13 +467,13 @@ async fn two_servers_send_each_message_once() {
         there.transit(SUBJECT, *delivery, &[Sent, Delivered]).await;
     }
 
-    let received = receiver.wait(&one, "/", 120).await;
+    let got = receiver.wait(&one, "/", 120).await;
     one.until("nothing waits", async || waiting(&one).await == 0)
         .await;
     assert_eq!(receiver.received("/").len(), 120);
-    assert_eq!(ids(&received).iter().collect::<HashSet<_>>().len(), 120);
+    assert_eq!(ids(&got).iter().collect::<HashSet<_>>().len(), 120);
     for delivery in deliveries {
-        assert_eq!(of_delivery(&received, delivery), ["sent", "delivered"]);
+        assert_eq!(of_delivery(&got, delivery), ["sent", "delivered"]);
     }
     one.finish().await;
     two.finish().await;
@@ -516,12 +514,72 @@ async fn a_killed_process_loses_no_message() {
 
     one.until("nothing waits", async || waiting(&one).await == 0)
         .await;
-    let received = receiver.received("/");
-    assert_eq!(ids(&received).iter().collect::<HashSet<_>>().len(), 20);
-    let again: HashSet<String> = ids(&received[8..]).into_iter().collect();
+    let got = receiver.received("/");
+    assert_eq!(ids(&got).iter().collect::<HashSet<_>>().len(), 20);
+    let again: HashSet<String> = ids(&got[8..]).into_iter().collect();
     let twice = under_way
         .iter()
         .filter(|sent| again.contains(sent.header("webhook-id")));
     assert!(twice.count() >= 4, "what the dead process had in hand");
     one.finish().await;
+}
+
+/// A receiver that writes bytes as they are, the second ones again and again, and then nothing.
+async fn raw(head: &'static str, endless: &'static str) -> (String, JoinSet<()>) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/", listener.local_addr().unwrap());
+    let mut tasks = JoinSet::new();
+    tasks.spawn(async move {
+        let (mut stream, _) = listener.accept().await.unwrap();
+        // What comes before the whole request is an answer to nothing.
+        let mut request = Vec::new();
+        while !request.ends_with(b"}}") {
+            stream.read_buf(&mut request).await.unwrap();
+        }
+        stream.write_all(head.as_bytes()).await.unwrap();
+        while !endless.is_empty() && stream.write_all(endless.as_bytes()).await.is_ok() {}
+        std::future::pending::<()>().await;
+    });
+    (url, tasks)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_answer_is_given_up_after_a_while_and_read_to_a_length() {
+    let app = TestApp::start(site!(), Backend::Sqlite).await;
+    let test = async |(url, _tasks): (String, JoinSet<()>)| {
+        let body = json!({"url": url, "eventTypes": ["sent"]});
+        let all = app.path("/push/webhooks");
+        let webhook = app.post(&all, &app.admin(), &body).await.data(201);
+        let test = format!("{all}/{}/test", webhook["id"].as_str().unwrap());
+        app.post(&test, &app.admin(), &json!({})).await.ok()
+    };
+    let silent = raw("", "").await;
+    let unfinished = raw("HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nbegun", "").await;
+    let flood = raw(
+        "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n",
+        "8\r\nnonsense\r\n",
+    )
+    .await;
+    let headers = raw("HTTP/1.1 200 OK\r\n", "x: y\r\n").await;
+    let garbage = raw("SSH-2.0-OpenSSH\r\n\r\n", "").await;
+
+    let (silent, unfinished, flood, headers, garbage) = tokio::join!(
+        test(silent),
+        test(unfinished),
+        test(flood),
+        test(headers),
+        test(garbage)
+    );
+
+    assert_eq!(flood["statusCode"], json!(200), "{flood}");
+    assert!(flood.get("error").is_none());
+    for answer in [&silent, &unfinished, &headers, &garbage] {
+        assert!(answer.get("statusCode").is_none(), "{answer}");
+        assert!(answer["error"].is_string(), "{answer}");
+    }
+    for answer in [&silent, &unfinished] {
+        let error = answer["error"].as_str().unwrap();
+        assert!(error.contains("10 seconds"), "{answer}");
+    }
+    app.finish().await;
 }

@@ -24,16 +24,16 @@ pub(crate) fn secret(webhook: &Value) -> Vec<u8> {
 }
 
 /// Checks that a request is signed by these secrets, in this order, and by no other.
-pub(crate) fn verify(received: &Received, webhooks: &[&Value]) {
+pub(crate) fn verify(got: &Received, webhooks: &[&Value]) {
     let (service, standard) = (
-        received.header("x-service-signature"),
-        received.header("webhook-signature"),
+        got.header("x-service-signature"),
+        got.header("webhook-signature"),
     );
     let (seconds, signatures) = service.strip_prefix("t=").unwrap().split_once(',').unwrap();
-    assert_eq!(seconds, received.header("webhook-timestamp"));
-    let id = received.header("webhook-id");
-    assert_eq!(id, received.header("x-service-delivery"));
-    assert_eq!(received.json()["id"], json!(id));
+    assert_eq!(seconds, got.header("webhook-timestamp"));
+    let id = got.header("webhook-id");
+    assert_eq!(id, got.header("x-service-delivery"));
+    assert_eq!(got.json()["id"], json!(id));
     let mac = |webhook: &Value, text: String| {
         let key = hmac::Key::new(hmac::HMAC_SHA256, &secret(webhook));
         hmac::sign(&key, text.as_bytes())
@@ -41,7 +41,7 @@ pub(crate) fn verify(received: &Received, webhooks: &[&Value]) {
     let expected: Vec<String> = webhooks
         .iter()
         .map(|webhook| {
-            let tag = mac(webhook, format!("{seconds}.{}", received.body));
+            let tag = mac(webhook, format!("{seconds}.{}", got.body));
             format!("v1={}", URL_SAFE_NO_PAD.encode(tag))
         })
         .collect();
@@ -49,7 +49,7 @@ pub(crate) fn verify(received: &Received, webhooks: &[&Value]) {
     let expected: Vec<String> = webhooks
         .iter()
         .map(|webhook| {
-            let tag = mac(webhook, format!("{id}.{seconds}.{}", received.body));
+            let tag = mac(webhook, format!("{id}.{seconds}.{}", got.body));
             format!("v1,{}", STANDARD.encode(tag))
         })
         .collect();
@@ -110,7 +110,7 @@ fn says(program: &mut Command, question: &Value) -> String {
 }
 
 /// What the programs read: a request and the secret that it should be signed with.
-fn question(received: &Received, secret: &str, body: &str) -> Value {
+fn question(got: &Received, secret: &str, body: &str) -> Value {
     let names = [
         "webhook-id",
         "webhook-timestamp",
@@ -119,7 +119,7 @@ fn question(received: &Received, secret: &str, body: &str) -> Value {
     ];
     let headers: serde_json::Map<String, Value> = names
         .into_iter()
-        .map(|name| (name.to_owned(), json!(received.header(name))))
+        .map(|name| (name.to_owned(), json!(got.header(name))))
         .collect();
     json!({"secret": secret, "headers": headers, "body": body})
 }
@@ -147,19 +147,19 @@ async fn check(mut say: impl FnMut(&Value) -> String) {
     let rotate = app.path(&format!("/push/webhooks/{id}/rotate-secret"));
     let second = app.post(&rotate, &app.admin(), &json!({})).await.ok();
     app.transit(app.id(), app.id(), &[EventType::Opened]).await;
-    let received = receiver.wait(&app, "/", 1).await.remove(0);
-    let body = received.body.clone();
+    let got = receiver.wait(&app, "/", 1).await.remove(0);
+    let body = got.body.clone();
 
     for webhook in [&first, &second] {
         let secret = webhook["secret"].as_str().unwrap();
-        assert_eq!(say(&question(&received, secret, &body)), "genuine");
+        assert_eq!(say(&question(&got, secret, &body)), "genuine");
         let changed = body.replace("opened", "closed");
-        assert_eq!(say(&question(&received, secret, &changed)), "forged");
+        assert_eq!(say(&question(&got, secret, &changed)), "forged");
     }
     let other = format!("whsec_{}", STANDARD.encode([7; 32]));
-    assert_eq!(say(&question(&received, &other, &body)), "forged");
+    assert_eq!(say(&question(&got, &other, &body)), "forged");
     let unknown = Uuid::from_u128(1);
-    assert_ne!(received.header("webhook-id"), unknown.to_string());
+    assert_ne!(got.header("webhook-id"), unknown.to_string());
     app.finish().await;
 }
 

@@ -22,6 +22,7 @@ on_both_backends!(
     attempts_and_webhooks_are_paged,
 );
 
+const NEW_KEY: &str = "AQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQE=";
 const URL: &str = "http://127.0.0.1:9/hook";
 
 async fn make(app: &TestApp, body: &Value) -> Value {
@@ -231,8 +232,8 @@ async fn a_rotated_secret_signs_beside_the_new_one_for_a_while(app: &mut TestApp
         let answer = app.post(&ping, &app.admin(), &json!({})).await.ok();
         assert_eq!(answer["statusCode"], json!(200));
         count += 1;
-        let received = receiver.wait(app, "/", count).await;
-        crate::webhook_signatures::verify(received.last().unwrap(), secrets);
+        let got = receiver.wait(app, "/", count).await;
+        crate::webhook_signatures::verify(got.last().unwrap(), secrets);
     };
 
     signed_by(&[&first]).await;
@@ -270,14 +271,14 @@ async fn a_test_is_sent_at_once_and_tells_what_was_answered(app: &mut TestApp) {
 
     assert_eq!(answer["statusCode"], json!(200));
     assert!(answer["latencyMs"].is_u64() && answer.get("error").is_none());
-    let received = &receiver.received("/a")[0];
-    let body = received.json();
+    let got = &receiver.received("/a")[0];
+    let body = got.json();
     assert_eq!(
-        (received.header("x-service-event"), &body["event"]),
+        (got.header("x-service-event"), &body["event"]),
         ("ping", &json!("ping"))
     );
     assert_eq!(body["app_id"], json!(app.access.app_id));
-    assert_eq!(received.header("x-service-attempt"), "1");
+    assert_eq!(got.header("x-service-attempt"), "1");
     for (reply, status, error) in [
         (Reply::Status(204), 204, false),
         (Reply::Status(404), 404, true),
@@ -311,7 +312,7 @@ async fn secrets_are_sealed_anew_under_a_new_master_key(app: &mut TestApp) {
     // Compiled plugins are authenticated with the key too; other tests share theirs.
     cache.path().clone_into(&mut app.config.plugins.cache_dir);
     app.config.secrets.previous_keys = vec![MASTER_KEY.to_owned()];
-    app.config.secrets.master_key = "AQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQE=".to_owned();
+    NEW_KEY.clone_into(&mut app.config.secrets.master_key);
     for (count, previous) in [(1, true), (2, false)] {
         if !previous {
             let services = app.services();
@@ -323,8 +324,8 @@ async fn secrets_are_sealed_anew_under_a_new_master_key(app: &mut TestApp) {
         app.restart().await;
         app.transit(Uuid::from_u128(5), app.id(), &[EventType::Sent])
             .await;
-        let received = receiver.wait(app, "/", count).await;
-        crate::webhook_signatures::verify(&received[count - 1], &[&webhook]);
+        let got = receiver.wait(app, "/", count).await;
+        crate::webhook_signatures::verify(&got[count - 1], &[&webhook]);
     }
 }
 

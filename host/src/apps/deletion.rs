@@ -92,6 +92,9 @@ const REST: &[&str] = &[
     "DELETE FROM delivery_counts WHERE (app_id, campaign_id, hour, state) IN (
         SELECT app_id, campaign_id, hour, state FROM delivery_counts WHERE app_id = $1 LIMIT $2)",
     "DELETE FROM definitions WHERE id IN (SELECT id FROM definitions WHERE app_id = $1 LIMIT $2)",
+    "DELETE FROM webhook_attempts WHERE id IN (
+        SELECT a.id FROM webhook_messages m JOIN webhook_attempts a ON a.message_id = m.id
+        WHERE m.app_id = $1 LIMIT $2)",
     "DELETE FROM webhook_messages WHERE id IN (SELECT id FROM webhook_messages WHERE app_id = $1 LIMIT $2)",
     "DELETE FROM webhook_secrets WHERE name IN (SELECT name FROM webhook_secrets WHERE app_id = $1 LIMIT $2)",
     "DELETE FROM webhooks WHERE id IN (SELECT id FROM webhooks WHERE app_id = $1 LIMIT $2)",

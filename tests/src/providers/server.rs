@@ -1,4 +1,8 @@
 //! One HTTP/2 server over TLS, whose answers are a function's.
+#![expect(
+    clippy::disallowed_methods,
+    reason = "the service ends with its test, not with the server"
+)]
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
@@ -26,6 +30,8 @@ pub struct Received {
     pub version: Version,
     /// The method.
     pub method: Method,
+    /// The service, as whoever asked calls it: `https://host:port`.
+    pub origin: String,
     /// The path.
     pub path: String,
     /// The headers.
@@ -170,6 +176,12 @@ async fn respond(
     let received = Received {
         version: head.version,
         method: head.method,
+        origin: format!(
+            "https://{}",
+            head.uri
+                .authority()
+                .map_or("", |authority| authority.as_str())
+        ),
         path: head.uri.path().to_owned(),
         headers: head.headers,
         body: body.unwrap_or_default(),

@@ -48,12 +48,11 @@ impl Webpush {
         let url = format!("https://{address}");
         let (log, refusals) = (Log::default(), Refusals::default());
         let (asked, refused, clock) = (log.clone(), Arc::clone(&refusals), clock.clone());
-        let origin = url.clone();
         let answer = move |request: &Received| {
             if let Some(reply) = asked.take_next() {
                 return reply;
             }
-            answer(request, &origin, clock.now().seconds(), &refused)
+            answer(request, clock.now().seconds(), &refused)
         };
         let running = server::serve(listener, authority, log.clone(), Arc::new(answer));
         Self {
@@ -151,7 +150,7 @@ impl Browser {
     }
 }
 
-fn answer(request: &Received, origin: &str, now: i64, refused: &Refusals) -> Reply {
+fn answer(request: &Received, now: i64, refused: &Refusals) -> Reply {
     let status = |status| Reply {
         status,
         ..Reply::default()
@@ -166,7 +165,7 @@ fn answer(request: &Received, origin: &str, now: i64, refused: &Refusals) -> Rep
     if !known {
         return status(400);
     }
-    if !is_signed(request, origin, now) {
+    if !is_signed(request, now) {
         return status(403);
     }
     if request.body.len() > 4_096 {
@@ -175,12 +174,12 @@ fn answer(request: &Received, origin: &str, now: i64, refused: &Refusals) -> Rep
     if let Some(refused) = server::lock(refused).get(&request.path) {
         return status(*refused);
     }
-    let id = format!("{origin}/messages/{}", request.body.len());
+    let id = format!("{}/messages/{}", request.origin, request.body.len());
     status(201).with("location", &id)
 }
 
 /// Whether the request's VAPID token is signed by the key that it names, for here and now (RFC 8292).
-fn is_signed(request: &Received, origin: &str, now: i64) -> bool {
+fn is_signed(request: &Received, now: i64) -> bool {
     let text = request.header("authorization").strip_prefix("vapid ");
     let parameters: HashMap<&str, &str> = text
         .unwrap_or_default()
@@ -195,7 +194,7 @@ fn is_signed(request: &Received, origin: &str, now: i64) -> bool {
     };
     let mut validation = Validation::new(Algorithm::ES256);
     validation.validate_exp = false;
-    validation.set_audience(&[origin]);
+    validation.set_audience(&[&request.origin]);
     let public = DecodingKey::from_ec_der(&key);
     let opened = jsonwebtoken::decode::<Value>(token, &public, &validation);
     opened.is_ok_and(|opened| {

@@ -179,7 +179,7 @@ fn outcome(answer: &Answer, elsewhere: bool, now: Timestamp) -> Outcome {
         (400, Some("BadDeviceToken")) if elsewhere => Outcome::Rejected { reason: mismatch },
         (400, Some("BadDeviceToken")) | (410, _) => Outcome::Unregistered { reason },
         // The clock of one of the two is wrong, and no other token would be better.
-        (403, Some("ExpiredProviderToken")) => answer.retry(reason, now),
+        (403, Some("ExpiredProviderToken")) | (429 | 500..=599, _) => answer.retry(reason, now),
         (403, Some("BadEnvironmentKeyInToken" | "BadEnvironmentKeyIdInToken")) if elsewhere => {
             Outcome::Rejected { reason: mismatch }
         }
@@ -187,7 +187,6 @@ fn outcome(answer: &Answer, elsewhere: bool, now: Timestamp) -> Outcome {
             Outcome::CredentialInvalid { reason: mismatch }
         }
         (401 | 403, _) => Outcome::CredentialInvalid { reason },
-        (429 | 500..=599, _) => answer.retry(reason, now),
         _ => Outcome::Rejected { reason },
     }
 }

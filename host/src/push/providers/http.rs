@@ -16,7 +16,7 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// For a whole request and its answer.
 const TIMEOUT: Duration = Duration::from_secs(15);
 /// How often a connection on which nothing happens is asked whether it lives.
-const KEEP_ALIVE: Duration = Duration::from_secs(60);
+const KEEP_ALIVE: Duration = Duration::from_mins(1);
 /// What may be wrong where a client can't be made.
 pub(super) const NO_TLS: &str =
     "can't set TLS up: are the system's certificates (ca-certificates) installed?";
@@ -134,12 +134,11 @@ pub(super) fn kept_id(text: &str) -> Option<String> {
 }
 
 fn retry_after(text: &str, now: Timestamp) -> Option<Duration> {
-    let seconds = match text.parse::<u64>() {
-        Ok(seconds) => seconds,
-        Err(_) => {
-            let at = DateTime::parse_from_rfc2822(text).ok()?.timestamp();
-            u64::try_from(at - now.seconds()).unwrap_or(0)
-        }
+    let seconds = if let Ok(seconds) = text.parse::<u64>() {
+        seconds
+    } else {
+        let at = DateTime::parse_from_rfc2822(text).ok()?.timestamp();
+        u64::try_from(at - now.seconds()).unwrap_or(0)
     };
     Some(Duration::from_secs(seconds).min(MOST_RETRY_AFTER))
 }

@@ -105,7 +105,7 @@ impl Providers {
             }
             _ => Ok(rejected("wrong_address")),
         };
-        let outcome = sent.map_err(|unusable| corrupt(&unusable))?;
+        let outcome = sent.map_err(corrupt)?;
         count(target, &outcome);
         self.heed(app_id, target, &stored, &outcome).await?;
         Ok(outcome)
@@ -117,7 +117,7 @@ impl Providers {
         }
         let key = stored.open(&self.secrets)?;
         let opened = self.opened.open(stored, &key);
-        opened.map_err(|unusable| corrupt(&unusable))
+        opened.map_err(corrupt)
     }
 
     /// Notes what an outcome says of the token or the credential.
@@ -155,7 +155,7 @@ fn rejected(reason: &str) -> Outcome {
     }
 }
 
-fn corrupt(unusable: &super::jws::Unusable) -> Error {
+fn corrupt(unusable: super::jws::Unusable) -> Error {
     Error::corrupt("push_credentials", "sealed", unusable)
 }
 

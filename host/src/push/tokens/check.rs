@@ -4,7 +4,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
 use super::NewToken;
-use super::http::{RegisterRequest, SubscriptionRequest};
+use super::http::{Permission, RegisterRequest, SubscriptionRequest};
 use crate::http::ApiError;
 use crate::outbound::Guard;
 use crate::push::providers::{Address, Provider, Subscription, encryption};
@@ -20,9 +20,7 @@ const AUTH_BYTES: usize = 16;
 
 /// A registration as an SDK sends it, checked.
 pub(super) async fn check(request: RegisterRequest, guard: &Guard) -> Result<NewToken, ApiError> {
-    let granted = request
-        .permission
-        .is_none_or(|permission| permission.is_granted());
+    let granted = request.permission.is_none_or(Permission::is_granted);
     let length = request.device_id.chars().count();
     if !(1..=MOST_DEVICE_ID).contains(&length) || request.device_id.chars().any(char::is_control) {
         let detail =
@@ -34,7 +32,7 @@ pub(super) async fn check(request: RegisterRequest, guard: &Guard) -> Result<New
         (Provider::Webpush, None, Some(subscription)) => {
             Some(Address::Subscription(checked(subscription, guard).await?))
         }
-        (Provider::Apns, Some(token), None) => Some(Address::Token(apns(token)?)),
+        (Provider::Apns, Some(token), None) => Some(Address::Token(apns(&token)?)),
         (Provider::Fcm, Some(token), None) => Some(Address::Token(fcm(token)?)),
         (Provider::Webpush, ..) => {
             let detail = "webpush takes a subscription and no token";
@@ -54,7 +52,7 @@ pub(super) async fn check(request: RegisterRequest, guard: &Guard) -> Result<New
     })
 }
 
-fn apns(token: String) -> Result<String, ApiError> {
+fn apns(token: &str) -> Result<String, ApiError> {
     let is_hex = token.bytes().all(|byte| byte.is_ascii_hexdigit());
     if is_hex && APNS_DIGITS.contains(&token.len()) && token.len().is_multiple_of(2) {
         // One spelling, so that the same token is known again.
