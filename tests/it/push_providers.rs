@@ -75,7 +75,7 @@ fn accepted(outcome: &Outcome) -> String {
         Outcome::Accepted {
             provider_message_id,
         } => provider_message_id.clone().unwrap_or_default(),
-        other => panic!("{other:?}"),
+        other => unreachable!("{other:?}"),
     }
 }
 
@@ -636,7 +636,7 @@ async fn a_refused_credential_rests_until_another_comes(app: &mut TestApp) {
         "invalid".to_owned(),
         Some("invalid_provider_token".to_owned()),
     );
-    assert_eq!(statuses(app).await, [expected.clone()]);
+    assert_eq!(statuses(app).await, std::slice::from_ref(&expected));
     assert_eq!(
         send(app, &target, &message).await,
         invalid("invalid_provider_token")

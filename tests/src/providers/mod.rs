@@ -2,6 +2,7 @@
 //! arrives as the real ones do, and answer with real statuses and reasons, which a test can choose.
 #![expect(
     clippy::expect_used,
+    clippy::indexing_slicing,
     reason = "test support: what fails here fails the test where it stands"
 )]
 
