@@ -108,6 +108,17 @@ pub struct Failure {
     pub violations: Vec<Violation>,
 }
 
+impl Failure {
+    /// That of a letter which says already why it failed.
+    pub fn of(letter: &Letter) -> Self {
+        Self {
+            id: letter.id,
+            reason: letter.reason.clone(),
+            violations: letter.violations.clone(),
+        }
+    }
+}
+
 /// Letters of an event name with a reason.
 #[derive(Clone, Debug, sqlx::FromRow)]
 pub struct Group {

@@ -15,6 +15,7 @@ use super::unit::Trouble;
 use super::work::{Source, Work};
 use super::{Inner, occasions, store};
 use crate::apps::App;
+use crate::dead_letters::store::Failure;
 use crate::dead_letters::{self, Letter, Stage};
 use crate::decisions::{self, NewDecision, Recorded};
 use crate::id;
@@ -275,15 +276,7 @@ pub(super) async fn write(inner: &Inner, effects: &Effects) -> Result<(), Troubl
             return Err(Trouble::Conflict);
         }
     }
-    let failures: Vec<dead_letters::store::Failure> = effects
-        .failed_letters
-        .iter()
-        .map(|letter| dead_letters::store::Failure {
-            id: letter.id,
-            reason: letter.reason.clone(),
-            violations: letter.violations.clone(),
-        })
-        .collect();
+    let failures: Vec<Failure> = effects.failed_letters.iter().map(Failure::of).collect();
     dead_letters::store::update_failed(&mut tx, effects.app_id, &failures).await?;
     let instructions: Vec<Instruction> = effects
         .instructions

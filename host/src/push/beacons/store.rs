@@ -49,7 +49,7 @@ pub(super) async fn note(
     tx.sql(column)
         .push_bind(beacon.at)
         .push(", status = CASE WHEN status IN ")
-        .push_list(status.earlier().map(|earlier| earlier.name()))
+        .push_list(status.earlier().map(crate::push::deliveries::Status::name))
         .push(" THEN ")
         .push_bind(status.name())
         .push(" ELSE status END WHERE app_id = ")

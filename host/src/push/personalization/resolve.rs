@@ -63,14 +63,10 @@ pub async fn resolve(
         .map(|recipient| recipient.subject_id)
         .collect();
     let known = Recipients::load(&services.db, app, &ids, &reads(spec, accepted, now)).await?;
-    let mut resolved: Vec<Result<Values, Failure>> = recipients
-        .iter()
-        .map(|_| Err(Failure::Unavailable))
-        .collect();
-    let reads_histories = spec
-        .latest_events()
-        .iter()
-        .any(|(_, _, filtered)| *filtered);
+    let mut resolved = Vec::with_capacity(recipients.len());
+    resolved.resize_with(recipients.len(), || Err(Failure::Unavailable));
+    let mut events = spec.latest_events().into_iter();
+    let reads_histories = events.any(|(_, _, filtered)| filtered);
     let together = if reads_histories {
         TOGETHER_WITH_HISTORY
     } else {

@@ -26,14 +26,8 @@ pub async fn replay(services: &Services, app: &Arc<App>, letter: Letter) -> Resu
     let not_found = || ApiError::because(Code::NotFound, "the delivery is no longer there");
     let campaign_id = letter.campaign_id.ok_or_else(not_found)?;
     let mut tx = services.db.read().await?;
-    let failed = store::broken(
-        &mut tx,
-        app.id,
-        campaign_id,
-        (letter.alias, letter.event_id),
-        MOST,
-    );
-    let failed = failed.await?;
+    let event = (letter.alias, letter.event_id);
+    let failed = store::broken(&mut tx, app.id, campaign_id, event, MOST).await?;
     let stored = ingest::store::find_by_id(&mut tx, app.id, letter.alias, letter.event_id).await?;
     drop(tx);
     if failed.is_empty() {
@@ -54,14 +48,10 @@ pub async fn replay(services: &Services, app: &Arc<App>, letter: Letter) -> Resu
         };
         let now = services.clock.now();
         let outcome = make(services, app, variant, &sending.options, &[recipient], now).await?;
-        match outcome.into_iter().next() {
-            Some(Made::Ready(rendered)) => made.insert(delivery.id, Outcome::Ready(rendered)),
-            Some(Made::Skipped(reason)) => {
-                made.insert(delivery.id, Outcome::Ends(Status::Skipped, reason))
-            }
-            Some(Made::Failed(reason)) => {
-                made.insert(delivery.id, Outcome::Ends(Status::Failed, reason))
-            }
+        let outcome = match outcome.into_iter().next() {
+            Some(Made::Ready(rendered)) => Outcome::Ready(rendered),
+            Some(Made::Skipped(reason)) => Outcome::Ends(Status::Skipped, reason),
+            Some(Made::Failed(reason)) => Outcome::Ends(Status::Failed, reason),
             Some(Made::Broken { code, .. }) => {
                 let failure = Failure {
                     id: letter.id,
@@ -79,6 +69,7 @@ pub async fn replay(services: &Services, app: &Arc<App>, letter: Letter) -> Resu
                 )));
             }
         };
+        made.insert(delivery.id, outcome);
     }
     commit(services, app, &letter, &failed, made).await?;
     Ok(true)

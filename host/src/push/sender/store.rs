@@ -76,7 +76,8 @@ struct IdRow {
 pub(super) struct Consent {
     id: Uuid,
     pub suppressed: bool,
-    pub messaging_consent: Option<bool>,
+    #[sqlx(rename = "messaging_consent")]
+    pub messaging: Option<bool>,
 }
 
 /// The next app after one that has deliveries for the sender, now or later.
