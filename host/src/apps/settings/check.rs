@@ -64,8 +64,9 @@ impl Settings {
             1,
             365,
         );
-        let days = self.retention.deliveries_days;
-        within("/retention/deliveriesDays", days, 1, 365);
+        if let Some(days) = self.retention.deliveries_days {
+            within("/retention/deliveriesDays", days, 1, 365);
+        }
         let rate = self.plugins.max_failure_rate;
         if !(rate > 0.0 && rate <= 1.0) {
             let detail = "must be over 0 and at most 1";
