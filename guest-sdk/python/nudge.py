@@ -65,9 +65,11 @@ def log(message: Any, level: str = "INFO") -> None:
     _log.write(getattr(_log.Level, level), str(message))
 
 
-def reads(events=(), properties=(), subject_properties=()) -> Reads:
-    """What decisions under a configuration read: the host sends nothing else."""
-    return Reads(list(events), list(properties), list(subject_properties), [])
+def reads(events=(), properties=(), subject_properties=(), history=()) -> Reads:
+    """What decisions under a configuration read: the host sends nothing else. `history` are names of events whose
+    past is asked for without being called for them."""
+    more = [("history", name) for name in history]
+    return Reads(list(events), list(properties), list(subject_properties), more)
 
 
 def _instant(micros: int) -> datetime:

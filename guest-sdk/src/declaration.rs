@@ -37,6 +37,9 @@ pub struct Reads {
     pub properties: Vec<String>,
     /// Properties of the subject.
     pub subject_properties: Vec<String>,
+    /// Names of events that a trigger plugin asks the past of without being called for them. Without them here,
+    /// those that arrive together with the event that is decided about may be missing.
+    pub history: Vec<String>,
 }
 
 impl Reads {
@@ -66,6 +69,15 @@ impl Reads {
         keys: impl IntoIterator<Item = T>,
     ) -> Self {
         add_new(&mut self.subject_properties, keys);
+        self
+    }
+}
+
+impl Reads {
+    /// And the past of events of these names.
+    #[must_use]
+    pub fn history<T: Into<String>>(mut self, names: impl IntoIterator<Item = T>) -> Self {
+        add_new(&mut self.history, names);
         self
     }
 }

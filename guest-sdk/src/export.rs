@@ -115,7 +115,11 @@ impl From<Reads> for wit::Reads {
             event_names: reads.event_names,
             properties: reads.properties,
             subject_properties: reads.subject_properties,
-            more: Vec::new(),
+            more: reads
+                .history
+                .into_iter()
+                .map(|name| ("history".to_owned(), name))
+                .collect(),
         }
     }
 }

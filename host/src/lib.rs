@@ -14,6 +14,7 @@ pub mod config;
 pub mod dead_letters;
 pub mod decisions;
 pub mod definitions;
+pub mod explain;
 pub mod http;
 pub mod id;
 pub mod identity_keys;

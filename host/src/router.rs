@@ -15,9 +15,7 @@ use crate::http::body::MOST_BODY_BYTES;
 use crate::http::{ApiError, Code, cors, request};
 use crate::services::Shared;
 use crate::{
-    apps, audit, dead_letters, decisions, definitions, identity_keys, ingest, instructions, jobs,
-    keys, openapi, operations, plugins, privacy, properties, push, subjects, surveys, users,
-    webhooks,
+    apps, audit, dead_letters, decisions, definitions, explain, identity_keys, ingest, instructions, jobs, keys, openapi, operations, plugins, privacy, properties, push, subjects, surveys, users, webhooks,
 };
 
 /// The API with its documentation.
@@ -96,6 +94,7 @@ fn management() -> OpenApiRouter<Shared> {
         .routes(routes!(jobs::http::get_job))
         .routes(routes!(decisions::http::list_decisions))
         .routes(routes!(decisions::http::rerun_decision))
+        .routes(routes!(explain::http::explain))
         .routes(routes!(users::http::list_users))
         .routes(routes!(users::http::get_user))
         .routes(routes!(users::http::list_user_events))

@@ -230,7 +230,9 @@ async fn after_a_delay_the_audience_is_asked_again(app: &mut TestApp) {
     })
     .await;
     app.until("no timer is left", async || {
-        app.rows::<(i64,)>("SELECT 1 FROM timers").await.is_empty()
+        app.rows::<(i64,)>("SELECT due_at FROM timers")
+            .await
+            .is_empty()
     })
     .await;
     assert!(instruction_ids(&app.offered(&ada).await).is_empty());

@@ -35,6 +35,7 @@ mod deletion;
 mod deletion_kills;
 mod deliveries;
 mod documents;
+mod explain;
 mod exports;
 mod flows;
 mod guests;

@@ -125,6 +125,7 @@ const OPERATIONS: &[(&str, &str, Class, &str)] = &[
     ("GET",    "/v1/exports/{exportId}/archive",              Open, ""),
     ("GET",    "/v1/apps/{appId}/decisions",                       Viewer, ""),
     ("POST",   "/v1/apps/{appId}/decisions/{id}/rerun",            Editor, ""),
+    ("GET",    "/v1/apps/{appId}/explain",                         Viewer, ""),
     ("POST",   "/v1/apps/{appId}/plugins/{name}/versions/{version}/test",  Admin, ""),
     ("POST",   "/v1/operator/plugins/{name}/versions/{version}/test",  Operator, ""),
     ("POST",   "/v1/apps/{appId}/plugins/{name}/versions/{version}/backtest",  Admin, ""),

@@ -59,6 +59,8 @@ pub struct App {
     everywhere: Vec<usize>,
     /// Active endpoints that are told of push deliveries.
     pub webhooks: Vec<webhooks::Subscription>,
+    /// Names of events whose past a campaign asks for.
+    history: HashSet<String>,
 }
 
 impl App {
@@ -67,6 +69,11 @@ impl App {
     pub fn campaigns_for(&self, name: &str) -> impl Iterator<Item = usize> {
         let named = self.routes.get(name).map_or(&[][..], Vec::as_slice);
         named.iter().chain(&self.everywhere).copied()
+    }
+
+    /// Whether a campaign asks for the past of events of this name.
+    pub fn looks_back_at(&self, name: &str) -> bool {
+        self.history.contains(name)
     }
 
     /// An active campaign's index.
@@ -416,6 +423,11 @@ impl Loaded {
         let (push, running) = pushed.await;
         campaigns.extend(running);
         let (routes, everywhere) = routes(&campaigns);
+        let history = campaigns
+            .iter()
+            .flat_map(|campaign| campaign.accepted.history())
+            .cloned()
+            .collect();
         Ok(App {
             id: self.row.id,
             workspace_id: self.row.workspace_id,
@@ -431,6 +443,7 @@ impl Loaded {
             routes,
             everywhere,
             webhooks: self.webhooks,
+            history,
         })
     }
 }

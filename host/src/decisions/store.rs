@@ -113,7 +113,7 @@ pub(super) async fn use_configs(
 }
 
 /// A configuration that decisions were made under.
-pub(super) async fn config(tx: &mut Tx, app_id: Uuid, digest: [u8; 32]) -> Result<Option<Config>> {
+pub async fn config(tx: &mut Tx, app_id: Uuid, digest: [u8; 32]) -> Result<Option<Config>> {
     let row: Option<ConfigRow> = tx
         .sql("SELECT digest, config, properties FROM decision_configs WHERE app_id = $1 AND digest = $2")
         .bind(app_id)
@@ -173,6 +173,28 @@ pub(super) async fn list(
             .bind(limit),
     };
     statement.fetch_all().await
+}
+
+/// Decisions that hold data of a subject and were made at an id or after it, the first of them first.
+pub async fn of_subject(
+    tx: &mut Tx,
+    app_id: Uuid,
+    subject_id: Uuid,
+    from: Uuid,
+    limit: i64,
+) -> Result<Vec<DecisionRow>> {
+    tx.sql(
+        "SELECT d.id, d.record FROM decision_subjects s
+         JOIN decisions d ON d.app_id = s.app_id AND d.id = s.decision_id
+         WHERE s.app_id = $1 AND s.subject_id = $2 AND s.decision_id >= $3
+         ORDER BY s.decision_id LIMIT $4",
+    )
+    .bind(app_id)
+    .bind(subject_id)
+    .bind(from)
+    .bind(limit)
+    .fetch_all()
+    .await
 }
 
 /// The first decision that holds data of a subject and was made at an id or after it.

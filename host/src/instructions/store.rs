@@ -55,7 +55,8 @@ impl Row {
 /// Adds instructions, but for those that are there already: a firing is issued once.
 pub async fn insert(tx: &mut Tx, instructions: &[Instruction]) -> Result<()> {
     for chunk in instructions.chunks(Rows::MOST) {
-        tx.with_rows(COLUMNS, rows(chunk.iter()))
+        let instructions: Vec<&Instruction> = chunk.iter().collect();
+        tx.with_rows(COLUMNS, rows(&instructions))
             .push(
                 " INSERT INTO instructions (id, app_id, subject_id, position, kind, campaign_id, campaign_version, priority,
                                             trigger_event_id, trigger_name, created_at, available_at, expires_at,
@@ -75,6 +76,7 @@ pub async fn insert(tx: &mut Tx, instructions: &[Instruction]) -> Result<()> {
 pub async fn insert_suppressed(tx: &mut Tx, suppressed: &[Suppressed]) -> Result<()> {
     for chunk in suppressed.chunks(Rows::MOST) {
         let instructions = chunk.iter().map(|suppressed| &suppressed.instruction);
+        let instructions: Vec<&Instruction> = instructions.collect();
         let kinds = chunk
             .iter()
             .map(|suppressed| suppressed.kind.name().to_owned());
@@ -84,7 +86,7 @@ pub async fn insert_suppressed(tx: &mut Tx, suppressed: &[Suppressed]) -> Result
         tx.with_rows(
             "v(id, app_id, subject_id, position, campaign_id, campaign_version, priority, trigger_event_id,
                trigger_name, created_at, expires_at, plugin_name, plugin_version, kind, reason)",
-            rows(instructions).texts(kinds).texts(reasons),
+            rows(&instructions).texts(kinds).texts(reasons),
         )
         .push(
             " INSERT INTO instructions (id, app_id, subject_id, position, kind, campaign_id, campaign_version, priority,
@@ -106,45 +108,29 @@ const COLUMNS: &str =
     "v(id, app_id, subject_id, position, campaign_id, campaign_version, priority, trigger_event_id,
        trigger_name, created_at, expires_at, plugin_name, plugin_version)";
 
-fn rows<'i>(chunk: impl Iterator<Item = &'i Instruction> + Clone) -> Rows {
+fn rows(chunk: &[&Instruction]) -> Rows {
     Rows::new()
-        .uuids(chunk.clone().map(|instruction| instruction.id))
-        .uuids(chunk.clone().map(|instruction| instruction.app_id))
-        .uuids(chunk.clone().map(|instruction| instruction.subject_id))
-        .integers(chunk.clone().map(|instruction| instruction.position))
-        .uuids(chunk.clone().map(|instruction| instruction.campaign_id))
+        .uuids(chunk.iter().map(|instruction| instruction.id))
+        .uuids(chunk.iter().map(|instruction| instruction.app_id))
+        .uuids(chunk.iter().map(|instruction| instruction.subject_id))
+        .integers(chunk.iter().map(|instruction| instruction.position))
+        .uuids(chunk.iter().map(|instruction| instruction.campaign_id))
+        .integers(chunk.iter().map(|instruction| instruction.campaign_version))
         .integers(
             chunk
-                .clone()
-                .map(|instruction| instruction.campaign_version),
-        )
-        .integers(
-            chunk
-                .clone()
+                .iter()
                 .map(|instruction| i64::from(instruction.priority)),
         )
-        .uuids(
-            chunk
-                .clone()
-                .map(|instruction| instruction.trigger_event_id),
-        )
+        .uuids(chunk.iter().map(|instruction| instruction.trigger_event_id))
         .texts(
             chunk
-                .clone()
+                .iter()
                 .map(|instruction| instruction.trigger_name.clone()),
         )
-        .timestamps(chunk.clone().map(|instruction| instruction.created_at))
-        .timestamps(chunk.clone().map(|instruction| instruction.expires_at))
-        .texts(
-            chunk
-                .clone()
-                .map(|instruction| instruction.plugin.0.clone()),
-        )
-        .texts(
-            chunk
-                .clone()
-                .map(|instruction| instruction.plugin.1.clone()),
-        )
+        .timestamps(chunk.iter().map(|instruction| instruction.created_at))
+        .timestamps(chunk.iter().map(|instruction| instruction.expires_at))
+        .texts(chunk.iter().map(|instruction| instruction.plugin.0.clone()))
+        .texts(chunk.iter().map(|instruction| instruction.plugin.1.clone()))
 }
 
 /// A subject's instructions on offer in a range, by descending priority: those of campaigns that run, available, not

@@ -147,7 +147,8 @@ impl Evaluation {
             let mut ledger = self.ledger.lock().unwrap_or_else(PoisonError::into_inner);
             ledger.earlier.clear();
             drop(ledger);
-            self.decide(&group.items(self.items.len()), &group.routes)?;
+            let items = group.items(&self.app, &self.items);
+            self.decide(&items, &group.routes)?;
         }
         if groups.len() > 1 {
             let order = |fired: &(usize, usize)| (fired.1, fired.0);

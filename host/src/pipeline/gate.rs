@@ -11,7 +11,7 @@ use super::evaluate::Item;
 use super::projection::Subject;
 use crate::apps::App;
 use crate::campaigns::{Kind, Running};
-use crate::targeting::store::{self, Question};
+use crate::targeting::store::{self, Asked, Question};
 use crate::targeting::{Clock, Opening, Quiet, Scope, Suppression};
 
 /// The gate that a batch's firings go through, one after another.
@@ -72,7 +72,7 @@ impl Gate {
         });
         questions.dedup();
         let mut tx = db.read().await?;
-        let counts = store::counts(&mut tx, app.id, &questions, now).await?;
+        let counts = store::counts(&mut tx, app.id, &questions, Asked::now(now)).await?;
         gate.counts = questions.into_iter().zip(counts).collect();
         Ok(gate)
     }

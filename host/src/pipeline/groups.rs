@@ -1,5 +1,6 @@
 //! Which plugin decides about which part of a batch.
 
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use nudge_wasm::Plugin;
@@ -25,12 +26,31 @@ pub(super) struct Group {
 }
 
 impl Group {
-    /// The items that concern any of the campaigns, ascending. `items` is how many the batch has.
-    pub(super) fn items(&self, items: usize) -> Vec<usize> {
-        let mut concerned = vec![false; items];
-        for item in self.routes.values().flatten() {
-            if let Some(concerned) = concerned.get_mut(*item) {
+    /// The items that concern any of the campaigns, and those before them whose past the campaigns ask for,
+    /// ascending.
+    pub(super) fn items(&self, app: &App, items: &[Item]) -> Vec<usize> {
+        let mut concerned = vec![false; items.len()];
+        let mut last: HashMap<usize, usize> = HashMap::new();
+        for index in self.routes.values().flatten() {
+            if let (Some(concerned), Some(item)) = (concerned.get_mut(*index), items.get(*index)) {
                 *concerned = true;
+                let last = last.entry(item.subject).or_insert(*index);
+                *last = (*last).max(*index);
+            }
+        }
+        let campaigns = self
+            .routes
+            .keys()
+            .filter_map(|campaign| app.campaigns.get(*campaign));
+        let names: HashSet<&str> = campaigns
+            .flat_map(|running| &running.accepted.reading_of(&self.plugin).history)
+            .map(String::as_str)
+            .collect();
+        if !names.is_empty() {
+            for (index, (item, concerned)) in items.iter().zip(&mut concerned).enumerate() {
+                let before = last.get(&item.subject).is_some_and(|last| index < *last);
+                let counts = item.timer.is_none() && item.firing_id.is_none();
+                *concerned |= before && counts && names.contains(&*item.stored.event.name);
             }
         }
         let concerned = concerned.into_iter().enumerate();

@@ -12,6 +12,7 @@ mod claims;
 mod devices;
 mod effects;
 mod evaluate;
+pub mod explain;
 mod facts;
 mod firing;
 mod gate;

@@ -130,7 +130,10 @@ fn lay_out(
                 }
             };
             let campaigns = concerned(app, &work.source, stored);
-            if campaigns.is_empty() {
+            // An event that a campaign counts comes before those that it decides about.
+            let counts =
+                matches!(work.source, Source::Request(_)) && app.looks_back_at(&stored.event.name);
+            if campaigns.is_empty() && !counts {
                 continue;
             }
             let (timer, firing_id) = match &work.source {

@@ -37,6 +37,8 @@ pub struct Reading {
     pub subject: bool,
     /// Those properties.
     pub subject_properties: Arc<[String]>,
+    /// Names of events whose past is asked for.
+    pub history: Vec<String>,
     digest: OnceLock<[u8; 32]>,
 }
 
@@ -71,6 +73,7 @@ impl From<Reads> for Reading {
             properties: reads.properties.into(),
             subject: !reads.subject_properties.is_empty(),
             subject_properties: reads.subject_properties.into(),
+            history: reads.history,
             digest: OnceLock::new(),
         }
     }
@@ -212,6 +215,12 @@ impl Accepted {
     /// Whether properties of the subject are read, by the active version or the candidate.
     pub fn reads_subject(&self) -> bool {
         self.reading.subject || self.trial.as_ref().is_some_and(|trial| trial.subject)
+    }
+
+    /// Names of events whose past the active version or the candidate asks for, some twice.
+    pub fn history(&self) -> impl Iterator<Item = &String> {
+        let trial = self.trial.iter().flat_map(|trial| &trial.history);
+        self.reading.history.iter().chain(trial)
     }
 
     /// Names of the events that the active version or the candidate reads, some twice.

@@ -20,6 +20,8 @@ use crate::webhooks;
 const PAUSE: Duration = Duration::from_hours(1);
 /// Days that updates of properties are remembered, so that one that is sent again is known.
 const MUTATION_DAYS: i64 = 30;
+/// Days that is known why firings had no effect.
+const SUPPRESSED_DAYS: i64 = 30;
 /// The pause after a round that failed.
 const SHORT_PAUSE: Duration = Duration::from_mins(1);
 /// Days that push deliveries are kept unless an app says otherwise.
@@ -66,6 +68,15 @@ async fn round(
         while !halt.is_cancelled() {
             let mut tx = services.db.write().await?;
             let removed = store::delete_letters(&mut tx, app_id, letters_before).await?;
+            tx.commit().await?;
+            if removed == 0 {
+                break;
+            }
+        }
+        let noted_before = before(SUPPRESSED_DAYS);
+        while !halt.is_cancelled() {
+            let mut tx = services.db.write().await?;
+            let removed = store::delete_suppressed(&mut tx, app_id, noted_before).await?;
             tx.commit().await?;
             if removed == 0 {
                 break;

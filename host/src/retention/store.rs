@@ -29,6 +29,20 @@ pub(super) async fn delete_letters(tx: &mut Tx, app_id: Uuid, before: Timestamp)
     .await
 }
 
+/// Removes notes of an app that firings were suppressed, of before an instant; answers how many.
+pub(super) async fn delete_suppressed(tx: &mut Tx, app_id: Uuid, before: Timestamp) -> Result<u64> {
+    tx.sql(
+        "DELETE FROM instructions WHERE app_id = $1 AND id IN (
+            SELECT id FROM instructions WHERE app_id = $1 AND suppressed_by IS NOT NULL AND created_at < $2
+            ORDER BY created_at LIMIT $3)",
+    )
+    .bind(app_id)
+    .bind(before)
+    .bind(STEP)
+    .execute()
+    .await
+}
+
 /// The next aliases of an app.
 pub(super) async fn aliases(
     tx: &mut Tx,

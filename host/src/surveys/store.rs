@@ -49,13 +49,7 @@ fn body(survey: &Survey) -> Result<String> {
 }
 
 fn status(survey: &Survey) -> &'static str {
-    match survey.content.status {
-        super::Status::Draft => "draft",
-        super::Status::Active => "active",
-        super::Status::Paused => "paused",
-        super::Status::Completed => "completed",
-        super::Status::Archived => "archived",
-    }
+    survey.content.status.name()
 }
 
 /// When a survey that runs is over. What can't be read was refused when it was saved.

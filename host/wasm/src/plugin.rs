@@ -46,6 +46,8 @@ pub struct Reads {
     pub properties: Vec<String>,
     /// Saved properties of the subject.
     pub subject_properties: Vec<String>,
+    /// Names of events that decisions ask the past of without being called for them.
+    pub history: Vec<String>,
 }
 
 /// One thing that is wrong with a configuration.
@@ -288,7 +290,13 @@ impl Version {
                         let reason = format!("a configuration reads more than {PATHS} names");
                         return Err(Failure::Trap(reason).into());
                     }
-                    lists.into_iter().flatten().map(String::len).sum::<usize>()
+                    if reads.more.len() > PATHS {
+                        let reason = format!("a configuration says more than {PATHS} things");
+                        return Err(Failure::Trap(reason).into());
+                    }
+                    let more = reads.more.iter().map(|(key, text)| key.len() + text.len());
+                    let names = lists.into_iter().flatten().map(String::len);
+                    names.chain(more).sum::<usize>()
                 }
                 Err(problems) => problems.iter().map(problem_bytes).sum(),
             };
@@ -371,18 +379,23 @@ fn problem_bytes(problem: &types::Problem) -> usize {
     ELEMENT_BYTES + problem.code.len() + problem.pointer.len() + problem.message.len()
 }
 
+/// What `reads.more` names the past of events by.
+const HISTORY: &str = "history";
+
 impl From<types::Reads> for Reads {
     fn from(reads: types::Reads) -> Self {
         let types::Reads {
             event_names,
             properties,
             subject_properties,
-            more: _,
+            more,
         } = reads;
+        let history = more.into_iter().filter(|(key, _)| key == HISTORY);
         Self {
             event_names,
             properties,
             subject_properties,
+            history: history.map(|(_, name)| name).collect(),
         }
     }
 }

@@ -121,6 +121,16 @@ impl Audience {
         self.include.as_ref().is_none_or(holds) && !self.exclude.as_ref().is_some_and(holds)
     }
 
+    /// The names of the events that are counted.
+    pub(crate) fn event_names(&self) -> impl Iterator<Item = &str> {
+        let trees = self.include.iter().chain(&self.exclude);
+        let tests = trees.flat_map(Condition::leaves).map(|leaf| &leaf.test);
+        tests.filter_map(|test| match test {
+            Test::Events(events) => Some(events.name.as_str()),
+            _ => None,
+        })
+    }
+
     /// Says of every leaf whether it holds, and of the audience whether the subject is in it.
     pub(crate) fn explain(&self, subject: &Subject<'_>) {
         for (part, condition) in [("include", &self.include), ("exclude", &self.exclude)] {

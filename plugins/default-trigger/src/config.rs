@@ -60,6 +60,7 @@ impl Config {
                     .map(|cancellation| cancellation.event_name.as_str()),
             )
             .properties(self.paths.iter().map(String::as_str))
+            .history(self.audience.iter().flat_map(Audience::event_names))
             .subject_properties(
                 self.audience
                     .iter()

@@ -60,6 +60,15 @@ pub(crate) async fn furnish(server: &Server) -> anyhow::Result<()> {
 
 /// Makes an active survey that an event of a name fires each time.
 pub(crate) async fn survey(server: &Server, event_name: &str) -> anyhow::Result<()> {
+    survey_for(server, event_name, &json!({})).await
+}
+
+/// The same for an audience.
+pub(crate) async fn survey_for(
+    server: &Server,
+    event_name: &str,
+    audience: &Value,
+) -> anyhow::Result<()> {
     let question = json!({"id": "q1", "type": "nps", "title": "How likely are you to come back?", "required": true});
     let survey = json!({
         "name": event_name,
@@ -71,6 +80,7 @@ pub(crate) async fn survey(server: &Server, event_name: &str) -> anyhow::Result<
             "occurrence": {"mode": "every"},
             "filters": {"all": [{"property": "price", "type": "number", "operator": "gte", "value": 10}]},
         },
+        "audience": audience,
         "flow": {"questions": [question], "branches": [], "progressStyle": "bar", "backNavigation": false},
     });
     manage(server, "surveys", &survey).await

@@ -5,6 +5,7 @@
 //! compared with take turns, so that whatever else the machine does falls on both; the ratio is the median of the
 //! turns' ratios.
 
+mod audience;
 mod bare;
 mod child;
 mod client;
@@ -38,6 +39,8 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    /// What audiences cost: events that campaigns wait for, with five leaves and without.
+    Audience(audience::Arguments),
     /// Events a second over HTTP, against bare inserts of the same rows.
     Ingest(ingest::Arguments),
     /// What it costs to wait for a decision: ingest with `delivery` against ingest without.
@@ -64,6 +67,7 @@ fn main() -> anyhow::Result<()> {
         .build()?;
     runtime.block_on(async {
         match cli.command {
+            Command::Audience(arguments) => audience::run(arguments).await,
             Command::Ingest(arguments) => ingest::run(arguments).await,
             Command::Immediate(arguments) => immediate::run(arguments).await,
             Command::Keys(arguments) => keys::run(arguments).await,

@@ -247,6 +247,7 @@ struct InstructionRow {
     created_at: Timestamp,
     status: String,
     status_at: Timestamp,
+    suppressed_by: Option<String>,
 }
 
 #[derive(sqlx::FromRow)]
@@ -472,22 +473,28 @@ async fn client_sessions(tx: &mut Tx, key: Key, after: &mut After) -> Result<Vec
 async fn instructions(tx: &mut Tx, key: Key, after: &mut After) -> Result<Vec<Value>> {
     let rows: Vec<InstructionRow> = tx
         .sql(
-            "SELECT id, position, kind, campaign_id, trigger_event_id, trigger_name, created_at, status, status_at
-             FROM instructions WHERE app_id = $1 AND subject_id = $2 AND position > $3 ORDER BY position LIMIT $4",
+            "SELECT id, position, kind, campaign_id, trigger_event_id, trigger_name, created_at, status, status_at,
+                    suppressed_by
+             FROM instructions WHERE app_id = $1 AND subject_id = $2 AND (position, id) > ($3, $4)
+             ORDER BY position, id LIMIT $5",
         )
         .bind(key.app_id)
         .bind(key.subject_id)
         .bind(after.number)
+        .bind(after.id)
         .bind(PAGE)
         .fetch_all()
         .await?;
-    after.number = rows.last().map_or(after.number, |row| row.position);
+    // What was suppressed has the position of the instruction before it.
+    if let Some(last) = rows.last() {
+        (after.number, after.id) = (last.position, last.id);
+    }
     let record = |row: InstructionRow| {
         json!({
             "instructionId": row.id, "kind": row.kind, "campaignId": row.campaign_id,
             "trigger": {"eventId": row.trigger_event_id, "name": row.trigger_name},
             "createdAt": clock::to_text(row.created_at), "status": row.status,
-            "statusAt": clock::to_text(row.status_at),
+            "statusAt": clock::to_text(row.status_at), "suppressedBy": row.suppressed_by,
         })
     };
     Ok(rows.into_iter().map(record).collect())

@@ -26,6 +26,7 @@ fn a_configuration_is_checked() {
         event_names: vec!["*".to_owned()],
         properties: vec!["amount".to_owned(), "cart.items".to_owned()],
         subject_properties: Vec::new(),
+        history: Vec::new(),
     };
     assert_eq!(
         plugin.check_config(r#"{"mode":"fine"}"#).unwrap(),

@@ -239,7 +239,7 @@ fn after_a_delay_the_audience_is_asked_again() {
     goes(&mut campaign, "ana");
     goes(&mut campaign, "bob");
     campaign.send("ana", "bought", json!({}));
-    let fired = campaign.advance(Duration::from_secs(60));
+    let fired = campaign.advance(Duration::from_mins(1));
     let fired: Vec<&str> = fired.iter().map(|firing| firing.subject.as_str()).collect();
     assert_eq!(fired, ["bob"]);
 }
@@ -275,6 +275,7 @@ fn every_leaf_is_explained() {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "a table")]
 fn mistakes_are_named_by_their_place() {
     let leaf = |leaf: Value| json!({"include": {"all": [leaf]}});
     let many = |count: usize| {

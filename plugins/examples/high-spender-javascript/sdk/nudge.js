@@ -90,8 +90,9 @@ function history(found, properties) {
 /** What all kinds have in common: what a plugin says of itself, and what its configurations read. */
 function declared(plugin) {
   const read = (config) => {
-    const { events = [], properties = [], subjectProperties = [] } = plugin.check(config) ?? {};
-    return { eventNames: events, properties, subjectProperties, more: [] };
+    const { events = [], properties = [], subjectProperties = [], history = [] } = plugin.check(config) ?? {};
+    const more = history.map((name) => ["history", name]);
+    return { eventNames: events, properties, subjectProperties, more };
   };
   return {
     read,
@@ -195,7 +196,7 @@ class Subject {
 
 /**
  * A trigger plugin: `{name, version, summary?, configSchema?, check(config), onEvent(config, event, subject),
- * onTimer?(config, timer, subject)}`. `check` gives `{events, properties?, subjectProperties?}`; the other
+ * onTimer?(config, timer, subject)}`. `check` gives `{events, properties?, subjectProperties?, history?}`; the other
  * two give whether the campaign fires.
  */
 export function trigger(plugin) {

@@ -1,0 +1,331 @@
+//! Why a campaign fired or did not, for an event and a subject (contract 13, `explain`).
+//!
+//! The plugin is asked as it was asked when it decided (`pipeline/explain.rs`); consent, schedule and caps are
+//! judged by the rules that firings are judged by. What was forgotten since is taken as it is now.
+
+pub mod http;
+mod store;
+
+use nudge_db::Timestamp;
+use serde::Serialize;
+use utoipa::ToSchema;
+use uuid::Uuid;
+
+use crate::apps::App;
+use crate::campaigns::Running;
+use crate::clock;
+use crate::ingest::store::Stored;
+use crate::pipeline::explain::{self as plugin, Person, Question, Told};
+use crate::services::Services;
+use crate::targeting::store::{self as presentations, Asked};
+use crate::targeting::{Opening, Quiet, Scope};
+use crate::{ingest, subjects, surveys};
+
+/// What became of an event for a campaign and subject.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Outcome {
+    /// The campaign fired.
+    Fired,
+    /// It did not: the trigger, the audience or the sample says no, or the campaign does not run.
+    NotFired,
+    /// It would have, and consent, the schedule or a cap kept it from having an effect.
+    Suppressed,
+    /// It fires when quiet hours are over.
+    Deferred,
+    /// It waits for its delay, or for what else its plugin set a timer for.
+    Waiting,
+    /// The event was not processed yet.
+    Processing,
+    /// The subject has no such event.
+    UnknownEvent,
+}
+
+/// One thing that was checked.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct Step {
+    /// What: `event`, `consent`, `status`, `trigger`, `filter`, `occurrence`, `delay`, `audience_leaf`, `audience`,
+    /// `sample`, `schedule`, `caps`, or what a plugin of the app's own calls it.
+    pub check: String,
+    /// Whether it holds.
+    pub passed: bool,
+    /// For a person.
+    pub detail: String,
+}
+
+impl Step {
+    fn new(check: &str, passed: bool, detail: impl Into<String>) -> Self {
+        Self {
+            check: check.to_owned(),
+            passed,
+            detail: detail.into(),
+        }
+    }
+}
+
+/// Why.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct Explained {
+    /// What became of it.
+    pub outcome: Outcome,
+    /// What was checked, in the order in which it is.
+    pub steps: Vec<Step>,
+}
+
+/// Why something can't be explained.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// There is no such campaign or subject.
+    #[error("no such campaign or subject")]
+    NotFound,
+    /// The plugin can't be asked.
+    #[error("the plugin can't be asked")]
+    Plugin(#[from] plugin::Error),
+    /// The campaign can't be read.
+    #[error("the campaign can't be read")]
+    Campaign(#[from] surveys::Error),
+    /// The database.
+    #[error("storage failed")]
+    Storage(#[from] nudge_db::Error),
+}
+
+/// A campaign as it would run, and what keeps it from running.
+struct Campaign {
+    running: Running,
+    status: &'static str,
+}
+
+/// Says why a campaign fired or did not for an event of a subject.
+pub async fn explain(
+    services: &Services,
+    app: &App,
+    campaign_id: Uuid,
+    subject_id: Uuid,
+    event_id: Uuid,
+) -> Result<Explained, Error> {
+    let campaign = campaign(services, app, campaign_id).await?;
+    let mut tx = services.db.read().await?;
+    let standing = subjects::store::of_subject(&mut tx, app.id, subject_id).await?;
+    let standing = standing.ok_or(Error::NotFound)?;
+    let person = plugin::person(&mut tx, app, standing.alias).await?;
+    let person = person.ok_or(Error::NotFound)?;
+    let aliases = store::aliases(&mut tx, app.id, person.id).await?;
+    let mut found = None;
+    for alias in aliases {
+        let stored = ingest::store::find_by_id(&mut tx, app.id, alias, event_id).await?;
+        if let Some(stored) = stored {
+            found = Some((alias, stored));
+            break;
+        }
+    }
+    drop(tx);
+    let Some((alias, stored)) = found else {
+        let detail = "the subject has no event of this id, or it was removed since";
+        return Ok(Explained {
+            outcome: Outcome::UnknownEvent,
+            steps: vec![Step::new("event", false, detail)],
+        });
+    };
+    let question = Question {
+        app,
+        running: &campaign.running,
+        alias,
+        stored: &stored,
+    };
+    let told = plugin::ask(services, question).await?;
+    finish(services, app, &campaign, &person, &stored, told).await
+}
+
+/// The campaign, whether it runs or not. This is the one place that knows where campaigns are: surveys are the only
+/// ones yet.
+async fn campaign(services: &Services, app: &App, id: Uuid) -> Result<Campaign, Error> {
+    let mut tx = services.db.read().await?;
+    let survey = surveys::store::find(&mut tx, app.id, id).await?;
+    drop(tx);
+    let survey = survey.ok_or(Error::NotFound)?;
+    let before = app.campaign(id).and_then(|index| app.campaigns.get(index));
+    let status = survey.content.status.name();
+    let running = surveys::run(&services.plugins, &app.deciders, &survey, before).await?;
+    Ok(Campaign { running, status })
+}
+
+async fn finish(
+    services: &Services,
+    app: &App,
+    campaign: &Campaign,
+    person: &Person,
+    stored: &Stored,
+    told: Told,
+) -> Result<Explained, Error> {
+    let running = &campaign.running;
+    let mut tx = services.db.read().await?;
+    let trace = store::trace(&mut tx, app.id, person.id, running.id, stored).await?;
+    let at = trace
+        .issued_at()
+        .or(told.decided_at)
+        .unwrap_or(stored.received_at);
+    let name = &stored.event.name;
+    let received = clock::to_text(stored.received_at);
+    let mut steps = vec![
+        Step::new("event", true, format!("{name}, received at {received}")),
+        consent(person),
+        Step::new(
+            "status",
+            campaign.status == "active",
+            format!(
+                "the campaign is {}, in version {}",
+                campaign.status, running.version
+            ),
+        ),
+    ];
+    let fires = told.fires;
+    let kept = told.decided_at.is_some();
+    steps.extend(trigger(name, told));
+    let percent = running.rules.sample.percent();
+    let sampled = running.rules.sample.includes(running.id, person.id);
+    if percent < 100.0 {
+        let is = if sampled { "is" } else { "is not" };
+        let detail = format!("the subject {is} in the campaign's sample of {percent} %");
+        steps.push(Step::new("sample", sampled, detail));
+    }
+    let mut gate = vec![schedule(app, running, person, at)];
+    gate.extend(caps(&mut tx, app, running, person, at).await?);
+    drop(tx);
+    let closed = gate.iter().any(|step| !step.passed) || !person.may_message;
+    steps.extend(gate);
+    let runs = campaign.status == "active";
+    let held_back = fires && sampled && (kept || runs && closed);
+    let (outcome, left) = outcome(&trace, held_back);
+    steps.extend(left);
+    Ok(Explained { outcome, steps })
+}
+
+/// What became of the event, by what is left of it, and what that says besides. `held_back`: the plugin fires, and
+/// nothing is left of it.
+fn outcome(trace: &store::Trace, held_back: bool) -> (Outcome, Option<Step>) {
+    if let Some(reason) = &trace.suppressed_by {
+        let step = Step::new(
+            "suppressed",
+            false,
+            format!("noted as suppressed by {reason}"),
+        );
+        return (Outcome::Suppressed, Some(step));
+    }
+    if trace.issued.is_some() {
+        return (Outcome::Fired, None);
+    }
+    if let Some(until) = trace.deferred_until {
+        let until = clock::to_text(until);
+        let detail = format!("waits for the end of quiet hours, {until}");
+        return (
+            Outcome::Deferred,
+            Some(Step::new("schedule", false, detail)),
+        );
+    }
+    if let Some(due_at) = trace.due_at {
+        let detail = format!("waits until {}", clock::to_text(due_at));
+        return (Outcome::Waiting, Some(Step::new("delay", false, detail)));
+    }
+    let outcome = match (trace.pending, held_back) {
+        (true, _) => Outcome::Processing,
+        (false, true) => Outcome::Suppressed,
+        (false, false) => Outcome::NotFired,
+    };
+    (outcome, None)
+}
+
+fn consent(person: &Person) -> Step {
+    let detail = if person.may_message {
+        "the subject may be messaged"
+    } else {
+        "the subject has not agreed to be messaged"
+    };
+    Step::new("consent", person.may_message, detail)
+}
+
+/// What the plugin checked. The check that is called `trigger` says which plugin and version it was.
+fn trigger(event_name: &str, told: Told) -> Vec<Step> {
+    let (name, version) = &told.plugin;
+    let source = if told.decided_at.is_some() {
+        "as it was decided"
+    } else {
+        "as of now"
+    };
+    if !told.concerned {
+        let detail =
+            format!("{name} {version} does not read events named {event_name} for this campaign");
+        return vec![Step::new("trigger", false, detail)];
+    }
+    let mut steps: Vec<Step> = told
+        .explanations
+        .into_iter()
+        .map(|explanation| Step {
+            check: explanation.check,
+            passed: explanation.passed,
+            detail: explanation.detail,
+        })
+        .collect();
+    if let Some(step) = steps.iter_mut().find(|step| step.check == "trigger") {
+        step.detail = format!("{} ({name} {version}, {source})", step.detail);
+    } else {
+        let fires = if told.fires { "fires" } else { "does not fire" };
+        let detail = format!("{name} {version} {fires}, {source}");
+        steps.insert(0, Step::new("trigger", told.fires, detail));
+    }
+    steps
+}
+
+fn schedule(app: &App, running: &Running, person: &Person, at: Timestamp) -> Step {
+    let quiet = app.settings.quiet_hours.as_ref().and_then(Quiet::of);
+    let opening = running
+        .rules
+        .schedule
+        .opening(at, person.timezone.as_deref(), quiet);
+    let at = clock::to_text(at);
+    match opening {
+        Opening::Open => Step::new("schedule", true, format!("open at {at}")),
+        Opening::Closed(reason) => {
+            let detail = format!("closed at {at}: {}", reason.name());
+            Step::new("schedule", false, detail)
+        }
+        Opening::Deferred(until) => {
+            let detail = format!("quiet hours at {at}, until {}", clock::to_text(until));
+            Step::new("schedule", false, detail)
+        }
+    }
+}
+
+/// A step for each cap and pause, by what the subject had before an instant.
+async fn caps(
+    tx: &mut nudge_db::Tx,
+    app: &App,
+    running: &Running,
+    person: &Person,
+    at: Timestamp,
+) -> nudge_db::Result<Vec<Step>> {
+    let kind = running.act.kind();
+    let cap = &running.rules.cap;
+    let clocks = cap.clocks(running.id, kind, &app.settings.frequency);
+    if clocks.is_empty() {
+        return Ok(vec![Step::new("caps", true, "there is no cap")]);
+    }
+    let questions: Vec<presentations::Question> = clocks
+        .iter()
+        .map(|clock| presentations::Question {
+            subject_id: person.id,
+            kind,
+            campaign_id: match clock.scope {
+                Scope::Campaign(id) => Some(id),
+                Scope::Kind(_) => None,
+            },
+            since: clock.since(at),
+        })
+        .collect();
+    let asked = Asked::before(at);
+    let counts = presentations::counts(tx, app.id, &questions, asked).await?;
+    let steps = clocks.iter().zip(counts).map(|(clock, count)| {
+        let detail = format!("{}: {count} of {}", clock.reason.name(), clock.max);
+        Step::new("caps", count < clock.max, detail)
+    });
+    Ok(steps.collect())
+}

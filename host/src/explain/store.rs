@@ -1,0 +1,126 @@
+//! What is left of a firing, in the database.
+
+use nudge_db::{Result, Timestamp, Tx};
+use uuid::Uuid;
+
+use crate::ingest::SEQ_BLOCK;
+use crate::ingest::store::Stored;
+
+/// What came of an event for a campaign and subject.
+#[derive(Debug, Default)]
+pub(super) struct Trace {
+    /// When the instruction was issued.
+    pub issued: Option<Timestamp>,
+    /// Why there is none, if that was noted for this very event.
+    pub suppressed_by: Option<String>,
+    /// When that was noted.
+    suppressed_at: Option<Timestamp>,
+    /// Until when it is deferred.
+    pub deferred_until: Option<Timestamp>,
+    /// When a timer that the event set is due.
+    pub due_at: Option<Timestamp>,
+    /// Whether the event waits to be processed.
+    pub pending: bool,
+}
+
+impl Trace {
+    /// When it was judged, as far as that was noted.
+    pub(super) fn issued_at(&self) -> Option<Timestamp> {
+        self.issued.or(self.suppressed_at)
+    }
+}
+
+#[derive(sqlx::FromRow)]
+struct NumberRow {
+    number: i64,
+}
+
+#[derive(sqlx::FromRow)]
+struct InstructionRow {
+    created_at: Timestamp,
+    suppressed_by: Option<String>,
+}
+
+#[derive(sqlx::FromRow)]
+struct DueRow {
+    due_at: Timestamp,
+}
+
+/// The aliases of a subject.
+pub(super) async fn aliases(tx: &mut Tx, app_id: Uuid, subject_id: Uuid) -> Result<Vec<i64>> {
+    let rows: Vec<NumberRow> = tx
+        .sql("SELECT number FROM aliases WHERE app_id = $1 AND subject_id = $2 ORDER BY number")
+        .bind(app_id)
+        .bind(subject_id)
+        .fetch_all()
+        .await?;
+    Ok(rows.into_iter().map(|row| row.number).collect())
+}
+
+/// What came of an event. An instruction counts for more than a note that there was none.
+pub(super) async fn trace(
+    tx: &mut Tx,
+    app_id: Uuid,
+    subject_id: Uuid,
+    campaign_id: Uuid,
+    stored: &Stored,
+) -> Result<Trace> {
+    let mut trace = Trace::default();
+    let instruction: Option<InstructionRow> = tx
+        .sql(
+            "SELECT created_at, suppressed_by FROM instructions
+             WHERE app_id = $1 AND subject_id = $2 AND campaign_id = $3 AND trigger_event_id = $4
+             ORDER BY CASE WHEN suppressed_by IS NULL THEN 0 ELSE 1 END, created_at LIMIT 1",
+        )
+        .bind(app_id)
+        .bind(subject_id)
+        .bind(campaign_id)
+        .bind(stored.event.id)
+        .fetch_optional()
+        .await?;
+    if let Some(row) = instruction {
+        if row.suppressed_by.is_some() {
+            trace.suppressed_by = row.suppressed_by;
+            trace.suppressed_at = Some(row.created_at);
+        } else {
+            trace.issued = Some(row.created_at);
+        }
+    }
+    let waits = |text: &'static str| (text, campaign_id, subject_id, stored.seq);
+    let deferred = waits(
+        "SELECT due_at FROM occasions
+         WHERE app_id = $1 AND campaign_id = $2 AND subject_id = $3 AND event_seq = $4 AND firing_id IS NOT NULL
+         ORDER BY due_at LIMIT 1",
+    );
+    trace.deferred_until = due(tx, app_id, deferred).await?;
+    let timer = waits(
+        "SELECT due_at FROM timers WHERE app_id = $1 AND campaign_id = $2 AND subject_id = $3 AND event_seq = $4
+         ORDER BY due_at LIMIT 1",
+    );
+    trace.due_at = due(tx, app_id, timer).await?;
+    let pending: Option<NumberRow> = tx
+        .sql("SELECT id AS number FROM pending WHERE id = $1 AND app_id = $2")
+        .bind(stored.seq / SEQ_BLOCK)
+        .bind(app_id)
+        .fetch_optional()
+        .await?;
+    trace.pending = pending.is_some_and(|row| row.number > 0);
+    Ok(trace)
+}
+
+/// What waits: a statement, and the campaign, subject and event that it is about.
+async fn due(
+    tx: &mut Tx,
+    app_id: Uuid,
+    (text, campaign_id, subject_id, seq): (&'static str, Uuid, Uuid, i64),
+) -> Result<Option<Timestamp>> {
+    let row: Option<DueRow> = tx
+        .sql(text)
+        .bind(app_id)
+        .bind(campaign_id)
+        .bind(subject_id)
+        .bind(seq)
+        .fetch_optional()
+        .await?;
+    Ok(row.map(|row| row.due_at))
+}

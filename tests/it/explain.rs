@@ -1,0 +1,270 @@
+//! Why campaigns fire or do not, for an event and a subject (contract 13, `explain`).
+
+use nudge::apps::settings::Cap;
+use serde_json::{Value, json};
+use tests::session::{event_id, text};
+use tests::{Session, TestApp, on_both_backends};
+use uuid::Uuid;
+
+use crate::guests;
+
+on_both_backends!(
+    what_fired_is_explained_by_the_plugin_that_decided,
+    the_audience_is_explained_leaf_by_leaf_as_it_was,
+    a_filter_that_fails_is_named,
+    what_was_suppressed_says_by_what,
+    what_waits_says_until_when,
+    paused_campaigns_and_other_events_are_explained,
+    plugins_of_the_apps_own_are_named,
+    nothing_is_known_of_unknown_things,
+);
+
+async fn explain(app: &TestApp, campaign: Uuid, session: &Session, event: &str) -> Value {
+    let subject = &session.subject_id;
+    let query = format!("/explain?campaignId={campaign}&subjectId={subject}&eventId={event}");
+    app.get(&app.path(&query), &app.viewer()).await.ok()
+}
+
+/// Sends an event and answers its id.
+async fn sends(app: &TestApp, session: &Session, name: &str, properties: Value) -> String {
+    let event = app.event(session, name, &properties);
+    app.ingest_and_ask(session, std::slice::from_ref(&event))
+        .await;
+    app.settle().await;
+    event_id(&event)
+}
+
+/// Whether the checks of a name hold, in order.
+fn checks(explained: &Value, check: &str) -> Vec<bool> {
+    let steps = explained["steps"].as_array().unwrap().iter();
+    let of_name = steps.filter(|step| step["check"] == check);
+    of_name
+        .map(|step| step["passed"].as_bool().unwrap())
+        .collect()
+}
+
+fn details(explained: &Value, check: &str) -> Vec<String> {
+    let steps = explained["steps"].as_array().unwrap().iter();
+    let of_name = steps.filter(|step| step["check"] == check);
+    of_name.map(|step| text(step, "detail")).collect()
+}
+
+fn trigger() -> Value {
+    json!({"kind": "event", "eventName": "purchase"})
+}
+
+async fn what_fired_is_explained_by_the_plugin_that_decided(app: &mut TestApp) {
+    let survey = app.survey(&trigger()).await;
+    let ada = app.session("ada").await;
+    let event = sends(app, &ada, "purchase", json!({})).await;
+
+    let explained = explain(app, survey, &ada, &event).await;
+    assert_eq!(explained["outcome"], "fired");
+    for check in [
+        "event",
+        "consent",
+        "status",
+        "trigger",
+        "occurrence",
+        "schedule",
+        "caps",
+    ] {
+        assert_eq!(checks(&explained, check), [true], "{check}: {explained}");
+    }
+    let decided = &details(&explained, "trigger")[0];
+    assert!(
+        decided.contains("default-trigger 0.1.0, as it was decided"),
+        "{decided}"
+    );
+}
+
+async fn the_audience_is_explained_leaf_by_leaf_as_it_was(app: &mut TestApp) {
+    let visits = json!({"kind": "event", "eventName": "visit", "withinDays": 7});
+    let pro = json!({"property": "plan", "type": "string", "operator": "equals", "value": "pro"});
+    let audience = json!({"include": {"all": [visits, {"kind": "user_property", "filter": pro}]}});
+    let parts = json!({"trigger": trigger(), "audience": audience});
+    let survey = app.survey_with(&parts).await;
+    let ada = app.session("ada").await;
+    let event = sends(app, &ada, "purchase", json!({})).await;
+    // What changes afterwards is not what decided.
+    sends(app, &ada, "visit", json!({})).await;
+    let path = app.path(&format!("/surveys/{survey}"));
+    app.patch(&path, &app.editor(), &json!({"audience": null}))
+        .await
+        .ok();
+
+    let explained = explain(app, survey, &ada, &event).await;
+    assert_eq!(explained["outcome"], "not_fired");
+    assert_eq!(checks(&explained, "trigger"), [true]);
+    assert_eq!(
+        checks(&explained, "audience_leaf"),
+        [false, false],
+        "{explained}"
+    );
+    assert_eq!(checks(&explained, "audience"), [false]);
+
+    let later = sends(app, &ada, "purchase", json!({})).await;
+    let explained = explain(app, survey, &ada, &later).await;
+    assert_eq!(explained["outcome"], "fired", "{explained}");
+}
+
+async fn a_filter_that_fails_is_named(app: &mut TestApp) {
+    let total = json!({"property": "total", "type": "number", "operator": "gte", "value": 50});
+    let mut filtered = trigger();
+    filtered["filters"] = json!({"all": [total]});
+    filtered["occurrence"] = json!({"mode": "once"});
+    let survey = app.survey(&filtered).await;
+    let ada = app.session("ada").await;
+    let small = sends(app, &ada, "purchase", json!({"total": 49})).await;
+    let large = sends(app, &ada, "purchase", json!({"total": 50})).await;
+    let second = sends(app, &ada, "purchase", json!({"total": 51})).await;
+
+    let explained = explain(app, survey, &ada, &small).await;
+    assert_eq!(
+        (&explained["outcome"], checks(&explained, "filter")),
+        (&json!("not_fired"), vec![false])
+    );
+    assert_eq!(details(&explained, "filter"), ["total gte"]);
+    assert_eq!(explain(app, survey, &ada, &large).await["outcome"], "fired");
+    let explained = explain(app, survey, &ada, &second).await;
+    assert_eq!(
+        (&explained["outcome"], checks(&explained, "occurrence")),
+        (&json!("not_fired"), vec![false])
+    );
+}
+
+async fn what_was_suppressed_says_by_what(app: &mut TestApp) {
+    app.set(|settings| {
+        settings.frequency.surveys = Some(Cap {
+            max: 1,
+            window_days: 7,
+        });
+    })
+    .await;
+    let survey = app.survey(&trigger()).await;
+    let (ada, bob) = (app.session("ada").await, app.session("bob").await);
+    let first = sends(app, &ada, "purchase", json!({})).await;
+    let second = sends(app, &ada, "purchase", json!({})).await;
+    let third = sends(app, &ada, "purchase", json!({})).await;
+    let explained = explain(app, survey, &ada, &first).await;
+    assert_eq!(
+        (&explained["outcome"], checks(&explained, "caps")),
+        (&json!("fired"), vec![true])
+    );
+    // The day's first is noted with its event, others follow from the decision.
+    for event in [&second, &third] {
+        let explained = explain(app, survey, &ada, event).await;
+        assert_eq!(explained["outcome"], "suppressed", "{explained}");
+        assert_eq!(checks(&explained, "caps"), [false]);
+        assert_eq!(details(&explained, "caps"), ["global_cap: 1 of 1"]);
+    }
+    let refusal = json!({"anonymousId": "bob", "messaging": false});
+    app.post("/v1/sdk/consent", &bob.credential(), &refusal)
+        .await
+        .ok();
+    let event = sends(app, &bob, "purchase", json!({})).await;
+    let explained = explain(app, survey, &bob, &event).await;
+    assert_eq!(
+        (&explained["outcome"], checks(&explained, "consent")),
+        (&json!("suppressed"), vec![false])
+    );
+}
+
+async fn what_waits_says_until_when(app: &mut TestApp) {
+    let hour = |seconds: i64| app.time(seconds)[11..16].to_owned();
+    let quiet = json!({"from": hour(-3_600), "to": hour(3_600), "onQuiet": "defer"});
+    let schedule = json!({"timezone": "UTC", "quietHours": quiet});
+    let deferred = app
+        .survey_with(&json!({"trigger": trigger(), "schedule": schedule}))
+        .await;
+    let mut late = trigger();
+    late["delaySeconds"] = json!(600);
+    let delayed = app.survey(&late).await;
+    let ada = app.session("ada").await;
+    let event = sends(app, &ada, "purchase", json!({})).await;
+
+    let explained = explain(app, deferred, &ada, &event).await;
+    assert_eq!(explained["outcome"], "deferred", "{explained}");
+    assert!(checks(&explained, "schedule").contains(&false));
+    let explained = explain(app, delayed, &ada, &event).await;
+    assert_eq!(explained["outcome"], "waiting", "{explained}");
+    app.advance(2 * 3_600);
+    for survey in [deferred, delayed] {
+        app.until("it fires", async || {
+            explain(app, survey, &ada, &event).await["outcome"] == "fired"
+        })
+        .await;
+    }
+}
+
+async fn paused_campaigns_and_other_events_are_explained(app: &mut TestApp) {
+    let survey = app.survey(&trigger()).await;
+    let path = app.path(&format!("/surveys/{survey}"));
+    app.patch(&path, &app.editor(), &json!({"status": "paused"}))
+        .await
+        .ok();
+    let ada = app.session("ada").await;
+    let event = sends(app, &ada, "purchase", json!({})).await;
+    let explained = explain(app, survey, &ada, &event).await;
+    assert_eq!(explained["outcome"], "not_fired");
+    assert_eq!(checks(&explained, "status"), [false]);
+    assert_eq!(
+        checks(&explained, "trigger"),
+        [true],
+        "but for that it would"
+    );
+    let other = sends(app, &ada, "visit", json!({})).await;
+    let explained = explain(app, survey, &ada, &other).await;
+    assert_eq!(checks(&explained, "trigger"), [false]);
+    assert!(details(&explained, "trigger")[0].contains("does not read events named visit"));
+}
+
+async fn plugins_of_the_apps_own_are_named(app: &mut TestApp) {
+    guests::deploy(app, 1, 1).await;
+    let survey = app
+        .survey(&guests::trigger(1, json!({"events": ["purchase"]})))
+        .await;
+    let ada = app.session("ada").await;
+    let event = sends(app, &ada, "purchase", json!({})).await;
+    // The version that decided explains, whatever is active since.
+    guests::deploy(app, 1, 2).await;
+    let explained = explain(app, survey, &ada, &event).await;
+    assert_eq!(explained["outcome"], "fired");
+    let named = format!("{} {} fires", guests::name(1), guests::version(1));
+    assert!(
+        details(&explained, "trigger")[0].contains(&named),
+        "{explained}"
+    );
+}
+
+async fn nothing_is_known_of_unknown_things(app: &mut TestApp) {
+    let survey = app.survey(&trigger()).await;
+    let (ada, bob) = (app.session("ada").await, app.session("bob").await);
+    let event = sends(app, &bob, "purchase", json!({})).await;
+    let explained = explain(app, survey, &ada, &event).await;
+    assert_eq!(
+        explained["outcome"], "unknown_event",
+        "it is somebody else's"
+    );
+    let path = |campaign: Uuid, subject: &str| {
+        app.path(&format!(
+            "/explain?campaignId={campaign}&subjectId={subject}&eventId={event}"
+        ))
+    };
+    let nobody = app.id().to_string();
+    for path in [path(app.id(), &ada.subject_id), path(survey, &nobody)] {
+        app.get(&path, &app.viewer())
+            .await
+            .refused(404, "not_found");
+    }
+    let answer = app
+        .get(&app.path("/explain?campaignId=x"), &app.viewer())
+        .await;
+    answer.refused(422, "validation_failed");
+    let mut session = ada;
+    session.subject_id.clone_from(&bob.subject_id);
+    assert_eq!(
+        explain(app, survey, &session, &event).await["outcome"],
+        "fired"
+    );
+}
