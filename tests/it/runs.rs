@@ -20,6 +20,8 @@ on_both_backends!(
     a_decision_about_an_occasion_can_be_made_again,
     nobody_can_send_the_event_of_an_occasion,
     mistakes_in_a_rule_are_named,
+    a_broadcast_goes_to_everybody_once,
+    nothing_of_a_broadcast_is_sent_while_it_rests,
 );
 
 const DAY: u64 = 86_400;
@@ -87,16 +89,16 @@ async fn everybody_gets_it_once(app: &mut TestApp) {
     assert!(offered[0].get("trigger").is_none());
 
     // Who comes later is not in it, and nothing begins it again.
-    let bob = app.session("bob").await;
+    app.session("bob").await;
     set(app, survey, json!({"status": "paused"})).await;
     set(app, survey, json!({"status": "active", "name": "Again?"})).await;
     app.restart().await;
     app.advance(DAY);
     set(app, survey, json!({"status": "draft"})).await;
     set(app, survey, json!({"status": "active"})).await;
-    let carl = app.session("carl").await;
-    for late in [&bob, &carl] {
-        assert_eq!(app.poll(late, "?wait=1").await.ok()["items"], json!([]));
+    for late in ["bob", "carl"] {
+        let late = app.session(late).await;
+        assert_eq!(app.poll(&late, "?wait=1").await.ok()["items"], json!([]));
     }
     over(app, 1).await;
     assert_eq!(issued(app).await, (1_201, 1_201));
@@ -278,12 +280,15 @@ async fn a_campaign_is_completed_when_nothing_of_it_is_on_offer(app: &mut TestAp
     app.advance(61);
     app.until("it is completed", async || status().await == "completed")
         .await;
-    let entries = app.audited("campaign.completed").await;
+    let entries = app.audited("survey.completed").await;
     assert_eq!(entries.len(), 1);
     assert_eq!(entries[0]["actor"], "server");
     assert_eq!(entries[0]["resource"], format!("survey/{survey}"));
-    let looks: Vec<(Option<i64>,)> = app.rows("SELECT look_at FROM campaign_runs").await;
-    assert_eq!(looks, [(None,)]);
+    app.until("it is looked at no more", async || {
+        let looks: Vec<(Option<i64>,)> = app.rows("SELECT look_at FROM campaign_runs").await;
+        looks == [(None,)]
+    })
+    .await;
 }
 
 async fn a_delay_holds_for_a_run_too(app: &mut TestApp) {
@@ -366,4 +371,78 @@ async fn mistakes_in_a_rule_are_named(app: &mut TestApp) {
         answer.refused(422, "validation_failed");
         assert_eq!(answer.pointers(), [pointer]);
     }
+}
+
+async fn broadcast(app: &TestApp, parts: Value) -> Uuid {
+    let mut body = json!({
+        "name": "News", "type": "push", "mode": "broadcast", "status": "active",
+        "variants": [{"title": "Hello", "body": "There is news"}],
+    });
+    let whole = body.as_object_mut().unwrap();
+    whole.extend(parts.as_object().unwrap().clone());
+    let made = app
+        .post(&app.path("/campaigns"), &app.editor(), &body)
+        .await
+        .data(201);
+    Uuid::parse_str(&text(&made, "id")).unwrap()
+}
+
+/// How many deliveries there are, and of how many people.
+async fn delivered(app: &TestApp) -> (i64, i64) {
+    let counts: Vec<(i64, i64)> = app
+        .rows("SELECT count(*), count(DISTINCT subject_id) FROM deliveries")
+        .await;
+    counts[0]
+}
+
+async fn status_of(app: &TestApp, campaign: Uuid) -> String {
+    let path = app.path(&format!("/campaigns/{campaign}"));
+    text(&app.get(&path, &app.viewer()).await.ok(), "status")
+}
+
+async fn a_broadcast_goes_to_everybody_once(app: &mut TestApp) {
+    app.people(600).await;
+    // What it would wait for is nothing to a broadcast.
+    let trigger = json!({"kind": "event", "eventName": "purchase"});
+    let campaign = broadcast(app, json!({"trigger": trigger})).await;
+    app.until("it is completed by itself", async || {
+        status_of(app, campaign).await == "completed"
+    })
+    .await;
+    assert_eq!(delivered(app).await, (600, 600));
+    assert_eq!(app.audited("campaign.completed").await.len(), 1);
+
+    // Nothing begins it again.
+    let path = app.path(&format!("/campaigns/{campaign}"));
+    let patch = json!({"status": "active"});
+    app.patch(&path, &app.editor(), &patch).await.ok();
+    let ada = app.session("ada").await;
+    app.fires(&ada, "purchase", &json!({})).await;
+    app.restart().await;
+    over(app, 1).await;
+    assert_eq!(delivered(app).await, (600, 600));
+}
+
+async fn nothing_of_a_broadcast_is_sent_while_it_rests(app: &mut TestApp) {
+    app.people(20).await;
+    let schedule = json!({"startAt": app.time(600)});
+    let campaign = broadcast(app, json!({"schedule": schedule})).await;
+    let path = app.path(&format!("/campaigns/{campaign}"));
+    let set = async |status: &str| {
+        let patch = json!({"status": status});
+        app.patch(&path, &app.editor(), &patch).await.ok();
+    };
+    set("paused").await;
+    app.advance(601);
+    set("draft").await;
+    assert_eq!(delivered(app).await, (0, 0));
+    set("active").await;
+    app.until("it is completed by itself", async || {
+        status_of(app, campaign).await == "completed"
+    })
+    .await;
+    assert_eq!(delivered(app).await, (20, 20));
+    app.delete(&path, &app.editor()).await.data(204);
+    let rows: Vec<(i64,)> = app.rows("SELECT count(*) FROM campaign_runs").await;
+    assert_eq!(rows, [(0,)]);
 }

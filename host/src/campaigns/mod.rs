@@ -5,6 +5,7 @@ pub mod trigger;
 
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use uuid::Uuid;
 
@@ -39,7 +40,8 @@ pub enum Act {
 }
 
 /// What sort of campaign it is. Caps and pauses are counted by it (contract 8).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Kind {
     /// A survey, which an SDK presents.
     Survey,
@@ -48,6 +50,12 @@ pub enum Kind {
 }
 
 impl Kind {
+    /// The kind of this name.
+    pub fn parse(name: &str) -> Option<Self> {
+        let mut all = [Self::Survey, Self::Push].into_iter();
+        all.find(|kind| kind.name() == name)
+    }
+
     /// The kind's name in the database.
     pub fn name(self) -> &'static str {
         match self {

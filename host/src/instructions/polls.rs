@@ -5,6 +5,7 @@
 //! waits asks nothing by itself.
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -23,6 +24,8 @@ const LOOK_AGAIN: Duration = Duration::from_secs(1);
 #[derive(Clone, Debug, Default)]
 pub struct Polls {
     waiting: Arc<Mutex<HashMap<Uuid, Waiting>>>,
+    /// How often polls have looked.
+    looks: Arc<AtomicU64>,
 }
 
 /// The open polls of a subject.
@@ -88,6 +91,12 @@ impl Polls {
         self.lock().values().map(|waiting| waiting.polls).sum()
     }
 
+    /// How often polls have looked for something: once when they are opened, when they are woken, and when their
+    /// time is over.
+    pub fn looks(&self) -> u64 {
+        self.looks.load(Ordering::Relaxed)
+    }
+
     /// Notes how a subject is, and wakes its polls if one of them saw it otherwise. None: it is gone.
     fn compare(&self, subject_id: Uuid, state: Option<State>) {
         if let Some(waiting) = self.lock().get_mut(&subject_id)
@@ -117,6 +126,7 @@ impl Poll {
 
     /// Notes how the subject was when this poll looked. Another poll that saw it otherwise looks again.
     pub fn saw(&self, state: State) {
+        self.polls.looks.fetch_add(1, Ordering::Relaxed);
         let mut waiting = self.polls.lock();
         if let Some(waiting) = waiting.get_mut(&self.subject_id) {
             let before = waiting.seen.replace(state);

@@ -9,7 +9,8 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::calendar::Plan;
-use super::{Kind, Standing, store};
+use super::{Standing, kinds, store};
+use crate::campaigns::Kind;
 use crate::clock;
 use crate::id;
 use crate::jobs::{Error, Running};
@@ -56,7 +57,7 @@ pub async fn run(services: &Services, job: &mut Running) -> Result<Value, Error>
         job.check()?;
         let mut tx = services.db.read().await?;
         let now = services.clock.now();
-        let standing = input.kind.standing(&mut tx, job.app_id, input.campaign_id);
+        let standing = kinds::standing(input.kind, &mut tx, job.app_id, input.campaign_id);
         match standing.await? {
             Standing::Runs => {}
             Standing::Rests => return Err(Error::Wait(REST)),

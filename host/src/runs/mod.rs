@@ -17,8 +17,10 @@ pub mod watch;
 use nudge_db::{Result, Timestamp, Tx};
 use uuid::Uuid;
 
+use crate::campaigns::Kind;
+
 pub use calendar::{Manner, Plan};
-pub use kinds::{Kind, Standing};
+pub use kinds::Standing;
 
 /// A campaign as it was just saved.
 #[derive(Clone, Debug)]
@@ -41,7 +43,12 @@ pub async fn plan(tx: &mut Tx, campaign: &Campaign, now: Timestamp) -> Result<()
     let known = store::lock(tx, campaign.app_id, campaign.id).await?;
     let last = known.as_ref().and_then(|known| known.last_at);
     let planned = campaign.plan.as_ref().filter(|_| campaign.active);
-    let next = planned.and_then(|plan| plan.next(last, now));
+    // A run whose time has come is not passed over because the campaign is saved before anybody noticed.
+    let same = known
+        .as_ref()
+        .filter(|known| known.plan == campaign.plan)
+        .and_then(|known| known.next);
+    let next = planned.and_then(|plan| same.or_else(|| plan.next(last, now)));
     match (known, &campaign.plan) {
         (None, None) => Ok(()),
         (None, Some(plan)) => store::insert(tx, campaign, plan, next).await,

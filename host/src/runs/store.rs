@@ -3,8 +3,9 @@
 use nudge_db::{Error, Result, Timestamp, Tx};
 use uuid::Uuid;
 
+use super::Campaign;
 use super::calendar::{Plan, Run};
-use super::{Campaign, Kind};
+use crate::campaigns::Kind;
 use crate::pipeline::occasions::PARKED;
 
 /// Occasions that one statement moves or removes.
@@ -142,11 +143,10 @@ pub(super) async fn due(tx: &mut Tx, now: Timestamp, limit: i64) -> Result<Vec<(
         app_id: Uuid,
         campaign_id: Uuid,
     }
-    // What goes on is finished first.
     let rows: Vec<DueRow> = tx
         .sql(
             "SELECT app_id, campaign_id FROM campaign_runs
-             WHERE next_at <= $1 AND look_at IS NULL ORDER BY next_at LIMIT $2",
+             WHERE next_at <= $1 ORDER BY next_at LIMIT $2",
         )
         .bind(now)
         .bind(limit)
@@ -171,7 +171,7 @@ pub(super) async fn begin(
     let begun = tx
         .sql(
             "UPDATE campaign_runs SET last_at = $3, next_at = $4, next_occasion = $5, job_id = $6, look_at = $7
-             WHERE app_id = $1 AND campaign_id = $2 AND next_at = $8 AND look_at IS NULL",
+             WHERE app_id = $1 AND campaign_id = $2 AND next_at = $8",
         )
         .bind(planned.app_id)
         .bind(planned.campaign_id)

@@ -8,7 +8,7 @@ use uuid::Uuid;
 
 use super::job::{self, Input};
 use super::store::{self, Planned};
-use super::{Kind, Standing};
+use super::{Standing, kinds};
 use crate::audit;
 use crate::jobs::{self, NewJob};
 use crate::services::Shared;
@@ -69,6 +69,12 @@ async fn begin(
     if next.begins_at > now {
         return Ok(());
     }
+    // By everybody's own clock a run reaches its last people after the next one has begun; the job has ended by then.
+    if let Some(job_id) = planned.job_id
+        && !store::has_ended(&mut tx, app_id, job_id).await?
+    {
+        return Ok(());
+    }
     let run = plan.due(next, now);
     let after = plan.after(run);
     let input = Input {
@@ -104,7 +110,7 @@ async fn look(
 ) -> nudge_db::Result<()> {
     let (app_id, id, kind) = (planned.app_id, planned.campaign_id, planned.kind);
     let mut tx = services.db.read().await?;
-    let standing = kind.standing(&mut tx, app_id, id).await?;
+    let standing = kinds::standing(kind, &mut tx, app_id, id).await?;
     let ended = match planned.job_id {
         Some(job_id) => store::has_ended(&mut tx, app_id, job_id).await?,
         None => true,
@@ -171,16 +177,15 @@ async fn finish(
     if !is_once {
         return Ok(None);
     }
-    let (app_id, id, kind): (Uuid, Uuid, Kind) =
-        (planned.app_id, planned.campaign_id, planned.kind);
+    let (app_id, id, kind) = (planned.app_id, planned.campaign_id, planned.kind);
     let mut tx = services.db.read().await?;
-    let on_offer = kind.is_on_offer(&mut tx, app_id, id, now).await?;
+    let on_offer = kinds::is_on_offer(kind, &mut tx, app_id, id, now).await?;
     drop(tx);
     if on_offer {
         return Ok(Some(now.plus(LOOK_LATER)));
     }
     let mut tx = services.db.write().await?;
-    let completed = kind.complete(&mut tx, app_id, id, now).await?;
+    let completed = kinds::complete(kind, &mut tx, app_id, id, now).await?;
     tx.commit().await?;
     if completed {
         services.apps.refresh(app_id).await?;

@@ -14,7 +14,7 @@ use utoipa::ToSchema;
 use uuid::Uuid;
 
 use crate::campaigns::trigger::{BY_THE_CALENDAR, Terms};
-use crate::campaigns::{Act, Running};
+use crate::campaigns::{Act, Kind, Running};
 use crate::http::FieldError;
 use crate::plugins::{self, CheckFailed, Deciders, Plugins};
 use crate::runs::{self, Manner, Plan};
@@ -327,7 +327,7 @@ async fn plan(tx: &mut Tx, survey: &Survey, now: Timestamp) -> Result<(), Error>
     let campaign = runs::Campaign {
         app_id: survey.app_id,
         id: survey.id,
-        kind: runs::Kind::Survey,
+        kind: Kind::Survey,
         active: survey.content.status == Status::Active,
         plan: survey.content.plan().map_err(Error::Invalid)?,
     };

@@ -144,6 +144,19 @@ impl Server {
         cpu(self.child.id())
     }
 
+    /// The memory of the server's own that is in use, in bytes.
+    pub(crate) fn memory(&self) -> anyhow::Result<u64> {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id()))?;
+        let line = status
+            .lines()
+            .find_map(|line| line.strip_prefix("RssAnon:"));
+        let kilobytes = line.and_then(|line| line.trim().strip_suffix(" kB"));
+        Ok(kilobytes
+            .context("an unknown /proc format")?
+            .parse::<u64>()?
+            << 10)
+    }
+
     /// Waits until the pipeline has processed everything.
     pub(crate) async fn drained(&self) -> anyhow::Result<()> {
         loop {

@@ -16,6 +16,7 @@ mod immediate;
 mod ingest;
 mod keys;
 mod people;
+mod polls;
 mod random;
 mod report;
 mod request;
@@ -49,6 +50,8 @@ enum Command {
     Keys(keys::Arguments),
     /// What it costs to find people among many, and to read their timelines.
     People(people::Arguments),
+    /// What open polls cost, and how soon they are answered.
+    Polls(polls::Arguments),
     /// What an event costs with many other campaigns, with many other apps, and for a person with many events.
     Scale(scale::Arguments),
     /// What requests with `delivery` notice of the plugin that decides being replaced.
@@ -72,6 +75,7 @@ fn main() -> anyhow::Result<()> {
             Command::Immediate(arguments) => immediate::run(arguments).await,
             Command::Keys(arguments) => keys::run(arguments).await,
             Command::People(arguments) => people::run(arguments).await,
+            Command::Polls(arguments) => polls::run(arguments).await,
             Command::Scale(arguments) => scale::run(arguments).await,
             Command::Swap(arguments) => swap::run(arguments).await,
             Command::Webhooks(arguments) => webhooks::run(arguments).await,

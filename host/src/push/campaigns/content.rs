@@ -5,11 +5,12 @@ use serde_json::Value;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use crate::campaigns::trigger::Terms;
+use crate::campaigns::trigger::{BY_THE_CALENDAR, Terms};
 use crate::http::FieldError;
 use crate::push::personalization::Spec;
 use crate::push::providers::Options;
 use crate::push::template::{Json, Text};
+use crate::runs::{Manner, Plan};
 use crate::targeting::Rules;
 
 /// Variants of a campaign (contract 9).
@@ -197,10 +198,32 @@ impl Action {
 impl Content {
     /// What a trigger plugin decides by.
     pub fn terms(&self) -> Terms<'_> {
+        let named =
+            |trigger: &&Value| trigger.get("kind").and_then(Value::as_str) == Some("plugin");
+        let trigger = match self.mode {
+            Mode::Transactional | Mode::Triggered => self.trigger.as_ref(),
+            Mode::Scheduled => self.trigger.as_ref().or(Some(&BY_THE_CALENDAR)),
+            // Whatever it would wait for: it goes to its audience once.
+            Mode::Broadcast => {
+                let named = self.trigger.as_ref().filter(named);
+                named.or(Some(&BY_THE_CALENDAR))
+            }
+        };
         Terms {
-            trigger: self.trigger.as_ref(),
+            trigger,
             audience: self.audience.as_ref(),
         }
+    }
+
+    /// When it runs by the calendar; none: by what people do, or as backends ask.
+    pub fn plan(&self) -> Result<Option<Plan>, Vec<FieldError>> {
+        let manner = match self.mode {
+            Mode::Transactional => Manner::Never,
+            Mode::Triggered => Manner::Triggered,
+            Mode::Scheduled => Manner::Scheduled,
+            Mode::Broadcast => Manner::Broadcast,
+        };
+        Plan::read(manner, self.trigger.as_ref(), self.schedule.as_ref())
     }
 
     /// What the host enforces: sampling, schedule, caps.

@@ -13,9 +13,10 @@ use nudge_db::{Timestamp, Tx};
 use uuid::Uuid;
 
 use crate::apps;
-use crate::campaigns::{Act, Running};
+use crate::campaigns::{Act, Kind, Running};
 use crate::http::FieldError;
 use crate::plugins::{self, CheckFailed, Deciders, Plugins};
+use crate::runs;
 pub use content::{Content, Mode, Status, Variant};
 pub use sending::{NotPrepared, Prepared, Sending};
 
@@ -86,6 +87,9 @@ pub async fn check(
     before: Option<&Content>,
 ) -> Result<(), Error> {
     let mut errors = content.check();
+    if errors.is_empty() {
+        errors.extend(content.plan().err().into_iter().flatten());
+    }
     let runs = content.status == Status::Active;
     let terms_known = before.is_some_and(|before| {
         before.trigger == content.trigger && before.audience == content.audience
@@ -216,7 +220,8 @@ pub async fn create(tx: &mut Tx, campaign: &Campaign) -> Result<(), Error> {
     if store::count(tx, campaign.app_id).await? >= MOST {
         return Err(Error::TooMany);
     }
-    Ok(store::insert(tx, campaign).await?)
+    store::insert(tx, campaign).await?;
+    plan(tx, campaign, campaign.created_at).await
 }
 
 /// Replaces a campaign if nobody else did since it was read.
@@ -224,7 +229,40 @@ pub async fn update(tx: &mut Tx, campaign: &Campaign) -> Result<(), Error> {
     if !store::update(tx, campaign).await? {
         return Err(Error::VersionMismatch);
     }
+    plan(tx, campaign, campaign.updated_at).await?;
     Ok(apps::store::touch(tx, campaign.app_id, campaign.updated_at).await?)
+}
+
+/// Notes when a campaign runs next.
+async fn plan(tx: &mut Tx, campaign: &Campaign, now: Timestamp) -> Result<(), Error> {
+    let planned = runs::Campaign {
+        app_id: campaign.app_id,
+        id: campaign.id,
+        kind: Kind::Push,
+        active: campaign.content.status == Status::Active,
+        plan: campaign.content.plan().map_err(Error::Invalid)?,
+    };
+    Ok(runs::plan(tx, &planned, now).await?)
+}
+
+/// Sets an active campaign `completed`, as the server does when nothing is left to do; answers whether it was still
+/// active.
+pub async fn complete(
+    tx: &mut Tx,
+    app_id: Uuid,
+    id: Uuid,
+    now: Timestamp,
+) -> nudge_db::Result<bool> {
+    let Some(mut campaign) = store::find(tx, app_id, id).await? else {
+        return Ok(false);
+    };
+    if campaign.content.status != Status::Active {
+        return Ok(false);
+    }
+    campaign.content.status = Status::Completed;
+    campaign.version += 1;
+    campaign.updated_at = now;
+    store::update(tx, &campaign).await
 }
 
 /// Removes a campaign with what plugins keep for it. Its deliveries stay: they are what became of it.

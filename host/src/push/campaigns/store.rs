@@ -137,6 +137,9 @@ pub async fn delete(tx: &mut Tx, app_id: Uuid, id: Uuid) -> Result<bool> {
         "DELETE FROM push_campaign_versions WHERE app_id = $1 AND campaign_id = $2",
         "DELETE FROM plugin_states WHERE app_id = $1 AND campaign_id = $2",
         "DELETE FROM timers WHERE app_id = $1 AND campaign_id = $2",
+        // A run that goes on holds its row: the occasions that it keeps meanwhile are there after this.
+        "DELETE FROM campaign_runs WHERE app_id = $1 AND campaign_id = $2",
+        "DELETE FROM occasions WHERE app_id = $1 AND campaign_id = $2",
     ] {
         tx.sql(text).bind(app_id).bind(id).execute().await?;
     }
