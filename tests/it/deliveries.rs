@@ -303,7 +303,7 @@ async fn deliveries_go_after_their_days(app: &mut TestApp) {
         let rows: Vec<(String,)> = app.rows("SELECT status FROM deliveries").await;
         rows.len()
     };
-    app.set(|settings| settings.retention.deliveries_days = 7)
+    app.set(|settings| settings.retention.deliveries_days = Some(7))
         .await;
     app.advance(6 * DAY);
     let ben = app.session("ben").await;

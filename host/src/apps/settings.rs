@@ -180,8 +180,9 @@ pub struct Retention {
     pub events_days: Option<i64>,
     /// Days after its receipt that a dead letter is kept.
     pub dead_letters_days: i64,
-    /// Days after it was queued that a push delivery is kept.
-    pub deliveries_days: i64,
+    /// Days after it was queued that a push delivery is kept; without it, 90.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub deliveries_days: Option<i64>,
 }
 
 impl Default for Retention {
@@ -189,7 +190,7 @@ impl Default for Retention {
         Self {
             events_days: None,
             dead_letters_days: 30,
-            deliveries_days: 90,
+            deliveries_days: None,
         }
     }
 }
@@ -211,6 +212,7 @@ impl Settings {
             on_quiet: OnQuiet::Defer,
         });
         every.retention.events_days = Some(1);
+        every.retention.deliveries_days = Some(1);
         every
     }
 }

@@ -25,6 +25,8 @@ const MUTATION_DAYS: i64 = 30;
 const SUPPRESSED_DAYS: i64 = 30;
 /// The pause after a round that failed.
 const SHORT_PAUSE: Duration = Duration::from_mins(1);
+/// Days that push deliveries are kept unless an app says otherwise.
+const DELIVERY_DAYS: i64 = 90;
 /// Deliveries that one statement removes at the most.
 const STEP: i64 = 500;
 const DAY: Duration = Duration::from_hours(24);
@@ -91,7 +93,8 @@ async fn round(
                 break;
             }
         }
-        let deliveries_before = before(settings.retention.deliveries_days);
+        let days = settings.retention.deliveries_days;
+        let deliveries_before = before(days.unwrap_or(DELIVERY_DAYS));
         remove_deliveries(services, app_id, deliveries_before, halt).await?;
         remove_messages(services, app_id, now.minus(webhooks::KEPT), halt).await?;
         remove_counts(services, app_id, now, halt).await?;

@@ -159,8 +159,8 @@ impl Facts for Nothing {
         None
     }
 
-    fn subject_fact(&mut self, _: u32, _: &str) -> Option<Value> {
-        None
+    fn subject_fact(&mut self, _: u32, _: &str) -> Result<Option<Value>, FactsUnavailable> {
+        Ok(None)
     }
 
     fn count_events(

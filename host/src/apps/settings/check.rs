@@ -59,7 +59,7 @@ impl Settings {
         for (name, days, most) in [
             ("eventsDays", retention.events_days, 3650),
             ("deadLettersDays", Some(retention.dead_letters_days), 365),
-            ("deliveriesDays", Some(retention.deliveries_days), 365),
+            ("deliveriesDays", retention.deliveries_days, 365),
         ] {
             if let Some(days) = days {
                 within(&format!("/retention/{name}"), days, 1, most);
