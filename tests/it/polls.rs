@@ -213,7 +213,7 @@ async fn what_is_not_available_yet_is_not_passed_by(app: &mut TestApp) {
     for _ in 0..3 {
         app.fires(&ada, "purchase", &json!({})).await;
     }
-    let in_an_hour = app.clock.now().plus(std::time::Duration::from_secs(3_600));
+    let in_an_hour = app.clock.now().plus(std::time::Duration::from_hours(1));
     let mut tx = app.services().db.write().await.unwrap();
     tx.sql("UPDATE instructions SET available_at = $1 WHERE position = 2")
         .bind(in_an_hour)

@@ -33,9 +33,9 @@ async fn scheduled(app: &TestApp, parts: Value) -> Uuid {
     app.survey_with(&json!(body)).await
 }
 
-async fn set(app: &TestApp, survey: Uuid, patch: Value) {
+async fn set(app: &TestApp, survey: Uuid, change: Value) {
     let path = app.path(&format!("/surveys/{survey}"));
-    app.patch(&path, &app.editor(), &patch).await.ok();
+    app.patch(&path, &app.editor(), &change).await.ok();
 }
 
 /// How many instructions there are, and of how many people.
@@ -414,8 +414,8 @@ async fn a_broadcast_goes_to_everybody_once(app: &mut TestApp) {
 
     // Nothing begins it again.
     let path = app.path(&format!("/campaigns/{campaign}"));
-    let patch = json!({"status": "active"});
-    app.patch(&path, &app.editor(), &patch).await.ok();
+    let active = json!({"status": "active"});
+    app.patch(&path, &app.editor(), &active).await.ok();
     let ada = app.session("ada").await;
     app.fires(&ada, "purchase", &json!({})).await;
     app.restart().await;
@@ -429,8 +429,8 @@ async fn nothing_of_a_broadcast_is_sent_while_it_rests(app: &mut TestApp) {
     let campaign = broadcast(app, json!({"schedule": schedule})).await;
     let path = app.path(&format!("/campaigns/{campaign}"));
     let set = async |status: &str| {
-        let patch = json!({"status": status});
-        app.patch(&path, &app.editor(), &patch).await.ok();
+        let change = json!({"status": status});
+        app.patch(&path, &app.editor(), &change).await.ok();
     };
     set("paused").await;
     app.advance(601);

@@ -219,7 +219,7 @@ impl Server {
 
     /// The memory of the server's own that is in use, in bytes.
     pub(crate) fn memory(&self) -> anyhow::Result<u64> {
-        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id()))?;
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.process.child.id()))?;
         let line = status
             .lines()
             .find_map(|line| line.strip_prefix("RssAnon:"));
