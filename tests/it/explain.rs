@@ -16,6 +16,7 @@ on_both_backends!(
     what_waits_says_until_when,
     paused_campaigns_and_other_events_are_explained,
     plugins_of_the_apps_own_are_named,
+    push_campaigns_are_explained,
     nothing_is_known_of_unknown_things,
 );
 
@@ -267,4 +268,18 @@ async fn nothing_is_known_of_unknown_things(app: &mut TestApp) {
         explain(app, survey, &session, &event).await["outcome"],
         "fired"
     );
+}
+
+async fn push_campaigns_are_explained(app: &mut TestApp) {
+    let campaign = app.campaign(&json!({"trigger": trigger()})).await;
+    let campaign = Uuid::parse_str(&campaign).unwrap();
+    let ada = app.session("ada").await;
+    let event = sends(app, &ada, "purchase", json!({})).await;
+    let other = sends(app, &ada, "visit", json!({})).await;
+
+    let explained = explain(app, campaign, &ada, &event).await;
+    assert_eq!(explained["outcome"], "fired", "{explained}");
+    assert_eq!(checks(&explained, "trigger"), [true]);
+    let explained = explain(app, campaign, &ada, &other).await;
+    assert_eq!(explained["outcome"], "not_fired", "{explained}");
 }

@@ -36,6 +36,8 @@ const STEP: i64 = 500;
 /// The longest pause after a step.
 const LONGEST_PAUSE: Duration = Duration::from_millis(250);
 
+/// What leaves nothing to replay: somebody was faster, or the delivery is no more.
+const GONE: [Code; 2] = [Code::NotFound, Code::DeliveryGone];
 /// How long a job waits for what can't be asked.
 const UNAVAILABLE: Duration = Duration::from_secs(5);
 
@@ -121,7 +123,7 @@ async fn step(
         match replay::replay_personalization(services, &app, letter).await {
             Ok(replay::Replayed::Done) => counts.replayed += 1,
             Ok(replay::Replayed::StillFailing { .. }) => counts.still_failing += 1,
-            Err(error) if error.code() == Code::NotFound => counts.skipped += 1,
+            Err(error) if GONE.contains(&error.code()) => counts.skipped += 1,
             // The plugin or the database can't be asked now.
             Err(_) => return Err(Error::Wait(UNAVAILABLE)),
         }

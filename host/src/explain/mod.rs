@@ -16,6 +16,7 @@ use crate::campaigns::Running;
 use crate::clock;
 use crate::ingest::store::Stored;
 use crate::pipeline::explain::{self as plugin, Person, Question, Told};
+use crate::push::campaigns;
 use crate::services::Services;
 use crate::targeting::store::{self as presentations, Asked};
 use crate::targeting::{Opening, Quiet, Scope};
@@ -84,6 +85,9 @@ pub enum Error {
     /// The campaign can't be read.
     #[error("the campaign can't be read")]
     Campaign(#[from] surveys::Error),
+    /// The push campaign can't be read.
+    #[error("the push campaign can't be read")]
+    Push(#[from] campaigns::Error),
     /// The database.
     #[error("storage failed")]
     Storage(#[from] nudge_db::Error),
@@ -136,14 +140,25 @@ pub async fn explain(
     finish(services, app, &campaign, &person, &stored, told).await
 }
 
-/// The campaign, whether it runs or not. This is the one place that knows where campaigns are: surveys are the only
-/// ones yet.
+/// The campaign, whether it runs or not: a survey, or a push campaign that something triggers.
 async fn campaign(services: &Services, app: &App, id: Uuid) -> Result<Campaign, Error> {
     let mut tx = services.db.read().await?;
     let survey = surveys::store::find(&mut tx, app.id, id).await?;
+    let push = match survey {
+        Some(_) => None,
+        None => campaigns::store::find(&mut tx, app.id, id).await?,
+    };
     drop(tx);
-    let survey = survey.ok_or(Error::NotFound)?;
     let before = app.campaign(id).and_then(|index| app.campaigns.get(index));
+    if let Some(campaign) = push {
+        let status = campaign.content.status.name();
+        let before = (app.push.get(&id).map(|sending| &**sending), before);
+        let run = campaigns::run(&services.plugins, &app.deciders, &campaign, before);
+        // What backends send one by one nothing triggers.
+        let running = run.await?.1.ok_or(Error::NotFound)?;
+        return Ok(Campaign { running, status });
+    }
+    let survey = survey.ok_or(Error::NotFound)?;
     let status = survey.content.status.name();
     let running = surveys::run(&services.plugins, &app.deciders, &survey, before).await?;
     Ok(Campaign { running, status })

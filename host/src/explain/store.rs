@@ -9,7 +9,7 @@ use crate::ingest::store::Stored;
 /// What came of an event for a campaign and subject.
 #[derive(Debug, Default)]
 pub(super) struct Trace {
-    /// When the instruction was issued.
+    /// When the instruction was issued, or the delivery made.
     pub issued: Option<Timestamp>,
     /// Why there is none, if that was noted for this very event.
     pub suppressed_by: Option<String>,
@@ -39,6 +39,11 @@ struct NumberRow {
 struct InstructionRow {
     created_at: Timestamp,
     suppressed_by: Option<String>,
+}
+
+#[derive(sqlx::FromRow)]
+struct DeliveryRow {
+    created_at: Timestamp,
 }
 
 #[derive(sqlx::FromRow)]
@@ -86,6 +91,18 @@ pub(super) async fn trace(
             trace.issued = Some(row.created_at);
         }
     }
+    let delivery: Option<DeliveryRow> = tx
+        .sql(
+            "SELECT created_at FROM deliveries
+             WHERE app_id = $1 AND subject_id = $2 AND campaign_id = $3 AND event_id = $4 ORDER BY created_at LIMIT 1",
+        )
+        .bind(app_id)
+        .bind(subject_id)
+        .bind(campaign_id)
+        .bind(stored.event.id)
+        .fetch_optional()
+        .await?;
+    trace.issued = trace.issued.or(delivery.map(|row| row.created_at));
     let waits = |text: &'static str| (text, campaign_id, subject_id, stored.seq);
     let deferred = waits(
         "SELECT due_at FROM occasions

@@ -38,8 +38,8 @@ struct Row {
 /// What a subject did with campaigns of a kind until an instant, as JSON text: by campaign an object that says of
 /// each interaction when it last was. Of the subject's newest 1,000 presentations.
 ///
-/// This is the one place that knows where interactions are: those with surveys are in instructions, those with
-/// messages in deliveries.
+/// This is the one place that knows where interactions are: those with surveys are in instructions and attempts, those
+/// with messages in deliveries.
 pub async fn of_subject(
     tx: &mut Tx,
     app_id: Uuid,
@@ -49,7 +49,10 @@ pub async fn of_subject(
 ) -> Result<String> {
     let mut latest = Latest::new();
     match kind {
-        Kind::Survey => presented(tx, app_id, subject_id, until, &mut latest).await?,
+        Kind::Survey => {
+            presented(tx, app_id, subject_id, until, &mut latest).await?;
+            started(tx, app_id, subject_id, until, &mut latest).await?;
+        }
         Kind::Push => sent(tx, app_id, subject_id, until, &mut latest).await?,
     }
     let campaigns = latest.into_iter().map(|(campaign_id, interactions)| {
@@ -103,11 +106,7 @@ async fn sent(
             ("dismissed", row.dismissed_at),
         ];
         let done = done.into_iter().filter_map(|(name, at)| Some((name, at?)));
-        for (name, at) in done.filter(|(_, at)| *at <= until) {
-            let campaign = latest.entry(row.campaign_id).or_default();
-            let known = campaign.entry(name).or_insert(at);
-            *known = at.max(*known);
-        }
+        note(latest, row.campaign_id, done, until);
     }
     Ok(())
 }
@@ -139,13 +138,59 @@ async fn presented(
         };
         let displayed = row.displayed_at.map(|at| ("displayed", at));
         let done = displayed.into_iter().chain(ended);
-        for (name, at) in done.filter(|(_, at)| *at <= until) {
-            let campaign = latest.entry(row.campaign_id).or_default();
-            let known = campaign.entry(name).or_insert(at);
-            *known = at.max(*known);
-        }
+        note(latest, row.campaign_id, done, until);
     }
     Ok(())
+}
+
+/// When somebody began to answer a survey.
+#[derive(sqlx::FromRow)]
+struct AttemptRow {
+    survey_id: Uuid,
+    started_at: Timestamp,
+    completed_at: Option<Timestamp>,
+}
+
+/// Attempts, also those that no instruction caused.
+async fn started(
+    tx: &mut Tx,
+    app_id: Uuid,
+    subject_id: Uuid,
+    until: Timestamp,
+    latest: &mut Latest,
+) -> Result<()> {
+    let rows: Vec<AttemptRow> = tx
+        .sql(
+            "SELECT survey_id, started_at, completed_at FROM survey_attempts
+             WHERE app_id = $1 AND subject_id = $2 AND started_at <= $3
+             ORDER BY started_at DESC LIMIT $4",
+        )
+        .bind(app_id)
+        .bind(subject_id)
+        .bind(until)
+        .bind(LOOK_BACK)
+        .fetch_all()
+        .await?;
+    for row in rows {
+        let completed = row.completed_at.map(|at| ("completed", at));
+        let done = completed.into_iter().chain([("started", row.started_at)]);
+        note(latest, row.survey_id, done, until);
+    }
+    Ok(())
+}
+
+/// Notes interactions with a campaign until an instant; the latest of each counts.
+fn note(
+    latest: &mut Latest,
+    campaign_id: Uuid,
+    done: impl Iterator<Item = (&'static str, Timestamp)>,
+    until: Timestamp,
+) {
+    for (name, at) in done.filter(|(_, at)| *at <= until) {
+        let campaign = latest.entry(campaign_id).or_default();
+        let known = campaign.entry(name).or_insert(at);
+        *known = at.max(*known);
+    }
 }
 
 #[cfg(test)]

@@ -23,21 +23,21 @@ const MOST: i64 = 64;
 /// Runs the stage again that a letter failed in: its deliveries are rendered, and sent once. Answers false where the
 /// plugin still fails; the letter says how often.
 pub async fn replay(services: &Services, app: &Arc<App>, letter: Letter) -> Result<bool, ApiError> {
-    let not_found = || ApiError::because(Code::NotFound, "the delivery is no longer there");
-    let campaign_id = letter.campaign_id.ok_or_else(not_found)?;
+    let gone = || ApiError::new(Code::DeliveryGone);
+    let campaign_id = letter.campaign_id.ok_or_else(gone)?;
     let mut tx = services.db.read().await?;
     let event = (letter.alias, letter.event_id);
     let failed = store::broken(&mut tx, app.id, campaign_id, event, MOST).await?;
     let stored = ingest::store::find_by_id(&mut tx, app.id, letter.alias, letter.event_id).await?;
     drop(tx);
     if failed.is_empty() {
-        return Err(not_found());
+        return Err(gone());
     }
     let trigger = stored.as_ref().map(past);
     let mut made = HashMap::new();
     for delivery in &failed {
         let sending = sending(services, app, campaign_id, delivery.campaign_version).await?;
-        let variant = sending.variant(delivery.variant_id).ok_or_else(not_found)?;
+        let variant = sending.variant(delivery.variant_id).ok_or_else(gone)?;
         let recipient = Recipient {
             subject_id: delivery.subject_id,
             data: delivery
