@@ -15,7 +15,9 @@ use crate::http::body::MOST_BODY_BYTES;
 use crate::http::{ApiError, Code, cors, request};
 use crate::services::Shared;
 use crate::{
-    apps, audit, dead_letters, decisions, definitions, explain, identity_keys, ingest, instructions, jobs, keys, openapi, operations, plugins, privacy, properties, push, subjects, surveys, users, webhooks,
+    apps, audit, dead_letters, decisions, definitions, explain, identity_keys, ingest,
+    instructions, jobs, keys, openapi, operations, plugins, privacy, properties, push, subjects,
+    surveys, users, webhooks,
 };
 
 /// The API with its documentation.

@@ -55,17 +55,15 @@ impl Settings {
             0,
             30 * DAY_SECONDS,
         );
-        if let Some(days) = self.retention.events_days {
-            within("/retention/eventsDays", days, 1, 3650);
-        }
-        within(
-            "/retention/deadLettersDays",
-            self.retention.dead_letters_days,
-            1,
-            365,
-        );
-        if let Some(days) = self.retention.deliveries_days {
-            within("/retention/deliveriesDays", days, 1, 365);
+        let kept = &self.retention;
+        for (name, days, most) in [
+            ("eventsDays", kept.events_days, 3650),
+            ("deadLettersDays", Some(kept.dead_letters_days), 365),
+            ("deliveriesDays", kept.deliveries_days, 365),
+        ] {
+            if let Some(days) = days {
+                within(&format!("/retention/{name}"), days, 1, most);
+            }
         }
         let rate = self.plugins.max_failure_rate;
         if !(rate > 0.0 && rate <= 1.0) {

@@ -432,10 +432,10 @@ async fn deliveries(tx: &mut Tx, key: Key, after: &mut After) -> Result<Vec<Valu
     if let Some(last) = rows.last() {
         (after.at, after.id) = (Some(last.created_at.0), last.id);
     }
-    Ok(rows.into_iter().map(delivery).collect())
+    Ok(rows.iter().map(delivery).collect())
 }
 
-fn delivery(row: DeliveryRow) -> Value {
+fn delivery(row: &DeliveryRow) -> Value {
     let transitions: Vec<Value> = row
         .transitions()
         .into_iter()

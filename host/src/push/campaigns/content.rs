@@ -355,7 +355,7 @@ impl Variant {
             match Text::parse(text) {
                 Ok(text) => tokens.extend(text.tokens().map(|id| (id.to_owned(), place.clone()))),
                 Err(error) => {
-                    errors.push(FieldError::new(place, "unknown_token", error.to_string()))
+                    errors.push(FieldError::new(place, "unknown_token", error.to_string()));
                 }
             }
         }

@@ -23,7 +23,7 @@ pub async fn complete_ended(services: &Shared) -> Result<()> {
             Err(Error::VersionMismatch) => continue,
             Err(Error::Storage(error)) => return Err(error),
             Err(error) => {
-                tracing::error!(error = ?error, "a campaign that is over can't be completed")
+                tracing::error!(error = ?error, "a campaign that is over can't be completed");
             }
             Ok(()) => {}
         }

@@ -119,7 +119,7 @@ pub async fn list_deliveries(
         store::list(&mut tx, scope.app.id, &filter, before, i64::from(limit) + 1).await?;
     let more = found.len() > limit as usize;
     found.truncate(limit as usize);
-    let last = found
+    let end = found
         .last()
         .filter(|_| more)
         .map(|last| (last.created_at.0, last.id));
@@ -127,7 +127,7 @@ pub async fn list_deliveries(
     Ok(Data {
         data: Page {
             items: found.into_iter().map(DeliveryView::from).collect(),
-            next_cursor: last.map(|last| cursor::encode(&services.secrets, &list, &last, expires)),
+            next_cursor: end.map(|end| cursor::encode(&services.secrets, &list, &end, expires)),
         },
     })
 }

@@ -393,7 +393,7 @@ mod tests {
     #[test]
     fn a_late_beacon_lowers_nothing() {
         use Status::{Clicked, Delivered, Dismissed, Displayed, Failed, Opened, Queued, Sent};
-        let mut way = vec![Queued, Sent, Delivered, Displayed, Opened, Clicked];
+        let mut way = [Queued, Sent, Delivered, Displayed, Opened, Clicked];
         assert!(way.is_sorted());
         way.reverse();
         for (place, later) in way.iter().enumerate() {

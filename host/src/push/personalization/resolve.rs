@@ -67,17 +67,8 @@ pub async fn resolve(
         .iter()
         .map(|_| Err(Failure::Unavailable))
         .collect();
-    let reads_histories = spec
-        .latest_events()
-        .iter()
-        .any(|(_, _, filtered)| *filtered);
-    let together = if reads_histories {
-        TOGETHER_WITH_HISTORY
-    } else {
-        TOGETHER
-    };
     for (plugin, places) in by_version(accepted, recipients) {
-        for places in places.chunks(together) {
+        for places in places.chunks(together(spec)) {
             let entries = places.iter().filter_map(|place| recipients.get(*place));
             let entries: Vec<Entry> = entries
                 .map(|recipient| entry(app, &known, recipient))
@@ -118,6 +109,16 @@ pub async fn resolve(
         }
     }
     Ok(resolved)
+}
+
+/// Recipients of one call.
+fn together(spec: &Spec) -> usize {
+    let mut events = spec.latest_events().into_iter();
+    if events.any(|(_, _, filtered)| filtered) {
+        TOGETHER_WITH_HISTORY
+    } else {
+        TOGETHER
+    }
 }
 
 /// What is read before the plugin is asked: its time is short.

@@ -13,7 +13,7 @@ const VERSION: f64 = 1.0;
 /// Bindings and sources of a variant (contract 9).
 const MOST_BINDINGS: usize = 32;
 const MOST_SOURCES: usize = 16;
-/// Days that a latest_event source may look back (specification 8).
+/// Days that a `latest_event` source may look back (specification 8).
 const LOOKBACK: std::ops::RangeInclusive<f64> = 1.0..=90.0;
 /// The longest name of an event (contract 15) and key of a binding, in characters.
 const MOST_EVENT_NAME: usize = 200;
@@ -432,8 +432,8 @@ mod tests {
 
     use super::*;
 
-    fn wrong(personalization: Value) -> Vec<(String, String)> {
-        let errors = Spec::read(&personalization).err().unwrap_or_default();
+    fn wrong(personalization: &Value) -> Vec<(String, String)> {
+        let errors = Spec::read(personalization).err().unwrap_or_default();
         errors
             .into_iter()
             .map(|error| (error.pointer, error.code))
@@ -482,15 +482,18 @@ mod tests {
             ("/bindings/1/key", json!(7), "wrong_type"),
         ] {
             assert_eq!(
-                wrong(with(pointer, value)),
+                wrong(&with(pointer, value)),
                 [(pointer.to_owned(), code.to_owned())]
             );
         }
         assert_eq!(
-            wrong(json!({})),
+            wrong(&json!({})),
             [("/version".to_owned(), "required".to_owned())]
         );
-        assert_eq!(wrong(json!([])), [(String::new(), "wrong_type".to_owned())]);
+        assert_eq!(
+            wrong(&json!([])),
+            [(String::new(), "wrong_type".to_owned())]
+        );
     }
 
     #[test]
@@ -503,11 +506,11 @@ mod tests {
         };
         assert!(Spec::read(&many(16, 32)).is_ok());
         assert_eq!(
-            wrong(many(1, 33))[0],
+            wrong(&many(1, 33))[0],
             ("/bindings".to_owned(), "out_of_range".to_owned())
         );
         assert_eq!(
-            wrong(many(17, 0))[0],
+            wrong(&many(17, 0))[0],
             ("/sources".to_owned(), "out_of_range".to_owned())
         );
     }

@@ -113,7 +113,7 @@ impl Batch {
                     outgoing: *outgoing,
                 }),
                 Some(Step::End(status, reason, broken)) => {
-                    write.end(app, delivery, status, reason, broken, now);
+                    write.end(app, delivery, status, reason, broken.as_ref(), now);
                 }
                 Some(Step::Known(devices)) => {
                     write.known(delivery, &devices, (None, delivery.attempts), now);
@@ -309,13 +309,13 @@ impl Write {
         delivery: &Claimed,
         status: Status,
         reason: String,
-        broken: Option<Broken>,
+        broken: Option<&Broken>,
         now: Timestamp,
     ) {
         let mut change = change(delivery, delivery.platform.clone(), status, now);
         change.more.push(("reason", reason.clone()));
         self.changes.push(change);
-        if let Some(broken) = &broken {
+        if let Some(broken) = broken {
             let letter = Letter::new(
                 app.id,
                 broken.alias,

@@ -35,11 +35,10 @@ pub(super) fn after(device: Device, outcome: Outcome, attempts: i64) -> (Device,
             provider_message_id,
         } => (DeviceState::Accepted, None, provider_message_id, None),
         Outcome::Unregistered { reason } => (DeviceState::Bounced, Some(reason), None, None),
-        Outcome::Rejected { reason } => failed(&reason),
         Outcome::Retry { after, reason } if attempts < MOST_ATTEMPTS => {
             (DeviceState::Waiting, Some(reason), None, after)
         }
-        Outcome::Retry { reason, .. } => failed(&reason),
+        Outcome::Rejected { reason } | Outcome::Retry { reason, .. } => failed(&reason),
         Outcome::CredentialInvalid { .. } => failed("credential_invalid"),
         Outcome::NoCredential => failed("no_credential"),
     };

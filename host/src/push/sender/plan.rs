@@ -1,6 +1,7 @@
 //! What is to be done about claimed deliveries: whether they may be sent, to which devices, and what they say.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -93,25 +94,24 @@ pub(super) async fn plan(
         if let Some(content) = &delivery.content {
             let rendered = serde_json::from_str(content)
                 .map_err(|cause| nudge_db::Error::corrupt("deliveries", "content", cause))?;
-            steps.insert(delivery.id, outgoing(delivery, rendered, &known, now)?);
+            steps.insert(delivery.id, outgoing(delivery, rendered, &known, now));
             continue;
         }
         let key = (delivery.campaign_id, delivery.campaign_version);
-        if !campaigns.contains_key(&key) {
-            campaigns.insert(key, campaign(services, app, key).await?);
-        }
-        let step = match campaigns.get(&key) {
-            Some(Campaign::Runs(_)) => {
+        let found = match campaigns.entry(key) {
+            Entry::Occupied(found) => found.into_mut(),
+            Entry::Vacant(place) => place.insert(campaign(services, app, key).await?),
+        };
+        let step = match found {
+            Campaign::Runs(_) => {
                 let key = (key.0, key.1, delivery.variant_id);
                 to_render.entry(key).or_default().push(delivery);
                 continue;
             }
-            Some(Campaign::Paused) => Step::Park,
-            Some(Campaign::Ended(reason)) => {
-                Step::End(Status::Cancelled, (*reason).to_owned(), None)
-            }
-            Some(Campaign::Refused) => Step::End(Status::Failed, "plugin_error".to_owned(), None),
-            Some(Campaign::Unavailable) | None => Step::Later(now.plus(LATER)),
+            Campaign::Paused => Step::Park,
+            Campaign::Ended(reason) => Step::End(Status::Cancelled, (*reason).to_owned(), None),
+            Campaign::Refused => Step::End(Status::Failed, "plugin_error".to_owned(), None),
+            Campaign::Unavailable => Step::Later(now.plus(LATER)),
         };
         steps.insert(delivery.id, step);
     }
@@ -185,9 +185,7 @@ fn before_rendering(app: &App, delivery: &Claimed, known: &Known, now: Timestamp
         // Erased, or about to be.
         return end(Status::Cancelled, "subject_gone");
     };
-    let granted = consent
-        .messaging_consent
-        .unwrap_or(!app.settings.consent.required);
+    let granted = consent.messaging.unwrap_or(!app.settings.consent.required);
     if first && !granted {
         return end(Status::Skipped, "consent_missing");
     }
@@ -241,7 +239,7 @@ fn taken_over(devices: Vec<Device>) -> Vec<Device> {
 }
 
 /// What is sent of a delivery whose content is known, and to which devices.
-fn outgoing(delivery: &Claimed, rendered: Rendered, known: &Known, now: Timestamp) -> Result<Step> {
+fn outgoing(delivery: &Claimed, rendered: Rendered, known: &Known, now: Timestamp) -> Step {
     let targets = known
         .targets
         .get(&delivery.subject_id)
@@ -282,22 +280,22 @@ fn outgoing(delivery: &Claimed, rendered: Rendered, known: &Known, now: Timestam
         now.since(delivery.created_at) >= Duration::from_secs(seconds.into())
     });
     if first && expired {
-        return Ok(Step::End(Status::Failed, "expired".to_owned(), None));
+        return Step::End(Status::Failed, "expired".to_owned(), None);
     }
     if found.is_empty() {
-        return Ok(match devices.first() {
+        return match devices.first() {
             Some(device) if first => {
                 let reason = device.reason.clone().unwrap_or_default();
                 Step::End(Status::Failed, reason, None)
             }
             _ => Step::Known(devices),
-        });
+        };
     }
-    Ok(Step::Send(Box::new(Outgoing {
+    Step::Send(Box::new(Outgoing {
         rendered,
         devices,
         targets: found,
-    })))
+    }))
 }
 
 /// A device that nothing was sent to yet.
@@ -388,7 +386,7 @@ async fn render(
     let made = make(services, app, variant, &sending.options, &recipients, now).await?;
     for (delivery, made) in deliveries.iter().zip(made) {
         let step = match made {
-            Made::Ready(rendered) => outgoing(delivery, *rendered, known, now)?,
+            Made::Ready(rendered) => outgoing(delivery, *rendered, known, now),
             Made::Skipped(reason) => Step::End(Status::Skipped, reason.to_owned(), None),
             Made::Failed(reason) => Step::End(Status::Failed, reason.to_owned(), None),
             Made::Unavailable => Step::Later(now.plus(LATER)),

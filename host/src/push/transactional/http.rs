@@ -27,7 +27,7 @@ pub struct SendRequest {
     external_id: Option<String>,
     /// Or by an anonymous id.
     anonymous_id: Option<String>,
-    /// Flat values that fill send_data sources.
+    /// Flat values that fill `send_data` sources.
     #[serde(default)]
     data: Option<Map<String, Value>>,
     /// Names this send within the app: a second request with it gets the first one's answer.

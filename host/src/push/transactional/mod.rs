@@ -33,7 +33,7 @@ pub struct Order {
     pub campaign_id: Uuid,
     /// Whom it is for.
     pub recipient: (AliasKind, String),
-    /// What fills send_data sources.
+    /// What fills `send_data` sources.
     pub data: Map<String, Value>,
     /// What makes the request one that can be repeated.
     pub idempotency_key: Option<String>,
