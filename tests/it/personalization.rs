@@ -311,7 +311,7 @@ async fn a_plugin_that_fails_loses_nothing(app: &mut TestApp) {
         .ok();
 
     let event = app.event(&ada, "purchase", &json!({"total": 9}));
-    app.ingest(&ada, &[event.clone()]).await.ok();
+    app.ingest(&ada, std::slice::from_ref(&event)).await.ok();
     let failed = app.delivered_to(&ada, "failed", 1).await.remove(0);
     assert_eq!(failed["reason"], "plugin_error");
     let letters = app.path("/dead-letters?stage=personalization");

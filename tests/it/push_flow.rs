@@ -28,8 +28,7 @@ async fn an_event_becomes_a_message_and_webhooks_hear_of_it(app: &mut TestApp) {
 
     let delivery = app.delivered_to(&ada, "delivered", 1).await.remove(0);
     assert_eq!(delivery["campaignId"], json!(campaign));
-    let received = providers.fcm.received();
-    assert_eq!(received.len(), 1);
+    assert_eq!(providers.fcm.received().len(), 1);
     let id = text(&delivery, "deliveryId");
     assert_eq!(app.receipt(&ada, &id, "opened").await["accepted"], 1);
     assert_eq!(app.delivery(&id).await["status"], "opened");
