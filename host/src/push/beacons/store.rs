@@ -4,6 +4,7 @@ use nudge_db::{Result, Tx};
 use uuid::Uuid;
 
 use super::{Beacon, Type};
+use crate::push::deliveries::Status;
 
 /// A delivery that a beacon was the first of its type for.
 #[derive(Debug, sqlx::FromRow)]
@@ -49,7 +50,7 @@ pub(super) async fn note(
     tx.sql(column)
         .push_bind(beacon.at)
         .push(", status = CASE WHEN status IN ")
-        .push_list(status.earlier().map(crate::push::deliveries::Status::name))
+        .push_list(status.earlier().map(Status::name))
         .push(" THEN ")
         .push_bind(status.name())
         .push(" ELSE status END WHERE app_id = ")

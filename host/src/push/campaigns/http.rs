@@ -218,7 +218,15 @@ pub async fn delete_campaign(
     tx.commit().await?;
     services.apps.refresh(scope.app.id).await?;
     // A process that ends meanwhile leaves the rest to the sender, which finds no campaign.
-    while cancel(&services, &scope.app, id).await? {}
+    loop {
+        match cancel(&services, &scope.app, id).await {
+            Ok(false) => break,
+            Ok(true) => {}
+            // It met the sender.
+            Err(error) if error.kind() == nudge_db::Kind::Serialization => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
     Ok(StatusCode::NO_CONTENT)
 }
 

@@ -391,8 +391,8 @@ pub async fn of_subject(
         .await
 }
 
-/// Cancels queued deliveries of a campaign, some at a time; answers those that were cancelled. One that is about
-/// to be handed over is not queued any longer.
+/// Cancels queued deliveries of a campaign, some at a time; answers those that were cancelled. One that was handed
+/// over meanwhile is not queued any longer.
 pub async fn cancel(
     tx: &mut Tx,
     app_id: Uuid,
@@ -400,20 +400,18 @@ pub async fn cancel(
     limit: i64,
     now: Timestamp,
 ) -> Result<Vec<CancelledRow>> {
-    let skip_locked = tx.dialect().skip_locked();
-    tx.sql("UPDATE deliveries SET status = 'cancelled', reason = 'campaign_deleted', due_at = NULL, node = NULL,
-                                  data = NULL, ended_at = ")
-        .push_bind(now)
-        .push(" WHERE id IN (SELECT id FROM deliveries WHERE app_id = ")
-        .push_bind(app_id)
-        .push(" AND campaign_id = ")
-        .push_bind(campaign_id)
-        .push(" AND status = 'queued' LIMIT ")
-        .push_bind(limit)
-        .push(skip_locked)
-        .push(") RETURNING id, variant_id, subject_id, test")
-        .fetch_all()
-        .await
+    tx.sql(
+        "UPDATE deliveries SET status = 'cancelled', reason = 'campaign_deleted', due_at = NULL, node = NULL,
+                               data = NULL, ended_at = $4
+         WHERE id IN (SELECT id FROM deliveries WHERE app_id = $1 AND campaign_id = $2 AND status = 'queued' LIMIT $3)
+           AND status = 'queued' RETURNING id, variant_id, subject_id, test",
+    )
+    .bind(app_id)
+    .bind(campaign_id)
+    .bind(limit)
+    .bind(now)
+    .fetch_all()
+    .await
 }
 
 /// A delivery that was cancelled.

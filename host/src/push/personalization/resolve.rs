@@ -63,17 +63,12 @@ pub async fn resolve(
         .map(|recipient| recipient.subject_id)
         .collect();
     let known = Recipients::load(&services.db, app, &ids, &reads(spec, accepted, now)).await?;
-    let mut resolved = Vec::with_capacity(recipients.len());
-    resolved.resize_with(recipients.len(), || Err(Failure::Unavailable));
-    let mut events = spec.latest_events().into_iter();
-    let reads_histories = events.any(|(_, _, filtered)| filtered);
-    let together = if reads_histories {
-        TOGETHER_WITH_HISTORY
-    } else {
-        TOGETHER
-    };
+    let mut resolved: Vec<Result<Values, Failure>> = recipients
+        .iter()
+        .map(|_| Err(Failure::Unavailable))
+        .collect();
     for (plugin, places) in by_version(accepted, recipients) {
-        for places in places.chunks(together) {
+        for places in places.chunks(together(spec)) {
             let entries = places.iter().filter_map(|place| recipients.get(*place));
             let entries: Vec<Entry> = entries
                 .map(|recipient| entry(app, &known, recipient))
@@ -114,6 +109,16 @@ pub async fn resolve(
         }
     }
     Ok(resolved)
+}
+
+/// Recipients of one call.
+fn together(spec: &Spec) -> usize {
+    let mut events = spec.latest_events().into_iter();
+    if events.any(|(_, _, filtered)| filtered) {
+        TOGETHER_WITH_HISTORY
+    } else {
+        TOGETHER
+    }
 }
 
 /// What is read before the plugin is asked: its time is short.

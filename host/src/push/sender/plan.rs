@@ -98,21 +98,20 @@ pub(super) async fn plan(
             continue;
         }
         let key = (delivery.campaign_id, delivery.campaign_version);
-        if let Entry::Vacant(place) = campaigns.entry(key) {
-            place.insert(campaign(services, app, key).await?);
-        }
-        let step = match campaigns.get(&key) {
-            Some(Campaign::Runs(_)) => {
+        let found = match campaigns.entry(key) {
+            Entry::Occupied(found) => found.into_mut(),
+            Entry::Vacant(place) => place.insert(campaign(services, app, key).await?),
+        };
+        let step = match found {
+            Campaign::Runs(_) => {
                 let key = (key.0, key.1, delivery.variant_id);
                 to_render.entry(key).or_default().push(delivery);
                 continue;
             }
-            Some(Campaign::Paused) => Step::Park,
-            Some(Campaign::Ended(reason)) => {
-                Step::End(Status::Cancelled, (*reason).to_owned(), None)
-            }
-            Some(Campaign::Refused) => Step::End(Status::Failed, "plugin_error".to_owned(), None),
-            Some(Campaign::Unavailable) | None => Step::Later(now.plus(LATER)),
+            Campaign::Paused => Step::Park,
+            Campaign::Ended(reason) => Step::End(Status::Cancelled, (*reason).to_owned(), None),
+            Campaign::Refused => Step::End(Status::Failed, "plugin_error".to_owned(), None),
+            Campaign::Unavailable => Step::Later(now.plus(LATER)),
         };
         steps.insert(delivery.id, step);
     }

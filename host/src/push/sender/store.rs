@@ -76,7 +76,6 @@ struct IdRow {
 pub(super) struct Consent {
     id: Uuid,
     pub suppressed: bool,
-    #[sqlx(rename = "messaging_consent")]
     pub messaging: Option<bool>,
 }
 
@@ -147,7 +146,7 @@ pub(super) async fn consents(
     for chunk in subjects.chunks(Rows::MOST) {
         let rows: Vec<Consent> = tx
             .with_rows("v(id)", Rows::new().uuids(chunk.iter().copied()))
-            .push(" SELECT s.id, s.suppressed, s.messaging_consent FROM v JOIN subjects s ON s.id = v.id WHERE s.app_id = ")
+            .push(" SELECT s.id, s.suppressed, s.messaging_consent AS messaging FROM v JOIN subjects s ON s.id = v.id WHERE s.app_id = ")
             .push_bind(app_id)
             .fetch_all()
             .await?;
