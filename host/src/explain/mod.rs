@@ -44,6 +44,7 @@ pub enum Outcome {
 
 /// One thing that was checked.
 #[derive(Clone, Debug, Serialize, ToSchema)]
+#[schema(as = ExplainStep)]
 pub struct Step {
     /// What: `event`, `consent`, `status`, `trigger`, `filter`, `occurrence`, `delay`, `audience_leaf`, `audience`,
     /// `sample`, `schedule`, `caps`, or what a plugin of the app's own calls it.

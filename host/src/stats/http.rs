@@ -70,6 +70,7 @@ pub struct IntervalView {
 
 /// Counts over time.
 #[derive(Debug, Serialize, ToSchema)]
+#[schema(as = AppStatsView)]
 pub struct StatsView {
     interval: Interval,
     from: String,

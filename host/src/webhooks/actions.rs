@@ -40,6 +40,7 @@ pub struct RotateRequest {
 
 /// What came of a test.
 #[derive(Debug, Serialize, ToSchema)]
+#[schema(as = WebhookTestView)]
 #[serde(rename_all = "camelCase")]
 pub struct TestView {
     /// What was answered; absent if no whole answer came.
@@ -53,6 +54,7 @@ pub struct TestView {
 
 /// A time that a message was sent.
 #[derive(Debug, Serialize, ToSchema)]
+#[schema(as = WebhookAttemptView)]
 #[serde(rename_all = "camelCase")]
 pub struct AttemptView {
     id: Uuid,

@@ -40,6 +40,7 @@ pub struct WebhookView {
 
 /// How a webhook fares.
 #[derive(Debug, Serialize, ToSchema)]
+#[schema(as = WebhookHealthView)]
 #[serde(rename_all = "camelCase")]
 pub struct HealthView {
     state: HealthState,

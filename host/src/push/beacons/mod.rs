@@ -20,6 +20,7 @@ const TRIES: usize = 8;
 
 /// What a person did with a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, ToSchema)]
+#[schema(as = BeaconType)]
 #[serde(rename_all = "snake_case")]
 pub enum Type {
     /// It was shown.

@@ -30,6 +30,7 @@ const MOST_TTL: u32 = 28 * 24 * 3600;
 
 /// The kind of a campaign. The route is there for other kinds too.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[schema(as = CampaignKind)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
     /// A push message.
@@ -39,6 +40,7 @@ pub enum Kind {
 
 /// How a campaign finds its people.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[schema(as = CampaignMode)]
 #[serde(rename_all = "snake_case")]
 pub enum Mode {
     /// A backend asks for each message.
@@ -54,6 +56,7 @@ pub enum Mode {
 
 /// Where a campaign stands. Every status may follow every other.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[schema(as = CampaignStatus)]
 #[serde(rename_all = "snake_case")]
 pub enum Status {
     /// Being written.

@@ -24,6 +24,7 @@ const STEP: i64 = 500;
 
 /// A campaign as the API shows it.
 #[derive(Debug, Serialize, ToSchema)]
+#[schema(as = PushCampaignView)]
 #[serde(rename_all = "camelCase")]
 pub struct CampaignView {
     id: Uuid,

@@ -24,6 +24,7 @@ use crate::webhooks::{self, EventType, Queued, Transition};
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema,
 )]
+#[schema(as = DeliveryStatus)]
 #[serde(rename_all = "snake_case")]
 pub enum Status {
     /// It waits for the sender.

@@ -55,6 +55,7 @@ pub enum Kind {
 
 /// The type of a binding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[schema(as = BindingType)]
 #[serde(rename_all = "snake_case")]
 pub enum Type {
     /// A text.
