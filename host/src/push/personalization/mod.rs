@@ -1,7 +1,7 @@
 //! Personalization: what the tokens of a variant stand for, for each recipient (specification 2.5; contract 9).
 //!
 //! The personalization plugin resolves bindings. The host checks what every resolver has in common when a variant
-//! is saved ([`spec`]), hands the plugin a batch of recipients ([`resolve`]), and decides by what comes back
+//! is saved ([`spec`]), hands the plugin a batch of recipients ([`mod@resolve`]), and decides by what comes back
 //! whether there is a message ([`verdict`]).
 
 mod call;
