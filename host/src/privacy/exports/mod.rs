@@ -5,6 +5,7 @@
 
 mod archive;
 pub mod http;
+mod records;
 mod store;
 
 use std::time::Duration;
@@ -23,7 +24,8 @@ use crate::jobs::{self, Error, NewJob, Running};
 use crate::services::Services;
 use crate::subjects;
 use archive::Archive;
-use store::{After, AliasRow, Key, List};
+use records::{After, AliasRow, List};
+use store::Key;
 
 /// The kind of the job.
 pub const KIND: &str = "privacy.export";
@@ -183,7 +185,7 @@ impl Making<'_> {
     /// `profile.json`: what is known of the person, and all lists but the events.
     async fn profile(&mut self) -> Result<(), Error> {
         let mut tx = self.services.db.read().await?;
-        let profile = store::profile(&mut tx, self.key).await?;
+        let profile = records::profile(&mut tx, self.key).await?;
         drop(tx);
         let profile = profile.ok_or_else(|| Error::Failed(GONE.to_owned()))?;
         self.begin("profile.json").await?;
@@ -216,7 +218,7 @@ impl Making<'_> {
         loop {
             let mut tx = self.services.db.read().await?;
             let list = List::SurveyAnswers;
-            let records = store::records(&mut tx, self.key, list, &mut after).await?;
+            let records = records::records(&mut tx, self.key, list, &mut after).await?;
             drop(tx);
             if records.is_empty() {
                 break;
@@ -238,7 +240,7 @@ impl Making<'_> {
         let mut count = 0;
         loop {
             let mut tx = self.services.db.read().await?;
-            let records = store::records(&mut tx, self.key, list, &mut after).await?;
+            let records = records::records(&mut tx, self.key, list, &mut after).await?;
             drop(tx);
             if records.is_empty() {
                 return Ok(count);
@@ -262,7 +264,7 @@ impl Making<'_> {
         let mut count = 0;
         loop {
             let mut tx = self.services.db.read().await?;
-            let records = store::records(&mut tx, self.key, list, &mut after).await?;
+            let records = records::records(&mut tx, self.key, list, &mut after).await?;
             drop(tx);
             if records.is_empty() {
                 break;
@@ -284,7 +286,7 @@ impl Making<'_> {
         let (mut number, mut count) = (0, 0);
         loop {
             let mut tx = self.services.db.read().await?;
-            let aliases = store::aliases(&mut tx, self.key, number).await?;
+            let aliases = records::aliases(&mut tx, self.key, number).await?;
             drop(tx);
             let Some(last) = aliases.last() else { break };
             number = last.number;
@@ -301,7 +303,7 @@ impl Making<'_> {
         let mut count = 0;
         loop {
             let mut tx = self.services.db.read().await?;
-            let records = store::events(&mut tx, self.key, alias, &mut after).await?;
+            let records = records::events(&mut tx, self.key, alias, &mut after).await?;
             drop(tx);
             if records.is_empty() {
                 return Ok(count);
