@@ -6,12 +6,44 @@ pub mod trigger;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 use uuid::Uuid;
 
 use crate::plugins::Accepted;
 use crate::push::campaigns::Sending;
 use crate::surveys::Payload;
 use crate::targeting::Rules;
+
+/// Where a campaign stands. Every status may follow every other (specification 3).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[schema(as = CampaignStatus)]
+#[serde(rename_all = "snake_case")]
+pub enum Status {
+    /// Being written.
+    #[default]
+    Draft,
+    /// Running.
+    Active,
+    /// Stopped for now: messages that are queued wait.
+    Paused,
+    /// Over: messages that are queued are sent.
+    Completed,
+    /// Put away: messages that are queued are not sent.
+    Archived,
+}
+
+impl Status {
+    /// The status's name in the API and the database.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Draft => "draft",
+            Self::Active => "active",
+            Self::Paused => "paused",
+            Self::Completed => "completed",
+            Self::Archived => "archived",
+        }
+    }
+}
 
 /// A campaign in force, as the pipeline needs it.
 #[derive(Clone, Debug)]

@@ -17,6 +17,7 @@ use utoipa::ToSchema;
 use uuid::Uuid;
 
 use crate::audit::{self, Entry};
+pub use crate::campaigns::Status;
 use crate::campaigns::trigger::{BY_THE_CALENDAR, Terms};
 use crate::campaigns::{Act, Kind, Running};
 use crate::http::FieldError;
@@ -46,37 +47,6 @@ pub enum Mode {
     OnDemand,
     /// Somebody follows a link.
     LinkOnly,
-}
-
-/// Where a survey stands. Every status may follow every other (specification 3).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "snake_case")]
-#[schema(as = SurveyStatus)]
-pub enum Status {
-    /// Being written.
-    #[default]
-    Draft,
-    /// Running.
-    Active,
-    /// Stopped for now.
-    Paused,
-    /// Over.
-    Completed,
-    /// Put away.
-    Archived,
-}
-
-impl Status {
-    /// The status's name in the API and the database.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Draft => "draft",
-            Self::Active => "active",
-            Self::Paused => "paused",
-            Self::Completed => "completed",
-            Self::Archived => "archived",
-        }
-    }
 }
 
 /// What people write of a survey.

@@ -5,6 +5,10 @@ use uuid::Uuid;
 
 use super::{Content, Survey};
 
+/// What a [`Row`] is read from.
+const COLUMNS: &str =
+    "SELECT id, app_id, version, body, created_at, updated_at, activated_at FROM surveys";
+
 #[derive(sqlx::FromRow)]
 struct Row {
     id: Uuid,
@@ -153,10 +157,8 @@ pub async fn delete(tx: &mut Tx, app_id: Uuid, id: Uuid) -> Result<bool> {
 /// Finds a survey.
 pub async fn find(tx: &mut Tx, app_id: Uuid, id: Uuid) -> Result<Option<Survey>> {
     let row: Option<Row> = tx
-        .sql(
-            "SELECT id, app_id, version, body, created_at, updated_at, activated_at
-             FROM surveys WHERE app_id = $1 AND id = $2",
-        )
+        .sql(COLUMNS)
+        .push(" WHERE app_id = $1 AND id = $2")
         .bind(app_id)
         .bind(id)
         .fetch_optional()
@@ -174,10 +176,8 @@ pub async fn hold(tx: &mut Tx, app_id: Uuid, id: Uuid, alone: bool) -> Result<Op
         dialect.for_share()
     };
     let row: Option<Row> = tx
-        .sql(
-            "SELECT id, app_id, version, body, created_at, updated_at, activated_at
-             FROM surveys WHERE app_id = $1 AND id = $2",
-        )
+        .sql(COLUMNS)
+        .push(" WHERE app_id = $1 AND id = $2")
         .bind(app_id)
         .bind(id)
         .push(lock)
@@ -203,10 +203,8 @@ pub async fn max_responses(tx: &mut Tx, app_id: Uuid, id: Uuid) -> Result<Option
 /// All surveys, newest first (specification 4.3).
 pub async fn list(tx: &mut Tx, app_id: Uuid) -> Result<Vec<Survey>> {
     let rows: Vec<Row> = tx
-        .sql(
-            "SELECT id, app_id, version, body, created_at, updated_at, activated_at
-             FROM surveys WHERE app_id = $1 ORDER BY id DESC",
-        )
+        .sql(COLUMNS)
+        .push(" WHERE app_id = $1 ORDER BY id DESC")
         .bind(app_id)
         .fetch_all()
         .await?;
@@ -216,10 +214,8 @@ pub async fn list(tx: &mut Tx, app_id: Uuid) -> Result<Vec<Survey>> {
 /// The surveys that run.
 pub async fn active(tx: &mut Tx, app_id: Uuid) -> Result<Vec<Survey>> {
     let rows: Vec<Row> = tx
-        .sql(
-            "SELECT id, app_id, version, body, created_at, updated_at, activated_at
-             FROM surveys WHERE app_id = $1 AND status = 'active' ORDER BY id",
-        )
+        .sql(COLUMNS)
+        .push(" WHERE app_id = $1 AND status = 'active' ORDER BY id")
         .bind(app_id)
         .fetch_all()
         .await?;
@@ -229,10 +225,8 @@ pub async fn active(tx: &mut Tx, app_id: Uuid) -> Result<Vec<Survey>> {
 /// Surveys that run and whose schedule is over, of all apps.
 pub async fn ended(tx: &mut Tx, now: Timestamp, limit: i64) -> Result<Vec<Survey>> {
     let rows: Vec<Row> = tx
-        .sql(
-            "SELECT id, app_id, version, body, created_at, updated_at, activated_at
-             FROM surveys WHERE ends_at <= $1 AND status = 'active' ORDER BY ends_at LIMIT $2",
-        )
+        .sql(COLUMNS)
+        .push(" WHERE ends_at <= $1 AND status = 'active' ORDER BY ends_at LIMIT $2")
         .bind(now)
         .bind(limit)
         .fetch_all()
@@ -260,10 +254,8 @@ pub async fn version(
 /// Every survey that is not archived and whose body has this text in it, of an app or of all apps.
 pub async fn with_text(tx: &mut Tx, app_id: Option<Uuid>, text: &str) -> Result<Vec<Survey>> {
     let mut statement = tx
-        .sql(
-            "SELECT id, app_id, version, body, created_at, updated_at, activated_at
-             FROM surveys WHERE status <> 'archived' AND body LIKE $1",
-        )
+        .sql(COLUMNS)
+        .push(" WHERE status <> 'archived' AND body LIKE $1")
         .bind(format!("%{text}%"));
     if let Some(app_id) = app_id {
         statement = statement.push(" AND app_id = ").push_bind(app_id);

@@ -5,6 +5,7 @@ use serde_json::Value;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
+use crate::campaigns::Status;
 use crate::campaigns::trigger::{BY_THE_CALENDAR, Terms};
 use crate::http::FieldError;
 use crate::push::personalization::Spec;
@@ -52,37 +53,6 @@ pub enum Mode {
     Scheduled,
     /// It goes to its audience once.
     Broadcast,
-}
-
-/// Where a campaign stands. Every status may follow every other.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[schema(as = CampaignStatus)]
-#[serde(rename_all = "snake_case")]
-pub enum Status {
-    /// Being written.
-    #[default]
-    Draft,
-    /// Running.
-    Active,
-    /// Stopped for now: what is queued waits.
-    Paused,
-    /// Over: what is queued is sent.
-    Completed,
-    /// Put away: what is queued is not sent.
-    Archived,
-}
-
-impl Status {
-    /// The name, as the API and the database have it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Draft => "draft",
-            Self::Active => "active",
-            Self::Paused => "paused",
-            Self::Completed => "completed",
-            Self::Archived => "archived",
-        }
-    }
 }
 
 /// What people write of a campaign.

@@ -13,11 +13,12 @@ use nudge_db::{Timestamp, Tx};
 use uuid::Uuid;
 
 use crate::apps;
+pub use crate::campaigns::Status;
 use crate::campaigns::{Act, Kind, Running};
 use crate::http::FieldError;
 use crate::plugins::{self, CheckFailed, Deciders, Plugins};
 use crate::runs;
-pub use content::{Content, Mode, Status, Variant};
+pub use content::{Content, Mode, Variant};
 pub use sending::{NotPrepared, Prepared, Sending};
 
 /// Campaigns an app may have (contract 15).

@@ -5,6 +5,10 @@ use uuid::Uuid;
 
 use super::{Campaign, Content};
 
+/// What a [`Row`] is read from.
+const COLUMNS: &str =
+    "SELECT id, app_id, version, body, created_at, updated_at, activated_at FROM push_campaigns";
+
 #[derive(sqlx::FromRow)]
 struct Row {
     id: Uuid,
@@ -149,10 +153,8 @@ pub async fn delete(tx: &mut Tx, app_id: Uuid, id: Uuid) -> Result<bool> {
 /// Finds a campaign.
 pub async fn find(tx: &mut Tx, app_id: Uuid, id: Uuid) -> Result<Option<Campaign>> {
     let row: Option<Row> = tx
-        .sql(
-            "SELECT id, app_id, version, body, created_at, updated_at, activated_at
-             FROM push_campaigns WHERE app_id = $1 AND id = $2",
-        )
+        .sql(COLUMNS)
+        .push(" WHERE app_id = $1 AND id = $2")
         .bind(app_id)
         .bind(id)
         .fetch_optional()
@@ -163,10 +165,8 @@ pub async fn find(tx: &mut Tx, app_id: Uuid, id: Uuid) -> Result<Option<Campaign
 /// All campaigns, newest first.
 pub async fn list(tx: &mut Tx, app_id: Uuid) -> Result<Vec<Campaign>> {
     let rows: Vec<Row> = tx
-        .sql(
-            "SELECT id, app_id, version, body, created_at, updated_at, activated_at
-             FROM push_campaigns WHERE app_id = $1 ORDER BY id DESC",
-        )
+        .sql(COLUMNS)
+        .push(" WHERE app_id = $1 ORDER BY id DESC")
         .bind(app_id)
         .fetch_all()
         .await?;
@@ -176,10 +176,8 @@ pub async fn list(tx: &mut Tx, app_id: Uuid) -> Result<Vec<Campaign>> {
 /// The campaigns that run.
 pub async fn active(tx: &mut Tx, app_id: Uuid) -> Result<Vec<Campaign>> {
     let rows: Vec<Row> = tx
-        .sql(
-            "SELECT id, app_id, version, body, created_at, updated_at, activated_at
-             FROM push_campaigns WHERE app_id = $1 AND status = 'active' ORDER BY id",
-        )
+        .sql(COLUMNS)
+        .push(" WHERE app_id = $1 AND status = 'active' ORDER BY id")
         .bind(app_id)
         .fetch_all()
         .await?;
@@ -189,10 +187,8 @@ pub async fn active(tx: &mut Tx, app_id: Uuid) -> Result<Vec<Campaign>> {
 /// Campaigns that run and whose schedule is over, of all apps.
 pub async fn ended(tx: &mut Tx, now: Timestamp, limit: i64) -> Result<Vec<Campaign>> {
     let rows: Vec<Row> = tx
-        .sql(
-            "SELECT id, app_id, version, body, created_at, updated_at, activated_at
-             FROM push_campaigns WHERE ends_at <= $1 AND status = 'active' ORDER BY ends_at LIMIT $2",
-        )
+        .sql(COLUMNS)
+        .push(" WHERE ends_at <= $1 AND status = 'active' ORDER BY ends_at LIMIT $2")
         .bind(now)
         .bind(limit)
         .fetch_all()
@@ -236,10 +232,8 @@ pub async fn is_in(tx: &mut Tx, app_id: Uuid, id: Uuid, status: super::Status) -
 /// Every campaign that is not archived and whose body has this text in it, of an app or of all apps.
 pub async fn with_text(tx: &mut Tx, app_id: Option<Uuid>, text: &str) -> Result<Vec<Campaign>> {
     let mut statement = tx
-        .sql(
-            "SELECT id, app_id, version, body, created_at, updated_at, activated_at
-             FROM push_campaigns WHERE status <> 'archived' AND body LIKE $1",
-        )
+        .sql(COLUMNS)
+        .push(" WHERE status <> 'archived' AND body LIKE $1")
         .bind(format!("%{text}%"));
     if let Some(app_id) = app_id {
         statement = statement.push(" AND app_id = ").push_bind(app_id);
