@@ -13,6 +13,7 @@ use nudge::config::Config;
 use nudge::server::{Server as NudgeServer, Start};
 use nudge_db::Db;
 use serde_json::Value;
+use tempfile::TempDir;
 
 use crate::database::{Databases, Fresh};
 
@@ -140,6 +141,11 @@ impl Process {
         text(&self.access, name)
     }
 
+    /// The processor time that the server has used.
+    pub(crate) fn cpu(&self) -> anyhow::Result<Duration> {
+        cpu(self.child.id())
+    }
+
     /// Kills the server as a power cut would.
     pub(crate) fn kill(mut self) -> anyhow::Result<()> {
         self.child.kill()?;
@@ -172,7 +178,7 @@ pub(crate) struct Server {
     process: Process,
     db: Db,
     // After the process: what it uses is removed last.
-    _database: Fresh,
+    database: Fresh,
 }
 
 impl Server {
@@ -194,7 +200,7 @@ impl Server {
         Ok(Self {
             process,
             db,
-            _database: database,
+            database,
         })
     }
 
@@ -212,9 +218,14 @@ impl Server {
         &self.db
     }
 
-    /// The processor time that the server has used.
-    pub(crate) fn cpu(&self) -> anyhow::Result<Duration> {
-        cpu(self.process.child.id())
+    pub(crate) fn process(&self) -> &Process {
+        &self.process
+    }
+
+    /// Starts another server on the same database.
+    pub(crate) async fn another(&self, databases: &Databases) -> anyhow::Result<Process> {
+        let folder = TempDir::with_prefix_in("server-", self.database.directory.path())?.keep();
+        Process::start(databases, &self.database.url, &folder, 0, &[]).await
     }
 
     /// The memory of the server's own that is in use, in bytes.

@@ -7,7 +7,7 @@ use nudge::clock::Clock;
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
 
-use crate::child::Server;
+use crate::child::{Process, Server};
 use crate::client::Connection;
 use crate::random::Random;
 use crate::request::{AWAITED, COMMON, Delivery, Person, Request};
@@ -126,21 +126,37 @@ pub(crate) async fn people(server: &Server, count: usize) -> anyhow::Result<Vec<
 
 /// Sends a load and waits until everything is processed.
 pub(crate) async fn run(server: &Server, people: &[Person], load: Load) -> anyhow::Result<Outcome> {
-    let write_key = server.access("writeKey")?;
+    run_on(server, &[server.process()], people, load).await
+}
+
+/// The same with servers that share the first one's database: a client keeps to one of them.
+pub(crate) async fn run_on(
+    server: &Server,
+    servers: &[&Process],
+    people: &[Person],
+    load: Load,
+) -> anyhow::Result<Outcome> {
+    let cpu = || {
+        servers
+            .iter()
+            .map(|process| process.cpu())
+            .sum::<anyhow::Result<Duration>>()
+    };
     let mut clients = Vec::with_capacity(load.clients);
-    for number in 0..load.clients {
+    for (number, process) in servers.iter().cycle().take(load.clients).enumerate() {
+        let write_key = process.access("writeKey")?;
         let own = people.iter().skip(number).step_by(load.clients);
         let requests: Vec<Request> = own
             .map(|person| Request::new(write_key, person, load.name, load.events, load.delivery))
             .collect();
         clients.push(Client {
-            connection: Connection::open(server.address()).await?,
+            connection: Connection::open(process.address()).await?,
             requests,
             random: Random::new((load.seed << 16) | number as u64),
             expected: expected(load),
         });
     }
-    let cpu = server.cpu()?;
+    let before = cpu()?;
     let mut running = JoinSet::new();
     let started = Instant::now();
     for client in clients {
@@ -153,7 +169,7 @@ pub(crate) async fn run(server: &Server, people: &[Person], load: Load) -> anyho
     let time = started.elapsed();
     server.drained().await?;
     let processed = started.elapsed();
-    let cpu = server.cpu()?.saturating_sub(cpu);
+    let cpu = cpu()?.saturating_sub(before);
     Ok(Outcome {
         time,
         processed,

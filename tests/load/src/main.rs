@@ -13,12 +13,15 @@ mod crash;
 mod database;
 mod disk;
 mod drive;
+mod fill;
+mod growth;
 mod immediate;
 mod ingest;
 mod keys;
 mod overload;
 mod people;
 mod polls;
+mod processes;
 mod random;
 mod report;
 mod request;
@@ -52,6 +55,8 @@ enum Command {
     Crash(crash::Arguments),
     /// What it costs to wait for a decision: ingest with `delivery` against ingest without.
     Immediate(immediate::Arguments),
+    /// Events a second, and what an event costs, as the number of stored events grows.
+    Growth(growth::Arguments),
     /// What the keys of the events table cost as it grows, for several designs of them.
     Keys(keys::Arguments),
     /// Four times the clients that find a place: what is shed, how long the rest waits, whether anything is lost.
@@ -60,6 +65,8 @@ enum Command {
     People(people::Arguments),
     /// What open polls cost, and how soon they are answered.
     Polls(polls::Arguments),
+    /// Events a second of several servers that share one database.
+    Processes(processes::Arguments),
     /// What an event costs with many other campaigns, with many other apps, and for a person with many events.
     Scale(scale::Arguments),
     /// What it costs to read the results of a survey with many attempts.
@@ -85,11 +92,13 @@ fn main() -> anyhow::Result<()> {
             Command::Audience(arguments) => audience::run(arguments).await,
             Command::Ingest(arguments) => ingest::run(arguments).await,
             Command::Crash(arguments) => crash::run(arguments).await,
+            Command::Growth(arguments) => growth::run(arguments).await,
             Command::Immediate(arguments) => immediate::run(arguments).await,
             Command::Keys(arguments) => keys::run(arguments).await,
             Command::Overload(arguments) => overload::run(arguments).await,
             Command::People(arguments) => people::run(arguments).await,
             Command::Polls(arguments) => polls::run(arguments).await,
+            Command::Processes(arguments) => processes::run(arguments).await,
             Command::Scale(arguments) => scale::run(arguments).await,
             Command::Surveys(arguments) => surveys::run(arguments).await,
             Command::Swap(arguments) => swap::run(arguments).await,

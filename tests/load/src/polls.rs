@@ -53,9 +53,9 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<()> {
     }
     tokio::time::sleep(QUIET).await;
     let during = server.memory()?;
-    let cpu = server.cpu()?;
+    let cpu = server.process().cpu()?;
     tokio::time::sleep(QUIET).await;
-    let quiet = server.cpu()?.saturating_sub(cpu);
+    let quiet = server.process().cpu()?.saturating_sub(cpu);
     say(format_args!(
         "{} polls are open: {} KiB before, {} KiB now",
         open.len(),

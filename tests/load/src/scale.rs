@@ -12,7 +12,7 @@ use crate::request::{COMMON, Delivery, Person};
 
 const CLIENTS: usize = 16;
 const BATCH: usize = 20;
-const OTHER_CAMPAIGNS: usize = 998;
+const OTHER_CAMPAIGNS: [usize; 2] = [98, 998];
 const OTHER_APPS: u32 = 100;
 /// The history of the person who has one.
 const HISTORY: usize = 100_000;
@@ -42,7 +42,9 @@ struct Cost {
 pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<()> {
     let databases = Databases::new(arguments.database)?;
     let plain = Side::new(&databases, 0, 0).await?;
-    let campaigns = Side::new(&databases, 0, OTHER_CAMPAIGNS).await?;
+    let [hundred, thousand] = OTHER_CAMPAIGNS;
+    let hundred = Side::new(&databases, 0, hundred).await?;
+    let thousand = Side::new(&databases, 0, thousand).await?;
     let apps = Side::new(&databases, OTHER_APPS, 0).await?;
     let history = Side::new(&databases, 0, 0).await?;
     history.remember().await?;
@@ -60,29 +62,31 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<()> {
         requests: arguments.requests / 4,
         ..load
     };
-    let mut pairs = [Vec::new(), Vec::new(), Vec::new()];
+    let mut pairs = [const { Vec::new() }; 4];
     for round in 0..arguments.rounds {
-        let seed = 10 + 4 * round as u64;
+        let seed = 10 + 5 * round as u64;
         let with = |load: Load, part: u64| Load {
             seed: seed + part,
             ..load
         };
         let base = plain.cost(with(load, 0)).await?;
-        let many = campaigns.cost(with(load, 1)).await?;
-        let crowded = apps.cost(with(load, 2)).await?;
-        let (short, long) = history.lives(with(alone, 3), round % 2 == 0).await?;
+        let some = hundred.cost(with(load, 1)).await?;
+        let many = thousand.cost(with(load, 2)).await?;
+        let crowded = apps.cost(with(load, 3)).await?;
+        let (short, long) = history.lives(with(alone, 4), round % 2 == 0).await?;
         say(format_args!(
-            "round {round}: plain {base:.1?}, campaigns {many:.1?}, apps {crowded:.1?}, history {short:.1?} {long:.1?}"
+            "round {round}: plain {base:.1?}, campaigns {some:.1?} {many:.1?}, apps {crowded:.1?}, history {short:.1?} {long:.1?}"
         ))?;
-        for (pair, measured) in pairs
-            .iter_mut()
-            .zip([(base, many), (base, crowded), (short, long)])
+        for (pair, measured) in
+            pairs
+                .iter_mut()
+                .zip([(base, some), (base, many), (base, crowded), (short, long)])
         {
             pair.push(measured);
         }
     }
     print(&pairs)?;
-    for side in [plain, campaigns, apps, history] {
+    for side in [plain, hundred, thousand, apps, history] {
         side.server.stop().await?;
     }
     Ok(())
@@ -166,7 +170,7 @@ fn cost(outcome: &Outcome, load: Load) -> Cost {
     }
 }
 
-fn print(pairs: &[Vec<(Cost, Cost)>; 3]) -> std::io::Result<()> {
+fn print(pairs: &[Vec<(Cost, Cost)>; 4]) -> std::io::Result<()> {
     let mut ratios = Table::new(&["ratio, for an event", "processor time", "time", "goal", ""]);
     let mut absolutes = Table::new(&[
         "an event costs",
@@ -175,6 +179,7 @@ fn print(pairs: &[Vec<(Cost, Cost)>; 3]) -> std::io::Result<()> {
         "p50 of a request",
     ]);
     let names = [
+        ("1 other campaign", "99 other campaigns"),
         ("1 other campaign", "999 other campaigns"),
         ("no other app", "100 other apps"),
         ("a person with few events", "a person with 100,000 events"),
