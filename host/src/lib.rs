@@ -46,6 +46,7 @@ pub mod services;
 pub mod stats;
 pub mod subjects;
 pub mod surveys;
+pub mod tables;
 pub mod targeting;
 pub mod telemetry;
 pub mod users;

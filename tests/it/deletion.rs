@@ -10,7 +10,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use futures_util::future::BoxFuture;
 use nudge::analytics::{AnalyticsStore, Erasure, Unconfirmed};
-use nudge::privacy::stores;
+use nudge::tables;
 use serde_json::{Value, json};
 use tests::session::{hex, text};
 use tests::{Credential, TestApp, on_both_backends};
@@ -74,16 +74,13 @@ async fn nothing_of_a_deleted_person_is_left_anywhere(app: &mut TestApp) {
             "{secret} is stored"
         );
     }
-    let known: BTreeSet<&str> = stores::all()
-        .map(|store| store.table)
-        .chain(stores::IMPERSONAL.iter().copied())
-        .collect();
+    let known: BTreeSet<&str> = tables::all().map(|table| table.name).collect();
     for (table, rows) in app.dump().await {
         assert!(
             known.contains(table.as_str()),
-            "{table}: is it erased with the person? see privacy/stores.rs"
+            "{table}: is it erased with the person? see tables.rs"
         );
-        let personal = stores::all().any(|store| store.table == table);
+        let personal = tables::personal().any(|store| store.table.name == table);
         assert!(
             !personal || !rows.is_empty(),
             "{table}: the person of this test has everything"

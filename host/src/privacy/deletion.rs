@@ -13,12 +13,12 @@ use uuid::Uuid;
 
 use super::receipt::{self, About, Receipt};
 use super::store::{self, Deleted};
-use super::stores::{self, Store};
 use crate::analytics::Erasure;
 use crate::attempts;
 use crate::jobs::{self, Error, Running};
 use crate::pipeline::backtest;
 use crate::services::Services;
+use crate::tables::{self, Store};
 
 /// The kind of the job.
 pub const KIND: &str = "privacy.delete";
@@ -80,7 +80,7 @@ pub struct Step {
 
 impl Default for Progress {
     fn default() -> Self {
-        let names = stores::all()
+        let names = tables::personal()
             .map(|store| store.name)
             .chain(std::iter::once(ANALYTICS));
         Self {
@@ -145,7 +145,7 @@ pub async fn run(services: &Services, job: &mut Running) -> Result<Value, Error>
 impl Deletion<'_> {
     async fn erase(&mut self) -> Result<(), Error> {
         self.suppress_names().await?;
-        self.go_through(stores::BELONGINGS).await?;
+        self.go_through(tables::BELONGINGS).await?;
         self.erase_samples().await?;
         let grace = Duration::from_secs(self.services.config.privacy.grace_seconds);
         let until = self.services.clock.now().plus(grace);
@@ -162,9 +162,9 @@ impl Deletion<'_> {
 
     async fn sweep(&mut self) -> Result<(), Error> {
         self.suppress_names().await?;
-        self.go_through(stores::BELONGINGS).await?;
+        self.go_through(tables::BELONGINGS).await?;
         self.erase_samples().await?;
-        self.go_through(stores::OWNERS).await?;
+        self.go_through(tables::OWNERS).await?;
         let now = self.services.clock.now();
         for step in &mut self.progress.steps {
             if step.store != ANALYTICS {
@@ -218,7 +218,7 @@ impl Deletion<'_> {
         loop {
             self.job.check()?;
             let mut tx = self.services.db.write().await?;
-            let rows = if store.name == stores::SURVEY_ATTEMPTS {
+            let rows = if store.name == tables::SURVEY_ATTEMPTS {
                 self.erase_attempts(&mut tx).await?
             } else {
                 vec![(
@@ -252,8 +252,8 @@ impl Deletion<'_> {
         } = self.deleted;
         let erased = attempts::erasure::erase(tx, app_id, subject_id).await?;
         Ok(vec![
-            (stores::SURVEY_ATTEMPTS, erased.attempts),
-            (stores::SURVEY_ANSWERS, erased.answers),
+            (tables::SURVEY_ATTEMPTS, erased.attempts),
+            (tables::SURVEY_ANSWERS, erased.answers),
         ])
     }
 

@@ -6,7 +6,6 @@ pub mod http;
 pub mod pseudonyms;
 pub mod receipt;
 mod store;
-pub mod stores;
 
 use nudge_db::{Timestamp, Tx};
 use serde::{Deserialize, Serialize};

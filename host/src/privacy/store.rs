@@ -3,7 +3,7 @@
 use nudge_db::{Result, Timestamp, Tx};
 use uuid::Uuid;
 
-use super::stores::{Owner, Store};
+use crate::tables::{Personal, Store};
 
 /// Aliases that are suppressed together.
 const ALIASES: i64 = 200;
@@ -140,12 +140,12 @@ pub(super) async fn alias_numbers(tx: &mut Tx, deleted: Deleted) -> Result<Vec<i
 
 /// Erases some rows of a person; answers how many.
 pub(super) async fn erase(tx: &mut Tx, store: &Store, deleted: Deleted) -> Result<i64> {
-    let owner = match store.owner {
-        Owner::Alias => deleted.job_id,
-        Owner::Subject => deleted.subject_id,
+    let owner = match store.rows {
+        Personal::Alias => deleted.job_id,
+        Personal::Where(_) | Personal::Selected(_) => deleted.subject_id,
     };
-    let rows = tx
-        .sql(store.erase)
+    let rows = store
+        .erase(tx)
         .bind(deleted.app_id)
         .bind(owner)
         .bind(store.step)

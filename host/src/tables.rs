@@ -1,0 +1,527 @@
+//! Every table, its key and whose its rows are: the one list that the deletion of an app, the deletion of a
+//! person, exports and tests go by. Whoever adds a table adds it here.
+
+use nudge_db::{Statement, Tx};
+
+/// A table.
+#[derive(Clone, Copy, Debug)]
+pub struct Table {
+    /// Its name.
+    pub name: &'static str,
+    /// The columns of its primary key.
+    pub key: &'static str,
+    /// How an app's rows are found.
+    pub of_app: OfApp,
+}
+
+/// How an app's rows are found when all of the app is deleted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OfApp {
+    /// Through the aliases that own them.
+    Alias,
+    /// Through the subjects that own them.
+    Subject,
+    /// By this query for their keys, through rows of a table that is indexed; `$1` is the app.
+    Selected(&'static str),
+    /// They own others, and go once nothing is found through them any longer: some of them in this order of an index.
+    Owner(&'static str),
+    /// An index leads to them from the app. They go last.
+    Indexed,
+    /// The whole table has to be looked through.
+    Unindexed,
+    /// They are no app's, or something else removes them.
+    No,
+}
+
+/// Rows of persons.
+#[derive(Clone, Copy, Debug)]
+pub struct Store {
+    /// What people call it.
+    pub name: &'static str,
+    /// The table.
+    pub table: Table,
+    /// Which rows of it are a person's.
+    pub rows: Personal,
+    /// What becomes of them.
+    pub erase: Erase,
+    /// Rows that one statement erases at the most.
+    pub step: i64,
+    /// Where an export has them.
+    pub copied: Copied,
+}
+
+/// Which rows are a person's. Every condition names the app, too.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Personal {
+    /// Those of aliases, which are found in `suppressions` by the job: so they are found after the aliases are gone.
+    Alias,
+    /// Those of the subject, by this condition; `$1` is the app, `$2` the subject.
+    Where(&'static str),
+    /// Those whose keys this query finds; `$1` is the app, `$2` the subject.
+    Selected(&'static str),
+}
+
+/// What becomes of a person's rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Erase {
+    /// They are removed.
+    Delete,
+    /// They are nobody's any longer.
+    Set(&'static str),
+}
+
+/// Where a person who asks for a copy finds the rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Copied {
+    /// In this file of the archive.
+    In(&'static str),
+    /// Nowhere: they say nothing of the person that the archive does not say.
+    Not,
+}
+
+/// What attempts are called, which are in counts.
+pub const SURVEY_ATTEMPTS: &str = "survey_attempts";
+/// What the answers that attempts have are called.
+pub const SURVEY_ANSWERS: &str = "survey_answers";
+
+/// Rows that one statement removes unless they are large.
+pub const STEP: i64 = 500;
+
+const OF_SUBJECT: Personal = Personal::Where("subject_id = $2 AND app_id = $1");
+/// What was noted under the subject, or under one that has become part of it.
+const OF_SUBJECTS: Personal = Personal::Where(
+    "app_id = $1 AND (subject_id = $2 OR subject_id IN (SELECT id FROM merged_subjects WHERE subject_id = $2))",
+);
+const PROFILE: Copied = Copied::In("profile.json");
+
+const fn table(name: &'static str, key: &'static str, of_app: OfApp) -> Table {
+    Table { name, key, of_app }
+}
+
+const fn store(table: Table, rows: Personal, copied: Copied) -> Store {
+    Store {
+        name: table.name,
+        table,
+        rows,
+        erase: Erase::Delete,
+        step: STEP,
+        copied,
+    }
+}
+
+/// What is erased first, in this order. What is about to be processed goes before what processing makes, and an
+/// export before its pieces, so that nothing comes after: whoever writes there takes the first of them too.
+pub const BELONGINGS: &[Store] = &[
+    Store {
+        name: "pending_requests",
+        ..store(
+            table("pending", "id", OfApp::Alias),
+            Personal::Alias,
+            Copied::Not,
+        )
+    },
+    store(
+        table("timers", "id", OfApp::Subject),
+        OF_SUBJECT,
+        Copied::Not,
+    ),
+    store(
+        table("occasions", "id", OfApp::Subject),
+        OF_SUBJECT,
+        Copied::Not,
+    ),
+    store(
+        table("dead_letters", "id", OfApp::Indexed),
+        Personal::Alias,
+        PROFILE,
+    ),
+    store(
+        table("events", "seq", OfApp::Alias),
+        Personal::Alias,
+        Copied::In("events.ndjson"),
+    ),
+    store(
+        table("instructions", "id", OfApp::Subject),
+        OF_SUBJECT,
+        PROFILE,
+    ),
+    // Erased by `attempts::erasure`, which takes them out of the counts; these statements find what that left.
+    Store {
+        name: SURVEY_ATTEMPTS,
+        ..store(
+            table(
+                "survey_attempts",
+                "id",
+                OfApp::Selected(
+                    "SELECT a.id FROM (SELECT id FROM subjects WHERE app_id = $1 ORDER BY external_id, id LIMIT $2) s
+                     JOIN survey_attempts a ON a.subject_id = s.id
+                     WHERE NOT EXISTS (SELECT 1 FROM survey_answers n WHERE n.attempt_id = a.id)",
+                ),
+            ),
+            OF_SUBJECT,
+            PROFILE,
+        )
+    },
+    Store {
+        name: SURVEY_ANSWERS,
+        ..store(
+            table(
+                "survey_answers",
+                "attempt_id, question_id",
+                OfApp::Selected(
+                    "SELECT n.attempt_id, n.question_id
+                     FROM (SELECT id FROM subjects WHERE app_id = $1 ORDER BY external_id, id LIMIT $2) s
+                     JOIN survey_attempts a ON a.subject_id = s.id JOIN survey_answers n ON n.attempt_id = a.id",
+                ),
+            ),
+            Personal::Selected(
+                "SELECT n.attempt_id, n.question_id FROM survey_attempts a
+                 JOIN survey_answers n ON n.attempt_id = a.id WHERE a.subject_id = $2 AND a.app_id = $1",
+            ),
+            Copied::In("survey-answers.ndjson"),
+        )
+    },
+    store(
+        table("deliveries", "id", OfApp::Indexed),
+        OF_SUBJECT,
+        Copied::In("deliveries.ndjson"),
+    ),
+    store(
+        table("plugin_states", "campaign_id, subject_id", OfApp::Subject),
+        OF_SUBJECT,
+        Copied::Not,
+    ),
+    Store {
+        name: "properties",
+        ..store(
+            table("subject_properties", "subject_id, key", OfApp::Subject),
+            OF_SUBJECT,
+            PROFILE,
+        )
+    },
+    store(
+        table("property_texts", "app_id, subject_id, key", OfApp::Indexed),
+        OF_SUBJECT,
+        Copied::Not,
+    ),
+    Store {
+        name: "property_updates",
+        ..store(
+            table("property_mutations", "app_id, mutation_id", OfApp::Indexed),
+            OF_SUBJECT,
+            Copied::Not,
+        )
+    },
+    store(
+        table("devices", "subject_id, device_id", OfApp::Subject),
+        OF_SUBJECT,
+        Copied::In("devices.json"),
+    ),
+    store(
+        table("push_tokens", "app_id, device_id", OfApp::Indexed),
+        OF_SUBJECT,
+        Copied::In("devices.json"),
+    ),
+    store(
+        table(
+            "plugin_log",
+            "id",
+            OfApp::Selected(
+                "SELECT l.id FROM plugin_log_subjects s JOIN plugin_log l ON l.call_id = s.call_id WHERE s.app_id = $1",
+            ),
+        ),
+        Personal::Selected(
+            "SELECT l.id FROM plugin_log_subjects s JOIN plugin_log l ON l.call_id = s.call_id WHERE s.app_id = $1
+             AND (s.subject_id = $2 OR s.subject_id IN (SELECT id FROM merged_subjects WHERE subject_id = $2))",
+        ),
+        Copied::Not,
+    ),
+    store(
+        table(
+            "plugin_log_subjects",
+            "app_id, subject_id, call_id",
+            OfApp::Indexed,
+        ),
+        OF_SUBJECTS,
+        Copied::Not,
+    ),
+    store(
+        table("plugin_differences", "id", OfApp::Indexed),
+        OF_SUBJECTS,
+        Copied::Not,
+    ),
+    store(
+        table("decisions", "app_id, id", OfApp::Indexed),
+        Personal::Selected(
+            "SELECT d.app_id, d.id FROM decision_subjects s
+             JOIN decisions d ON d.app_id = s.app_id AND d.id = s.decision_id WHERE s.app_id = $1
+             AND (s.subject_id = $2 OR s.subject_id IN (SELECT id FROM merged_subjects WHERE subject_id = $2))",
+        ),
+        Copied::Not,
+    ),
+    // Those of others go with the decisions that they shared, the person's own rows last.
+    store(
+        table(
+            "decision_subjects",
+            "app_id, decision_id, subject_id",
+            OfApp::Indexed,
+        ),
+        Personal::Selected(
+            "SELECT o.app_id, o.decision_id, o.subject_id FROM decision_subjects s
+             JOIN decision_subjects o ON o.app_id = s.app_id AND o.decision_id = s.decision_id WHERE s.app_id = $1
+             AND (s.subject_id = $2 OR s.subject_id IN (SELECT id FROM merged_subjects WHERE subject_id = $2))
+             ORDER BY CASE WHEN o.subject_id = s.subject_id THEN 1 ELSE 0 END",
+        ),
+        Copied::Not,
+    ),
+    // They go with their message too; so that their count is told, they go first.
+    store(
+        table(
+            "webhook_attempts",
+            "id",
+            OfApp::Selected(
+                "SELECT a.id FROM webhook_messages m JOIN webhook_attempts a ON a.message_id = m.id WHERE m.app_id = $1",
+            ),
+        ),
+        Personal::Selected(
+            "SELECT a.id FROM webhook_messages m JOIN webhook_attempts a ON a.message_id = m.id
+             WHERE m.subject_id = $2 AND m.app_id = $1",
+        ),
+        Copied::Not,
+    ),
+    store(
+        table("webhook_messages", "id", OfApp::Indexed),
+        OF_SUBJECT,
+        Copied::Not,
+    ),
+    store(
+        table("client_sessions", "app_id, client_id", OfApp::Indexed),
+        OF_SUBJECT,
+        PROFILE,
+    ),
+    Store {
+        name: "exports",
+        erase: Erase::Set("subject_id = NULL, reference = NULL, expires_at = 0"),
+        ..store(
+            table("privacy_exports", "id", OfApp::Indexed),
+            OF_SUBJECT,
+            Copied::Not,
+        )
+    },
+    Store {
+        name: "export_archives",
+        step: 16,
+        ..store(
+            table(
+                "privacy_export_chunks",
+                "export_id, number",
+                OfApp::Selected(
+                    "SELECT c.export_id, c.number FROM privacy_exports e
+                     JOIN privacy_export_chunks c ON c.export_id = e.id WHERE e.app_id = $1",
+                ),
+            ),
+            OF_SUBJECT,
+            Copied::Not,
+        )
+    },
+];
+
+/// What the rest belongs to; erased once nothing of that is left.
+pub const OWNERS: &[Store] = &[
+    store(
+        table("merged_subjects", "id", OfApp::Subject),
+        OF_SUBJECT,
+        Copied::Not,
+    ),
+    store(
+        table("aliases", "number", OfApp::Owner("kind, value")),
+        OF_SUBJECT,
+        PROFILE,
+    ),
+    Store {
+        name: "profile",
+        step: 1,
+        ..store(
+            table("subjects", "id", OfApp::Owner("external_id, id")),
+            Personal::Where("id = $2 AND app_id = $1"),
+            PROFILE,
+        )
+    },
+];
+
+/// Tables that hold nothing of a person: what the server, its operators and its customers put there.
+pub const IMPERSONAL: &[Table] = &[
+    table("app_counts", "app_id, begins_at, kind", OfApp::Indexed),
+    table("apps", "id", OfApp::No),
+    // Names of people who manage apps, and of no one else.
+    table("audit_log", "id", OfApp::Indexed),
+    table("campaign_runs", "campaign_id", OfApp::Indexed),
+    table("decision_configs", "app_id, digest", OfApp::Indexed),
+    table(
+        "definition_counts",
+        "app_id, definition_id, begins_at",
+        OfApp::Indexed,
+    ),
+    table("definitions", "id", OfApp::Indexed),
+    table(
+        "delivery_counts",
+        "app_id, campaign_id, hour, state",
+        OfApp::Indexed,
+    ),
+    table("identity_keys", "app_id, kid", OfApp::Indexed),
+    // What a job is asked to do names a person only until it is done.
+    table("jobs", "id", OfApp::Indexed),
+    table("keys", "id", OfApp::Indexed),
+    table("nodes", "id", OfApp::No),
+    table(
+        "plugin_calls",
+        "owner_id, name, app_id, minute, version, since, outcome, bucket",
+        OfApp::Unindexed,
+    ),
+    table(
+        "plugin_comparisons",
+        "owner_id, name, app_id, version, since",
+        OfApp::Unindexed,
+    ),
+    // Plugins go with their versions, and with their components unless others have them too.
+    table("plugin_components", "digest", OfApp::No),
+    table("plugin_slots", "app_id, kind", OfApp::Indexed),
+    table("plugin_versions", "app_id, name, version", OfApp::No),
+    table("plugins", "app_id, name", OfApp::No),
+    table(
+        "push_campaign_versions",
+        "campaign_id, version",
+        OfApp::Selected(
+            "SELECT v.campaign_id, v.version FROM push_campaigns c
+             JOIN push_campaign_versions v ON v.campaign_id = c.id WHERE c.app_id = $1",
+        ),
+    ),
+    table("push_campaigns", "id", OfApp::Indexed),
+    table("push_credentials", "id", OfApp::Indexed),
+    table("server_secrets", "name", OfApp::No),
+    // Sums, out of which a person's attempts are taken when they are erased.
+    table(
+        "survey_counts",
+        "survey_id, day, question_id, measure, value",
+        OfApp::Selected(
+            "SELECT c.survey_id, c.day, c.question_id, c.measure, c.value FROM surveys s
+             JOIN survey_counts c ON c.survey_id = s.id WHERE s.app_id = $1",
+        ),
+    ),
+    table(
+        "survey_versions",
+        "survey_id, version",
+        OfApp::Selected(
+            "SELECT v.survey_id, v.version FROM surveys s JOIN survey_versions v ON v.survey_id = s.id WHERE s.app_id = $1",
+        ),
+    ),
+    table("surveys", "id", OfApp::Indexed),
+    // Keyed hashes, and numbers that lead to no alias any longer.
+    table("suppressions", "app_id, hash", OfApp::Indexed),
+    table("webhook_secrets", "name", OfApp::Indexed),
+    table("webhooks", "id", OfApp::Indexed),
+];
+
+/// All stores of persons, in the order in which they are erased.
+pub fn personal() -> impl Iterator<Item = &'static Store> {
+    BELONGINGS.iter().chain(OWNERS)
+}
+
+/// All tables.
+pub fn all() -> impl Iterator<Item = &'static Table> {
+    personal().map(|store| &store.table).chain(IMPERSONAL)
+}
+
+impl Table {
+    /// Removes some rows of the app `$1`, `$2` at the most, and changes nothing once none is found. None: there is no
+    /// quick way to them.
+    pub fn empty<'t>(&self, tx: &'t mut Tx) -> Option<Statement<'t>> {
+        let begun = self.delete(tx);
+        let found = match self.of_app {
+            OfApp::Alias => self.keys(begun).push(
+                "alias_number IN (SELECT number FROM aliases WHERE app_id = $1 ORDER BY kind, value LIMIT $2)",
+            ),
+            OfApp::Subject => self.keys(begun).push(
+                "subject_id IN (SELECT id FROM subjects WHERE app_id = $1 ORDER BY external_id, id LIMIT $2)",
+            ),
+            OfApp::Selected(query) => begun.push(query),
+            OfApp::Owner(order) => self.keys(begun).push("app_id = $1 ORDER BY ").push(order),
+            OfApp::Indexed => self.keys(begun).push("app_id = $1"),
+            OfApp::Unindexed | OfApp::No => return None,
+        };
+        Some(found.push(" LIMIT $2)"))
+    }
+
+    /// Removes some rows of the app `$1`, `$2` at the most, however long it takes to find them.
+    pub fn remove_lost<'t>(&self, tx: &'t mut Tx) -> Statement<'t> {
+        let begun = self.delete(tx);
+        self.keys(begun).push("app_id = $1 LIMIT $2)")
+    }
+
+    /// Counts one if there is a row of the app `$1`, however long it takes to find it.
+    pub fn look_for_lost<'t>(&self, tx: &'t mut Tx) -> Statement<'t> {
+        tx.sql("SELECT count(*) AS count FROM (SELECT 1 AS one FROM ")
+            .push(self.name)
+            .push(" WHERE app_id = $1 LIMIT 1) AS found")
+    }
+
+    fn delete<'t>(&self, tx: &'t mut Tx) -> Statement<'t> {
+        let begun = tx.sql("DELETE FROM ").push(self.name);
+        begun.push(" WHERE (").push(self.key).push(") IN (")
+    }
+
+    /// A query for keys, up to its condition.
+    fn keys<'t>(&self, begun: Statement<'t>) -> Statement<'t> {
+        let begun = begun.push("SELECT ").push(self.key).push(" FROM ");
+        begun.push(self.name).push(" WHERE ")
+    }
+}
+
+impl Store {
+    /// Erases some rows of the app `$1`, `$3` at the most, and changes nothing once none is left. `$2` is the job
+    /// for rows of aliases, else the subject.
+    pub fn erase<'t>(&self, tx: &'t mut Tx) -> Statement<'t> {
+        let table = self.table;
+        let begun = match self.erase {
+            Erase::Delete => table.delete(tx),
+            Erase::Set(text) => {
+                let begun = tx.sql("UPDATE ").push(table.name).push(" SET ").push(text);
+                begun.push(" WHERE (").push(table.key).push(") IN (")
+            }
+        };
+        let found = match self.rows {
+            Personal::Selected(query) => begun.push(query),
+            Personal::Where(condition) => table.keys(begun).push(condition),
+            Personal::Alias => table.keys(begun).push(
+                "app_id = $1 AND alias_number IN (SELECT alias_number FROM suppressions WHERE job_id = $2)",
+            ),
+        };
+        found.push(" LIMIT $3)")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn every_statement_is_about_its_tenant() {
+        let mut names = BTreeSet::new();
+        for store in personal() {
+            assert!(names.insert(store.name), "{}", store.name);
+            let (Personal::Where(text) | Personal::Selected(text)) = store.rows else {
+                continue;
+            };
+            for part in ["app_id = $1", "= $2"] {
+                assert!(text.contains(part), "{}: {part}", store.name);
+            }
+        }
+        for table in all() {
+            if let OfApp::Selected(text) = table.of_app {
+                assert!(text.contains("app_id = $1"), "{}", table.name);
+            }
+        }
+    }
+}
