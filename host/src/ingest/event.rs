@@ -280,6 +280,39 @@ mod tests {
     }
 
     #[test]
+    fn an_event_fares_alike_read_with_its_request_and_by_itself() {
+        let id = "01890a5d-ac96-774b-bcce-b302099a8057";
+        let with = |more: &str| {
+            format!(r#"{{"name":"x","timestamp":"2026-03-01T12:00:00Z","anonymousId":"a",{more}}}"#)
+        };
+        for (more, expected) in [
+            (format!(r#""eventId":"{id}""#), "accepted"),
+            (
+                r#""eventId":null,"externalId":null,"properties":null"#.to_owned(),
+                "accepted",
+            ),
+            (format!(r#""\u0065ventId":"{id}""#), "accepted"),
+            (format!(r#""eventId":"\u0030{}""#, &id[1..]), "accepted"),
+            (
+                r#""more":[1,{"eventId":7}],"less":{"name":[]}"#.to_owned(),
+                "accepted",
+            ),
+            (r#""more":1e400"#.to_owned(), "accepted"),
+            (r#""name":"y""#.to_owned(), "invalid_properties"),
+            (r#""eventId":1e400"#.to_owned(), "invalid_event_id"),
+            (r#""eventId":"\ud800""#.to_owned(), "invalid_event_id"),
+            (r#""externalId":{}"#.to_owned(), "accepted"),
+            (r#""externalId":"""#.to_owned(), "external_id_mismatch"),
+            (r#""properties":7"#.to_owned(), "invalid_properties"),
+        ] {
+            assert_eq!(code(&with(&more)), expected, "{more}");
+        }
+        let list =
+            r#"["01890a5d-ac96-774b-bcce-b302099a8057","x","2026-03-01T12:00:00Z","a",null,{}]"#;
+        assert!(serde_json::from_str::<EventBody<'_>>(list).is_err());
+    }
+
+    #[test]
     fn the_window_and_the_size_are_inclusive() {
         let event = |timestamp: &str, padding: usize| {
             format!(
