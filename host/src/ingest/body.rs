@@ -48,7 +48,7 @@ pub(super) struct Body<'a> {
 /// The events of a request.
 #[derive(Debug)]
 pub(super) enum Events<'a> {
-    /// Read together with the request, which takes half the time: all fields are of their types.
+    /// Read together with the request, which saves going through them once more: all fields are of their types.
     Read(Vec<EventBody<'a>>),
     /// To be read one by one, so that what is wrong with one is found of that one.
     Apart(Vec<&'a RawValue>),
@@ -204,7 +204,7 @@ impl<'a> Events<'a> {
 
 impl<'a> EventBody<'a> {
     /// Reads one event.
-    pub(super) fn read(raw: &'a RawValue) -> Result<Self, Refusal> {
+    fn read(raw: &'a RawValue) -> Result<Self, Refusal> {
         if raw.get().len() > MOST_BYTES {
             let message = format!("an event has at most {MOST_BYTES} bytes");
             return Err((None, "event_too_large", message));
