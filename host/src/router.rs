@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use axum::extract::DefaultBodyLimit;
 use axum::middleware::{from_fn, from_fn_with_state, map_response};
 use axum::routing::get;
 use axum::{Json, Router};
@@ -11,7 +10,7 @@ use utoipa::openapi::OpenApi;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use crate::http::body::MOST_BODY_BYTES;
+use crate::http::meters::Meters;
 use crate::http::{ApiError, Code, cors, request};
 use crate::services::Shared;
 use crate::{
@@ -253,15 +252,14 @@ pub fn router(services: Shared, with_operations: bool) -> Router {
     if with_operations {
         router = router.merge(operations::routes());
     }
-    let clock = services.clock.clone();
+    let (clock, meters) = (services.clock.clone(), Meters::default());
+    let around =
+        from_fn(move |request, next| request::layer(clock.clone(), meters.clone(), request, next));
     router
         .fallback(|| async { ApiError::new(Code::NotFound) })
         .method_not_allowed_fallback(method_not_allowed)
-        .layer(DefaultBodyLimit::max(MOST_BODY_BYTES))
-        .layer(map_response(openapi::security_headers))
-        .layer(from_fn(move |request, next| {
-            request::layer(clock.clone(), request, next)
-        }))
+        // Together, the outer one first: each call of `layer` adds a box to every request.
+        .layer((around, map_response(openapi::security_headers)))
         .with_state(services)
 }
 

@@ -326,8 +326,12 @@ impl Encoding {
 
 /// Refuses JSON that nests too deeply, before any recursive parser sees it.
 fn check_depth(text: &str) -> Result<(), ApiError> {
-    let opened = text.bytes().filter(|byte| matches!(byte, b'[' | b'{'));
-    if opened.count() <= MOST_JSON_DEPTH {
+    // So few at a time that a byte holds their number, which lets the compiler count many at once.
+    let opened = text.as_bytes().chunks(255).map(|chunk| {
+        let opens = |byte: &u8| u8::from(matches!(byte, b'[' | b'{'));
+        usize::from(chunk.iter().map(opens).sum::<u8>())
+    });
+    if opened.sum::<usize>() <= MOST_JSON_DEPTH {
         // So few can't nest deeper, and counting them is much quicker than following them.
         return Ok(());
     }

@@ -7,6 +7,7 @@ pub mod cors;
 pub mod cursor;
 pub mod error;
 pub mod merge;
+pub mod meters;
 pub mod notes;
 pub mod page;
 pub mod precondition;

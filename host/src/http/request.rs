@@ -10,6 +10,7 @@ use futures_util::FutureExt as _;
 use uuid::Uuid;
 
 use super::error::ApiError;
+use super::meters::Meters;
 use super::notes::Notes;
 use crate::clock::Clock;
 
@@ -17,13 +18,11 @@ use crate::clock::Clock;
 pub const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
 /// Gives the request an id, answers it, logs one line and counts it.
-pub async fn layer(clock: Clock, mut request: Request, next: Next) -> Response {
+pub async fn layer(clock: Clock, meters: Meters, mut request: Request, next: Next) -> Response {
     let started = Instant::now();
     let method = request.method().clone();
-    let route = request
-        .extensions()
-        .get::<MatchedPath>()
-        .map_or_else(|| "unmatched".to_owned(), |path| path.as_str().to_owned());
+    let path = request.extensions().get::<MatchedPath>().cloned();
+    let route = path.as_ref().map_or("unmatched", MatchedPath::as_str);
     let id = request_id(&request, &clock);
     let notes = Notes::default();
     request.extensions_mut().insert(notes.clone());
@@ -52,13 +51,7 @@ pub async fn layer(clock: Clock, mut request: Request, next: Next) -> Response {
         elapsed_us = u64::try_from(elapsed.as_micros()).unwrap_or(u64::MAX),
         "request"
     );
-    let labels = [
-        ("method", method.as_str().to_owned()),
-        ("route", route),
-        ("status", status.to_string()),
-    ];
-    metrics::counter!("nudge_http_requests_total", &labels).increment(1);
-    metrics::histogram!("nudge_http_request_seconds", &labels[..2]).record(elapsed.as_secs_f64());
+    meters.count(route, &method, status, elapsed);
     if let Ok(value) = HeaderValue::from_str(&id) {
         response.headers_mut().insert(REQUEST_ID, value);
     }

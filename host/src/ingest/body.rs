@@ -1,12 +1,17 @@
 //! The ingest request as it comes over the wire. Parsed once, borrowing from the body.
 
 use std::borrow::Cow;
+use std::fmt;
+use std::ops::Deref;
 
 use nudge_db::Timestamp;
 use serde::Deserialize;
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 use uuid::Uuid;
 
+use super::event::{MOST_BYTES, Refusal};
 use super::{MOST_EVENTS, Origin, Source};
 use crate::clock;
 use crate::http::{ApiError, Code, FieldError, body};
@@ -19,18 +24,47 @@ const MOST_SCREEN_NAME: usize = 120;
 /// The longest text of a context field, in characters.
 const MOST_CONTEXT_TEXT: usize = 256;
 
-/// An ingest request.
+/// A text, borrowed where it has no escapes. (A bare `Cow` in an `Option` is never borrowed.)
 #[derive(Debug, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(transparent)]
+pub(super) struct Text<'a>(#[serde(borrow)] pub Cow<'a, str>);
+
+impl Deref for Text<'_> {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        &self.0
+    }
+}
+
+/// An ingest request but for its events.
+#[derive(Debug)]
 pub(super) struct Body<'a> {
-    #[serde(borrow)]
     pub context: Option<Context<'a>>,
-    #[serde(borrow)]
-    pub user_id: Option<Cow<'a, str>>,
-    #[serde(borrow)]
-    pub events: Option<Vec<&'a RawValue>>,
-    #[serde(borrow)]
+    pub user_id: Option<Text<'a>>,
     pub delivery: Option<&'a RawValue>,
+}
+
+/// The events of a request.
+#[derive(Debug)]
+pub(super) enum Events<'a> {
+    /// Read together with the request, which saves going through them once more: all fields are of their types.
+    Read(Vec<EventBody<'a>>),
+    /// To be read one by one, so that what is wrong with one is found of that one.
+    Apart(Vec<&'a RawValue>),
+}
+
+/// A request with events of whichever form.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase", bound(deserialize = "E: Deserialize<'de>"))]
+struct Wire<'a, E> {
+    #[serde(borrow)]
+    context: Option<Context<'a>>,
+    #[serde(borrow)]
+    user_id: Option<Text<'a>>,
+    events: Option<Vec<E>>,
+    #[serde(borrow)]
+    delivery: Option<&'a RawValue>,
 }
 
 /// What a request says about all its events.
@@ -38,23 +72,23 @@ pub(super) struct Body<'a> {
 #[serde(rename_all = "camelCase")]
 pub(super) struct Context<'a> {
     #[serde(borrow)]
-    pub anonymous_id: Option<Cow<'a, str>>,
+    pub anonymous_id: Option<Text<'a>>,
     #[serde(borrow)]
-    pub external_id: Option<Cow<'a, str>>,
+    pub external_id: Option<Text<'a>>,
     #[serde(borrow)]
-    pub platform: Option<Cow<'a, str>>,
+    pub platform: Option<Text<'a>>,
     #[serde(borrow)]
-    pub app_version: Option<Cow<'a, str>>,
+    pub app_version: Option<Text<'a>>,
     #[serde(borrow)]
-    pub locale: Option<Cow<'a, str>>,
+    pub locale: Option<Text<'a>>,
     #[serde(borrow)]
-    pub timezone: Option<Cow<'a, str>>,
+    pub timezone: Option<Text<'a>>,
     #[serde(borrow)]
-    pub device_id: Option<Cow<'a, str>>,
+    pub device_id: Option<Text<'a>>,
     #[serde(borrow)]
-    pub sdk_version: Option<Cow<'a, str>>,
+    pub sdk_version: Option<Text<'a>>,
     #[serde(borrow)]
-    pub sent_at: Option<Cow<'a, str>>,
+    pub sent_at: Option<Text<'a>>,
 }
 
 /// A request for immediate evaluation.
@@ -66,53 +100,226 @@ pub(super) struct Delivery {
     pub client_id: Option<Uuid>,
 }
 
-/// One event, field by field, so that one bad field rejects one event.
-#[derive(Debug, Deserialize)]
-#[serde(rename_all = "camelCase")]
+/// An event's fields.
+#[derive(Debug)]
 pub(super) struct EventBody<'a> {
-    #[serde(borrow)]
-    pub event_id: Option<&'a RawValue>,
-    #[serde(borrow)]
-    pub name: Option<&'a RawValue>,
-    #[serde(borrow)]
-    pub timestamp: Option<&'a RawValue>,
-    #[serde(borrow)]
-    pub anonymous_id: Option<&'a RawValue>,
-    #[serde(borrow)]
-    pub external_id: Option<&'a RawValue>,
-    #[serde(borrow)]
+    pub event_id: Field<'a>,
+    pub name: Field<'a>,
+    pub timestamp: Field<'a>,
+    pub anonymous_id: Field<'a>,
+    pub external_id: Field<'a>,
     pub properties: Option<&'a RawValue>,
+}
+
+/// A field that must be a text if it is there.
+#[derive(Debug)]
+pub(super) enum Field<'a> {
+    /// It is missing or null.
+    Missing,
+    /// It is a text.
+    Text(Cow<'a, str>),
+    /// It is anything else.
+    Other,
+}
+
+/// An event whose fields have their types.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct TypedEvent<'a> {
+    #[serde(borrow)]
+    event_id: Option<Text<'a>>,
+    #[serde(borrow)]
+    name: Option<Text<'a>>,
+    #[serde(borrow)]
+    timestamp: Option<Text<'a>>,
+    #[serde(borrow)]
+    anonymous_id: Option<Text<'a>>,
+    #[serde(borrow)]
+    external_id: Option<Text<'a>>,
+    #[serde(borrow)]
+    properties: Option<&'a RawValue>,
+}
+
+/// An event whose fields may have any type.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct UntypedEvent<'a> {
+    #[serde(borrow)]
+    event_id: Option<&'a RawValue>,
+    #[serde(borrow)]
+    name: Option<&'a RawValue>,
+    #[serde(borrow)]
+    timestamp: Option<&'a RawValue>,
+    #[serde(borrow)]
+    anonymous_id: Option<&'a RawValue>,
+    #[serde(borrow)]
+    external_id: Option<&'a RawValue>,
+    #[serde(borrow)]
+    properties: Option<&'a RawValue>,
+}
+
+impl<'a> Events<'a> {
+    /// How many there are.
+    pub(super) fn len(&self) -> usize {
+        match self {
+            Self::Read(events) => events.len(),
+            Self::Apart(events) => events.len(),
+        }
+    }
+
+    /// Whether one may have an external id.
+    pub(super) fn may_name_external(&self) -> bool {
+        match self {
+            Self::Read(events) => events
+                .iter()
+                .any(|event| !matches!(event.external_id, Field::Missing)),
+            // With a backslash its key may be written in another way.
+            Self::Apart(events) => events.iter().any(|event| {
+                let text = event.get();
+                text.contains("\"externalId\"") || text.contains('\\')
+            }),
+        }
+    }
+
+    /// The place of the first that is no object.
+    fn first_misshapen(&self) -> Option<usize> {
+        match self {
+            Self::Read(_) => None,
+            Self::Apart(events) => events
+                .iter()
+                .position(|event| !event.get().starts_with('{')),
+        }
+    }
+
+    /// Each event's fields, or why it has none.
+    pub(super) fn each(self) -> impl Iterator<Item = Result<EventBody<'a>, Refusal>> {
+        let (read, apart) = match self {
+            Self::Read(events) => (events, Vec::new()),
+            Self::Apart(events) => (Vec::new(), events),
+        };
+        let read = read.into_iter().map(Ok);
+        read.chain(apart.into_iter().map(EventBody::read))
+    }
+}
+
+impl<'a> EventBody<'a> {
+    /// Reads one event.
+    fn read(raw: &'a RawValue) -> Result<Self, Refusal> {
+        if raw.get().len() > MOST_BYTES {
+            let message = format!("an event has at most {MOST_BYTES} bytes");
+            return Err((None, "event_too_large", message));
+        }
+        let event: UntypedEvent<'_> = serde_json::from_str(raw.get())
+            .map_err(|error| (None, "invalid_properties", error.to_string()))?;
+        Ok(Self {
+            event_id: Field::of(event.event_id),
+            name: Field::of(event.name),
+            timestamp: Field::of(event.timestamp),
+            anonymous_id: Field::of(event.anonymous_id),
+            external_id: Field::of(event.external_id),
+            properties: event.properties,
+        })
+    }
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for EventBody<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Object;
+        impl<'de> Visitor<'de> for Object {
+            type Value = TypedEvent<'de>;
+
+            fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+                formatter.write_str("an event")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Self::Value, A::Error> {
+                TypedEvent::deserialize(MapAccessDeserializer::new(map))
+            }
+        }
+        // Not as a struct, which could be written as an array of its fields.
+        let event = deserializer.deserialize_map(Object)?;
+        let field =
+            |text: Option<Text<'de>>| text.map_or(Field::Missing, |Text(text)| Field::Text(text));
+        Ok(Self {
+            event_id: field(event.event_id),
+            name: field(event.name),
+            timestamp: field(event.timestamp),
+            anonymous_id: field(event.anonymous_id),
+            external_id: field(event.external_id),
+            properties: event.properties,
+        })
+    }
+}
+
+impl<'a> Field<'a> {
+    /// A field of whichever type; a text is borrowed where it has no escapes.
+    fn of(raw: Option<&'a RawValue>) -> Self {
+        let Some(raw) = raw else {
+            return Self::Missing;
+        };
+        let inner = raw.get().strip_prefix('"');
+        match inner.and_then(|text| text.strip_suffix('"')) {
+            None => Self::Other,
+            Some(text) if text.contains('\\') => serde_json::from_str(raw.get())
+                .map_or(Self::Other, |text| Self::Text(Cow::Owned(text))),
+            Some(text) => Self::Text(Cow::Borrowed(text)),
+        }
+    }
+
+    /// The text, if it is one.
+    pub(super) fn text(&self) -> Option<&str> {
+        match self {
+            Self::Text(text) => Some(text),
+            Self::Missing | Self::Other => None,
+        }
+    }
 }
 
 impl<'a> Body<'a> {
     /// Parses a request; what breaks the contract as a whole is refused here.
-    pub(super) fn parse(text: &'a str) -> Result<Self, ApiError> {
-        let parsed: Self = serde_json::from_str(text)
-            .map_err(|error| body::refuse(text, &error, String::new()))?;
-        let events = parsed.events.as_deref().unwrap_or_default();
-        if events.is_empty() || events.len() > MOST_EVENTS {
+    pub(super) fn parse(text: &'a str) -> Result<(Self, Events<'a>), ApiError> {
+        // No event of so short a request is too large.
+        let together = (text.len() <= MOST_BYTES).then(|| serde_json::from_str(text));
+        let (body, events) = match together {
+            Some(Ok(wire)) => Self::of(wire, Events::Read),
+            Some(Err(_)) | None => Self::parse_apart(text)?,
+        };
+        if events.len() == 0 || events.len() > MOST_EVENTS {
             let detail = format!("events must have 1 to {MOST_EVENTS} items");
             return Err(ApiError::field("/events", "out_of_range", detail));
         }
-        if let Some(index) = events
-            .iter()
-            .position(|event| !event.get().starts_with('{'))
-        {
+        if let Some(index) = events.first_misshapen() {
             return Err(ApiError::field(
                 format!("/events/{index}"),
                 "invalid",
                 "an event is an object",
             ));
         }
-        if let Some(context) = &parsed.context {
+        if let Some(context) = &body.context {
             context.check()?;
         }
-        Ok(parsed)
+        Ok((body, events))
+    }
+
+    /// Parses a request and leaves its events as they are.
+    fn parse_apart(text: &'a str) -> Result<(Self, Events<'a>), ApiError> {
+        let wire = serde_json::from_str(text)
+            .map_err(|error| body::refuse(text, &error, String::new()))?;
+        Ok(Self::of(wire, Events::Apart))
+    }
+
+    fn of<E>(wire: Wire<'a, E>, events: impl FnOnce(Vec<E>) -> Events<'a>) -> (Self, Events<'a>) {
+        let body = Self {
+            context: wire.context,
+            user_id: wire.user_id,
+            delivery: wire.delivery,
+        };
+        (body, events(wire.events.unwrap_or_default()))
     }
 
     /// What the request says about all its events. One without a context comes from a server.
     pub(super) fn origin(&self) -> Origin {
-        let owned = |text: &Option<Cow<'_, str>>| text.as_deref().map(str::to_owned);
+        let owned = |text: &Option<Text<'_>>| text.as_deref().map(str::to_owned);
         match &self.context {
             Some(context) => Origin {
                 platform: owned(&context.platform),

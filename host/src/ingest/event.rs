@@ -1,15 +1,13 @@
 //! One event: from its JSON to what is committed.
 
-use std::borrow::Cow;
 use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
 use nudge_db::Timestamp;
-use serde_json::value::RawValue;
 use uuid::Uuid;
 
-use super::body::EventBody;
+use super::body::{EventBody, Events, Field};
 use super::{Rejection, is_reserved, properties};
 use crate::apps::settings::Ingest;
 use crate::{clock, id, secrets};
@@ -78,14 +76,15 @@ pub(super) fn skew(sent_at: Option<Timestamp>, received_at: Timestamp) -> i64 {
 
 /// Checks all events of a request. Every event is either checked or rejected.
 pub(super) fn check_all(
-    events: &[&RawValue],
+    events: Events<'_>,
     rules: &Rules<'_>,
 ) -> (Vec<(usize, Event)>, Vec<Rejection>) {
     let mut checked = Vec::with_capacity(events.len());
     let mut rejections = Vec::new();
     let mut ids = HashSet::with_capacity(events.len());
-    for (index, raw) in events.iter().enumerate() {
-        match check(raw, rules) {
+    let mut last_name = None;
+    for (index, event) in events.each().enumerate() {
+        match event.and_then(|event| check(&event, rules, &mut last_name)) {
             Ok(event) if ids.insert(event.id) => checked.push((index, event)),
             Ok(event) => {
                 let message = "another event of this request has the same eventId";
@@ -104,43 +103,38 @@ pub(super) fn check_all(
     (checked, rejections)
 }
 
-type Refusal = (Option<Uuid>, &'static str, String);
+/// The id of an event that is rejected, as far as it is known, a code, and a sentence.
+pub(super) type Refusal = (Option<Uuid>, &'static str, String);
 
-fn check(raw: &RawValue, rules: &Rules<'_>) -> Result<Event, Refusal> {
-    if raw.get().len() > MOST_BYTES {
-        return Err((
-            None,
-            "event_too_large",
-            format!("an event has at most {MOST_BYTES} bytes"),
-        ));
-    }
-    let body: EventBody<'_> = serde_json::from_str(raw.get())
-        .map_err(|error| (None, "invalid_properties", error.to_string()))?;
-    let event_id = match body.event_id {
-        Some(raw) => {
-            let parsed = text(raw).and_then(|text| Uuid::parse_str(&text).ok());
-            Some(parsed.ok_or_else(|| {
-                (
-                    None,
-                    "invalid_event_id",
-                    "eventId must be a UUID".to_owned(),
-                )
-            })?)
-        }
-        None => None,
+fn check(
+    body: &EventBody<'_>,
+    rules: &Rules<'_>,
+    last_name: &mut Option<Arc<str>>,
+) -> Result<Event, Refusal> {
+    let event_id = match &body.event_id {
+        Field::Missing => None,
+        field => Some(
+            field
+                .text()
+                .and_then(|text| Uuid::parse_str(text).ok())
+                .ok_or_else(|| {
+                    let message = "eventId must be a UUID".to_owned();
+                    (None, "invalid_event_id", message)
+                })?,
+        ),
     };
     let refuse = |code, message: &str| (event_id, code, message.to_owned());
 
-    check_owner(&body, rules).map_err(|(code, message)| refuse(code, message))?;
+    check_owner(body, rules).map_err(|(code, message)| refuse(code, message))?;
     let name = body
         .name
-        .and_then(text)
+        .text()
         .filter(|name| is_name(name) && !is_reserved(name))
         .ok_or_else(|| refuse("invalid_name", "name must be a text of 1 to 200 characters"))?;
     let sent = body
         .timestamp
-        .and_then(text)
-        .and_then(|text| clock::from_text(&text))
+        .text()
+        .and_then(clock::from_text)
         .ok_or_else(|| {
             refuse(
                 "invalid_timestamp",
@@ -159,12 +153,17 @@ fn check(raw: &RawValue, rules: &Rules<'_>) -> Result<Event, Refusal> {
         );
         return Err((event_id, "timestamp_out_of_window", message));
     }
-    let properties = body.properties.map_or("{}", RawValue::get);
+    let properties = body.properties.map_or("{}", |raw| raw.get());
     properties::check(properties).map_err(|message| (event_id, "invalid_properties", message))?;
 
+    // Events of one name often come one after another.
+    let known = last_name.take().filter(|last| **last == *name);
+    let shared = known.unwrap_or_else(|| name.into());
+    *last_name = Some(Arc::clone(&shared));
+
     Ok(Event {
-        id: event_id.unwrap_or_else(|| derived_id(rules, &name, sent, properties)),
-        name: name.into(),
+        id: event_id.unwrap_or_else(|| derived_id(rules, name, sent, properties)),
+        name: shared,
         timestamp,
         client_timestamp: (rules.skew != 0).then_some(sent),
         properties: properties.into(),
@@ -175,14 +174,11 @@ fn check_owner(
     body: &EventBody<'_>,
     rules: &Rules<'_>,
 ) -> Result<(), (&'static str, &'static str)> {
-    let repeats = |expected| {
-        body.anonymous_id
-            .and_then(text)
-            .is_some_and(|given| given == expected)
+    let repeats = |expected| body.anonymous_id.text() == Some(expected);
+    let contradicts = match &body.external_id {
+        Field::Missing => false,
+        given => given.text() != rules.external_id,
     };
-    let contradicts = body
-        .external_id
-        .is_some_and(|given| text(given).as_deref() != rules.external_id);
     if rules.mismatch == Some(Mismatch::Anonymous) || !rules.anonymous_id.is_none_or(repeats) {
         return Err((
             "subject_mismatch",
@@ -196,16 +192,6 @@ fn check_owner(
         ));
     }
     Ok(())
-}
-
-/// The text of a JSON string, borrowed where it has no escapes.
-fn text(raw: &RawValue) -> Option<Cow<'_, str>> {
-    let inner = raw.get().strip_prefix('"')?.strip_suffix('"')?;
-    if inner.contains('\\') {
-        serde_json::from_str(raw.get()).ok().map(Cow::Owned)
-    } else {
-        Some(Cow::Borrowed(inner))
-    }
 }
 
 /// The id of an event that came without: it depends on the content alone, so that a retry has the same.
@@ -225,6 +211,8 @@ fn derived_id(rules: &Rules<'_>, name: &str, timestamp: Timestamp, properties: &
 
 #[cfg(test)]
 mod tests {
+    use serde_json::value::RawValue;
+
     use super::*;
 
     fn rules(settings: &Ingest) -> Rules<'_> {
@@ -243,7 +231,16 @@ mod tests {
     fn code(event: &str) -> &'static str {
         let settings = Ingest::default();
         let raw = RawValue::from_string(event.to_owned()).unwrap();
-        let (checked, rejections) = check_all(&[&raw], &rules(&settings));
+        let (checked, rejections) = check_all(Events::Apart(vec![&raw]), &rules(&settings));
+        if let Ok(read) = serde_json::from_str(event)
+            && event.len() <= MOST_BYTES
+        {
+            // Read with its request, it fares as it does alone.
+            let outcome = check_all(Events::Read(vec![read]), &rules(&settings));
+            assert_eq!(outcome.0, checked, "{event}");
+            let code = |list: &[Rejection]| list.first().map(|it| (it.code, it.event_id));
+            assert_eq!(code(&outcome.1), code(&rejections), "{event}");
+        }
         if let Some(rejection) = rejections.first() {
             rejection.code
         } else {
@@ -283,6 +280,39 @@ mod tests {
     }
 
     #[test]
+    fn an_event_fares_alike_read_with_its_request_and_by_itself() {
+        let id = "01890a5d-ac96-774b-bcce-b302099a8057";
+        let with = |more: &str| {
+            format!(r#"{{"name":"x","timestamp":"2026-03-01T12:00:00Z","anonymousId":"a",{more}}}"#)
+        };
+        for (more, expected) in [
+            (format!(r#""eventId":"{id}""#), "accepted"),
+            (
+                r#""eventId":null,"externalId":null,"properties":null"#.to_owned(),
+                "accepted",
+            ),
+            (format!(r#""\u0065ventId":"{id}""#), "accepted"),
+            (format!(r#""eventId":"\u0030{}""#, &id[1..]), "accepted"),
+            (
+                r#""more":[1,{"eventId":7}],"less":{"name":[]}"#.to_owned(),
+                "accepted",
+            ),
+            (r#""more":1e400"#.to_owned(), "accepted"),
+            (r#""name":"y""#.to_owned(), "invalid_properties"),
+            (r#""eventId":1e400"#.to_owned(), "invalid_event_id"),
+            (r#""eventId":"\ud800""#.to_owned(), "invalid_event_id"),
+            (r#""externalId":{}"#.to_owned(), "accepted"),
+            (r#""externalId":"""#.to_owned(), "external_id_mismatch"),
+            (r#""properties":7"#.to_owned(), "invalid_properties"),
+        ] {
+            assert_eq!(code(&with(&more)), expected, "{more}");
+        }
+        let list =
+            r#"["01890a5d-ac96-774b-bcce-b302099a8057","x","2026-03-01T12:00:00Z","a",null,{}]"#;
+        assert!(serde_json::from_str::<EventBody<'_>>(list).is_err());
+    }
+
+    #[test]
     fn the_window_and_the_size_are_inclusive() {
         let event = |timestamp: &str, padding: usize| {
             format!(
@@ -315,7 +345,9 @@ mod tests {
                 r#"{{"name": "x", "timestamp": "2026-03-01T12:00:00Z", "anonymousId": "a", "properties": {properties}}}"#
             );
             let raw = RawValue::from_string(text).unwrap();
-            check_all(&[&raw], &rules(&settings)).0[0].1.id
+            check_all(Events::Apart(vec![&raw]), &rules(&settings)).0[0]
+                .1
+                .id
         };
         assert_eq!(of(r#"{"a": 1, "b": 2}"#), of(r#"{"b": 2, "a": 1}"#));
         assert_ne!(of(r#"{"a": 1}"#), of(r#"{"a": 2}"#));

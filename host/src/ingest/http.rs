@@ -11,7 +11,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use super::body::{Body, Context, Delivery};
+use super::body::{Body, Context, Delivery, Events};
 use super::commit::{self, Committed, Outcome};
 use super::event::{self, Mismatch, Rules};
 use super::validation::{self, Verdict};
@@ -81,12 +81,11 @@ pub async fn ingest_events(
     JsonText(text): JsonText,
 ) -> Result<Data<IngestView>, ApiError> {
     let received_at = services.clock.now();
-    let body = Body::parse(&text)?;
+    let (body, events) = Body::parse(&text)?;
     let delivery = body.delivery()?;
-    let owner = owner(&services, &caller, &body, &text).await?;
+    let owner = owner(&services, &caller, &body, &events).await?;
     let rules = rules(&caller.app, &body, &owner, received_at);
-    let raw = body.events.as_deref().unwrap_or_default();
-    let (checked, mut rejections) = event::check_all(raw, &rules);
+    let (checked, mut rejections) = event::check_all(events, &rules);
     if let Some(delivery) = &delivery {
         check_delivery(&services, &caller, delivery, &checked, &rejections).await?;
     }
@@ -137,10 +136,13 @@ async fn owner(
     services: &Shared,
     caller: &Caller,
     body: &Body<'_>,
-    text: &str,
+    events: &Events<'_>,
 ) -> Result<Owner, ApiError> {
     match (&body.context, &body.user_id) {
-        (Some(context), _) => owner_by_token(services, caller, context, text).await,
+        (Some(context), _) => {
+            let named = context.external_id.is_some() || events.may_name_external();
+            owner_by_token(services, caller, context, named).await
+        }
         (None, Some(user_id)) => {
             owner_by_user_id(services, caller, user_id, body.delivery.is_some()).await
         }
@@ -152,13 +154,13 @@ async fn owner(
     }
 }
 
-/// The subject of the token. Looks nothing up unless the request names another id than the token does;
-/// that the token is not revoked is checked where the events are committed.
+/// The subject of the token. Looks nothing up unless the request names another id than the token does, or may name
+/// an external one; that the token is not revoked is checked where the events are committed.
 async fn owner_by_token(
     services: &Shared,
     caller: &Caller,
     context: &Context<'_>,
-    text: &str,
+    names_external: bool,
 ) -> Result<Owner, ApiError> {
     let anonymous_id = context.anonymous_id.as_deref().ok_or_else(|| {
         ApiError::field(
@@ -193,7 +195,7 @@ async fn owner_by_token(
             None => owner.mismatch = Some(Mismatch::Anonymous),
         }
     }
-    if text.contains("\"externalId\"") {
+    if names_external {
         let tx = match &mut tx {
             Some(tx) => tx,
             None => tx.insert(services.db.read().await?),

@@ -140,7 +140,7 @@ pub fn examine(
     settings: &settings::Ingest,
     received_at: Timestamp,
 ) -> Result<Examined, ApiError> {
-    let body = body::Body::parse(text)?;
+    let (body, events) = body::Body::parse(text)?;
     body.delivery()?;
     let context = body.context.as_ref();
     let rules = event::Rules {
@@ -153,7 +153,6 @@ pub fn examine(
         received_at,
         skew: event::skew(body.sent_at(), received_at),
     };
-    let events = body.events.as_deref().unwrap_or_default();
     let (events, rejections) = event::check_all(events, &rules);
     Ok(Examined { events, rejections })
 }

@@ -4,9 +4,9 @@ use std::borrow::Cow;
 use std::collections::HashSet;
 use std::fmt;
 
-use serde::de::{
-    Deserialize, DeserializeSeed, Deserializer, Error as _, MapAccess, SeqAccess, Visitor,
-};
+use serde::de::{DeserializeSeed, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
+
+use super::body::Text;
 
 /// Properties of an event at the most (contract 15).
 pub(super) const MOST: usize = 256;
@@ -54,7 +54,7 @@ impl<'de> Visitor<'de> for Members {
         let mut few: [Cow<'de, str>; 16] = Default::default();
         let mut many = HashSet::new();
         let mut count = 0;
-        while let Some(Key(key)) = map.next_key()? {
+        while let Some(Text(key)) = map.next_key()? {
             if count == self.most {
                 return Err(A::Error::custom(format!(
                     "properties have more than {} members",
@@ -73,31 +73,6 @@ impl<'de> Visitor<'de> for Members {
             map.next_value_seed(Any)?;
         }
         Ok(())
-    }
-}
-
-/// A key, borrowed where it has no escapes.
-struct Key<'de>(Cow<'de, str>);
-
-impl<'de> Deserialize<'de> for Key<'de> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Text;
-        impl<'de> Visitor<'de> for Text {
-            type Value = Key<'de>;
-
-            fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-                formatter.write_str("a key")
-            }
-
-            fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Key<'de>, E> {
-                Ok(Key(Cow::Borrowed(text)))
-            }
-
-            fn visit_str<E>(self, text: &str) -> Result<Key<'de>, E> {
-                Ok(Key(Cow::Owned(text.to_owned())))
-            }
-        }
-        deserializer.deserialize_str(Text)
     }
 }
 
