@@ -91,6 +91,10 @@ fn management() -> OpenApiRouter<Shared> {
         .routes(routes!(users::http::get_user))
         .routes(routes!(users::http::list_user_events))
         .routes(routes!(properties::http::update_user_properties))
+        .route(
+            "/v1/apps/{appId}/users/properties",
+            get(users::http::get_user_called_properties),
+        )
         .routes(routes!(privacy::http::delete_person))
         .routes(routes!(privacy::http::get_deletion))
         .routes(routes!(privacy::http::list_deletions))

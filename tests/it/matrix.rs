@@ -60,7 +60,7 @@ const OPERATIONS: &[(&str, &str, Class, &str)] = &[
     ("GET",    "/v1/apps/{appId}",                            Viewer, ""),
     ("PATCH",  "/v1/apps/{appId}",                            Admin, ""),
     ("DELETE", "/v1/apps/{appId}",                            Admin, ""),
-    ("GET",    "/v1/apps/{appId}/settings",                   Viewer, ""),
+    ("GET",    "/v1/apps/{appId}/settings",                   Admin, ""),
     ("PATCH",  "/v1/apps/{appId}/settings",                   Admin, ""),
     ("GET",    "/v1/apps/{appId}/keys",                       Admin, ""),
     ("POST",   "/v1/apps/{appId}/keys",                       Admin, ""),

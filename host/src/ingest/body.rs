@@ -87,8 +87,7 @@ pub(super) struct EventBody<'a> {
 impl<'a> Body<'a> {
     /// Parses a request; what breaks the contract as a whole is refused here.
     pub(super) fn parse(text: &'a str) -> Result<Self, ApiError> {
-        let parsed: Self = serde_json::from_str(text)
-            .map_err(|error| body::refuse(text, &error, String::new()))?;
+        let parsed: Self = body::parse_quickly(text)?;
         let events = parsed.events.as_deref().unwrap_or_default();
         if events.is_empty() || events.len() > MOST_EVENTS {
             let detail = format!("events must have 1 to {MOST_EVENTS} items");
@@ -147,8 +146,10 @@ impl<'a> Body<'a> {
                 vec![FieldError::new(pointer, "invalid", detail)],
             )
         };
-        let delivery: Delivery = serde_json::from_str(raw.get())
+        let value = serde_json::from_str(raw.get())
             .map_err(|error| invalid("/delivery", error.to_string()))?;
+        let delivery: Delivery = body::shape(value, "/delivery")
+            .map_err(|error| ApiError::fields(Code::InvalidDelivery, vec![error]))?;
         if delivery.event_ids.is_empty() || delivery.event_ids.len() > MOST_DELIVERY_IDS {
             let detail = format!("eventIds must have 1 to {MOST_DELIVERY_IDS} ids");
             return Err(invalid("/delivery/eventIds", detail));

@@ -107,26 +107,24 @@ pub(super) fn check_all(
 type Refusal = (Option<Uuid>, &'static str, String);
 
 fn check(raw: &RawValue, rules: &Rules<'_>) -> Result<Event, Refusal> {
-    if raw.get().len() > MOST_BYTES {
-        return Err((
-            None,
-            "event_too_large",
-            format!("an event has at most {MOST_BYTES} bytes"),
-        ));
-    }
     let body: EventBody<'_> = serde_json::from_str(raw.get())
         .map_err(|error| (None, "invalid_properties", error.to_string()))?;
+    let parsed = body
+        .event_id
+        .and_then(text)
+        .and_then(|text| Uuid::parse_str(&text).ok());
+    if raw.get().len() > MOST_BYTES {
+        let message = format!("an event has at most {MOST_BYTES} bytes");
+        return Err((parsed, "event_too_large", message));
+    }
     let event_id = match body.event_id {
-        Some(raw) => {
-            let parsed = text(raw).and_then(|text| Uuid::parse_str(&text).ok());
-            Some(parsed.ok_or_else(|| {
-                (
-                    None,
-                    "invalid_event_id",
-                    "eventId must be a UUID".to_owned(),
-                )
-            })?)
-        }
+        Some(_) => Some(parsed.ok_or_else(|| {
+            (
+                None,
+                "invalid_event_id",
+                "eventId must be a UUID".to_owned(),
+            )
+        })?),
         None => None,
     };
     let refuse = |code, message: &str| (event_id, code, message.to_owned());
