@@ -48,5 +48,6 @@ pub mod subjects;
 pub mod surveys;
 pub mod targeting;
 pub mod telemetry;
+pub mod traces;
 pub mod users;
 pub mod webhooks;

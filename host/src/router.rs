@@ -90,11 +90,10 @@ fn management() -> OpenApiRouter<Shared> {
         .routes(routes!(users::http::list_users))
         .routes(routes!(users::http::get_user))
         .routes(routes!(users::http::list_user_events))
-        .routes(routes!(properties::http::update_user_properties))
-        .route(
-            "/v1/apps/{appId}/users/properties",
-            get(users::http::get_user_called_properties),
-        )
+        .routes(routes!(
+            properties::http::update_user_properties,
+            users::http::get_user_called_properties
+        ))
         .routes(routes!(privacy::http::delete_person))
         .routes(routes!(privacy::http::get_deletion))
         .routes(routes!(privacy::http::list_deletions))
@@ -257,14 +256,14 @@ pub fn router(services: Shared, with_operations: bool) -> Router {
     if with_operations {
         router = router.merge(operations::routes());
     }
-    let clock = services.clock.clone();
+    let (clock, traces) = (services.clock.clone(), services.traces.clone());
     router
         .fallback(|| async { ApiError::new(Code::NotFound) })
         .method_not_allowed_fallback(method_not_allowed)
         .layer(DefaultBodyLimit::max(MOST_BODY_BYTES))
         .layer(map_response(openapi::security_headers))
         .layer(from_fn(move |request, next| {
-            request::layer(clock.clone(), request, next)
+            request::layer(clock.clone(), traces.clone(), request, next)
         }))
         .with_state(services)
 }

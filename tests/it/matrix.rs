@@ -125,6 +125,7 @@ const OPERATIONS: &[(&str, &str, Class, &str)] = &[
     ("GET",    "/v1/operator/plugins/{name}/logs",                 Operator, ""),
     ("GET",    "/v1/apps/{appId}/users",                      Viewer, ""),
     ("GET",    "/v1/apps/{appId}/users/{anonymousId}",        Viewer, ""),
+    ("GET",    "/v1/apps/{appId}/users/properties",           Viewer, ""),
     ("GET",    "/v1/apps/{appId}/users/{anonymousId}/events", Viewer, ""),
     ("PATCH",  "/v1/apps/{appId}/users/properties",           Properties, ""),
     ("POST",   "/v1/sdk/user-properties",                     Subject, ""),

@@ -205,10 +205,10 @@ fn introduce(access: &Access) {
          -d '{{\"userId\": \"ada\", \"events\": [{{\"name\": \"cart_updated\", \"timestamp\": \"'$(date -u +%FT%TZ)'\", \
          \"properties\": {{\"total\": 42}}}}]}}'\n\n\
          Another key of the app:\n\n\
-         curl {}/v1/apps/{}/keys -H \"Authorization: Bearer $ADMIN_TOKEN\" -H 'Content-Type: application/json' \\\n  \
+         curl {}/v1/apps/{}/keys -H 'Authorization: Bearer {}' -H 'Content-Type: application/json' \\\n  \
          -d '{{\"kind\": \"write\", \"name\": \"Phone\"}}'\n\n\
          Ctrl-C stops.",
-        access.base_url, access.server_key, access.base_url, access.app_id,
+        access.base_url, access.server_key, access.base_url, access.app_id, access.admin_token,
     ));
 }
 

@@ -12,13 +12,23 @@ use uuid::Uuid;
 use super::error::ApiError;
 use super::notes::Notes;
 use crate::clock::Clock;
+use crate::traces::{Place, Served, Traces};
 
 /// The header that carries a request's id.
 pub const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
 /// Gives the request an id, answers it, logs one line and counts it.
-pub async fn layer(clock: Clock, mut request: Request, next: Next) -> Response {
+pub async fn layer(
+    clock: Clock,
+    traces: Option<Traces>,
+    mut request: Request,
+    next: Next,
+) -> Response {
     let started = Instant::now();
+    let traced = traces.and_then(|traces| {
+        let place = Place::of(request.headers())?;
+        Some((traces, place, clock.now()))
+    });
     let method = request.method().clone();
     let route = request
         .extensions()
@@ -52,6 +62,17 @@ pub async fn layer(clock: Clock, mut request: Request, next: Next) -> Response {
         elapsed_us = u64::try_from(elapsed.as_micros()).unwrap_or(u64::MAX),
         "request"
     );
+    if let Some((traces, place, began)) = traced {
+        traces.note(Served {
+            place,
+            began,
+            took: elapsed,
+            method: method.to_string(),
+            route: route.clone(),
+            status,
+            request_id: id.clone(),
+        });
+    }
     let labels = [
         ("method", method.as_str().to_owned()),
         ("route", route),

@@ -339,6 +339,8 @@ pub async fn get_user(
 }
 
 /// Shows the person of the anonymous id `properties`, whose path is that of updates too.
+#[utoipa::path(get, path = "/v1/apps/{appId}/users/properties", tag = "users",
+    params(("appId" = Uuid, Path)), responses((status = 200, body = Data<UserDetail>)))]
 pub async fn get_user_called_properties(
     viewer: Viewer,
     services: State<Shared>,
