@@ -61,7 +61,8 @@ struct ServerArguments {
     /// Address of the API, 127.0.0.1:8480 unless configured; port 0 picks a free one.
     #[arg(long, value_name = "ADDRESS")]
     listen: Option<String>,
-    /// Address of /livez, /readyz and /metrics, 127.0.0.1:9464 unless configured; `dev` has them on its own too.
+    /// Address of /livez, /readyz and /metrics, 127.0.0.1:9464 unless configured; `dev` has them at the API's
+    /// address, and here only if asked.
     #[arg(long, value_name = "ADDRESS")]
     ops_listen: Option<String>,
     /// Where the database, the key file and the compiled plugins are, ./nudge-data unless configured.
