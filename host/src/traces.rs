@@ -7,7 +7,7 @@
 use std::time::Duration;
 
 use anyhow::Context as _;
-use axum::http::HeaderMap;
+use axum::http::{HeaderMap, Method};
 use nudge_db::Timestamp;
 use reqwest::{Client, Url};
 use serde_json::{Value, json};
@@ -26,12 +26,13 @@ const GATHERING: Duration = Duration::from_secs(1);
 const TIMEOUT: Duration = Duration::from_secs(10);
 /// A span of a request that was answered.
 const KIND_SERVER: u8 = 2;
-/// The status of a span that failed.
+/// The statuses of a span: one that failed, and any other.
 const STATUS_ERROR: u8 = 2;
+const STATUS_UNSET: u8 = 0;
 
 /// Where a request stands in its trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place {
+struct Place {
     trace: u128,
     span: u64,
     parent: Option<u64>,
@@ -39,21 +40,22 @@ pub struct Place {
 
 /// A request that was answered.
 #[derive(Clone, Debug)]
-pub struct Served {
-    /// Where it stands.
-    pub place: Place,
-    /// When it came.
-    pub began: Timestamp,
-    /// How long it took.
-    pub took: Duration,
-    /// Its method.
-    pub method: String,
-    /// The route that took it, as it is written in the router.
-    pub route: String,
-    /// The status of the answer.
-    pub status: u16,
-    /// Its id, as in `X-Request-Id` and the log.
-    pub request_id: String,
+struct Served {
+    place: Place,
+    began: Timestamp,
+    took: Duration,
+    method: String,
+    route: String,
+    status: u16,
+    request_id: String,
+}
+
+/// A request that is being answered.
+#[derive(Debug)]
+pub struct Begun {
+    traces: Traces,
+    place: Place,
+    began: Timestamp,
 }
 
 /// The spans on their way to the collector. Cheap to clone.
@@ -85,9 +87,30 @@ pub fn open(endpoint: &str) -> anyhow::Result<Option<(Traces, Exporter)>> {
 }
 
 impl Traces {
-    /// Takes a span; one too many is dropped.
-    pub fn note(&self, served: Served) {
-        if self.0.try_send(served).is_err() {
+    /// Begins the span of a request that came `now`; none where its caller says that the trace is not recorded.
+    pub fn begin(self, headers: &HeaderMap, now: Timestamp) -> Option<Begun> {
+        Some(Begun {
+            place: Place::of(headers)?,
+            traces: self,
+            began: now,
+        })
+    }
+}
+
+impl Begun {
+    /// Ends the span: `route` is what the router calls the path, `request_id` as in `X-Request-Id` and the log. One span
+    /// too many is dropped.
+    pub fn end(self, took: Duration, method: &Method, route: &str, status: u16, request_id: &str) {
+        let served = Served {
+            place: self.place,
+            began: self.began,
+            took,
+            method: method.to_string(),
+            route: route.to_owned(),
+            status,
+            request_id: request_id.to_owned(),
+        };
+        if self.traces.0.try_send(served).is_err() {
             metrics::counter!("nudge_spans_dropped_total").increment(1);
         }
     }
@@ -95,7 +118,7 @@ impl Traces {
 
 impl Place {
     /// The place of a request with these headers; none where its caller says that the trace is not recorded.
-    pub fn of(headers: &HeaderMap) -> Option<Self> {
+    fn of(headers: &HeaderMap) -> Option<Self> {
         let caller = headers.get("traceparent");
         let caller = caller
             .and_then(|value| value.to_str().ok())
@@ -148,9 +171,15 @@ impl Served {
         let ended = began + i128::try_from(self.took.as_nanos()).unwrap_or(i128::MAX / 2);
         let text = |key: &str, text: &str| json!({"key": key, "value": {"stringValue": text}});
         let status = self.status.to_string();
-        let mut document = json!({
+        let code = if self.status >= 500 {
+            STATUS_ERROR
+        } else {
+            STATUS_UNSET
+        };
+        json!({
             "traceId": format!("{trace:032x}"),
             "spanId": format!("{span:016x}"),
+            "parentSpanId": parent.map(|parent| format!("{parent:016x}")).unwrap_or_default(),
             "name": format!("{} {}", self.method, self.route),
             "kind": KIND_SERVER,
             "startTimeUnixNano": began.to_string(),
@@ -161,14 +190,8 @@ impl Served {
                 {"key": "http.response.status_code", "value": {"intValue": status}},
                 text("nudge.request.id", &self.request_id),
             ],
-        });
-        if let Some(parent) = parent {
-            document["parentSpanId"] = json!(format!("{parent:016x}"));
-        }
-        if self.status >= 500 {
-            document["status"] = json!({"code": STATUS_ERROR});
-        }
-        document
+            "status": {"code": code},
+        })
     }
 }
 

@@ -12,7 +12,7 @@ use uuid::Uuid;
 use super::error::ApiError;
 use super::notes::Notes;
 use crate::clock::Clock;
-use crate::traces::{Place, Served, Traces};
+use crate::traces::Traces;
 
 /// The header that carries a request's id.
 pub const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
@@ -25,10 +25,7 @@ pub async fn layer(
     next: Next,
 ) -> Response {
     let started = Instant::now();
-    let traced = traces.and_then(|traces| {
-        let place = Place::of(request.headers())?;
-        Some((traces, place, clock.now()))
-    });
+    let span = traces.and_then(|traces| traces.begin(request.headers(), clock.now()));
     let method = request.method().clone();
     let route = request
         .extensions()
@@ -62,16 +59,8 @@ pub async fn layer(
         elapsed_us = u64::try_from(elapsed.as_micros()).unwrap_or(u64::MAX),
         "request"
     );
-    if let Some((traces, place, began)) = traced {
-        traces.note(Served {
-            place,
-            began,
-            took: elapsed,
-            method: method.to_string(),
-            route: route.clone(),
-            status,
-            request_id: id.clone(),
-        });
+    if let Some(span) = span {
+        span.end(elapsed, &method, &route, status, &id);
     }
     let labels = [
         ("method", method.as_str().to_owned()),

@@ -236,7 +236,7 @@ mod tests {
     #[test]
     fn structs_are_objects_wherever_they_stand() {
         for array in [
-            r#"[null, null, [], {}, null]"#,
+            "[null, null, [], {}, null]",
             r#"{"inner": []}"#,
             r#"{"inner": [1, []]}"#,
             r#"{"list": [[]]}"#,
