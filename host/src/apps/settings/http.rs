@@ -174,6 +174,6 @@ mod tests {
             ["/allowedOrigins/0 invalid"]
         );
         let half = json!({"frequency": {"surveys": {"max": 5}}});
-        assert_eq!(refused(&half), ["/frequency/surveys invalid"]);
+        assert_eq!(refused(&half), ["/frequency/surveys/windowDays required"]);
     }
 }
