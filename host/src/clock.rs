@@ -44,10 +44,14 @@ pub fn to_text(instant: Timestamp) -> String {
         .to_rfc3339_opts(SecondsFormat::Millis, true)
 }
 
-/// Reads an ISO 8601 instant with an offset (RFC 3339).
+/// Reads an ISO 8601 instant with an offset: RFC 3339's form, and those that ISO 8601 has besides, without seconds,
+/// with `+0100` or `+01` for an offset.
 pub fn from_text(text: &str) -> Option<Timestamp> {
+    let besides = |form| DateTime::parse_from_str(text, form).ok();
     DateTime::parse_from_rfc3339(text)
         .ok()
+        .or_else(|| besides("%Y-%m-%dT%H:%M:%S%.f%#z"))
+        .or_else(|| besides("%Y-%m-%dT%H:%M%#z"))
         .map(|instant| Timestamp(instant.timestamp_micros()))
 }
 
@@ -59,6 +63,30 @@ mod tests {
     fn instants_are_written_in_utc_with_milliseconds() {
         let instant = from_text("2026-01-31T10:30:00.1239+01:00").unwrap();
         assert_eq!(to_text(instant), "2026-01-31T09:30:00.123Z");
-        assert_eq!(from_text("2026-01-31"), None);
+    }
+
+    #[test]
+    fn every_form_with_an_offset_is_read() {
+        let instant = from_text("2026-01-31T09:30:00Z");
+        for same in [
+            "2026-01-31T10:30:00+01:00",
+            "2026-01-31T10:30:00+0100",
+            "2026-01-31T10:30:00.000+01",
+            "2026-01-31T09:30Z",
+            "2026-01-31T05:00-04:30",
+        ] {
+            assert!(instant.is_some() && from_text(same) == instant, "{same}");
+        }
+        for none in [
+            "2026-01-31",
+            "2026-01-31T09:30:00",
+            "2026-01-31T09:30",
+            "2026-01-31T25:00:00Z",
+            "2026-02-30T09:30:00Z",
+            "1769851800",
+            "",
+        ] {
+            assert_eq!(from_text(none), None, "{none}");
+        }
     }
 }

@@ -8,6 +8,8 @@ use toml::{Table, Value};
 
 /// The default file: every key, documented.
 pub const DEFAULTS: &str = include_str!("config.default.toml");
+/// Where every program that speaks OTLP is told the collector's address (OpenTelemetry, "OTLP Exporter Configuration").
+const OTLP_ENDPOINT: &str = "OTEL_EXPORTER_OTLP_ENDPOINT";
 const PREFIX: &str = "NUDGE_";
 
 macro_rules! sections {
@@ -101,7 +103,7 @@ sections! {
         endpoint_concurrency: usize,
     }
     /// Logs.
-    Telemetry { log_format: String, log_filter: String, }
+    Telemetry { log_format: String, log_filter: String, otlp_endpoint: String, }
 }
 
 /// An OpenID provider whose access tokens are taken.
@@ -222,7 +224,11 @@ impl Config {
             Err(error) => return Err(error).with_context(|| path.display().to_string()),
         }
         merge_environment(&mut table, std::env::vars())?;
-        Self::from_table(table)
+        let mut config = Self::from_table(table)?;
+        if config.telemetry.otlp_endpoint.is_empty() {
+            config.telemetry.otlp_endpoint = std::env::var(OTLP_ENDPOINT).unwrap_or_default();
+        }
+        Ok(config)
     }
 
     /// The defaults.

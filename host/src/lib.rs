@@ -49,5 +49,6 @@ pub mod surveys;
 pub mod tables;
 pub mod targeting;
 pub mod telemetry;
+pub mod traces;
 pub mod users;
 pub mod webhooks;

@@ -89,7 +89,10 @@ fn management() -> OpenApiRouter<Shared> {
         .routes(routes!(users::http::list_users))
         .routes(routes!(users::http::get_user))
         .routes(routes!(users::http::list_user_events))
-        .routes(routes!(properties::http::update_user_properties))
+        .routes(routes!(
+            properties::http::update_user_properties,
+            users::http::get_user_called_properties
+        ))
         .routes(routes!(privacy::http::delete_person))
         .routes(routes!(privacy::http::get_deletion))
         .routes(routes!(privacy::http::list_deletions))
@@ -253,8 +256,10 @@ pub fn router(services: Shared, with_operations: bool) -> Router {
         router = router.merge(operations::routes());
     }
     let (clock, meters) = (services.clock.clone(), Meters::default());
-    let around =
-        from_fn(move |request, next| request::layer(clock.clone(), meters.clone(), request, next));
+    let traces = services.traces.clone();
+    let around = from_fn(move |request, next| {
+        request::layer(clock.clone(), meters.clone(), traces.clone(), request, next)
+    });
     router
         .fallback(|| async { ApiError::new(Code::NotFound) })
         .method_not_allowed_fallback(method_not_allowed)

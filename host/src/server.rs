@@ -41,6 +41,7 @@ use crate::services::{Services, Shared, migrations};
 use crate::stats;
 use crate::surveys;
 use crate::telemetry;
+use crate::traces;
 use crate::webhooks::Webhooks;
 use crate::webhooks::sender::Sender;
 
@@ -101,6 +102,10 @@ impl Server {
         tasks.spawn(Keeper::sign_in(pipeline.clone()).await?.run());
         let committer = Committer::start(&db, &pipeline, &config.ingest, &tasks, &halt);
         let webhooks = Webhooks::new(&config.webhooks, start.lookup)?;
+        let (traces, exporter) = traces::open(&config.telemetry.otlp_endpoint)?.unzip();
+        if let Some(exporter) = exporter {
+            tasks.spawn(exporter.run(halt.clone()));
+        }
         let services = Arc::new(Services {
             issuer: Issuer::new(&secrets, &config.auth.embedded_issuer)?,
             access_tokens: AccessTokens::new(&config.auth)?,
@@ -127,6 +132,7 @@ impl Server {
             committer,
             stats: pipeline.stats(),
             pipeline,
+            traces,
             jobs: jobs::Wake::default(),
             webhooks,
             polls,

@@ -24,6 +24,7 @@ use crate::push::tokens;
 use crate::rate_limits::RateLimits;
 use crate::secrets::Secrets;
 use crate::stats::Stats;
+use crate::traces::Traces;
 use crate::webhooks::Webhooks;
 
 /// The state of all handlers.
@@ -67,6 +68,8 @@ pub struct Services {
     pub committer: Committer,
     /// Processes committed events.
     pub pipeline: Pipeline,
+    /// Spans on their way to a collector.
+    pub traces: Option<Traces>,
     /// Wakes the runner of jobs.
     pub jobs: jobs::Wake,
     /// What sending to webhooks takes.

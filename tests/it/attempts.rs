@@ -700,7 +700,7 @@ async fn odd_requests_are_refused(app: &mut TestApp) {
     for (answers, pointer) in [
         (json!([]), "/answers"),
         (json!(vec![one.clone(); 201]), "/answers"),
-        (json!([{"value": 9}]), "/answers/0"),
+        (json!([{"value": 9}]), "/answers/0/questionId"),
         (
             json!([{"questionId": "q1", "value": 9, "answeredAt": "now"}]),
             "/answers/0/answeredAt",

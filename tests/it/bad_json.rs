@@ -10,6 +10,8 @@ on_both_backends!(
     values_that_no_database_keeps_are_refused,
     a_nul_character_anywhere_does_no_harm,
     bodies_of_the_wrong_shape_are_refused,
+    an_array_is_no_object_wherever_it_stands,
+    what_is_missing_or_unknown_is_named,
     text_of_every_script_comes_back,
 );
 
@@ -255,6 +257,140 @@ async fn bodies_of_the_wrong_shape_are_refused(app: &mut TestApp) {
             assert_eq!(answer.status, 422, "{path} {body}: {}", answer.text);
             answer.refused(422, "validation_failed");
         }
+    }
+}
+
+/// As long as what stands for them has a place in it, an array could be read as the fields of an object.
+async fn an_array_is_no_object_wherever_it_stands(app: &mut TestApp) {
+    let ada = app.session("ada").await;
+    let (token, editor, admin) = (ada.credential(), app.editor(), app.admin());
+    let event = app.event(&ada, "opened", &json!({}));
+    let context: Vec<serde_json::Value> = vec![serde_json::Value::Null; 10];
+    let surveys = app.path("/surveys");
+    let campaigns = app.path("/campaigns");
+    for (path, credential, body, pointer) in [
+        (
+            "/v1/sdk/ingest",
+            &token,
+            json!([{"anonymousId": "ada"}, null, [event], null]),
+            "",
+        ),
+        (
+            "/v1/sdk/ingest",
+            &token,
+            json!({"context": context, "events": [event]}),
+            "/context",
+        ),
+        (
+            "/v1/sdk/push/receipts",
+            &token,
+            json!({"receipts": [[app.id(), "opened", null, null]]}),
+            "/receipts/0",
+        ),
+        (&surveys, &editor, json!({"name": "n", "flow": []}), "/flow"),
+        (
+            &surveys,
+            &editor,
+            json!({"name": "n", "flow": {"questions": [{"id": "q", "type": "single_choice", "title": "t",
+                "options": [["a", "A"]]}]}}),
+            "/flow/questions/0/options/0",
+        ),
+        (
+            &campaigns,
+            &editor,
+            json!({"name": "n", "variants": [[]]}),
+            "/variants/0",
+        ),
+    ] {
+        let answer = app.post(path, credential, &body).await;
+        assert_eq!(answer.status, 422, "{body}: {}", answer.text);
+        assert_eq!(answer.pointers(), [pointer], "{body}");
+        assert!(!answer.text.contains("struct"), "{}", answer.text);
+    }
+    assert_eq!(app.stored("opened").await, 0);
+    let settings = app.path("/settings");
+    let before = app.get(&settings, &app.admin()).await.ok();
+    for (patch, pointer) in [
+        (json!({"ingest": []}), "/ingest"),
+        (json!({"frequency": {"push": [1, 1]}}), "/frequency/push"),
+    ] {
+        let answer = app.patch(&settings, &admin, &patch).await;
+        answer.refused(422, "validation_failed");
+        assert_eq!(answer.pointers(), [pointer], "{patch}");
+    }
+    assert_eq!(app.get(&settings, &app.admin()).await.ok(), before);
+}
+
+async fn what_is_missing_or_unknown_is_named(app: &mut TestApp) {
+    let ada = app.session("ada").await;
+    let (token, editor) = (ada.credential(), app.editor());
+    let event = app.event(&ada, "opened", &json!({}));
+    for (path, credential, body, pointer, code) in [
+        (
+            "/v1/sdk/session".to_owned(),
+            &app.sdk(),
+            json!({}),
+            "/anonymousId",
+            "required",
+        ),
+        (
+            "/v1/sdk/ingest".to_owned(),
+            &token,
+            json!({"context": {"anonymousId": "ada", "locale": 5}, "events": [event]}),
+            "/context/locale",
+            "invalid",
+        ),
+        (
+            app.path("/surveys"),
+            &editor,
+            json!({}),
+            "/name",
+            "required",
+        ),
+        (
+            app.path("/surveys"),
+            &editor,
+            json!({"name": "n", "flow": {"questions": [{"id": "q", "type": "nps"}]}}),
+            "/flow/questions/0/title",
+            "required",
+        ),
+        (
+            app.path("/surveys"),
+            &editor,
+            json!({"name": "n", "flow": {"questions": [], "a/b": 1}}),
+            "/flow/a~1b",
+            "unknown_key",
+        ),
+        (
+            app.path("/campaigns"),
+            &editor,
+            json!({"name": "n", "variants": [{"openAction": {}}]}),
+            "/variants/0/openAction/action",
+            "required",
+        ),
+        (
+            app.path("/campaigns"),
+            &editor,
+            json!({"name": "n", "options": {"priority": 10}}),
+            "/options/priority",
+            "invalid",
+        ),
+        (
+            app.path("/surveys"),
+            &editor,
+            json!({"name": "n", "status": null}),
+            "/status",
+            "invalid",
+        ),
+    ] {
+        let answer = app.post(&path, credential, &body).await;
+        let problem = answer.refused(422, "validation_failed");
+        let error = &problem["errors"][0];
+        assert_eq!(
+            (&error["pointer"], &error["code"]),
+            (&json!(pointer), &json!(code)),
+            "{body}"
+        );
     }
 }
 

@@ -219,6 +219,45 @@ fn serve_prints_the_port_that_it_picked() {
     assert_eq!(process.wait().unwrap().code(), Some(0));
 }
 
+/// In embedded mode the operators' routes are on the main address, and on another one that somebody chooses.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn dev_has_the_operators_routes_twice_if_asked() {
+    use std::io::{BufRead as _, BufReader};
+    let folder = TempDir::with_prefix("nudge-test-").unwrap();
+    let any = "127.0.0.1:0";
+    let mut process = child::program(site!())
+        .args(["dev", "--listen", any, "--ops-listen", any, "--data-dir"])
+        .arg(folder.path())
+        .stdout(std::process::Stdio::piped())
+        .stderr(std::process::Stdio::null())
+        .spawn()
+        .unwrap();
+    let lines = BufReader::new(process.stdout.take().unwrap()).lines();
+    let printed: Vec<String> = lines
+        .map(Result::unwrap)
+        .take_while(|line| !line.starts_with("Ctrl-C"))
+        .collect();
+    let url = |name: &str| {
+        let line = printed.iter().find_map(|line| line.strip_prefix(name));
+        line.unwrap_or_else(|| panic!("{printed:?}")).trim()
+    };
+    let http = client::build();
+    for base in [url("base URL"), url("operations on")] {
+        let answer = client::send(http.get(format!("{base}/livez"))).await;
+        assert_eq!(
+            (answer.status, answer.text.as_str()),
+            (200, "ok\n"),
+            "{base}"
+        );
+    }
+    let id = process.id().to_string();
+    let asked = std::process::Command::new("kill")
+        .args(["-TERM", &id])
+        .status();
+    assert!(asked.unwrap().success());
+    assert_eq!(process.wait().unwrap().code(), Some(0));
+}
+
 /// What the README says of a server in production: a token, an app, a key, an event.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn production_begins_with_a_token() {

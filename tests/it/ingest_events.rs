@@ -5,6 +5,7 @@ use tests::{Session, TestApp, on_both_backends};
 
 on_both_backends!(
     every_bad_event_has_its_own_code_and_spoils_no_other,
+    a_timestamp_has_any_form_of_iso_8601_with_an_offset,
     windows_are_counted_from_the_servers_clock,
     an_event_is_at_most_64_kib,
     properties_are_an_object_of_at_most_256_members,
@@ -101,6 +102,24 @@ async fn every_bad_event_has_its_own_code_and_spoils_no_other(app: &mut TestApp)
         }
     }
     assert_eq!(app.stored("opened").await, 2);
+}
+
+async fn a_timestamp_has_any_form_of_iso_8601_with_an_offset(app: &mut TestApp) {
+    let ada = app.session("ada").await;
+    let now = app.time(0);
+    let minute = &now[.."2026-01-31T09:30".len()];
+    for (form, expected) in [
+        (format!("{minute}:00.123456Z"), "accepted"),
+        (format!("{minute}:00+00:00"), "accepted"),
+        (format!("{minute}:00+0000"), "accepted"),
+        (format!("{minute}Z"), "accepted"),
+        (format!("{minute}:00"), "invalid_timestamp"),
+        (minute[..10].to_owned(), "invalid_timestamp"),
+    ] {
+        let event = app.event(&ada, "opened", &json!({}));
+        let event = with(&event, "timestamp", json!(form));
+        assert_eq!(code(app, &ada, &event).await, expected, "{form}");
+    }
 }
 
 async fn windows_are_counted_from_the_servers_clock(app: &mut TestApp) {

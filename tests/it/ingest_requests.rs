@@ -12,6 +12,7 @@ on_both_backends!(
     unknown_keys_are_ignored,
     a_skewed_clock_is_corrected,
     delivery_names_1_to_20_events_of_the_request,
+    delivery_may_name_an_event_that_is_rejected,
     a_screen_name_has_at_most_120_characters,
     instructions_are_present_exactly_when_delivery_was_sent,
 );
@@ -223,6 +224,39 @@ async fn delivery_names_1_to_20_events_of_the_request(app: &mut TestApp) {
     assert_eq!(
         (&data["accepted"], &data["instructions"]),
         (&json!(21), &json!([]))
+    );
+}
+
+async fn delivery_may_name_an_event_that_is_rejected(app: &mut TestApp) {
+    let ada = app.session("ada").await;
+    let good = app.event(&ada, "opened", &json!({}));
+    let large = app.event(&ada, "opened", &json!({"p": "x".repeat(64 * 1024)}));
+    let nameless = app.event(&ada, "", &json!({}));
+    let ids = [&good, &large, &nameless].map(event_id);
+    let body = json!({"context": {"anonymousId": "ada"}, "events": [good, large, nameless],
+        "delivery": {"eventIds": ids}});
+
+    let data = app.post_batch(&ada, &body).await.ok();
+
+    assert_eq!(
+        (&data["accepted"], &data["instructions"]),
+        (&json!(1), &json!([]))
+    );
+    let rejected: Vec<(&str, &str)> = data["errors"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|error| {
+            let text = |key: &str| error[key].as_str().unwrap();
+            (text("eventId"), text("code"))
+        })
+        .collect();
+    assert_eq!(
+        rejected,
+        [
+            (ids[1].as_str(), "event_too_large"),
+            (ids[2].as_str(), "invalid_name")
+        ]
     );
 }
 

@@ -208,7 +208,7 @@ async fn members_are_checked(app: &mut TestApp) {
         (without("keyId"), "/keyId"),
         (without("teamId"), "/teamId"),
         (without("bundleId"), "/bundleId"),
-        (without("platform"), ""),
+        (without("platform"), "/platform"),
         (with("keyId", json!("")), "/keyId"),
         (with("bundleId", json!("a\r\nb")), "/bundleId"),
         (with("teamId", json!("t".repeat(256))), "/teamId"),

@@ -263,7 +263,7 @@ async fn a_bad_schedule_is_named_by_a_pointer(app: &mut TestApp) {
         ),
         (
             json!({"quietHours": {"from": "22:00", "to": "07:00"}}),
-            "/schedule/quietHours",
+            "/schedule/quietHours/onQuiet",
         ),
         (json!({"days": [1]}), "/schedule/days"),
     ] {

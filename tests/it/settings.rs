@@ -17,7 +17,7 @@ async fn patch(app: &TestApp, body: Value) -> Answer {
 }
 
 async fn the_defaults_are_those_of_the_contract(app: &mut TestApp) {
-    let settings = app.get(&app.path("/settings"), &app.viewer()).await.ok();
+    let settings = app.get(&app.path("/settings"), &app.admin()).await.ok();
     let expected = json!({
         "version": 1,
         "ingest": {
@@ -63,7 +63,7 @@ async fn a_patch_changes_what_it_names(app: &mut TestApp) {
     assert_eq!(changed["ingest"], everything["ingest"]);
     app.restart().await;
     assert_eq!(
-        app.get(&app.path("/settings"), &app.viewer()).await.ok(),
+        app.get(&app.path("/settings"), &app.admin()).await.ok(),
         changed
     );
     let entries = app.audited("settings.updated").await;
@@ -138,7 +138,7 @@ async fn what_is_no_setting_is_refused_where_it_is_wrong(app: &mut TestApp) {
         assert_eq!(problem["errors"][0]["code"], code, "{body}");
     }
     assert_eq!(
-        app.get(&app.path("/settings"), &app.viewer()).await.ok()["version"],
+        app.get(&app.path("/settings"), &app.admin()).await.ok()["version"],
         1
     );
     assert_eq!(app.audited("settings.updated").await.len(), 0);

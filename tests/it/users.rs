@@ -17,6 +17,7 @@ on_both_backends!(
     a_timeline_is_newest_first_and_its_pages_are_the_whole,
     a_timeline_is_filtered_by_name_and_time,
     a_person_of_the_servers_has_no_anonymous_id,
+    an_anonymous_id_can_be_the_name_of_another_path,
     people_of_other_apps_are_not_shown,
     at_most_a_hundred_devices_are_kept,
 );
@@ -427,6 +428,28 @@ async fn a_person_of_the_servers_has_no_anonymous_id(app: &mut TestApp) {
     let found = walk(app, "/users/e-1/events", 50).await;
     assert_eq!(found[0]["source"], "server");
     assert_eq!(found[0]["anonymousId"], Value::Null);
+}
+
+async fn an_anonymous_id_can_be_the_name_of_another_path(app: &mut TestApp) {
+    let path = app.path("/users/properties");
+    app.get(&path, &app.viewer())
+        .await
+        .refused(404, "not_found");
+    for id in ["properties", "a/b c%é"] {
+        app.session(id).await;
+        let encoded: String = id.bytes().map(|byte| format!("%{byte:02X}")).collect();
+        for path in [encoded.as_str(), id]
+            .into_iter()
+            .filter(|path| !path.contains(' '))
+        {
+            assert_eq!(detail(app, path).await["profile"]["anonymousId"], id);
+        }
+        let events = app.path(&format!("/users/{encoded}/events"));
+        assert_eq!(
+            app.get(&events, &app.viewer()).await.ok()["items"],
+            json!([])
+        );
+    }
 }
 
 async fn people_of_other_apps_are_not_shown(app: &mut TestApp) {

@@ -60,8 +60,14 @@ impl Db {
     pub async fn open(options: &Options) -> Result<Self> {
         if let Some(path) = options.url.strip_prefix("sqlite:") {
             Self::open_sqlite(&PathBuf::from(path.trim_start_matches("//")), options).await
-        } else {
+        } else if ["postgres://", "postgresql://"]
+            .iter()
+            .any(|scheme| options.url.starts_with(scheme))
+        {
             Self::open_postgres(options).await
+        } else {
+            let detail = "its URL begins with `sqlite:` or `postgres://`";
+            Err(sqlx::Error::Configuration(detail.into()).into())
         }
     }
 

@@ -207,10 +207,12 @@ pub async fn update_app(
 pub async fn delete_app(
     Admin(scope): Admin,
     State(services): State<Shared>,
+    if_match: IfMatch,
 ) -> Result<StatusCode, ApiError> {
     let id = scope.app.id;
     let now = services.clock.now();
     let mut tx = services.db.write().await?;
+    if_match.check(find(&mut tx, id).await?.revision)?;
     if !store::delete(&mut tx, id).await? {
         return Err(ApiError::new(Code::NotFound));
     }

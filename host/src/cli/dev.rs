@@ -65,9 +65,13 @@ pub struct Access {
 /// Runs the embedded server until it is asked to stop.
 pub(super) async fn run(mut config: Config, arguments: Arguments) -> anyhow::Result<()> {
     let chosen = arguments.server.listen.is_some();
+    let default = Config::defaults()?.server.ops_listen;
+    // Embedded mode has the operators' routes on its main address. They have one of their own only if somebody chose
+    // it, so that two servers on one machine don't compete for the default.
+    if arguments.server.ops_listen.is_none() && config.server.ops_listen == default {
+        config.server.ops_listen = String::new();
+    }
     arguments.server.apply(&mut config);
-    // Embedded mode has the operators' routes on its main address.
-    config.server.ops_listen = String::new();
     if !chosen && std::net::TcpListener::bind(&config.server.listen).is_err() {
         "127.0.0.1:0".clone_into(&mut config.server.listen);
     }
@@ -75,6 +79,9 @@ pub(super) async fn run(mut config: Config, arguments: Arguments) -> anyhow::Res
     let stop = super::stop_signal()?;
     let server = super::start(config, true).await?;
     let access = access(&server).await?;
+    if let Some(address) = server.operations_address() {
+        super::say(format_args!("operations on http://{address}"));
+    }
     introduce(&access);
     if !server.services().access_tokens.are_embedded() {
         super::say("Access tokens come from the issuers of `auth.issuers`.");
@@ -198,10 +205,10 @@ fn introduce(access: &Access) {
          -d '{{\"userId\": \"ada\", \"events\": [{{\"name\": \"cart_updated\", \"timestamp\": \"'$(date -u +%FT%TZ)'\", \
          \"properties\": {{\"total\": 42}}}}]}}'\n\n\
          Another key of the app:\n\n\
-         curl {}/v1/apps/{}/keys -H \"Authorization: Bearer $ADMIN_TOKEN\" -H 'Content-Type: application/json' \\\n  \
+         curl {}/v1/apps/{}/keys -H 'Authorization: Bearer {}' -H 'Content-Type: application/json' \\\n  \
          -d '{{\"kind\": \"write\", \"name\": \"Phone\"}}'\n\n\
          Ctrl-C stops.",
-        access.base_url, access.server_key, access.base_url, access.app_id,
+        access.base_url, access.server_key, access.base_url, access.app_id, access.admin_token,
     ));
 }
 

@@ -58,16 +58,17 @@ enum Command {
 /// Flags of every command that runs or reaches a server's parts.
 #[derive(Clone, Debug, Default, Args)]
 struct ServerArguments {
-    /// Address of the API, such as `127.0.0.1:8480`; port 0 picks a free one.
+    /// Address of the API, 127.0.0.1:8480 unless configured; port 0 picks a free one.
     #[arg(long, value_name = "ADDRESS")]
     listen: Option<String>,
-    /// Address of /livez, /readyz and /metrics.
+    /// Address of /livez, /readyz and /metrics, 127.0.0.1:9464 unless configured; `dev` has them at the API's
+    /// address, and here only if asked.
     #[arg(long, value_name = "ADDRESS")]
     ops_listen: Option<String>,
-    /// Where the database, the key file and the compiled plugins are.
+    /// Where the database, the key file and the compiled plugins are, ./nudge-data unless configured.
     #[arg(long, value_name = "DIRECTORY")]
     data_dir: Option<PathBuf>,
-    /// `sqlite:PATH` or `postgres://…`.
+    /// `sqlite:PATH` or `postgres://…`; SQLite in the data directory unless configured.
     #[arg(long, value_name = "URL")]
     database_url: Option<String>,
     /// A component that runs in place of the built-in plugin of its kind; once for each kind.

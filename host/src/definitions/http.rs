@@ -207,12 +207,14 @@ pub async fn delete_event_definition(
     Editor(scope): Editor,
     State(services): State<Shared>,
     ResourceId(id): ResourceId,
+    if_match: IfMatch,
 ) -> Result<axum::http::StatusCode, ApiError> {
     let mut tx = services.db.read().await?;
     let current = store::find(&mut tx, scope.app.id, id)
         .await?
         .ok_or(Error::NotFound)?;
     drop(tx);
+    if_match.check(current.version)?;
     let archived = Definition {
         version: current.version + 1,
         status: Status::Archived,

@@ -13,13 +13,21 @@ use super::error::ApiError;
 use super::meters::Meters;
 use super::notes::Notes;
 use crate::clock::Clock;
+use crate::traces::Traces;
 
 /// The header that carries a request's id.
 pub const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
 /// Gives the request an id, answers it, logs one line and counts it.
-pub async fn layer(clock: Clock, meters: Meters, mut request: Request, next: Next) -> Response {
+pub async fn layer(
+    clock: Clock,
+    meters: Meters,
+    traces: Option<Traces>,
+    mut request: Request,
+    next: Next,
+) -> Response {
     let started = Instant::now();
+    let span = traces.and_then(|traces| traces.begin(request.headers(), clock.now()));
     let method = request.method().clone();
     let path = request.extensions().get::<MatchedPath>().cloned();
     let route = path.as_ref().map_or("unmatched", MatchedPath::as_str);
@@ -51,6 +59,9 @@ pub async fn layer(clock: Clock, meters: Meters, mut request: Request, next: Nex
         elapsed_us = u64::try_from(elapsed.as_micros()).unwrap_or(u64::MAX),
         "request"
     );
+    if let Some(span) = span {
+        span.end(elapsed, &method, route, status, &id);
+    }
     meters.count(route, &method, status, elapsed);
     if let Ok(value) = HeaderValue::from_str(&id) {
         response.headers_mut().insert(REQUEST_ID, value);

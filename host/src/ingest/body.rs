@@ -205,20 +205,26 @@ impl<'a> Events<'a> {
 impl<'a> EventBody<'a> {
     /// Reads one event.
     fn read(raw: &'a RawValue) -> Result<Self, Refusal> {
-        if raw.get().len() > MOST_BYTES {
-            let message = format!("an event has at most {MOST_BYTES} bytes");
-            return Err((None, "event_too_large", message));
-        }
         let event: UntypedEvent<'_> = serde_json::from_str(raw.get())
             .map_err(|error| (None, "invalid_properties", error.to_string()))?;
-        Ok(Self {
+        let event = Self {
             event_id: Field::of(event.event_id),
             name: Field::of(event.name),
             timestamp: Field::of(event.timestamp),
             anonymous_id: Field::of(event.anonymous_id),
             external_id: Field::of(event.external_id),
             properties: event.properties,
-        })
+        };
+        if raw.get().len() > MOST_BYTES {
+            let message = format!("an event has at most {MOST_BYTES} bytes");
+            return Err((event.id(), "event_too_large", message));
+        }
+        Ok(event)
+    }
+
+    /// Its id, if it has one.
+    pub(super) fn id(&self) -> Option<Uuid> {
+        Uuid::parse_str(self.event_id.text()?).ok()
     }
 }
 
@@ -279,10 +285,11 @@ impl<'a> Body<'a> {
     /// Parses a request; what breaks the contract as a whole is refused here.
     pub(super) fn parse(text: &'a str) -> Result<(Self, Events<'a>), ApiError> {
         // No event of so short a request is too large.
-        let together = (text.len() <= MOST_BYTES).then(|| serde_json::from_str(text));
+        let short = text.len() <= MOST_BYTES;
+        let together = short.then(|| body::parse_good(text)).flatten();
         let (body, events) = match together {
-            Some(Ok(wire)) => Self::of(wire, Events::Read),
-            Some(Err(_)) | None => Self::parse_apart(text)?,
+            Some(wire) => Self::of(wire, Events::Read),
+            None => Self::of(body::parse_quickly(text)?, Events::Apart),
         };
         if events.len() == 0 || events.len() > MOST_EVENTS {
             let detail = format!("events must have 1 to {MOST_EVENTS} items");
@@ -299,13 +306,6 @@ impl<'a> Body<'a> {
             context.check()?;
         }
         Ok((body, events))
-    }
-
-    /// Parses a request and leaves its events as they are.
-    fn parse_apart(text: &'a str) -> Result<(Self, Events<'a>), ApiError> {
-        let wire = serde_json::from_str(text)
-            .map_err(|error| body::refuse(text, &error, String::new()))?;
-        Ok(Self::of(wire, Events::Apart))
     }
 
     fn of<E>(wire: Wire<'a, E>, events: impl FnOnce(Vec<E>) -> Events<'a>) -> (Self, Events<'a>) {
@@ -354,8 +354,10 @@ impl<'a> Body<'a> {
                 vec![FieldError::new(pointer, "invalid", detail)],
             )
         };
-        let delivery: Delivery = serde_json::from_str(raw.get())
+        let value = serde_json::from_str(raw.get())
             .map_err(|error| invalid("/delivery", error.to_string()))?;
+        let delivery: Delivery = body::shape(value, "/delivery")
+            .map_err(|error| ApiError::fields(Code::InvalidDelivery, vec![error]))?;
         if delivery.event_ids.is_empty() || delivery.event_ids.len() > MOST_DELIVERY_IDS {
             let detail = format!("eventIds must have 1 to {MOST_DELIVERY_IDS} ids");
             return Err(invalid("/delivery/eventIds", detail));

@@ -111,18 +111,11 @@ fn check(
     rules: &Rules<'_>,
     last_name: &mut Option<Arc<str>>,
 ) -> Result<Event, Refusal> {
-    let event_id = match &body.event_id {
-        Field::Missing => None,
-        field => Some(
-            field
-                .text()
-                .and_then(|text| Uuid::parse_str(text).ok())
-                .ok_or_else(|| {
-                    let message = "eventId must be a UUID".to_owned();
-                    (None, "invalid_event_id", message)
-                })?,
-        ),
-    };
+    let event_id = body.id();
+    if event_id.is_none() && !matches!(body.event_id, Field::Missing) {
+        let message = "eventId must be a UUID".to_owned();
+        return Err((None, "invalid_event_id", message));
+    }
     let refuse = |code, message: &str| (event_id, code, message.to_owned());
 
     check_owner(body, rules).map_err(|(code, message)| refuse(code, message))?;

@@ -102,6 +102,7 @@ pub fn finish(mut document: OpenApi) -> OpenApi {
         open_parts(components);
     }
     for (path, item) in &mut document.paths.paths {
+        let has_versions = item.patch.is_some();
         let operations = [
             ("get", &mut item.get),
             ("post", &mut item.post),
@@ -111,14 +112,15 @@ pub fn finish(mut document: OpenApi) -> OpenApi {
         ];
         for (method, operation) in operations {
             if let Some(operation) = operation {
-                complete(path, method, operation);
+                complete(path, method, has_versions, operation);
             }
         }
     }
     document
 }
 
-fn complete(path: &str, method: &str, operation: &mut Operation) {
+/// `has_versions`: whether what the path names is a resource whose changes are counted.
+fn complete(path: &str, method: &str, has_versions: bool, operation: &mut Operation) {
     for parameter in operation.parameters.iter_mut().flatten() {
         if let RefOr::T(parameter) = parameter {
             place(parameter, path);
@@ -127,7 +129,8 @@ fn complete(path: &str, method: &str, operation: &mut Operation) {
     if operation.security.is_none() {
         operation.security = credentials(path, method).map(|one| vec![one]);
     }
-    let is_versioned = method == "patch" && is_secured_by(operation, "accessToken");
+    let is_change = ["patch", "delete"].contains(&method);
+    let is_versioned = has_versions && is_change && is_secured_by(operation, "accessToken");
     if is_versioned {
         operation
             .parameters

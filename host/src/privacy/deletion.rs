@@ -6,7 +6,7 @@
 
 use std::time::Duration;
 
-use nudge_db::Timestamp;
+use nudge_db::{Dialect, Timestamp};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use uuid::Uuid;
@@ -26,6 +26,9 @@ pub const KIND: &str = "privacy.delete";
 const ANALYTICS: &str = "analytics";
 /// The pause before the analytics store is asked again; it doubles each time.
 const ASK_AGAIN: (Duration, Duration) = (Duration::from_secs(10), Duration::from_hours(1));
+/// How long a deletion on SQLite waits at the most before it goes through all stores again: there is one process, which
+/// either writes within twice `database.acquireTimeoutSeconds` what it has in hand, or refuses it.
+const SQLITE_GRACE: Duration = Duration::from_secs(10);
 /// The pause before SQLite is asked again to empty its log.
 const SCRUB_AGAIN: Duration = Duration::from_secs(1);
 
@@ -147,7 +150,11 @@ impl Deletion<'_> {
         self.suppress_names().await?;
         self.go_through(tables::BELONGINGS).await?;
         self.erase_samples().await?;
-        let grace = Duration::from_secs(self.services.config.privacy.grace_seconds);
+        let configured = Duration::from_secs(self.services.config.privacy.grace_seconds);
+        let grace = match self.services.db.dialect() {
+            Dialect::Sqlite => configured.min(SQLITE_GRACE),
+            Dialect::Postgres => configured,
+        };
         let until = self.services.clock.now().plus(grace);
         self.enter(Stage::Settle { until }).await
     }

@@ -188,8 +188,11 @@ pub async fn delete_survey(
     Editor(scope): Editor,
     State(services): State<Shared>,
     ResourceId(id): ResourceId,
+    if_match: IfMatch,
 ) -> Result<StatusCode, ApiError> {
     let mut tx = services.db.write().await?;
+    let current = store::find(&mut tx, scope.app.id, id).await?;
+    if_match.check(current.ok_or(Error::NotFound)?.version)?;
     let now = services.clock.now();
     super::delete(&mut tx, scope.app.id, id, &scope.actor, now).await?;
     record(&mut tx, &scope, "survey.deleted", id, json!({}), now).await?;

@@ -338,6 +338,16 @@ pub async fn get_user(
     Ok(Data { data })
 }
 
+/// Shows the person of the anonymous id `properties`, whose path is that of updates too.
+#[utoipa::path(get, path = "/v1/apps/{appId}/users/properties", tag = "users",
+    params(("appId" = Uuid, Path)), responses((status = 200, body = Data<UserDetail>)))]
+pub async fn get_user_called_properties(
+    viewer: Viewer,
+    services: State<Shared>,
+) -> Result<Data<UserDetail>, ApiError> {
+    get_user(viewer, ResourceName("properties".to_owned()), services).await
+}
+
 /// The subject with this anonymous id or, if there is none, with this external id.
 async fn find(tx: &mut Tx, app_id: Uuid, name: &str) -> Result<Uuid, ApiError> {
     for kind in [AliasKind::Anonymous, AliasKind::External] {

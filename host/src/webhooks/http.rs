@@ -277,8 +277,10 @@ pub async fn delete_webhook(
     Admin(scope): Admin,
     State(services): State<Shared>,
     ResourceId(id): ResourceId,
+    if_match: IfMatch,
 ) -> Result<StatusCode, ApiError> {
     let webhook = find(&services, &scope, id).await?;
+    if_match.check(webhook.version)?;
     let now = services.clock.now();
     let mut tx = services.db.write().await?;
     super::delete(&mut tx, scope.app.id, id, now).await?;

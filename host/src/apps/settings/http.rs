@@ -9,7 +9,7 @@ use uuid::Uuid;
 use super::Settings;
 use crate::apps::store::{self, AppRow};
 use crate::audit::{self, Entry};
-use crate::http::auth::{Admin, Viewer};
+use crate::http::auth::Admin;
 use crate::http::precondition::IfMatch;
 use crate::http::{ApiError, Code, Data, FieldError, Json, body, merge};
 use crate::services::Shared;
@@ -27,7 +27,7 @@ pub struct SettingsView {
 #[utoipa::path(get, path = "/v1/apps/{appId}/settings", tag = "apps", params(("appId" = Uuid, Path)),
     responses((status = 200, body = Data<SettingsView>)))]
 pub async fn get_settings(
-    Viewer(scope): Viewer,
+    Admin(scope): Admin,
     State(services): State<Shared>,
 ) -> Result<Data<SettingsView>, ApiError> {
     let mut tx = services.db.read().await?;
@@ -174,6 +174,6 @@ mod tests {
             ["/allowedOrigins/0 invalid"]
         );
         let half = json!({"frequency": {"surveys": {"max": 5}}});
-        assert_eq!(refused(&half), ["/frequency/surveys invalid"]);
+        assert_eq!(refused(&half), ["/frequency/surveys/windowDays required"]);
     }
 }

@@ -27,7 +27,8 @@ pub(in crate::cli) struct Target {
     /// The server; else `NUDGE_PLUGIN__URL`, or `url` in `[plugin]` of nudge.toml.
     #[arg(long, value_name = "URL")]
     url: Option<String>,
-    /// An access token with the role admin; better in `NUDGE_PLUGIN__TOKEN`, where other users can't see it.
+    /// An access token: a viewer lists and reads logs, an admin does the rest. Better in `NUDGE_PLUGIN__TOKEN`, where
+    /// other users can't see it.
     #[arg(long, value_name = "TOKEN")]
     token: Option<String>,
     /// The app; else `NUDGE_PLUGIN__APP`, or `app` in `[plugin]` of nudge.toml.

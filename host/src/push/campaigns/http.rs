@@ -206,12 +206,14 @@ pub async fn delete_campaign(
     Editor(scope): Editor,
     State(services): State<Shared>,
     ResourceId(id): ResourceId,
+    if_match: IfMatch,
 ) -> Result<StatusCode, ApiError> {
     let mut tx = services.db.read().await?;
     let campaign = store::find(&mut tx, scope.app.id, id)
         .await?
         .ok_or(Error::NotFound)?;
     drop(tx);
+    if_match.check(campaign.version)?;
     let now = services.clock.now();
     let mut tx = services.db.write().await?;
     super::delete(&mut tx, scope.app.id, id, now).await?;

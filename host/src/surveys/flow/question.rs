@@ -249,10 +249,10 @@ fn read<T: DeserializeOwned>(
     extras: Map<String, Value>,
     errors: &mut Vec<FieldError>,
 ) -> Option<T> {
-    match serde_path_to_error::deserialize(Value::Object(extras)) {
+    match body::shape(Value::Object(extras), "") {
         Ok(parsed) => Some(parsed),
         Err(error) => {
-            errors.push(body::shape_error(&error));
+            errors.push(error);
             None
         }
     }

@@ -1,0 +1,35 @@
+//! What a caller says of the version that it has seen (contract 0).
+
+use serde_json::json;
+use tests::session::text;
+use tests::{TestApp, on_both_backends};
+
+on_both_backends!(only_the_version_that_was_seen_is_deleted);
+
+async fn only_the_version_that_was_seen_is_deleted(app: &mut TestApp) {
+    let hook = json!({"url": "http://127.0.0.1:9/hook", "eventTypes": ["sent"]});
+    let resources = [
+        (app.path("/surveys"), json!({"name": "n"})),
+        (app.path("/campaigns"), json!({"name": "n"})),
+        (app.path("/event-definitions"), json!({"name": "n"})),
+        (app.path("/push/webhooks"), hook),
+        ("/v1/apps".to_owned(), json!({"name": "n"})),
+    ];
+    for (list, body) in resources {
+        let made = app.post(&list, &app.admin(), &body).await.data(201);
+        let path = format!("{list}/{}", text(&made, "id"));
+        let expecting = |version: &str| app.admin().and("if-match", version);
+
+        for other in ["\"2\"", "\"x\""] {
+            app.delete(&path, &expecting(other))
+                .await
+                .refused(412, "version_mismatch");
+        }
+        assert_eq!(app.get(&path, &app.admin()).await.ok()["version"], 1);
+        app.delete(&path, &expecting("\"1\"")).await.data(204);
+        let unknown = format!("{list}/{}", uuid::Uuid::from_u128(7));
+        app.delete(&unknown, &expecting("\"1\""))
+            .await
+            .refused(404, "not_found");
+    }
+}

@@ -1,0 +1,102 @@
+//! Traces of requests (contract 17).
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use tests::{TestApp, child, on_both_backends, site};
+
+use crate::receiver::{Receiver, Reply};
+
+on_both_backends!(
+    a_request_is_a_span_of_its_callers_trace,
+    what_the_collector_does_not_take_is_lost_and_nothing_else,
+);
+
+const TRACE: &str = "4bf92f3577b34da6a3ce929d0e0e4736";
+
+/// The spans that a collector got so far.
+fn spans(collector: &Receiver) -> Vec<Value> {
+    let messages = collector.received("/v1/traces");
+    let spans = messages.iter().flat_map(|message| {
+        assert_eq!(message.header("content-type"), "application/json");
+        let message = message.json();
+        let spans = &message["resourceSpans"][0]["scopeSpans"][0]["spans"];
+        spans.as_array().unwrap().clone()
+    });
+    spans.collect()
+}
+
+async fn lists_surveys(app: &TestApp, flags: &str) {
+    let caller = format!("00-{TRACE}-00f067aa0ba902b7-{flags}");
+    let credential = app.viewer().and("traceparent", &caller);
+    app.get(&app.path("/surveys"), &credential).await.ok();
+}
+
+async fn a_request_is_a_span_of_its_callers_trace(app: &mut TestApp) {
+    let collector = Receiver::start().await;
+    app.config.telemetry.otlp_endpoint = collector.url("/");
+    app.restart().await;
+
+    lists_surveys(app, "00").await;
+    lists_surveys(app, "01").await;
+    let session = json!({"anonymousId": "ada"});
+    let refused = app.post("/v1/sdk/session", &app.viewer(), &session).await;
+    refused.refused(403, "insufficient_scope");
+    app.until("both spans are there", async || {
+        spans(&collector).len() >= 2
+    })
+    .await;
+
+    let found = spans(&collector);
+    assert_eq!(found.len(), 2, "one was not to be recorded: {found:?}");
+    let (listed, refusal) = (&found[0], &found[1]);
+    assert_eq!(listed["traceId"], TRACE);
+    assert_eq!(listed["parentSpanId"], "00f067aa0ba902b7");
+    assert_eq!(listed["name"], "GET /v1/apps/{appId}/surveys");
+    assert_ne!(refusal["traceId"], TRACE);
+    assert_eq!(refusal["parentSpanId"], "");
+    let attributes = json!([
+        {"key": "http.request.method", "value": {"stringValue": "POST"}},
+        {"key": "http.route", "value": {"stringValue": "/v1/sdk/session"}},
+        {"key": "http.response.status_code", "value": {"intValue": "403"}},
+        {"key": "nudge.request.id", "value": {"stringValue": refused.header("x-request-id")}},
+    ]);
+    assert_eq!(refusal["attributes"], attributes);
+}
+
+async fn what_the_collector_does_not_take_is_lost_and_nothing_else(app: &mut TestApp) {
+    let collector = Receiver::start().await;
+    collector.reply("/v1/traces", &[Reply::Status(500), Reply::Status(200)]);
+    app.config.telemetry.otlp_endpoint = collector.url("");
+    app.restart().await;
+
+    lists_surveys(app, "01").await;
+    collector.wait(app, "/v1/traces", 1).await;
+    lists_surveys(app, "01").await;
+
+    collector.wait(app, "/v1/traces", 2).await;
+    assert_eq!(spans(&collector).len(), 2);
+}
+
+#[test]
+fn the_collector_is_where_the_environment_says() {
+    let folder = TempDir::with_prefix("nudge-test-").unwrap();
+    let output = child::program(site!())
+        .env("OTEL_EXPORTER_OTLP_ENDPOINT", "nonsense")
+        .args([
+            "serve",
+            "--listen",
+            "127.0.0.1:0",
+            "--ops-listen",
+            "",
+            "--data-dir",
+        ])
+        .arg(folder.path())
+        .output()
+        .unwrap();
+    assert!(!output.status.success());
+    let complaint = String::from_utf8(output.stderr).unwrap();
+    assert!(
+        complaint.contains("telemetry.otlpEndpoint: nonsense"),
+        "{complaint}"
+    );
+}
