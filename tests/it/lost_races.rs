@@ -39,7 +39,8 @@ async fn a_change_that_loses_against_another_one_is_made_again() {
         .unwrap();
     assert_eq!(locked.len(), 1);
     let body = json!({"name": "Renamed"});
-    let change = app.patch(&survey, &app.editor(), &body);
+    let editor = app.editor();
+    let change = app.patch(&survey, &editor, &body);
     let conflict = async {
         app.until("the change does not wait for the app", async || {
             let waiting: Vec<(i64,)> = app

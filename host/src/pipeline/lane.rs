@@ -278,3 +278,53 @@ async fn sort_out(
     waiting.extend(works.extract_if(.., waits));
     Ok(works.len() < before)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn requests(of: &[(i64, i64)]) -> Vec<Work> {
+        let request =
+            |(id, alias): &(i64, i64)| Work::left_over(Uuid::nil(), *alias, *id, Vec::new(), None);
+        of.iter().map(request).collect()
+    }
+
+    fn ids(works: &[Work]) -> Vec<i64> {
+        works.iter().filter_map(Work::request_id).collect()
+    }
+
+    #[test]
+    fn work_is_halved_down_to_single_pieces_in_order() {
+        let mut parts = vec![requests(&[(1, 1), (2, 2), (3, 1), (4, 3), (5, 2)])];
+        let mut held_up = Vec::new();
+        while let Some(part) = parts.pop() {
+            halve(part, &mut parts, &mut held_up);
+        }
+        assert_eq!(ids(&held_up), [1, 2, 3, 4, 5]);
+    }
+
+    #[test]
+    fn what_stands_behind_something_of_its_alias_is_held_up_with_it() {
+        let mut held_up = HeldUp {
+            order: requests(&[(1, 1)]),
+            database: requests(&[(2, 2)]),
+        };
+        let mut works = requests(&[(3, 1), (4, 3), (5, 2)]);
+        held_up.keep_behind(&mut works);
+        assert_eq!(ids(&works), [4]);
+        assert_eq!(ids(&held_up.order), [1, 3]);
+        assert_eq!(ids(&held_up.database), [2, 5]);
+    }
+
+    #[tokio::test]
+    async fn an_alias_that_waits_has_its_later_requests_wait_too() {
+        let mut waiting = Waiting::default();
+        assert_eq!(waiting.next_look(), None);
+        requests(&[(1, 1)])
+            .into_iter()
+            .for_each(|work| waiting.add(work));
+        let free = waiting.keep_behind(requests(&[(2, 1), (3, 2)]));
+        assert_eq!(ids(&free), [3]);
+        assert!(waiting.next_look().is_some());
+    }
+}
