@@ -91,18 +91,18 @@ impl Outside {
         manage(process, "campaigns", &campaign).await?;
         let mut connection = Connection::open(process.address()).await?;
         let key = format!("Bearer {}", process.access("writeKey")?);
+        let key = ("Authorization", key.as_str());
         let mut device = 0;
         for client in 0..clients {
             for person in 0..PEOPLE {
                 let name = anonymous_id(client, usize::try_from(person)?);
-                let headers = [("Authorization", key.as_str())];
                 let body = json!({"anonymousId": name});
                 let session = connection
-                    .call("POST", "/v1/sdk/session", &headers, &body)
+                    .call("POST", "/v1/sdk/session", &[key], &body)
                     .await?;
                 let token = session.pointer("/data/subjectToken");
                 let token = token.and_then(Value::as_str).context("a token")?;
-                let headers = [headers[0], ("X-Service-Subject-Token", token)];
+                let headers = [key, ("X-Service-Subject-Token", token)];
                 device += 1;
                 let mut body = self.providers.fcm.token(device);
                 let parts = body.as_object_mut().context("an object")?;
