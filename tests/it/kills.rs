@@ -1,10 +1,15 @@
 //! `kill -9`: what was answered is there, and is processed once (contract 3).
 
+use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
+use nudge::clock::Clock;
+use nudge::config::Config;
 use serde_json::{Value, json};
 use tempfile::TempDir;
+use tests::campaigns::campaign_body;
 use tests::client::{self, Answer};
+use tests::providers::Providers;
 use tests::session::text;
 use tests::{Child, site};
 
@@ -161,5 +166,84 @@ async fn kills_at_any_moment_lose_nothing_and_double_nothing() {
         sent,
         "each event fires once, in order"
     );
+    assert_eq!(child.terminate(), Some(0));
+}
+
+/// Killed while messages are handed over: none is handed over twice, and each that counts as delivered was.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_kill_hands_no_push_message_over_twice() {
+    let providers = Providers::start(&Clock::default()).await;
+    let mut config = Config::defaults().unwrap();
+    providers.configure(&mut config);
+    let roots = config.push.extra_root_certificates.display().to_string();
+    let variables = [
+        ("NUDGE_PUSH__FCM__URL", config.push.fcm.url.as_str()),
+        ("NUDGE_PUSH__EXTRA_ROOT_CERTIFICATES", roots.as_str()),
+        ("NUDGE_WEBHOOKS__ALLOW_PRIVATE_NETWORKS", "true"),
+    ];
+    let folder = TempDir::with_prefix("nudge-test-").unwrap();
+    let mut child = Child::start_with(site!(), folder.path(), &variables);
+    let remote = Remote::open(&child).await;
+    let app = format!("/v1/apps/{}", text(&remote.access, "appId"));
+    let credential = providers.fcm.credential();
+    let path = format!("{app}/push/credentials");
+    remote
+        .post(&path, "adminToken", &credential)
+        .await
+        .data(201);
+    let path = format!("{app}/campaigns");
+    let campaign = campaign_body();
+    remote.post(&path, "editorToken", &campaign).await.data(201);
+    let mut device = providers.fcm.token(1);
+    device["anonymousId"] = json!("ada");
+    device["deviceId"] = json!("phone");
+    let path = "/v1/sdk/push-tokens";
+    remote.post(path, "writeKey", &device).await.ok();
+
+    let mut sent = 0;
+    for lifetime in [0, 40, 120, 300] {
+        let remote = Remote::open(&child).await;
+        let body = json!({"context": {"anonymousId": "ada"}, "events": events(30)});
+        let data = remote.post("/v1/sdk/ingest", "writeKey", &body).await.ok();
+        assert_eq!(data["accepted"], 30);
+        sent += 30;
+        std::thread::sleep(Duration::from_millis(lifetime));
+        child.kill();
+        child = Child::start_with(site!(), folder.path(), &variables);
+    }
+
+    let remote = Remote::open(&child).await;
+    let path = format!("{app}/push/deliveries?limit=200");
+    let started = Instant::now();
+    let deliveries = loop {
+        let page = remote.get(&path, "viewerToken").await.ok();
+        let items = page["items"].as_array().unwrap().clone();
+        let open = |item: &Value| match text(item, "status").as_str() {
+            "queued" => true,
+            "sent" => item["reason"].is_null(),
+            _ => false,
+        };
+        if items.len() == sent && !items.iter().any(open) {
+            break items;
+        }
+        assert!(started.elapsed() < COMES_BACK, "{items:?}");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    };
+    let mut handed: HashMap<String, usize> = HashMap::new();
+    for message in providers.fcm.received() {
+        let id = text(&message.json()["message"]["data"], "deliveryId");
+        *handed.entry(id).or_default() += 1;
+    }
+    for delivery in &deliveries {
+        let times = handed.get(&text(delivery, "deliveryId")).copied();
+        match text(delivery, "status").as_str() {
+            "delivered" => assert_eq!(times, Some(1), "{delivery}"),
+            "sent" => {
+                assert_eq!(delivery["reason"], "outcome_unknown");
+                assert!(times.unwrap_or_default() <= 1, "{delivery}");
+            }
+            _ => panic!("{delivery}"),
+        }
+    }
     assert_eq!(child.terminate(), Some(0));
 }

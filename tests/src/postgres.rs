@@ -180,6 +180,11 @@ impl Cluster {
         run(self.own().control().args(["stop", "--mode=fast"]));
     }
 
+    /// Ends the server as a crash would: the next start goes through its log.
+    pub fn crash(&self) {
+        run(self.own().control().args(["stop", "--mode=immediate"]));
+    }
+
     /// Starts the server again, on the same port, with its data.
     pub fn start(&self) {
         let server = self.own();

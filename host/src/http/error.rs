@@ -22,6 +22,7 @@ pub struct ApiError {
     errors: Vec<FieldError>,
     cause: Option<Arc<anyhow::Error>>,
     retry_after_seconds: Option<i64>,
+    lost_race: bool,
 }
 
 /// What is wrong with one part of a request body.
@@ -76,6 +77,7 @@ impl ApiError {
             errors: Vec::new(),
             cause: None,
             retry_after_seconds: (code == Code::Unavailable).then_some(RETRY_AFTER_SECONDS),
+            lost_race: false,
         }
     }
 
@@ -141,6 +143,11 @@ impl ApiError {
         self.code
     }
 
+    /// Whether the same request may succeed at once: its transaction lost against another one.
+    pub(super) fn lost_race(&self) -> bool {
+        self.lost_race
+    }
+
     /// What is wrong where.
     pub fn errors(&self) -> &[FieldError] {
         &self.errors
@@ -197,7 +204,11 @@ impl IntoResponse for ApiError {
 impl From<nudge_db::Error> for ApiError {
     fn from(error: nudge_db::Error) -> Self {
         match error.kind() {
-            nudge_db::Kind::Unavailable | nudge_db::Kind::Serialization => Self::unavailable(error),
+            nudge_db::Kind::Unavailable => Self::unavailable(error),
+            nudge_db::Kind::Serialization => Self {
+                lost_race: true,
+                ..Self::unavailable(error)
+            },
             _ => Self::internal(error),
         }
     }

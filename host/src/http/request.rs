@@ -9,6 +9,7 @@ use axum::response::Response;
 use futures_util::FutureExt as _;
 use uuid::Uuid;
 
+use super::again;
 use super::error::ApiError;
 use super::meters::Meters;
 use super::notes::Notes;
@@ -35,7 +36,7 @@ pub async fn layer(
     let notes = Notes::default();
     request.extensions_mut().insert(notes.clone());
 
-    let answered = std::panic::AssertUnwindSafe(next.run(request))
+    let answered = std::panic::AssertUnwindSafe(again::run(next, request))
         .catch_unwind()
         .await;
     let mut response = answered.unwrap_or_else(|_| {

@@ -4,6 +4,7 @@
 //! ascend in the order of commits for whoever waits for an answer before asking again, on any number
 //! of processes, and no counter is locked across a commit.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use nudge_db::{Result, Rows, Timestamp, Tx};
@@ -104,15 +105,29 @@ pub async fn seqs_of(tx: &mut Tx, request: i64) -> Result<Vec<i64>> {
     Ok(rows.into_iter().map(|row| row.seq).collect())
 }
 
-/// The events of a request.
-pub async fn events_of(tx: &mut Tx, app_id: Uuid, request: i64) -> Result<Vec<Stored>> {
-    events_between(
-        tx,
-        app_id,
-        request * SEQ_BLOCK,
-        request * SEQ_BLOCK + SEQ_BLOCK - 1,
-    )
-    .await
+/// The events of requests, by the request, each in order.
+pub async fn events_of(tx: &mut Tx, requests: &[i64]) -> Result<HashMap<i64, Vec<Stored>>> {
+    let mut found: HashMap<i64, Vec<Stored>> = HashMap::with_capacity(requests.len());
+    for chunk in requests.chunks(Rows::MOST) {
+        let firsts = chunk.iter().map(|request| request * SEQ_BLOCK);
+        // The join's order is said, so that SQLite does not go through all events instead.
+        let rows: Vec<EventRow> = tx
+            .with_rows("v(first)", Rows::new().integers(firsts))
+            .push(
+                " SELECT e.seq, e.event_id, e.name, e.timestamp, e.client_timestamp, e.received_at, e.properties,
+                         e.platform, e.app_version, e.locale, e.timezone, e.source
+                  FROM v CROSS JOIN events e WHERE e.seq >= v.first AND e.seq < v.first + ",
+            )
+            .push_bind(SEQ_BLOCK)
+            .push(" ORDER BY e.seq")
+            .fetch_all()
+            .await?;
+        for row in rows {
+            let request = row.seq / SEQ_BLOCK;
+            found.entry(request).or_default().push(row.read());
+        }
+    }
+    Ok(found)
 }
 
 /// Events by their numbers, with their apps and aliases.
@@ -134,21 +149,6 @@ pub async fn at(tx: &mut Tx, seqs: &[i64]) -> Result<Vec<(Uuid, i64, Stored)>> {
         );
     }
     Ok(found)
-}
-
-async fn events_between(tx: &mut Tx, app_id: Uuid, first: i64, last: i64) -> Result<Vec<Stored>> {
-    let rows: Vec<EventRow> = tx
-        .sql(
-            "SELECT seq, event_id, name, timestamp, client_timestamp, received_at, properties, platform,
-                    app_version, locale, timezone, source
-             FROM events WHERE seq BETWEEN $2 AND $3 AND app_id = $1 ORDER BY seq",
-        )
-        .bind(app_id)
-        .bind(first)
-        .bind(last)
-        .fetch_all()
-        .await?;
-    Ok(rows.into_iter().map(EventRow::read).collect())
 }
 
 /// One event of an alias, by its id.

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use nudge_db::{Result, Rows, Timestamp, Tx};
+use nudge_db::{Dialect, Result, Rows, Timestamp, Tx};
 use uuid::Uuid;
 
 use super::occasions;
@@ -11,6 +11,10 @@ use crate::ingest::SEQ_BLOCK;
 
 /// Claims that are looked at in one go.
 const MOST_CLAIMS: i64 = 20_000;
+/// Unclaimed requests that a process looks at to find some that it may claim, the oldest first.
+const MOST_LOOKED_AT: i64 = 2_000;
+/// The advisory lock of whoever claims requests on `PostgreSQL`.
+const CLAIMING: i64 = 0x006e_7564_6765_0001;
 
 #[derive(sqlx::FromRow)]
 struct NumberRow {
@@ -22,26 +26,46 @@ struct IdRow {
     id: Uuid,
 }
 
-/// Whether a request is still to be processed by this process.
-pub(super) async fn owns_request(tx: &mut Tx, id: i64, node: Uuid) -> Result<bool> {
-    let row: Option<NumberRow> = tx
-        .sql("SELECT id AS number FROM pending WHERE id = $1 AND node = $2")
-        .bind(id)
-        .bind(node)
-        .fetch_optional()
-        .await?;
-    Ok(row.is_some_and(|row| row.number == id))
+#[derive(sqlx::FromRow)]
+struct StandingRow {
+    id: i64,
+    earlier: Option<i64>,
 }
 
-/// Whether a timer is still to be processed by this process.
-pub(super) async fn owns_timer(tx: &mut Tx, id: Uuid, node: Uuid) -> Result<bool> {
-    let row: NumberRow = tx
-        .sql("SELECT count(*) AS number FROM timers WHERE id = $1 AND node = $2")
-        .bind(id)
-        .bind(node)
-        .fetch_one()
-        .await?;
-    Ok(row.number == 1)
+/// Whether requests that are still this process's have to wait: an earlier one of the same alias that is none of
+/// them is still to be processed. A request that is missing is not this process's any longer.
+pub(super) async fn standing(tx: &mut Tx, ids: &[i64], node: Uuid) -> Result<HashMap<i64, bool>> {
+    let mut found = HashMap::with_capacity(ids.len());
+    for chunk in ids.chunks(Rows::MOST) {
+        let rows: Vec<StandingRow> = tx
+            .with_rows("v(id)", Rows::new().integers(chunk.iter().copied()))
+            .push(
+                " SELECT p.id, (SELECT min(earlier.id) FROM pending earlier
+                                WHERE earlier.alias_number = p.alias_number AND earlier.id < p.id
+                                  AND earlier.id NOT IN (SELECT v.id FROM v)) AS earlier
+                  FROM v JOIN pending p ON p.id = v.id WHERE p.node = ",
+            )
+            .push_bind(node)
+            .fetch_all()
+            .await?;
+        found.extend(rows.into_iter().map(|row| (row.id, row.earlier.is_some())));
+    }
+    Ok(found)
+}
+
+/// The timers of a list that are still to be processed by this process.
+pub(super) async fn own_timers(tx: &mut Tx, ids: &[Uuid], node: Uuid) -> Result<Vec<Uuid>> {
+    let mut found = Vec::with_capacity(ids.len());
+    for chunk in ids.chunks(Rows::MOST) {
+        let rows: Vec<IdRow> = tx
+            .with_rows("v(id)", Rows::new().uuids(chunk.iter().copied()))
+            .push(" SELECT t.id FROM v JOIN timers t ON t.id = v.id WHERE t.node = ")
+            .push_bind(node)
+            .fetch_all()
+            .await?;
+        found.extend(rows.into_iter().map(|row| row.id));
+    }
+    Ok(found)
 }
 
 /// A request that this process has just claimed.
@@ -84,21 +108,56 @@ pub(super) async fn anything_waits(tx: &mut Tx, now: Timestamp) -> Result<bool> 
     Ok(timers.is_some())
 }
 
-/// Claims the oldest requests that no process has.
+/// Claims the oldest requests that no process has, but for those of aliases whose first request is another
+/// process's: they would only wait here. So what an alias has left over comes to one process.
 pub(super) async fn claim_requests(
     tx: &mut Tx,
     node: Uuid,
     limit: i64,
 ) -> Result<Vec<ClaimedRequest>> {
-    let skip_locked = tx.dialect().skip_locked();
-    tx.sql("UPDATE pending SET node = ")
+    if tx.dialect() == Dialect::Postgres {
+        // Two that claim at the same moment would not see each other's claims, and share an alias between them.
+        tx.sql("SELECT pg_advisory_xact_lock($1)")
+            .bind(CLAIMING)
+            .execute()
+            .await?;
+    }
+    let mut claimed: Vec<ClaimedRequest> = tx
+        .sql("UPDATE pending SET node = ")
         .push_bind(node)
-        .push(" WHERE id IN (SELECT id FROM pending WHERE node IS NULL ORDER BY id LIMIT ")
+        .push(
+            " WHERE node IS NULL AND id IN (
+                SELECT waiting.id
+                FROM (SELECT id, alias_number FROM pending WHERE node IS NULL ORDER BY id LIMIT ",
+        )
+        .push_bind(MOST_LOOKED_AT)
+        .push(
+            ") waiting
+                WHERE COALESCE((SELECT oldest.node FROM pending oldest
+                                WHERE oldest.alias_number = waiting.alias_number ORDER BY oldest.id LIMIT 1), ",
+        )
+        .push_bind(node)
+        .push(") = ")
+        .push_bind(node)
+        .push(" ORDER BY waiting.id LIMIT ")
         .push_bind(limit)
-        .push(skip_locked)
         .push(") RETURNING id, app_id, alias_number, device_id, sdk_version")
         .fetch_all()
-        .await
+        .await?;
+    claimed.sort_unstable_by_key(|request| request.id);
+    Ok(claimed)
+}
+
+/// Gives up requests, for whichever process has those before them.
+pub(super) async fn release_requests(tx: &mut Tx, ids: &[i64], node: Uuid) -> Result<()> {
+    for chunk in ids.chunks(Rows::MOST) {
+        tx.with_rows("v(id)", Rows::new().integers(chunk.iter().copied()))
+            .push(" UPDATE pending SET node = NULL WHERE id IN (SELECT v.id FROM v) AND node = ")
+            .push_bind(node)
+            .execute()
+            .await?;
+    }
+    Ok(())
 }
 
 /// Claims timers that are due and that no process has.

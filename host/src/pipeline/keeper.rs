@@ -81,7 +81,8 @@ impl Keeper {
                 }
             });
         }
-        while self.claim(now).await? {}
+        // However much there is to claim: a process that gives no sign of life loses what it has claimed.
+        while inner.clock.now().since(self.beat_at) < HEARTBEAT && self.claim(now).await? {}
         Ok(())
     }
 
@@ -169,8 +170,10 @@ impl Keeper {
 
         let more = requests.len() + timers.len() + occasions.len() > 0;
         let mut tx = inner.db.read().await?;
+        let numbers: Vec<i64> = requests.iter().map(|request| request.id).collect();
+        let mut events = ingest::store::events_of(&mut tx, &numbers).await?;
         for request in requests {
-            let events = ingest::store::events_of(&mut tx, request.app_id, request.id).await?;
+            let events = events.remove(&request.id).unwrap_or_default();
             let room = inner.room_for_claimed(events.len());
             let (app_id, alias) = (request.app_id, request.alias_number);
             let mut work = Work::left_over(app_id, alias, request.id, events, room);

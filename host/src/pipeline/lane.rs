@@ -1,20 +1,22 @@
 //! A lane: takes what waits for an app, batch by batch, until the server halts.
 
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::FutureExt as _;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
+use uuid::Uuid;
 
+use super::occasions::DueOccasion;
 use super::unit::{self, Trouble};
-use super::work::{Fired, Work};
+use super::waiting::Waiting;
+use super::work::{DueTimer, Fired, Work};
 use super::{Inner, Source, claims, occasions};
+use crate::dead_letters;
 use crate::plugins::Lost;
 
-/// How long to wait for a request that must be processed first, or for one that changed meanwhile.
-const ORDER_WAIT: Duration = Duration::from_millis(10);
 /// How long to wait for the database, at first and at the most.
 const RETRY_WAIT: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(5));
 
@@ -29,16 +31,22 @@ const QUIET_EVENTS: usize = 4;
 /// Runs a lane.
 pub(super) async fn run(inner: Arc<Inner>, mut receiver: mpsc::UnboundedReceiver<Work>) {
     let mut queue = VecDeque::new();
+    let mut waiting = Waiting::default();
     let mut wait = RETRY_WAIT.0;
     loop {
+        let in_hand = queue.len();
         if queue.is_empty() {
+            let look_at = waiting.next_look();
             let next = tokio::select! {
-                next = receiver.recv() => next,
+                next = receiver.recv() => next.map(Some),
+                () = sleep_until(look_at) => Some(None),
                 () = inner.halt.cancelled() => None,
             };
             let Some(next) = next else { return };
-            queue.push_back(next);
-            gather(&inner, &mut receiver, &mut queue).await;
+            if let Some(next) = next {
+                queue.push_back(next);
+                gather(&inner, &mut receiver, &mut queue).await;
+            }
         }
         while let Ok(next) = receiver.try_recv() {
             queue.push_back(next);
@@ -47,26 +55,37 @@ pub(super) async fn run(inner: Arc<Inner>, mut receiver: mpsc::UnboundedReceiver
             // Claims end with the process; the work is in the database.
             return;
         }
+        let arrived = queue.split_off(in_hand);
+        queue.extend(waiting.keep_behind(arrived));
+        queue.extend(waiting.look(&inner).await);
+        if queue.is_empty() {
+            continue;
+        }
         queue.make_contiguous().sort_by_key(Work::order);
         let batch = take(&mut queue, inner.config.batch_events);
         let held_up = process(&inner, batch).await;
-        let pause = match &held_up {
-            HeldUp::Nothing => Duration::ZERO,
-            HeldUp::Order(_) => ORDER_WAIT,
-            HeldUp::Database(_) => wait,
-        };
-        wait = if matches!(held_up, HeldUp::Database(_)) {
-            (wait * 2).min(RETRY_WAIT.1)
+        if !held_up.order.is_empty() {
+            held_up.order.into_iter().for_each(|work| waiting.add(work));
+            queue = waiting.keep_behind(queue).into();
+        }
+        if held_up.database.is_empty() {
+            wait = RETRY_WAIT.0;
         } else {
-            RETRY_WAIT.0
-        };
-        if let HeldUp::Order(works) | HeldUp::Database(works) = held_up {
-            queue.extend(works);
+            queue.extend(held_up.database);
             tokio::select! {
-                () = tokio::time::sleep(pause) => {}
+                () = tokio::time::sleep(wait) => {}
                 () = inner.halt.cancelled() => return,
             }
+            wait = (wait * 2).min(RETRY_WAIT.1);
         }
+    }
+}
+
+/// Waits for an instant; without one, for ever.
+async fn sleep_until(at: Option<Instant>) {
+    match at {
+        Some(at) => tokio::time::sleep_until(at).await,
+        None => std::future::pending().await,
     }
 }
 
@@ -97,12 +116,25 @@ async fn gather(
 }
 
 /// Work that is not done yet.
-enum HeldUp {
-    Nothing,
-    /// Something must be processed before it.
-    Order(Vec<Work>),
+#[derive(Default)]
+struct HeldUp {
+    /// Something must be processed before it, or changes again and again.
+    order: Vec<Work>,
     /// The database says no.
-    Database(Vec<Work>),
+    database: Vec<Work>,
+}
+
+impl HeldUp {
+    /// Takes what stands behind work that is held up, if it is the same alias's.
+    fn keep_behind(&mut self, works: &mut Vec<Work>) {
+        if self.order.is_empty() && self.database.is_empty() {
+            return;
+        }
+        for list in [&mut self.order, &mut self.database] {
+            let ahead: HashSet<i64> = list.iter().map(|ahead| ahead.alias).collect();
+            list.extend(works.extract_if(.., |work| ahead.contains(&work.alias)));
+        }
+    }
 }
 
 /// How many events some work has.
@@ -144,65 +176,50 @@ fn take(queue: &mut VecDeque<Work>, most_evaluated: usize) -> Vec<Work> {
     batch
 }
 
-/// Processes a batch together; if its effects can't be written together, piece by piece.
-async fn process(inner: &Inner, mut batch: Vec<Work>) -> HeldUp {
-    match attempt(inner, &mut batch).await {
-        Ok(()) => return HeldUp::Nothing,
-        Err(Trouble::Database(error)) => {
-            if error.is_temporary() {
-                tracing::warn!(error = %error, "the pipeline waits for the database");
-                return HeldUp::Database(batch);
-            }
-            tracing::error!(error = ?error, works = batch.len(), "a batch failed, its parts are tried alone");
-        }
-        Err(Trouble::Lost(error)) => {
-            tracing::error!(error = %error, "a batch failed, its parts are tried alone");
-        }
-        Err(Trouble::Conflict) => {}
-    }
-    let mut order = Vec::new();
-    let mut database = Vec::new();
-    for work in batch {
-        // What stands behind a piece that waits belongs behind it, if it is the same subject's.
-        let behind = order
-            .iter()
-            .chain(&database)
-            .any(|ahead: &Work| ahead.alias == work.alias);
-        if behind {
-            order.push(work);
+/// Processes a batch together. If its effects can't be written together, what has to wait is put aside and the rest
+/// tried again; where nothing has to wait, the halves are tried, down to single pieces.
+async fn process(inner: &Inner, batch: Vec<Work>) -> HeldUp {
+    let mut held_up = HeldUp::default();
+    let mut parts = vec![batch];
+    while let Some(mut part) = parts.pop() {
+        held_up.keep_behind(&mut part);
+        if part.is_empty() {
             continue;
         }
-        let mut alone = vec![work];
-        match attempt(inner, &mut alone).await {
+        match attempt(inner, &mut part).await {
             Ok(()) => {}
-            Err(Trouble::Conflict) => match still_mine(inner, &alone).await {
-                Ok(true) => order.append(&mut alone),
-                // Another process took it over and has done it, or will.
-                Ok(false) => alone
-                    .iter_mut()
-                    .for_each(|work| work.finish(Fired::default())),
-                Err(_) => database.append(&mut alone),
+            Err(Trouble::Conflict) => match sort_out(inner, &mut part, &mut held_up.order).await {
+                Ok(true) => parts.push(part),
+                Ok(false) => halve(part, &mut parts, &mut held_up.order),
+                Err(_) => held_up.database.append(&mut part),
             },
+            Err(Trouble::Database(error)) if error.is_temporary() => {
+                tracing::warn!(error = %error, "the pipeline waits for the database");
+                held_up.database.append(&mut part);
+                held_up.database.extend(parts.drain(..).flatten());
+            }
             Err(Trouble::Database(error)) => {
-                if !error.is_temporary() {
-                    tracing::error!(error = ?error, "work can't be done and stays in the database");
-                }
-                database.append(&mut alone);
+                tracing::error!(error = ?error, works = part.len(), "work failed, its parts are tried alone");
+                halve(part, &mut parts, &mut held_up.database);
             }
             Err(Trouble::Lost(error)) => {
-                tracing::error!(error = %error, "work can't be done and stays in the database");
-                database.append(&mut alone);
+                tracing::error!(error = %error, works = part.len(), "work failed, its parts are tried alone");
+                halve(part, &mut parts, &mut held_up.database);
             }
         }
     }
-    if database.is_empty() && order.is_empty() {
-        HeldUp::Nothing
-    } else if database.is_empty() {
-        HeldUp::Order(order)
-    } else {
-        database.append(&mut order);
-        HeldUp::Database(database)
+    held_up
+}
+
+/// Has both halves of some work tried, the first one first. A single piece is held up.
+fn halve(mut works: Vec<Work>, parts: &mut Vec<Vec<Work>>, held_up: &mut Vec<Work>) {
+    if works.len() < 2 {
+        held_up.append(&mut works);
+        return;
     }
+    let second = works.split_off(works.len() / 2);
+    parts.push(second);
+    parts.push(works);
 }
 
 /// Processes work; a panic is a defect that must not take the lane with it.
@@ -211,20 +228,103 @@ async fn attempt(inner: &Inner, works: &mut Vec<Work>) -> Result<(), Trouble> {
     attempt.await.unwrap_or(Err(Trouble::Lost(Lost)))
 }
 
-/// Whether the work is still to be done, by this process.
-async fn still_mine(inner: &Inner, works: &[Work]) -> nudge_db::Result<bool> {
-    let Some(work) = works.first() else {
-        return Ok(false);
-    };
-    let mut tx = inner.db.read().await?;
-    match &work.source {
-        Source::Request(id) => claims::owns_request(&mut tx, *id, inner.node()).await,
-        Source::Timer(timer) => claims::owns_timer(&mut tx, timer.id, inner.node()).await,
-        Source::Occasion(due) => occasions::is_owned(&mut tx, due.id, inner.node()).await,
-        Source::Letter { id, .. } => {
-            Ok(crate::dead_letters::store::find(&mut tx, work.app_id, *id)
-                .await?
-                .is_some())
+/// Takes out what is another process's by now, which has done it or will, and what has to wait; answers whether
+/// there was any.
+async fn sort_out(
+    inner: &Inner,
+    works: &mut Vec<Work>,
+    waiting: &mut Vec<Work>,
+) -> nudge_db::Result<bool> {
+    let (mut requests, mut timers, mut occasions) = (Vec::new(), Vec::new(), Vec::new());
+    for work in works.iter() {
+        match &work.source {
+            Source::Request(id) => requests.push(*id),
+            Source::Timer(timer) => timers.push(timer.id),
+            Source::Occasion(due) => occasions.push(due.id),
+            Source::Letter { .. } => {}
         }
+    }
+    let node = inner.node();
+    let mut tx = inner.db.read().await?;
+    let standing = claims::standing(&mut tx, &requests, node).await?;
+    let mut own = claims::own_timers(&mut tx, &timers, node).await?;
+    own.extend(occasions::own(&mut tx, &occasions, node).await?);
+    for work in works.iter() {
+        if let Source::Letter { id, .. } = &work.source {
+            let found = dead_letters::store::find(&mut tx, work.app_id, *id).await?;
+            own.extend(found.map(|found| found.letter.id));
+        }
+    }
+    drop(tx);
+    let own: HashSet<Uuid> = own.into_iter().collect();
+    let before = works.len();
+    works.retain_mut(|work| {
+        let own = match &work.source {
+            Source::Request(id) => standing.contains_key(id),
+            Source::Timer(DueTimer { id, .. })
+            | Source::Occasion(DueOccasion { id, .. })
+            | Source::Letter { id, .. } => own.contains(id),
+        };
+        if !own {
+            work.finish(Fired::default());
+        }
+        own
+    });
+    let waits = |work: &mut Work| {
+        let id = work.request_id();
+        id.and_then(|id| standing.get(&id))
+            .is_some_and(|waits| *waits)
+    };
+    waiting.extend(works.extract_if(.., waits));
+    Ok(works.len() < before)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn requests(of: &[(i64, i64)]) -> Vec<Work> {
+        let request =
+            |(id, alias): &(i64, i64)| Work::left_over(Uuid::nil(), *alias, *id, Vec::new(), None);
+        of.iter().map(request).collect()
+    }
+
+    fn ids(works: &[Work]) -> Vec<i64> {
+        works.iter().filter_map(Work::request_id).collect()
+    }
+
+    #[test]
+    fn work_is_halved_down_to_single_pieces_in_order() {
+        let mut parts = vec![requests(&[(1, 1), (2, 2), (3, 1), (4, 3), (5, 2)])];
+        let mut held_up = Vec::new();
+        while let Some(part) = parts.pop() {
+            halve(part, &mut parts, &mut held_up);
+        }
+        assert_eq!(ids(&held_up), [1, 2, 3, 4, 5]);
+    }
+
+    #[test]
+    fn what_stands_behind_something_of_its_alias_is_held_up_with_it() {
+        let mut held_up = HeldUp {
+            order: requests(&[(1, 1)]),
+            database: requests(&[(2, 2)]),
+        };
+        let mut works = requests(&[(3, 1), (4, 3), (5, 2)]);
+        held_up.keep_behind(&mut works);
+        assert_eq!(ids(&works), [4]);
+        assert_eq!(ids(&held_up.order), [1, 3]);
+        assert_eq!(ids(&held_up.database), [2, 5]);
+    }
+
+    #[tokio::test]
+    async fn an_alias_that_waits_has_its_later_requests_wait_too() {
+        let mut waiting = Waiting::default();
+        assert_eq!(waiting.next_look(), None);
+        requests(&[(1, 1)])
+            .into_iter()
+            .for_each(|work| waiting.add(work));
+        let free = waiting.keep_behind(requests(&[(2, 1), (3, 2)]));
+        assert_eq!(ids(&free), [3]);
+        assert!(waiting.next_look().is_some());
     }
 }

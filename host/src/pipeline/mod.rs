@@ -27,6 +27,7 @@ mod shares;
 mod store;
 mod trials;
 mod unit;
+mod waiting;
 mod work;
 
 use std::collections::HashMap;

@@ -163,15 +163,19 @@ pub(super) async fn claim(
         .await
 }
 
-/// Whether an occasion is still to be processed by a process.
-pub(super) async fn is_owned(tx: &mut Tx, id: Uuid, node: Uuid) -> Result<bool> {
-    let row: Option<IdRow> = tx
-        .sql("SELECT id FROM occasions WHERE id = $1 AND node = $2")
-        .bind(id)
-        .bind(node)
-        .fetch_optional()
-        .await?;
-    Ok(row.is_some())
+/// The occasions of a list that are still to be processed by a process.
+pub(super) async fn own(tx: &mut Tx, ids: &[Uuid], node: Uuid) -> Result<Vec<Uuid>> {
+    let mut found = Vec::with_capacity(ids.len());
+    for chunk in ids.chunks(Rows::MOST) {
+        let rows: Vec<IdRow> = tx
+            .with_rows("v(id)", Rows::new().uuids(chunk.iter().copied()))
+            .push(" SELECT o.id FROM v JOIN occasions o ON o.id = v.id WHERE o.node = ")
+            .push_bind(node)
+            .fetch_all()
+            .await?;
+        found.extend(rows.into_iter().map(|row| row.id));
+    }
+    Ok(found)
 }
 
 /// The occasions that a process has claimed.

@@ -269,6 +269,14 @@ impl Work {
         }
     }
 
+    /// The request's row in `pending`, if it is one.
+    pub(super) fn request_id(&self) -> Option<i64> {
+        match &self.source {
+            Source::Request(id) => Some(*id),
+            Source::Timer(_) | Source::Occasion(_) | Source::Letter { .. } => None,
+        }
+    }
+
     /// The order in which work of one subject is done: requests by their number, the rest first.
     pub fn order(&self) -> i64 {
         match &self.source {

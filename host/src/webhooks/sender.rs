@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::FutureExt as _;
-use nudge_db::Timestamp;
+use nudge_db::{Kind, Timestamp};
 use tokio::sync::mpsc::{self, UnboundedReceiver, UnboundedSender};
 use tokio_util::task::TaskTracker;
 use uuid::Uuid;
@@ -264,11 +264,19 @@ async fn hold(services: &Shared, disabled: Disabled) -> nudge_db::Result<()> {
     tracing::warn!(webhook.id = %disabled.webhook_id, "a webhook that only failed is disabled");
     services.apps.refresh(disabled.app_id).await?;
     loop {
-        let mut tx = services.db.write().await?;
-        let held = store::messages::hold(&mut tx, disabled.app_id, disabled.webhook_id).await?;
-        tx.commit().await?;
-        if held == 0 {
-            return Ok(());
+        match hold_some(services, disabled).await {
+            Ok(0) => return Ok(()),
+            Ok(_) => {}
+            // It met whoever sends, or queues, some of them.
+            Err(error) if error.kind() == Kind::Serialization => {}
+            Err(error) => return Err(error),
         }
     }
+}
+
+async fn hold_some(services: &Shared, disabled: Disabled) -> nudge_db::Result<u64> {
+    let mut tx = services.db.write().await?;
+    let held = store::messages::hold(&mut tx, disabled.app_id, disabled.webhook_id).await?;
+    tx.commit().await?;
+    Ok(held)
 }

@@ -53,10 +53,11 @@ impl Databases {
         self.folder.path()
     }
 
-    /// Stops the database server and starts it again, if there is one.
-    pub(crate) fn restart(&self) {
+    /// Has the database server crash, if there is one, and starts it again.
+    pub(crate) fn crash(&self) {
         if let Some(cluster) = &self.cluster {
-            cluster.restart();
+            cluster.crash();
+            cluster.start();
         }
     }
 

@@ -10,12 +10,12 @@ use nudge::clock::{self, Clock};
 use serde_json::{Value, json};
 
 use super::ledger::Sent;
-use super::{BROKEN, CARTED, ORDERED, Reachable, VIEWED};
+use super::{BROKEN, CARTED, ORDERED, PUSHED, Reachable, VIEWED};
 use crate::client::{Connection, request};
 use crate::random::Random;
 
 /// People of one client.
-const PEOPLE: u64 = 20;
+pub(super) const PEOPLE: u64 = 20;
 /// Events of a request, at the most.
 const EVENTS: u64 = 20;
 /// How long an answer may take before the client gives up and asks again.
@@ -32,6 +32,11 @@ pub(super) struct Client {
     connection: Option<(Connection, SocketAddr, String)>,
     tokens: Vec<Option<String>>,
     sent: Sent,
+}
+
+/// What a client calls one of its people.
+pub(super) fn anonymous_id(client: usize, person: usize) -> String {
+    format!("client-{client}-person-{person}")
 }
 
 /// Why a request has no answer that counts.
@@ -80,23 +85,20 @@ impl Client {
         Ok(self.sent)
     }
 
-    fn anonymous_id(&self, person: usize) -> String {
-        format!("client-{}-person-{person}", self.number)
-    }
-
     fn batch(&mut self, person: usize, clock: &Clock) -> (Value, Vec<(uuid::Uuid, &'static str)>) {
-        let anonymous_id = self.anonymous_id(person);
+        let anonymous_id = anonymous_id(self.number, person);
         let mut carted = false;
         let mut events = Vec::new();
         for _ in 0..=self.random.below(EVENTS) {
-            let name = match self.random.below(20) {
-                0 => BROKEN,
+            let name = match self.random.below(40) {
+                0 | 1 => BROKEN,
                 // A subject's timers are bounded, see the contract: one a request.
-                1 if !carted => {
+                2 | 3 if !carted => {
                     carted = true;
                     CARTED
                 }
-                2..=5 => ORDERED,
+                4..=11 => ORDERED,
+                12 => PUSHED,
                 _ => VIEWED,
             };
             events.push((self.random.uuid(), name));
@@ -134,7 +136,7 @@ impl Client {
     }
 
     async fn session(&mut self, person: usize) -> anyhow::Result<Result<String, Failed>> {
-        let body = json!({"anonymousId": self.anonymous_id(person)});
+        let body = json!({"anonymousId": anonymous_id(self.number, person)});
         let answer = match self.send("/v1/sdk/session", None, &body).await? {
             Ok(answer) => answer,
             Err(failed) => return Ok(Err(failed)),

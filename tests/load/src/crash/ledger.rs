@@ -8,7 +8,7 @@ use nudge_db::{Db, Record};
 use serde_json::Value;
 use uuid::Uuid;
 
-use super::{BROKEN, CARTED, ORDERED};
+use super::{BROKEN, CARTED, ORDERED, PUSHED};
 
 /// Longer than anything takes that the servers still have to do.
 const SETTLES: Duration = Duration::from_mins(2);
@@ -21,9 +21,10 @@ pub(super) struct Sent {
     pub repeated: usize,
 }
 
+/// A number in the database.
 #[derive(sqlx::FromRow)]
-struct Number {
-    number: i64,
+pub(super) struct Number {
+    pub number: i64,
 }
 
 #[derive(sqlx::FromRow)]
@@ -81,6 +82,14 @@ pub(super) async fn settle(db: &Db) -> anyhow::Result<()> {
                 "jobs",
                 "SELECT count(*) AS number FROM jobs WHERE completed_at IS NULL",
             ),
+            (
+                "push messages",
+                "SELECT count(*) AS number FROM deliveries WHERE due_at IS NOT NULL OR node IS NOT NULL",
+            ),
+            (
+                "webhook messages",
+                "SELECT count(*) AS number FROM webhook_messages WHERE due_at IS NOT NULL OR node IS NOT NULL",
+            ),
         ] {
             let rows: Vec<Number> = all(db, sql).await?;
             let number = rows.first().context("a count")?.number;
@@ -107,6 +116,8 @@ pub(super) async fn compare(db: &Db, sent: &Sent) -> anyhow::Result<()> {
     let shown = "SELECT trigger_event_id AS id, count(*) AS number FROM instructions GROUP BY trigger_event_id";
     let orders = |name: &str| [ORDERED, CARTED].contains(&name);
     once("instructions", sent.of(orders), db, shown).await?;
+    let pushed = "SELECT event_id AS id, count(*) AS number FROM deliveries GROUP BY event_id";
+    once("push messages", sent.of(|name| name == PUSHED), db, pushed).await?;
     let miscounted: Vec<Number> = all(
         db,
         "SELECT count(*) AS number FROM subjects s WHERE s.event_count <>
@@ -143,7 +154,8 @@ async fn once(
     Ok(())
 }
 
-async fn all<T: Record>(db: &Db, sql: &'static str) -> anyhow::Result<Vec<T>> {
+/// The rows of a query.
+pub(super) async fn all<T: Record>(db: &Db, sql: &'static str) -> anyhow::Result<Vec<T>> {
     let mut tx = db.read().await?;
     Ok(tx.sql(sql).fetch_all().await?)
 }

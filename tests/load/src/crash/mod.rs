@@ -1,8 +1,10 @@
 //! `kill -9` at any moment, again and again, while clients send: what was acknowledged is there once, and
-//! everything that follows from it happened once.
+//! everything that follows from it happened once. What leaves the servers is told apart: a push message is handed over
+//! once at the most, a webhook's message once at least.
 
 mod clients;
 mod ledger;
+mod outside;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -21,11 +23,14 @@ use crate::random::Random;
 use crate::report::say;
 use clients::Client;
 use ledger::Sent;
+use outside::Outside;
 
 /// The event that fires a survey at once.
 const ORDERED: &str = "order_completed";
 /// The event that fires a survey a second later.
 const CARTED: &str = "cart_updated";
+/// The event that causes a push message.
+const PUSHED: &str = "wishlist_updated";
 /// The event that nothing waits for.
 const VIEWED: &str = "product_viewed";
 /// The event that always breaks its definition.
@@ -46,9 +51,9 @@ pub(crate) struct Arguments {
     processes: usize,
     #[arg(long, default_value_t = 50)]
     kills: usize,
-    /// After how many kills the database server is restarted, too; 0: never.
+    /// How often the database server (`PostgreSQL`) is restarted during the run, as if it had crashed.
     #[arg(long, default_value_t = 0)]
-    database_restart_every: usize,
+    restarts: usize,
     #[arg(long, default_value_t = 6)]
     clients: usize,
     /// Where random lifetimes and events begin; printed, so that a run can be made again.
@@ -83,6 +88,7 @@ impl Reachable {
 struct Servers<'d> {
     databases: &'d Databases,
     database: &'d Fresh,
+    outside: &'d Outside,
     running: Vec<Option<Process>>,
 }
 
@@ -90,7 +96,9 @@ impl Servers<'_> {
     async fn start(&mut self, number: usize) -> anyhow::Result<()> {
         let folder: PathBuf = self.database.directory.path().join(number.to_string());
         std::fs::create_dir_all(&folder)?;
-        let process = Process::start(self.databases, &self.database.url, &folder, 0, &[]).await?;
+        let variables = self.outside.variables();
+        let url = &self.database.url;
+        let process = Process::start(self.databases, url, &folder, 0, &variables).await?;
         *self.running.get_mut(number).context("a server")? = Some(process);
         Ok(())
     }
@@ -109,18 +117,24 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<()> {
     if arguments.processes > 1 && arguments.database == Kind::Sqlite {
         bail!("an SQLite database has one server; try --database postgres");
     }
+    if arguments.restarts > 0 && arguments.database == Kind::Sqlite {
+        bail!("an SQLite database is no server that could be restarted");
+    }
     say(format_args!("seed {}", arguments.seed))?;
     let databases = Databases::new(arguments.database)?;
     let database = databases.fresh()?;
+    let outside = Outside::start().await?;
     let mut servers = Servers {
         databases: &databases,
         database: &database,
+        outside: &outside,
         running: (0..arguments.processes).map(|_| None).collect(),
     };
     for number in 0..arguments.processes {
         servers.start(number).await?;
     }
     furnish(servers.first()?).await?;
+    outside.furnish(servers.first()?, arguments.clients).await?;
     // The other servers read what changed within a second.
     tokio::time::sleep(LEARNS).await;
     let reachable = Reachable::default();
@@ -150,6 +164,7 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<()> {
     ledger::settle(&db).await?;
     say(format_args!("settled after {:.1?}", settled.elapsed()))?;
     ledger::compare(&db, &sent).await?;
+    outside.compare(&db).await?;
     db.close().await;
     for process in servers.running.into_iter().flatten() {
         process.stop()?;
@@ -171,10 +186,10 @@ async fn kill(
         let number = turn % arguments.processes;
         servers.kill(number)?;
         reachable.set(&servers.running)?;
-        if arguments.database_restart_every > 0
-            && turn.is_multiple_of(arguments.database_restart_every)
-        {
-            tokio::task::block_in_place(|| servers.databases.restart());
+        // Evenly over the run: with every so manieth kill, while other servers run.
+        let restarts = |turns: usize| turns * arguments.restarts / arguments.kills;
+        if restarts(turn) > restarts(turn - 1) {
+            tokio::task::block_in_place(|| servers.databases.crash());
         }
         servers.start(number).await?;
         reachable.set(&servers.running)?;
@@ -204,7 +219,7 @@ async fn furnish(process: &Process) -> anyhow::Result<()> {
 
 async fn manage(process: &Process, resource: &str, body: &Value) -> anyhow::Result<()> {
     let path = format!("/v1/apps/{}/{resource}", process.access("appId")?);
-    let authorization = format!("Bearer {}", process.access("editorToken")?);
+    let authorization = format!("Bearer {}", process.access("adminToken")?);
     let headers = [("Authorization", authorization.as_str())];
     let mut connection = Connection::open(process.address()).await?;
     connection.call("POST", &path, &headers, body).await?;

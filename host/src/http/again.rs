@@ -1,0 +1,164 @@
+//! Requests whose transaction lost against another one are answered once more.
+//!
+//! `PostgreSQL` ends one of two transactions that wait for each other (SQLSTATE 40P01), and one that can't be put in
+//! order with others (40001). Nothing of it has taken effect, and the same request would most likely succeed. So it is
+//! made again here, for all routes, as a client would that is told to; only what loses again and again is refused.
+//! What a handler committed before that stays, as it does when a client repeats the request.
+
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll};
+
+use axum::body::{Body, HttpBody};
+use axum::extract::{MatchedPath, Request};
+use axum::middleware::Next;
+use axum::response::Response;
+use bytes::Bytes;
+use hyper::body::{Frame, SizeHint};
+
+use super::body::MOST_BODY_BYTES;
+use super::error::ApiError;
+
+/// How often a request is tried.
+const MOST_TRIES: usize = 4;
+/// The route that tries again by itself, many requests together, and whose bodies are not to be kept for longer.
+const INGEST: &str = "/v1/sdk/ingest";
+
+/// Answers a request, if need be again.
+pub(super) async fn run(next: Next, request: Request) -> Response {
+    let route = request.extensions().get::<MatchedPath>();
+    if request.method().is_safe() || route.is_none_or(|route| route.as_str() == INGEST) {
+        return next.run(request).await;
+    }
+    let (head, body) = request.into_parts();
+    let kept = Kept::default();
+    let mut body = kept.keep(body);
+    let mut tries = 1;
+    loop {
+        let request = Request::from_parts(head.clone(), body);
+        let response = next.clone().run(request).await;
+        let error = response.extensions().get::<ApiError>();
+        if tries == MOST_TRIES || !error.is_some_and(ApiError::lost_race) {
+            return response;
+        }
+        let Some(whole) = kept.whole() else {
+            return response;
+        };
+        body = whole;
+        tries += 1;
+        metrics::counter!("nudge_http_requests_repeated_total").increment(1);
+    }
+}
+
+/// What has been read of a body. Cheap to clone.
+#[derive(Clone, Default)]
+struct Kept(Arc<Mutex<Parts>>);
+
+#[derive(Default)]
+struct Parts {
+    parts: Vec<Bytes>,
+    bytes: usize,
+    ended: bool,
+}
+
+/// A body that is kept while it is read.
+struct Keeping {
+    body: Body,
+    kept: Kept,
+}
+
+impl Kept {
+    fn keep(&self, body: Body) -> Body {
+        self.lock().ended = body.is_end_stream();
+        let kept = self.clone();
+        Body::new(Keeping { body, kept })
+    }
+
+    /// The body once more, if it was read to its end and is none of the large ones, which are not kept.
+    fn whole(&self) -> Option<Body> {
+        let kept = self.lock();
+        (kept.ended && kept.bytes <= MOST_BODY_BYTES).then(|| Body::from(kept.parts.concat()))
+    }
+
+    fn note(&self, data: &Bytes) {
+        let mut kept = self.lock();
+        kept.bytes = kept.bytes.saturating_add(data.len());
+        if kept.bytes <= MOST_BODY_BYTES {
+            kept.parts.push(data.clone());
+        } else {
+            kept.parts = Vec::new();
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Parts> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl HttpBody for Keeping {
+    type Data = Bytes;
+    type Error = axum::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+        let polled = Pin::new(&mut self.body).poll_frame(context);
+        match &polled {
+            Poll::Ready(Some(Ok(frame))) => {
+                if let Some(data) = frame.data_ref() {
+                    self.kept.note(data);
+                }
+                self.kept.lock().ended = self.body.is_end_stream();
+            }
+            Poll::Ready(None) => self.kept.lock().ended = true,
+            Poll::Ready(Some(Err(_))) | Poll::Pending => {}
+        }
+        polled
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use http_body_util::BodyExt as _;
+
+    use super::*;
+
+    async fn read(body: Body) -> Bytes {
+        body.collect().await.unwrap().to_bytes()
+    }
+
+    #[tokio::test]
+    async fn a_body_that_was_read_is_there_once_more() {
+        let kept = Kept::default();
+        let body = kept.keep(Body::from("text"));
+        assert!(kept.whole().is_none());
+        assert_eq!(read(body).await, "text");
+        assert_eq!(read(kept.whole().unwrap()).await, "text");
+        assert_eq!(read(kept.whole().unwrap()).await, "text");
+    }
+
+    #[tokio::test]
+    async fn no_body_need_not_be_read() {
+        let kept = Kept::default();
+        let _unread = kept.keep(Body::empty());
+        assert_eq!(read(kept.whole().unwrap()).await, "");
+    }
+
+    #[tokio::test]
+    async fn a_body_is_kept_up_to_the_largest_that_json_may_have() {
+        for (length, kept_whole) in [(MOST_BODY_BYTES, true), (MOST_BODY_BYTES + 1, false)] {
+            let kept = Kept::default();
+            read(kept.keep(Body::from(vec![b' '; length]))).await;
+            assert_eq!(kept.whole().is_some(), kept_whole, "{length}");
+        }
+    }
+}

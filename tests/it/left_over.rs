@@ -1,0 +1,120 @@
+//! Two servers and what others left over: requests of few aliases that either could take (contract 3, 17).
+
+use std::path::Path;
+
+use nudge::config::Config;
+use serde_json::json;
+use tempfile::TempDir;
+use tests::session::{event_id, instruction_ids};
+use tests::{Session, TestApp, site};
+use uuid::Uuid;
+
+/// People of whom requests are left over.
+const PEOPLE: usize = 4;
+/// Requests of each.
+const REQUESTS: usize = 40;
+/// Events of a request: the first one fires.
+const EVENTS: usize = 10;
+/// Events that a server has in memory at the most: no more than a few of the requests.
+const MEMORY: usize = 700;
+/// Seconds of silence after which a server's work is taken over: longer than the test takes to get there.
+const SILENCE: u64 = 600;
+
+/// A server on a shared database.
+async fn node(url: &str, folder: &Path, name: &str, change: impl FnOnce(&mut Config)) -> TestApp {
+    let mut config = TestApp::config(site!(), &folder.join(name));
+    config.database.url = url.to_owned();
+    config.database.connections = 5;
+    config.pipeline.memory_events = MEMORY;
+    config.pipeline.node_timeout_seconds = SILENCE;
+    change(&mut config);
+    TestApp::open(site!(), config).await.unwrap()
+}
+
+/// Sends a request that fires once; answers the event that does.
+async fn order(app: &TestApp, session: &Session) -> String {
+    let mut events = vec![app.event(session, "purchase", &json!({}))];
+    events.extend((1..EVENTS).map(|_| app.event(session, "view", &json!({}))));
+    let answer = app.ingest(session, &events).await.ok();
+    assert_eq!(answer["accepted"], EVENTS);
+    event_id(&events[0])
+}
+
+/// The first request of each person is in the hands of a server that ended. Until that is noticed two others take
+/// what arrives, more than they have memory for; then all of it is done, each request once and in order.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_left_over_is_done_once_and_in_order_by_two_servers() {
+    let url = tests::postgres::database().await;
+    let folder = TempDir::with_prefix("nudge-test-").unwrap();
+    // It commits, and has neither the room nor the time to process.
+    let mut maker = node(&url, folder.path(), "maker", |config| {
+        config.pipeline.memory_events = 1;
+        config.pipeline.poll_ms = 3_600_000;
+    })
+    .await;
+    maker
+        .survey(&json!({"kind": "event", "eventName": "purchase"}))
+        .await;
+    let _room = maker.services().pipeline.room(1).unwrap();
+    let mut people = Vec::new();
+    for number in 0..PEOPLE {
+        let session = maker.session(&format!("person-{number}")).await;
+        people.push((session, Vec::new()));
+    }
+    for _ in 0..REQUESTS {
+        for (session, sent) in &mut people {
+            sent.push(order(&maker, session).await);
+        }
+    }
+    let dead = Uuid::from_u128(7);
+    let mut tx = maker.services().db.write().await.unwrap();
+    tx.sql("INSERT INTO nodes (id, started_at, heartbeat_at) VALUES ($1, $2, $2)")
+        .bind(dead)
+        .bind(maker.clock.now())
+        .execute()
+        .await
+        .unwrap();
+    tx.sql("UPDATE pending SET node = $1 WHERE id IN (SELECT min(id) FROM pending GROUP BY alias_number)")
+        .bind(dead)
+        .execute()
+        .await
+        .unwrap();
+    tx.commit().await.unwrap();
+    maker.stop().await;
+
+    let one = node(&url, folder.path(), "one", |_| {}).await;
+    let two = node(&url, folder.path(), "two", |_| {}).await;
+    for round in 0..REQUESTS {
+        let app = if round % 2 == 0 { &one } else { &two };
+        for (session, sent) in &mut people {
+            sent.push(order(app, session).await);
+        }
+    }
+    for (session, _) in &people {
+        assert!(instruction_ids(&one.offered(session).await).is_empty());
+    }
+    one.advance(SILENCE + 1);
+    two.advance(SILENCE + 1);
+    one.settle().await;
+
+    for (session, sent) in &people {
+        let mut tx = one.services().db.read().await.unwrap();
+        let fired: Vec<(Uuid,)> = tx
+            .sql(
+                "SELECT trigger_event_id FROM instructions WHERE subject_id = $1 ORDER BY position",
+            )
+            .bind(session.subject_id.parse::<Uuid>().unwrap())
+            .fetch_all()
+            .await
+            .unwrap();
+        let fired: Vec<String> = fired.iter().map(|(id,)| id.to_string()).collect();
+        assert_eq!(&fired, sent);
+    }
+    let counts: Vec<(i64,)> = one
+        .rows("SELECT event_count FROM subjects WHERE event_count > 100")
+        .await;
+    let each = i64::try_from(2 * REQUESTS * EVENTS).unwrap();
+    assert_eq!(counts, [(each,); PEOPLE]);
+    one.finish().await;
+    two.finish().await;
+}
