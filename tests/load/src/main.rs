@@ -16,6 +16,7 @@ mod drive;
 mod immediate;
 mod ingest;
 mod keys;
+mod letters;
 mod overload;
 mod people;
 mod polls;
@@ -54,6 +55,8 @@ enum Command {
     Immediate(immediate::Arguments),
     /// What the keys of the events table cost as it grows, for several designs of them.
     Keys(keys::Arguments),
+    /// What it costs to replay many dead letters, and how much memory it takes.
+    Letters(letters::Arguments),
     /// Four times the clients that find a place: what is shed, how long the rest waits, whether anything is lost.
     Overload(overload::Arguments),
     /// What it costs to find people among many, and to read their timelines.
@@ -87,6 +90,7 @@ fn main() -> anyhow::Result<()> {
             Command::Crash(arguments) => crash::run(arguments).await,
             Command::Immediate(arguments) => immediate::run(arguments).await,
             Command::Keys(arguments) => keys::run(arguments).await,
+            Command::Letters(arguments) => letters::run(arguments).await,
             Command::Overload(arguments) => overload::run(arguments).await,
             Command::People(arguments) => people::run(arguments).await,
             Command::Polls(arguments) => polls::run(arguments).await,
