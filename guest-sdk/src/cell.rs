@@ -117,25 +117,60 @@ impl Table {
             return Cell::Missing;
         }
         let number = row * self.columns + column;
-        match self.cells.tags.get(number) {
-            Some(1) => Cell::Null,
-            Some(2) => Cell::Boolean(false),
-            Some(3) => Cell::Boolean(true),
-            Some(4) => Cell::Number(self.cells.numbers.get(number).copied().unwrap_or_default()),
-            Some(5) => Cell::Text(self.text(number)),
-            Some(6) => Cell::Json(self.text(number)),
-            Some(7) => Cell::Withheld,
-            _ => Cell::Missing,
-        }
+        let tag = self.cells.tags.get(number).copied().unwrap_or_default();
+        let double = self.cells.numbers.get(number).copied().unwrap_or_default();
+        cell(tag, double, || self.text(number))
+    }
+
+    /// The cells of a row, column by column; none outside the table.
+    pub fn row(&self, row: usize) -> impl Iterator<Item = Cell<'_>> {
+        let Cells {
+            tags,
+            numbers,
+            ends,
+            text,
+        } = &self.cells;
+        let first = row * self.columns;
+        let cells = first..first + self.columns;
+        let tags = tags.get(cells.clone()).unwrap_or_default();
+        let numbers = numbers.get(cells.clone()).unwrap_or_default();
+        let ends = ends.get(cells).unwrap_or_default();
+        let mut start = self.end_before(first);
+        tags.iter()
+            .zip(numbers)
+            .zip(ends)
+            .map(move |((tag, double), end)| {
+                let range = start..*end as usize;
+                start = range.end;
+                cell(*tag, *double, || text.get(range).unwrap_or_default())
+            })
     }
 
     fn text(&self, number: usize) -> &str {
-        let end_of = |cell: usize| self.cells.ends.get(cell).map_or(0, |end| *end as usize);
-        let start = number.checked_sub(1).map_or(0, end_of);
-        self.cells
-            .text
-            .get(start..end_of(number))
-            .unwrap_or_default()
+        let range = self.end_before(number)..self.end_before(number + 1);
+        self.cells.text.get(range).unwrap_or_default()
+    }
+
+    /// Where the text of the cell before this one ends.
+    fn end_before(&self, number: usize) -> usize {
+        let before = number.checked_sub(1);
+        let end = before.and_then(|before| self.cells.ends.get(before));
+        end.map_or(0, |end| *end as usize)
+    }
+}
+
+/// The cell that a tag and what goes with it make.
+#[inline]
+fn cell<'a>(tag: u8, number: f64, text: impl FnOnce() -> &'a str) -> Cell<'a> {
+    match tag {
+        1 => Cell::Null,
+        2 => Cell::Boolean(false),
+        3 => Cell::Boolean(true),
+        4 => Cell::Number(number),
+        5 => Cell::Text(text()),
+        6 => Cell::Json(text()),
+        7 => Cell::Withheld,
+        _ => Cell::Missing,
     }
 }
 
@@ -162,6 +197,17 @@ mod tests {
         assert_eq!(table.cell(0, 3), Cell::Missing);
         assert_eq!(table.cell(1, 0), Cell::Withheld);
         assert_eq!(table.cell(1, 3), Cell::Boolean(true));
+    }
+
+    #[test]
+    fn a_row_has_the_cells_of_its_columns() {
+        let table = table();
+        for row in 0..2 {
+            let cells: Vec<Cell<'_>> = table.row(row).collect();
+            let each: Vec<Cell<'_>> = (0..4).map(|column| table.cell(row, column)).collect();
+            assert_eq!(cells, each);
+        }
+        assert_eq!(table.row(2).count(), 0);
     }
 
     #[test]

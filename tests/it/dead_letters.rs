@@ -2,7 +2,9 @@
 
 use serde_json::{Value, json};
 use tests::session::{event_id, text};
-use tests::{TestApp, on_both_backends};
+use tests::{Session, TestApp, on_both_backends};
+
+use crate::bulk_replays::ended;
 
 on_both_backends!(
     a_letter_says_what_is_wrong_with_which_event,
@@ -10,6 +12,7 @@ on_both_backends!(
     a_patched_replay_is_accepted_and_fires,
     a_replay_works_once_the_definition_is_changed,
     a_replay_ignores_the_past_window,
+    a_replayed_event_is_what_it_would_have_been,
     replaying_what_was_accepted_meanwhile_stores_nothing_twice,
     an_acknowledged_letter_is_gone,
     letters_are_paged_and_filtered,
@@ -150,6 +153,93 @@ async fn a_replay_ignores_the_past_window(app: &mut TestApp) {
     let times: Vec<(i64,)> = app.rows("SELECT timestamp FROM events").await;
     let sent = nudge::clock::from_text(&text(&event, "timestamp")).unwrap();
     assert_eq!(times, [(sent.0,)]);
+}
+
+/// What is stored of an event besides its id, name and properties.
+type Stored = (
+    i64,
+    Option<i64>,
+    i64,
+    Option<String>,
+    Option<String>,
+    Option<String>,
+    Option<String>,
+    String,
+);
+
+async fn a_replayed_event_is_what_it_would_have_been(app: &mut TestApp) {
+    define(app).await;
+    let (ada, bob) = (app.session("ada").await, app.session("bob").await);
+    // Of each request one event matches, and one, of the same instant, does not.
+    let pair = |session: &Session| -> Value {
+        let good = app.event(session, "purchase", &json!({"total": 1}));
+        let mut wrong = good.clone();
+        wrong["eventId"] = json!(app.id());
+        wrong["properties"] = json!({});
+        json!([good, wrong])
+    };
+    let phone = json!({
+        "anonymousId": "ada", "platform": "ios", "appVersion": "4.2.0", "locale": "de-AT",
+        "timezone": "Europe/Vienna", "deviceId": "phone", "sdkVersion": "2.1.0", "sentAt": app.time(-7_200),
+    });
+    let browser = json!({"anonymousId": "ada", "platform": "web", "locale": "en-US"});
+    let bare = json!({"anonymousId": "bob"});
+    for (session, context) in [(&ada, phone), (&ada, browser), (&bob, bare)] {
+        let body = json!({"context": context, "events": pair(session)});
+        let data = app.post_batch(session, &body).await.ok();
+        assert_eq!(
+            (&data["accepted"], &data["rejected"]),
+            (&json!(1), &json!(1))
+        );
+        app.advance(5);
+    }
+    let body = json!({"userId": "u-1", "events": [
+        {"name": "purchase", "timestamp": app.time(-9), "properties": {"total": 1}},
+        {"name": "purchase", "timestamp": app.time(-9), "properties": {}},
+    ]});
+    let data = app.post("/v1/sdk/ingest", &app.backend(), &body).await.ok();
+    assert_eq!(
+        (&data["accepted"], &data["rejected"]),
+        (&json!(1), &json!(1))
+    );
+    app.settle().await;
+    app.advance(3_600);
+
+    // One by itself, the others by a job.
+    let list = app.path("/dead-letters");
+    let letters = app.get(&list, &app.viewer()).await.ok()["items"].clone();
+    assert_eq!(letters.as_array().unwrap().len(), 4);
+    let patch = json!({"patch": {"total": 1}});
+    assert_eq!(
+        replay(app, &text(&letters[0], "id"), &patch).await["status"],
+        "replayed"
+    );
+    let body = json!({"filter": {}, "patch": {"total": 1}});
+    let path = app.path("/dead-letters/replay");
+    let queued = app.post(&path, &app.editor(), &body).await.data(202);
+    let job = ended(app, &text(&queued, "jobId")).await;
+    assert_eq!(job["result"]["replayed"], 3);
+    app.settle().await;
+
+    let mut stored: Vec<Stored> = app
+        .rows(
+            "SELECT timestamp, client_timestamp, received_at, platform, app_version, locale, timezone, source
+             FROM events ORDER BY received_at, timestamp",
+        )
+        .await;
+    assert_eq!(stored.len(), 8);
+    let sources: Vec<&str> = stored.iter().map(|event| event.7.as_str()).collect();
+    assert_eq!(
+        sources,
+        ["sdk", "sdk", "sdk", "sdk", "sdk", "sdk", "server", "server"]
+    );
+    assert_eq!(stored[0].3.as_deref(), Some("ios"));
+    assert!(stored[0].1.is_some(), "the client's clock was wrong");
+    stored.dedup();
+    assert_eq!(stored.len(), 4, "each is like the one that matched at once");
+    let devices: Vec<(String, Option<String>)> =
+        app.rows("SELECT device_id, sdk_version FROM devices").await;
+    assert_eq!(devices, [("phone".to_owned(), Some("2.1.0".to_owned()))]);
 }
 
 async fn replaying_what_was_accepted_meanwhile_stores_nothing_twice(app: &mut TestApp) {

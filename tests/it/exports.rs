@@ -182,6 +182,7 @@ async fn an_export_has_everything_of_the_person_and_nothing_of_others(app: &mut 
         events[0]["eventId"]
     );
     assert_eq!(profile["deadLetters"][0]["eventName"], "checked");
+    assert_eq!(profile["deadLetters"][0]["origin"]["source"], "sdk");
     let devices: Value = serde_json::from_str(&file(&archive, "devices.json")).unwrap();
     let push = json!({"provider": "fcm", "environment": "production", "tokenSuffix": "-token", "status": "active"});
     assert_eq!(devices[0]["push"], push);

@@ -73,6 +73,11 @@ impl<'d> Event<'d> {
         self.definition.table().cell(self.row, column)
     }
 
+    /// The properties of `Reads::properties`, in their order.
+    pub fn cells(&self) -> impl Iterator<Item = Cell<'d>> + use<'d> {
+        self.definition.table().row(self.row)
+    }
+
     /// The property at a dotted path, which `check` must have named among those that it reads.
     ///
     /// # Panics

@@ -180,8 +180,8 @@ async fn plan(
     Ok(plan)
 }
 
-/// Events as requests: one for each alias, and another one where events of an alias arrived at another time. The
-/// order of each alias's events stays.
+/// Events as requests: one for each alias, and another one where events of an alias arrived at another time or from
+/// elsewhere. The order of each alias's events stays.
 fn submissions(app: &Arc<App>, letters: Vec<(Letter, Event)>) -> Vec<Submission> {
     let mut submissions: Vec<Submission> = Vec::new();
     let mut newest: HashMap<i64, usize> = HashMap::new();
@@ -189,20 +189,17 @@ fn submissions(app: &Arc<App>, letters: Vec<(Letter, Event)>) -> Vec<Submission>
         let same = newest
             .get(&letter.alias)
             .and_then(|place| submissions.get_mut(*place))
-            .filter(|submission| submission.received_at == letter.received_at);
+            .filter(|submission| {
+                submission.received_at == letter.received_at && submission.origin == letter.origin
+            });
         if let Some(submission) = same {
             submission.events.push(Arc::new(event));
             submission.replays.push(letter.id);
             continue;
         }
         newest.insert(letter.alias, submissions.len());
-        let (alias, received_at) = (letter.alias, letter.received_at);
-        submissions.push(replay::submission(
-            app,
-            alias,
-            received_at,
-            vec![(letter.id, event)],
-        ));
+        let events = vec![(letter.id, event)];
+        submissions.push(replay::submission(app, &letter, events));
     }
     submissions
 }

@@ -5,6 +5,8 @@ pub mod http;
 pub mod replay;
 pub mod store;
 
+use std::sync::Arc;
+
 use nudge_db::Timestamp;
 use nudge_wasm::Description;
 use serde::{Deserialize, Serialize};
@@ -12,8 +14,8 @@ use serde_json::value::RawValue;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use crate::ingest::Event;
 use crate::ingest::validation::Violation;
+use crate::ingest::{Event, Origin};
 use crate::{clock, id, secrets};
 
 /// Where an event failed.
@@ -82,8 +84,12 @@ pub struct Letter {
     pub event: String,
     /// When it happened.
     pub timestamp: Timestamp,
+    /// When it happened by the client's clock, where that was corrected.
+    pub client_timestamp: Option<Timestamp>,
     /// When it arrived.
     pub received_at: Timestamp,
+    /// Of the validation stage, what its request said; of the others, whose events are stored, nothing.
+    pub origin: Arc<Origin>,
     /// How often it was replayed in vain.
     pub attempts: i64,
     /// Of the trigger stage, the session that the event was in.
@@ -98,6 +104,7 @@ impl Letter {
         app_id: Uuid,
         alias: i64,
         received_at: Timestamp,
+        origin: &Arc<Origin>,
         event: &Event,
         violations: Vec<Violation>,
         plugin: &Description,
@@ -107,6 +114,7 @@ impl Letter {
             .map_or_else(|| "invalid".to_owned(), |violation| violation.code.clone());
         Self {
             violations,
+            origin: Arc::clone(origin),
             ..Self::new(
                 app_id,
                 alias,
@@ -157,7 +165,9 @@ impl Letter {
             campaign_id,
             event: event_text(event),
             timestamp: event.timestamp,
+            client_timestamp: event.client_timestamp,
             received_at,
+            origin: Arc::default(),
             attempts: 0,
             session: None,
             opens_session: false,

@@ -16,7 +16,7 @@ use crate::http::auth::Scope;
 use crate::http::{ApiError, Code, FieldError, merge};
 use crate::ingest::commit::Outcome;
 use crate::ingest::validation::{self, Verdict, Violation};
-use crate::ingest::{Event, Origin, Submission};
+use crate::ingest::{Event, Submission};
 use crate::jobs;
 use crate::pipeline::{Work, occasions};
 use crate::push::sender;
@@ -146,12 +146,7 @@ async fn replay_validation(
         }
     }
     let letter = found.letter;
-    let submission = submission(
-        app,
-        letter.alias,
-        letter.received_at,
-        vec![(letter.id, event)],
-    );
+    let submission = submission(app, &letter, vec![(letter.id, event)]);
     match services.committer.commit(submission).await? {
         Outcome::Committed(_) => Ok(Replayed::Done),
         Outcome::ConsentMissing => Err(ApiError::new(Code::ConsentRequired)),
@@ -203,24 +198,19 @@ pub(super) fn judge(app: &App, letter: &Letter, verdict: Verdict) -> Judged {
     }
 }
 
-/// Events of letters on their way into the database. They arrived when the letters did, and nothing else is known
+/// Events of letters on their way into the database. They arrived when the letters did, with what the letters keep
 /// of their requests.
-pub(super) fn submission(
-    app: &Arc<App>,
-    alias: i64,
-    received_at: nudge_db::Timestamp,
-    events: Vec<(Uuid, Event)>,
-) -> Submission {
+pub(super) fn submission(app: &Arc<App>, first: &Letter, events: Vec<(Uuid, Event)>) -> Submission {
     let (replays, events): (Vec<Uuid>, Vec<Arc<Event>>) = events
         .into_iter()
         .map(|(letter, event)| (letter, Arc::new(event)))
         .unzip();
     Submission {
         app: Arc::clone(app),
-        alias,
+        alias: first.alias,
         token: None,
-        origin: Arc::new(Origin::default()),
-        received_at,
+        origin: Arc::clone(&first.origin),
+        received_at: first.received_at,
         events,
         letters: Vec::new(),
         observed: HashSet::new(),
@@ -348,7 +338,7 @@ pub(crate) fn event(
         id: letter.event_id,
         name: letter.event_name.as_str().into(),
         timestamp: letter.timestamp,
-        client_timestamp: None,
+        client_timestamp: letter.client_timestamp,
         properties: properties.to_string().into(),
     })
 }

@@ -1,12 +1,14 @@
 //! Dead letters in the database.
 
 use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 
 use nudge_db::{Error, Result, Rows, Statement, Timestamp, Tx};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use super::{Letter, PluginVersion, Stage};
+use crate::ingest::Origin;
 use crate::ingest::validation::Violation;
 
 /// A place in the letters of an app, which are in the order in which their events happened.
@@ -53,7 +55,9 @@ struct Row {
     campaign_id: Option<Uuid>,
     event: String,
     timestamp: Timestamp,
+    client_timestamp: Option<Timestamp>,
     received_at: Timestamp,
+    origin: Option<String>,
     attempts: i64,
     session_number: Option<i64>,
     opens_session: Option<i64>,
@@ -68,6 +72,10 @@ impl Row {
             .ok_or_else(|| Error::corrupt("dead_letters", "stage", &self.stage))?;
         let violations = serde_json::from_str(&self.violations)
             .map_err(|cause| Error::corrupt("dead_letters", "violations", cause))?;
+        let origin = self.origin.as_deref().map(serde_json::from_str);
+        let origin: Option<Origin> = origin
+            .transpose()
+            .map_err(|cause| Error::corrupt("dead_letters", "origin", cause))?;
         let plugin = self
             .plugin_name
             .zip(self.plugin_version)
@@ -86,7 +94,9 @@ impl Row {
                 campaign_id: self.campaign_id,
                 event: self.event,
                 timestamp: self.timestamp,
+                client_timestamp: self.client_timestamp,
                 received_at: self.received_at,
+                origin: Arc::new(origin.unwrap_or_default()),
                 attempts: self.attempts,
                 session: self.session_number,
                 opens_session: self.opens_session == Some(1),
@@ -185,22 +195,24 @@ pub async fn insert(tx: &mut Tx, letters: &[&Letter]) -> Result<HashSet<Uuid>> {
         let inserted: Vec<IdRow> = tx
             .with_rows(
                 "v(id, app_id, alias_number, event_id, event_name, stage, reason, violations, plugin_name,
-                   plugin_version, campaign_id, event, timestamp, received_at, session_number, opens_session)",
+                   plugin_version, campaign_id, event, timestamp, received_at, session_number, opens_session,
+                   origin, client_timestamp)",
                 rows(chunk),
             )
             .push(
                 " INSERT INTO dead_letters (id, app_id, alias_number, event_id, event_name, stage, reason, violations,
                                             plugin_name, plugin_version, campaign_id, event, timestamp, received_at,
-                                            session_number, opens_session, attempts, state)
+                                            session_number, opens_session, origin, client_timestamp, attempts, state)
                   SELECT v.id, v.app_id, v.alias_number, v.event_id, v.event_name, v.stage, v.reason, v.violations,
                          v.plugin_name, v.plugin_version, v.campaign_id, v.event, v.timestamp, v.received_at,
-                         v.session_number, v.opens_session, 0, 'open'
+                         v.session_number, v.opens_session, v.origin, v.client_timestamp, 0, 'open'
                   FROM v WHERE v.stage <> 'validation' OR NOT EXISTS (
                     SELECT 1 FROM events e WHERE e.alias_number = v.alias_number AND e.event_id = v.event_id)
                   ON CONFLICT (id) DO UPDATE SET reason = excluded.reason, violations = excluded.violations,
                     plugin_name = excluded.plugin_name, plugin_version = excluded.plugin_version,
                     event = excluded.event, timestamp = excluded.timestamp, received_at = excluded.received_at,
-                    session_number = excluded.session_number, opens_session = excluded.opens_session
+                    session_number = excluded.session_number, opens_session = excluded.opens_session,
+                    origin = excluded.origin, client_timestamp = excluded.client_timestamp
                   RETURNING id",
             )
             .fetch_all()
@@ -230,6 +242,22 @@ fn rows(letters: &[&Letter]) -> Rows {
         .timestamps(all().map(|letter| letter.received_at))
         .integers(all().map(|letter| letter.session))
         .integers(all().map(|letter| i64::from(letter.opens_session)))
+        .shared_texts(origins(letters))
+        .timestamps(all().map(|letter| letter.client_timestamp))
+}
+
+/// What is known of the letters' requests, as JSON: once for each request.
+fn origins(letters: &[&Letter]) -> Vec<Option<Arc<str>>> {
+    let mut texts: HashMap<*const Origin, Option<Arc<str>>> = HashMap::new();
+    let text = |letter: &&Letter| {
+        // The events of other stages are stored, and say it.
+        let origin = Some(&letter.origin).filter(|_| letter.stage == Stage::Validation)?;
+        let text = texts
+            .entry(Arc::as_ptr(origin))
+            .or_insert_with(|| serde_json::to_string(&**origin).ok().map(Arc::from));
+        text.clone()
+    };
+    letters.iter().map(text).collect()
 }
 
 fn violations_text(violations: &[Violation]) -> String {
@@ -343,15 +371,10 @@ pub async fn summary(tx: &mut Tx, app_id: Uuid, filter: &Filter, limit: i64) -> 
 /// Finds a letter.
 pub async fn find(tx: &mut Tx, app_id: Uuid, id: Uuid) -> Result<Option<Found>> {
     let row: Option<Row> = tx
-        .sql(
-            "SELECT d.id, d.app_id, d.alias_number, d.event_id, d.event_name, d.stage, d.reason, d.violations,
-                    d.plugin_name, d.plugin_version, d.campaign_id, d.event, d.timestamp, d.received_at,
-                    d.attempts, d.session_number, d.opens_session, a.subject_id, a.kind, a.value
-             FROM dead_letters d JOIN aliases a ON a.number = d.alias_number
-             WHERE d.app_id = $1 AND d.id = $2",
-        )
+        .sql(LETTERS)
         .bind(app_id)
-        .bind(id)
+        .push(" AND d.id = ")
+        .push_bind(id)
         .fetch_optional()
         .await?;
     row.map(Row::read).transpose()
@@ -409,7 +432,7 @@ pub async fn page(
 
 const LETTERS: &str =
     "SELECT d.id, d.app_id, d.alias_number, d.event_id, d.event_name, d.stage, d.reason, d.violations,
-            d.plugin_name, d.plugin_version, d.campaign_id, d.event, d.timestamp, d.received_at,
-            d.attempts, d.session_number, d.opens_session, a.subject_id, a.kind, a.value
+            d.plugin_name, d.plugin_version, d.campaign_id, d.event, d.timestamp, d.client_timestamp,
+            d.received_at, d.origin, d.attempts, d.session_number, d.opens_session, a.subject_id, a.kind, a.value
      FROM dead_letters d JOIN aliases a ON a.number = d.alias_number
      WHERE d.app_id = $1";

@@ -48,8 +48,15 @@ pub struct StatsView {
 #[derive(Debug, Deserialize, ToSchema)]
 pub struct CreateRequest {
     name: String,
+    /// Whether it is in force; `active` unless given.
+    #[serde(default = "in_force")]
+    status: Status,
     #[serde(flatten)]
     rest: serde_json::Map<String, Value>,
+}
+
+fn in_force() -> Status {
+    Status::Active
 }
 
 /// What a change leaves: everything but what never changes.
@@ -67,7 +74,13 @@ struct Changeable {
 }
 
 impl DefinitionView {
-    fn new(definition: Definition, tally: Tally) -> Self {
+    fn new(mut definition: Definition, tally: Tally) -> Self {
+        // Shown whether or not it was said.
+        for property in &mut definition.content.properties {
+            if let Some(property) = property.as_object_mut() {
+                property.entry("required").or_insert(Value::Bool(false));
+            }
+        }
         Self {
             id: definition.id,
             name: definition.name,
@@ -140,7 +153,7 @@ pub async fn create_event_definition(
         app_id: scope.app.id,
         name: request.name,
         version: 1,
-        status: Status::Active,
+        status: request.status,
         content,
         created_at: now,
         updated_at: now,

@@ -15,7 +15,7 @@ use super::body::{Body, Context, Delivery, Events};
 use super::commit::{self, Committed, Outcome};
 use super::event::{self, Mismatch, Rules};
 use super::validation::{self, Verdict};
-use super::{Event, Rejection, Submission, is_lifecycle};
+use super::{Event, Origin, Rejection, Submission, is_lifecycle};
 use crate::apps::App;
 use crate::apps::key::{self, Kind};
 use crate::apps::settings::ValidationFailure;
@@ -91,10 +91,12 @@ pub async fn ingest_events(
     }
     let (checked, ignored) = heeded(&caller.app, checked);
     let app = &caller.app;
+    let origin = Arc::new(body.origin());
     let divided = divide(
         &services,
         app,
         &owner,
+        &origin,
         received_at,
         checked,
         &mut rejections,
@@ -105,7 +107,7 @@ pub async fn ingest_events(
     let indexes = indexes.chain(ignored.iter().copied()).collect();
     let submission = Submission {
         wants_instructions: delivery.is_some(),
-        ..divided.submission(app, &owner, &body, received_at)
+        ..divided.submission(app, &owner, origin, received_at)
     };
     let outcome = services.committer.commit(submission).await?;
     let committed = matches!(outcome, Outcome::Committed(_));
@@ -324,7 +326,7 @@ impl Divided {
         self,
         app: &Arc<App>,
         owner: &Owner,
-        body: &Body<'_>,
+        origin: Arc<Origin>,
         received_at: Timestamp,
     ) -> Submission {
         let events = self.passed.into_iter().map(|(_, event)| Arc::new(event));
@@ -332,7 +334,7 @@ impl Divided {
             app: Arc::clone(app),
             alias: owner.alias,
             token: owner.token,
-            origin: Arc::new(body.origin()),
+            origin,
             received_at,
             events: events.collect(),
             letters: self.letters,
@@ -348,6 +350,7 @@ async fn divide(
     services: &Shared,
     app: &App,
     owner: &Owner,
+    origin: &Arc<Origin>,
     received_at: Timestamp,
     checked: Vec<(usize, Event)>,
     rejections: &mut Vec<Rejection>,
@@ -369,8 +372,15 @@ async fn divide(
                 };
                 let (plugin, _) = enforced.accepted.for_subject(owner.subject_id);
                 let plugin = plugin.description();
-                let letter =
-                    Letter::broken(app.id, owner.alias, received_at, &event, violations, plugin);
+                let letter = Letter::broken(
+                    app.id,
+                    owner.alias,
+                    received_at,
+                    origin,
+                    &event,
+                    violations,
+                    plugin,
+                );
                 rejections.push(Rejection {
                     dead_letter_id: Some(letter.id),
                     ..Rejection::new(index, Some(event.id), "schema_violation", letter.summary())

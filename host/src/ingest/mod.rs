@@ -18,7 +18,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use nudge_db::Timestamp;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
@@ -44,7 +44,8 @@ pub fn is_reserved(name: &str) -> bool {
 pub const SEQ_BLOCK: i64 = 512;
 
 /// What a request says about all its events.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub struct Origin {
     /// Such as `ios`.
     pub platform: Option<String>,
@@ -80,7 +81,8 @@ pub fn is_lifecycle(name: &str) -> bool {
 }
 
 /// Who sent an event.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Source {
     /// An SDK, for its subject.
     #[default]

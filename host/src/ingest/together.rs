@@ -117,7 +117,7 @@ fn check(context: &Context, requests: &[&[Declared]]) -> Vec<Found> {
     for (version, declared) in validation::by_version(&all) {
         let mut work = Work::new(context, version, logs::Kind::Decision);
         let verdicts = work.together(&declared).unwrap_or_else(|| {
-            let of = |event: &Declared| owner(event.place).map(|(number, _)| number);
+            let of = |event: &&Declared| owner(event.place).map(|(number, _)| number);
             let alone = declared.chunk_by(|one, other| of(one) == of(other));
             alone.flat_map(|declared| work.run(declared)).collect()
         });
@@ -131,3 +131,6 @@ fn check(context: &Context, requests: &[&[Declared]]) -> Vec<Found> {
     }
     found
 }
+
+#[cfg(test)]
+mod tests;

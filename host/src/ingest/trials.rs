@@ -41,7 +41,8 @@ impl Trials {
         let run = move || {
             for (version, declared) in self.0 {
                 let term = Arc::clone(&version.term);
-                let would = Work::new(&context, version, logs::Kind::Shadow).run(&declared);
+                let shown: Vec<&Declared> = declared.iter().collect();
+                let would = Work::new(&context, version, logs::Kind::Shadow).run(&shown);
                 let comparison = compare(&declared, &did, &would);
                 if let Some(recorder) = &context.recorder {
                     recorder.compared(app_id, &term, comparison);

@@ -173,18 +173,18 @@ pub(super) fn check(context: &Context, declared: &[Declared]) -> Found {
 }
 
 /// Divides events among the versions that check them.
-pub(super) fn by_version(declared: &[Declared]) -> Vec<(Version, Vec<Declared>)> {
-    let mut groups: Vec<(Version, Vec<Declared>)> = Vec::new();
+pub(super) fn by_version(declared: &[Declared]) -> Vec<(Version, Vec<&Declared>)> {
+    let mut groups: Vec<(Version, Vec<&Declared>)> = Vec::new();
     for event in declared {
         let accepted = &event.enforced.accepted;
         let (plugin, _) = accepted.for_subject(event.subject);
         let same = |(version, _): &&mut (Version, _)| Arc::ptr_eq(&version.plugin, plugin);
         if let Some((_, group)) = groups.iter_mut().find(same) {
-            group.push(event.clone());
+            group.push(event);
         } else {
             let term = Arc::clone(accepted.decider.term_of(plugin));
             let plugin = Arc::clone(plugin);
-            groups.push((Version { plugin, term }, vec![event.clone()]));
+            groups.push((Version { plugin, term }, vec![event]));
         }
     }
     groups
@@ -237,7 +237,7 @@ impl<'c> Work<'c> {
     }
 
     /// Checks the events of one request.
-    pub(super) fn run(&mut self, declared: &[Declared]) -> Found {
+    pub(super) fn run(&mut self, declared: &[&Declared]) -> Found {
         let mut verdicts = Vec::with_capacity(declared.len());
         self.failures = 0;
         self.check(declared, &mut verdicts);
@@ -245,7 +245,7 @@ impl<'c> Work<'c> {
     }
 
     /// Checks events in one call; none: the call failed.
-    pub(super) fn together(&self, declared: &[Declared]) -> Option<Found> {
+    pub(super) fn together(&self, declared: &[&Declared]) -> Option<Found> {
         match self.call(declared) {
             Ok(outcome) => {
                 self.note(declared, Outcome::Decided, &outcome.call);
@@ -261,7 +261,7 @@ impl<'c> Work<'c> {
     }
 
     /// Checks events together; where that fails, halves apart, so that one event spoils no other.
-    fn check(&mut self, declared: &[Declared], verdicts: &mut Found) {
+    fn check(&mut self, declared: &[&Declared], verdicts: &mut Found) {
         let unchecked = || {
             let places = declared.iter().map(|event| event.place);
             places.map(|place| (place, Verdict::Unchecked))
@@ -292,7 +292,7 @@ impl<'c> Work<'c> {
     }
 
     /// Calls the plugin; once more if the machine let it starve.
-    fn call(&self, declared: &[Declared]) -> Result<validation::Outcome, nudge_wasm::Failed> {
+    fn call(&self, declared: &[&Declared]) -> Result<validation::Outcome, nudge_wasm::Failed> {
         let outcome = self.version.plugin.validate(self.batch(declared));
         match outcome {
             Err(failed) if failed.was_starved() => {
@@ -303,7 +303,7 @@ impl<'c> Work<'c> {
         }
     }
 
-    fn note(&self, declared: &[Declared], outcome: Outcome, call: &Call) {
+    fn note(&self, declared: &[&Declared], outcome: Outcome, call: &Call) {
         let Some(recorder) = &self.context.recorder else {
             return;
         };
@@ -323,7 +323,7 @@ impl<'c> Work<'c> {
         recorder.made(&made, self.kind, subjects);
     }
 
-    fn batch(&self, declared: &[Declared]) -> validation::Batch {
+    fn batch(&self, declared: &[&Declared]) -> validation::Batch {
         let mut definitions: Vec<validation::Definition> = Vec::new();
         let mut indexes: HashMap<*const Enforced, usize> = HashMap::new();
         let mut items = Vec::with_capacity(declared.len());
@@ -357,7 +357,7 @@ impl<'c> Work<'c> {
 }
 
 /// Takes what a plugin found over.
-fn judge(declared: &[Declared], outcome: validation::Outcome, verdicts: &mut Found) {
+fn judge(declared: &[&Declared], outcome: validation::Outcome, verdicts: &mut Found) {
     let mut violations: HashMap<u32, Vec<Violation>> = HashMap::new();
     for violation in outcome.violations {
         violations

@@ -25,6 +25,7 @@ mod compile;
 mod configuration;
 mod engine;
 mod failure;
+mod fields;
 mod host;
 mod imports;
 mod kind;

@@ -1,12 +1,8 @@
 //! Picks the properties that a configuration reads out of an event's JSON text, in one pass.
 
-use std::fmt;
-
-use serde::de::{DeserializeSeed, Deserializer as _, IgnoredAny, MapAccess, Visitor};
-use serde_json::value::RawValue;
-
 use crate::bindings::types;
 use crate::cells::{Cell, CellsBuilder};
+use crate::fields::Fields;
 use crate::limits::PATH_KEYS;
 
 /// Dotted paths, ready to be found. A path matches a top-level key that is written exactly so, dots
@@ -34,6 +30,9 @@ struct Column {
 #[derive(Debug)]
 pub(crate) struct Row<'j> {
     cells: Vec<(Cell<'j>, bool)>,
+    /// For each child of the root, and for the beginning, the child that came next the last time: events of a name mostly
+    /// have their properties in one order.
+    followers: Vec<usize>,
 }
 
 impl Projection {
@@ -80,23 +79,42 @@ impl Projection {
     pub(crate) fn row<'j>(&self) -> Row<'j> {
         Row {
             cells: vec![(Cell::MISSING, false); self.columns],
+            followers: vec![0; self.root.children.len() + 1],
         }
     }
 
     /// Reads an object into `row`. What is no object has no properties.
     pub(crate) fn read<'j>(&self, json: &'j str, row: &mut Row<'j>) {
         row.cells.fill((Cell::MISSING, false));
-        self.root.read(json, row);
+        let children = &self.root.children;
+        let mut before = children.len();
+        for (key, value) in Fields::of(json) {
+            let expected = row.followers.get(before).copied().unwrap_or_default();
+            let as_expected = children.get(expected).filter(|(name, _)| **name == *key);
+            let (position, child) = match as_expected {
+                Some((_, child)) => (expected, child),
+                None => match self.root.find(&key) {
+                    Some(found) => found,
+                    None => continue,
+                },
+            };
+            if position != expected
+                && let Some(follower) = row.followers.get_mut(before)
+            {
+                *follower = position;
+            }
+            before = position;
+            child.take(value, row);
+        }
     }
 
     /// Names the keys of an object that no path begins with.
     pub(crate) fn unread(&self, json: &str, each: &mut dyn FnMut(&str)) {
-        let mut deserializer = serde_json::Deserializer::from_str(json);
-        // An object that breaks off has the keys that stand before that.
-        let _: Result<(), _> = deserializer.deserialize_map(Unread {
-            node: &self.root,
-            each,
-        });
+        for (key, _) in Fields::of(json) {
+            if self.root.find(&key).is_none() {
+                each(&key);
+            }
+        }
     }
 }
 
@@ -135,26 +153,21 @@ impl Node {
         &mut self.children[position].1
     }
 
-    fn find(&self, key: &str) -> Option<&Self> {
-        // Looking at a few in turn is quicker than searching.
-        if self.children.len() <= 8 {
-            return self
-                .children
-                .iter()
-                .find(|(name, _)| **name == *key)
-                .map(|(_, node)| node);
-        }
-        let position = self
-            .children
-            .binary_search_by(|(name, _)| (**name).cmp(key))
-            .ok()?;
-        self.children.get(position).map(|(_, node)| node)
+    /// The child of a key, and its position.
+    fn find(&self, key: &str) -> Option<(usize, &Self)> {
+        let by_name = |(name, _): &(Box<str>, Self)| (**name).cmp(key);
+        let position = self.children.binary_search_by(by_name).ok()?;
+        let (_, child) = self.children.get(position)?;
+        Some((position, child))
     }
 
+    /// Reads an object's fields; one that breaks off has the properties that stand before that.
     fn read<'j>(&self, json: &'j str, row: &mut Row<'j>) {
-        let mut deserializer = serde_json::Deserializer::from_str(json);
-        // An object that breaks off has the properties that stand before that.
-        let _: Result<(), _> = deserializer.deserialize_map(Fields { node: self, row });
+        for (key, value) in Fields::of(json) {
+            if let Some((_, child)) = self.find(&key) {
+                child.take(value, row);
+            }
+        }
     }
 
     fn take<'j>(&self, json: &'j str, row: &mut Row<'j>) {
@@ -168,112 +181,6 @@ impl Node {
         if !self.children.is_empty() && json.starts_with('{') {
             self.read(json, row);
         }
-    }
-}
-
-/// Goes through the fields of an object and takes those that a node knows.
-struct Fields<'n, 'r, 'j> {
-    node: &'n Node,
-    row: &'r mut Row<'j>,
-}
-
-impl<'j> Visitor<'j> for Fields<'_, '_, 'j> {
-    type Value = ();
-
-    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("an object")
-    }
-
-    fn visit_map<M: MapAccess<'j>>(self, mut map: M) -> Result<(), M::Error> {
-        while let Some(child) = map.next_key_seed(Key(self.node))? {
-            if let Some(child) = child {
-                child.take(map.next_value::<&RawValue>()?.get(), self.row);
-            } else {
-                map.next_value::<IgnoredAny>()?;
-            }
-        }
-        Ok(())
-    }
-}
-
-/// Finds the node that a key leads to.
-struct Key<'n>(&'n Node);
-
-impl<'n, 'de> DeserializeSeed<'de> for Key<'n> {
-    type Value = Option<&'n Node>;
-
-    fn deserialize<D: serde::Deserializer<'de>>(
-        self,
-        deserializer: D,
-    ) -> Result<Self::Value, D::Error> {
-        deserializer.deserialize_str(self)
-    }
-}
-
-impl<'n> Visitor<'_> for Key<'n> {
-    type Value = Option<&'n Node>;
-
-    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("a key")
-    }
-
-    fn visit_str<E>(self, key: &str) -> Result<Self::Value, E> {
-        Ok(self.0.find(key))
-    }
-}
-
-/// Goes through the fields of an object and names those that a node does not know.
-struct Unread<'n, 'e> {
-    node: &'n Node,
-    each: &'e mut dyn FnMut(&str),
-}
-
-impl<'de> Visitor<'de> for Unread<'_, '_> {
-    type Value = ();
-
-    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("an object")
-    }
-
-    fn visit_map<M: MapAccess<'de>>(self, mut map: M) -> Result<(), M::Error> {
-        while map
-            .next_key_seed(UnreadKey {
-                node: self.node,
-                each: self.each,
-            })?
-            .is_some()
-        {
-            map.next_value::<IgnoredAny>()?;
-        }
-        Ok(())
-    }
-}
-
-struct UnreadKey<'n, 'e> {
-    node: &'n Node,
-    each: &'e mut dyn FnMut(&str),
-}
-
-impl<'de> DeserializeSeed<'de> for UnreadKey<'_, '_> {
-    type Value = ();
-
-    fn deserialize<D: serde::Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
-        deserializer.deserialize_str(self)
-    }
-}
-
-impl Visitor<'_> for UnreadKey<'_, '_> {
-    type Value = ();
-
-    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("a key")
-    }
-
-    fn visit_str<E>(self, key: &str) -> Result<(), E> {
-        if self.node.find(key).is_none() {
-            (self.each)(key);
-        }
-        Ok(())
     }
 }
 

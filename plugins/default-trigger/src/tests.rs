@@ -5,6 +5,7 @@ mod audience;
 mod configuration;
 mod delay;
 mod occurrence;
+mod sessions;
 
 use std::time::Duration;
 

@@ -38,9 +38,8 @@ impl Validator for DefaultValidation {
         event: &Event<'_>,
         found: &mut Vec<Violation>,
     ) -> Result<(), Refusal> {
-        let declared = config.properties.iter().enumerate();
-        let violations =
-            declared.filter_map(|(column, property)| rule::violation(property, event.cell(column)));
+        let declared = config.properties.iter().zip(event.cells());
+        let violations = declared.filter_map(|(property, cell)| rule::violation(property, cell));
         found.extend(violations.take(MOST_VIOLATIONS));
         if !config.additional_properties && found.len() < MOST_VIOLATIONS {
             let additional = event

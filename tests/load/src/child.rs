@@ -228,6 +228,17 @@ impl Server {
         Process::start(databases, &self.database.url, &folder, 0, &[]).await
     }
 
+    /// The processor time that the threads which are there now have used, to the nanosecond.
+    pub(crate) fn threads_cpu(&self) -> anyhow::Result<Duration> {
+        let mut nanoseconds = 0;
+        for thread in std::fs::read_dir(format!("/proc/{}/task", self.process.child.id()))? {
+            let schedstat = std::fs::read_to_string(thread?.path().join("schedstat"))?;
+            let used = schedstat.split_whitespace().next();
+            nanoseconds += used.context("an unknown /proc format")?.parse::<u64>()?;
+        }
+        Ok(Duration::from_nanos(nanoseconds))
+    }
+
     /// The memory of the server's own that is in use, in bytes.
     pub(crate) fn memory(&self) -> anyhow::Result<u64> {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.process.child.id()))?;

@@ -18,6 +18,7 @@ mod growth;
 mod immediate;
 mod ingest;
 mod keys;
+mod letters;
 mod overload;
 mod people;
 mod polls;
@@ -59,6 +60,8 @@ enum Command {
     Growth(growth::Arguments),
     /// What the keys of the events table cost as it grows, for several designs of them.
     Keys(keys::Arguments),
+    /// What it costs to replay many dead letters, and how much memory it takes.
+    Letters(letters::Arguments),
     /// Four times the clients that find a place: what is shed, how long the rest waits, whether anything is lost.
     Overload(overload::Arguments),
     /// What it costs to find people among many, and to read their timelines.
@@ -95,6 +98,7 @@ fn main() -> anyhow::Result<()> {
             Command::Growth(arguments) => growth::run(arguments).await,
             Command::Immediate(arguments) => immediate::run(arguments).await,
             Command::Keys(arguments) => keys::run(arguments).await,
+            Command::Letters(arguments) => letters::run(arguments).await,
             Command::Overload(arguments) => overload::run(arguments).await,
             Command::People(arguments) => people::run(arguments).await,
             Command::Polls(arguments) => polls::run(arguments).await,

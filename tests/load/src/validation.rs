@@ -69,6 +69,8 @@ const SORTS: [Sort; 3] = [
 struct Round {
     /// Microseconds of a request of each sort.
     latencies: [f64; 3],
+    /// The server's processor time for them, in microseconds, until they are processed.
+    cpu: [f64; 3],
     /// Events a second of many clients, without a definition and with one.
     rates: [f64; 2],
 }
@@ -78,8 +80,10 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<()> {
     let mut rounds = Vec::with_capacity(arguments.rounds);
     for round in 0..arguments.rounds {
         let server = Server::start(&databases, 0).await?;
+        let (latencies, cpu) = latencies(&server, &arguments).await?;
         let measured = Round {
-            latencies: latencies(&server, &arguments).await?,
+            latencies,
+            cpu,
             rates: many(&server, &arguments).await?,
         };
         server.stop().await?;
@@ -90,6 +94,14 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<()> {
     let share = middle(&|round| {
         let [plain, valid, _] = round.latencies;
         (valid - plain) / valid
+    });
+    let cpu_share = middle(&|round| {
+        let [plain, valid, _] = round.cpu;
+        (valid - plain) / valid
+    });
+    let wrong_cpu = middle(&|round| {
+        let [_, valid, wrong] = round.cpu;
+        wrong / valid
     });
     let wrong = middle(&|round| {
         let [_, valid, wrong] = round.latencies;
@@ -113,6 +125,18 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<()> {
         verdict(wrong <= 2.0),
     ]);
     table.row(&[
+        "validation, of the processor time of such a request until it is processed",
+        &format!("{cpu_share:.2}"),
+        "",
+        "",
+    ]);
+    table.row(&[
+        "processor time, all break their definition / all match",
+        &format!("{wrong_cpu:.2}"),
+        "",
+        "",
+    ]);
+    table.row(&[
         "64 clients x 20 events a second, with a definition / without",
         &format!("{declared:.2}"),
         "",
@@ -124,6 +148,11 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<()> {
         let of = |round: &Round| round.latencies.get(place).copied().unwrap_or(f64::NAN);
         table.row(&[
             format!("request of {} events, {}, p50", arguments.events, sort.name),
+            format!("{:.0} us", middle(&of)),
+        ]);
+        let of = |round: &Round| round.cpu.get(place).copied().unwrap_or(f64::NAN);
+        table.row(&[
+            format!("the server's processor time, {}", sort.name),
             format!("{:.0} us", middle(&of)),
         ]);
     }
@@ -163,7 +192,7 @@ fn definition(name: &str, wrong: bool) -> Value {
 }
 
 /// One client with large requests of each sort in turn.
-async fn latencies(server: &Server, arguments: &Arguments) -> anyhow::Result<[f64; 3]> {
+async fn latencies(server: &Server, arguments: &Arguments) -> anyhow::Result<([f64; 3], [f64; 3])> {
     drive::manage(server, "event-definitions", &definition("valid", false)).await?;
     drive::manage(server, "event-definitions", &definition("wrong", true)).await?;
     let people = drive::people(server, arguments.people).await?;
@@ -173,10 +202,11 @@ async fn latencies(server: &Server, arguments: &Arguments) -> anyhow::Result<[f6
     let clock = Clock::default();
     let properties = properties().to_string();
     let mut times = [Vec::new(), Vec::new(), Vec::new()];
+    let mut cpu = [Vec::new(), Vec::new(), Vec::new()];
     let warm_up = 10;
     for number in 0..arguments.requests + warm_up {
         let person = people.get(number % people.len()).context("somebody")?;
-        for (sort, times) in SORTS.iter().zip(&mut times) {
+        for ((sort, times), cpu) in SORTS.iter().zip(&mut times).zip(&mut cpu) {
             let (events, delivery) = (arguments.events, Delivery::None);
             let mut request = Request::with_properties(
                 write_key,
@@ -187,6 +217,7 @@ async fn latencies(server: &Server, arguments: &Arguments) -> anyhow::Result<[f6
                 &properties,
             );
             let bytes = request.renew(&mut random, clock.now());
+            let used = server.threads_cpu()?;
             let started = Instant::now();
             let answer = connection.send(bytes).await?;
             let time = started.elapsed();
@@ -196,14 +227,18 @@ async fn latencies(server: &Server, arguments: &Arguments) -> anyhow::Result<[f6
             if answer.status != 200 || !body.contains(&expected) {
                 bail!("{} {}", answer.status, body.get(..500).unwrap_or(body));
             }
-            if number >= warm_up {
-                times.push(time);
-            }
             // What the pipeline has in hand would fall on the next sort.
             server.drained().await?;
+            if number >= warm_up {
+                times.push(time);
+                cpu.push(server.threads_cpu()?.saturating_sub(used));
+            }
         }
     }
-    Ok(times.map(|times| micros(&times, 0.5)))
+    Ok((
+        times.map(|times| micros(&times, 0.5)),
+        cpu.map(|times| micros(&times, 0.5)),
+    ))
 }
 
 /// Many clients with small requests, without a definition and with one.

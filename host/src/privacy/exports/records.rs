@@ -106,7 +106,9 @@ struct LetterRow {
     stage: String,
     reason: String,
     event: String,
+    client_timestamp: Option<Timestamp>,
     received_at: Timestamp,
+    origin: Option<String>,
 }
 
 #[derive(sqlx::FromRow)]
@@ -376,7 +378,7 @@ async fn instructions(tx: &mut Tx, key: Key, after: &mut After) -> Result<Vec<Va
 async fn dead_letters(tx: &mut Tx, key: Key, after: &mut After) -> Result<Vec<Value>> {
     let rows: Vec<LetterRow> = tx
         .sql(
-            "SELECT d.id, d.event_name, d.stage, d.reason, d.event, d.received_at
+            "SELECT d.id, d.event_name, d.stage, d.reason, d.event, d.client_timestamp, d.received_at, d.origin
              FROM aliases a JOIN dead_letters d ON d.alias_number = a.number
              WHERE a.app_id = $1 AND a.subject_id = $2 AND d.id > $3 ORDER BY d.id LIMIT $4",
         )
@@ -390,7 +392,8 @@ async fn dead_letters(tx: &mut Tx, key: Key, after: &mut After) -> Result<Vec<Va
     let record = |row: LetterRow| {
         json!({
             "id": row.id, "eventName": row.event_name, "stage": row.stage, "reason": row.reason,
-            "event": parsed(&row.event), "receivedAt": clock::to_text(row.received_at),
+            "event": parsed(&row.event), "clientTimestamp": row.client_timestamp.map(clock::to_text),
+            "receivedAt": clock::to_text(row.received_at), "origin": row.origin.as_deref().map(parsed),
         })
     };
     Ok(rows.into_iter().map(record).collect())
