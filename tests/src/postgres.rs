@@ -175,9 +175,20 @@ impl Cluster {
         self.url(&name)
     }
 
+    /// The folder of the server's data.
+    pub fn data(&self) -> PathBuf {
+        self.own().data()
+    }
+
     /// Stops the server; connections are cut, transactions in hand are rolled back.
     pub fn stop(&self) {
         run(self.own().control().args(["stop", "--mode=fast"]));
+    }
+
+    /// Ends the server as a power cut would, and starts it again: it recovers from its log.
+    pub fn crash(&self) {
+        run(self.own().control().args(["stop", "--mode=immediate"]));
+        self.start();
     }
 
     /// Starts the server again, on the same port, with its data.

@@ -172,7 +172,7 @@ pub(crate) struct Server {
     process: Process,
     db: Db,
     // After the process: what it uses is removed last.
-    _database: Fresh,
+    database: Fresh,
 }
 
 impl Server {
@@ -194,12 +194,22 @@ impl Server {
         Ok(Self {
             process,
             db,
-            _database: database,
+            database,
         })
     }
 
     pub(crate) fn address(&self) -> SocketAddr {
         self.process.address()
+    }
+
+    /// Address, ids, keys and tokens.
+    pub(crate) fn access_data(&self) -> &Value {
+        &self.process.access
+    }
+
+    /// Where its data is.
+    pub(crate) fn folder(&self) -> &Path {
+        self.database.directory.path()
     }
 
     /// An id, key or token of the access data.
