@@ -21,6 +21,8 @@ use crate::kills::{Remote, events};
 
 /// Longer than anything takes to come back.
 const COMES_BACK: Duration = Duration::from_mins(2);
+/// Connections of a server to its database.
+const CONNECTIONS: u32 = 8;
 /// Clients that send side by side, each for a person of its own.
 const CLIENTS: usize = 6;
 /// Requests that each has accepted at least.
@@ -31,7 +33,7 @@ async fn behind_a_proxy(url: &str) -> (TestApp, Proxy) {
     let (proxy, url) = Proxy::of(url).await;
     let app = TestApp::start_with(site!(), Backend::Sqlite, |config: &mut Config| {
         config.database.url = url;
-        config.database.connections = 8;
+        config.database.connections = CONNECTIONS;
         config.database.acquire_timeout_seconds = 2;
     })
     .await;
@@ -109,6 +111,16 @@ async fn sends(
 
 /// Every event is there once and has fired once.
 async fn all_once(app: &TestApp, sent: Vec<String>) {
+    // Some of the server's connections may be broken yet; it has twice as many tries as it has of them.
+    app.until("the database answers on every connection", async || {
+        for _ in 0..2 * CONNECTIONS {
+            if app.get("/readyz", &tests::Credential::none()).await.status != 200 {
+                return false;
+            }
+        }
+        true
+    })
+    .await;
     app.settle().await;
     let sorted = |rows: Vec<(uuid::Uuid,)>| {
         let mut ids: Vec<String> = rows.iter().map(|(id,)| id.to_string()).collect();

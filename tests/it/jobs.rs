@@ -19,7 +19,8 @@ fn newer() -> Vec<u8> {
     let (old, new) = (b"1.0.0Breaks", b"1.0.1Breaks");
     let mut bytes = test_guests::MISBEHAVING.to_vec();
     let place = bytes.windows(old.len()).position(|part| part == old);
-    let place = place.expect("the guest has its version beside its summary");
+    // The guest has its version beside its summary.
+    let place = place.unwrap();
     bytes[place..place + new.len()].copy_from_slice(new);
     bytes
 }

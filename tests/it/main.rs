@@ -11,6 +11,7 @@
 )]
 
 mod access;
+mod admission;
 mod api_fuzz;
 mod apps;
 mod attempts;

@@ -6,7 +6,7 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
@@ -106,7 +106,7 @@ async fn connection(client: TcpStream, to: String, control: Arc<Control>) {
     let mut cuts = control.cuts.subscribe();
     let (client_reads, client_writes) = client.into_split();
     let (server_reads, server_writes) = server.into_split();
-    let loses = Arc::new(watch::Sender::new(false));
+    let loses = AtomicBool::new(false);
     tokio::select! {
         () = requests(client_reads, server_writes, &control, &loses) => {}
         () = answers(server_reads, client_writes, &control, &loses) => {}
@@ -118,7 +118,7 @@ async fn requests(
     mut from: OwnedReadHalf,
     mut to: OwnedWriteHalf,
     control: &Control,
-    loses: &watch::Sender<bool>,
+    loses: &AtomicBool,
 ) {
     let mut buffer = vec![0; 64 * 1024];
     loop {
@@ -128,7 +128,7 @@ async fn requests(
         let number = control.messages.fetch_add(1, Ordering::SeqCst);
         let every = control.lost_every.load(Ordering::SeqCst);
         if every > 0 && number % every == every - 1 {
-            loses.send_replace(true);
+            loses.store(true, Ordering::SeqCst);
         }
         if !pass(&buffer, length, &mut to, control).await {
             return;
@@ -140,14 +140,14 @@ async fn answers(
     mut from: OwnedReadHalf,
     mut to: OwnedWriteHalf,
     control: &Control,
-    loses: &watch::Sender<bool>,
+    loses: &AtomicBool,
 ) {
     let mut buffer = vec![0; 64 * 1024];
     loop {
         let Ok(length @ 1..) = from.read(&mut buffer).await else {
             return;
         };
-        if *loses.borrow() {
+        if loses.load(Ordering::SeqCst) {
             control.lost.fetch_add(1, Ordering::SeqCst);
             return;
         }

@@ -18,7 +18,7 @@ use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 
 use crate::client;
-use crate::providers::Providers;
+use crate::providers::{Providers, apns};
 use crate::session::{event_id, instruction_ids, text};
 
 /// The event that a survey waits for.
@@ -76,6 +76,7 @@ pub struct Done {
 /// The load. It is over when it is dropped.
 pub struct Soak {
     inner: Arc<Inner>,
+    providers: Providers,
     running: JoinSet<()>,
     _receiver: JoinSet<()>,
 }
@@ -83,7 +84,6 @@ pub struct Soak {
 struct Inner {
     http: reqwest::Client,
     access: Value,
-    providers: Providers,
     campaign: String,
     swapped: Swapped,
     done: Mutex<Done>,
@@ -107,7 +107,6 @@ impl Soak {
         let mut inner = Inner {
             http: client::build(),
             access,
-            providers,
             campaign: String::new(),
             swapped,
             done: Mutex::default(),
@@ -115,9 +114,12 @@ impl Soak {
             people: AtomicU32::new(0),
             stop: tokio_util::sync::CancellationToken::new(),
         };
-        inner.furnish(&url).await.expect("the load is prepared");
+        let credential = providers.apns.credential();
+        let furnished = inner.furnish(&url, &credential).await;
+        furnished.expect("the load is prepared");
         Self {
             inner: Arc::new(inner),
+            providers,
             running: JoinSet::new(),
             _receiver: receiver,
         }
@@ -143,7 +145,7 @@ impl Soak {
         let started = Instant::now();
         loop {
             let sends = self.inner.lock().sends;
-            let delivered = self.inner.providers.apns.received().len() as u64;
+            let delivered = self.providers.apns.received().len() as u64;
             let told = self.inner.told.load(Ordering::SeqCst);
             if delivered == sends && told >= sends {
                 break;
@@ -164,9 +166,9 @@ async fn receive(told: &Arc<AtomicU64>) -> (String, JoinSet<()>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
     let url = format!("http://{}/", listener.local_addr().expect("an address"));
     let told = Arc::clone(told);
-    let router = Router::new().fallback(move || async move {
+    let router = Router::new().fallback(move || {
         told.fetch_add(1, Ordering::SeqCst);
-        StatusCode::OK
+        std::future::ready(StatusCode::OK)
     });
     let mut tasks = JoinSet::new();
     tasks.spawn(async move { axum::serve(listener, router).await.expect("it serves") });
@@ -192,8 +194,7 @@ async fn clients(inner: Arc<Inner>, mix: Mix) {
 }
 
 async fn swaps(inner: Arc<Inner>, mix: Mix) {
-    let mut versions = inner.swapped.versions.iter().cycle().skip(1);
-    while let Some((version, _)) = versions.next() {
+    for (version, _) in inner.swapped.versions.iter().cycle().skip(1) {
         let pause = tokio::time::sleep(mix.swap_every);
         if inner.stop.run_until_cancelled(pause).await.is_none() {
             return;
@@ -206,7 +207,7 @@ async fn swaps(inner: Arc<Inner>, mix: Mix) {
 }
 
 impl Inner {
-    async fn furnish(&mut self, receiver: &str) -> Result<(), String> {
+    async fn furnish(&mut self, receiver: &str, credential: &Value) -> Result<(), String> {
         for (_, component) in &self.swapped.versions {
             let request = self
                 .request(Method::POST, &self.app("/plugins"), "adminToken")
@@ -225,7 +226,6 @@ impl Inner {
             "variants": [{"title": "Thanks", "body": "It is on its way", "weight": 1}],
         });
         let webhook = json!({"url": receiver, "eventTypes": ["sent"]});
-        let credential = self.providers.apns.credential();
         if let Some(survey) = survey.as_object_mut() {
             survey.insert("trigger".to_owned(), plugin);
         }
@@ -234,7 +234,7 @@ impl Inner {
         self.post(
             &self.app("/push/credentials"),
             "adminToken",
-            &credential,
+            credential,
             201,
         )
         .await?;
@@ -265,13 +265,12 @@ impl Inner {
                 anonymous_id,
                 token: text(&session, "subjectToken"),
             };
-            let mut device = self.providers.apns.token(number);
-            if let Some(device) = device.as_object_mut() {
-                device.insert("anonymousId".to_owned(), json!(person.anonymous_id));
-                device.insert("deviceId".to_owned(), json!(format!("device-{number}")));
-            }
+            let device = json!({
+                "anonymousId": person.anonymous_id, "deviceId": format!("device-{number}"), "provider": "apns",
+                "token": apns::device_token(number), "environment": "production",
+            });
             self.sdk(&person, "/v1/sdk/push-tokens", &device).await?;
-            Ok(person)
+            Ok::<_, String>(person)
         };
         made.await.map_err(|error| self.failed(error)).ok()
     }
@@ -306,14 +305,14 @@ impl Inner {
             let accepted = data.get("accepted").and_then(Value::as_u64).unwrap_or(0);
             self.lock().acknowledged += accepted;
         }
-        if round % 4 == 0 {
+        if round.is_multiple_of(4) {
             let body = json!({
                 "anonymousId": person.anonymous_id, "mutationId": nudge::id::new(Clock::default().now()),
                 "set": {"rounds": round},
             });
             self.sdk(person, "/v1/sdk/user-properties", &body).await?;
         }
-        if round % 8 == 0 {
+        if round.is_multiple_of(8) {
             let body = json!({"campaignId": self.campaign, "anonymousId": person.anonymous_id});
             let path = self.app("/push/transactional");
             self.post(&path, "serverKey", &body, 202).await?;

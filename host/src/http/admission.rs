@@ -45,11 +45,16 @@ pub struct Admission {
 
 /// A place among the requests that are worked on; given back when it is dropped.
 #[derive(Debug)]
-pub struct Place(OwnedSemaphorePermit);
+pub struct Place {
+    _permit: OwnedSemaphorePermit,
+}
 
 /// A place among the open polls; given back when it is dropped.
 #[derive(Debug)]
-pub struct Seat(OwnedSemaphorePermit, Share);
+pub struct Seat {
+    _permit: OwnedSemaphorePermit,
+    _share: Share,
+}
 
 /// Memory for a body; given back when it is dropped.
 #[derive(Debug)]
@@ -91,7 +96,7 @@ impl Admission {
     /// A place, if there is one.
     fn enter(&self) -> Option<Place> {
         let permit = Arc::clone(&self.places).try_acquire_owned();
-        permit.ok().map(Place)
+        permit.ok().map(|permit| Place { _permit: permit })
     }
 
     /// A place for a request that had one before, as soon as there is one. They come before those that are new, of
@@ -99,7 +104,7 @@ impl Admission {
     pub(super) async fn come_back(&self) -> Result<Place, ApiError> {
         let permit = Arc::clone(&self.places).acquire_owned();
         match tokio::time::timeout(RETURNS_WITHIN, permit).await {
-            Ok(Ok(permit)) => Ok(Place(permit)),
+            Ok(Ok(permit)) => Ok(Place { _permit: permit }),
             _ => Err(refuse("requests")),
         }
     }
@@ -118,7 +123,10 @@ impl Admission {
         let share = self.polls.take(app_id).ok_or_else(|| refuse("polls"))?;
         let permit = Arc::clone(&self.seats).try_acquire_owned();
         permit
-            .map(|permit| Seat(permit, share))
+            .map(|permit| Seat {
+                _permit: permit,
+                _share: share,
+            })
             .map_err(|_| refuse("polls"))
     }
 
