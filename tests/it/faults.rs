@@ -272,9 +272,10 @@ impl Disk {
     }
 
     fn start(&self) -> Child {
+        let control = self.control();
         let variables = [
             ("LD_PRELOAD", self.library.to_str().unwrap()),
-            ("NUDGE_TEST_FAULT", self.control().to_str().unwrap()),
+            ("NUDGE_TEST_FAULT", control.to_str().unwrap()),
         ];
         Child::start_with(site!(), &self.data(), &variables)
     }
