@@ -28,6 +28,14 @@ impl Clock {
         Timestamp(system.saturating_add(self.ahead.load(Ordering::Relaxed)))
     }
 
+    /// Sets the clock back, as an operator does with one that was wrong, for tests.
+    pub fn set_back(&self, by: Duration) {
+        self.ahead.fetch_sub(
+            i64::try_from(by.as_micros()).unwrap_or(i64::MAX),
+            Ordering::Relaxed,
+        );
+    }
+
     /// Moves the clock ahead, for tests of what happens later.
     pub fn advance(&self, by: Duration) {
         self.ahead.fetch_add(

@@ -47,6 +47,11 @@ sections! {
         public_url: String,
         shutdown_seconds: u64,
         trusted_proxies: usize,
+        max_connections: usize,
+        max_requests: usize,
+        max_polls: usize,
+        app_share: f64,
+        body_memory_bytes: usize,
     }
     /// Which database.
     Database { url: String, connections: u32, acquire_timeout_seconds: u64, }

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
+use axum::http::{HeaderValue, Version, header};
 use axum::middleware::{from_fn, from_fn_with_state, map_response};
+use axum::response::Response;
 use axum::routing::get;
 use axum::{Json, Router};
 use utoipa::OpenApi as _;
@@ -11,7 +13,7 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::http::meters::Meters;
-use crate::http::{ApiError, Code, cors, request};
+use crate::http::{ApiError, Code, admission, cors, request};
 use crate::services::Shared;
 use crate::{
     apps, attempts, audit, dead_letters, decisions, definitions, explain, identity_keys, ingest,
@@ -42,12 +44,15 @@ pub fn api(services: &Shared) -> (Router<Shared>, OpenApi) {
     // A fallback that is set later would be outside of the layer, which answers browsers' OPTIONS.
     let sdk = sdk
         .method_not_allowed_fallback(method_not_allowed)
+        .layer(from_fn_with_state(Arc::clone(services), admission::layer))
+        // Outside, so that pages may read that they are to come back.
         .layer(from_fn_with_state(Arc::clone(services), cors::layer));
     let (management, mut document) = OpenApiRouter::with_openapi(openapi::Document::openapi())
         .merge(management())
         .routes(routes!(openapi::list_errors))
         .split_for_parts();
     document.merge(sdk_document);
+    let management = management.layer(from_fn_with_state(Arc::clone(services), admission::layer));
     (management.merge(sdk), document)
 }
 
@@ -270,6 +275,32 @@ pub fn router(services: Shared, with_operations: bool) -> Router {
 
 async fn method_not_allowed() -> ApiError {
     ApiError::new(Code::MethodNotAllowed)
+}
+
+/// What connections get for which there is no room: the operators' routes where they are, and refusals.
+pub fn full_router(services: Shared, with_operations: bool) -> Router {
+    let router = if with_operations {
+        operations::routes()
+    } else {
+        Router::new()
+    };
+    let (clock, meters) = (services.clock.clone(), Meters::default());
+    let around = from_fn(move |request, next| {
+        request::layer(clock.clone(), meters.clone(), None, request, next)
+    });
+    router
+        .fallback(|| async { ApiError::new(Code::Unavailable) })
+        .layer((around, map_response(close)))
+        .with_state(services)
+}
+
+/// Has the connection closed after a response; HTTP/2 has no such header.
+async fn close(mut response: Response) -> Response {
+    if response.version() < Version::HTTP_2 {
+        let headers = response.headers_mut();
+        headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
+    }
+    response
 }
 
 /// The operators' listener.

@@ -17,13 +17,14 @@ use crate::apps::Registry;
 use crate::clock::Clock;
 use crate::config::Config;
 use crate::decisions;
+use crate::http::admission::Admission;
 use crate::ingest::commit::Committer;
 use crate::ingest::together::Together;
 use crate::instructions::polls::{self, Polls};
 use crate::issuer::Issuer;
 use crate::jobs;
 use crate::keys;
-use crate::listener;
+use crate::listener::{self, Limit};
 use crate::oidc::AccessTokens;
 use crate::outbound::Lookup;
 use crate::pipeline::{Keeper, Pipeline};
@@ -44,6 +45,11 @@ use crate::telemetry;
 use crate::traces;
 use crate::webhooks::Webhooks;
 use crate::webhooks::sender::Sender;
+
+/// Files that are open besides connections of clients.
+const OTHER_FILES: usize = 1024;
+/// Connections to the operators' address.
+const OPERATORS: usize = 256;
 
 /// How a server is started, besides its configuration.
 #[derive(Clone, Debug, Default)]
@@ -82,6 +88,7 @@ impl Server {
         let secrets = Secrets::load(&config.secrets, &config.server.data_dir)?;
         let db = open_database(&config).await?;
         let plugins = open_plugins(&config, &secrets, start.compiler, start.clock.clone()).await?;
+        allow_open_files(&config);
         let listener = listen(&config.server.listen).await?;
         let address = listener.local_addr()?;
 
@@ -109,6 +116,7 @@ impl Server {
         let services = Arc::new(Services {
             issuer: Issuer::new(&secrets, &config.auth.embedded_issuer)?,
             access_tokens: AccessTokens::new(&config.auth)?,
+            admission: Arc::new(Admission::new(&config.server)),
             rate_limits: RateLimits::new(&config.rate_limits, start.embedded),
             key_uses: keys::Uses::default(),
             pseudonyms: Pseudonyms::open(&db, &secrets).await?,
@@ -156,13 +164,23 @@ impl Server {
     async fn serve(&mut self, listener: TcpListener, embedded: bool) -> anyhow::Result<()> {
         let router = router::router(Arc::clone(&self.services), embedded);
         let stop = self.services.stop.clone();
-        self.requests.spawn(listener::serve(listener, router, stop));
+        let limit = Limit {
+            connections: self.services.config.server.max_connections,
+            beyond: router::full_router(Arc::clone(&self.services), embedded),
+        };
+        self.requests
+            .spawn(listener::serve(listener, router, limit, stop));
         if !self.services.config.server.ops_listen.is_empty() {
             let listener = listen(&self.services.config.server.ops_listen).await?;
             self.operations_address = Some(listener.local_addr()?);
             let router = router::operations_router(Arc::clone(&self.services));
             let stop = self.services.stop.clone();
-            self.requests.spawn(listener::serve(listener, router, stop));
+            let limit = Limit {
+                connections: OPERATORS,
+                beyond: router.clone(),
+            };
+            self.requests
+                .spawn(listener::serve(listener, router, limit, stop));
         }
         Ok(())
     }
@@ -223,6 +241,7 @@ fn keep_house(services: &Shared, tasks: &TaskTracker, halt: &CancellationToken) 
     tasks.spawn(sender.run());
     let sender = Sender::new(Arc::clone(services), tasks.clone());
     tasks.spawn(sender.run());
+    tasks.spawn(telemetry::keep(halt.clone()));
     tasks.spawn(keys::keep(Arc::clone(services), halt.clone()));
     tasks.spawn(retention::keep(Arc::clone(services), halt.clone()));
     tasks.spawn(surveys::ending::keep(Arc::clone(services), halt.clone()));
@@ -281,6 +300,23 @@ fn warm_up(services: &Shared, tasks: &TaskTracker, halt: &CancellationToken) {
             tracing::warn!(error = ?error, "plugins are compiled when they are first needed");
         }
     });
+}
+
+/// Every connection is an open file, of which systems allow few unless asked.
+fn allow_open_files(config: &Config) {
+    let wanted = config.server.max_connections.saturating_add(OTHER_FILES);
+    let wanted = u64::try_from(wanted).unwrap_or(u64::MAX);
+    match rlimit::increase_nofile_limit(wanted) {
+        Ok(files) if files < wanted => {
+            tracing::warn!(
+                files,
+                wanted,
+                "fewer files may be open than server.maxConnections takes"
+            );
+        }
+        Ok(_) => {}
+        Err(error) => tracing::warn!(error = %error, "the limit of open files can't be asked for"),
+    }
 }
 
 fn public_url(config: &Config, address: SocketAddr) -> String {

@@ -9,6 +9,7 @@ use crate::analytics::AnalyticsStore;
 use crate::apps::Registry;
 use crate::clock::Clock;
 use crate::config::Config;
+use crate::http::admission::Admission;
 use crate::ingest::commit::Committer;
 use crate::ingest::together::Together;
 use crate::instructions::polls::Polls;
@@ -50,6 +51,8 @@ pub struct Services {
     pub issuer: Issuer,
     /// Whose access tokens are taken.
     pub access_tokens: AccessTokens,
+    /// How much is in hand.
+    pub admission: Arc<Admission>,
     /// How much one caller may ask.
     pub rate_limits: RateLimits,
     /// What keys are used for, on its way to the database.

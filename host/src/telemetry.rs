@@ -1,7 +1,10 @@
 //! Logs and metrics of the process.
 
+use std::time::Duration;
+
 use anyhow::Context as _;
 use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle};
+use tokio_util::sync::CancellationToken;
 use tracing_subscriber::EnvFilter;
 
 use crate::config::Telemetry;
@@ -11,6 +14,9 @@ const BUCKETS: &[f64] = &[
     0.000_01, 0.000_05, 0.000_1, 0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5,
     1.0, 2.5, 10.0,
 ];
+
+/// What was measured is summed up so often, whether or not anybody reads it; until then it takes memory.
+const SUM_UP: Duration = Duration::from_secs(5);
 
 /// Starts logging to standard error.
 pub fn start_logs(config: &Telemetry) -> anyhow::Result<()> {
@@ -42,4 +48,15 @@ pub fn metrics() -> PrometheusHandle {
             handle
         })
         .clone()
+}
+
+/// Sums up what was measured, until the server stops.
+pub async fn keep(halt: CancellationToken) {
+    while halt
+        .run_until_cancelled(tokio::time::sleep(SUM_UP))
+        .await
+        .is_some()
+    {
+        metrics().run_upkeep();
+    }
 }

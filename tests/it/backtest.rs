@@ -401,7 +401,7 @@ async fn only_so_many_are_under_way(app: &mut TestApp) {
         tx.commit().await.unwrap();
     };
     // As if they were not over yet, and would not begin.
-    change("UPDATE jobs SET run_at = completed_at + 86400000000, completed_at = NULL").await;
+    change("UPDATE jobs SET run_at = completed_at + 250000000, completed_at = NULL").await;
     ask(app, &name(9), &version(1), &body)
         .await
         .refused(422, "limit_exceeded");

@@ -17,14 +17,14 @@ use tests::{Child, site};
 const COMES_BACK: Duration = Duration::from_mins(1);
 
 /// The parts of a child's API that the kill test needs.
-struct Remote {
+pub(crate) struct Remote {
     http: reqwest::Client,
-    access: Value,
+    pub(crate) access: Value,
     session: Value,
 }
 
 impl Remote {
-    async fn open(child: &Child) -> Self {
+    pub(crate) async fn open(child: &Child) -> Self {
         let mut remote = Self {
             http: client::build(),
             access: child.access.clone(),
@@ -35,7 +35,7 @@ impl Remote {
         remote
     }
 
-    async fn post(&self, path: &str, key: &str, body: &Value) -> Answer {
+    pub(crate) async fn post(&self, path: &str, key: &str, body: &Value) -> Answer {
         client::send(self.signed(self.http.post(self.url(path)).json(body), key)).await
     }
 
@@ -44,7 +44,7 @@ impl Remote {
     }
 
     /// The events that fired, polled page by page until there are so many, and whatever comes after.
-    async fn fired(&self, count: usize) -> Vec<String> {
+    pub(crate) async fn fired(&self, count: usize) -> Vec<String> {
         let started = Instant::now();
         let mut fired = Vec::new();
         let mut query = String::new();
@@ -72,7 +72,8 @@ impl Remote {
     }
 }
 
-fn events(count: usize) -> Vec<Value> {
+/// New purchases of a person.
+pub(crate) fn events(count: usize) -> Vec<Value> {
     let clock = nudge::clock::Clock::default();
     (0..count)
         .map(|_| {

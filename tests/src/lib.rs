@@ -10,7 +10,9 @@ pub mod child;
 pub mod client;
 pub mod postgres;
 pub mod providers;
+pub mod proxy;
 pub mod session;
+pub mod soak;
 pub mod storage;
 pub mod transitions;
 

@@ -175,6 +175,11 @@ impl Cluster {
         self.url(&name)
     }
 
+    /// The folder of the server's data.
+    pub fn data(&self) -> PathBuf {
+        self.own().data()
+    }
+
     /// Stops the server; connections are cut, transactions in hand are rolled back.
     pub fn stop(&self) {
         run(self.own().control().args(["stop", "--mode=fast"]));

@@ -297,7 +297,7 @@ async fn app_key(parts: &Parts, services: &Services, hash: &[u8; 32]) -> Result<
     let (app_id, key_id, reason) = match holder {
         Holder::Live(app, key) if key.is_live(now) => {
             charge(parts, services, Policy::Key, key.id.into_bytes())?;
-            Notes::of(&parts.extensions).set_app(&app);
+            Notes::of(&parts.extensions).set_app(&app)?;
             services.key_uses.used(app.id, &key, now);
             return Ok(AppKey { app, key });
         }

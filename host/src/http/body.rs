@@ -8,13 +8,15 @@ use std::time::Duration;
 use axum::body::{Body, HttpBody as _};
 use axum::extract::{FromRequest, Request};
 use axum::http::{HeaderMap, header};
-use bytes::Bytes;
-use http_body_util::{BodyExt as _, LengthLimitError, Limited};
+use bytes::{Bytes, BytesMut};
+use http_body_util::BodyExt as _;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
+use super::admission::Room;
 use super::code::Code;
 use super::error::{ApiError, FieldError};
+use super::notes::Notes;
 use objects::Objects;
 
 /// The largest body, after decompression (contract 15).
@@ -41,23 +43,59 @@ impl<S: Send + Sync> FromRequest<S> for JsonText {
         let (head, body) = request.into_parts();
         require_json(&head.headers)?;
         let encoding = Encoding::of(&head.headers)?;
-        let collected =
-            tokio::time::timeout(SEND_TIMEOUT, Limited::new(body, MOST_BODY_BYTES).collect())
-                .await
-                .map_err(|_| arrived_late())?
-                .map_err(|cause| {
-                    if cause.is::<LengthLimitError>() {
-                        ApiError::new(Code::PayloadTooLarge)
-                    } else {
-                        broke_off()
-                    }
-                })?;
-        let bytes = encoding.decode(collected.to_bytes(), MOST_BODY_BYTES)?;
+        let notes = Notes::of(&head.extensions);
+        let mut room = notes.room();
+        // Nobody else waits until the client has sent everything.
+        notes.step_aside();
+        let bytes = tokio::time::timeout(SEND_TIMEOUT, receive(body, room.as_mut()))
+            .await
+            .map_err(|_| arrived_late())??;
+        notes.come_back().await?;
+        if !matches!(encoding, Encoding::Identity) {
+            // How much it comes to is known afterwards only.
+            resize(room.as_mut(), bytes.len() + MOST_BODY_BYTES)?;
+        }
+        let bytes = encoding.decode(bytes, MOST_BODY_BYTES)?;
+        resize(room.as_mut(), bytes.len())?;
+        notes.keep_room(room);
         let text = String::from_utf8(bytes.into())
             .map_err(|_| ApiError::because(Code::MalformedJson, "the body is not UTF-8"))?;
         check_depth(&text)?;
         Ok(Self(text))
     }
+}
+
+/// Receives a body; what has arrived takes room.
+async fn receive(mut body: Body, mut room: Option<&mut Room>) -> Result<Bytes, ApiError> {
+    let mut first = Bytes::new();
+    let mut received = BytesMut::new();
+    while let Some(frame) = body.frame().await {
+        let frame = frame.map_err(|_| broke_off())?;
+        let Ok(data) = frame.into_data() else {
+            continue;
+        };
+        let length = first.len() + received.len() + data.len();
+        if length > MOST_BODY_BYTES {
+            return Err(ApiError::new(Code::PayloadTooLarge));
+        }
+        resize(room.as_deref_mut(), length)?;
+        if first.is_empty() && received.is_empty() {
+            // Most bodies are in one piece, which is not copied.
+            first = data;
+        } else {
+            received.extend_from_slice(&std::mem::take(&mut first));
+            received.extend_from_slice(&data);
+        }
+    }
+    Ok(if received.is_empty() {
+        first
+    } else {
+        received.freeze()
+    })
+}
+
+fn resize(room: Option<&mut Room>, bytes: usize) -> Result<(), ApiError> {
+    room.map_or(Ok(()), |room| room.resize(bytes))
 }
 
 /// The bytes of a WebAssembly component, decompressed.
@@ -67,6 +105,7 @@ impl<S: Send + Sync> FromRequest<S> for JsonText {
 pub struct Component {
     encoding: Encoding,
     body: Body,
+    notes: Notes,
 }
 
 impl<S: Send + Sync> FromRequest<S> for Component {
@@ -79,7 +118,12 @@ impl<S: Send + Sync> FromRequest<S> for Component {
             return Err(ApiError::because(Code::UnsupportedMediaType, detail));
         }
         let encoding = Encoding::of(&head.headers)?;
-        Ok(Self { encoding, body })
+        let notes = Notes::of(&head.extensions);
+        Ok(Self {
+            encoding,
+            body,
+            notes,
+        })
     }
 }
 
@@ -87,6 +131,8 @@ impl Component {
     /// Reads and decompresses the body.
     pub async fn read(self, most_bytes: usize) -> Result<Bytes, ApiError> {
         let (encoding, body) = (self.encoding, self.body);
+        // Uploads have turns of their own, see `plugins/loaders.rs`.
+        self.notes.step_aside();
         let bytes = tokio::time::timeout(COMPONENT_TIMEOUT, Self::receive(body, most_bytes))
             .await
             .map_err(|_| arrived_late())??;

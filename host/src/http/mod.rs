@@ -1,5 +1,6 @@
 //! HTTP, and nothing but HTTP: bodies, credentials, errors, cursors.
 
+pub mod admission;
 mod again;
 pub mod auth;
 pub mod body;

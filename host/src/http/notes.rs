@@ -1,11 +1,14 @@
 //! What extractors learn about a request that its response's headers depend on.
 
+use std::convert::Infallible;
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 use axum::http::{Extensions, HeaderMap, HeaderName, HeaderValue};
 
+use super::admission::{Admission, Place, Room, Share};
 use super::error::ApiError;
 use crate::apps::App;
 use crate::rate_limits::{Policy, Quota};
@@ -28,6 +31,10 @@ pub struct Notes(Arc<Mutex<Inner>>);
 struct Inner {
     app: Option<Arc<App>>,
     quotas: Vec<Quota>,
+    admission: Option<Arc<Admission>>,
+    place: Option<Place>,
+    share: Option<Share>,
+    body: Option<Room>,
 }
 
 impl Notes {
@@ -36,9 +43,55 @@ impl Notes {
         extensions.get::<Self>().cloned().unwrap_or_default()
     }
 
-    /// Notes whose key the request has.
-    pub fn set_app(&self, app: &Arc<App>) {
-        self.lock().app = Some(Arc::clone(app));
+    /// Notes whose key the request has, and counts it among the app's requests.
+    pub fn set_app(&self, app: &Arc<App>) -> Result<(), ApiError> {
+        let mut inner = self.lock();
+        inner.app = Some(Arc::clone(app));
+        if let (Some(admission), None) = (&inner.admission, &inner.share) {
+            inner.share = Some(admission.request_of(app.id)?);
+        }
+        Ok(())
+    }
+
+    /// Notes the place that the request has.
+    pub(super) fn admit(&self, admission: &Arc<Admission>, place: Place) {
+        let mut inner = self.lock();
+        inner.admission = Some(Arc::clone(admission));
+        inner.place = Some(place);
+    }
+
+    /// Gives the request's place to others while it waits for something; it stays one of its app's.
+    pub fn step_aside(&self) {
+        self.lock().place = None;
+    }
+
+    /// Takes a place again after [`step_aside`](Self::step_aside), as soon as there is one.
+    pub async fn come_back(&self) -> Result<(), ApiError> {
+        let admission = self.lock().admission.clone();
+        if let Some(admission) = admission {
+            let place = admission.come_back().await?;
+            self.lock().place = Some(place);
+        }
+        Ok(())
+    }
+
+    /// Gives everything to others that the request had, but for the memory of its body.
+    pub fn leave(&self) {
+        let mut inner = self.lock();
+        (inner.place, inner.share) = (None, None);
+    }
+
+    /// Room for a body, to be kept by [`keep_room`](Self::keep_room). None: nothing is counted here.
+    pub(super) fn room(&self) -> Option<Room> {
+        self.lock()
+            .admission
+            .as_ref()
+            .map(|admission| admission.room())
+    }
+
+    /// Keeps the room of the body until the request is answered.
+    pub(super) fn keep_room(&self, room: Option<Room>) {
+        self.lock().body = room;
     }
 
     /// The app whose key the request has, if it got that far.
@@ -72,6 +125,14 @@ impl Notes {
 
     fn lock(&self) -> MutexGuard<'_, Inner> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<S: Sync> FromRequestParts<S> for Notes {
+    type Rejection = Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Infallible> {
+        Ok(Self::of(&parts.extensions))
     }
 }
 

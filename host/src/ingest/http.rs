@@ -21,6 +21,7 @@ use crate::apps::key::{self, Kind};
 use crate::apps::settings::ValidationFailure;
 use crate::dead_letters::Letter;
 use crate::http::auth::{self, AppKey};
+use crate::http::notes::Notes;
 use crate::http::{ApiError, Code, Data, FieldError, JsonText};
 use crate::instructions::{self, Instruction, http::InstructionView};
 use crate::services::Shared;
@@ -77,6 +78,7 @@ struct Owner {
     responses((status = 200, body = Data<IngestView>)))]
 pub async fn ingest_events(
     caller: Caller,
+    notes: Notes,
     State(services): State<Shared>,
     JsonText(text): JsonText,
 ) -> Result<Data<IngestView>, ApiError> {
@@ -111,6 +113,10 @@ pub async fn ingest_events(
     };
     let outcome = services.committer.commit(submission).await?;
     let committed = matches!(outcome, Outcome::Committed(_));
+    if delivery.is_some() {
+        // Whoever waits for a decision keeps nobody waiting.
+        notes.step_aside();
+    }
     let view = answer(&services, app, outcome, indexes, rejections, delivery).await?;
     let ignored = if committed { ignored.len() } else { 0 };
     let count = |kind, count| services.stats.count(app.id, received_at, kind, count);

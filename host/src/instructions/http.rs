@@ -16,6 +16,7 @@ use crate::apps::App;
 use crate::campaigns::Act;
 use crate::clock;
 use crate::http::auth::SdkSubject;
+use crate::http::notes::Notes;
 use crate::http::page::checked_limit;
 use crate::http::{ApiError, Data, Json, Params, cursor};
 use crate::services::Shared;
@@ -128,6 +129,7 @@ impl From<AckStatus> for Status {
     responses((status = 200, body = Data<PollView>)))]
 pub async fn poll_instructions(
     subject: SdkSubject,
+    notes: Notes,
     State(services): State<Shared>,
     Params(query): Params<PollQuery>,
 ) -> Result<Data<PollView>, ApiError> {
@@ -148,7 +150,7 @@ pub async fn poll_instructions(
         Some(text) => cursor::decode(&services.secrets, &list, text, now)?,
         None => Place::default(),
     };
-    let page = polling::poll(&services, &subject, place, limit, wait).await?;
+    let page = polling::poll(&services, &subject, &notes, place, limit, wait).await?;
     let expires = services.clock.now().plus(cursor::LIFETIME);
     let items = views(&services.db, &subject.app, page.instructions).await?;
     let next_cursor = cursor::encode(&services.secrets, &list, &page.place, expires);

@@ -14,6 +14,7 @@ use uuid::Uuid;
 
 use super::{Instruction, store};
 use crate::http::auth::SdkSubject;
+use crate::http::notes::Notes;
 use crate::http::{ApiError, Code};
 use crate::services::Shared;
 use crate::subjects::http::current_in;
@@ -101,12 +102,14 @@ impl Place {
 pub async fn poll(
     services: &Shared,
     subject: &SdkSubject,
+    notes: &Notes,
     place: Place,
     limit: u32,
     wait: Duration,
 ) -> Result<Page, ApiError> {
     let poll = services.polls.open(subject.token.subject_id);
     let deadline = Instant::now() + wait;
+    let mut seat = None;
     loop {
         let mut issued = std::pin::pin!(poll.issued());
         issued.as_mut().enable();
@@ -130,6 +133,10 @@ pub async fn poll(
         let over = Instant::now() >= deadline || services.stop.is_cancelled();
         if !page.instructions.is_empty() || over {
             return Ok(page);
+        }
+        if seat.is_none() {
+            seat = Some(services.admission.seat(subject.app.id)?);
+            notes.leave();
         }
         let next_at = page.next_at.map(|at| Instant::now() + at.since(now));
         tokio::select! {

@@ -3,6 +3,7 @@
 
 pub mod http;
 mod runner;
+mod share;
 pub mod store;
 
 use std::sync::Arc;

@@ -1,24 +1,23 @@
 //! Takes jobs and runs them.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use futures_util::FutureExt as _;
-use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
+use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use uuid::Uuid;
 
+use super::share::{self, InHand};
 use super::{Error, Running, store};
 use crate::services::Shared;
 
-/// Jobs that a process runs side by side.
-const AT_ONCE: usize = 4;
 /// The pause before a job that failed for the database is tried again; it grows with each failure.
 const PAUSE: Duration = Duration::from_secs(1);
-/// The longest such pause.
+/// The longest pause of a job, whatever it waits for: one that is due later is due, as the clock was set back.
 const LONGEST_PAUSE: Duration = Duration::from_mins(5);
 
 /// Wakes the runner: a job was queued. Cheap to clone.
@@ -39,8 +38,7 @@ pub struct Runner {
     node: Uuid,
     tasks: TaskTracker,
     halt: CancellationToken,
-    slots: Arc<Semaphore>,
-    in_hand: Arc<Mutex<HashSet<Uuid>>>,
+    in_hand: Arc<Mutex<HashMap<Uuid, InHand>>>,
 }
 
 impl Runner {
@@ -51,7 +49,6 @@ impl Runner {
             services,
             tasks,
             halt,
-            slots: Arc::new(Semaphore::new(AT_ONCE)),
             in_hand: Arc::default(),
         }
     }
@@ -82,27 +79,40 @@ impl Runner {
 
     /// Claims jobs as long as there is room for them.
     async fn take(&self) -> nudge_db::Result<()> {
-        while let Ok(slot) = Arc::clone(&self.slots).try_acquire_owned() {
-            let now = self.services.clock.now();
+        while !self.halt.is_cancelled() {
+            let wanted = {
+                let in_hand = self.lock();
+                let now = self.services.clock.now();
+                store::Wanted {
+                    now,
+                    latest: now.plus(LONGEST_PAUSE),
+                    except: share::full(in_hand.values()),
+                    after: share::served(in_hand.values()),
+                }
+            };
             let mut tx = self.services.db.read().await?;
-            let waiting = store::anything_waits(&mut tx, now).await?;
+            let waiting = store::anything_waits(&mut tx, &wanted).await?;
             drop(tx);
-            if !waiting || self.halt.is_cancelled() {
-                return Ok(());
+            if !waiting {
+                break;
             }
             let mut tx = self.services.db.write().await?;
-            let claimed = store::claim(&mut tx, self.node, now).await?;
+            let claimed = store::claim(&mut tx, self.node, &wanted).await?;
             tx.commit().await?;
-            let Some(row) = claimed else { return Ok(()) };
+            let Some(row) = claimed else { break };
             let job = row.running(self.node, self.halt.clone())?;
-            self.lock().insert(job.id);
-            self.tasks.spawn(self.clone().finish(job, slot));
+            let in_hand = InHand {
+                kind: job.kind.clone(),
+                app_id: job.app_id,
+            };
+            self.lock().insert(job.id, in_hand);
+            self.tasks.spawn(self.clone().finish(job));
         }
         Ok(())
     }
 
     /// Runs a job and notes how it ended, however long the database takes to hear of it.
-    async fn finish(self, mut job: Running, slot: OwnedSemaphorePermit) {
+    async fn finish(self, mut job: Running) {
         let outcome = AssertUnwindSafe(super::run(&self.services, &mut job))
             .catch_unwind()
             .await
@@ -116,7 +126,6 @@ impl Runner {
             }
         }
         self.lock().remove(&job.id);
-        drop(slot);
         self.services.jobs.wake();
     }
 
@@ -136,7 +145,7 @@ impl Runner {
                 store::End::Later(now.plus(pause))
             }
             Err(Error::Stopping) => store::End::Waits(now),
-            Err(Error::Wait(pause)) => store::End::Waits(now.plus(*pause)),
+            Err(Error::Wait(pause)) => store::End::Waits(now.plus((*pause).min(LONGEST_PAUSE))),
             Err(Error::Lost) => return Ok(()),
         };
         let mut tx = self.services.db.write().await?;
@@ -148,7 +157,7 @@ impl Runner {
     async fn release_strays(&self) -> nudge_db::Result<()> {
         let mut tx = self.services.db.write().await?;
         for id in store::claimed_by(&mut tx, self.node).await? {
-            let in_hand = self.lock().contains(&id);
+            let in_hand = self.lock().contains_key(&id);
             if !in_hand {
                 store::release(&mut tx, self.node, id).await?;
             }
@@ -156,7 +165,7 @@ impl Runner {
         tx.commit().await
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, HashSet<Uuid>> {
+    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<Uuid, InHand>> {
         self.in_hand.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

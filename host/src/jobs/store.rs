@@ -1,6 +1,6 @@
 //! Jobs in the database.
 
-use nudge_db::{Error, Result, Timestamp, Tx};
+use nudge_db::{Error, Result, Statement, Timestamp, Tx};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
@@ -157,26 +157,57 @@ pub async fn count_unfinished(tx: &mut Tx, app_id: Uuid, kind: &'static str) -> 
     Ok(usize::try_from(row.count).unwrap_or(usize::MAX))
 }
 
-/// Whether a job waits that no process has.
-pub(super) async fn anything_waits(tx: &mut Tx, now: Timestamp) -> Result<bool> {
-    let row: Option<IdRow> = tx
-        .sql("SELECT id FROM jobs WHERE completed_at IS NULL AND node IS NULL AND run_at <= $1 ORDER BY run_at LIMIT 1")
-        .bind(now)
-        .fetch_optional()
-        .await?;
+/// Which job a process takes next.
+#[derive(Debug)]
+pub(super) struct Wanted {
+    /// One that is due by now.
+    pub(super) now: Timestamp,
+    /// Or later than any job is put off.
+    pub(super) latest: Timestamp,
+    /// None of these kinds.
+    pub(super) except: Vec<String>,
+    /// One of these apps only if no other waits.
+    pub(super) after: Vec<Uuid>,
+}
+
+impl Wanted {
+    fn push<'a>(&self, statement: Statement<'a>) -> Statement<'a> {
+        let mut statement = statement
+            .push("completed_at IS NULL AND node IS NULL AND (run_at <= ")
+            .push_bind(self.now)
+            .push(" OR run_at > ")
+            .push_bind(self.latest)
+            .push(")");
+        if !self.except.is_empty() {
+            statement = statement
+                .push(" AND kind NOT IN ")
+                .push_list(self.except.iter().cloned());
+        }
+        statement
+            .push(" ORDER BY CASE WHEN app_id IN ")
+            .push_list(self.after.iter().copied())
+            .push(" THEN 1 ELSE 0 END, run_at LIMIT 1")
+    }
+}
+
+/// Whether such a job waits.
+pub(super) async fn anything_waits(tx: &mut Tx, wanted: &Wanted) -> Result<bool> {
+    let statement = tx.sql("SELECT id FROM jobs WHERE ");
+    let row: Option<IdRow> = wanted.push(statement).fetch_optional().await?;
     Ok(row.is_some())
 }
 
-/// Claims the job that waits longest.
-pub(super) async fn claim(tx: &mut Tx, node: Uuid, now: Timestamp) -> Result<Option<ClaimedRow>> {
+/// Claims the job that waits longest of those.
+pub(super) async fn claim(tx: &mut Tx, node: Uuid, wanted: &Wanted) -> Result<Option<ClaimedRow>> {
     let skip_locked = tx.dialect().skip_locked();
-    tx.sql("UPDATE jobs SET state = 'running', node = ")
+    let statement = tx
+        .sql("UPDATE jobs SET state = 'running', node = ")
         .push_bind(node)
         .push(", updated_at = ")
-        .push_bind(now)
-        .push(" WHERE id = (SELECT id FROM jobs WHERE completed_at IS NULL AND node IS NULL AND run_at <= ")
-        .push_bind(now)
-        .push(" ORDER BY run_at LIMIT 1")
+        .push_bind(wanted.now)
+        .push(" WHERE id = (SELECT id FROM jobs WHERE ");
+    wanted
+        .push(statement)
         .push(skip_locked)
         .push(") RETURNING id, app_id, kind, input, progress, failures")
         .fetch_optional()

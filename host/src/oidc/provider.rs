@@ -133,7 +133,7 @@ impl Provider {
         let before = self.known();
         if before
             .asked_at
-            .is_some_and(|asked| now.since(asked) < PAUSE)
+            .is_some_and(|asked| asked <= now && now.since(asked) < PAUSE)
         {
             return before;
         }

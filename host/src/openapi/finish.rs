@@ -175,7 +175,7 @@ fn refusals(path: &str, method: &str, operation: &Operation, is_versioned: bool)
         (has_body || has_query, UNPROCESSABLE),
         (is_secured, TOO_MANY_REQUESTS),
         (is_secured || takes_input, INTERNAL),
-        (is_secured || takes_input, UNAVAILABLE),
+        (true, UNAVAILABLE),
     ]
     .into_iter()
     .filter_map(|(applies, refusal)| applies.then_some(refusal))

@@ -1,6 +1,7 @@
 //! Which process has which row in hand, in the database.
 
 use std::collections::HashMap;
+use std::ops::RangeInclusive;
 
 use nudge_db::{Dialect, Result, Rows, Timestamp, Tx};
 use uuid::Uuid;
@@ -282,10 +283,11 @@ pub(super) async fn beat(tx: &mut Tx, node: Uuid, now: Timestamp) -> Result<()> 
     Ok(())
 }
 
-/// Forgets processes without a sign of life since a time.
-pub(super) async fn bury(tx: &mut Tx, silent_since: Timestamp) -> Result<u64> {
-    tx.sql("DELETE FROM nodes WHERE heartbeat_at < $1")
-        .bind(silent_since)
+/// Forgets processes without a sign of life at these times. One from the future is from before clocks were set back.
+pub(super) async fn bury(tx: &mut Tx, alive: RangeInclusive<Timestamp>) -> Result<u64> {
+    tx.sql("DELETE FROM nodes WHERE heartbeat_at < $1 OR heartbeat_at > $2")
+        .bind(*alive.start())
+        .bind(*alive.end())
         .execute()
         .await
 }

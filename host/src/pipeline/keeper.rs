@@ -67,7 +67,8 @@ impl Keeper {
     async fn turn(&mut self) -> nudge_db::Result<()> {
         let inner = self.pipeline.inner();
         let now = inner.clock.now();
-        if now.since(self.beat_at) >= HEARTBEAT {
+        // A clock that was set back must not silence this process.
+        if now < self.beat_at || now.since(self.beat_at) >= HEARTBEAT {
             self.beat(now).await?;
         }
         let inner = self.pipeline.inner();
@@ -90,8 +91,9 @@ impl Keeper {
         let inner = self.pipeline.inner();
         let mut tx = inner.db.write().await?;
         claims::beat(&mut tx, inner.node(), now).await?;
-        let silent_since = now.minus(Duration::from_secs(inner.config.node_timeout_seconds));
-        let buried = claims::bury(&mut tx, silent_since).await?;
+        let timeout = Duration::from_secs(inner.config.node_timeout_seconds);
+        let alive = now.minus(timeout)..=now.plus(timeout);
+        let buried = claims::bury(&mut tx, alive).await?;
         if buried > 0 {
             tracing::warn!(
                 nodes = buried,

@@ -49,10 +49,10 @@ pub mod watch;
 mod words;
 mod workers;
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::ffi::OsString;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use anyhow::Context as _;
@@ -77,6 +77,8 @@ pub const COMPILE_COMMAND: &str = "compile-component";
 
 /// Threads that show calls to shadow candidates: one, so that trials never take more than one processor.
 const SHADOWS: usize = 1;
+/// Plugins and versions that metrics tell apart.
+const MOST_LABELED: usize = 256;
 
 /// The built-in plugins and what runs all plugins. Cheap to clone.
 #[derive(Clone, Debug)]
@@ -248,9 +250,26 @@ fn share(config: &Config, threads: usize) -> Share {
     }
 }
 
+/// The plugin and version that a call is counted under: the first ones that are called. Anybody who may upload
+/// could make any number of them, each of which stays in memory; what an app's fare is in the database.
+fn label(name: &str, version: &str) -> (String, String) {
+    static LABELED: Mutex<BTreeSet<(String, String)>> = Mutex::new(BTreeSet::new());
+    let label = (name.to_owned(), version.to_owned());
+    let mut labeled = LABELED.lock().unwrap_or_else(PoisonError::into_inner);
+    if labeled.contains(&label) {
+        return label;
+    }
+    if labeled.len() >= MOST_LABELED {
+        return ("other".to_owned(), String::new());
+    }
+    labeled.insert(label.clone());
+    label
+}
+
 /// Counts a call by plugin, version and outcome, and its time.
 fn count(name: &str, version: &str, outcome: &'static str, elapsed: Duration) {
-    let labels = [("plugin", name.to_owned()), ("version", version.to_owned())];
+    let (name, version) = label(name, version);
+    let labels = [("plugin", name), ("version", version)];
     metrics::histogram!("nudge_plugin_call_seconds", &labels).record(elapsed.as_secs_f64());
     let [plugin, version] = labels;
     metrics::counter!(

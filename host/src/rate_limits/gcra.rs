@@ -55,6 +55,13 @@ impl Rate {
 
     /// Takes a token from a bucket that would be full at an instant.
     pub(super) fn take(self, full_at: Timestamp, now: Timestamp) -> Result<Taken, Empty> {
+        // No bucket takes longer to fill than an empty one: the clock has been set back since, and nobody has to
+        // wait for it to get there again.
+        let full_at = if full_at.0.saturating_sub(now.0) > self.span() {
+            now
+        } else {
+            full_at
+        };
         let next = full_at.0.max(now.0).saturating_add(self.interval);
         let missing = next.saturating_sub(now.0);
         if missing > self.span() {
@@ -94,6 +101,21 @@ mod tests {
         assert!(rate.take(full_at, Timestamp(now.0 + 499_999)).is_err());
         assert!(rate.take(full_at, Timestamp(now.0 + 500_000)).is_ok());
         assert_eq!(rate.window_seconds(), 2);
+    }
+
+    #[test]
+    fn a_clock_that_is_set_back_shuts_nobody_out() {
+        let rate = Rate::new(2.0, 3);
+        let now = Timestamp::from_seconds(10_000);
+        let earlier = Timestamp::from_seconds(10_000 - 3_600);
+        let taken = rate.take(Timestamp(0), now).unwrap();
+        let taken = rate.take(taken.full_at, earlier).unwrap();
+        assert_eq!(taken.remaining, 2);
+        let last = Timestamp(earlier.0 + rate.span());
+        assert!(
+            rate.take(last, earlier).is_err(),
+            "an empty bucket stays empty"
+        );
     }
 
     proptest! {

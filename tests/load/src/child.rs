@@ -208,6 +208,16 @@ impl Server {
         self.process.address()
     }
 
+    /// Address, ids, keys and tokens.
+    pub(crate) fn access_data(&self) -> &Value {
+        &self.process.access
+    }
+
+    /// Where its data is.
+    pub(crate) fn folder(&self) -> &Path {
+        self.database.directory.path()
+    }
+
     /// An id, key or token of the access data.
     pub(crate) fn access(&self, name: &str) -> anyhow::Result<&str> {
         self.process.access(name)

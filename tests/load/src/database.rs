@@ -53,6 +53,11 @@ impl Databases {
         self.folder.path()
     }
 
+    /// Where the database server keeps everything, if there is one.
+    pub(crate) fn cluster_data(&self) -> Option<PathBuf> {
+        self.cluster.as_ref().map(Cluster::data)
+    }
+
     /// Has the database server crash, if there is one, and starts it again.
     pub(crate) fn crash(&self) {
         if let Some(cluster) = &self.cluster {

@@ -27,6 +27,7 @@ mod random;
 mod report;
 mod request;
 mod scale;
+mod soak;
 mod surveys;
 mod swap;
 mod validation;
@@ -72,6 +73,8 @@ enum Command {
     Processes(processes::Arguments),
     /// What an event costs with many other campaigns, with many other apps, and for a person with many events.
     Scale(scale::Arguments),
+    /// A mixed load for minutes: errors, and what grows that should not.
+    Soak(soak::Arguments),
     /// What it costs to read the results of a survey with many attempts.
     Surveys(surveys::Arguments),
     /// What requests with `delivery` notice of the plugin that decides being replaced.
@@ -104,6 +107,7 @@ fn main() -> anyhow::Result<()> {
             Command::Polls(arguments) => polls::run(arguments).await,
             Command::Processes(arguments) => processes::run(arguments).await,
             Command::Scale(arguments) => scale::run(arguments).await,
+            Command::Soak(arguments) => soak::run(arguments).await,
             Command::Surveys(arguments) => surveys::run(arguments).await,
             Command::Swap(arguments) => swap::run(arguments).await,
             Command::Webhooks(arguments) => webhooks::run(arguments).await,

@@ -17,7 +17,9 @@ use crate::request::{COMMON, Delivery, Request};
 
 /// Requests that wait for a commit at the most; as many are in the writer's hand.
 const QUEUE: usize = 64;
-/// How long a request waits for a place among them, in milliseconds.
+/// Requests that are worked on at the most.
+const REQUESTS: usize = 64;
+/// How long a request waits for a place in the queue, in milliseconds.
 const QUEUE_WAIT_MS: &str = "20";
 
 /// Requests of one client that has the server to itself.
@@ -60,8 +62,10 @@ struct Measured {
 
 pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<()> {
     let databases = Databases::new(arguments.database)?;
-    let queue = QUEUE.to_string();
+    let (queue, requests) = (QUEUE.to_string(), REQUESTS.to_string());
     let variables = [
+        ("NUDGE_SERVER__MAX_REQUESTS", requests.as_str()),
+        ("NUDGE_SERVER__APP_SHARE", "1.0"),
         ("NUDGE_INGEST__QUEUE_SIZE", queue.as_str()),
         ("NUDGE_INGEST__QUEUE_WAIT_MS", QUEUE_WAIT_MS),
         ("NUDGE_INGEST__POSTGRES_WRITERS", "1"),
@@ -113,6 +117,10 @@ fn table(measured: &Measured) -> Table {
     row(
         "ratio of the two",
         format!("{:.1}", tail(amid) / tail(alone)),
+    );
+    row(
+        "p99 of what is shed",
+        format!("{:.1} ms", micros(&amid.shed, 0.99) / 1e3),
     );
     row(
         "the same alone, right after",

@@ -18,7 +18,7 @@ use crate::request::{AWAITED, Delivery, Person, Request};
 
 const CLIENTS: usize = 8;
 /// The guest's name and version, as they stand in its bytes.
-const NAME: &str = "versioned-plugin-0000";
+pub(crate) const NAME: &str = "versioned-plugin-0000";
 const VERSION: &str = "1.0.1000000";
 
 /// What is measured.
@@ -92,7 +92,7 @@ struct Latency {
     p99: f64,
 }
 
-fn version(number: u32) -> String {
+pub(crate) fn version(number: u32) -> String {
     format!("1.0.1{number:06}")
 }
 
@@ -130,7 +130,7 @@ async fn prepare(server: &Server, versions: u32) -> anyhow::Result<()> {
 }
 
 /// The guest under another version.
-fn renamed(version: &str) -> anyhow::Result<Vec<u8>> {
+pub(crate) fn renamed(version: &str) -> anyhow::Result<Vec<u8>> {
     let mut bytes = test_guests::VERSIONED.to_vec();
     let place = bytes
         .windows(VERSION.len())

@@ -92,6 +92,24 @@ impl Providers {
     }
 }
 
+impl Providers {
+    /// What [`configure`](Self::configure) does, for the environment of a server in a process of its own, which
+    /// may tell receivers on this machine too.
+    pub fn variables(&self) -> [(&'static str, String); 6] {
+        [
+            ("NUDGE_PUSH__APNS__PRODUCTION_URL", self.apns.url.clone()),
+            ("NUDGE_PUSH__APNS__SANDBOX_URL", self.sandbox.url.clone()),
+            ("NUDGE_PUSH__FCM__URL", self.fcm.url.clone()),
+            (
+                "NUDGE_PUSH__EXTRA_ROOT_CERTIFICATES",
+                self.roots.display().to_string(),
+            ),
+            ("NUDGE_WEBHOOKS__ALLOW_HTTP", "true".to_owned()),
+            ("NUDGE_WEBHOOKS__ALLOW_PRIVATE_NETWORKS", "true".to_owned()),
+        ]
+    }
+}
+
 impl TestApp {
     /// Starts push services and the server anew, so that it asks them.
     pub async fn with_providers(&mut self) -> Providers {

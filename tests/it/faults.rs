@@ -1,0 +1,387 @@
+//! Databases and disks that fail in the middle: what was answered is there, what is uncertain is not answered, and
+//! nothing is there or fires twice (contract 3, 14).
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use nudge::config::Config;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use tests::postgres::{Cluster, Durability};
+use tests::proxy::Proxy;
+use tests::session::text;
+use tests::{Backend, Child, Session, TestApp, site};
+use tokio::task::JoinSet;
+
+use crate::kills::{Remote, events};
+
+/// Longer than anything takes to come back.
+const COMES_BACK: Duration = Duration::from_mins(2);
+/// Connections of a server to its database.
+const CONNECTIONS: u32 = 8;
+/// Clients that send side by side, each for a person of its own.
+const CLIENTS: usize = 6;
+/// Requests that each has accepted at least.
+const REQUESTS: usize = 25;
+
+/// A server on PostgreSQL behind a proxy, with a survey that every `purchase` fires.
+async fn behind_a_proxy(url: &str) -> (TestApp, Proxy) {
+    let (proxy, url) = Proxy::of(url).await;
+    let app = TestApp::start_with(site!(), Backend::Sqlite, |config: &mut Config| {
+        config.database.url = url;
+        config.database.connections = CONNECTIONS;
+        config.database.acquire_timeout_seconds = 2;
+    })
+    .await;
+    let every = json!({"kind": "event", "eventName": "purchase", "occurrence": {"mode": "every"}});
+    app.survey(&every).await;
+    (app, proxy)
+}
+
+async fn people(app: &TestApp) -> Vec<Session> {
+    let mut people = Vec::new();
+    for number in 0..CLIENTS {
+        people.push(app.session(&format!("person-{number}")).await);
+    }
+    people
+}
+
+/// Each person sends events, every request until it is accepted, until told to stop; answers the ids of all events.
+async fn send_amid(
+    app: &TestApp,
+    people: &[Session],
+    fault: impl Future<Output = ()>,
+) -> Vec<String> {
+    let over = Arc::new(AtomicBool::new(false));
+    let mut clients = JoinSet::new();
+    for person in people {
+        let (person, over) = (person.clone(), Arc::clone(&over));
+        let (clock, ids) = (app.clock.clone(), Vec::new());
+        let request = app.request(
+            reqwest::Method::POST,
+            "/v1/sdk/ingest",
+            &person.credential(),
+        );
+        clients.spawn(sends(request, person, clock, over, ids));
+    }
+    fault.await;
+    over.store(true, Ordering::SeqCst);
+    clients.join_all().await.concat()
+}
+
+async fn sends(
+    request: reqwest::RequestBuilder,
+    person: Session,
+    clock: nudge::clock::Clock,
+    over: Arc<AtomicBool>,
+    mut ids: Vec<String>,
+) -> Vec<String> {
+    let started = Instant::now();
+    let mut accepted = 0;
+    while accepted < REQUESTS || !over.load(Ordering::SeqCst) {
+        let now = clock.now();
+        let event = json!({
+            "eventId": nudge::id::new(now), "name": "purchase", "anonymousId": person.anonymous_id,
+            "timestamp": nudge::clock::to_text(now),
+        });
+        loop {
+            let request = request
+                .try_clone()
+                .unwrap()
+                .json(&person.batch(std::slice::from_ref(&event)));
+            let answer = tests::client::send(request).await;
+            if answer.status == 200 {
+                assert_eq!(answer.ok()["accepted"], 1);
+                break;
+            }
+            answer.refused(503, "unavailable");
+            assert!(!answer.header("retry-after").is_empty());
+            assert!(started.elapsed() < COMES_BACK, "it does not come back");
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        accepted += 1;
+        ids.push(text(&event, "eventId"));
+    }
+    ids
+}
+
+/// Every event is there once and has fired once.
+async fn all_once(app: &TestApp, sent: Vec<String>) {
+    // Some of the server's connections may be broken yet; it has twice as many tries as it has of them.
+    app.until("the database answers on every connection", async || {
+        for _ in 0..2 * CONNECTIONS {
+            if app.get("/readyz", &tests::Credential::none()).await.status != 200 {
+                return false;
+            }
+        }
+        true
+    })
+    .await;
+    app.settle().await;
+    let sorted = |rows: Vec<(uuid::Uuid,)>| {
+        let mut ids: Vec<String> = rows.iter().map(|(id,)| id.to_string()).collect();
+        ids.sort_unstable();
+        ids
+    };
+    let mut sent = sent;
+    sent.sort_unstable();
+    assert_eq!(sorted(app.rows("SELECT event_id FROM events").await), sent);
+    let fired = app.rows("SELECT trigger_event_id FROM instructions").await;
+    assert_eq!(sorted(fired), sent);
+}
+
+/// Waits until something has happened, while clients send.
+async fn wait_for(what: &str, holds: impl Fn() -> bool) {
+    let started = Instant::now();
+    while !holds() {
+        assert!(started.elapsed() < COMES_BACK, "{what}");
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+}
+
+/// Statements and commits are carried out, and nobody hears of it: sent again, they double nothing.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn answers_of_the_database_that_get_lost_double_nothing() {
+    let (app, proxy) = behind_a_proxy(&tests::postgres::database().await).await;
+    let people = people(&app).await;
+    proxy.lose_every(37);
+    let sent = send_amid(&app, &people, async {
+        wait_for("no answer is lost", || proxy.lost() >= 20).await;
+        proxy.lose_every(0);
+    })
+    .await;
+    all_once(&app, sent).await;
+    app.finish().await;
+}
+
+/// All connections are cut, in whatever they are, again and again.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn connections_that_are_cut_lose_nothing_and_double_nothing() {
+    let (app, proxy) = behind_a_proxy(&tests::postgres::database().await).await;
+    let people = people(&app).await;
+    let sent = send_amid(&app, &people, async {
+        for _ in 0..12 {
+            tokio::time::sleep(Duration::from_millis(70)).await;
+            proxy.cut();
+        }
+    })
+    .await;
+    all_once(&app, sent).await;
+    app.finish().await;
+}
+
+/// Nothing comes from the database for a while, and nothing says so.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_database_that_stalls_holds_up_nothing_for_longer() {
+    let (app, proxy) = behind_a_proxy(&tests::postgres::database().await).await;
+    let people = people(&app).await;
+    let sent = send_amid(&app, &people, async {
+        for _ in 0..2 {
+            proxy.hold(true);
+            tokio::time::sleep(Duration::from_secs(3)).await;
+            assert_eq!(
+                app.get("/livez", &tests::Credential::none()).await.status,
+                200
+            );
+            proxy.hold(false);
+            tokio::time::sleep(Duration::from_millis(200)).await;
+        }
+    })
+    .await;
+    all_once(&app, sent).await;
+    app.finish().await;
+}
+
+/// The database's server is killed under load, and recovers from its log.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_database_that_crashes_under_load_loses_nothing_and_doubles_nothing() {
+    let cluster = tokio::task::spawn_blocking(|| Cluster::start_new(Durability::Durable))
+        .await
+        .unwrap();
+    let cluster = Arc::new(cluster);
+    let (app, _proxy) = behind_a_proxy(&cluster.create_database()).await;
+    let people = people(&app).await;
+    let sent = send_amid(&app, &people, async {
+        let cluster = Arc::clone(&cluster);
+        let crashes = tokio::task::spawn_blocking(move || {
+            for _ in 0..3 {
+                std::thread::sleep(Duration::from_millis(400));
+                cluster.crash();
+                cluster.start();
+            }
+        });
+        crashes.await.unwrap();
+    })
+    .await;
+    all_once(&app, sent).await;
+    app.finish().await;
+}
+
+#[expect(
+    clippy::print_stderr,
+    reason = "who runs the tests should know what they did not test"
+)]
+fn skipped(why: &str) {
+    eprintln!("skipped: {why}");
+}
+
+/// A disk whose flushes fail or take their time.
+struct Disk {
+    folder: TempDir,
+    library: PathBuf,
+}
+
+impl Disk {
+    /// None, where there is no C compiler.
+    fn new() -> Option<Self> {
+        let folder = TempDir::with_prefix("nudge-disk-").unwrap();
+        let library = folder.path().join("disk.so");
+        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("it/faults/disk.c");
+        let compiled = Command::new("cc")
+            .args(["-shared", "-fPIC", "-O1", "-o"])
+            .args([&library, &source])
+            .arg("-ldl")
+            .status();
+        let compiled = compiled.is_ok_and(|status| status.success());
+        assert!(compiled || std::env::var_os("CI").is_none(), "cc is needed");
+        compiled.then_some(Self { folder, library })
+    }
+
+    fn data(&self) -> PathBuf {
+        let data = self.folder.path().join("data");
+        std::fs::create_dir_all(&data).unwrap();
+        data
+    }
+
+    fn control(&self) -> PathBuf {
+        self.folder.path().join("fault")
+    }
+
+    /// From now on. The change is one of the file's name, so that nobody reads half of it.
+    fn fault(&self, text: &str) {
+        let file = self.folder.path().join("next");
+        std::fs::write(&file, text).unwrap();
+        std::fs::rename(file, self.control()).unwrap();
+    }
+
+    fn mend(&self) {
+        std::fs::remove_file(self.control()).unwrap();
+    }
+
+    fn start(&self) -> Child {
+        let control = self.control();
+        let variables = [
+            ("LD_PRELOAD", self.library.to_str().unwrap()),
+            ("NUDGE_TEST_FAULT", control.to_str().unwrap()),
+        ];
+        Child::start_with(site!(), &self.data(), &variables)
+    }
+}
+
+async fn furnish(child: &Child) -> Remote {
+    let remote = Remote::open(child).await;
+    let path = format!("/v1/apps/{}/surveys", text(&remote.access, "appId"));
+    let mut survey = tests::session::survey_body();
+    survey["trigger"]["occurrence"] = json!({"mode": "every"});
+    remote.post(&path, "editorToken", &survey).await.data(201);
+    remote
+}
+
+async fn ingest(remote: &Remote, events: &[Value]) -> tests::Answer {
+    let body = json!({"context": {"anonymousId": "ada"}, "events": events});
+    remote.post("/v1/sdk/ingest", "writeKey", &body).await
+}
+
+fn ids(events: &[Value]) -> impl Iterator<Item = String> {
+    events.iter().map(|event| text(event, "eventId"))
+}
+
+/// What could not be flushed is not answered; after it, the server goes on; after `kill -9`, all that was answered is
+/// there, and fires once.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_disk_that_does_not_flush_is_not_answered_for() {
+    let Some(disk) = Disk::new() else {
+        skipped("there is no C compiler");
+        return;
+    };
+    let child = disk.start();
+    let remote = furnish(&child).await;
+    let mut answered = BTreeSet::new();
+    let mut uncertain = BTreeSet::new();
+    for _ in 0..3 {
+        let before = events(5);
+        ingest(&remote, &before).await.ok();
+        answered.extend(ids(&before));
+
+        disk.fault("fail");
+        for _ in 0..4 {
+            let lost = events(5);
+            let answer = ingest(&remote, &lost).await;
+            answer.refused(503, "unavailable");
+            assert!(!answer.header("retry-after").is_empty());
+            uncertain.extend(ids(&lost));
+        }
+        disk.mend();
+
+        let after = events(5);
+        let started = Instant::now();
+        while ingest(&remote, &after).await.status != 200 {
+            assert!(started.elapsed() < COMES_BACK, "it does not come back");
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+        answered.extend(ids(&after));
+    }
+    child.kill();
+
+    let child = disk.start();
+    let remote = Remote::open(&child).await;
+    let fired = remote.fired(answered.len()).await;
+    let once: BTreeSet<String> = fired.iter().cloned().collect();
+    assert_eq!(once.len(), fired.len(), "nothing fires twice");
+    assert!(answered.is_subset(&once), "all that was answered is there");
+    assert!(
+        once.difference(&answered).all(|id| uncertain.contains(id)),
+        "nothing else is"
+    );
+    assert_eq!(child.terminate(), Some(0));
+}
+
+/// Flushes that take their time make answers late, not wrong.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_slow_disk_loses_nothing() {
+    let Some(disk) = Disk::new() else {
+        skipped("there is no C compiler");
+        return;
+    };
+    let child = disk.start();
+    let remote = Arc::new(furnish(&child).await);
+    disk.fault("slow 100");
+    let mut clients = JoinSet::new();
+    for _ in 0..CLIENTS {
+        let remote = Arc::clone(&remote);
+        clients.spawn(async move {
+            let mut sent = Vec::new();
+            for _ in 0..5 {
+                let batch = events(3);
+                assert_eq!(ingest(&remote, &batch).await.ok()["accepted"], 3);
+                sent.extend(ids(&batch));
+            }
+            sent
+        });
+    }
+    let mut sent = clients.join_all().await.concat();
+    child.kill();
+
+    disk.mend();
+    let child = disk.start();
+    let remote = Remote::open(&child).await;
+    let mut fired = remote.fired(sent.len()).await;
+    fired.sort_unstable();
+    sent.sort_unstable();
+    assert_eq!(fired, sent, "each event fires once");
+    assert_eq!(child.terminate(), Some(0));
+}

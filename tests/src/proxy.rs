@@ -1,0 +1,168 @@
+//! A proxy between a server and its database, which can cut connections, hold everything back, and lose answers.
+#![expect(
+    clippy::expect_used,
+    reason = "test support: a proxy that fails fails the test where it stands"
+)]
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+
+/// Listens until it is dropped.
+#[derive(Debug)]
+pub struct Proxy {
+    address: SocketAddr,
+    control: Arc<Control>,
+    _tasks: JoinSet<()>,
+}
+
+#[derive(Debug)]
+struct Control {
+    /// Moves when all connections are to be cut.
+    cuts: watch::Sender<u64>,
+    /// Whether nothing passes in either direction.
+    held: watch::Sender<bool>,
+    /// The answer to each so manieth message of clients is lost, and its connection with it. 0: none is.
+    lost_every: AtomicU64,
+    messages: AtomicU64,
+    lost: AtomicU64,
+}
+
+impl Proxy {
+    /// A proxy for a server.
+    async fn start(to: String) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+        let address = listener.local_addr().expect("an address");
+        let control = Arc::new(Control {
+            cuts: watch::Sender::new(0),
+            held: watch::Sender::new(false),
+            lost_every: AtomicU64::new(0),
+            messages: AtomicU64::new(0),
+            lost: AtomicU64::new(0),
+        });
+        let mut tasks = JoinSet::new();
+        let controlled = Arc::clone(&control);
+        tasks.spawn(async move {
+            let mut connections = JoinSet::new();
+            while let Ok((client, _)) = listener.accept().await {
+                connections.spawn(connection(client, to.clone(), Arc::clone(&controlled)));
+                while connections.try_join_next().is_some() {}
+            }
+        });
+        Self {
+            address,
+            control,
+            _tasks: tasks,
+        }
+    }
+
+    /// A proxy for the server of a database's URL, and the URL that leads through it.
+    pub async fn of(url: &str) -> (Self, String) {
+        let (_, rest) = url.rsplit_once('@').expect("a user");
+        let (authority, _) = rest.split_once('/').expect("a database");
+        let proxy = Self::start(authority.to_owned()).await;
+        let url = url.replace(authority, &proxy.address.to_string());
+        (proxy, url)
+    }
+
+    /// Cuts all connections as they are.
+    pub fn cut(&self) {
+        self.control.cuts.send_modify(|cuts| *cuts += 1);
+    }
+
+    /// Lets nothing pass any more, or everything again.
+    pub fn hold(&self, held: bool) {
+        self.control.held.send_replace(held);
+    }
+
+    /// Has each so manieth message carried out, and its connection cut before the answer. 0: none.
+    pub fn lose_every(&self, messages: u64) {
+        self.control.lost_every.store(messages, Ordering::SeqCst);
+    }
+
+    /// How many answers were lost.
+    pub fn lost(&self) -> u64 {
+        self.control.lost.load(Ordering::SeqCst)
+    }
+}
+
+/// Passes on what the two say until one has nothing more to say or the connection is cut.
+async fn connection(client: TcpStream, to: String, control: Arc<Control>) {
+    let Ok(server) = TcpStream::connect(to).await else {
+        return;
+    };
+    // A client of a database waits for each answer.
+    for stream in [&client, &server] {
+        if stream.set_nodelay(true).is_err() {
+            return;
+        }
+    }
+    let mut cuts = control.cuts.subscribe();
+    let (client_reads, client_writes) = client.into_split();
+    let (server_reads, server_writes) = server.into_split();
+    let loses = AtomicBool::new(false);
+    tokio::select! {
+        () = requests(client_reads, server_writes, &control, &loses) => {}
+        () = answers(server_reads, client_writes, &control, &loses) => {}
+        _ = cuts.changed() => {}
+    }
+}
+
+async fn requests(
+    mut from: OwnedReadHalf,
+    mut to: OwnedWriteHalf,
+    control: &Control,
+    loses: &AtomicBool,
+) {
+    let mut buffer = vec![0; 64 * 1024];
+    loop {
+        let Ok(length @ 1..) = from.read(&mut buffer).await else {
+            return;
+        };
+        let number = control.messages.fetch_add(1, Ordering::SeqCst);
+        let every = control.lost_every.load(Ordering::SeqCst);
+        if every > 0 && number % every == every - 1 {
+            loses.store(true, Ordering::SeqCst);
+        }
+        if !pass(&buffer, length, &mut to, control).await {
+            return;
+        }
+    }
+}
+
+async fn answers(
+    mut from: OwnedReadHalf,
+    mut to: OwnedWriteHalf,
+    control: &Control,
+    loses: &AtomicBool,
+) {
+    let mut buffer = vec![0; 64 * 1024];
+    loop {
+        let Ok(length @ 1..) = from.read(&mut buffer).await else {
+            return;
+        };
+        if loses.load(Ordering::SeqCst) {
+            control.lost.fetch_add(1, Ordering::SeqCst);
+            return;
+        }
+        if !pass(&buffer, length, &mut to, control).await {
+            return;
+        }
+    }
+}
+
+/// Passes something on once nothing is held back.
+async fn pass(buffer: &[u8], length: usize, to: &mut OwnedWriteHalf, control: &Control) -> bool {
+    let mut held = control.held.subscribe();
+    if held.wait_for(|held| !held).await.is_err() {
+        return false;
+    }
+    let part = buffer.get(..length).unwrap_or_default();
+    to.write_all(part).await.is_ok()
+}
