@@ -1,10 +1,12 @@
 //! Some deliveries of one app, from their claims to what became of them.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
 use futures_util::stream::{self, StreamExt as _};
-use nudge_db::{Error, Kind, Result, Timestamp};
+use nudge_db::{Error, Kind, Result, Timestamp, Tx};
+use tokio::sync::mpsc;
+use tokio::time::{Instant, timeout_at};
 use uuid::Uuid;
 
 use super::Sender;
@@ -22,8 +24,9 @@ use crate::webhooks::Queued;
 /// Deliveries of a batch that are with providers at a time, and devices of a delivery.
 const AT_ONCE: usize = 16;
 const DEVICES_AT_ONCE: usize = 4;
-/// Outcomes that are written together, at the most.
+/// Outcomes that are written together, at the most, and how long they may gather.
 const WRITTEN: usize = 64;
+const GATHERING: Duration = Duration::from_millis(20);
 /// The pause before the database is tried again, at first and at the longest.
 const PAUSE: Duration = Duration::from_millis(200);
 const LONGEST_PAUSE: Duration = Duration::from_secs(10);
@@ -71,7 +74,7 @@ impl Batch {
     }
 
     /// Sends what can be sent, and writes what becomes of it.
-    pub(super) async fn run(self) {
+    pub(super) async fn run(&self) {
         let app = match self.sender.services.apps.get(self.app_id).await {
             Ok(Some(app)) => app,
             // Its rows are on their way out.
@@ -88,14 +91,31 @@ impl Batch {
                 return self.give_up_for_now().await;
             }
         };
-        let sender = &self.sender;
-        let attempts = stream::iter(handed)
-            .map(|handed| attempt(sender, self.app_id, handed))
-            .buffer_unordered(AT_ONCE)
-            .ready_chunks(WRITTEN);
-        let mut attempts = std::pin::pin!(attempts);
-        while let Some(attempted) = attempts.next().await {
-            self.conclude(&app, attempted).await;
+        let (done, outcomes) = mpsc::unbounded_channel();
+        let attempts = async move {
+            let (sender, app_id) = (&self.sender, self.app_id);
+            stream::iter(handed)
+                .for_each_concurrent(AT_ONCE, async |handed| {
+                    // Whoever writes them down stays until the last one.
+                    drop(done.send(attempt(sender, app_id, handed).await));
+                })
+                .await;
+            drop(done);
+        };
+        tokio::join!(attempts, self.write_down(&app, outcomes));
+    }
+
+    /// Writes outcomes as they come, those of a short while together; no hand-over waits for it.
+    async fn write_down(&self, app: &App, mut outcomes: mpsc::UnboundedReceiver<Attempted>) {
+        let mut some = Vec::with_capacity(WRITTEN);
+        while outcomes.recv_many(&mut some, WRITTEN).await > 0 {
+            let until = Instant::now() + GATHERING;
+            while some.len() < WRITTEN
+                && let Ok(Some(next)) = timeout_at(until, outcomes.recv()).await
+            {
+                some.push(next);
+            }
+            self.conclude(app, std::mem::take(&mut some)).await;
         }
     }
 
@@ -179,22 +199,41 @@ impl Batch {
         let letters = write.letters.iter().filter(|(id, _)| settled(*id));
         let letters: Vec<&Letter> = letters.map(|(_, letter)| letter).collect();
         dead_letters::store::insert(&mut tx, &letters).await?;
-        let (park, later) = waiting;
-        for delivery in park {
-            // The row is locked: whoever has the campaign run again comes before this, or wakes it up after.
-            let status = campaigns::Status::Paused;
-            let paused =
-                campaigns::store::is_in(&mut tx, app.id, delivery.campaign_id, status).await?;
-            let until = (!paused).then_some(now);
-            store::give_up(&mut tx, app.id, node, &[delivery.id], until).await?;
-        }
-        for (id, at) in later {
-            store::give_up(&mut tx, app.id, node, &[*id], Some(*at)).await?;
-        }
+        self.give_up(&mut tx, waiting, now).await?;
         let queued = deliveries::announce(&mut tx, app, &changes, now).await?;
         tx.commit().await?;
         services.webhooks.wake(queued);
         Ok(handed)
+    }
+
+    /// Gives up what is not for now: what waits for its campaign, and what is looked at again.
+    async fn give_up(
+        &self,
+        tx: &mut Tx,
+        (park, later): (&[&Claimed], &[(Uuid, Timestamp)]),
+        now: Timestamp,
+    ) -> Result<()> {
+        let (app_id, node) = (self.app_id, self.sender.node);
+        let mut parked: BTreeMap<Uuid, Vec<Uuid>> = BTreeMap::new();
+        for delivery in park {
+            let of_campaign = parked.entry(delivery.campaign_id).or_default();
+            of_campaign.push(delivery.id);
+        }
+        for (campaign_id, ids) in parked {
+            // The row is locked: whoever has the campaign run again comes before this, or wakes it up after.
+            let status = campaigns::Status::Paused;
+            let paused = campaigns::store::is_in(tx, app_id, campaign_id, status).await?;
+            let until = (!paused).then_some(now);
+            store::give_up(tx, app_id, node, &ids, until).await?;
+        }
+        let mut put_off: BTreeMap<Timestamp, Vec<Uuid>> = BTreeMap::new();
+        for (id, at) in later {
+            put_off.entry(*at).or_default().push(*id);
+        }
+        for (at, ids) in put_off {
+            store::give_up(tx, app_id, node, &ids, Some(at)).await?;
+        }
+        Ok(())
     }
 
     /// Writes what became of deliveries, however long the database takes.

@@ -11,6 +11,7 @@ mod batch;
 mod outcome;
 mod plan;
 pub mod replay;
+mod share;
 mod store;
 
 use std::collections::{HashMap, HashSet};
@@ -31,9 +32,6 @@ use store::Claimed;
 
 /// Deliveries that are rendered and handed over together.
 const BATCH: i64 = 64;
-/// Batches of a process at a time, and of one app among them.
-const BATCHES: usize = 8;
-const APP_BATCHES: usize = 4;
 /// Apps that a turn looks at, at the most; the next turn goes on after them.
 const APPS: usize = 100;
 
@@ -99,7 +97,7 @@ impl Sender {
             services,
             tasks,
             halt,
-            slots: Arc::new(Semaphore::new(BATCHES)),
+            slots: Arc::new(Semaphore::new(share::BATCHES)),
             in_hand: Arc::default(),
         }
     }
@@ -179,12 +177,7 @@ impl Sender {
             .get(&app_id)
             .copied()
             .unwrap_or_default();
-        // A batch of what somebody waits for always finds room beside the others.
-        let most = match lane {
-            Lane::Urgent => APP_BATCHES,
-            Lane::Rest => APP_BATCHES - 1,
-        };
-        if running >= most {
+        if !share::has_room(lane, running, self.slots.available_permits()) {
             return Ok(false);
         }
         let mut tx = self.services.db.write().await?;

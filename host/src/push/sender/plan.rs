@@ -13,6 +13,7 @@ use super::store::{self, Claimed};
 use crate::apps::App;
 use crate::ingest;
 use crate::ingest::store::Stored;
+use crate::pipeline::occasions;
 use crate::plugins::Refused;
 use crate::push::campaigns::{self, NotPrepared, Sending, Status as CampaignStatus};
 use crate::push::deliveries::{Device, DeviceState, Rendered, Status};
@@ -145,6 +146,7 @@ async fn read(services: &Shared, app: &App, claimed: &[Claimed]) -> Result<Known
     let unrendered = claimed.iter().filter(|delivery| delivery.content.is_none());
     let seqs: Vec<i64> = unrendered
         .filter_map(|delivery| delivery.event_seq)
+        .filter(|seq| occasions::instant_of(*seq).is_none())
         .collect();
     let events = events(&mut tx, app.id, &seqs).await?;
     Ok(Known {
@@ -368,10 +370,6 @@ async fn render(
         steps.extend(deliveries.iter().map(|delivery| (delivery.id, gone())));
         return Ok(());
     };
-    let event = |delivery: &Claimed| {
-        let found = known.events.get(&delivery.event_seq?)?;
-        (Some(found.0) == delivery.alias_number).then_some(found)
-    };
     let recipients: Vec<Recipient> = deliveries
         .iter()
         .map(|delivery| Recipient {
@@ -380,10 +378,13 @@ async fn render(
                 .data
                 .as_deref()
                 .and_then(|text| serde_json::from_str(text).ok()),
-            trigger: event(delivery).map(|(_, stored)| past(stored)),
+            // Of the campaign's own occasion there is no event that anybody sent.
+            trigger: event(delivery, known)
+                .filter(|(_, stored)| occasions::instant_of(stored.seq).is_none())
+                .map(|(_, stored)| past(&stored)),
         })
         .collect();
-    let made = make(services, app, variant, &sending.options, &recipients, now).await?;
+    let made = make(services, app, sending, variant, &recipients, now).await?;
     for (delivery, made) in deliveries.iter().zip(made) {
         let step = match made {
             Made::Ready(rendered) => outgoing(delivery, *rendered, known, now),
@@ -391,11 +392,11 @@ async fn render(
             Made::Failed(reason) => Step::End(Status::Failed, reason.to_owned(), None),
             Made::Unavailable => Step::Later(now.plus(LATER)),
             Made::Broken { code, plugin } => {
-                let broken = event(delivery).map(|(alias, stored)| Broken {
+                let broken = event(delivery, known).map(|(alias, stored)| Broken {
                     code,
                     plugin,
-                    alias: *alias,
-                    stored: stored.clone(),
+                    alias,
+                    stored,
                 });
                 Step::End(Status::Failed, "plugin_error".to_owned(), broken)
             }
@@ -403,6 +404,17 @@ async fn render(
         steps.insert(delivery.id, step);
     }
     Ok(())
+}
+
+/// The event behind a delivery, with its alias: one that was sent, or that of the campaign's own occasion, which is
+/// stored nowhere. A request of a backend has none.
+fn event(delivery: &Claimed, known: &Known) -> Option<(i64, Stored)> {
+    let (alias, seq) = delivery.alias_number.zip(delivery.event_seq)?;
+    if let Some(at) = occasions::instant_of(seq) {
+        return Some((alias, occasions::event(delivery.campaign_id, at)));
+    }
+    let (owner, stored) = known.events.get(&seq)?;
+    (*owner == alias).then(|| (alias, stored.clone()))
 }
 
 /// An event as plugins get it.
