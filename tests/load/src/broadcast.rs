@@ -268,7 +268,11 @@ struct Left {
     begun: i64,
     running: i64,
     occasions: i64,
-    deliveries: i64,
+    /// Whether a delivery waits, and whether one is in a server's hands.
+    waiting: i64,
+    in_hand: i64,
+    /// How many states deliveries came into.
+    transitions: i64,
 }
 
 /// Waits until the broadcast is over.
@@ -282,7 +286,11 @@ async fn watch(db: &Db, started: Instant) -> anyhow::Result<Times> {
                 "SELECT (SELECT count(*) FROM jobs WHERE kind = 'campaign.run') AS begun,
                         (SELECT count(*) FROM jobs WHERE kind = 'campaign.run' AND completed_at IS NULL) AS running,
                         (SELECT count(*) FROM occasions) AS occasions,
-                        (SELECT count(*) FROM deliveries WHERE due_at IS NOT NULL) AS deliveries",
+                        (SELECT count(*) FROM (SELECT 1 AS one FROM deliveries
+                         WHERE due_at IS NOT NULL AND node IS NULL LIMIT 1) AS first) AS waiting,
+                        (SELECT count(*) FROM (SELECT 1 AS one FROM deliveries
+                         WHERE node IS NOT NULL LIMIT 1) AS first) AS in_hand,
+                        (SELECT CAST(COALESCE(sum(count), 0) AS BIGINT) FROM delivery_counts) AS transitions",
             )
             .fetch_one()
             .await?;
@@ -296,10 +304,8 @@ async fn watch(db: &Db, started: Instant) -> anyhow::Result<Times> {
         let listed = left.begun > 0 && left.running == 0;
         until(&mut times.listed, listed);
         until(&mut times.queued, listed && left.occasions == 0);
-        until(
-            &mut times.done,
-            listed && left.occasions == 0 && left.deliveries == 0,
-        );
+        let over = listed && left.occasions + left.waiting + left.in_hand == 0;
+        until(&mut times.done, over);
         if times.done > Duration::ZERO {
             return Ok(times);
         }

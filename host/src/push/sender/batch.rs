@@ -1,28 +1,29 @@
 //! Some deliveries of one app, from their claims to what became of them.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashSet};
 use std::time::Duration;
 
 use futures_util::stream::{self, StreamExt as _};
-use nudge_db::{Error, Kind, Result, Timestamp, Tx};
+use nudge_db::{Kind, Result, Timestamp, Tx};
 use tokio::sync::mpsc;
 use tokio::time::{Instant, timeout_at};
 use uuid::Uuid;
 
-use super::Sender;
-use super::outcome::{self, Standing};
-use super::plan::{self, Broken, Outgoing, Step};
-use super::store::{self, Claimed, HandOver, Settled};
+use super::devices::Outgoing;
+use super::outcome;
+use super::plan::{self, Step};
+use super::store::{self, Claimed, HandOver};
+use super::write::{Write, change, json};
+use super::{Places, Sender};
 use crate::apps::App;
-use crate::dead_letters::{self, Letter, Stage};
+use crate::dead_letters::{self, Letter};
 use crate::push::campaigns;
-use crate::push::deliveries::{self, Change, Device, DeviceState, Status};
+use crate::push::deliveries::{self, Device, DeviceState, Status};
 use crate::push::providers::{Message, Outcome, Target};
-use crate::secrets;
 use crate::webhooks::Queued;
 
-/// Deliveries of a batch that are with providers at a time, and devices of a delivery.
-const AT_ONCE: usize = 16;
+/// Devices of a delivery that are with providers at a time. Of deliveries it is all of the batch: those that are noted
+/// as handed over are in doubt if the process ends.
 const DEVICES_AT_ONCE: usize = 4;
 /// Outcomes that are written together, at the most, and how long they may gather.
 const WRITTEN: usize = 64;
@@ -40,6 +41,7 @@ pub(super) struct Batch {
     sender: Sender,
     app_id: Uuid,
     claimed: Vec<Claimed>,
+    places: Places,
 }
 
 /// A delivery that was noted as handed over.
@@ -55,21 +57,18 @@ struct Attempted {
     asked: Option<Duration>,
 }
 
-/// What is written in one transaction.
-#[derive(Default)]
-struct Write {
-    settled: Vec<Settled>,
-    /// What follows if the delivery is in the status then.
-    changes: Vec<Change>,
-    letters: Vec<(Uuid, Letter)>,
-}
-
 impl Batch {
-    pub(super) fn new(sender: &Sender, app_id: Uuid, claimed: Vec<Claimed>) -> Self {
+    pub(super) fn new(
+        sender: &Sender,
+        app_id: Uuid,
+        claimed: Vec<Claimed>,
+        places: Places,
+    ) -> Self {
         Self {
             sender: sender.clone(),
             app_id,
             claimed,
+            places,
         }
     }
 
@@ -91,11 +90,14 @@ impl Batch {
                 return self.give_up_for_now().await;
             }
         };
+        let sent: HashSet<Uuid> = handed.iter().map(|handed| handed.delivery.id).collect();
+        let others = self.claimed.iter().map(|delivery| delivery.id);
+        self.places.free(others.filter(|id| !sent.contains(id)));
         let (done, outcomes) = mpsc::unbounded_channel();
         let attempts = async move {
             let (sender, app_id) = (&self.sender, self.app_id);
             stream::iter(handed)
-                .for_each_concurrent(AT_ONCE, async |handed| {
+                .for_each_concurrent(None, async |handed| {
                     // Whoever writes them down stays until the last one.
                     drop(done.send(attempt(sender, app_id, handed).await));
                 })
@@ -115,7 +117,9 @@ impl Batch {
             {
                 some.push(next);
             }
+            let over: Vec<Uuid> = some.iter().map(|one| one.delivery.id).collect();
             self.conclude(app, std::mem::take(&mut some)).await;
+            self.places.free(over);
         }
     }
 
@@ -338,128 +342,4 @@ async fn send(sender: &Sender, app_id: Uuid, target: &Target, message: &Message)
             }
         }
     }
-}
-
-impl Write {
-    /// A delivery that is over before it was handed over.
-    fn end(
-        &mut self,
-        app: &App,
-        delivery: &Claimed,
-        status: Status,
-        reason: String,
-        broken: Option<&Broken>,
-        now: Timestamp,
-    ) {
-        let mut change = change(delivery, delivery.platform.clone(), status, now);
-        change.more.push(("reason", reason.clone()));
-        self.changes.push(change);
-        if let Some(broken) = broken {
-            let letter = Letter::new(
-                app.id,
-                broken.alias,
-                broken.stored.received_at,
-                &broken.stored.event,
-                Stage::Personalization,
-                Some(delivery.campaign_id),
-                broken.code.to_owned(),
-                &broken.plugin,
-            );
-            self.letters.push((delivery.id, letter));
-        }
-        self.settled.push(Settled {
-            id: delivery.id,
-            status: Some(status.name()),
-            reason: Some(reason),
-            devices: None,
-            platform: None,
-            due_at: None,
-            delivered_at: None,
-            ended_at: Some(now),
-            keeps_data: broken.is_some(),
-        });
-    }
-
-    /// A delivery whose devices are known. `tried`: how long a provider wants to be left alone, and how often it
-    /// was asked.
-    fn known(
-        &mut self,
-        delivery: &Claimed,
-        devices: &[Device],
-        tried: (Option<Duration>, i64),
-        now: Timestamp,
-    ) {
-        let Standing {
-            status,
-            reason,
-            waits,
-            platform,
-            provider_message_id,
-        } = outcome::standing(devices);
-        let platform = platform.map(|platform| platform.name().to_owned());
-        let pause = outcome::pause(tried.1, tried.0, jitter());
-        let delivered = status == Some(Status::Delivered);
-        let news = !delivered || delivery.delivered_at.is_none();
-        if let Some(status) = status.filter(|_| news) {
-            let platform = platform.clone().or_else(|| delivery.platform.clone());
-            let mut change = change(delivery, platform, status, now);
-            let more = if delivered {
-                ("providerMessageId", provider_message_id)
-            } else {
-                ("reason", reason.clone())
-            };
-            change.more.extend(more.1.map(|value| (more.0, value)));
-            self.changes.push(change);
-        }
-        self.settled.push(Settled {
-            id: delivery.id,
-            status: status.map(Status::name),
-            reason,
-            devices: json(&devices).ok(),
-            platform,
-            due_at: waits.then(|| now.plus(pause)),
-            delivered_at: delivered.then_some(now),
-            ended_at: status.filter(|_| !delivered).map(|_| now),
-            keeps_data: false,
-        });
-    }
-
-    /// The changes of the deliveries that were written. One that was further already, by a beacon, did not fail;
-    /// that its provider took it is news nevertheless.
-    fn changes_that_happened(&self, after: &[store::After]) -> Vec<Change> {
-        let after: HashMap<Uuid, &str> = after
-            .iter()
-            .map(|row| (row.id, row.status.as_str()))
-            .collect();
-        let happened = |change: &&Change| {
-            let status = after.get(&change.delivery_id);
-            status.is_some_and(|status| {
-                change.status == Status::Delivered || *status == change.status.name()
-            })
-        };
-        self.changes.iter().filter(happened).cloned().collect()
-    }
-}
-
-fn change(delivery: &Claimed, platform: Option<String>, status: Status, at: Timestamp) -> Change {
-    Change {
-        delivery_id: delivery.id,
-        campaign_id: delivery.campaign_id,
-        variant_id: delivery.variant_id,
-        subject_id: delivery.subject_id,
-        platform,
-        test: delivery.test,
-        status,
-        at,
-        more: Vec::new(),
-    }
-}
-
-/// A number from 0 to 1.
-fn jitter() -> f64 {
-    f64::from(u16::from_be_bytes(secrets::random())) / f64::from(u16::MAX)
-}
-
-fn json(value: &impl serde::Serialize) -> Result<String> {
-    serde_json::to_string(value).map_err(|cause| Error::corrupt("deliveries", "content", cause))
 }
