@@ -83,6 +83,7 @@ async fn an_app_with_much_to_send_and_a_slow_service_holds_up_nobody(app: &mut T
     let (other, key) = app
         .another_app(app.access.workspace_id, Kind::Write, &[])
         .await;
+    app.services().apps.refresh(other).await.unwrap();
     let first = (app.access.app_id, app.access.write_key.clone());
     (app.access.app_id, app.access.write_key) = (other, key);
     app.credential(&providers.fcm.credential()).await;
