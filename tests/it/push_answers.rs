@@ -89,14 +89,13 @@ async fn what_a_service_does_not_take_is_sent_again_and_what_it_took_is_not(app:
         }
     }
     let put_off = ids.iter().filter(|(_, _, again, _)| *again).count();
-    app.until("all are put off", async || waiting(app).await == put_off)
-        .await;
-    for (mood, number, again, id) in &ids {
-        let status = if *again { "sent" } else { "delivered" };
-        let sent = app.delivery_in(id, status).await;
-        assert_eq!(sent["attempts"], 1, "{mood}");
-        assert_eq!(for_device(&providers, *number).len(), 1, "{mood}");
-    }
+    app.until("a service has not answered", async || {
+        let in_hand: Vec<(i64,)> = app
+            .rows("SELECT attempts FROM deliveries WHERE node IS NOT NULL OR status = 'queued'")
+            .await;
+        in_hand.is_empty()
+    })
+    .await;
     app.advance(60);
     for (mood, number, again, id) in &ids {
         let delivered = app.delivery_in(id, "delivered").await;
