@@ -2,6 +2,7 @@
 
 fn main() {
     plugin_build::build(&[
+        ("greeter", "GREETER"),
         ("hoarder", "HOARDER"),
         ("misbehaving", "MISBEHAVING"),
         ("misbehaving-personalization", "MISBEHAVING_PERSONALIZATION"),

@@ -49,7 +49,7 @@ fn path_of(view: &Value) -> String {
     url[url.find("/v1/").unwrap()..].to_owned()
 }
 
-async fn download(app: &TestApp, view: &Value) -> Vec<u8> {
+pub(crate) async fn download(app: &TestApp, view: &Value) -> Vec<u8> {
     let request = app.request(Method::GET, &path_of(view), &Credential::none());
     let response = request.send().await.unwrap();
     assert_eq!(response.status(), 200);
@@ -72,7 +72,7 @@ fn file(archive: &[u8], name: &str) -> String {
     text
 }
 
-fn lines(archive: &[u8], name: &str) -> Vec<Value> {
+pub(crate) fn lines(archive: &[u8], name: &str) -> Vec<Value> {
     let text = file(archive, name);
     text.lines()
         .map(|line| serde_json::from_str(line).unwrap())

@@ -36,6 +36,17 @@ pub(crate) fn lenient() -> Vec<u8> {
     bytes
 }
 
+/// Version 0.2.0 of the personalization plugin `greeter`, which heeds people's moods.
+pub(crate) fn moody() -> Vec<u8> {
+    let mut bytes = test_guests::GREETER.to_vec();
+    replace(
+        &mut bytes,
+        b"greeter-version=0.1.0",
+        b"greeter-version=0.2.0",
+    );
+    bytes
+}
+
 fn replace(bytes: &mut [u8], old: &[u8], new: &[u8]) {
     assert_eq!(old.len(), new.len());
     let mut places = 0;

@@ -102,7 +102,7 @@ fn delivery(
         campaign_version: running.version,
         variant_id: made.1,
         subject_id,
-        event: (stored.seq >= 0).then_some((item.alias, stored.seq, stored.event.id)),
+        event: Some((item.alias, stored.seq, stored.event.id)),
         data: None,
         idempotency_key: None,
         test: false,

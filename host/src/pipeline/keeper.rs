@@ -21,6 +21,8 @@ const HEARTBEAT: Duration = Duration::from_secs(2);
 const CLAIM: i64 = 500;
 /// Occasions that are in memory at once, at the most: a run over all subjects leaves room for what arrives.
 const OCCASIONS: usize = 512;
+/// How soon more are looked for while some are in memory: a run over all subjects is not to wait for the next look.
+const MORE_OCCASIONS: Duration = Duration::from_millis(25);
 
 /// The pipeline's housekeeping: one a process.
 #[derive(Debug)]
@@ -57,6 +59,10 @@ impl Keeper {
             if let Err(error) = self.turn().await {
                 tracing::warn!(error = ?error, "the pipeline's housekeeping failed and is tried again");
             }
+            let pause = match self.pipeline.inner().in_hand.occasions() {
+                0 => pause,
+                _ => pause.min(MORE_OCCASIONS),
+            };
             tokio::select! {
                 () = tokio::time::sleep(pause) => {}
                 () = self.pipeline.inner().halt.cancelled() => return,

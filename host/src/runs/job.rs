@@ -22,7 +22,7 @@ pub const KIND: &str = "campaign.run";
 /// Subjects of a page.
 const PAGE: i64 = 500;
 /// So many occasions of a campaign may be due and not done before the run waits for the pipeline.
-const BACKLOG: i64 = 1_000;
+const BACKLOG: i64 = 4_000;
 /// How long it waits then.
 const BREATHER: Duration = Duration::from_millis(200);
 /// How long it waits for its campaign to be resumed.

@@ -18,7 +18,7 @@ use tempfile::TempDir;
 use crate::database::{Databases, Fresh};
 
 /// Base64 of 32 bytes: all servers share the compiled plugins, which are signed with this key.
-const MASTER_KEY: &str = "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=";
+pub(crate) const MASTER_KEY: &str = "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=";
 const START_TIMEOUT: Duration = Duration::from_mins(2);
 
 /// How the server is started.

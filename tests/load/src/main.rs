@@ -7,6 +7,7 @@
 
 mod audience;
 mod bare;
+mod broadcast;
 mod child;
 mod client;
 mod crash;
@@ -51,6 +52,8 @@ struct Cli {
 enum Command {
     /// What audiences cost: events that campaigns wait for, with five leaves and without.
     Audience(audience::Arguments),
+    /// A broadcast to many people, with kills amid it if asked for: how long it takes, who gets it how often.
+    Broadcast(broadcast::Arguments),
     /// Events a second over HTTP, against bare inserts of the same rows.
     Ingest(ingest::Arguments),
     /// Kills servers while clients send events, and counts what is there afterwards.
@@ -96,6 +99,7 @@ fn main() -> anyhow::Result<()> {
     runtime.block_on(async {
         match cli.command {
             Command::Audience(arguments) => audience::run(arguments).await,
+            Command::Broadcast(arguments) => broadcast::run(arguments).await,
             Command::Ingest(arguments) => ingest::run(arguments).await,
             Command::Crash(arguments) => crash::run(arguments).await,
             Command::Growth(arguments) => growth::run(arguments).await,

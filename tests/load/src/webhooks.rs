@@ -19,12 +19,11 @@ use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 use uuid::Uuid;
 
+use crate::child::MASTER_KEY;
 use crate::client::Connection;
 use crate::database::{Databases, Kind};
 use crate::report::{Table, median, micros, say, verdict};
 
-/// Base64 of 32 bytes, as the other commands have it: the compiled plugins are shared.
-const MASTER_KEY: &str = "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=";
 /// How long everything may take to arrive after the last transition.
 const ARRIVES: Duration = Duration::from_mins(1);
 

@@ -11,7 +11,7 @@ pub mod fcm;
 mod server;
 pub mod webpush;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use nudge::clock::Clock;
 use nudge::config::Config;
@@ -23,7 +23,7 @@ use tempfile::TempDir;
 
 pub use apns::Apns;
 pub use fcm::Fcm;
-pub use server::{Received, Reply};
+pub use server::{Hold, Manner, Received, Reply};
 pub use webpush::{Browser, Webpush};
 
 use crate::{Session, TestApp};
@@ -89,6 +89,29 @@ impl Providers {
         config.push.extra_root_certificates.clone_from(&self.roots);
         // Browsers' services are on this machine too.
         config.webhooks.allow_private_networks = true;
+    }
+
+    /// What makes a server in a process of its own ask these services: names and values of its environment.
+    pub fn variables(&self) -> Vec<(String, String)> {
+        let variables = [
+            ("PUSH__APNS__PRODUCTION_URL", self.apns.url.clone()),
+            ("PUSH__APNS__SANDBOX_URL", self.sandbox.url.clone()),
+            ("PUSH__FCM__URL", self.fcm.url.clone()),
+            (
+                "PUSH__EXTRA_ROOT_CERTIFICATES",
+                self.roots.display().to_string(),
+            ),
+            ("WEBHOOKS__ALLOW_PRIVATE_NETWORKS", "true".to_owned()),
+        ];
+        let named = variables.into_iter();
+        named
+            .map(|(name, value)| (format!("NUDGE_{name}"), value))
+            .collect()
+    }
+
+    /// The file with the certificate of whoever signs the services' certificates.
+    pub fn roots(&self) -> &Path {
+        &self.roots
     }
 }
 

@@ -5,18 +5,22 @@
 )]
 
 use std::collections::VecDeque;
-use std::convert::Infallible;
 use std::net::SocketAddr;
+use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll};
+use std::time::Duration;
 
-use http_body_util::{BodyExt as _, Full};
-use hyper::body::{Bytes, Incoming};
+use http_body_util::BodyExt as _;
+use hyper::body::{Body, Bytes, Frame, Incoming};
 use hyper::service::service_fn;
 use hyper::{HeaderMap, Method, Request, Response, Version};
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use hyper_util::server::conn::auto::Builder;
 use tokio::net::TcpListener;
+use tokio::sync::Semaphore;
 use tokio::task::JoinHandle;
+use tokio::time::{Interval, interval};
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::rustls::ServerConfig;
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
@@ -62,6 +66,44 @@ pub struct Reply {
     pub headers: Vec<(&'static str, String)>,
     /// The body.
     pub body: String,
+    /// How it is given.
+    pub manner: Manner,
+}
+
+/// How an answer is given.
+#[derive(Clone, Debug, Default)]
+pub enum Manner {
+    /// At once.
+    #[default]
+    Whole,
+    /// Not before it is released.
+    Held(Hold),
+    /// Not at all.
+    Reset,
+    /// Byte by byte and without end.
+    Slowly,
+}
+
+/// Keeps answers back until it is released.
+#[derive(Clone, Debug)]
+pub struct Hold(Arc<Semaphore>);
+
+impl Default for Hold {
+    fn default() -> Self {
+        Self(Arc::new(Semaphore::new(0)))
+    }
+}
+
+impl Hold {
+    /// Lets all of them go.
+    pub fn release(&self) {
+        self.0.close();
+    }
+
+    async fn released(&self) {
+        // Nobody adds a permit: this ends when it is closed.
+        drop(self.0.acquire().await);
+    }
 }
 
 impl Reply {
@@ -71,7 +113,30 @@ impl Reply {
             status,
             headers: vec![("content-type", "application/json".to_owned())],
             body: body.to_string(),
+            ..Self::default()
         }
+    }
+
+    /// No answer: the request is broken off.
+    pub fn reset() -> Self {
+        Self {
+            manner: Manner::Reset,
+            ..Self::default()
+        }
+    }
+
+    /// The same, kept back until then.
+    #[must_use]
+    pub fn held(self, hold: &Hold) -> Self {
+        let manner = Manner::Held(hold.clone());
+        Self { manner, ..self }
+    }
+
+    /// The same, its body byte by byte and without end.
+    #[must_use]
+    pub fn slowly(self) -> Self {
+        let manner = Manner::Slowly;
+        Self { manner, ..self }
     }
 
     /// With one more header.
@@ -81,6 +146,9 @@ impl Reply {
         self
     }
 }
+
+/// The pause between two bytes of an answer that is given slowly.
+const BYTE: Duration = Duration::from_millis(50);
 
 /// What answers.
 type Answerer = dyn Fn(&Received) -> Reply + Send + Sync;
@@ -166,11 +234,49 @@ pub(super) fn serve(
     }))
 }
 
+/// The body of an answer: its text, and then blanks without end, one at a time.
+struct Answering {
+    text: Option<Bytes>,
+    blanks: Option<Interval>,
+}
+
+impl Body for Answering {
+    type Data = Bytes;
+    type Error = Reset;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Reset>>> {
+        if let Some(text) = self.text.take() {
+            return Poll::Ready(Some(Ok(Frame::data(text))));
+        }
+        let Some(blanks) = &mut self.blanks else {
+            return Poll::Ready(None);
+        };
+        blanks
+            .poll_tick(context)
+            .map(|_| Some(Ok(Frame::data(Bytes::from_static(b" ")))))
+    }
+}
+
+/// A request is broken off.
+#[derive(Debug)]
+struct Reset;
+
+impl std::fmt::Display for Reset {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str("the test breaks the request off")
+    }
+}
+
+impl std::error::Error for Reset {}
+
 async fn respond(
     request: Request<Incoming>,
     log: Log,
     answer: Arc<Answerer>,
-) -> Result<Response<Full<Bytes>>, Infallible> {
+) -> Result<Response<Answering>, Reset> {
     let (head, body) = request.into_parts();
     let body = body.collect().await.map(|body| body.to_bytes().to_vec());
     let received = Received {
@@ -188,11 +294,19 @@ async fn respond(
     };
     let reply = answer(&received);
     log.note(&received);
+    let mut blanks = None;
+    match &reply.manner {
+        Manner::Whole => {}
+        Manner::Held(hold) => hold.released().await,
+        Manner::Reset => return Err(Reset),
+        Manner::Slowly => blanks = Some(interval(BYTE)),
+    }
     let mut response = Response::builder().status(reply.status);
     for (name, value) in reply.headers {
         response = response.header(name, value);
     }
-    let body = Full::new(Bytes::from(reply.body));
+    let text = (!reply.body.is_empty()).then(|| Bytes::from(reply.body));
+    let body = Answering { text, blanks };
     Ok(response.body(body).expect("a response"))
 }
 

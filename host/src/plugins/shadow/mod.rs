@@ -31,11 +31,11 @@ pub struct Counts {
     pub calls: u64,
     /// Decisions, of an event under a campaign or definition, that are the same.
     pub same: u64,
-    /// Only the candidate fires, or finds a violation.
+    /// Only the candidate fires, finds a violation, or makes a message.
     pub added: u64,
     /// Only the active version does.
     pub removed: u64,
-    /// Both do, with other violations; or a state or timer that they leave is another.
+    /// Both do, with other violations or values; or a state or timer that they leave is another.
     pub changed: u64,
     /// The candidate failed on it.
     pub failed: u64,
@@ -46,7 +46,7 @@ pub struct Counts {
 /// What differs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Difference {
-    /// Only the candidate fires, or finds a violation.
+    /// Only the candidate fires, finds a violation, or makes a message.
     Added,
     /// Only the active version does.
     Removed,
@@ -56,6 +56,8 @@ pub enum Difference {
     State,
     /// They set or cancel other timers.
     Timer,
+    /// They make another message, or none for another reason.
+    Content,
     /// The candidate fails.
     Failed,
 }
@@ -69,6 +71,7 @@ impl Difference {
             Self::Violations => "violations",
             Self::State => "state",
             Self::Timer => "timer",
+            Self::Content => "content",
             Self::Failed => "failed",
         }
     }
@@ -115,15 +118,23 @@ impl Comparison {
     }
 
     /// Counts a difference.
-    pub fn differs(&mut self, sample: Sample) {
-        match sample.difference {
+    pub fn counts(&mut self, difference: Difference) {
+        match difference {
             Difference::Added => self.counts.added += 1,
             Difference::Removed => self.counts.removed += 1,
             Difference::Failed => self.counts.failed += 1,
-            Difference::Violations | Difference::State | Difference::Timer => {
+            Difference::Violations
+            | Difference::State
+            | Difference::Timer
+            | Difference::Content => {
                 self.counts.changed += 1;
             }
         }
+    }
+
+    /// Counts a difference and keeps it as a sample, if there is room.
+    pub fn differs(&mut self, sample: Sample) {
+        self.counts(sample.difference);
         if self.samples.len() < MOST_SAMPLES {
             self.samples.push(sample);
         }

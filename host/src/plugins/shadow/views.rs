@@ -16,11 +16,11 @@ pub(in crate::plugins) struct ShadowView {
     calls: i64,
     /// Decisions that are the same.
     same: i64,
-    /// Only the candidate fires, or finds a violation.
+    /// Only the candidate fires, finds a violation, or makes a message.
     added: i64,
     /// Only the active version does.
     removed: i64,
-    /// Other violations, states or timers.
+    /// Other violations, states, timers or values.
     changed: i64,
     /// Decisions that the candidate failed on.
     failed: i64,
@@ -38,7 +38,7 @@ pub(in crate::plugins) struct DifferenceView {
     /// The campaign that was decided; without one, the event's definition was.
     #[serde(skip_serializing_if = "Option::is_none")]
     campaign_id: Option<Uuid>,
-    /// `added`, `removed`, `violations`, `state`, `timer` or `failed`.
+    /// `added`, `removed`, `violations`, `state`, `timer`, `content` or `failed`.
     difference: String,
     at: String,
 }

@@ -207,7 +207,8 @@ pub struct NewDelivery {
     pub variant_id: Uuid,
     /// Whom it is for.
     pub subject_id: Uuid,
-    /// The event that caused it: the alias that it came under, its number and id.
+    /// The event that caused it, which may be that of the campaign's own occasion: the alias that it came under, its
+    /// number and id.
     pub event: Option<(i64, i64, Uuid)>,
     /// The data of the request that asked for it, as JSON.
     pub data: Option<String>,

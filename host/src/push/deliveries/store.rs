@@ -1,14 +1,18 @@
 //! Deliveries in the database.
 
-use std::collections::{BTreeMap, HashMap};
+mod broken;
+mod counts;
+
+use std::collections::HashMap;
 
 use nudge_db::{Error, Result, Rows, Timestamp, Tx};
 use uuid::Uuid;
 
-use super::{NewDelivery, Rendered, Stats, Status};
+pub use broken::{BrokenRow, broken, end_otherwise, queue_again};
+pub(super) use counts::count;
+pub use counts::{HourCount, counts_between, stats};
 
-/// Microseconds of an hour.
-const HOUR: i64 = 3_600_000_000;
+use super::{NewDelivery, Rendered, Status};
 
 /// Which deliveries a list shows.
 #[derive(Clone, Debug, Default)]
@@ -99,24 +103,6 @@ pub struct Name {
 #[derive(sqlx::FromRow)]
 struct IdRow {
     id: Uuid,
-}
-
-#[derive(sqlx::FromRow)]
-struct CountRow {
-    campaign_id: Uuid,
-    state: String,
-    count: i64,
-}
-
-/// A number of deliveries that came into a state within an hour.
-#[derive(Clone, Debug, PartialEq, Eq, sqlx::FromRow)]
-pub struct HourCount {
-    /// When the hour begins.
-    pub hour: Timestamp,
-    /// The state.
-    pub state: String,
-    /// How many.
-    pub count: i64,
 }
 
 fn written(content: &Rendered) -> Result<String> {
@@ -228,85 +214,6 @@ pub async fn names(tx: &mut Tx, app_id: Uuid, subjects: &[Uuid]) -> Result<HashM
         names.extend(rows.into_iter().map(|row| (row.id, row)));
     }
     Ok(names)
-}
-
-/// Adds to the numbers of deliveries that came into states this hour, in one order for all processes.
-pub(super) async fn count(
-    tx: &mut Tx,
-    app_id: Uuid,
-    counts: &BTreeMap<(Uuid, &'static str), i64>,
-    now: Timestamp,
-) -> Result<()> {
-    if counts.is_empty() {
-        return Ok(());
-    }
-    let hour = Timestamp(now.0 - now.0.rem_euclid(HOUR));
-    let counts: Vec<((Uuid, &str), i64)> =
-        counts.iter().map(|(key, count)| (*key, *count)).collect();
-    for chunk in counts.chunks(Rows::MOST) {
-        let rows = Rows::new()
-            .uuids(chunk.iter().map(|((campaign_id, _), _)| *campaign_id))
-            .texts(chunk.iter().map(|((_, state), _)| (*state).to_owned()))
-            .integers(chunk.iter().map(|(_, count)| *count));
-        tx.with_rows("v(campaign_id, state, count)", rows)
-            .push(" INSERT INTO delivery_counts (app_id, campaign_id, hour, state, count) SELECT ")
-            .push_bind(app_id)
-            .push(", v.campaign_id, ")
-            .push_bind(hour)
-            .push(
-                ", v.state, v.count FROM v WHERE true ORDER BY v.campaign_id, v.state
-                  ON CONFLICT (app_id, campaign_id, hour, state)
-                  DO UPDATE SET count = delivery_counts.count + excluded.count",
-            )
-            .execute()
-            .await?;
-    }
-    Ok(())
-}
-
-/// How many deliveries of campaigns came into each state: of one, or of all that an app has.
-pub async fn stats(
-    tx: &mut Tx,
-    app_id: Uuid,
-    campaign_id: Option<Uuid>,
-) -> Result<HashMap<Uuid, Stats>> {
-    // A sum of integers is a wider type on PostgreSQL.
-    let mut statement = tx
-        .sql("SELECT campaign_id, state, CAST(sum(count) AS BIGINT) AS count FROM delivery_counts WHERE app_id = $1")
-        .bind(app_id);
-    if let Some(campaign_id) = campaign_id {
-        statement = statement.push(" AND campaign_id = ").push_bind(campaign_id);
-    }
-    let rows: Vec<CountRow> = statement
-        .push(" GROUP BY campaign_id, state")
-        .fetch_all()
-        .await?;
-    let mut stats: HashMap<Uuid, Stats> = HashMap::new();
-    for row in rows {
-        stats
-            .entry(row.campaign_id)
-            .or_default()
-            .add(&row.state, row.count);
-    }
-    Ok(stats)
-}
-
-/// How many deliveries of an app came into each state, by the hour, from an hour to before another.
-pub async fn counts_between(
-    tx: &mut Tx,
-    app_id: Uuid,
-    from: Timestamp,
-    to: Timestamp,
-) -> Result<Vec<HourCount>> {
-    tx.sql(
-        "SELECT hour, state, CAST(sum(count) AS BIGINT) AS count FROM delivery_counts
-         WHERE app_id = $1 AND hour >= $2 AND hour < $3 GROUP BY hour, state ORDER BY hour, state",
-    )
-    .bind(app_id)
-    .bind(from)
-    .bind(to)
-    .fetch_all()
-    .await
 }
 
 const COLUMNS: &str = "SELECT id, campaign_id, variant_id, subject_id, test, recipients, status, reason, content,
@@ -452,92 +359,4 @@ pub async fn delete_old(tx: &mut Tx, app_id: Uuid, before: Timestamp, limit: i64
     .bind(limit)
     .execute()
     .await
-}
-
-/// A delivery that a plugin failed on.
-#[derive(Clone, Debug, sqlx::FromRow)]
-pub struct BrokenRow {
-    /// Its id.
-    pub id: Uuid,
-    /// Its campaign.
-    pub campaign_id: Uuid,
-    /// The campaign's version that fired.
-    pub campaign_version: i64,
-    /// Its variant.
-    pub variant_id: Uuid,
-    /// Whom it is for.
-    pub subject_id: Uuid,
-    /// The data of the request that asked for it, as JSON.
-    pub data: Option<String>,
-    /// Whether somebody tries the campaign out.
-    pub test: bool,
-}
-
-/// The deliveries of a campaign and event, by alias and id, that a plugin failed on.
-pub async fn broken(
-    tx: &mut Tx,
-    app_id: Uuid,
-    campaign_id: Uuid,
-    event: (i64, Uuid),
-    limit: i64,
-) -> Result<Vec<BrokenRow>> {
-    tx.sql(
-        "SELECT d.id, d.campaign_id, d.campaign_version, d.variant_id, d.subject_id, d.data, d.test
-         FROM aliases a JOIN deliveries d ON d.subject_id = a.subject_id
-         WHERE a.number = $3 AND d.app_id = $1 AND d.campaign_id = $2 AND d.alias_number = $3 AND d.event_id = $4
-           AND d.status = 'failed' AND d.reason = 'plugin_error' ORDER BY d.created_at, d.id LIMIT $5",
-    )
-    .bind(app_id)
-    .bind(campaign_id)
-    .bind(event.0)
-    .bind(event.1)
-    .bind(limit)
-    .fetch_all()
-    .await
-}
-
-/// Queues a delivery that a plugin had failed on, with what it says; answers whether it still was that.
-pub async fn queue_again(
-    tx: &mut Tx,
-    app_id: Uuid,
-    id: Uuid,
-    content: &Rendered,
-    now: Timestamp,
-) -> Result<bool> {
-    let queued = tx
-        .sql(
-            "UPDATE deliveries SET status = 'queued', reason = NULL, content = $3, data = NULL, due_at = $4,
-                                   node = NULL, ended_at = NULL
-             WHERE app_id = $1 AND id = $2 AND status = 'failed' AND reason = 'plugin_error'",
-        )
-        .bind(app_id)
-        .bind(id)
-        .bind(written(content)?)
-        .bind(now)
-        .execute()
-        .await?;
-    Ok(queued == 1)
-}
-
-/// Notes that a delivery which a plugin had failed on ended otherwise: status and reason.
-pub async fn end_otherwise(
-    tx: &mut Tx,
-    app_id: Uuid,
-    id: Uuid,
-    ended: (&'static str, &'static str),
-    now: Timestamp,
-) -> Result<bool> {
-    let changed = tx
-        .sql(
-            "UPDATE deliveries SET status = $3, reason = $4, data = NULL, ended_at = $5
-             WHERE app_id = $1 AND id = $2 AND status = 'failed' AND reason = 'plugin_error'",
-        )
-        .bind(app_id)
-        .bind(id)
-        .bind(ended.0)
-        .bind(ended.1)
-        .bind(now)
-        .execute()
-        .await?;
-    Ok(changed == 1)
 }

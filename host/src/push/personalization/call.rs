@@ -38,6 +38,7 @@ pub(super) enum Answer {
 }
 
 /// Recipients of one message, for one version of a plugin.
+#[derive(Clone)]
 pub(super) struct Work {
     pub app_id: Uuid,
     pub plugin: Arc<Plugin>,
@@ -48,6 +49,8 @@ pub(super) struct Work {
     pub config: Arc<str>,
     pub reading: Arc<Reading>,
     pub recipients: Recipients,
+    /// What the plugin is asked for.
+    pub kind: logs::Kind,
     pub failures: usize,
 }
 
@@ -128,7 +131,7 @@ impl Work {
             call,
         };
         let subjects = || entries.iter().map(|entry| entry.subject_id).collect();
-        self.recorder.made(&made, logs::Kind::Decision, subjects);
+        self.recorder.made(&made, self.kind, subjects);
     }
 }
 

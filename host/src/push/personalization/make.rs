@@ -6,9 +6,8 @@ use nudge_wasm::Description;
 use super::resolve::{Failure, Recipient, resolve};
 use super::verdict::{Values, Verdict};
 use crate::apps::App;
-use crate::push::campaigns::Prepared;
+use crate::push::campaigns::{Prepared, Sending};
 use crate::push::deliveries::Rendered;
-use crate::push::providers::Options;
 use crate::services::Services;
 
 /// What became of one recipient's message.
@@ -31,15 +30,16 @@ pub enum Made {
     Unavailable,
 }
 
-/// Makes the messages of a variant, in the order of its recipients.
+/// Makes the messages of a campaign's variant, in the order of its recipients.
 pub async fn make(
     services: &Services,
     app: &App,
+    campaign: &Sending,
     variant: &Prepared,
-    options: &Options,
     recipients: &[Recipient],
     now: Timestamp,
 ) -> nudge_db::Result<Vec<Made>> {
+    let options = &campaign.options;
     let Some(accepted) = &variant.accepted else {
         let rendered = Box::new(variant.render(&Values::default(), options));
         return Ok(recipients
@@ -47,7 +47,8 @@ pub async fn make(
             .map(|_| Made::Ready(rendered.clone()))
             .collect());
     };
-    let resolved = resolve(services, app, &variant.spec, accepted, recipients, now).await?;
+    let (id, asked) = (Some(campaign.campaign_id), (&variant.spec, accepted));
+    let resolved = resolve(services, app, id, asked, recipients, now).await?;
     let made = resolved.into_iter().map(|resolved| match resolved {
         Ok(values) => match values.verdict(&variant.spec) {
             Verdict::Ready => Made::Ready(Box::new(variant.render(&values, options))),

@@ -2,7 +2,7 @@
 //!
 //! The personalization plugin resolves bindings. The host checks what every resolver has in common when a variant
 //! is saved ([`spec`]), hands the plugin a batch of recipients ([`mod@resolve`]), and decides by what comes back
-//! whether there is a message ([`verdict`]).
+//! whether there is a message ([`verdict`]). What a shadow candidate would have resolved is compared ([`trial`]).
 
 mod call;
 pub mod http;
@@ -10,6 +10,7 @@ pub mod make;
 pub mod preview;
 pub mod resolve;
 pub mod spec;
+mod trial;
 pub mod verdict;
 
 pub use make::{Made, make};

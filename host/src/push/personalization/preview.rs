@@ -92,8 +92,8 @@ pub async fn preview(
         data: ask.data,
         trigger,
     };
-    let now = services.clock.now();
-    let resolved = resolve(services, app, &prepared.spec, accepted, &[recipient], now).await?;
+    let (now, asked) = (services.clock.now(), (&prepared.spec, accepted));
+    let resolved = resolve(services, app, None, asked, &[recipient], now).await?;
     match resolved.into_iter().next() {
         Some(Ok(values)) => Ok(shown(&prepared, &values)),
         Some(Err(Failure::Plugin { code, plugin })) => Ok(PreviewView {

@@ -11,11 +11,12 @@ use uuid::Uuid;
 
 use super::call::{Answer, Entry, Work};
 use super::spec::{Kind, Spec};
+use super::trial::Trial;
 use super::verdict::{Values, is_withheld};
 use crate::apps::App;
 use crate::pipeline::recipients::{Reads, Recipients};
 use crate::pipeline::seed;
-use crate::plugins::Accepted;
+use crate::plugins::{Accepted, logs};
 use crate::services::Services;
 
 /// Recipients of one call of a plugin; of one that reads many events of each, fewer: they are in memory together.
@@ -49,15 +50,17 @@ pub enum Failure {
 }
 
 /// Resolves the bindings of a variant for recipients, in their order. A batch goes through one call; a call that
-/// fails is taken apart, so that one recipient spoils no other.
+/// fails is taken apart, so that one recipient spoils no other. Of a campaign's messages, a shadow candidate is shown
+/// the same afterwards; of a preview (no `campaign`) it is not.
 pub async fn resolve(
     services: &Services,
     app: &App,
-    spec: &Spec,
-    accepted: &Accepted,
+    campaign: Option<Uuid>,
+    variant: (&Spec, &Accepted),
     recipients: &[Recipient],
     now: Timestamp,
 ) -> nudge_db::Result<Vec<Result<Values, Failure>>> {
+    let (spec, accepted) = variant;
     let ids: Vec<Uuid> = recipients
         .iter()
         .map(|recipient| recipient.subject_id)
@@ -83,8 +86,10 @@ pub async fn resolve(
                 reading: Arc::clone(accepted.reading_of(&plugin)),
                 recipients: known.clone(),
                 plugin: Arc::clone(&plugin),
+                kind: logs::Kind::Decision,
                 failures: 0,
             };
+            let trial = campaign.and_then(|id| trial(app, id, variant, &work, &entries));
             let answers = services
                 .plugins
                 .workers
@@ -92,6 +97,9 @@ pub async fn resolve(
                 .await;
             // A panic of the host's is no reason to lose a message.
             let Ok(answers) = answers else { continue };
+            if let Some(trial) = trial {
+                trial.offer(&services.plugins, answers.clone());
+            }
             for (place, answer) in places.iter().zip(answers) {
                 if let Some(slot) = resolved.get_mut(*place) {
                     *slot = match answer {
@@ -109,6 +117,30 @@ pub async fn resolve(
         }
     }
     Ok(resolved)
+}
+
+/// What a shadow candidate is shown besides; none: there is no candidate, as nearly always.
+fn trial(
+    app: &App,
+    campaign_id: Uuid,
+    variant: (&Spec, &Accepted),
+    work: &Work,
+    entries: &[Entry],
+) -> Option<Trial> {
+    let (candidate, reading) = variant.1.shadow()?;
+    Some(Trial {
+        campaign_id,
+        work: Work {
+            seed: seed(app.id, &candidate.plugin),
+            term: Arc::clone(&candidate.term),
+            reading: Arc::clone(reading),
+            plugin: Arc::clone(&candidate.plugin),
+            ..work.clone()
+        },
+        entries: entries.to_vec(),
+        spec: variant.0.clone(),
+        privacy: app.settings.privacy.clone(),
+    })
 }
 
 /// Recipients of one call.

@@ -91,6 +91,16 @@ impl Values {
         self.0.get(binding)
     }
 
+    /// Whether a message says the same with both.
+    pub fn say_as(&self, other: &Self) -> bool {
+        let says = |values: &Self, binding: &str| {
+            let resolved = values.0.get(binding);
+            resolved.map(|resolved| (resolved.value.clone(), resolved.text.clone()))
+        };
+        let mut bindings = self.0.keys().chain(other.0.keys());
+        bindings.all(|binding| says(self, binding) == says(other, binding))
+    }
+
     /// Whether there is a message: a value of another type is an error whatever `missingData` says.
     pub fn verdict(&self, spec: &Spec) -> Verdict {
         let unresolved = spec.bindings.iter().filter_map(|binding| {

@@ -6,7 +6,7 @@ use anyhow::{Context as _, ensure};
 use chrono::DateTime;
 use nudge_db::Timestamp;
 use reqwest::header::{HeaderMap, RETRY_AFTER};
-use reqwest::{Certificate, Client, ClientBuilder, RequestBuilder, StatusCode, redirect};
+use reqwest::{Certificate, Client, ClientBuilder, RequestBuilder, Response, StatusCode, redirect};
 
 use super::Outcome;
 use crate::config;
@@ -74,21 +74,30 @@ pub(super) struct Answer {
     pub body: Vec<u8>,
 }
 
-/// Asks; without an answer it is to be tried again.
+/// Asks; without an answer it is to be tried again. Of one that says yes, the body may be too long or break off: the
+/// service has the message, and must not get it again for that.
 pub(super) async fn ask(request: RequestBuilder) -> Result<Answer, Outcome> {
     let mut response = request.send().await.map_err(|error| failed(&error))?;
     let mut body = Vec::new();
-    while let Some(chunk) = response.chunk().await.map_err(|error| failed(&error))? {
-        if body.len() + chunk.len() > MOST_ANSWER {
-            return Err(retry("answer_too_large"));
-        }
-        body.extend_from_slice(&chunk);
+    match read(&mut response, &mut body).await {
+        Err(_) if response.status().is_success() => {}
+        outcome => outcome?,
     }
     Ok(Answer {
         status: response.status(),
         headers: response.headers().clone(),
         body,
     })
+}
+
+async fn read(response: &mut Response, body: &mut Vec<u8>) -> Result<(), Outcome> {
+    while let Some(chunk) = response.chunk().await.map_err(|error| failed(&error))? {
+        if body.len() + chunk.len() > MOST_ANSWER {
+            return Err(retry("answer_too_large"));
+        }
+        body.extend_from_slice(&chunk);
+    }
+    Ok(())
 }
 
 fn failed(error: &reqwest::Error) -> Outcome {

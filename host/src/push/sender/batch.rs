@@ -1,29 +1,33 @@
 //! Some deliveries of one app, from their claims to what became of them.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashSet};
 use std::time::Duration;
 
 use futures_util::stream::{self, StreamExt as _};
-use nudge_db::{Error, Kind, Result, Timestamp};
+use nudge_db::{Kind, Result, Timestamp, Tx};
+use tokio::sync::mpsc;
+use tokio::time::{Instant, timeout_at};
 use uuid::Uuid;
 
-use super::Sender;
-use super::outcome::{self, Standing};
-use super::plan::{self, Broken, Outgoing, Step};
-use super::store::{self, Claimed, HandOver, Settled};
+use super::devices::Outgoing;
+use super::outcome;
+use super::plan::{self, Step};
+use super::store::{self, Claimed, HandOver};
+use super::write::{Write, change, json};
+use super::{Places, Sender};
 use crate::apps::App;
-use crate::dead_letters::{self, Letter, Stage};
+use crate::dead_letters::{self, Letter};
 use crate::push::campaigns;
-use crate::push::deliveries::{self, Change, Device, DeviceState, Status};
+use crate::push::deliveries::{self, Device, DeviceState, Status};
 use crate::push::providers::{Message, Outcome, Target};
-use crate::secrets;
 use crate::webhooks::Queued;
 
-/// Deliveries of a batch that are with providers at a time, and devices of a delivery.
-const AT_ONCE: usize = 16;
+/// Devices of a delivery that are with providers at a time. Of deliveries it is all of the batch: those that are noted
+/// as handed over are in doubt if the process ends.
 const DEVICES_AT_ONCE: usize = 4;
-/// Outcomes that are written together, at the most.
+/// Outcomes that are written together, at the most, and how long they may gather.
 const WRITTEN: usize = 64;
+const GATHERING: Duration = Duration::from_millis(20);
 /// The pause before the database is tried again, at first and at the longest.
 const PAUSE: Duration = Duration::from_millis(200);
 const LONGEST_PAUSE: Duration = Duration::from_secs(10);
@@ -37,6 +41,7 @@ pub(super) struct Batch {
     sender: Sender,
     app_id: Uuid,
     claimed: Vec<Claimed>,
+    places: Places,
 }
 
 /// A delivery that was noted as handed over.
@@ -52,26 +57,23 @@ struct Attempted {
     asked: Option<Duration>,
 }
 
-/// What is written in one transaction.
-#[derive(Default)]
-struct Write {
-    settled: Vec<Settled>,
-    /// What follows if the delivery is in the status then.
-    changes: Vec<Change>,
-    letters: Vec<(Uuid, Letter)>,
-}
-
 impl Batch {
-    pub(super) fn new(sender: &Sender, app_id: Uuid, claimed: Vec<Claimed>) -> Self {
+    pub(super) fn new(
+        sender: &Sender,
+        app_id: Uuid,
+        claimed: Vec<Claimed>,
+        places: Places,
+    ) -> Self {
         Self {
             sender: sender.clone(),
             app_id,
             claimed,
+            places,
         }
     }
 
     /// Sends what can be sent, and writes what becomes of it.
-    pub(super) async fn run(self) {
+    pub(super) async fn run(&self) {
         let app = match self.sender.services.apps.get(self.app_id).await {
             Ok(Some(app)) => app,
             // Its rows are on their way out.
@@ -88,14 +90,36 @@ impl Batch {
                 return self.give_up_for_now().await;
             }
         };
-        let sender = &self.sender;
-        let attempts = stream::iter(handed)
-            .map(|handed| attempt(sender, self.app_id, handed))
-            .buffer_unordered(AT_ONCE)
-            .ready_chunks(WRITTEN);
-        let mut attempts = std::pin::pin!(attempts);
-        while let Some(attempted) = attempts.next().await {
-            self.conclude(&app, attempted).await;
+        let sent: HashSet<Uuid> = handed.iter().map(|handed| handed.delivery.id).collect();
+        let others = self.claimed.iter().map(|delivery| delivery.id);
+        self.places.free(others.filter(|id| !sent.contains(id)));
+        let (done, outcomes) = mpsc::unbounded_channel();
+        let attempts = async move {
+            let (sender, app_id) = (&self.sender, self.app_id);
+            stream::iter(handed)
+                .for_each_concurrent(None, async |handed| {
+                    // Whoever writes them down stays until the last one.
+                    drop(done.send(attempt(sender, app_id, handed).await));
+                })
+                .await;
+            drop(done);
+        };
+        tokio::join!(attempts, self.write_down(&app, outcomes));
+    }
+
+    /// Writes outcomes as they come, those of a short while together; no hand-over waits for it.
+    async fn write_down(&self, app: &App, mut outcomes: mpsc::UnboundedReceiver<Attempted>) {
+        let mut some = Vec::with_capacity(WRITTEN);
+        while outcomes.recv_many(&mut some, WRITTEN).await > 0 {
+            let until = Instant::now() + GATHERING;
+            while some.len() < WRITTEN
+                && let Ok(Some(next)) = timeout_at(until, outcomes.recv()).await
+            {
+                some.push(next);
+            }
+            let over: Vec<Uuid> = some.iter().map(|one| one.delivery.id).collect();
+            self.conclude(app, std::mem::take(&mut some)).await;
+            self.places.free(over);
         }
     }
 
@@ -179,22 +203,41 @@ impl Batch {
         let letters = write.letters.iter().filter(|(id, _)| settled(*id));
         let letters: Vec<&Letter> = letters.map(|(_, letter)| letter).collect();
         dead_letters::store::insert(&mut tx, &letters).await?;
-        let (park, later) = waiting;
-        for delivery in park {
-            // The row is locked: whoever has the campaign run again comes before this, or wakes it up after.
-            let status = campaigns::Status::Paused;
-            let paused =
-                campaigns::store::is_in(&mut tx, app.id, delivery.campaign_id, status).await?;
-            let until = (!paused).then_some(now);
-            store::give_up(&mut tx, app.id, node, &[delivery.id], until).await?;
-        }
-        for (id, at) in later {
-            store::give_up(&mut tx, app.id, node, &[*id], Some(*at)).await?;
-        }
+        self.give_up(&mut tx, waiting, now).await?;
         let queued = deliveries::announce(&mut tx, app, &changes, now).await?;
         tx.commit().await?;
         services.webhooks.wake(queued);
         Ok(handed)
+    }
+
+    /// Gives up what is not for now: what waits for its campaign, and what is looked at again.
+    async fn give_up(
+        &self,
+        tx: &mut Tx,
+        (park, later): (&[&Claimed], &[(Uuid, Timestamp)]),
+        now: Timestamp,
+    ) -> Result<()> {
+        let (app_id, node) = (self.app_id, self.sender.node);
+        let mut parked: BTreeMap<Uuid, Vec<Uuid>> = BTreeMap::new();
+        for delivery in park {
+            let of_campaign = parked.entry(delivery.campaign_id).or_default();
+            of_campaign.push(delivery.id);
+        }
+        for (campaign_id, ids) in parked {
+            // The row is locked: whoever has the campaign run again comes before this, or wakes it up after.
+            let status = campaigns::Status::Paused;
+            let paused = campaigns::store::is_in(tx, app_id, campaign_id, status).await?;
+            let until = (!paused).then_some(now);
+            store::give_up(tx, app_id, node, &ids, until).await?;
+        }
+        let mut put_off: BTreeMap<Timestamp, Vec<Uuid>> = BTreeMap::new();
+        for (id, at) in later {
+            put_off.entry(*at).or_default().push(*id);
+        }
+        for (at, ids) in put_off {
+            store::give_up(tx, app_id, node, &ids, Some(at)).await?;
+        }
+        Ok(())
     }
 
     /// Writes what became of deliveries, however long the database takes.
@@ -299,128 +342,4 @@ async fn send(sender: &Sender, app_id: Uuid, target: &Target, message: &Message)
             }
         }
     }
-}
-
-impl Write {
-    /// A delivery that is over before it was handed over.
-    fn end(
-        &mut self,
-        app: &App,
-        delivery: &Claimed,
-        status: Status,
-        reason: String,
-        broken: Option<&Broken>,
-        now: Timestamp,
-    ) {
-        let mut change = change(delivery, delivery.platform.clone(), status, now);
-        change.more.push(("reason", reason.clone()));
-        self.changes.push(change);
-        if let Some(broken) = broken {
-            let letter = Letter::new(
-                app.id,
-                broken.alias,
-                broken.stored.received_at,
-                &broken.stored.event,
-                Stage::Personalization,
-                Some(delivery.campaign_id),
-                broken.code.to_owned(),
-                &broken.plugin,
-            );
-            self.letters.push((delivery.id, letter));
-        }
-        self.settled.push(Settled {
-            id: delivery.id,
-            status: Some(status.name()),
-            reason: Some(reason),
-            devices: None,
-            platform: None,
-            due_at: None,
-            delivered_at: None,
-            ended_at: Some(now),
-            keeps_data: broken.is_some(),
-        });
-    }
-
-    /// A delivery whose devices are known. `tried`: how long a provider wants to be left alone, and how often it
-    /// was asked.
-    fn known(
-        &mut self,
-        delivery: &Claimed,
-        devices: &[Device],
-        tried: (Option<Duration>, i64),
-        now: Timestamp,
-    ) {
-        let Standing {
-            status,
-            reason,
-            waits,
-            platform,
-            provider_message_id,
-        } = outcome::standing(devices);
-        let platform = platform.map(|platform| platform.name().to_owned());
-        let pause = outcome::pause(tried.1, tried.0, jitter());
-        let delivered = status == Some(Status::Delivered);
-        let news = !delivered || delivery.delivered_at.is_none();
-        if let Some(status) = status.filter(|_| news) {
-            let platform = platform.clone().or_else(|| delivery.platform.clone());
-            let mut change = change(delivery, platform, status, now);
-            let more = if delivered {
-                ("providerMessageId", provider_message_id)
-            } else {
-                ("reason", reason.clone())
-            };
-            change.more.extend(more.1.map(|value| (more.0, value)));
-            self.changes.push(change);
-        }
-        self.settled.push(Settled {
-            id: delivery.id,
-            status: status.map(Status::name),
-            reason,
-            devices: json(&devices).ok(),
-            platform,
-            due_at: waits.then(|| now.plus(pause)),
-            delivered_at: delivered.then_some(now),
-            ended_at: status.filter(|_| !delivered).map(|_| now),
-            keeps_data: false,
-        });
-    }
-
-    /// The changes of the deliveries that were written. One that was further already, by a beacon, did not fail;
-    /// that its provider took it is news nevertheless.
-    fn changes_that_happened(&self, after: &[store::After]) -> Vec<Change> {
-        let after: HashMap<Uuid, &str> = after
-            .iter()
-            .map(|row| (row.id, row.status.as_str()))
-            .collect();
-        let happened = |change: &&Change| {
-            let status = after.get(&change.delivery_id);
-            status.is_some_and(|status| {
-                change.status == Status::Delivered || *status == change.status.name()
-            })
-        };
-        self.changes.iter().filter(happened).cloned().collect()
-    }
-}
-
-fn change(delivery: &Claimed, platform: Option<String>, status: Status, at: Timestamp) -> Change {
-    Change {
-        delivery_id: delivery.id,
-        campaign_id: delivery.campaign_id,
-        variant_id: delivery.variant_id,
-        subject_id: delivery.subject_id,
-        platform,
-        test: delivery.test,
-        status,
-        at,
-        more: Vec::new(),
-    }
-}
-
-/// A number from 0 to 1.
-fn jitter() -> f64 {
-    f64::from(u16::from_be_bytes(secrets::random())) / f64::from(u16::MAX)
-}
-
-fn json(value: &impl serde::Serialize) -> Result<String> {
-    serde_json::to_string(value).map_err(|cause| Error::corrupt("deliveries", "content", cause))
 }

@@ -8,17 +8,20 @@
 //! Apps take turns, and none has more than its part of what is sent at a time.
 
 mod batch;
+mod devices;
 mod outcome;
 mod plan;
 pub mod replay;
+mod share;
 mod store;
+mod write;
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use nudge_db::Timestamp;
-use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
+use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use uuid::Uuid;
@@ -29,11 +32,6 @@ use crate::services::Shared;
 use batch::Batch;
 use store::Claimed;
 
-/// Deliveries that are rendered and handed over together.
-const BATCH: i64 = 64;
-/// Batches of a process at a time, and of one app among them.
-const BATCHES: usize = 8;
-const APP_BATCHES: usize = 4;
 /// Apps that a turn looks at, at the most; the next turn goes on after them.
 const APPS: usize = 100;
 
@@ -52,7 +50,8 @@ impl Wake {
 #[derive(Debug, Default)]
 struct InHand {
     deliveries: HashSet<Uuid>,
-    batches: HashMap<Uuid, usize>,
+    /// How many of each app's.
+    apps: HashMap<Uuid, usize>,
 }
 
 /// Sends the deliveries of all apps: one a process. Cheap to clone.
@@ -62,32 +61,57 @@ pub struct Sender {
     node: Uuid,
     tasks: TaskTracker,
     halt: CancellationToken,
-    slots: Arc<Semaphore>,
     in_hand: Arc<Mutex<InHand>>,
 }
 
-/// A batch's place among what is being sent; it is free again when this is dropped.
-struct Place {
+/// The places of a batch's deliveries among what is being sent: each is free once its delivery is over, all of them
+/// when this is dropped.
+struct Places {
     sender: Sender,
     app_id: Uuid,
-    deliveries: Vec<Uuid>,
-    _slot: OwnedSemaphorePermit,
+    taken: Mutex<HashSet<Uuid>>,
 }
 
-impl Drop for Place {
-    fn drop(&mut self) {
+impl Places {
+    /// Deliveries are over, as far as this process is concerned.
+    fn free(&self, deliveries: impl IntoIterator<Item = Uuid>) {
+        let mut taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
         let mut in_hand = self.sender.lock();
-        for id in &self.deliveries {
-            in_hand.deliveries.remove(id);
-        }
-        if let Some(batches) = in_hand.batches.get_mut(&self.app_id) {
-            *batches = batches.saturating_sub(1);
-            if *batches == 0 {
-                in_hand.batches.remove(&self.app_id);
+        for id in deliveries {
+            if taken.remove(&id) {
+                in_hand.remove(self.app_id, id);
             }
         }
         drop(in_hand);
         self.sender.services.pipeline.deliveries().wake();
+    }
+}
+
+impl Drop for Places {
+    fn drop(&mut self) {
+        let left = std::mem::take(self.taken.get_mut().unwrap_or_else(PoisonError::into_inner));
+        let mut in_hand = self.sender.lock();
+        for id in left {
+            in_hand.remove(self.app_id, id);
+        }
+        drop(in_hand);
+        self.sender.services.pipeline.deliveries().wake();
+    }
+}
+
+impl InHand {
+    fn of_app(&self, app_id: Uuid) -> usize {
+        self.apps.get(&app_id).copied().unwrap_or_default()
+    }
+
+    fn remove(&mut self, app_id: Uuid, delivery: Uuid) {
+        self.deliveries.remove(&delivery);
+        if let Some(count) = self.apps.get_mut(&app_id) {
+            *count = count.saturating_sub(1);
+            if *count == 0 {
+                self.apps.remove(&app_id);
+            }
+        }
     }
 }
 
@@ -99,7 +123,6 @@ impl Sender {
             services,
             tasks,
             halt,
-            slots: Arc::new(Semaphore::new(BATCHES)),
             in_hand: Arc::default(),
         }
     }
@@ -152,67 +175,51 @@ impl Sender {
         *after = last;
         let mut claimed = false;
         for (app_id, lane) in due {
-            let Ok(slot) = Arc::clone(&self.slots).try_acquire_owned() else {
+            if share::is_full(self.lock().deliveries.len()) {
                 // The app is the first one of the next turn.
                 *after = before(app_id);
                 return Ok(false);
-            };
+            }
             if self.halt.is_cancelled() {
                 return Ok(false);
             }
-            claimed |= self.take(app_id, lane, now, slot).await?;
+            claimed |= self.take(app_id, lane, now).await?;
         }
         Ok(claimed)
     }
 
-    /// Claims deliveries of an app, if it has room for a batch; answers whether there were any.
-    async fn take(
-        &self,
-        app_id: Uuid,
-        lane: Lane,
-        now: Timestamp,
-        slot: OwnedSemaphorePermit,
-    ) -> nudge_db::Result<bool> {
-        let running = self
-            .lock()
-            .batches
-            .get(&app_id)
-            .copied()
-            .unwrap_or_default();
-        // A batch of what somebody waits for always finds room beside the others.
-        let most = match lane {
-            Lane::Urgent => APP_BATCHES,
-            Lane::Rest => APP_BATCHES - 1,
+    /// Claims deliveries of an app, as far as it has room; answers whether there were any.
+    async fn take(&self, app_id: Uuid, lane: Lane, now: Timestamp) -> nudge_db::Result<bool> {
+        let room = {
+            let in_hand = self.lock();
+            share::room(lane, in_hand.of_app(app_id), in_hand.deliveries.len())
         };
-        if running >= most {
+        if room == 0 {
             return Ok(false);
         }
         let mut tx = self.services.db.write().await?;
-        let claimed = store::claim(&mut tx, self.node, app_id, lane, now, BATCH).await?;
+        let limit = i64::try_from(room).unwrap_or(i64::MAX);
+        let claimed = store::claim(&mut tx, self.node, app_id, lane, now, limit).await?;
         tx.commit().await?;
         if claimed.is_empty() {
             return Ok(false);
         }
-        let place = self.place(app_id, &claimed, slot);
-        let batch = Batch::new(self, app_id, claimed);
-        self.tasks.spawn(async move {
-            batch.run().await;
-            drop(place);
-        });
+        let places = self.places(app_id, &claimed);
+        let batch = Batch::new(self, app_id, claimed, places);
+        self.tasks.spawn(async move { batch.run().await });
         Ok(true)
     }
 
-    fn place(&self, app_id: Uuid, claimed: &[Claimed], slot: OwnedSemaphorePermit) -> Place {
-        let deliveries: Vec<Uuid> = claimed.iter().map(|delivery| delivery.id).collect();
+    fn places(&self, app_id: Uuid, claimed: &[Claimed]) -> Places {
+        let taken: HashSet<Uuid> = claimed.iter().map(|delivery| delivery.id).collect();
         let mut in_hand = self.lock();
-        in_hand.deliveries.extend(&deliveries);
-        *in_hand.batches.entry(app_id).or_default() += 1;
+        in_hand.deliveries.extend(&taken);
+        *in_hand.apps.entry(app_id).or_default() += taken.len();
         drop(in_hand);
-        Place {
+        Places {
             sender: self.clone(),
             app_id,
-            deliveries,
-            _slot: slot,
+            taken: Mutex::new(taken),
         }
     }
 

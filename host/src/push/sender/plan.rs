@@ -9,15 +9,17 @@ use nudge_db::{Result, Timestamp};
 use nudge_wasm::{Description, PastEvent};
 use uuid::Uuid;
 
+use super::devices::{Outgoing, given_up, outgoing};
 use super::store::{self, Claimed};
 use crate::apps::App;
 use crate::ingest;
 use crate::ingest::store::Stored;
+use crate::pipeline::occasions;
 use crate::plugins::Refused;
 use crate::push::campaigns::{self, NotPrepared, Sending, Status as CampaignStatus};
-use crate::push::deliveries::{Device, DeviceState, Rendered, Status};
+use crate::push::deliveries::{Device, Status};
 use crate::push::personalization::{Made, Recipient, make};
-use crate::push::providers::{MOST_PAYLOAD_BYTES, Target, payload_bytes};
+use crate::push::providers::Target;
 use crate::push::tokens;
 use crate::services::Shared;
 
@@ -48,20 +50,18 @@ pub(super) struct Broken {
     pub stored: Stored,
 }
 
-/// A delivery that is sent.
-#[derive(Debug)]
-pub(super) struct Outgoing {
-    pub rendered: Rendered,
-    pub devices: Vec<Device>,
-    /// Where the devices that wait are found, by their ids.
-    pub targets: HashMap<String, Target>,
-}
-
 /// What is known of a batch of deliveries of one app.
 struct Known {
     consents: HashMap<Uuid, store::Consent>,
     targets: HashMap<Uuid, Vec<Target>>,
     events: HashMap<i64, (i64, Stored)>,
+}
+
+impl Known {
+    fn targets_of(&self, delivery: &Claimed) -> &[Target] {
+        let targets = self.targets.get(&delivery.subject_id);
+        targets.map(Vec::as_slice).unwrap_or_default()
+    }
 }
 
 /// A campaign as a delivery finds it.
@@ -94,7 +94,10 @@ pub(super) async fn plan(
         if let Some(content) = &delivery.content {
             let rendered = serde_json::from_str(content)
                 .map_err(|cause| nudge_db::Error::corrupt("deliveries", "content", cause))?;
-            steps.insert(delivery.id, outgoing(delivery, rendered, &known, now));
+            steps.insert(
+                delivery.id,
+                outgoing(delivery, rendered, known.targets_of(delivery), now),
+            );
             continue;
         }
         let key = (delivery.campaign_id, delivery.campaign_version);
@@ -145,6 +148,7 @@ async fn read(services: &Shared, app: &App, claimed: &[Claimed]) -> Result<Known
     let unrendered = claimed.iter().filter(|delivery| delivery.content.is_none());
     let seqs: Vec<i64> = unrendered
         .filter_map(|delivery| delivery.event_seq)
+        .filter(|seq| occasions::instant_of(*seq).is_none())
         .collect();
     let events = events(&mut tx, app.id, &seqs).await?;
     Ok(Known {
@@ -204,112 +208,6 @@ fn before_rendering(app: &App, delivery: &Claimed, known: &Known, now: Timestamp
 /// Past this age nothing is sent again.
 const OLDEST: Duration = Duration::from_hours(28 * 24);
 
-fn devices_of(delivery: &Claimed) -> Vec<Device> {
-    let devices = delivery.devices.as_deref();
-    devices
-        .and_then(|text| serde_json::from_str(text).ok())
-        .unwrap_or_default()
-}
-
-/// The devices as they are when no more is sent to those that wait.
-fn given_up(delivery: &Claimed, reason: &str) -> Vec<Device> {
-    let devices = taken_over(devices_of(delivery)).into_iter();
-    let end = |device: Device| match device.state {
-        DeviceState::Waiting => Device {
-            state: DeviceState::Failed,
-            reason: Some(reason.to_owned()),
-            ..device
-        },
-        _ => device,
-    };
-    devices.map(end).collect()
-}
-
-/// The devices of a delivery that was claimed: whatever process had them in hand has them no longer.
-fn taken_over(devices: Vec<Device>) -> Vec<Device> {
-    let in_doubt = |device: Device| match device.state {
-        DeviceState::Sending => Device {
-            state: DeviceState::Unknown,
-            reason: Some("outcome_unknown".to_owned()),
-            ..device
-        },
-        _ => device,
-    };
-    devices.into_iter().map(in_doubt).collect()
-}
-
-/// What is sent of a delivery whose content is known, and to which devices.
-fn outgoing(delivery: &Claimed, rendered: Rendered, known: &Known, now: Timestamp) -> Step {
-    let targets = known
-        .targets
-        .get(&delivery.subject_id)
-        .map(Vec::as_slice)
-        .unwrap_or_default();
-    let message = rendered.message(delivery.id, delivery.created_at, delivery.test);
-    let first = delivery.devices.is_none();
-    let mut devices = if first {
-        targets.iter().map(untried).collect()
-    } else {
-        taken_over(devices_of(delivery))
-    };
-    let mut found = HashMap::new();
-    for device in &mut devices {
-        if device.state != DeviceState::Waiting {
-            continue;
-        }
-        let target = targets
-            .iter()
-            .find(|target| target.device_id == device.device_id);
-        let failed = match target {
-            None => Some("device_gone"),
-            Some(target) if payload_bytes(target.provider, &message) > MOST_PAYLOAD_BYTES => {
-                Some("payload_too_large")
-            }
-            Some(target) => {
-                found.insert(device.device_id.clone(), target.clone());
-                None
-            }
-        };
-        if let Some(reason) = failed {
-            device.state = DeviceState::Failed;
-            device.reason = Some(reason.to_owned());
-        }
-    }
-    let ttl = rendered.options.ttl_seconds.filter(|seconds| *seconds > 0);
-    let expired = ttl.is_some_and(|seconds| {
-        now.since(delivery.created_at) >= Duration::from_secs(seconds.into())
-    });
-    if first && expired {
-        return Step::End(Status::Failed, "expired".to_owned(), None);
-    }
-    if found.is_empty() {
-        return match devices.first() {
-            Some(device) if first => {
-                let reason = device.reason.clone().unwrap_or_default();
-                Step::End(Status::Failed, reason, None)
-            }
-            _ => Step::Known(devices),
-        };
-    }
-    Step::Send(Box::new(Outgoing {
-        rendered,
-        devices,
-        targets: found,
-    }))
-}
-
-/// A device that nothing was sent to yet.
-fn untried(target: &Target) -> Device {
-    Device {
-        device_id: target.device_id.clone(),
-        platform: target.platform,
-        provider: target.provider,
-        state: DeviceState::Waiting,
-        reason: None,
-        provider_message_id: None,
-    }
-}
-
 /// A campaign at the version that a delivery is of.
 async fn campaign(services: &Shared, app: &App, key: (Uuid, i64)) -> Result<Campaign> {
     let (id, version) = key;
@@ -368,10 +266,6 @@ async fn render(
         steps.extend(deliveries.iter().map(|delivery| (delivery.id, gone())));
         return Ok(());
     };
-    let event = |delivery: &Claimed| {
-        let found = known.events.get(&delivery.event_seq?)?;
-        (Some(found.0) == delivery.alias_number).then_some(found)
-    };
     let recipients: Vec<Recipient> = deliveries
         .iter()
         .map(|delivery| Recipient {
@@ -380,22 +274,25 @@ async fn render(
                 .data
                 .as_deref()
                 .and_then(|text| serde_json::from_str(text).ok()),
-            trigger: event(delivery).map(|(_, stored)| past(stored)),
+            // Of the campaign's own occasion there is no event that anybody sent.
+            trigger: event(delivery, known)
+                .filter(|(_, stored)| occasions::instant_of(stored.seq).is_none())
+                .map(|(_, stored)| past(&stored)),
         })
         .collect();
-    let made = make(services, app, variant, &sending.options, &recipients, now).await?;
+    let made = make(services, app, sending, variant, &recipients, now).await?;
     for (delivery, made) in deliveries.iter().zip(made) {
         let step = match made {
-            Made::Ready(rendered) => outgoing(delivery, *rendered, known, now),
+            Made::Ready(rendered) => outgoing(delivery, *rendered, known.targets_of(delivery), now),
             Made::Skipped(reason) => Step::End(Status::Skipped, reason.to_owned(), None),
             Made::Failed(reason) => Step::End(Status::Failed, reason.to_owned(), None),
             Made::Unavailable => Step::Later(now.plus(LATER)),
             Made::Broken { code, plugin } => {
-                let broken = event(delivery).map(|(alias, stored)| Broken {
+                let broken = event(delivery, known).map(|(alias, stored)| Broken {
                     code,
                     plugin,
-                    alias: *alias,
-                    stored: stored.clone(),
+                    alias,
+                    stored,
                 });
                 Step::End(Status::Failed, "plugin_error".to_owned(), broken)
             }
@@ -403,6 +300,17 @@ async fn render(
         steps.insert(delivery.id, step);
     }
     Ok(())
+}
+
+/// The event behind a delivery, with its alias: one that was sent, or that of the campaign's own occasion, which is
+/// stored nowhere. A request of a backend has none.
+fn event(delivery: &Claimed, known: &Known) -> Option<(i64, Stored)> {
+    let (alias, seq) = delivery.alias_number.zip(delivery.event_seq)?;
+    if let Some(at) = occasions::instant_of(seq) {
+        return Some((alias, occasions::event(delivery.campaign_id, at)));
+    }
+    let (owner, stored) = known.events.get(&seq)?;
+    (*owner == alias).then(|| (alias, stored.clone()))
 }
 
 /// An event as plugins get it.

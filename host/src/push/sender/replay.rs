@@ -47,7 +47,7 @@ pub async fn replay(services: &Services, app: &Arc<App>, letter: Letter) -> Resu
             trigger: trigger.clone(),
         };
         let now = services.clock.now();
-        let outcome = make(services, app, variant, &sending.options, &[recipient], now).await?;
+        let outcome = make(services, app, &sending, variant, &[recipient], now).await?;
         let outcome = match outcome.into_iter().next() {
             Some(Made::Ready(rendered)) => Outcome::Ready(rendered),
             Some(Made::Skipped(reason)) => Outcome::Ends(Status::Skipped, reason),

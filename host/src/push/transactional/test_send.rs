@@ -139,7 +139,7 @@ async fn rendered(
         trigger: None,
     };
     let now = services.clock.now();
-    let made = make(services, app, what.1, &what.0.options, &[recipient], now).await?;
+    let made = make(services, app, what.0, what.1, &[recipient], now).await?;
     Ok(match made.into_iter().next() {
         Some(Made::Ready(rendered)) => {
             let skipped = if !person.may_message(app) {

@@ -1,0 +1,138 @@
+//! Messages without an event of anybody's that the personalization plugin fails on: what is seen of them, and that
+//! what the server owes is not lost (contract 9, 11, 12).
+
+use nudge::webhooks::EventType;
+use serde_json::{Value, json};
+use tests::campaigns::personalization;
+use tests::providers::Providers;
+use tests::session::text;
+use tests::{TestApp, on_both_backends};
+
+use crate::guests::{activate_at, save_property, upload};
+use crate::receiver::Receiver;
+
+on_both_backends!(
+    a_broadcast_that_a_plugin_fails_on_is_sent_once_it_is_mended,
+    a_request_that_a_plugin_fails_on_says_so,
+);
+
+const PLUGIN: &str = "misbehaving-personalization";
+
+/// Puts a plugin into the slot that fails on every message of [`variants`]; answers the slot's path.
+async fn broken(app: &TestApp) -> String {
+    upload(app, test_guests::MISBEHAVING_PERSONALIZATION.to_vec())
+        .await
+        .data(201);
+    let (root, parts) = (app.path(""), json!({"version": "1.0.0"}));
+    activate_at(app, &root, &app.admin(), PLUGIN, parts)
+        .await
+        .ok();
+    let slot = app.path("/plugin-slots/personalization");
+    app.put(&slot, &app.admin(), &json!({"plugin": PLUGIN}))
+        .await
+        .ok();
+    slot
+}
+
+fn variants() -> Value {
+    let source = json!({"kind": "user_property", "label": "far_item"});
+    let spec = personalization(&source, &[("name", "name", "string")]);
+    json!([{"title": "Hello {{p.name}}", "personalization": spec}])
+}
+
+async fn people(app: &mut TestApp) -> Providers {
+    let providers = app.with_providers().await;
+    app.credential(&providers.fcm.credential()).await;
+    for (number, name) in ["ada", "bob"].into_iter().enumerate() {
+        let session = app.session(name).await;
+        let token = providers.fcm.token(u32::try_from(number).unwrap());
+        app.push_token(&session, name, &token).await;
+        save_property(app, &session, "name", json!(name)).await;
+    }
+    providers
+}
+
+async fn letters(app: &TestApp) -> Vec<Value> {
+    let path = app.path("/dead-letters?stage=personalization");
+    let list = app.get(&path, &app.viewer()).await.ok();
+    list["items"].as_array().unwrap().clone()
+}
+
+async fn a_broadcast_that_a_plugin_fails_on_is_sent_once_it_is_mended(app: &mut TestApp) {
+    let providers = people(app).await;
+    let slot = broken(app).await;
+    let parts = json!({"mode": "broadcast", "trigger": null, "variants": variants()});
+    let campaign = app.campaign(&parts).await;
+    app.until("both fail", async || {
+        app.deliveries("?status=failed").await.len() == 2
+    })
+    .await;
+    let failed = app.deliveries("?status=failed").await;
+    assert!(failed.iter().all(|it| it["reason"] == "plugin_error"));
+    let letters = letters(app).await;
+    let whose = |list: &[Value]| {
+        let mut whose: Vec<String> = list.iter().map(|it| text(it, "subjectId")).collect();
+        whose.sort();
+        whose
+    };
+    assert_eq!(whose(&letters), whose(&failed));
+    for letter in &letters {
+        assert_eq!(
+            (&letter["eventName"], &letter["plugin"]["name"]),
+            (&json!("$scheduled"), &json!(PLUGIN))
+        );
+    }
+    let replay = async |letter: &Value| {
+        let path = app.path(&format!("/dead-letters/{}/replay", text(letter, "id")));
+        let answer = app.post(&path, &app.editor(), &json!({})).await.ok();
+        text(&answer, "status")
+    };
+    assert_eq!(replay(&letters[0]).await, "still_failing");
+    assert_eq!(providers.fcm.received().len(), 0);
+
+    app.delete(&slot, &app.admin()).await.data(204);
+    for letter in &letters {
+        assert_eq!(replay(letter).await, "replayed");
+    }
+    app.until("both are delivered", async || {
+        app.deliveries("?status=delivered").await.len() == 2
+    })
+    .await;
+    let mut titles: Vec<String> = app
+        .deliveries("?status=delivered")
+        .await
+        .iter()
+        .map(|it| text(&it["content"], "title"))
+        .collect();
+    titles.sort();
+    assert_eq!(titles, ["Hello ada", "Hello bob"]);
+    assert_eq!(providers.fcm.received().len(), 2);
+    assert_eq!(self::letters(app).await.len(), 0);
+    assert_eq!(app.campaign_of(&campaign).await["stats"]["delivered"], 2);
+}
+
+async fn a_request_that_a_plugin_fails_on_says_so(app: &mut TestApp) {
+    let _providers = people(app).await;
+    let slot = broken(app).await;
+    let receiver = Receiver::start().await;
+    receiver.subscribe(app, "/", &[EventType::Failed]).await;
+    let parts = json!({"mode": "transactional", "trigger": null, "variants": variants()});
+    let campaign = app.campaign(&parts).await;
+    let body = json!({"campaignId": campaign, "anonymousId": "ada", "idempotencyKey": "one"});
+    let id = text(&app.transactional(&body).await.data(202), "deliveryId");
+    let failed = app.delivery_in(&id, "failed").await;
+    assert_eq!(failed["reason"], "plugin_error");
+    let told = receiver.wait(app, "/", 1).await.remove(0).json();
+    assert_eq!(
+        (&told["data"]["deliveryId"], &told["data"]["reason"]),
+        (&json!(id), &json!("plugin_error"))
+    );
+    assert_eq!(app.campaign_of(&campaign).await["stats"]["failed"], 1);
+    // There is no event, which is what a dead letter is about. The backend knows, and asks again under another key.
+    assert_eq!(letters(app).await.len(), 0);
+    app.delete(&slot, &app.admin()).await.data(204);
+    let body = json!({"campaignId": campaign, "anonymousId": "ada", "idempotencyKey": "two"});
+    let id = text(&app.transactional(&body).await.data(202), "deliveryId");
+    let sent = app.delivery_in(&id, "delivered").await;
+    assert_eq!(sent["content"]["title"], "Hello ada");
+}

@@ -1,0 +1,164 @@
+//! Push services that answer badly, and then well: what becomes of a message (contract 9).
+
+use serde_json::{Value, json};
+use tests::campaigns::states;
+use tests::providers::{Providers, Received, Reply, apns, fcm};
+use tests::session::text;
+use tests::{TestApp, on_both_backends};
+
+on_both_backends!(
+    what_a_service_does_not_take_is_sent_again_and_what_it_took_is_not,
+    what_is_never_taken_has_failed_after_six_attempts,
+);
+
+/// How a service answers, and whether the message is sent again.
+fn moods() -> Vec<(&'static str, Reply, bool)> {
+    let answer = |status| Reply {
+        status,
+        ..Reply::default()
+    };
+    let huge = |status| Reply {
+        body: "x".repeat(1_000_000),
+        ..answer(status)
+    };
+    vec![
+        ("500", answer(500), true),
+        ("503", answer(503).with("retry-after", "30"), true),
+        ("429", answer(429).with("retry-after", "45"), true),
+        ("resets", Reply::reset(), true),
+        ("says no and floods", huge(503), true),
+        ("says no and never ends", answer(500).slowly(), true),
+        // It has the message, whatever else it says.
+        ("says yes and floods", huge(200), false),
+        ("says yes and never ends", answer(200).slowly(), false),
+    ]
+}
+
+/// The messages that were for a device, by its number.
+fn for_device(providers: &Providers, number: u32) -> Vec<Received> {
+    let path = format!("/3/device/{}", apns::device_token(number));
+    let token = json!(fcm::registration_token(number));
+    let apns = providers.apns.received().into_iter();
+    let fcm = providers.fcm.received().into_iter();
+    apns.filter(|request| request.path == path)
+        .chain(fcm.filter(|request| request.json()["message"]["token"] == token))
+        .collect()
+}
+
+async fn waiting(app: &TestApp) -> usize {
+    let rows: Vec<(i64,)> = app
+        .rows("SELECT attempts FROM deliveries WHERE due_at IS NOT NULL AND node IS NULL")
+        .await;
+    rows.len()
+}
+
+async fn transactional(app: &mut TestApp) -> (Providers, String) {
+    let providers = app.with_providers().await;
+    app.credential(&providers.apns.credential()).await;
+    app.credential(&providers.fcm.credential()).await;
+    let campaign = app
+        .campaign(&json!({"mode": "transactional", "trigger": null}))
+        .await;
+    (providers, campaign)
+}
+
+async fn what_a_service_does_not_take_is_sent_again_and_what_it_took_is_not(app: &mut TestApp) {
+    let (providers, campaign) = transactional(app).await;
+    let mut ids = Vec::new();
+    for (place, (mood, reply, again)) in moods().into_iter().enumerate() {
+        let number = u32::try_from(2 * place).unwrap();
+        for (number, is_apns) in [(number, true), (number + 1, false)] {
+            let session = app.session(&format!("person-{number}")).await;
+            let token = if is_apns {
+                providers.apns.reply_next(reply.clone());
+                providers.apns.token(number)
+            } else {
+                providers.fcm.reply_next(reply.clone());
+                providers.fcm.token(number)
+            };
+            let device = format!("device-{number}");
+            app.push_token(&session, &device, &token).await;
+            let body = json!({"campaignId": campaign, "anonymousId": format!("person-{number}")});
+            let id = text(&app.transactional(&body).await.data(202), "deliveryId");
+            // The next answer is the next one's.
+            app.until("it is handed over", async || {
+                for_device(&providers, number).len() == 1
+            })
+            .await;
+            ids.push((mood, number, again, id));
+        }
+    }
+    let put_off = ids.iter().filter(|(_, _, again, _)| *again).count();
+    app.until("a service has not answered", async || {
+        let in_hand: Vec<(i64,)> = app
+            .rows("SELECT attempts FROM deliveries WHERE node IS NOT NULL OR status = 'queued'")
+            .await;
+        in_hand.is_empty()
+    })
+    .await;
+    app.advance(60);
+    for (mood, number, again, id) in &ids {
+        let delivered = app.delivery_in(id, "delivered").await;
+        assert_eq!(
+            states(&delivered),
+            ["queued", "sent", "delivered"],
+            "{mood}"
+        );
+        let received = for_device(&providers, *number);
+        let times = 1 + usize::from(*again);
+        assert_eq!(
+            (delivered["attempts"].as_u64(), received.len()),
+            (Some(times as u64), times),
+            "{mood}"
+        );
+        let [first, .., last] = &received[..] else {
+            continue;
+        };
+        assert_eq!(first.body, last.body, "{mood}");
+        assert_eq!(first.header("apns-id"), last.header("apns-id"), "{mood}");
+    }
+    // What was taken is over, however long it is ago.
+    app.advance(86_400);
+    let order = json!({"campaignId": campaign, "anonymousId": "person-0"});
+    let last = text(&app.transactional(&order).await.data(202), "deliveryId");
+    app.delivery_in(&last, "delivered").await;
+    assert_eq!(waiting(app).await, 0);
+    let all = providers.apns.received().len() + providers.fcm.received().len();
+    assert_eq!(all, ids.len() + put_off + 1);
+}
+
+async fn what_is_never_taken_has_failed_after_six_attempts(app: &mut TestApp) {
+    let (providers, campaign) = transactional(app).await;
+    let session = app.session("ada").await;
+    app.push_token(&session, "phone", &providers.fcm.token(1))
+        .await;
+    for _ in 0..7 {
+        providers.fcm.reply_next(Reply::reset());
+    }
+    let body = json!({"campaignId": campaign, "anonymousId": "ada"});
+    let id = text(&app.transactional(&body).await.data(202), "deliveryId");
+    for attempt in 1..6 {
+        app.until("the answer is written", async || {
+            let rows: Vec<(i64,)> = app
+                .rows("SELECT attempts FROM deliveries WHERE due_at IS NOT NULL AND node IS NULL")
+                .await;
+            rows == [(attempt,)]
+        })
+        .await;
+        app.advance(3_600);
+    }
+    let failed = app.delivery_in(&id, "failed").await;
+    assert_eq!(
+        (&failed["reason"], &failed["attempts"]),
+        (&json!("unreachable"), &json!(6))
+    );
+    app.advance(86_400);
+    let order: Value = json!({"campaignId": campaign, "anonymousId": "ada"});
+    let next = text(&app.transactional(&order).await.data(202), "deliveryId");
+    app.until("the next one is tried", async || {
+        app.delivery(&next).await["attempts"] == 1
+    })
+    .await;
+    // The seventh answer was the next one's.
+    assert_eq!(providers.fcm.received().len(), 7);
+}

@@ -1,0 +1,139 @@
+//! Messages of people: what becomes of them when two subjects are one person, and what a copy of somebody's data has
+//! of them (contract 2, 6, 9).
+
+use serde_json::{Value, json};
+use tests::campaigns::states;
+use tests::providers::Reply;
+use tests::session::text;
+use tests::{TestApp, on_both_backends};
+
+use crate::exports::{download, export, lines, reaches};
+use crate::identity::Backend;
+
+on_both_backends!(
+    messages_of_both_are_the_persons_and_go_on,
+    an_export_has_the_persons_messages,
+);
+
+async fn order(app: &TestApp, campaign: &str, whom: &str) -> String {
+    let body = json!({"campaignId": campaign, "anonymousId": whom});
+    text(&app.transactional(&body).await.data(202), "deliveryId")
+}
+
+async fn messages_of_both_are_the_persons_and_go_on(app: &mut TestApp) {
+    let backend = Backend::new(app).await;
+    let providers = app.with_providers().await;
+    app.credential(&providers.apns.credential()).await;
+    app.credential(&providers.fcm.credential()).await;
+    let phone = backend.identify(app, "phone", "e-1").await;
+    app.push_token(&phone, "phone", &providers.apns.token(1))
+        .await;
+    let tablet = app.session("tablet").await;
+    app.push_token(&tablet, "tablet", &providers.fcm.token(1))
+        .await;
+    let campaign = app
+        .campaign(&json!({"mode": "transactional", "trigger": null}))
+        .await;
+    let first = order(app, &campaign, "phone").await;
+    app.delivery_in(&first, "delivered").await;
+    let second = order(app, &campaign, "tablet").await;
+    app.delivery_in(&second, "delivered").await;
+    // One that the service does not take now, and one that waits for its campaign.
+    providers.fcm.answer_next(503, "UNAVAILABLE");
+    let third = order(app, &campaign, "tablet").await;
+    app.until("the answer is not written", async || {
+        let waiting: Vec<(i64,)> = app
+            .rows("SELECT attempts FROM deliveries WHERE due_at IS NOT NULL AND node IS NULL AND attempts = 1")
+            .await;
+        waiting.len() == 1
+    })
+    .await;
+
+    let merged = backend.identify(app, "tablet", "e-1").await;
+    assert_eq!(merged.subject_id, phone.subject_id);
+    assert_ne!(tablet.subject_id, phone.subject_id);
+
+    let list = app
+        .deliveries(&format!("?subjectId={}", phone.subject_id))
+        .await;
+    let ids: Vec<String> = list.iter().map(|it| text(it, "deliveryId")).collect();
+    assert_eq!(ids, [third.clone(), second.clone(), first.clone()]);
+    assert!(
+        list.iter()
+            .all(|it| it["subjectId"] == json!(phone.subject_id))
+    );
+    // What is sent again goes to the device that it was for, and to no other.
+    app.advance(10);
+    let sent = app.delivery_in(&third, "delivered").await;
+    assert_eq!(sent["attempts"], 2);
+    assert_eq!(providers.fcm.received().len(), 3);
+    assert_eq!(providers.apns.received().len(), 1);
+    // The person's token speaks for all of them now.
+    for id in [&first, &second, &third] {
+        assert_eq!(app.receipt(&merged, id, "opened").await["accepted"], 1);
+    }
+    // A new one goes to both devices.
+    let fourth = order(app, &campaign, "phone").await;
+    app.delivery_in(&fourth, "delivered").await;
+    app.until("both devices get it", async || {
+        (
+            providers.fcm.received().len(),
+            providers.apns.received().len(),
+        ) == (4, 2)
+    })
+    .await;
+}
+
+async fn an_export_has_the_persons_messages(app: &mut TestApp) {
+    let providers = app.with_providers().await;
+    app.credential(&providers.apns.credential()).await;
+    let (ada, bob) = (app.session("ada").await, app.session("bob").await);
+    for (session, number) in [(&ada, 1), (&bob, 2)] {
+        let device = format!("device-{number}");
+        app.push_token(session, &device, &providers.apns.token(number))
+            .await;
+    }
+    let campaign = app
+        .campaign(&json!({"mode": "transactional", "trigger": null}))
+        .await;
+    let opened = order(app, &campaign, "ada").await;
+    app.delivery_in(&opened, "delivered").await;
+    app.advance(1);
+    app.receipt(&ada, &opened, "opened").await;
+    providers
+        .apns
+        .reply_next(Reply::json(400, &json!({"reason": "BadTopic"})));
+    let failed = order(app, &campaign, "ada").await;
+    app.delivery_in(&failed, "failed").await;
+    let others = order(app, &campaign, "bob").await;
+    app.delivery_in(&others, "delivered").await;
+
+    let id = export(app, &json!({"anonymousId": "ada"})).await;
+    let view = reaches(app, &id, "completed").await;
+    let archive = download(app, &view).await;
+    let copied = lines(&archive, "deliveries.ndjson");
+    assert_eq!(copied.len(), 2);
+    for (copy, id) in copied.iter().zip([&opened, &failed]) {
+        let shown = app.delivery(id).await;
+        for key in [
+            "deliveryId",
+            "campaignId",
+            "variantId",
+            "status",
+            "content",
+            "test",
+            "transitions",
+            "createdAt",
+        ] {
+            assert_eq!(copy[key], shown[key], "{key}");
+        }
+    }
+    assert_eq!(
+        states(&copied[0]),
+        ["queued", "sent", "delivered", "opened"]
+    );
+    assert_eq!(copied[0]["reason"], Value::Null);
+    assert_eq!(copied[1]["reason"], "bad_topic");
+    let text = copied.iter().map(Value::to_string).collect::<String>();
+    assert!(!text.contains(&others));
+}
