@@ -31,7 +31,7 @@ fn dummy(resolve: &Resolve, world: WorldId) -> Vec<u8> {
 
 /// A package `nudge:plugin` with a trigger plugin of a single function.
 const REDUCED: &str = "
-    package nudge:plugin@0.1.0;
+    package nudge:plugin@1.0.0;
     interface trigger-plugin { nothing: func(); }
     interface validation-plugin { nothing: func(); }
     interface validation-host { nothing: func(); }
@@ -114,7 +114,7 @@ fn foreign_imports_are_named() {
             names.sort();
             assert_eq!(
                 names,
-                ["launch-missiles", "nudge:plugin/validation-host@0.1.0"]
+                ["launch-missiles", "nudge:plugin/validation-host@1.0.0"]
             );
         }
         other => panic!("{other:?}"),
@@ -282,4 +282,63 @@ fn what_a_killed_process_left_behind_is_removed() {
     let mut left: Vec<_> = entries.map(|entry| entry.unwrap().file_name()).collect();
     left.sort();
     assert_eq!(left, ["compiling-new", "other-old", "writing-new"]);
+}
+
+#[test]
+fn the_cache_has_its_bounds() {
+    let folder = tempfile::tempdir().unwrap();
+    let entry = |digit: &str| {
+        let name = format!("{}-{}.cwasm", digit.repeat(64), digit.repeat(32));
+        let file = fs::File::create(folder.path().join(name)).unwrap();
+        // Without content: it takes no room.
+        file.set_len(3 << 30).unwrap();
+        file
+    };
+    let now = entry("a").metadata().unwrap().modified().unwrap();
+    let hour = Duration::from_hours(1);
+    entry("a").set_modified(now - 91 * 24 * hour).unwrap();
+    entry("b").set_modified(now - 2 * hour).unwrap();
+    let names = || -> Vec<String> {
+        let entries = fs::read_dir(folder.path()).unwrap();
+        let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+        let mut starts: Vec<String> = names.map(|name| name[..2].to_owned()).collect();
+        starts.sort();
+        starts
+    };
+
+    let engine = Engine::new(config(folder.path())).unwrap();
+    assert_eq!(names(), ["bb"], "what is old goes at the start");
+    entry("c").set_modified(now - hour).unwrap();
+    fires(&engine);
+    let digest = engine.load(test_guests::MISBEHAVING).unwrap();
+    let mut expected = vec!["cc".to_owned(), digest.digest()[..2].to_owned()];
+    expected.sort();
+    assert_eq!(
+        names(),
+        expected,
+        "what was used least goes as another is kept"
+    );
+
+    // A use counts: what was compiled first is the older file, and stays.
+    let file = |digest: &str| {
+        let mut entries = fs::read_dir(folder.path())
+            .unwrap()
+            .map(|entry| entry.unwrap().path());
+        entries
+            .find(|path| {
+                path.file_name()
+                    .unwrap()
+                    .to_str()
+                    .unwrap()
+                    .starts_with(digest)
+            })
+            .unwrap()
+    };
+    let kept = file(digest.digest());
+    fs::File::open(&kept)
+        .unwrap()
+        .set_modified(now - 3 * hour)
+        .unwrap();
+    fires(&engine);
+    assert!(fs::metadata(kept).unwrap().modified().unwrap() > now - hour);
 }
