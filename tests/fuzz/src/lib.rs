@@ -10,12 +10,16 @@
 )]
 
 mod credentials;
+mod outputs;
 mod plugins;
 mod requests;
+mod urls;
 
-pub use credentials::{claims, keys, tokens};
-pub use plugins::{components, definitions, outputs, triggers};
-pub use requests::{bodies, flows, ingest, patches};
+pub use credentials::{claims, cursors, identities, keys, tokens};
+pub use outputs::outputs;
+pub use plugins::{audiences, components, definitions, triggers};
+pub use requests::{answers, bodies, flows, ingest, patches};
+pub use urls::urls;
 
 /// A target.
 #[derive(Clone, Copy, Debug)]
@@ -37,13 +41,18 @@ const fn target(name: &'static str, run: fn(&[u8]), mutations: u32) -> Target {
 }
 
 /// All targets.
-pub const TARGETS: [Target; 11] = [
+pub const TARGETS: [Target; 16] = [
     target("bodies", bodies, 2000),
     target("ingest", ingest, 2000),
     target("triggers", triggers, 2000),
+    target("audiences", audiences, 2000),
     target("definitions", definitions, 2000),
     target("flows", flows, 2000),
+    target("answers", answers, 2000),
     target("tokens", tokens, 2000),
+    target("cursors", cursors, 2000),
+    target("identities", identities, 2000),
+    target("urls", urls, 2000),
     target("patches", patches, 2000),
     target("keys", keys, 1000),
     target("claims", claims, 2000),
