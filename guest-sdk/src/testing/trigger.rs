@@ -15,8 +15,9 @@ use crate::trigger::{self, Trigger};
 
 /// One trigger plugin with one campaign.
 ///
-/// Sessions begin as on a server, with the first event and with each after 30 minutes of silence: a campaign that
-/// reads `$session_began` gets that event under this name before itself. It starts at 2026-01-01T00:00:00Z, and time passes only by [`Self::advance`].
+/// It starts at 2026-01-01T00:00:00Z, and time passes only by [`Self::advance`]. Sessions begin as on a server, with
+/// the first event and with each after 30 minutes of silence: a campaign that reads `$session_began` gets that event
+/// under this name before itself.
 pub struct TriggerTest<P> {
     config: String,
     reads: Reads,

@@ -1,8 +1,8 @@
 //! What hostile bytes meet first, each as a function that takes any bytes and must return: no panic, no
 //! endless loop, no memory without bound. Some also check a law that must hold whatever the bytes are.
 //!
-//! `cargo test -p fuzz` replays `corpus/` and mutates it; `cargo +nightly fuzz` drives the same functions by
-//! coverage (`fuzz_targets/`).
+//! `cargo test -p fuzz` replays `corpus/` and mutates it; `.ci/fuzz` drives the same functions by coverage
+//! (`fuzz_targets/`).
 #![expect(
     clippy::expect_used,
     clippy::missing_panics_doc,

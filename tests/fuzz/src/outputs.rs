@@ -149,11 +149,10 @@ fn resolved(mode: &str) {
     };
     let nobody = Box::new(personalization::Nobody);
     if let Ok(outcome) = GUESTS.personalization.resolve(batch, nobody) {
-        let whole = |number: &f64| number.is_finite();
         for resolution in outcome.resolutions {
             assert_eq!(resolution.item, 0);
             match resolution.value {
-                Some(nudge_wasm::Value::Number(number)) => assert!(whole(&number)),
+                Some(nudge_wasm::Value::Number(number)) => assert!(number.is_finite()),
                 Some(nudge_wasm::Value::Json(text)) => {
                     serde_json::from_str::<serde_json::Value>(&text).expect("JSON");
                 }
