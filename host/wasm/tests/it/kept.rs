@@ -178,6 +178,12 @@ fn evaluate(plugin: &Plugin) -> Json {
         let name = if name == "order" { event } else { name };
         item(subject, name, &properties.replace("amount", total))
     };
+    // What templates keep of a subject is JSON.
+    let facts: Box<dyn trigger::Facts> = if is_template(plugin) {
+        Box::new(trigger::Nobody)
+    } else {
+        Box::new(OneOrder)
+    };
     let due = trigger::Item {
         timer: Some(trigger::Timer {
             key: "unknown".to_owned(),
@@ -210,7 +216,7 @@ fn evaluate(plugin: &Plugin) -> Json {
         timers,
         explanations,
         call,
-    } = plugin.evaluate(batch, Box::new(OneOrder)).unwrap();
+    } = plugin.evaluate(batch, facts).unwrap();
     let fired: Vec<_> = fired
         .iter()
         .map(|it| json!([it.campaign, it.item]))
