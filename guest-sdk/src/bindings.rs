@@ -20,8 +20,8 @@ pub mod validation {
         export_macro_name: "export_validation",
         additional_derives: [PartialEq],
         with: {
-            "nudge:plugin/types@0.1.0": super::trigger::nudge::plugin::types,
-            "nudge:plugin/log@0.1.0": super::trigger::nudge::plugin::log,
+            "nudge:plugin/types@1.0.0": super::trigger::nudge::plugin::types,
+            "nudge:plugin/log@1.0.0": super::trigger::nudge::plugin::log,
         },
     });
 }
@@ -34,8 +34,8 @@ pub mod personalization {
         export_macro_name: "export_personalization",
         additional_derives: [PartialEq],
         with: {
-            "nudge:plugin/types@0.1.0": super::trigger::nudge::plugin::types,
-            "nudge:plugin/log@0.1.0": super::trigger::nudge::plugin::log,
+            "nudge:plugin/types@1.0.0": super::trigger::nudge::plugin::types,
+            "nudge:plugin/log@1.0.0": super::trigger::nudge::plugin::log,
         },
     });
 }

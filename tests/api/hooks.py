@@ -1,5 +1,6 @@
 """What schemathesis does not know of Nudge: what exists, how components travel, which requests wait."""
 
+import itertools
 import json
 import os
 
@@ -8,6 +9,8 @@ from hypothesis import strategies
 
 # The names and ids of what exists, by the part of the path that precedes them: {"surveys": ["…"]}.
 KNOWN = json.loads(os.environ["NUDGE_KNOWN"])
+# Apps to be deleted, one after another; one that is gone is as good as any other.
+SPARE = itertools.cycle(KNOWN["spare-apps"])
 
 
 @schemathesis.serializer("application/wasm")
@@ -28,6 +31,15 @@ def existing(ctx, path_parameters):
             known = known * 8 if collection == "apps" else known
             choices[name] = strategies.sampled_from([*known, path_parameters[name]])
     return strategies.fixed_dictionaries(choices)
+
+
+@schemathesis.hook
+def before_call(ctx, case, **kwargs):
+    """Deletes apps that are there for it. The one that all else is about stays, whatever made the request."""
+    if case.operation.definition.raw.get("operationId") == "delete_app":
+        kept = {identifier.lower() for identifier in KNOWN["apps"]}
+        if str(case.path_parameters.get("appId", "")).lower() in kept:
+            case.path_parameters["appId"] = next(SPARE)
 
 
 @schemathesis.hook

@@ -17,6 +17,9 @@ use crate::guests;
 /// How many requests each operation gets in a long run, which this variable asks for.
 const EXAMPLES: &str = "NUDGE_FUZZ_EXAMPLES";
 
+/// Apps that are there to be deleted.
+const SPARE_APPS: u32 = 3;
+
 /// A credential, and what it is for: requests there get further than 403.
 struct Caller {
     name: &'static str,
@@ -183,8 +186,15 @@ async fn furnish(app: &TestApp) -> Value {
         .post(&app.path("/keys"), &app.admin(), &spare)
         .await
         .data(201);
+    let mut spare_apps = Vec::new();
+    for number in 0..SPARE_APPS {
+        let body = json!({ "name": format!("Spare {number}") });
+        let made = app.post("/v1/apps", &app.admin(), &body).await.data(201);
+        spare_apps.push(made["id"].clone());
+    }
     let mut known: BTreeMap<&str, Vec<Value>> = BTreeMap::from([
         ("apps", vec![json!(app.access.app_id)]),
+        ("spare-apps", spare_apps),
         ("users", vec![json!("ada")]),
         ("surveys", vec![json!(survey)]),
         ("event-definitions", vec![definition["id"].clone()]),

@@ -460,7 +460,7 @@ fn check_refuses_as_a_server_does() {
     );
     let exports = checked["exports"].to_string();
     assert!(
-        exports.contains("nudge:plugin/trigger-plugin@0.1.0"),
+        exports.contains("nudge:plugin/trigger-plugin@1.0.0"),
         "{exports}"
     );
     let report = good(&run(&["plugin", "check", text(&file)]));

@@ -36,7 +36,7 @@ async fn an_upload_says_what_was_checked(app: &mut TestApp) {
     assert_eq!(made["sizeBytes"], json!(component.len()));
     let imports = made["imports"].as_array().unwrap();
     assert!(
-        imports.contains(&json!("nudge:plugin/trigger-host@0.1.0")),
+        imports.contains(&json!("nudge:plugin/trigger-host@1.0.0")),
         "{imports:?}"
     );
     assert!(made["description"].is_string());
@@ -153,7 +153,7 @@ fn foreign_import() -> Vec<u8> {
     section.extend([5, 0]);
     component.extend([10, u8::try_from(section.len()).unwrap()]);
     component.extend(section);
-    let export = b"nudge:plugin/trigger-plugin@0.1.0";
+    let export = b"nudge:plugin/trigger-plugin@1.0.0";
     let mut section = vec![1, 0, u8::try_from(export.len()).unwrap()];
     section.extend(export);
     section.extend([5, 0, 0]);

@@ -74,8 +74,7 @@ impl<P: Personalizer> PersonalizationTest<P> {
             "00000000-0000-7000-8000-{:012}",
             self.subject.events.len() + 1
         );
-        let event = self.subject.next_event(id, name, at, properties);
-        self.subject.events.push(event);
+        self.subject.take(id, name, at, properties);
         self.subject.events.sort_by_key(|event| event.timestamp);
     }
 

@@ -9,7 +9,11 @@ use super::cells;
 use crate::bindings::trigger::nudge::plugin::types::{History, Value};
 use crate::instant::Instant;
 
+/// Silence that ends a session.
 const SESSION: Duration = Duration::from_mins(30);
+
+/// What is sent without anybody being active: it neither begins a session nor keeps one going.
+const NO_ACTIVITY: [&str; 2] = ["session_ended", "$property_changed"];
 
 /// An event of a subject.
 #[derive(Clone, Debug)]
@@ -31,6 +35,8 @@ pub(super) struct Timer {
 
 #[derive(Clone, Debug, Default)]
 pub(super) struct Subject {
+    session: u32,
+    active_at: Option<Instant>,
     pub(super) events: Vec<Event>,
     pub(super) properties: BTreeMap<String, Json>,
     pub(super) facts: BTreeMap<String, Json>,
@@ -39,26 +45,31 @@ pub(super) struct Subject {
 }
 
 impl Subject {
-    /// Makes an event that happens now, of the session that it belongs to.
-    pub(super) fn next_event(
-        &self,
+    /// Takes in an event that happens now. Says whether a session begins with it.
+    pub(super) fn take(
+        &mut self,
         id: String,
         name: &str,
         now: Instant,
         properties: Json,
-    ) -> Event {
-        let session = match self.events.last() {
-            None => 1,
-            Some(last) if last.timestamp + SESSION < now => last.session + 1,
-            Some(last) => last.session,
-        };
-        Event {
+    ) -> (Event, bool) {
+        let active = !NO_ACTIVITY.contains(&name);
+        let begins = active && self.active_at.is_none_or(|last| now > last + SESSION);
+        if begins {
+            self.session += 1;
+        }
+        if active {
+            self.active_at = Some(now);
+        }
+        let event = Event {
             id,
             name: name.to_owned(),
             timestamp: now,
-            session,
+            session: self.session,
             properties,
-        }
+        };
+        self.events.push(event.clone());
+        (event, begins)
     }
 
     /// Events of a name among the first so many, newest first.

@@ -2,19 +2,22 @@
 
 use std::collections::BTreeMap;
 use std::marker::PhantomData;
+use std::ops::Range;
 use std::time::Duration;
 
 use serde_json::Value as Json;
 
 use super::subject::{Event, Subject};
-use super::trigger_host::{Host, Item};
+use super::trigger_host::{Host, Item, SESSION_BEGAN};
 use crate::declaration::{Problem, Reads};
 use crate::instant::Instant;
 use crate::trigger::{self, Trigger};
 
 /// One trigger plugin with one campaign.
 ///
-/// It starts at 2026-01-01T00:00:00Z, and time passes only by [`Self::advance`].
+/// It starts at 2026-01-01T00:00:00Z, and time passes only by [`Self::advance`]. Sessions begin as on a server, with
+/// the first event and with each after 30 minutes of silence: a campaign that reads `$session_began` gets that event
+/// under this name before itself.
 pub struct TriggerTest<P> {
     config: String,
     reads: Reads,
@@ -70,7 +73,8 @@ impl<P: Trigger> TriggerTest<P> {
         self.now
     }
 
-    /// Sends an event that happens now. Says whether the campaign fired.
+    /// Sends an event that happens now. Says whether the campaign fired, for the event or for the session that
+    /// begins with it.
     pub fn send(&mut self, subject: &str, name: &str, properties: Json) -> bool {
         self.send_all([(subject, name, properties)])
             .first()
@@ -84,34 +88,37 @@ impl<P: Trigger> TriggerTest<P> {
         events: impl IntoIterator<Item = (&'e str, &'e str, Json)>,
     ) -> Vec<bool> {
         let mut items = Vec::new();
-        let mut heard = Vec::new();
+        let mut heard: Vec<Range<usize>> = Vec::new();
         for (name, event_name, properties) in events {
             self.events += 1;
             let id = format!("00000000-0000-7000-8000-{:012}", self.events);
             let subject = self.subjects.entry(name.to_owned()).or_default();
-            let event = subject.next_event(id, event_name, self.now, properties);
-            subject.events.push(event.clone());
-            let before = subject.events.len() - 1;
-            let reads = self
-                .reads
-                .event_names
-                .iter()
-                .any(|read| read == event_name || read == "*");
-            heard.push(reads.then_some(items.len()));
-            if reads {
+            let before = subject.events.len();
+            let (event, begins) = subject.take(id, event_name, self.now, properties);
+            let names = &self.reads.event_names;
+            let first = items.len();
+            let mut hear = |begins| {
                 items.push(Item {
                     subject: name.to_owned(),
-                    event,
+                    event: event.clone(),
                     before,
                     received: self.now,
+                    begins,
                     timer: None,
                 });
+            };
+            if begins && names.iter().any(|read| read == SESSION_BEGAN) {
+                hear(true);
             }
+            if names.iter().any(|read| read == event_name || read == "*") {
+                hear(false);
+            }
+            heard.push(first..items.len());
         }
         let fired = self.run(&items);
         heard
             .iter()
-            .map(|item| item.is_some_and(|item| fired.contains(&item)))
+            .map(|items| fired.iter().any(|item| items.contains(item)))
             .collect()
     }
 
@@ -132,6 +139,7 @@ impl<P: Trigger> TriggerTest<P> {
                 event,
                 before,
                 received: due,
+                begins: false,
                 timer: Some((key, timer.payload)),
             };
             if !self.run(&[item]).is_empty() {

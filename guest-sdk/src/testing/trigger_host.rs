@@ -12,8 +12,21 @@ use crate::declaration::Reads;
 use crate::instant::Instant;
 use crate::trigger::TriggerHost;
 
+/// What a campaign names to hear of the beginning of each session.
+pub(super) const SESSION_BEGAN: &str = "$session_began";
+
 /// What lies between a timer and one that it sets, at the least.
 const TURN: Duration = Duration::from_secs(1);
+
+/// How far ahead a timer may be due.
+const AHEAD: Duration = Duration::from_hours(90 * 24);
+
+/// Most events that are counted.
+const COUNTED: u32 = 1000;
+
+/// Most events that are given.
+const RECENT: u32 = 200;
+
 const CAMPAIGN: &str = "00000000-0000-7000-8000-00000000c0de";
 
 /// An event, or a timer that is due.
@@ -23,8 +36,20 @@ pub(super) struct Item {
     /// How many events of the subject came earlier.
     pub(super) before: usize,
     pub(super) received: Instant,
+    /// Whether it stands for the session that begins with the event.
+    pub(super) begins: bool,
     /// Key and payload, if it is a timer.
     pub(super) timer: Option<(String, Vec<u8>)>,
+}
+
+impl Item {
+    fn name(&self) -> &str {
+        if self.begins {
+            SESSION_BEGAN
+        } else {
+            &self.event.name
+        }
+    }
 }
 
 /// What the plugin asked for.
@@ -51,7 +76,7 @@ impl<'t> Host<'t> {
         items: &'t [Item],
         subjects: BTreeMap<String, Subject>,
     ) -> Self {
-        let mut names: Vec<String> = items.iter().map(|item| item.event.name.clone()).collect();
+        let mut names: Vec<String> = items.iter().map(|item| item.name().to_owned()).collect();
         names.sort();
         names.dedup();
         let effects = RefCell::new(Effects {
@@ -138,7 +163,7 @@ impl TriggerHost for Host<'_> {
     fn name_indexes(&self) -> Vec<u32> {
         self.column(|item| {
             self.names
-                .binary_search(&item.event.name)
+                .binary_search_by(|name| name.as_str().cmp(item.name()))
                 .map_or(u32::MAX, number)
         })
     }
@@ -203,7 +228,7 @@ impl TriggerHost for Host<'_> {
 
     fn count_events(&self, item: u32, name: &str, since: Option<i64>, at_most: u32) -> u32 {
         self.subject(item, |subject| {
-            subject.count(self.item(item).before, name, since, at_most)
+            subject.count(self.item(item).before, name, since, at_most.min(COUNTED))
         })
     }
 
@@ -216,7 +241,8 @@ impl TriggerHost for Host<'_> {
         properties: &[String],
     ) -> History {
         self.subject(item, |subject| {
-            subject.recent(self.item(item).before, name, since, limit, properties)
+            let before = self.item(item).before;
+            subject.recent(before, name, since, limit.min(RECENT), properties)
         })
     }
 
@@ -245,6 +271,10 @@ impl TriggerHost for Host<'_> {
         assert!(key.len() <= 128, "a timer's key has at most 128 bytes");
         assert!(!key.contains('\0'), "a timer's key has no NUL character");
         assert!(payload.len() <= 1024, "a timer's payload has at most 1 KiB");
+        assert!(
+            at <= (self.now + AHEAD).micros(),
+            "a timer is due at most 90 days ahead"
+        );
         let Item {
             event,
             received,

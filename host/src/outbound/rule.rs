@@ -88,6 +88,10 @@ impl Rule {
             return Err(NotAllowed::Malformed);
         }
         let url = Url::parse(text).map_err(|_| NotAllowed::Malformed)?;
+        // What is percent-encoded is longer than it was written, and is what every request checks again.
+        if url.as_str().len() > MOST_URL_BYTES {
+            return Err(NotAllowed::TooLong);
+        }
         match url.scheme() {
             "https" => {}
             "http" if self.allow_http => {}

@@ -36,7 +36,7 @@ pub(super) fn of_load(error: &LoadError) -> Option<Vec<FieldError>> {
         LoadError::NoKnownWorld(reason) => one(
             "no_known_world",
             format!(
-                "the component targets no world of nudge:plugin@0.1 ({}); export exactly one of trigger-plugin, \
+                "the component targets no world of nudge:plugin@1 ({}); export exactly one of trigger-plugin, \
                  validation-plugin and personalization-plugin",
                 cut(reason)
             ),
@@ -45,7 +45,7 @@ pub(super) fn of_load(error: &LoadError) -> Option<Vec<FieldError>> {
             "bad_export",
             format!(
                 "the component names the world `{kind}`, but something that it exports or imports is missing or of \
-                 another form ({}); build it against the nudge:plugin@0.1 package of this server",
+                 another form ({}); build it against the nudge:plugin@1 package of this server",
                 cut(reason)
             ),
         ),

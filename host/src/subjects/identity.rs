@@ -54,8 +54,9 @@ pub enum Refusal {
     Device,
 }
 
+/// What a token says, once its signature has been verified.
 #[derive(Debug, Deserialize)]
-struct Claims {
+pub struct Claims {
     iss: String,
     sub: String,
     iat: f64,
@@ -85,7 +86,8 @@ pub fn verify(
     read(claims, anonymous_id, now)
 }
 
-fn read(claims: Claims, anonymous_id: &str, now: Timestamp) -> Result<Identity, Refusal> {
+/// Who the claims of a token of the app are about.
+pub fn read(claims: Claims, anonymous_id: &str, now: Timestamp) -> Result<Identity, Refusal> {
     if !is_external_id(&claims.sub) {
         return Err(Refusal::Subject);
     }

@@ -17,10 +17,8 @@ use std::hint::black_box;
 use std::sync::Arc;
 use std::time::Instant;
 
-use nudge_wasm::trigger::{Batch, Campaign, Facts, Item};
-use nudge_wasm::{
-    Compiler, Engine, EngineConfig, FactsUnavailable, Limits, PastEvent, Plugin, Session, Value,
-};
+use nudge_wasm::trigger::{Batch, Campaign, Item, Nobody};
+use nudge_wasm::{Compiler, Engine, EngineConfig, Limits, Plugin, Session};
 use serde::Deserialize;
 use uuid::Uuid;
 
@@ -85,7 +83,7 @@ fn measure(subject: &Subject, plugin: &Plugin, batch: &Batch) {
             Vec::new(),
             Box::new(move |batch| {
                 session
-                    .evaluate(batch, Box::new(NoFacts))
+                    .evaluate(batch, Box::new(Nobody))
                     .unwrap()
                     .fired
                     .len()
@@ -96,7 +94,7 @@ fn measure(subject: &Subject, plugin: &Plugin, batch: &Batch) {
             Vec::new(),
             Box::new(|batch| {
                 plugin
-                    .evaluate(batch, Box::new(NoFacts))
+                    .evaluate(batch, Box::new(Nobody))
                     .unwrap()
                     .fired
                     .len()
@@ -198,41 +196,5 @@ fn batch(config: &str, events: u32) -> Batch {
         campaigns: vec![campaign],
         explaining: false,
         seed: 1,
-    }
-}
-
-struct NoFacts;
-
-impl Facts for NoFacts {
-    fn subject_property(&mut self, _: u32, _: &str) -> Option<Value> {
-        None
-    }
-
-    fn subject_fact(&mut self, _: u32, _: &str) -> Result<Option<Value>, FactsUnavailable> {
-        Ok(None)
-    }
-
-    fn count_events(
-        &mut self,
-        _: u32,
-        _: &str,
-        _: Option<i64>,
-        _: u32,
-    ) -> Result<u32, FactsUnavailable> {
-        Ok(0)
-    }
-
-    fn recent_events(
-        &mut self,
-        _: u32,
-        _: &str,
-        _: Option<i64>,
-        _: u32,
-    ) -> Result<Vec<PastEvent>, FactsUnavailable> {
-        Ok(Vec::new())
-    }
-
-    fn state(&mut self, _: u32, _: u32) -> Option<Vec<u8>> {
-        None
     }
 }

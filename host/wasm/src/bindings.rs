@@ -1,43 +1,23 @@
-//! The contract in `wit/`, as Rust: a module for each world, all of which share `types` and `log`.
+//! The interfaces that plugins import, as Rust. What they export is in `worlds`.
 
-/// The world `trigger`, and what all worlds share.
-pub(crate) mod trigger {
+mod generated {
     wasmtime::component::bindgen!({
         path: "../../wit",
-        world: "trigger",
-        imports: { default: trappable },
-        with: { "nudge:plugin/trigger-host.batch": crate::host::Batch },
-    });
-}
-
-/// The world `validation`.
-pub(crate) mod validation {
-    wasmtime::component::bindgen!({
-        path: "../../wit",
-        world: "validation",
+        interfaces: "
+            import nudge:plugin/log@1.0.0;
+            import nudge:plugin/trigger-host@1.0.0;
+            import nudge:plugin/validation-host@1.0.0;
+            import nudge:plugin/personalization-host@1.0.0;
+        ",
         imports: { default: trappable },
         with: {
-            "nudge:plugin/types": super::trigger::nudge::plugin::types,
-            "nudge:plugin/log": super::trigger::nudge::plugin::log,
+            "nudge:plugin/trigger-host.batch": crate::host::Batch,
             "nudge:plugin/validation-host.batch": crate::host::Batch,
-        },
-    });
-}
-
-/// The world `personalization`.
-pub(crate) mod personalization {
-    wasmtime::component::bindgen!({
-        path: "../../wit",
-        world: "personalization",
-        imports: { default: trappable },
-        with: {
-            "nudge:plugin/types": super::trigger::nudge::plugin::types,
-            "nudge:plugin/log": super::trigger::nudge::plugin::log,
             "nudge:plugin/personalization-host.batch": crate::host::Batch,
         },
     });
 }
 
-pub(crate) use personalization::nudge::plugin::personalization_host;
-pub(crate) use trigger::nudge::plugin::{log, trigger_host, types};
-pub(crate) use validation::nudge::plugin::validation_host;
+pub(crate) use generated::nudge::plugin::{
+    log, personalization_host, trigger_host, types, validation_host,
+};

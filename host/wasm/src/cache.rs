@@ -2,21 +2,28 @@
 //!
 //! A file holds a signature and machine code. Its name says which component was compiled, by which version
 //! and configuration of the engine; the signature covers name and code, so that a file that somebody else
-//! wrote, changed or renamed is as good as none.
+//! wrote, changed or renamed is as good as none. `prune` says what leaves the folder again.
 
 use std::fs;
 use std::hash::{Hash as _, Hasher};
-use std::io::{self, Write as _};
+use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use sha2::{Digest as _, Sha256};
 use wasmtime::Engine;
 
-use crate::limits::LEFT_BEHIND;
+use crate::limits::{CACHE_AGE, CACHE_BYTES, LEFT_BEHIND};
+use crate::prune::{Bounds, EXTENSION, prune, touch};
 use crate::trusted::CompiledCode;
 
 const SIGNATURE_BYTES: usize = 32;
+
+/// How much of the cache stays.
+const BOUNDS: Bounds = Bounds {
+    bytes: CACHE_BYTES,
+    age: CACHE_AGE,
+};
 
 /// What the names of folders for compilations begin with.
 pub(crate) const COMPILING: &str = "compiling-";
@@ -35,6 +42,7 @@ impl Cache {
     pub(crate) fn new(folder: PathBuf, key: [u8; 32], engine: &Engine) -> io::Result<Self> {
         fs::create_dir_all(&folder)?;
         remove_left_behind(&folder)?;
+        prune_or_warn(&folder);
         let mut hash = HashWriter(Sha256::new());
         // Covers wasmtime's version too.
         engine.precompile_compatibility_hash().hash(&mut hash);
@@ -54,7 +62,7 @@ impl Cache {
     /// Finds the compiled code of the component with this digest.
     pub(crate) fn find(&self, digest: &str) -> Option<CompiledCode> {
         let name = self.name(digest);
-        let mut bytes = match fs::read(self.folder.join(&name)) {
+        let mut bytes = match read(&self.folder.join(&name)) {
             Ok(bytes) => bytes,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return None,
             Err(error) => {
@@ -89,11 +97,12 @@ impl Cache {
         file.write_all(&signature)?;
         file.write_all(code.bytes())?;
         file.persist(self.folder.join(name))?;
+        prune_or_warn(&self.folder);
         Ok(())
     }
 
     fn name(&self, digest: &str) -> String {
-        format!("{digest}-{}.cwasm", self.engine)
+        format!("{digest}-{}.{EXTENSION}", self.engine)
     }
 
     #[expect(clippy::expect_used, reason = "keys of every length will do")]
@@ -103,6 +112,25 @@ impl Cache {
         signer.update(name.as_bytes());
         signer.update(code);
         signer
+    }
+}
+
+/// Reads a file of the cache, and notes that it is used.
+fn read(path: &Path) -> io::Result<Vec<u8>> {
+    let mut file = fs::File::open(path)?;
+    if let Err(error) = touch(&file) {
+        // It may go sooner than others that are used less, nothing else.
+        tracing::debug!(file = %path.display(), %error, "the use of a compiled plugin cannot be noted");
+    }
+    let mut bytes = Vec::new();
+    file.read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// A folder that is too full is none that can't be used.
+fn prune_or_warn(folder: &Path) {
+    if let Err(error) = prune(folder, BOUNDS) {
+        tracing::warn!(%error, "old compiled plugins cannot be removed");
     }
 }
 

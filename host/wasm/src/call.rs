@@ -11,7 +11,7 @@ use crate::limits::{COPY_FACTOR, EPOCH, Limits};
 use crate::log::{Log, LogLine};
 use crate::meter::Meter;
 use crate::store::{MemoryAccount, State};
-use crate::worlds::World;
+use crate::worlds::{Instance, Pre, World};
 
 /// What a call cost, and what it logged.
 #[derive(Debug, Clone, Default)]
@@ -80,13 +80,14 @@ fn is_little(processor: Duration, deadline: Duration) -> bool {
 /// Runs `body` on a fresh instance, which is gone afterwards. `deadline` is what the store was made with.
 pub(crate) fn run<W: World, R>(
     mut store: Store<State<W::View>>,
-    pre: &W::Pre,
+    pre: &Pre<W>,
     deadline: Duration,
-    body: impl FnOnce(&W, &mut Store<State<W::View>>) -> Result<R, Interruption>,
+    body: impl FnOnce(&Instance<W>, &mut Store<State<W::View>>) -> Result<R, Interruption>,
 ) -> Result<(R, Option<W::View>, Call), Failed> {
     let (start, processor) = (Instant::now(), processor_time());
     let mut instantiation = Duration::ZERO;
-    let result = W::start(pre, &mut store)
+    let result = pre
+        .start(&mut store)
         .map_err(Interruption::Error)
         .and_then(|instance| {
             instantiation = start.elapsed();

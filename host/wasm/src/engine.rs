@@ -4,9 +4,6 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use crate::bindings::personalization::Personalization;
-use crate::bindings::trigger::Trigger;
-use crate::bindings::validation::Validation;
 use crate::cache::Cache;
 use crate::compile::Compiler;
 use crate::configuration;
@@ -14,7 +11,7 @@ use crate::limits::Limits;
 use crate::load::{self, LoadError};
 use crate::plugin::Plugin;
 use crate::ticker;
-use crate::worlds::Linkers;
+use crate::worlds::{Linkers, Personalization, Trigger, Validation};
 
 /// How an engine is set up.
 #[derive(Debug, Clone)]

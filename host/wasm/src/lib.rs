@@ -8,7 +8,7 @@
 //! |---|---|
 //! | [`limits`] | every limit, and why it has its value |
 //! | `engine`, `configuration`, `ticker` | what all plugins share |
-//! | `load`, `compile`, `cache`, `trusted`, `imports` | from bytes to a [`Plugin`] |
+//! | `load`, `compile`, `cache`, `prune`, `trusted`, `imports` | from bytes to a [`Plugin`] |
 //! | `plugin`, `call`, `store`, `meter`, `log`, `failure` | one call |
 //! | `bindings`, `worlds`, `host` | the contract in `wit/`; one file an imported interface |
 //! | [`trigger`], [`validation`], [`personalization`] | what goes into a call and comes out |
@@ -36,6 +36,7 @@ mod meter;
 pub mod personalization;
 mod plugin;
 mod projection;
+mod prune;
 mod session;
 mod shared;
 mod store;

@@ -109,6 +109,12 @@ pub(crate) const ELEMENT_BYTES: usize = 16;
 /// compiles to less.
 pub(crate) const COMPILED_BYTES: u64 = 1 << 30;
 
+/// Compiled plugins on disk, all together: some hundred of usual size, or a few dozen with an interpreter.
+pub(crate) const CACHE_BYTES: u64 = 4 << 30;
+
+/// How long a compiled plugin may lie on disk without being loaded. A server that runs for longer compiles it again.
+pub(crate) const CACHE_AGE: Duration = Duration::from_hours(90 * 24);
+
 /// How long what a compilation leaves behind counts as under way: more than any may take. Other processes
 /// may use the same folder.
 pub(crate) const LEFT_BEHIND: Duration = Duration::from_hours(1);

@@ -13,7 +13,7 @@ use crate::kind::Kind;
 use crate::limits::{NAME_BYTES, SHOWN_CHARACTERS, SHOWN_NAMES, SUMMARY_BYTES, VERSION_BYTES};
 use crate::plugin::{Description, Plugin, Prepared, Version};
 use crate::text::{listed, shown};
-use crate::worlds::{Linkers, World};
+use crate::worlds::{Linkers, Pre, World};
 
 /// Bytes that cannot be a plugin of this host, and why.
 #[derive(Debug, thiserror::Error)]
@@ -25,10 +25,10 @@ pub enum LoadError {
     #[error("this is a core WebAssembly module, not a component")]
     CoreModule,
     /// It does not export what a plugin exports.
-    #[error("this component targets no world of nudge:plugin@0.1: {0}")]
+    #[error("this component targets no world of nudge:plugin@1: {0}")]
     NoKnownWorld(String),
     /// It names a world, but what it exports or imports is not of the world's form.
-    #[error("this component does not fit the world `{kind}` of nudge:plugin@0.1: {reason}")]
+    #[error("this component does not fit the world `{kind}` of nudge:plugin@1: {reason}")]
     Misfit {
         /// The world.
         kind: Kind,
@@ -87,8 +87,8 @@ pub(crate) fn load(shared: &Arc<Shared>, bytes: &[u8]) -> Result<Plugin, LoadErr
     let digest = digest(bytes);
     let component = compiled(shared, bytes, &digest)?;
     let outline = Outline::of(&component);
-    let kind = match outline.kinds.as_slice() {
-        [kind] => *kind,
+    let (kind, plugin) = match *outline.kinds() {
+        [found] => found,
         [] => return Err(LoadError::NoKnownWorld(no_world(&outline.exports))),
         _ => {
             return Err(LoadError::NoKnownWorld(
@@ -103,10 +103,12 @@ pub(crate) fn load(shared: &Arc<Shared>, bytes: &[u8]) -> Result<Plugin, LoadErr
 
     let wasi = outline.needs_wasi();
     let prepared = match kind {
-        Kind::Trigger => Prepared::Trigger(prepare(&shared.trigger, wasi, &component)?),
-        Kind::Validation => Prepared::Validation(prepare(&shared.validation, wasi, &component)?),
+        Kind::Trigger => Prepared::Trigger(prepare(&shared.trigger, wasi, &component, plugin)?),
+        Kind::Validation => {
+            Prepared::Validation(prepare(&shared.validation, wasi, &component, plugin)?)
+        }
         Kind::Personalization => {
-            Prepared::Personalization(prepare(&shared.personalization, wasi, &component)?)
+            Prepared::Personalization(prepare(&shared.personalization, wasi, &component, plugin)?)
         }
     };
     let version = Version {
@@ -125,12 +127,14 @@ fn prepare<W: World>(
     linkers: &Linkers<W>,
     wasi: bool,
     component: &Component,
-) -> Result<W::Pre, LoadError> {
+    plugin: &str,
+) -> Result<Pre<W>, LoadError> {
     let pre = linkers.for_imports(wasi).instantiate_pre(component);
-    pre.and_then(W::prepare).map_err(|error| LoadError::Misfit {
-        kind: W::KIND,
-        reason: format!("{error:#}"),
-    })
+    pre.and_then(|pre| Pre::new(pre, plugin))
+        .map_err(|error| LoadError::Misfit {
+            kind: W::KIND,
+            reason: format!("{error:#}"),
+        })
 }
 
 /// The component, from the cache or from the compiler.

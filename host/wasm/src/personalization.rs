@@ -62,6 +62,30 @@ pub trait Facts: Send {
     ) -> Result<Vec<PastEvent>, FactsUnavailable>;
 }
 
+/// Recipients of whom nothing is known, for measurements and trials.
+#[derive(Debug, Clone, Copy)]
+pub struct Nobody;
+
+impl Facts for Nobody {
+    fn subject_property(&mut self, _: u32, _: &str) -> Option<Value> {
+        None
+    }
+
+    fn subject_fact(&mut self, _: u32, _: &str) -> Option<Value> {
+        None
+    }
+
+    fn recent_events(
+        &mut self,
+        _: u32,
+        _: &str,
+        _: Option<i64>,
+        _: u32,
+    ) -> Result<Vec<PastEvent>, FactsUnavailable> {
+        Ok(Vec::new())
+    }
+}
+
 /// What a plugin resolved.
 #[derive(Debug, Clone)]
 pub struct Outcome {

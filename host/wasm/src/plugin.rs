@@ -4,17 +4,14 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::bindings::personalization::Personalization;
-use crate::bindings::trigger::Trigger;
 use crate::bindings::types;
-use crate::bindings::validation::Validation;
 use crate::call::{self, Allowance, Call, Interruption};
 use crate::engine::Shared;
 use crate::failure::{Failed, Failure, Stop};
 use crate::host::wasi::Surroundings;
 use crate::kind::Kind;
 use crate::limits::{ELEMENT_BYTES, PATHS, REFUSAL_CODE_CHARACTERS, REFUSAL_MESSAGE_CHARACTERS};
-use crate::worlds::World;
+use crate::worlds::{Instance, Personalization, Pre, Trigger, Validation, World};
 use crate::{host, personalization, text, trigger, validation};
 
 /// One version of a plugin. Cheap to clone; each call has an instance of its own.
@@ -63,9 +60,9 @@ pub struct Problem {
 
 /// A component of any kind whose imports are resolved.
 pub(crate) enum Prepared {
-    Trigger(<Trigger as World>::Pre),
-    Validation(<Validation as World>::Pre),
-    Personalization(<Personalization as World>::Pre),
+    Trigger(Pre<Trigger>),
+    Validation(Pre<Validation>),
+    Personalization(Pre<Personalization>),
 }
 
 /// A plugin that has not said yet what it is.
@@ -247,7 +244,7 @@ impl Version {
         }
     }
 
-    fn describe_as<W: World>(&self, pre: &W::Pre) -> Result<(Description, Call), Failed> {
+    fn describe_as<W: World>(&self, pre: &Pre<W>) -> Result<(Description, Call), Failed> {
         self.outside_batch::<W, _>(pre, |instance, store| {
             let described = instance.describe(store)?;
             let types::Description {
@@ -274,7 +271,7 @@ impl Version {
 
     fn check_config<W: World>(
         &self,
-        pre: &W::Pre,
+        pre: &Pre<W>,
         config: &str,
     ) -> Result<Result<Reads, Vec<Problem>>, Failed> {
         self.outside_batch::<W, _>(pre, |instance, store| {
@@ -315,9 +312,9 @@ impl Version {
     /// Runs a function that has no batch.
     fn outside_batch<W: World, R>(
         &self,
-        pre: &W::Pre,
+        pre: &Pre<W>,
         body: impl FnOnce(
-            &W,
+            &Instance<W>,
             &mut wasmtime::Store<crate::store::State<W::View>>,
         ) -> Result<R, Interruption>,
     ) -> Result<(R, Call), Failed> {
@@ -340,7 +337,7 @@ impl Version {
     /// Runs a decision, and gives what it asked for.
     fn decide<W: World>(
         &self,
-        pre: &W::Pre,
+        pre: &Pre<W>,
         allowance: &Allowance,
         surroundings: Surroundings,
         view: W::View,

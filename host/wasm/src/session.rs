@@ -2,7 +2,6 @@
 
 use wasmtime::Store;
 
-use crate::bindings::trigger::Trigger;
 use crate::call::{self, Call, Interruption};
 use crate::failure::{Failure, Stop, failure_of};
 use crate::host::trigger::View;
@@ -11,13 +10,13 @@ use crate::meter::Meter;
 use crate::plugin::{Plugin, Prepared, refused};
 use crate::store::State;
 use crate::trigger;
-use crate::worlds::World;
+use crate::worlds::{Instance, Trigger};
 
 /// One instance of a trigger plugin.
 pub struct Session {
     plugin: Plugin,
     store: Store<State<View>>,
-    instance: Trigger,
+    instance: Instance<Trigger>,
 }
 
 impl Session {
@@ -39,8 +38,9 @@ impl Session {
             Surroundings::default(),
             None,
         );
-        let instance =
-            Trigger::start(pre, &mut store).map_err(|error| failure_of(&error, false))?;
+        let instance = pre
+            .start(&mut store)
+            .map_err(|error| failure_of(&error, false))?;
         Ok(Self {
             plugin: plugin.clone(),
             store,

@@ -106,6 +106,44 @@ pub trait Facts: Send {
     fn state(&mut self, campaign: u32, subject: u32) -> Option<Vec<u8>>;
 }
 
+/// Subjects of whom nothing is known, for measurements and trials.
+#[derive(Debug, Clone, Copy)]
+pub struct Nobody;
+
+impl Facts for Nobody {
+    fn subject_property(&mut self, _: u32, _: &str) -> Option<Value> {
+        None
+    }
+
+    fn subject_fact(&mut self, _: u32, _: &str) -> Result<Option<Value>, FactsUnavailable> {
+        Ok(None)
+    }
+
+    fn count_events(
+        &mut self,
+        _: u32,
+        _: &str,
+        _: Option<i64>,
+        _: u32,
+    ) -> Result<u32, FactsUnavailable> {
+        Ok(0)
+    }
+
+    fn recent_events(
+        &mut self,
+        _: u32,
+        _: &str,
+        _: Option<i64>,
+        _: u32,
+    ) -> Result<Vec<PastEvent>, FactsUnavailable> {
+        Ok(Vec::new())
+    }
+
+    fn state(&mut self, _: u32, _: u32) -> Option<Vec<u8>> {
+        None
+    }
+}
+
 /// What a plugin asks for: everything takes effect, or nothing.
 #[derive(Debug, Clone)]
 pub struct Outcome {

@@ -1,115 +1,140 @@
 //! The three worlds, alike: what each exports, what each may import.
 
+use std::marker::PhantomData;
+
 use wasmtime::Store;
-use wasmtime::component::{HasSelf, InstancePre, Linker};
+use wasmtime::component::{
+    ComponentExportIndex, HasSelf, InstancePre, Linker, LinkerInstance, Resource, TypedFunc,
+};
 
 use crate::bindings::types::{Description, Problem, Reads, Refusal};
-use crate::bindings::{personalization, trigger, validation};
+use crate::bindings::{log, personalization_host, trigger_host, types, validation_host};
 use crate::host;
+use crate::imports::{SERVED, interface};
 use crate::kind::Kind;
 use crate::store::State;
 
-/// A world of the contract, as its instances.
-pub(crate) trait World: Sized + 'static {
+/// A world of the contract.
+pub(crate) trait World: 'static {
     /// What the host keeps of a batch.
     type View: Send + 'static;
-    /// A component whose imports are resolved.
-    type Pre: Send + Sync + 'static;
 
     const KIND: Kind;
 
-    /// Adds the world's own imports.
-    fn link(linker: &mut Linker<State<Self::View>>) -> wasmtime::Result<()>;
+    /// The name of the function that decides.
+    const DECIDE: &str;
 
-    /// Checks that a component exports what the world asks for.
-    fn prepare(pre: InstancePre<State<Self::View>>) -> wasmtime::Result<Self::Pre>;
-
-    fn start(pre: &Self::Pre, store: &mut Store<State<Self::View>>) -> wasmtime::Result<Self>;
-
-    fn describe(&self, store: &mut Store<State<Self::View>>) -> wasmtime::Result<Description>;
-
-    fn check_config(
-        &self,
-        store: &mut Store<State<Self::View>>,
-        config: &str,
-    ) -> wasmtime::Result<Result<Reads, Vec<Problem>>>;
-
-    fn decide(&self, store: &mut Store<State<Self::View>>)
-    -> wasmtime::Result<Result<(), Refusal>>;
+    /// Adds what only plugins of this world are told, and what only they may ask for.
+    fn link(host: &mut LinkerInstance<State<Self::View>>) -> wasmtime::Result<()>;
 }
 
 macro_rules! world {
-    ($kind:ident, $module:ident, $world:ident, $pre:ident, $plugin:ident, $decide:ident) => {
-        impl World for $module::$world {
-            type View = host::$module::View;
-            type Pre = $module::$pre<State<Self::View>>;
+    ($world:ident, $view:path, $decide:literal, $host:ident) => {
+        /// The world of that name.
+        pub(crate) enum $world {}
 
-            const KIND: Kind = Kind::$kind;
+        impl World for $world {
+            type View = $view;
 
-            fn link(linker: &mut Linker<State<Self::View>>) -> wasmtime::Result<()> {
-                Self::add_to_linker::<_, HasSelf<_>>(linker, |state| state)
-            }
+            const KIND: Kind = Kind::$world;
+            const DECIDE: &str = $decide;
 
-            fn prepare(pre: InstancePre<State<Self::View>>) -> wasmtime::Result<Self::Pre> {
-                $module::$pre::new(pre)
-            }
-
-            fn start(
-                pre: &Self::Pre,
-                store: &mut Store<State<Self::View>>,
-            ) -> wasmtime::Result<Self> {
-                pre.instantiate(store)
-            }
-
-            fn describe(
-                &self,
-                store: &mut Store<State<Self::View>>,
-            ) -> wasmtime::Result<Description> {
-                self.$plugin().call_describe(store)
-            }
-
-            fn check_config(
-                &self,
-                store: &mut Store<State<Self::View>>,
-                config: &str,
-            ) -> wasmtime::Result<Result<Reads, Vec<Problem>>> {
-                self.$plugin().call_check_config(store, config)
-            }
-
-            fn decide(
-                &self,
-                store: &mut Store<State<Self::View>>,
-            ) -> wasmtime::Result<Result<(), Refusal>> {
-                self.$plugin().$decide(store, host::borrowed_batch())
+            fn link(host: &mut LinkerInstance<State<Self::View>>) -> wasmtime::Result<()> {
+                $host::add_to_linker_instance::<_, HasSelf<_>>(host, |state| state)
             }
         }
     };
 }
 
-world!(
-    Trigger,
-    trigger,
-    Trigger,
-    TriggerPre,
-    nudge_plugin_trigger_plugin,
-    call_evaluate
-);
+world!(Trigger, host::trigger::View, "evaluate", trigger_host);
 world!(
     Validation,
-    validation,
-    Validation,
-    ValidationPre,
-    nudge_plugin_validation_plugin,
-    call_validate
+    host::validation::View,
+    "validate",
+    validation_host
 );
 world!(
     Personalization,
-    personalization,
-    Personalization,
-    PersonalizationPre,
-    nudge_plugin_personalization_plugin,
-    call_resolve
+    host::personalization::View,
+    "resolve",
+    personalization_host
 );
+
+/// A component whose imports are resolved, and where its exports are.
+pub(crate) struct Pre<W: World> {
+    pre: InstancePre<State<W::View>>,
+    describe: ComponentExportIndex,
+    check_config: ComponentExportIndex,
+    decide: ComponentExportIndex,
+}
+
+impl<W: World> Pre<W> {
+    /// Finds the functions of the interface that the component exports under `plugin`.
+    pub(crate) fn new(pre: InstancePre<State<W::View>>, plugin: &str) -> wasmtime::Result<Self> {
+        let component = pre.component();
+        let Some(interface) = component.get_export_index(None, plugin) else {
+            wasmtime::bail!("it does not export {plugin}");
+        };
+        let function = |name: &str| {
+            let found = component.get_export_index(Some(&interface), name);
+            found.ok_or_else(|| wasmtime::format_err!("its {plugin} does not export {name}"))
+        };
+        Ok(Self {
+            describe: function("describe")?,
+            check_config: function("check-config")?,
+            decide: function(W::DECIDE)?,
+            pre,
+        })
+    }
+
+    /// Makes an instance. Fails where a function of it is not of the contract's form.
+    pub(crate) fn start(&self, store: &mut Store<State<W::View>>) -> wasmtime::Result<Instance<W>> {
+        let instance = self.pre.instantiate(&mut *store)?;
+        Ok(Instance {
+            describe: instance.get_typed_func(&mut *store, &self.describe)?,
+            check_config: instance.get_typed_func(&mut *store, &self.check_config)?,
+            decide: instance.get_typed_func(&mut *store, &self.decide)?,
+            world: PhantomData,
+        })
+    }
+}
+
+/// What a check of a configuration answers.
+type Checked = Result<Reads, Vec<Problem>>;
+
+/// A plugin that runs.
+pub(crate) struct Instance<W> {
+    describe: TypedFunc<(), (Description,)>,
+    check_config: TypedFunc<(String,), (Checked,)>,
+    decide: TypedFunc<(Resource<host::Batch>,), (Result<(), Refusal>,)>,
+    world: PhantomData<W>,
+}
+
+impl<W: World> Instance<W> {
+    pub(crate) fn describe(
+        &self,
+        store: &mut Store<State<W::View>>,
+    ) -> wasmtime::Result<Description> {
+        self.describe.call(store, ()).map(|(said,)| said)
+    }
+
+    pub(crate) fn check_config(
+        &self,
+        store: &mut Store<State<W::View>>,
+        config: &str,
+    ) -> wasmtime::Result<Checked> {
+        let checked = self.check_config.call(store, (config.to_owned(),));
+        checked.map(|(checked,)| checked)
+    }
+
+    pub(crate) fn decide(
+        &self,
+        store: &mut Store<State<W::View>>,
+    ) -> wasmtime::Result<Result<(), Refusal>> {
+        let decided = self.decide.call(store, (host::borrowed_batch(),));
+        decided.map(|(decided,)| decided)
+    }
+}
 
 /// A world's linkers: most plugins do without WASI, which makes every instance slower.
 pub(crate) struct Linkers<W: World> {
@@ -120,7 +145,14 @@ pub(crate) struct Linkers<W: World> {
 impl<W: World> Linkers<W> {
     pub(crate) fn new(engine: &wasmtime::Engine) -> wasmtime::Result<Self> {
         let mut plain = Linker::new(engine);
-        W::link(&mut plain)?;
+        for version in SERVED {
+            let types = &mut plain.instance(&interface("types", version))?;
+            types::add_to_linker_instance::<_, HasSelf<_>>(types, |state| state)?;
+            let log = &mut plain.instance(&interface("log", version))?;
+            log::add_to_linker_instance::<_, HasSelf<_>>(log, |state| state)?;
+            let host = format!("{}-host", W::KIND);
+            W::link(&mut plain.instance(&interface(&host, version))?)?;
+        }
         let mut with_wasi = plain.clone();
         host::wasi::link(&mut with_wasi)?;
         Ok(Self { plain, with_wasi })

@@ -67,10 +67,12 @@ fn a_view_of_the_screen_fires() {
 #[test]
 fn a_new_session_fires_once_whoever_says_that_it_began() {
     let mut campaign = campaign(json!({"kind": "session_start"}));
-    assert!(campaign.send("ana", "$session_began", json!({})));
+    assert!(campaign.send("ana", "bought", json!({})));
     assert!(!campaign.send("ana", "session_started", json!({})));
+    campaign.advance(Duration::from_mins(30));
     assert!(!campaign.send("ana", "bought", json!({})));
     campaign.advance(Duration::from_mins(31));
+    assert!(!campaign.send("ana", "session_ended", json!({})));
     assert!(campaign.send("ana", "session_started", json!({})));
     assert!(!campaign.send("ana", "session_started", json!({})));
     assert!(campaign.send("bob", "session_started", json!({})));
@@ -97,7 +99,7 @@ fn modes_count_sessions() {
     ] {
         let mut campaign = campaign(json!({"kind": "session_start", "occurrence": mode}));
         let fired = [(); 4].map(|()| {
-            let fired = campaign.send("ana", "$session_began", json!({}));
+            let fired = campaign.send("ana", "bought", json!({}));
             assert!(
                 !campaign.send("ana", "session_started", json!({})),
                 "{mode}"

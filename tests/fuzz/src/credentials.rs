@@ -2,14 +2,17 @@
 
 use std::path::Path;
 use std::sync::LazyLock;
+use std::time::Duration;
 
 use nudge::apps::key;
 use nudge::config::OidcIssuer;
 use nudge::http::cursor;
+use nudge::instructions::polling::Place;
+use nudge::issuer::LEEWAY;
 use nudge::oidc::claims as provider;
 use nudge::public_key::PublicKey;
 use nudge::secrets::Secrets;
-use nudge::subjects::token;
+use nudge::subjects::{identity, token};
 use nudge_db::Timestamp;
 use serde_json::Value;
 use uuid::Uuid;
@@ -36,6 +39,38 @@ pub fn tokens(input: &[u8]) {
         assert!(cursor::decode::<(i64, Uuid)>(&SECRETS, "list", &again, NOW).is_ok());
     }
     key::hash(text);
+}
+
+/// Where a poll goes on: what the server may have sealed, in whatever version. What opens is sealed and opens again.
+pub fn cursors(input: &[u8]) {
+    if let Ok(text) = std::str::from_utf8(input) {
+        drop(cursor::decode::<Place>(&SECRETS, "polls", text, NOW));
+    }
+    let Ok(value) = serde_json::from_slice::<Value>(input) else {
+        return;
+    };
+    let expires = NOW.plus(cursor::LIFETIME);
+    let sealed = cursor::encode(&SECRETS, "polls", &value, expires);
+    assert!(cursor::decode::<Value>(&SECRETS, "other", &sealed, NOW).is_err());
+    if let Ok(place) = cursor::decode::<Place>(&SECRETS, "polls", &sealed, NOW) {
+        let again = cursor::encode(&SECRETS, "polls", &place, expires);
+        assert_eq!(
+            cursor::decode::<Place>(&SECRETS, "polls", &again, NOW).ok(),
+            Some(place)
+        );
+    }
+}
+
+/// What an app's backend says of a person. What is taken is somebody, from now on and for a day at the most.
+pub fn identities(input: &[u8]) {
+    let Ok(claims) = serde_json::from_slice::<identity::Claims>(input) else {
+        return;
+    };
+    if let Ok(identity) = identity::read(claims, "ada", NOW) {
+        assert!(identity::is_external_id(&identity.external_id));
+        assert!(identity.expires_at > NOW);
+        assert!(identity.expires_at <= NOW.plus(Duration::from_hours(24) + 2 * LEEWAY));
+    }
 }
 
 /// A public key, as JWK, PEM or DER. What is taken is taken again in its own form.

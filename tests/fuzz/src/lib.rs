@@ -1,8 +1,8 @@
 //! What hostile bytes meet first, each as a function that takes any bytes and must return: no panic, no
 //! endless loop, no memory without bound. Some also check a law that must hold whatever the bytes are.
 //!
-//! `cargo test -p fuzz` replays `corpus/` and mutates it; `cargo +nightly fuzz` drives the same functions by
-//! coverage (`fuzz_targets/`).
+//! `cargo test -p fuzz` replays `corpus/` and mutates it; `.ci/fuzz` drives the same functions by coverage
+//! (`fuzz_targets/`).
 #![expect(
     clippy::expect_used,
     clippy::missing_panics_doc,
@@ -10,12 +10,16 @@
 )]
 
 mod credentials;
+mod outputs;
 mod plugins;
 mod requests;
+mod urls;
 
-pub use credentials::{claims, keys, tokens};
-pub use plugins::{components, definitions, outputs, triggers};
-pub use requests::{bodies, flows, ingest, patches};
+pub use credentials::{claims, cursors, identities, keys, tokens};
+pub use outputs::outputs;
+pub use plugins::{audiences, components, definitions, triggers};
+pub use requests::{answers, bodies, flows, ingest, patches};
+pub use urls::urls;
 
 /// A target.
 #[derive(Clone, Copy, Debug)]
@@ -37,13 +41,18 @@ const fn target(name: &'static str, run: fn(&[u8]), mutations: u32) -> Target {
 }
 
 /// All targets.
-pub const TARGETS: [Target; 11] = [
+pub const TARGETS: [Target; 16] = [
     target("bodies", bodies, 2000),
     target("ingest", ingest, 2000),
     target("triggers", triggers, 2000),
+    target("audiences", audiences, 2000),
     target("definitions", definitions, 2000),
     target("flows", flows, 2000),
+    target("answers", answers, 2000),
     target("tokens", tokens, 2000),
+    target("cursors", cursors, 2000),
+    target("identities", identities, 2000),
+    target("urls", urls, 2000),
     target("patches", patches, 2000),
     target("keys", keys, 1000),
     target("claims", claims, 2000),

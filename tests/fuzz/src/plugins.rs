@@ -1,24 +1,19 @@
-//! Components, what plugins return, and what the built-in plugins read.
+//! Components, and what the built-in plugins read.
 
-use std::sync::{Arc, LazyLock};
+use std::sync::LazyLock;
 use std::time::Duration;
 
 use default_trigger::DefaultTrigger;
 use default_validation::DefaultValidation;
 use nudge_guest::testing::{TriggerTest, ValidationTest};
-use nudge_wasm::trigger::{Batch, Campaign, Facts, Item};
-use nudge_wasm::{
-    Compiler, Engine, EngineConfig, FactsUnavailable, Limits, PastEvent, Plugin, Value,
-};
-use serde_json::Value as Json;
+use nudge_wasm::{Compiler, Engine, EngineConfig, Limits};
+use serde_json::{Value as Json, json};
 use tempfile::TempDir;
-use uuid::Uuid;
 
 use crate::halves;
 
 /// Larger than any seed: a mutation grows it by little.
 const COMPONENT_BYTES: usize = 4 << 20;
-const NOW: i64 = 1_772_366_400_000_000;
 
 /// An engine that soon ends what runs, and its folder. It compiles in this process: inputs are small, and
 /// what the compiler does wrong is to be seen here.
@@ -38,20 +33,6 @@ static ENGINE: LazyLock<(Engine, TempDir)> = LazyLock::new(|| {
     (Engine::new(config).expect("an engine"), folder)
 });
 
-static MISBEHAVING: LazyLock<Plugin> = LazyLock::new(|| {
-    let patient = EngineConfig {
-        cache_dir: ENGINE.1.path().to_owned(),
-        cache_key: [7; 32],
-        compiler: Compiler::InProcess,
-        limits: Limits::default(),
-        pool_slots: 4,
-    };
-    let engine = Engine::new(patient).expect("an engine");
-    engine
-        .load(test_guests::MISBEHAVING)
-        .expect("the guest loads")
-});
-
 /// A trigger, and after a blank line the properties of an event, in the built-in trigger plugin.
 pub fn triggers(input: &[u8]) {
     let Some((config, properties)) = halves(input) else {
@@ -68,6 +49,33 @@ pub fn triggers(input: &[u8]) {
         }
         campaign.advance(Duration::from_hours(1));
     }
+}
+
+/// An audience, and after a blank line saved properties, which are those of an event too, in the built-in trigger
+/// plugin.
+pub fn audiences(input: &[u8]) {
+    let Some((audience, properties)) = halves(input) else {
+        return;
+    };
+    let Some((audience, properties)) = parsed(audience, properties) else {
+        return;
+    };
+    let config = json!({"trigger": {"kind": "event", "eventName": "go"}, "audience": audience});
+    let Ok(mut campaign) = TriggerTest::<DefaultTrigger>::new(&config) else {
+        return;
+    };
+    for (key, value) in properties.as_object().into_iter().flatten() {
+        campaign.set_property("ada", key, value.clone());
+        campaign.set_fact("ada", key, value.clone());
+    }
+    let answer = campaign.send("ada", "go", properties.clone());
+    // Nothing that an audience may be about has changed.
+    let mut again = TriggerTest::<DefaultTrigger>::new(&config).expect("taken before");
+    for (key, value) in properties.as_object().into_iter().flatten() {
+        again.set_property("ada", key, value.clone());
+        again.set_fact("ada", key, value.clone());
+    }
+    assert_eq!(again.send("ada", "go", properties), answer);
 }
 
 /// A definition, and after a blank line the properties of an event, in the built-in validation plugin.
@@ -97,93 +105,5 @@ pub fn components(input: &[u8]) {
         let said = plugin.description();
         assert!(said.name.len() <= engine.limits().output_bytes);
         drop(plugin.check_config("{}"));
-    }
-}
-
-/// What a plugin asks the host for: the guest that breaks every rule on request, told by the input how.
-pub fn outputs(input: &[u8]) {
-    let text = String::from_utf8_lossy(input);
-    let config = serde_json::json!({ "mode": text }).to_string();
-    let limits = Limits::default();
-    drop(MISBEHAVING.check_config(&config));
-    if let Ok(outcome) = MISBEHAVING.evaluate(batch(&config), Box::new(Nothing)) {
-        let states = outcome
-            .states
-            .iter()
-            .filter_map(|write| write.state.as_ref());
-        let kept: usize = states.map(Vec::len).sum();
-        assert!(kept <= limits.output_bytes);
-        assert!(
-            outcome
-                .fired
-                .iter()
-                .all(|firing| firing.item < 2 && firing.campaign < 1)
-        );
-    }
-}
-
-fn batch(config: &str) -> Batch {
-    let item = |subject: u32, properties: &str| Item {
-        subject,
-        event_id: Uuid::from_u128(u128::from(subject)),
-        name: "order".into(),
-        timestamp: NOW,
-        received: NOW,
-        session: 0,
-        properties: properties.into(),
-        timer: None,
-    };
-    let campaign = Campaign {
-        id: Uuid::from_u128(9),
-        config: config.into(),
-        properties: Arc::from(["amount".to_owned(), "cart.items".to_owned()]),
-        items: vec![0, 1],
-    };
-    Batch {
-        now: NOW,
-        items: vec![
-            item(0, r#"{"amount": 10, "cart": {"items": [1, 2]}}"#),
-            item(1, "{}"),
-        ],
-        campaigns: vec![campaign],
-        explaining: true,
-        seed: 5,
-    }
-}
-
-/// Knows nothing of anybody.
-struct Nothing;
-
-impl Facts for Nothing {
-    fn subject_property(&mut self, _: u32, _: &str) -> Option<Value> {
-        None
-    }
-
-    fn subject_fact(&mut self, _: u32, _: &str) -> Result<Option<Value>, FactsUnavailable> {
-        Ok(None)
-    }
-
-    fn count_events(
-        &mut self,
-        _: u32,
-        _: &str,
-        _: Option<i64>,
-        _: u32,
-    ) -> Result<u32, FactsUnavailable> {
-        Ok(0)
-    }
-
-    fn recent_events(
-        &mut self,
-        _: u32,
-        _: &str,
-        _: Option<i64>,
-        _: u32,
-    ) -> Result<Vec<PastEvent>, FactsUnavailable> {
-        Ok(Vec::new())
-    }
-
-    fn state(&mut self, _: u32, _: u32) -> Option<Vec<u8>> {
-        None
     }
 }

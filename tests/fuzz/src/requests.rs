@@ -1,11 +1,13 @@
 //! Request bodies.
 
+use std::collections::HashSet;
+
 use axum::body::Body;
 use axum::extract::{FromRequest as _, Request};
 use nudge::apps::settings;
 use nudge::http::{JsonText, body, merge};
 use nudge::ingest::{self, MOST_EVENTS};
-use nudge::surveys::flow::{self, Flow};
+use nudge::surveys::flow::{self, Answers, Flow, Walker};
 use nudge_db::Timestamp;
 use serde_json::Value;
 
@@ -73,6 +75,40 @@ pub fn flows(input: &[u8]) {
         assert!(errors.iter().all(|error| error.pointer.starts_with('/')));
         let again = serde_json::to_value(&flow).expect("a flow is JSON");
         assert_eq!(body::parse_value::<Flow>(again).ok(), Some(flow));
+    }
+}
+
+/// A flow, and after a blank line answers by question. What is taken is taken once more as it is kept, and every way
+/// ends, with each question once.
+pub fn answers(input: &[u8]) {
+    let Some((flow, given)) = halves(input) else {
+        return;
+    };
+    let (Ok(flow), Ok(given)) = (
+        body::parse::<Flow>(flow),
+        serde_json::from_str::<Answers>(given),
+    ) else {
+        return;
+    };
+    if !flow::check(&flow).is_empty() {
+        return;
+    }
+    let walker = Walker::new(&flow);
+    let mut answers = Answers::new();
+    for (id, value) in given {
+        let Some((question, Some(spec))) = walker.question(&id) else {
+            continue;
+        };
+        if let Ok(kept) = flow::answer::check(question, spec, &value) {
+            assert_eq!(flow::answer::check(question, spec, &kept), Ok(kept.clone()));
+            answers.insert(id, kept);
+        }
+        let way = walker.way(&answers);
+        let stops: HashSet<&str> = way.stops.iter().map(|stop| &*stop.question.id).collect();
+        assert_eq!(stops.len(), way.stops.len());
+        if let Some(next) = way.position(None) {
+            assert!(stops.contains(&*next.id));
+        }
     }
 }
 

@@ -10,6 +10,8 @@ use uuid::Uuid;
 
 use super::{BadCase, object, time};
 use crate::clock;
+use crate::ingest::SESSION_ENDED;
+use crate::properties::PROPERTY_CHANGED;
 
 /// Silence that ends a session (specification 6.1).
 const SESSION_SECONDS: u64 = 1800;
@@ -94,17 +96,19 @@ impl Subject {
         Ok(subject)
     }
 
-    /// Takes an event in; answers the number of its session.
-    pub(super) fn take(&mut self, name: &Arc<str>, event: PastEvent) -> u32 {
-        let begins = self
-            .active_at
-            .is_none_or(|active| event.timestamp > active.saturating_add(micros(SESSION_SECONDS)));
+    /// Takes an event in; answers the number of its session, and whether that begins with it.
+    pub(super) fn take(&mut self, name: &Arc<str>, event: PastEvent) -> (u32, bool) {
+        let active = ![SESSION_ENDED, PROPERTY_CHANGED].contains(&&**name);
+        let over = |active: i64| event.timestamp > active.saturating_add(micros(SESSION_SECONDS));
+        let begins = active && self.active_at.is_none_or(over);
         if begins {
             self.session += 1;
         }
-        self.active_at = self.active_at.max(Some(event.timestamp));
+        if active {
+            self.active_at = self.active_at.max(Some(event.timestamp));
+        }
         self.history.push((Arc::clone(name), event));
-        self.session
+        (self.session, begins)
     }
 
     pub(super) fn property(&self, key: &str) -> Option<Value> {
@@ -242,7 +246,7 @@ mod tests {
             timestamp: time::START.0,
             properties: "{}".into(),
         };
-        assert_eq!(ana.take(&"bought".into(), event), 3);
+        assert_eq!(ana.take(&"bought".into(), event), (3, true));
         assert_eq!(ana.recent("bought", None, 1)[0].timestamp, time::START.0);
     }
 

@@ -67,6 +67,30 @@ fn a_delayed_trigger_fires_when_time_has_passed() {
 }
 
 #[test]
+fn sessions_begin_as_on_a_server() {
+    let plugin = plugin(nudge_plugins::DEFAULT_TRIGGER);
+    let input = |delay: u32| {
+        json!({
+            "config": {"trigger": {"kind": "session_start", "delaySeconds": delay}},
+            "events": [
+                {"name": "bought"},
+                {"name": "session_started"},
+                {"name": "bought", "at": "+30m"},
+                // Nobody was active: no session begins, and none goes on.
+                {"name": "session_ended", "at": "+59m"},
+                {"name": "bought", "at": "+61m"},
+                {"name": "session_started", "at": "+61m"},
+                {"name": "session_started", "subject": "ben", "at": "+62m"},
+            ],
+        })
+    };
+    let at_once = json!({"fired": [{"event": 0}, {"event": 4}, {"event": 6, "subject": "ben"}]});
+    assert_eq!(report(&plugin, input(0), at_once).differences, []);
+    let later = json!({"fired": [{"at": "+1m"}, {"at": "+62m"}, {"at": "+63m"}]});
+    assert_eq!(report(&plugin, input(60), later).differences, []);
+}
+
+#[test]
 fn a_refused_configuration_is_an_output() {
     let plugin = plugin(nudge_plugins::DEFAULT_TRIGGER);
     let input = json!({"config": {"trigger": {"kind": "nonsense"}}, "events": []});

@@ -2,7 +2,8 @@
 //!
 //! Input: `config`, `events` (each with a `name`, and `at`, `subject`, `properties` as far as they matter),
 //! and `now`, `until`, `subject`, `subjects` where they matter. Consecutive events of one instant are one
-//! batch. Timers fire as time passes; after the last event until `until`, or until none is left.
+//! batch. Sessions begin with the first event and with each after 30 minutes of silence; campaigns that read
+//! `$session_began` get it. Timers fire as time passes; after the last event until `until`, or until none is left.
 //! Output: `{"fired": [{"event" or "timer", "subject", "at"}], "states", "timers", "explanations"}`.
 
 mod simulation;

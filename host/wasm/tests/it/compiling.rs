@@ -246,7 +246,7 @@ fn a_compiler_that_answers_nonsense_is_not_believed() {
 /// A component that imports an instance of an instance of an instance.
 fn deep_import(depth: usize) -> Vec<u8> {
     const ENVIRONMENT: &[u8] = b"\0\x1awasi:cli/environment@0.2.0";
-    const PLUGIN: &[u8] = b"\0\x21nudge:plugin/trigger-plugin@0.1.0";
+    const PLUGIN: &[u8] = b"\0\x21nudge:plugin/trigger-plugin@1.0.0";
     // Types of instances: one that is empty, around it those that export one of the one before.
     let before = [0x42, 2, 1].repeat(depth);
     let after = b"\x04\0\x01a\x05\0".repeat(depth);

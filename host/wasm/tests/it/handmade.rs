@@ -76,17 +76,17 @@ impl Parts {
         let name = r"\20\03\00\00\08\00\00\00\28\03\00\00\05\00\00\00";
         format!(
             r#"(module
-            (import "nudge:plugin/log@0.1.0" "write" (func $write (param i32 i32 i32)))
-            (import "nudge:plugin/trigger-host@0.1.0" "[resource-drop]batch" (func $drop (param i32)))
-            (import "nudge:plugin/trigger-host@0.1.0" "[method]batch.now"
+            (import "nudge:plugin/log@1.0.0" "write" (func $write (param i32 i32 i32)))
+            (import "nudge:plugin/trigger-host@1.0.0" "[resource-drop]batch" (func $drop (param i32)))
+            (import "nudge:plugin/trigger-host@1.0.0" "[method]batch.now"
                 (func $now (param i32) (result i64)))
-            (import "nudge:plugin/trigger-host@0.1.0" "[method]batch.campaign-config"
+            (import "nudge:plugin/trigger-host@1.0.0" "[method]batch.campaign-config"
                 (func $config (param i32 i32 i32)))
-            (import "nudge:plugin/trigger-host@0.1.0" "[method]batch.names"
+            (import "nudge:plugin/trigger-host@1.0.0" "[method]batch.names"
                 (func $names (param i32 i32)))
-            (import "nudge:plugin/trigger-host@0.1.0" "[method]batch.fire"
+            (import "nudge:plugin/trigger-host@1.0.0" "[method]batch.fire"
                 (func $fire (param i32 i32 i32 i32)))
-            (import "nudge:plugin/trigger-host@0.1.0" "[method]batch.recent-events"
+            (import "nudge:plugin/trigger-host@1.0.0" "[method]batch.recent-events"
                 (func $recent (param i32 i32 i32 i32 i32 i64 i32 i32 i32 i32)))
             {declared}
             (global $top (mut i32) (i32.const 4096))
@@ -95,13 +95,13 @@ impl Parts {
             (func $realloc (export "cabi_realloc") (param i32 i32 i32 i32) (result i32) {realloc})
             (func $start {start})
             (start $start)
-            (func (export "nudge:plugin/trigger-plugin@0.1.0#describe") (result i32) {describe})
-            (func (export "cabi_post_nudge:plugin/trigger-plugin@0.1.0#describe") (param i32) {described})
-            (func (export "nudge:plugin/trigger-plugin@0.1.0#check-config") (param i32 i32) (result i32)
+            (func (export "nudge:plugin/trigger-plugin@1.0.0#describe") (result i32) {describe})
+            (func (export "cabi_post_nudge:plugin/trigger-plugin@1.0.0#describe") (param i32) {described})
+            (func (export "nudge:plugin/trigger-plugin@1.0.0#check-config") (param i32 i32) (result i32)
                 {check})
-            (func $evaluate (export "nudge:plugin/trigger-plugin@0.1.0#evaluate") (param i32) (result i32)
+            (func $evaluate (export "nudge:plugin/trigger-plugin@1.0.0#evaluate") (param i32) (result i32)
                 {decide})
-            (func (export "cabi_post_nudge:plugin/trigger-plugin@0.1.0#evaluate") (param i32) {decided})
+            (func (export "cabi_post_nudge:plugin/trigger-plugin@1.0.0#evaluate") (param i32) {decided})
             )"#
         )
     }

@@ -341,7 +341,7 @@ fn thousands_of_names_make_no_endless_message() {
     assert!(exported.len() < 3000, "{exported}");
 
     let imported = wat::parse_str(format!(
-        r#"(component {imports} (instance $i) (export "nudge:plugin/trigger-plugin@0.1.0" (instance $i)))"#
+        r#"(component {imports} (instance $i) (export "nudge:plugin/trigger-plugin@1.0.0" (instance $i)))"#
     ));
     let imported = engine.load(&imported.unwrap()).unwrap_err().to_string();
     assert!(
@@ -368,16 +368,16 @@ fn imports_that_nobody_has_are_named() {
             r#"(instance (export "launch" (func)))"#,
         ),
         (
-            "nudge:plugin/log@0.1.0",
+            "nudge:plugin/log@1.0.0",
             r#"(instance (export "read" (func)))"#,
         ),
-        ("nudge:plugin/log@0.1.0", "(core module)"),
+        ("nudge:plugin/log@1.0.0", "(core module)"),
         ("wasi:cli/environment@0.2.0", "(func)"),
         ("file", "(func)"),
     ] {
         let component = wat::parse_str(format!(
             r#"(component (import "{import}" {ty})
-            (instance $i) (export "nudge:plugin/trigger-plugin@0.1.0" (instance $i)))"#
+            (instance $i) (export "nudge:plugin/trigger-plugin@1.0.0" (instance $i)))"#
         ));
         let error = engine.load(&component.unwrap()).unwrap_err();
         let text = error.to_string();

@@ -1,6 +1,7 @@
 //! What is loaded, what is refused, and what the cache does.
 
 use std::fs;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, SystemTime};
@@ -31,7 +32,7 @@ fn dummy(resolve: &Resolve, world: WorldId) -> Vec<u8> {
 
 /// A package `nudge:plugin` with a trigger plugin of a single function.
 const REDUCED: &str = "
-    package nudge:plugin@0.1.0;
+    package nudge:plugin@1.0.0;
     interface trigger-plugin { nothing: func(); }
     interface validation-plugin { nothing: func(); }
     interface validation-host { nothing: func(); }
@@ -114,7 +115,7 @@ fn foreign_imports_are_named() {
             names.sort();
             assert_eq!(
                 names,
-                ["launch-missiles", "nudge:plugin/validation-host@0.1.0"]
+                ["launch-missiles", "nudge:plugin/validation-host@1.0.0"]
             );
         }
         other => panic!("{other:?}"),
@@ -182,7 +183,7 @@ fn a_compiled_plugin_is_found_again() {
     let (engine, folder) = engine();
     fires(&engine);
     let file = compiled(folder.path());
-    let before = fs::metadata(&file).unwrap().modified().unwrap();
+    let before = fs::metadata(&file).unwrap().ino();
     // A compiler that cannot run: what loads comes from the cache.
     let program = PathBuf::from("/nonexistent");
     let compiler = Compiler::Child {
@@ -196,7 +197,7 @@ fn a_compiled_plugin_is_found_again() {
         })
         .unwrap(),
     );
-    assert_eq!(fs::metadata(&file).unwrap().modified().unwrap(), before);
+    assert_eq!(fs::metadata(&file).unwrap().ino(), before);
 }
 
 #[test]
@@ -282,4 +283,63 @@ fn what_a_killed_process_left_behind_is_removed() {
     let mut left: Vec<_> = entries.map(|entry| entry.unwrap().file_name()).collect();
     left.sort();
     assert_eq!(left, ["compiling-new", "other-old", "writing-new"]);
+}
+
+#[test]
+fn the_cache_has_its_bounds() {
+    let folder = tempfile::tempdir().unwrap();
+    let entry = |digit: &str| {
+        let name = format!("{}-{}.cwasm", digit.repeat(64), digit.repeat(32));
+        let file = fs::File::create(folder.path().join(name)).unwrap();
+        // Without content: it takes no room.
+        file.set_len(3 << 30).unwrap();
+        file
+    };
+    let now = entry("a").metadata().unwrap().modified().unwrap();
+    let hour = Duration::from_hours(1);
+    entry("a").set_modified(now - 91 * 24 * hour).unwrap();
+    entry("b").set_modified(now - 2 * hour).unwrap();
+    let names = || -> Vec<String> {
+        let entries = fs::read_dir(folder.path()).unwrap();
+        let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+        let mut starts: Vec<String> = names.map(|name| name[..2].to_owned()).collect();
+        starts.sort();
+        starts
+    };
+
+    let engine = Engine::new(config(folder.path())).unwrap();
+    assert_eq!(names(), ["bb"], "what is old goes at the start");
+    entry("c").set_modified(now - hour).unwrap();
+    fires(&engine);
+    let digest = engine.load(test_guests::MISBEHAVING).unwrap();
+    let mut expected = vec!["cc".to_owned(), digest.digest()[..2].to_owned()];
+    expected.sort();
+    assert_eq!(
+        names(),
+        expected,
+        "what was used least goes as another is kept"
+    );
+
+    // A use counts: what was compiled first is the older file, and stays.
+    let file = |digest: &str| {
+        let mut entries = fs::read_dir(folder.path())
+            .unwrap()
+            .map(|entry| entry.unwrap().path());
+        entries
+            .find(|path| {
+                path.file_name()
+                    .unwrap()
+                    .to_str()
+                    .unwrap()
+                    .starts_with(digest)
+            })
+            .unwrap()
+    };
+    let kept = file(digest.digest());
+    fs::File::open(&kept)
+        .unwrap()
+        .set_modified(now - 3 * hour)
+        .unwrap();
+    fires(&engine);
+    assert!(fs::metadata(kept).unwrap().modified().unwrap() > now - hour);
 }

@@ -1,7 +1,7 @@
 // What authors of Nudge plugins in JavaScript import: one function a kind of plugin, which makes the
 // component's exports of plain functions. Instants are milliseconds since 1970, as `Date` has them.
 
-import { write } from "nudge:plugin/log@0.1.0";
+import { write } from "nudge:plugin/log@1.0.0";
 
 /** A problem with a configuration, for `throw problem(…)` or `throw [problem(…), …]` in `check`. */
 export function problem(code, pointer, message) {

@@ -16,6 +16,7 @@ use super::super::subject::Subject;
 use super::super::{BadCase, Run};
 use super::{Event, Prepared};
 use crate::clock;
+use crate::pipeline::SESSION_BEGAN;
 
 /// Most timers that may fall due in a case: more is a plugin that sets timers for ever.
 const DUE_TIMERS: usize = 1000;
@@ -145,21 +146,17 @@ impl<'c> Simulation<'c> {
         let mut items = Vec::new();
         let mut origins = Vec::new();
         let mut concerned = Vec::new();
-        for (position, (index, event)) in (0_u32..).zip(events) {
+        for (index, event) in events {
             let id = Uuid::from_u128(*index as u128 + 1);
             let past = PastEvent {
                 id,
                 timestamp: event.at.0,
                 properties: Arc::clone(&event.properties),
             };
-            let session = taken
+            let (session, begins) = taken
                 .get_mut(event.subject as usize)
-                .map_or(0, |subject| subject.take(&event.name, past));
-            let names = &self.reads.event_names;
-            if names.iter().any(|name| *name == *event.name || name == "*") {
-                concerned.push(position);
-            }
-            items.push(Item {
+                .map_or((0, false), |subject| subject.take(&event.name, past));
+            let item = Item {
                 subject: event.subject,
                 event_id: id,
                 name: Arc::clone(&event.name),
@@ -168,8 +165,27 @@ impl<'c> Simulation<'c> {
                 session,
                 properties: Arc::clone(&event.properties),
                 timer: None,
-            });
-            origins.push(Origin::Event(*index));
+            };
+            let names = &self.reads.event_names;
+            let mut add = |item, reads: bool| {
+                if reads {
+                    concerned.push(u32::try_from(items.len()).unwrap_or(u32::MAX));
+                }
+                items.push(item);
+                origins.push(Origin::Event(*index));
+            };
+            if begins && names.iter().any(|name| name == SESSION_BEGAN) {
+                let name = SESSION_BEGAN.into();
+                add(
+                    Item {
+                        name,
+                        ..item.clone()
+                    },
+                    true,
+                );
+            }
+            let reads = names.iter().any(|name| *name == *event.name || name == "*");
+            add(item, reads);
         }
         // The plugin is asked as of before the batch; states of the batch are written to what comes after.
         if !concerned.is_empty() {
@@ -242,10 +258,19 @@ impl<'c> Simulation<'c> {
                     ..
                 } => {
                     if let Some(event) = items.get(item as usize) {
+                        // A timer is of the event, also where it was set as the session began.
+                        let name = match origins.get(item as usize) {
+                            Some(Origin::Event(index)) => self.case.events.get(*index),
+                            _ => None,
+                        }
+                        .map_or(&event.name, |event| &event.name);
                         let pending = Pending {
                             at: Timestamp(at),
                             payload,
-                            event: event.clone(),
+                            event: Item {
+                                name: Arc::clone(name),
+                                ..event.clone()
+                            },
                         };
                         self.timers.insert((event.subject, key), pending);
                     }

@@ -1,0 +1,4 @@
+//! Drives `fuzz::cursors` by libFuzzer.
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|input: &[u8]| fuzz::cursors(input));
