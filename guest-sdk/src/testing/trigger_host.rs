@@ -14,7 +14,7 @@ use crate::trigger::TriggerHost;
 
 /// What lies between a timer and one that it sets, at the least.
 const TURN: Duration = Duration::from_secs(1);
-const CAMPAIGN: &str = "00000000-0000-7000-8000-00000000c0de";
+pub(super) const CAMPAIGN: &str = "00000000-0000-7000-8000-00000000c0de";
 
 /// An event, or a timer that is due.
 pub(super) struct Item {

@@ -53,6 +53,10 @@ const STATEMENTS: &[&str] = &[
     "DELETE FROM occasions WHERE id IN (
         SELECT o.id FROM (SELECT id FROM subjects WHERE app_id = $1 ORDER BY external_id, id LIMIT $2) s
         JOIN occasions o ON o.subject_id = s.id LIMIT $2)",
+    "DELETE FROM run_firings WHERE (campaign_id, key, subject_id) IN (
+        SELECT f.campaign_id, f.key, f.subject_id
+        FROM (SELECT id FROM subjects WHERE app_id = $1 ORDER BY external_id, id LIMIT $2) s
+        JOIN run_firings f ON f.subject_id = s.id LIMIT $2)",
     "DELETE FROM subject_properties WHERE (subject_id, key) IN (
         SELECT p.subject_id, p.key
         FROM (SELECT id FROM subjects WHERE app_id = $1 ORDER BY external_id, id LIMIT $2) s

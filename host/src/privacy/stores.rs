@@ -77,6 +77,15 @@ pub const BELONGINGS: &[Store] = &[
         copied: Copied::Not,
     },
     Store {
+        name: "run_firings",
+        table: "run_firings",
+        owner: Owner::Subject,
+        step: STEP,
+        erase: "DELETE FROM run_firings WHERE (campaign_id, key, subject_id) IN (
+            SELECT campaign_id, key, subject_id FROM run_firings WHERE subject_id = $2 AND app_id = $1 LIMIT $3)",
+        copied: Copied::Not,
+    },
+    Store {
         name: "dead_letters",
         table: "dead_letters",
         owner: Owner::Alias,
