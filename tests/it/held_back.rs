@@ -134,7 +134,7 @@ async fn after_a_delay_it_is_the_same(app: &mut TestApp) {
         assert_eq!(buys(app, &ada).await, 0);
         app.advance(61);
         app.until("it fires", async || {
-            app.stored("timers").await == 0 && instruction_ids(&app.offered(&ada).await).len() == 1
+            app.count("timers").await == 0 && instruction_ids(&app.offered(&ada).await).len() == 1
         })
         .await;
     }
@@ -150,10 +150,10 @@ async fn what_waited_and_came_to_nothing_has_not_fired(app: &mut TestApp) {
         .await;
     assert_eq!(buys(app, &ada).await, 0);
     assert_eq!(buys(app, &ada).await, 0, "the first of them waits");
-    assert_eq!(app.stored("occasions").await, 1);
+    assert_eq!(app.count("occasions").await, 1);
     patch(app, survey, json!({"status": "paused"})).await;
     app.advance(2 * 3_600);
-    app.until("it is dropped", async || app.stored("occasions").await == 0)
+    app.until("it is dropped", async || app.count("occasions").await == 0)
         .await;
     patch(app, survey, json!({"status": "active"})).await;
     assert_eq!(buys(app, &ada).await, 1);

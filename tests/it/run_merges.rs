@@ -2,7 +2,6 @@
 
 use serde_json::json;
 use tests::{Session, TestApp, on_both_backends};
-use uuid::Uuid;
 
 use crate::identity::Backend;
 use crate::runs::{daily, in_zone, issued, next_morning, over, scheduled};
@@ -12,7 +11,6 @@ on_both_backends!(
     who_got_it_gets_it_no_more_when_the_other_waits,
     who_waits_gets_nothing_when_the_other_got_it,
     of_two_delays_one_is_left,
-    whom_the_run_has_not_come_to_yet_gets_nothing,
     who_was_not_meant_gets_it_as_the_other,
     a_run_that_is_over_is_forgotten,
 );
@@ -65,7 +63,7 @@ async fn early_morning(app: &TestApp) {
 async fn late_morning(app: &TestApp) {
     app.advance(14 * 3_600);
     app.until("nobody waits", async || {
-        app.stored("occasions").await + app.stored("timers").await == 0
+        app.count("occasions").await + app.count("timers").await == 0
     })
     .await;
     app.settle().await;
@@ -76,7 +74,7 @@ async fn who_got_it_gets_it_no_more_when_the_other_waits(app: &mut TestApp) {
     scheduled(app, daily("subject")).await;
     early_morning(app).await;
     backend.identify(app, "web", "e-1").await;
-    assert_eq!(app.stored("occasions").await, 1, "it waits, for nothing");
+    assert_eq!(app.count("occasions").await, 1, "it waits, for nothing");
     late_morning(app).await;
     assert_eq!(issued(app).await, (1, 1));
 }
@@ -98,64 +96,13 @@ async fn of_two_delays_one_is_left(app: &mut TestApp) {
     let trigger = json!({"kind": "schedule", "delaySeconds": 600});
     scheduled(app, json!({"trigger": trigger})).await;
     over(app, 1).await;
-    assert_eq!(app.stored("timers").await, 2);
+    assert_eq!(app.count("timers").await, 2);
     backend.identify(app, "web", "e-1").await;
-    assert_eq!(app.stored("timers").await, 1);
+    assert_eq!(app.count("timers").await, 1);
     app.advance(601);
     app.until("one gets it", async || issued(app).await == (1, 1))
         .await;
-    assert_eq!(app.stored("timers").await, 0);
-}
-
-#[derive(sqlx::FromRow)]
-struct Waiting {
-    campaign_id: Uuid,
-    alias_number: i64,
-    key: String,
-    due_at: i64,
-    event_seq: i64,
-}
-
-async fn whom_the_run_has_not_come_to_yet_gets_nothing(app: &mut TestApp) {
-    let (backend, _) = apart(app, LATE, EARLY).await;
-    scheduled(app, daily("subject")).await;
-    early_morning(app).await;
-    // As if the run's job were at a page before the phone.
-    let waiting: Vec<Waiting> = app
-        .rows("SELECT campaign_id, alias_number, key, due_at, event_seq FROM occasions")
-        .await;
-    write(
-        app,
-        "DELETE FROM occasions WHERE campaign_id = $1",
-        &waiting[0],
-    )
-    .await;
-    backend.identify(app, "web", "e-1").await;
-    write(
-        app,
-        "INSERT INTO occasions (id, app_id, campaign_id, subject_id, alias_number, key, due_at, event_seq)
-         SELECT s.id, s.app_id, $1, s.id, $2, $3, $4, $5 FROM subjects s",
-        &waiting[0],
-    )
-    .await;
-    late_morning(app).await;
-    assert_eq!(issued(app).await, (1, 1));
-}
-
-async fn write(app: &TestApp, text: &'static str, waiting: &Waiting) {
-    let mut tx = app.services().db.write().await.unwrap();
-    let statement = tx.sql(text).bind(waiting.campaign_id);
-    let statement = if text.starts_with("DELETE") {
-        statement
-    } else {
-        statement
-            .bind(waiting.alias_number)
-            .bind(waiting.key.clone())
-            .bind(waiting.due_at)
-            .bind(waiting.event_seq)
-    };
-    assert_eq!(statement.execute().await.unwrap(), 1);
-    tx.commit().await.unwrap();
+    assert_eq!(app.count("timers").await, 0);
 }
 
 async fn who_was_not_meant_gets_it_as_the_other(app: &mut TestApp) {
@@ -170,7 +117,7 @@ async fn who_was_not_meant_gets_it_as_the_other(app: &mut TestApp) {
     scheduled(app, parts).await;
     app.advance(8 * 3_600);
     app.until("the phone's morning is over", async || {
-        app.stored("occasions").await == 1
+        app.count("occasions").await == 1
     })
     .await;
     assert_eq!(issued(app).await, (0, 0));
@@ -186,7 +133,7 @@ async fn a_run_that_is_over_is_forgotten(app: &mut TestApp) {
     assert_eq!(issued(app).await, (3, 3));
     app.advance(3);
     app.until("nothing is left of it", async || {
-        app.stored("run_firings").await == 0
+        app.count("run_firings").await == 0
     })
     .await;
 }

@@ -2,7 +2,7 @@
 //!
 //! The plugin is asked as it was asked when it decided (`pipeline/explain.rs`); consent, schedule and caps are
 //! judged by the rules that firings are judged by. What was forgotten since is taken as it is now. Where the event set a
-//! timer, what was decided when that was due is explained too ([`later`]).
+//! timer, what was decided when that was due is explained too (`later.rs`).
 
 pub mod http;
 mod later;
@@ -141,7 +141,15 @@ pub async fn explain(
     let trace = store::trace(&mut tx, app.id, person.id, campaign.running.id, &stored).await?;
     drop(tx);
     let later = later::ask(services, question, &trace, told.timer_at).await?;
-    finish(services, &campaign, &person, question, trace, (told, later)).await
+    finish(
+        services,
+        &campaign,
+        &person,
+        question,
+        &trace,
+        (told, later),
+    )
+    .await
 }
 
 /// The campaign, whether it runs or not: a survey, or a push campaign that something triggers.
@@ -173,7 +181,7 @@ async fn finish(
     campaign: &Campaign,
     person: &Person,
     question: Question<'_>,
-    trace: store::Trace,
+    trace: &store::Trace,
     (told, later): (Told, Option<Later>),
 ) -> Result<Explained, Error> {
     let Question {
@@ -225,7 +233,7 @@ async fn finish(
     steps.extend(gate);
     let runs = campaign.status == "active";
     let held_back = fires && sampled && (kept || runs && closed);
-    let (outcome, left) = outcome(&trace, held_back);
+    let (outcome, left) = outcome(trace, held_back);
     steps.extend(left);
     Ok(Explained { outcome, steps })
 }

@@ -113,7 +113,7 @@ fn fires_once(subject: &Subject<'_>, session: Option<u32>) -> bool {
         && *fired == mark
         && subject
             .held_back()
-            .is_none_or(|held| number(&held) != event)
+            .is_none_or(|held| number(&held) != *event)
     {
         return false;
     }
@@ -124,10 +124,13 @@ fn fires_once(subject: &Subject<'_>, session: Option<u32>) -> bool {
 }
 
 /// A UUID in four numbers; zeros: it is none.
-fn number(id: &str) -> [u32; 4] {
+fn number(id: &str) -> Vec<u32> {
     let digits: String = id.chars().filter(char::is_ascii_hexdigit).collect();
-    let number = u128::from_str_radix(&digits, 16).unwrap_or_default();
-    [96, 64, 32, 0].map(|shift| (number >> shift) as u32)
+    let bytes = u128::from_str_radix(&digits, 16)
+        .unwrap_or_default()
+        .to_be_bytes();
+    let (words, _) = bytes.as_chunks::<4>();
+    words.iter().map(|word| u32::from_be_bytes(*word)).collect()
 }
 
 /// Counts the event, and says whether it is one of those that fire.

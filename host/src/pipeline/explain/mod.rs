@@ -421,9 +421,14 @@ async fn recall(
         items,
     };
     let item = u32::try_from(batch.items.len().saturating_sub(1)).unwrap_or(u32::MAX);
-    let first_seq = own.first().map_or(0, |(_, item)| item.seq);
+    // The event of a timer is long past.
+    let is_timer = own.last().is_some_and(|(_, item)| item.timer.is_some());
+    let before = match own.first() {
+        Some((_, first)) if !is_timer => first.seq,
+        _ => subject.last_seq.saturating_add(1),
+    };
     let until = Timestamp(record.now);
-    let now = view(tx, services, app, subject.clone(), (first_seq, until), None).await?;
+    let now = view(tx, services, app, subject.clone(), (before, until), None).await?;
     Ok(Some(Call {
         plugin,
         batch,
