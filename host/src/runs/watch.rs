@@ -21,8 +21,8 @@ const LOOK_AGAIN: Duration = Duration::from_secs(2);
 const LOOK_LATER: Duration = Duration::from_mins(1);
 /// How long a run reaches people after its occasion, at the most, but for delays: all clocks, and quiet hours.
 const REACH: Duration = Duration::from_hours(72);
-/// Comes after the key of any run.
-const EVERY_RUN: &str = "run ~";
+/// Comes after the key of any run, in whatever order the database has texts.
+const EVERY_RUN: &str = "run 9999";
 
 /// Runs until the server stops.
 pub async fn keep(services: Shared, halt: CancellationToken) {
