@@ -13,6 +13,8 @@ use crate::services::Services;
 pub(super) struct Later {
     due_at: Timestamp,
     waits: bool,
+    /// Whether something is left of what came of it.
+    judged: bool,
     /// What the plugin says of it; none: nothing is known of that decision.
     told: Option<Told>,
 }
@@ -39,6 +41,7 @@ pub(super) async fn ask(
     Ok(Some(Later {
         due_at,
         waits: waiting.is_some(),
+        judged: trace.issued_at().is_some(),
         told,
     }))
 }
@@ -60,6 +63,10 @@ impl Later {
         let (passed, what) = match (&self.told, self.waits) {
             (_, true) => (false, format!("waits until {due_at}")),
             (Some(_), false) => (true, format!("over at {due_at}")),
+            (None, false) if self.judged => (
+                true,
+                format!("over at {due_at}; what was decided then was not kept"),
+            ),
             (None, false) => (
                 false,
                 format!(

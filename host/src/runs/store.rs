@@ -293,7 +293,7 @@ pub async fn waiting(tx: &mut Tx, app_id: Uuid, campaign_id: Uuid) -> Result<Wai
             false,
         ),
         (
-            "SELECT due_at FROM timers WHERE app_id = $1 AND campaign_id = $2 LIMIT 1",
+            "SELECT due_at FROM timers WHERE app_id = $1 AND campaign_id = $2 ORDER BY subject_id, key LIMIT 1",
             true,
         ),
     ] {
