@@ -131,6 +131,11 @@ pub const BELONGINGS: &[Store] = &[
         Copied::Not,
     ),
     store(
+        table("run_firings", "campaign_id, key, subject_id", OfApp::Subject),
+        OF_SUBJECT,
+        Copied::Not,
+    ),
+    store(
         table("dead_letters", "id", OfApp::Indexed),
         Personal::Alias,
         PROFILE,

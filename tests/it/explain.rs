@@ -14,6 +14,10 @@ on_both_backends!(
     a_filter_that_fails_is_named,
     what_was_suppressed_says_by_what,
     what_waits_says_until_when,
+    a_delay_is_explained_while_it_goes_on_and_when_it_is_over,
+    what_was_decided_after_a_delay_is_explained_as_of_then,
+    caps_after_a_delay_are_those_of_then,
+    a_delay_that_was_cancelled_is_explained,
     paused_campaigns_and_other_events_are_explained,
     plugins_of_the_apps_own_are_named,
     push_campaigns_are_explained,
@@ -196,6 +200,106 @@ async fn what_waits_says_until_when(app: &mut TestApp) {
         })
         .await;
     }
+}
+
+/// A survey after ten minutes, for whoever has visited, and an event for it.
+async fn delayed(app: &TestApp, session: &Session, more: Value) -> (Uuid, String) {
+    let mut late = trigger();
+    late["delaySeconds"] = json!(600);
+    late["cancelOn"] = json!([{"eventName": "refunded"}]);
+    let visits = json!({"kind": "event", "eventName": "visit", "withinDays": 7});
+    let mut parts = json!({"trigger": late, "audience": {"include": {"all": [visits]}}});
+    let parts_map = parts.as_object_mut().unwrap();
+    parts_map.extend(more.as_object().unwrap().clone());
+    let survey = app.survey_with(&parts).await;
+    let event = sends(app, session, "purchase", json!({})).await;
+    (survey, event)
+}
+
+/// What is explained once the delay is over.
+async fn after_the_delay(app: &TestApp, survey: Uuid, session: &Session, event: &str) -> Value {
+    app.advance(601);
+    app.until("the timer is done", async || app.count("timers").await == 0)
+        .await;
+    app.settle().await;
+    explain(app, survey, session, event).await
+}
+
+async fn a_delay_is_explained_while_it_goes_on_and_when_it_is_over(app: &mut TestApp) {
+    let ada = app.session("ada").await;
+    let (survey, event) = delayed(app, &ada, json!({})).await;
+    let explained = explain(app, survey, &ada, &event).await;
+    assert_eq!(explained["outcome"], "waiting", "{explained}");
+    assert_eq!(checks(&explained, "delay"), [false]);
+    let until = app.time(600)[..16].to_owned();
+    let said = &details(&explained, "delay")[0];
+    assert!(said.contains(&format!("waits until {until}")), "{said}");
+    let last = |explained: &Value, check: &str| *checks(explained, check).last().unwrap();
+    assert!(!last(&explained, "audience"), "as of now: {explained}");
+
+    sends(app, &ada, "visit", json!({})).await;
+    let explained = explain(app, survey, &ada, &event).await;
+    assert!(last(&explained, "audience"), "as of now: {explained}");
+    assert!(
+        details(&explained, "trigger")
+            .last()
+            .unwrap()
+            .ends_with("fires, as of now")
+    );
+
+    let explained = after_the_delay(app, survey, &ada, &event).await;
+    assert_eq!(explained["outcome"], "fired", "{explained}");
+    assert_eq!(checks(&explained, "delay"), [true]);
+    assert!(last(&explained, "audience"), "{explained}");
+    let said = details(&explained, "trigger").pop().unwrap();
+    assert!(said.ends_with("fires, as it was decided"), "{said}");
+}
+
+async fn what_was_decided_after_a_delay_is_explained_as_of_then(app: &mut TestApp) {
+    let ada = app.session("ada").await;
+    let (survey, event) = delayed(app, &ada, json!({})).await;
+    after_the_delay(app, survey, &ada, &event).await;
+    // What changes afterwards is not what decided.
+    sends(app, &ada, "visit", json!({})).await;
+    let explained = explain(app, survey, &ada, &event).await;
+    assert_eq!(explained["outcome"], "not_fired", "{explained}");
+    assert_eq!(checks(&explained, "delay"), [true]);
+    assert!(
+        !checks(&explained, "audience").last().unwrap(),
+        "{explained}"
+    );
+}
+
+async fn caps_after_a_delay_are_those_of_then(app: &mut TestApp) {
+    let ada = app.session("ada").await;
+    let cap = json!({"perSubject": {"max": 1, "windowDays": "lifetime"}});
+    let more = json!({"frequencyCap": cap, "audience": null});
+    let (survey, first) = delayed(app, &ada, more).await;
+    let second = sends(app, &ada, "purchase", json!({})).await;
+    after_the_delay(app, survey, &ada, &first).await;
+    // Both were due at once: either may have taken what the cap leaves.
+    let mut outcomes = Vec::new();
+    for event in [first, second] {
+        let explained = explain(app, survey, &ada, &event).await;
+        assert_eq!(checks(&explained, "delay"), [true], "{explained}");
+        assert_eq!(details(&explained, "caps").len(), 1, "{explained}");
+        outcomes.push(text(&explained, "outcome"));
+    }
+    outcomes.sort_unstable();
+    assert_eq!(outcomes, ["fired", "suppressed"]);
+}
+
+async fn a_delay_that_was_cancelled_is_explained(app: &mut TestApp) {
+    let ada = app.session("ada").await;
+    let (survey, event) = delayed(app, &ada, json!({"audience": null})).await;
+    sends(app, &ada, "refunded", json!({})).await;
+    let explained = explain(app, survey, &ada, &event).await;
+    assert_eq!(explained["outcome"], "not_fired", "{explained}");
+    assert_eq!(checks(&explained, "delay"), [false]);
+    assert!(
+        details(&explained, "delay")[0].contains("cancelled"),
+        "{explained}"
+    );
 }
 
 async fn paused_campaigns_and_other_events_are_explained(app: &mut TestApp) {

@@ -78,6 +78,8 @@ pub(crate) async fn everything(app: &TestApp) -> Session {
          VALUES ($3, $1, $1, 1, $1, $2, FALSE, 1, 'delivered', '\"' || $4 || '\"', 1, 1, 4102444800000000)",
         "INSERT INTO occasions (id, app_id, campaign_id, subject_id, alias_number, key, due_at, event_seq)
          SELECT $3, $1, $1, $2, 0, $4, 9000000000000000, 0",
+        "INSERT INTO run_firings (campaign_id, subject_id, key, app_id, event_seq)
+         SELECT $3, $2, $4, $1, 0",
         "INSERT INTO webhook_messages (id, app_id, webhook_id, subject_id, delivery_id, position, event_type, body, state,
                                        attempts, created_at)
          VALUES ($3, $1, $1, $2, $1, $1, 'sent', $4, 'failed', 1, 4102444800000000)",

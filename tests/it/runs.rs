@@ -16,7 +16,6 @@ on_both_backends!(
     nothing_is_left_of_a_run_whose_campaign_is_over,
     a_campaign_is_completed_when_nothing_of_it_is_on_offer,
     a_delay_holds_for_a_run_too,
-    two_who_become_one_get_it_once,
     a_decision_about_an_occasion_can_be_made_again,
     nobody_can_send_the_event_of_an_occasion,
     mistakes_in_a_rule_are_named,
@@ -26,7 +25,7 @@ on_both_backends!(
 
 const DAY: u64 = 86_400;
 
-async fn scheduled(app: &TestApp, parts: Value) -> Uuid {
+pub(crate) async fn scheduled(app: &TestApp, parts: Value) -> Uuid {
     let mut body = json!({"mode": "scheduled", "trigger": null});
     let body = body.as_object_mut().unwrap();
     body.extend(parts.as_object().unwrap().clone());
@@ -39,7 +38,7 @@ async fn set(app: &TestApp, survey: Uuid, change: Value) {
 }
 
 /// How many instructions there are, and of how many people.
-async fn issued(app: &TestApp) -> (i64, i64) {
+pub(crate) async fn issued(app: &TestApp) -> (i64, i64) {
     let counts: Vec<(i64, i64)> = app
         .rows("SELECT count(*), count(DISTINCT subject_id) FROM instructions")
         .await;
@@ -47,7 +46,7 @@ async fn issued(app: &TestApp) -> (i64, i64) {
 }
 
 /// Waits until every run that has begun is through with everybody.
-async fn over(app: &TestApp, runs: usize) {
+pub(crate) async fn over(app: &TestApp, runs: usize) {
     app.until("the runs end", async || {
         let jobs: Vec<(String,)> = app
             .rows("SELECT state FROM jobs WHERE kind = 'campaign.run'")
@@ -67,7 +66,7 @@ async fn waiting(app: &TestApp) -> i64 {
     i64::try_from(due).unwrap()
 }
 
-async fn in_zone(app: &TestApp, name: &str, zone: &str) -> Session {
+pub(crate) async fn in_zone(app: &TestApp, name: &str, zone: &str) -> Session {
     let session = app.session(name).await;
     let event = app.event(&session, "opened", &json!({}));
     let mut batch = session.batch(&[event]);
@@ -121,7 +120,7 @@ async fn a_run_begins_when_it_is_said(app: &mut TestApp) {
     assert_eq!(issued(app).await, (1, 1));
 }
 
-fn daily(zone: &str) -> Value {
+pub(crate) fn daily(zone: &str) -> Value {
     json!({
         "trigger": {"kind": "schedule", "every": "day", "at": "09:00"},
         "schedule": {"timezone": zone},
@@ -129,7 +128,7 @@ fn daily(zone: &str) -> Value {
 }
 
 /// Moves the clock to shortly after the next 09:00 UTC.
-fn next_morning(app: &TestApp) {
+pub(crate) fn next_morning(app: &TestApp) {
     let day = i64::try_from(DAY).unwrap();
     let into_the_day = app.clock.now().seconds().rem_euclid(day);
     let until = (9 * 3_600 + 1 - into_the_day).rem_euclid(day);
@@ -302,27 +301,6 @@ async fn a_delay_holds_for_a_run_too(app: &mut TestApp) {
     let polled = app.poll(&ada, "?wait=25").await.ok();
     assert_eq!(polled["items"].as_array().unwrap().len(), 1);
     assert_eq!(issued(app).await, (1, 1));
-}
-
-async fn two_who_become_one_get_it_once(app: &mut TestApp) {
-    next_morning(app);
-    app.advance(3 * 3_600);
-    let backend = crate::identity::Backend::new(app).await;
-    backend.identify(app, "phone", "e-1").await;
-    app.session("web").await;
-    scheduled(app, daily("subject")).await;
-    app.advance(8 * 3_600);
-    app.until("both wait", async || {
-        let waiting: Vec<(i64,)> = app.rows("SELECT due_at FROM occasions").await;
-        waiting.len() == 2
-    })
-    .await;
-    backend.identify(app, "web", "e-1").await;
-    let waiting: Vec<(i64,)> = app.rows("SELECT due_at FROM occasions").await;
-    assert_eq!(waiting.len(), 1);
-    app.advance(14 * 3_600);
-    app.until("the person gets it", async || issued(app).await == (1, 1))
-        .await;
 }
 
 async fn a_decision_about_an_occasion_can_be_made_again(app: &mut TestApp) {

@@ -50,6 +50,20 @@ impl TestApp {
         rows.expect("the database answers")
     }
 
+    /// How many rows a table has.
+    pub async fn count(&self, table: &'static str) -> usize {
+        let mut tx = self
+            .services()
+            .db
+            .read()
+            .await
+            .expect("the database answers");
+        let statement = tx.sql("SELECT count(*) FROM ").push(table);
+        let count: Result<(i64,), _> = statement.fetch_one().await;
+        let (count,) = count.expect("the database answers");
+        usize::try_from(count).expect("a count")
+    }
+
     /// How many events of a name are in the timelines.
     pub async fn stored(&self, name: &str) -> usize {
         let names: Vec<(String,)> = self.rows("SELECT name FROM events").await;

@@ -74,7 +74,7 @@ impl<'m> Recipient<'m> {
     }
 
     /// The recipient's events of this name within a span before now (none: ever), newest first, at most
-    /// `limit` (200 or less) of them, with the properties at these paths.
+    /// `limit` (1,000 or less) of them, with the properties at these paths.
     pub fn recent_events(
         &self,
         name: &str,

@@ -178,6 +178,17 @@ impl<P: Trigger> TriggerTest<P> {
             .insert(name.to_owned(), value);
     }
 
+    /// Lets the host hold back the firing of the subject's newest event, as caps and consent do: from the next event on
+    /// the plugin can know.
+    pub fn hold_back(&mut self, subject: &str) {
+        let events = self.subjects.get(subject).map(|record| &record.events);
+        let newest = events.and_then(|events| Some(events.last()?.id.clone()));
+        if let Some(event_id) = newest {
+            let held_back = serde_json::json!({super::trigger_host::CAMPAIGN: event_id});
+            self.set_fact(subject, "held_back", held_back);
+        }
+    }
+
     /// The timers of a subject: their keys and when they are due.
     pub fn timers(&self, subject: &str) -> Vec<(String, Instant)> {
         let timers = self

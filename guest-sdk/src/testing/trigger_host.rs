@@ -25,9 +25,9 @@ const AHEAD: Duration = Duration::from_hours(90 * 24);
 const COUNTED: u32 = 1000;
 
 /// Most events that are given.
-const RECENT: u32 = 200;
+const RECENT: u32 = 1000;
 
-const CAMPAIGN: &str = "00000000-0000-7000-8000-00000000c0de";
+pub(super) const CAMPAIGN: &str = "00000000-0000-7000-8000-00000000c0de";
 
 /// An event, or a timer that is due.
 pub(super) struct Item {

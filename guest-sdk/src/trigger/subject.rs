@@ -77,13 +77,29 @@ impl<'c> Subject<'c> {
     }
 
     /// A fact: `platform`, `country`, `locale`, `app_version`, `external_id`, `identified`,
-    /// `first_seen_at`, `last_seen_at`, `event_count`, `survey_interactions` or `message_interactions`.
+    /// `first_seen_at`, `last_seen_at`, `event_count`, `survey_interactions`, `message_interactions` or `held_back`.
     ///
     /// The host is asked once a subject, whatever number of campaigns ask.
     pub fn fact(&self, name: &str) -> Option<Value> {
         let ask = || self.host().subject_fact(self.event.item(), name);
         let batch = self.event.campaign().batch();
         batch.known.fact(self.number(), name, ask)
+    }
+
+    /// The id of the event whose firing of this campaign the host held back last: consent, a cap, quiet hours or the
+    /// like kept it from having an effect. As of before the batch.
+    pub fn held_back(&self) -> Option<String> {
+        let Some(Value::Json(known)) = self.fact("held_back") else {
+            return None;
+        };
+        let known: serde_json::Value = serde_json::from_str(&known).ok()?;
+        let event = known.get(self.event.campaign().id())?;
+        Some(event.as_str()?.to_owned())
+    }
+
+    /// The id of the event that is decided about; for a timer, of the event that set it.
+    pub fn event_id(&self) -> String {
+        self.event.id()
     }
 
     /// How many earlier events of this name happened within a span before now (none: ever), counted up to
@@ -115,7 +131,7 @@ impl<'c> Subject<'c> {
     }
 
     /// The earlier events of this name within a span before now (none: ever), newest first, at most
-    /// `limit` (200 or less) of them, with the properties at these paths.
+    /// `limit` (1,000 or less) of them, with the properties at these paths.
     pub fn recent_events(
         &self,
         name: &str,

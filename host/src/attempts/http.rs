@@ -237,16 +237,7 @@ pub async fn complete_attempt(
     ResourceId(id): ResourceId,
     OptionalJson(request): OptionalJson<EndRequest>,
 ) -> Result<Data<AttemptView>, ApiError> {
-    let (mut tx, standing) = ending(&services, &subject, request).await?;
-    let now = services.clock.now();
-    let outcome = super::complete(&mut tx, &subject.app, &standing, id, now).await?;
-    tx.commit().await?;
-    if outcome.survey_ended {
-        services.apps.refresh(subject.app.id).await?;
-    }
-    Ok(Data {
-        data: AttemptView::new(outcome, now),
-    })
+    end(&services, &subject, request, (id, End::Complete)).await
 }
 
 /// Ends an attempt that the person closed. Saying it again changes nothing.
@@ -259,21 +250,22 @@ pub async fn dismiss_attempt(
     ResourceId(id): ResourceId,
     OptionalJson(request): OptionalJson<EndRequest>,
 ) -> Result<Data<AttemptView>, ApiError> {
-    let (mut tx, standing) = ending(&services, &subject, request).await?;
-    let now = services.clock.now();
-    let outcome = super::dismiss(&mut tx, &subject.app, &standing, id, now).await?;
-    tx.commit().await?;
-    Ok(Data {
-        data: AttemptView::new(outcome, now),
-    })
+    end(&services, &subject, request, (id, End::Dismiss)).await
 }
 
-/// A transaction with the subject of a request that ends an attempt, locked.
-async fn ending(
+/// How an attempt ends.
+enum End {
+    Complete,
+    Dismiss,
+}
+
+/// Ends an attempt of the subject's.
+async fn end(
     services: &Shared,
     subject: &SdkSubject,
     request: EndRequest,
-) -> Result<(Tx, Standing), ApiError> {
+    (id, how): (Uuid, End),
+) -> Result<Data<AttemptView>, ApiError> {
     let standing = match request.anonymous_id {
         Some(anonymous_id) => current_of(services, subject, &anonymous_id).await?,
         None => current(services, subject).await?,
@@ -283,7 +275,18 @@ async fn ending(
     }
     let mut tx = services.db.write().await?;
     let standing = locked(&mut tx, subject, standing).await?;
-    Ok((tx, standing))
+    let (app, now) = (&subject.app, services.clock.now());
+    let outcome = match how {
+        End::Complete => super::complete(&mut tx, app, &standing, id, now).await?,
+        End::Dismiss => super::dismiss(&mut tx, app, &standing, id, now).await?,
+    };
+    tx.commit().await?;
+    if outcome.survey_ended {
+        services.apps.refresh(subject.app.id).await?;
+    }
+    Ok(Data {
+        data: AttemptView::new(outcome, now),
+    })
 }
 
 /// Locks a subject, and reads again how it stands: it may have been merged or suppressed meanwhile.

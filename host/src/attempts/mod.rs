@@ -22,6 +22,7 @@ use serde_json::Value;
 use uuid::Uuid;
 
 use crate::apps::App;
+use crate::campaigns::saved;
 use crate::http::FieldError;
 use crate::instructions::{self, Status};
 use crate::subjects::Standing;
@@ -511,7 +512,7 @@ pub async fn end_when_full(
     if !runs || store::completed(tx, survey.app_id, survey.id).await? < most {
         return Ok(false);
     }
-    match surveys::end(tx, survey, "maxResponses", now).await {
+    match saved::end(tx, survey, "maxResponses", now).await {
         Ok(()) => Ok(true),
         Err(surveys::Error::Storage(error)) => Err(error.into()),
         // Nobody else changes what is locked.

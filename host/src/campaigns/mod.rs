@@ -1,6 +1,9 @@
-//! What surveys and push campaigns have in common while they run: what they wait for, and what a firing of
-//! theirs brings about.
+//! What surveys and push campaigns have in common: how they are saved, what they wait for while they run, and what a
+//! firing of theirs brings about.
 
+pub mod ending;
+pub mod http;
+pub mod saved;
 pub mod trigger;
 
 use std::sync::Arc;

@@ -37,7 +37,6 @@ impl From<Error> for ApiError {
             Error::Plugin(PluginError::Storage(cause)) | Error::Storage(cause) => cause.into(),
             Error::Plugin(cause) => Self::internal(cause),
             Error::Campaign(cause) => cause.into(),
-            Error::Push(cause) => cause.into(),
         }
     }
 }

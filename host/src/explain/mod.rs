@@ -1,10 +1,12 @@
 //! Why a campaign fired or did not, for an event and a subject (contract 13, `explain`).
 //!
 //! The plugin is asked as it was asked when it decided (`pipeline/explain.rs`); consent, schedule and caps are
-//! judged by the rules that firings are judged by. What was forgotten since is taken as it is now.
+//! judged by the rules that firings are judged by. What was forgotten since is taken as it is now. Where the event set a
+//! timer, what was decided when that was due is explained too (`later.rs`).
 
 pub mod http;
-mod store;
+mod later;
+pub mod store;
 
 use nudge_db::Timestamp;
 use serde::Serialize;
@@ -14,13 +16,13 @@ use uuid::Uuid;
 use crate::apps::App;
 use crate::campaigns::Running;
 use crate::clock;
-use crate::ingest::store::Stored;
 use crate::pipeline::explain::{self as plugin, Person, Question, Told};
 use crate::push::campaigns;
 use crate::services::Services;
 use crate::targeting::store::{self as presentations, Asked};
 use crate::targeting::{Opening, Quiet, Scope};
 use crate::{ingest, subjects, surveys};
+use later::Later;
 
 /// What became of an event for a campaign and subject.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
@@ -86,9 +88,6 @@ pub enum Error {
     /// The campaign can't be read.
     #[error("the campaign can't be read")]
     Campaign(#[from] surveys::Error),
-    /// The push campaign can't be read.
-    #[error("the push campaign can't be read")]
-    Push(#[from] campaigns::Error),
     /// The database.
     #[error("storage failed")]
     Storage(#[from] nudge_db::Error),
@@ -138,7 +137,19 @@ pub async fn explain(
         stored: &stored,
     };
     let told = plugin::ask(services, question).await?;
-    finish(services, app, &campaign, &person, &stored, told).await
+    let mut tx = services.db.read().await?;
+    let trace = store::trace(&mut tx, app.id, person.id, campaign.running.id, &stored).await?;
+    drop(tx);
+    let later = later::ask(services, question, &trace, told.timer_at).await?;
+    finish(
+        services,
+        &campaign,
+        &person,
+        question,
+        &trace,
+        (told, later),
+    )
+    .await
 }
 
 /// The campaign, whether it runs or not: a survey, or a push campaign that something triggers.
@@ -167,19 +178,26 @@ async fn campaign(services: &Services, app: &App, id: Uuid) -> Result<Campaign, 
 
 async fn finish(
     services: &Services,
-    app: &App,
     campaign: &Campaign,
     person: &Person,
-    stored: &Stored,
-    told: Told,
+    question: Question<'_>,
+    trace: &store::Trace,
+    (told, later): (Told, Option<Later>),
 ) -> Result<Explained, Error> {
-    let running = &campaign.running;
-    let mut tx = services.db.read().await?;
-    let trace = store::trace(&mut tx, app.id, person.id, running.id, stored).await?;
-    let at = trace
-        .issued_at()
-        .or(told.decided_at)
-        .unwrap_or(stored.received_at);
+    let Question {
+        app,
+        running,
+        stored,
+        ..
+    } = question;
+    let decided_at = later.as_ref().map_or(told.decided_at, Later::decided_at);
+    let at = match &trace.timer {
+        Some(_) => services.clock.now(),
+        None => trace
+            .issued_at()
+            .or(decided_at)
+            .unwrap_or(stored.received_at),
+    };
     let name = &stored.event.name;
     let received = clock::to_text(stored.received_at);
     let mut steps = vec![
@@ -194,9 +212,12 @@ async fn finish(
             ),
         ),
     ];
-    let fires = told.fires;
-    let kept = told.decided_at.is_some();
+    let fires = later.as_ref().map_or(told.fires, Later::fires);
+    let kept = decided_at.is_some();
     steps.extend(trigger(name, told));
+    if let Some(later) = later {
+        later.explain(&mut steps);
+    }
     let percent = running.rules.sample.percent();
     let sampled = running.rules.sample.includes(running.id, person.id);
     if percent < 100.0 {
@@ -205,13 +226,14 @@ async fn finish(
         steps.push(Step::new("sample", sampled, detail));
     }
     let mut gate = vec![schedule(app, running, person, at)];
+    let mut tx = services.db.read().await?;
     gate.extend(caps(&mut tx, app, running, person, at).await?);
     drop(tx);
     let closed = gate.iter().any(|step| !step.passed) || !person.may_message;
     steps.extend(gate);
     let runs = campaign.status == "active";
     let held_back = fires && sampled && (kept || runs && closed);
-    let (outcome, left) = outcome(&trace, held_back);
+    let (outcome, left) = outcome(trace, held_back);
     steps.extend(left);
     Ok(Explained { outcome, steps })
 }
@@ -238,9 +260,8 @@ fn outcome(trace: &store::Trace, held_back: bool) -> (Outcome, Option<Step>) {
             Some(Step::new("schedule", false, detail)),
         );
     }
-    if let Some(due_at) = trace.due_at {
-        let detail = format!("waits until {}", clock::to_text(due_at));
-        return (Outcome::Waiting, Some(Step::new("delay", false, detail)));
+    if trace.timer.is_some() {
+        return (Outcome::Waiting, None);
     }
     let outcome = match (trace.pending, held_back) {
         (true, _) => Outcome::Processing,
@@ -259,19 +280,25 @@ fn consent(person: &Person) -> Step {
     Step::new("consent", person.may_message, detail)
 }
 
-/// What the plugin checked. The check that is called `trigger` says which plugin and version it was.
+/// What the plugin checked of the event.
 fn trigger(event_name: &str, told: Told) -> Vec<Step> {
     let (name, version) = &told.plugin;
-    let source = if told.decided_at.is_some() {
-        "as it was decided"
-    } else {
-        "as of now"
-    };
     if !told.concerned {
         let detail =
             format!("{name} {version} does not read events named {event_name} for this campaign");
         return vec![Step::new("trigger", false, detail)];
     }
+    checks(told)
+}
+
+/// What the plugin explained. The check that is called `trigger` says which plugin it was, and as of when.
+fn checks(told: Told) -> Vec<Step> {
+    let (name, version) = told.plugin;
+    let source = if told.decided_at.is_some() {
+        "as it was decided"
+    } else {
+        "as of now"
+    };
     let mut steps: Vec<Step> = told
         .explanations
         .into_iter()

@@ -8,7 +8,7 @@ use crate::ingest::store::Stored;
 
 /// What came of an event for a campaign and subject.
 #[derive(Debug, Default)]
-pub(super) struct Trace {
+pub struct Trace {
     /// When the instruction was issued, or the delivery made.
     pub issued: Option<Timestamp>,
     /// Why there is none, if that was noted for this very event.
@@ -17,15 +17,15 @@ pub(super) struct Trace {
     suppressed_at: Option<Timestamp>,
     /// Until when it is deferred.
     pub deferred_until: Option<Timestamp>,
-    /// When a timer that the event set is due.
-    pub due_at: Option<Timestamp>,
+    /// A timer that the event set.
+    pub timer: Option<Waiting>,
     /// Whether the event waits to be processed.
     pub pending: bool,
 }
 
 impl Trace {
     /// When it was judged, as far as that was noted.
-    pub(super) fn issued_at(&self) -> Option<Timestamp> {
+    pub fn issued_at(&self) -> Option<Timestamp> {
         self.issued.or(self.suppressed_at)
     }
 }
@@ -51,8 +51,19 @@ struct DueRow {
     due_at: Timestamp,
 }
 
+/// A timer that waits.
+#[derive(Debug, sqlx::FromRow)]
+pub struct Waiting {
+    /// When it is due.
+    pub due_at: Timestamp,
+    /// The plugin's key.
+    pub key: String,
+    /// What the plugin wants back.
+    pub payload: Vec<u8>,
+}
+
 /// The aliases of a subject.
-pub(super) async fn aliases(tx: &mut Tx, app_id: Uuid, subject_id: Uuid) -> Result<Vec<i64>> {
+pub async fn aliases(tx: &mut Tx, app_id: Uuid, subject_id: Uuid) -> Result<Vec<i64>> {
     let rows: Vec<NumberRow> = tx
         .sql("SELECT number FROM aliases WHERE app_id = $1 AND subject_id = $2 ORDER BY number")
         .bind(app_id)
@@ -63,7 +74,7 @@ pub(super) async fn aliases(tx: &mut Tx, app_id: Uuid, subject_id: Uuid) -> Resu
 }
 
 /// What came of an event. An instruction counts for more than a note that there was none.
-pub(super) async fn trace(
+pub async fn trace(
     tx: &mut Tx,
     app_id: Uuid,
     subject_id: Uuid,
@@ -103,18 +114,30 @@ pub(super) async fn trace(
         .fetch_optional()
         .await?;
     trace.issued = trace.issued.or(delivery.map(|row| row.created_at));
-    let waits = |text: &'static str| (text, campaign_id, subject_id, stored.seq);
-    let deferred = waits(
-        "SELECT due_at FROM occasions
-         WHERE app_id = $1 AND campaign_id = $2 AND subject_id = $3 AND event_seq = $4 AND firing_id IS NOT NULL
-         ORDER BY due_at LIMIT 1",
-    );
-    trace.deferred_until = due(tx, app_id, deferred).await?;
-    let timer = waits(
-        "SELECT due_at FROM timers WHERE app_id = $1 AND campaign_id = $2 AND subject_id = $3 AND event_seq = $4
-         ORDER BY due_at LIMIT 1",
-    );
-    trace.due_at = due(tx, app_id, timer).await?;
+    let deferred: Option<DueRow> = tx
+        .sql(
+            "SELECT due_at FROM occasions
+             WHERE app_id = $1 AND campaign_id = $2 AND subject_id = $3 AND event_seq = $4 AND firing_id IS NOT NULL
+             ORDER BY due_at LIMIT 1",
+        )
+        .bind(app_id)
+        .bind(campaign_id)
+        .bind(subject_id)
+        .bind(stored.seq)
+        .fetch_optional()
+        .await?;
+    trace.deferred_until = deferred.map(|row| row.due_at);
+    trace.timer = tx
+        .sql(
+            "SELECT due_at, key, payload FROM timers
+             WHERE app_id = $1 AND campaign_id = $2 AND subject_id = $3 AND event_seq = $4 ORDER BY due_at LIMIT 1",
+        )
+        .bind(app_id)
+        .bind(campaign_id)
+        .bind(subject_id)
+        .bind(stored.seq)
+        .fetch_optional()
+        .await?;
     let pending: Option<NumberRow> = tx
         .sql("SELECT id AS number FROM pending WHERE id = $1 AND app_id = $2")
         .bind(stored.seq / SEQ_BLOCK)
@@ -123,21 +146,4 @@ pub(super) async fn trace(
         .await?;
     trace.pending = pending.is_some_and(|row| row.number > 0);
     Ok(trace)
-}
-
-/// What waits: a statement, and the campaign, subject and event that it is about.
-async fn due(
-    tx: &mut Tx,
-    app_id: Uuid,
-    (text, campaign_id, subject_id, seq): (&'static str, Uuid, Uuid, i64),
-) -> Result<Option<Timestamp>> {
-    let row: Option<DueRow> = tx
-        .sql(text)
-        .bind(app_id)
-        .bind(campaign_id)
-        .bind(subject_id)
-        .bind(seq)
-        .fetch_optional()
-        .await?;
-    Ok(row.map(|row| row.due_at))
 }

@@ -1,6 +1,6 @@
 //! What a batch brings about, written in one transaction or not at all.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
 use nudge_db::Timestamp;
@@ -11,6 +11,7 @@ use super::evaluate::{Decisions, Failed, Item, Timer};
 use super::gate::Gate;
 use super::occasions::NewOccasion;
 use super::projection::Subject;
+use super::run_firings::{self, RunFiring};
 use super::unit::Trouble;
 use super::work::{Source, Work};
 use super::{Inner, occasions, store};
@@ -62,6 +63,14 @@ pub(super) struct Effects {
     /// What would have been instructions, and why it is none.
     pub suppressed: Vec<Suppressed>,
     pub states: Vec<StateChange>,
+    /// Firings that the host held back: campaign, subject, and the event.
+    pub held_back: BTreeMap<(Uuid, Uuid), Uuid>,
+    /// Occasions of firings that are dropped with their campaign, and the events.
+    pub dropped: Vec<(Uuid, Uuid)>,
+    /// Items that led to something: a firing, or a timer.
+    pub led_on: Vec<usize>,
+    /// Whom runs have given something.
+    pub run_firings: Vec<RunFiring>,
     pub cancelled_all: Vec<(Uuid, Uuid)>,
     pub cancelled: Vec<(Uuid, Uuid, String)>,
     pub timers: Vec<NewTimer>,
@@ -98,6 +107,10 @@ impl Effects {
             deliveries: Vec::new(),
             suppressed: Vec::new(),
             states: Vec::new(),
+            held_back: BTreeMap::new(),
+            dropped: Vec::new(),
+            led_on: Vec::new(),
+            run_firings: Vec::new(),
             cancelled_all: Vec::new(),
             cancelled: Vec::new(),
             timers: Vec::new(),
@@ -107,11 +120,12 @@ impl Effects {
             decisions: Vec::new(),
             failed_works: Vec::new(),
         };
-        effects.fire(app, items, &decisions.fired, &mut gate);
+        effects.fire(app, items, &decisions, &mut gate);
         effects.store_states(app, decisions.states);
         effects.change_timers(app, items, decisions.timers);
         effects.keep_failed(app, works, items, &decisions.failed);
         effects.keep_decisions(decisions.recorded);
+        effects.run_firings = run_firings::new(works, items, &effects.led_on, &effects.subjects);
         for (number, work) in works.iter().enumerate() {
             match &work.source {
                 Source::Request(id) => effects.requests.push(*id),
@@ -119,6 +133,12 @@ impl Effects {
                 Source::Occasion(due) => {
                     // A firing that waited is dropped with its campaign; a run goes on when it is resumed.
                     let runs = app.campaign(due.campaign_id).is_some();
+                    let event = work
+                        .events
+                        .first()
+                        .filter(|_| !runs && due.firing_id.is_some());
+                    let dropped = event.map(|stored| (due.id, stored.event.id));
+                    effects.dropped.extend(dropped);
                     let list = if runs || due.firing_id.is_some() {
                         &mut effects.due_occasions
                     } else {
@@ -160,6 +180,7 @@ impl Effects {
                     at,
                     payload,
                 } => {
+                    self.led_on.push(item);
                     let Some(item) = items.get(item) else {
                         continue;
                     };
@@ -261,6 +282,7 @@ impl Effects {
 pub(super) async fn write(inner: &Inner, effects: &Effects) -> Result<(), Trouble> {
     let mut tx = inner.db.write().await?;
     let node = inner.node();
+    store::hold_back_dropped(&mut tx, effects.app_id, &effects.dropped).await?;
     let done = store::delete_requests(&mut tx, &effects.requests, node).await?
         && store::delete_due_timers(&mut tx, &effects.due_timers, node).await?
         && occasions::delete_due(&mut tx, &effects.due_occasions, node).await?
@@ -286,6 +308,8 @@ pub(super) async fn write(inner: &Inner, effects: &Effects) -> Result<(), Troubl
     instructions::store::insert(&mut tx, &instructions).await?;
     instructions::store::insert_suppressed(&mut tx, &effects.suppressed).await?;
     store::write_states(&mut tx, effects.app_id, &effects.states, effects.now).await?;
+    store::hold_back(&mut tx, effects.app_id, &effects.held_back).await?;
+    run_firings::insert(&mut tx, effects.app_id, &effects.run_firings).await?;
     store::cancel_timers(
         &mut tx,
         effects.app_id,

@@ -1,7 +1,7 @@
 //! Asking the trigger plugin about a batch. Where it fails, the batch is taken apart until only what it
 //! fails on is left: a poison event spoils no other.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -64,6 +64,8 @@ pub(super) struct Decisions {
     pub fired: Vec<(usize, usize)>,
     /// Plugin states by campaign and subject; none: removed.
     pub states: HashMap<(usize, u32), Option<Vec<u8>>>,
+    /// Campaigns and subjects that a plugin keeps something of.
+    pub kept: HashSet<(usize, u32)>,
     /// Changes of timers, in order.
     pub timers: Vec<Timer>,
     /// What the plugin failed on.
@@ -167,6 +169,9 @@ impl Evaluation {
             let order = |fired: &(usize, usize)| (fired.1, fired.0);
             self.decisions.fired.sort_by_key(order);
         }
+        let ledger = self.ledger.lock().unwrap_or_else(PoisonError::into_inner);
+        self.decisions.kept = ledger.states.keys().copied().collect();
+        drop(ledger);
         Ok((self.decisions, self.items))
     }
 

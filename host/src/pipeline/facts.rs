@@ -1,6 +1,6 @@
 //! What trigger plugins can ask about a batch's subjects.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use nudge_db::{Db, Timestamp};
@@ -18,6 +18,8 @@ use crate::targeting::interactions;
 
 /// So many of the newest events of a name are read when the first question about them comes.
 const NEWEST: u32 = 32;
+/// The fact that says which firings the host held back.
+const HELD_BACK: &str = "held_back";
 
 /// What is known about a batch. Grows while parts of the batch are evaluated one after another.
 #[derive(Clone, Debug)]
@@ -50,6 +52,28 @@ pub(super) struct Read {
     counts: HashMap<(u32, String, i64, u32), u32>,
     /// Interactions by subject and fact.
     interactions: HashMap<(u32, String), String>,
+    /// By subject and campaign the event whose firing was held back last.
+    held_back: HashMap<u32, BTreeMap<Uuid, Uuid>>,
+}
+
+impl Read {
+    /// What was held back: subjects, campaigns and events.
+    pub(super) fn with_held_back(firings: impl Iterator<Item = (u32, Uuid, Uuid)>) -> Self {
+        let mut read = Self::default();
+        for (subject, campaign_id, event_id) in firings {
+            let of_subject = read.held_back.entry(subject).or_default();
+            of_subject.insert(campaign_id, event_id);
+        }
+        read
+    }
+
+    fn held_back(&self, subject: u32) -> Option<Value> {
+        let firings = self.held_back.get(&subject)?.iter();
+        let firings =
+            firings.map(|(campaign, event)| (campaign.to_string(), event.to_string().into()));
+        let firings: serde_json::Map<_, _> = firings.collect();
+        Some(Value::Json(serde_json::Value::Object(firings).to_string()))
+    }
 }
 
 /// When a subject's newest events of a name were, newest first.
@@ -277,6 +301,7 @@ impl Facts for View {
             Some(kind) => self
                 .with(|ledger| ledger.interactions(subject, name, kind))
                 .map_err(|error| unavailable(&error))?,
+            None if name == HELD_BACK => self.with(|ledger| ledger.read.held_back(subject)),
             None => self.with(|ledger| fact(ledger.subject(subject)?, name)),
         };
         if let Some(transcript) = &self.transcript {

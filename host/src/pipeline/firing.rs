@@ -6,7 +6,7 @@ use nudge_db::Timestamp;
 use uuid::Uuid;
 
 use super::effects::Effects;
-use super::evaluate::Item;
+use super::evaluate::{Decisions, Item};
 use super::gate::{Gate, Verdict};
 use super::occasions::NewOccasion;
 use super::projection::Subject;
@@ -26,11 +26,11 @@ impl Effects {
         &mut self,
         app: &App,
         items: &[Item],
-        fired: &[(usize, usize)],
+        decisions: &Decisions,
         gate: &mut Gate,
     ) {
         let mut seen = HashSet::new();
-        for (campaign, number) in fired {
+        for (campaign, number) in &decisions.fired {
             let (Some(running), Some(item)) = (app.campaigns.get(*campaign), items.get(*number))
             else {
                 continue;
@@ -46,7 +46,18 @@ impl Effects {
                 // As the beginning of a session, and as the event that it is besides.
                 continue;
             }
-            match gate.judge(app, running, subject) {
+            let verdict = gate.judge(app, running, subject);
+            if verdict.holds_back() {
+                // Who keeps nothing has no firing to be used up. Of what waited that was not read.
+                let kept = u32::try_from(item.subject).map(|it| (*campaign, it));
+                if item.firing_id.is_some() || kept.is_ok_and(|it| decisions.kept.contains(&it)) {
+                    let event_id = item.stored.event.id;
+                    self.held_back.insert((running.id, subject.id), event_id);
+                }
+            } else {
+                self.led_on.push(*number);
+            }
+            match verdict {
                 Verdict::Passes => {}
                 Verdict::NotTheirs => continue,
                 Verdict::Suppressed(reason) => {

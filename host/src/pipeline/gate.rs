@@ -39,6 +39,13 @@ pub(super) enum Verdict {
     Deferred(Timestamp),
 }
 
+impl Verdict {
+    /// Whether the campaign has not fired (contract 13), so that what fires once may fire again.
+    pub(super) fn holds_back(self) -> bool {
+        matches!(self, Self::NotTheirs | Self::Suppressed(_))
+    }
+}
+
 impl Gate {
     /// Reads what the caps of firings depend on. Subjects are read before: what counts changes with a subject's
     /// version, so that of two processes that let the last firing pass one starts over.

@@ -246,6 +246,7 @@ impl Keeper {
             let due = DueOccasion {
                 id: occasion.id,
                 campaign_id: occasion.campaign_id,
+                key: occasion.key,
                 firing_id: occasion.firing_id,
             };
             let room = self.pipeline.inner().room_for_claimed(1);

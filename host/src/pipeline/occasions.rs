@@ -50,6 +50,8 @@ pub struct DueOccasion {
     pub id: Uuid,
     /// The campaign.
     pub campaign_id: Uuid,
+    /// What makes it one: those of a run have the run's.
+    pub key: String,
     /// The firing that waited, if it is one.
     pub firing_id: Option<Uuid>,
 }
@@ -119,12 +121,20 @@ pub fn instant_of(seq: i64) -> Option<Timestamp> {
 
 /// An occasion that this process has just claimed.
 #[derive(Debug, sqlx::FromRow)]
-pub(super) struct ClaimedOccasion {
+pub struct ClaimedOccasion {
+    /// Its id.
     pub id: Uuid,
+    /// The app.
     pub app_id: Uuid,
+    /// The campaign.
     pub campaign_id: Uuid,
+    /// One of the subject's aliases.
     pub alias_number: i64,
+    /// What makes it one.
+    pub key: String,
+    /// The event behind it, or what [`seq_of`] says.
     pub event_seq: i64,
+    /// The firing that waits, if it is one.
     pub firing_id: Option<Uuid>,
 }
 
@@ -134,7 +144,7 @@ struct IdRow {
 }
 
 /// Whether an occasion is due that no process has.
-pub(super) async fn any_waits(tx: &mut Tx, now: Timestamp) -> Result<bool> {
+pub async fn any_waits(tx: &mut Tx, now: Timestamp) -> Result<bool> {
     let row: Option<IdRow> = tx
         .sql("SELECT id FROM occasions WHERE due_at <= $1 AND node IS NULL ORDER BY due_at LIMIT 1")
         .bind(now)
@@ -144,7 +154,7 @@ pub(super) async fn any_waits(tx: &mut Tx, now: Timestamp) -> Result<bool> {
 }
 
 /// Claims occasions that are due and that no process has.
-pub(super) async fn claim(
+pub async fn claim(
     tx: &mut Tx,
     node: Uuid,
     now: Timestamp,
@@ -158,7 +168,7 @@ pub(super) async fn claim(
         .push(" ORDER BY due_at LIMIT ")
         .push_bind(limit)
         .push(skip_locked)
-        .push(") RETURNING id, app_id, campaign_id, alias_number, event_seq, firing_id")
+        .push(") RETURNING id, app_id, campaign_id, alias_number, key, event_seq, firing_id")
         .fetch_all()
         .await
 }
@@ -179,7 +189,7 @@ pub(super) async fn own(tx: &mut Tx, ids: &[Uuid], node: Uuid) -> Result<Vec<Uui
 }
 
 /// The occasions that a process has claimed.
-pub(super) async fn claimed_by(tx: &mut Tx, node: Uuid, limit: i64) -> Result<Vec<Uuid>> {
+pub async fn claimed_by(tx: &mut Tx, node: Uuid, limit: i64) -> Result<Vec<Uuid>> {
     let rows: Vec<IdRow> = tx
         .sql("SELECT id FROM occasions WHERE node = $1 LIMIT $2")
         .bind(node)
@@ -190,7 +200,7 @@ pub(super) async fn claimed_by(tx: &mut Tx, node: Uuid, limit: i64) -> Result<Ve
 }
 
 /// Removes occasions that were due. False: one is not this process's any longer, or gone.
-pub(super) async fn delete_due(tx: &mut Tx, ids: &[Uuid], node: Uuid) -> Result<bool> {
+pub async fn delete_due(tx: &mut Tx, ids: &[Uuid], node: Uuid) -> Result<bool> {
     let mut deleted = 0;
     for chunk in ids.chunks(Rows::MOST) {
         deleted += tx
@@ -204,7 +214,7 @@ pub(super) async fn delete_due(tx: &mut Tx, ids: &[Uuid], node: Uuid) -> Result<
 }
 
 /// Puts occasions off until their campaigns run again. False: one is not this process's any longer.
-pub(super) async fn park(tx: &mut Tx, ids: &[Uuid], node: Uuid) -> Result<bool> {
+pub async fn park(tx: &mut Tx, ids: &[Uuid], node: Uuid) -> Result<bool> {
     let mut parked = 0;
     for chunk in ids.chunks(Rows::MOST) {
         parked += tx

@@ -1,13 +1,14 @@
 //! What the pipeline reads and writes.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use nudge_db::{Result, Rows, Timestamp, Tx};
+use nudge_wasm::Value;
 use nudge_wasm::limits::TIMERS_PER_SUBJECT;
-use nudge_wasm::{PastEvent, Value};
 use uuid::Uuid;
 
 use super::effects::{NewTimer, StateChange};
+pub(super) use super::history::{aliases, count_events, newest_events, recent_events};
 use super::projection::Subject;
 
 #[derive(sqlx::FromRow)]
@@ -21,7 +22,17 @@ struct SubjectRow {
 struct StateRow {
     campaign_id: Uuid,
     subject_id: Uuid,
-    state: Vec<u8>,
+    #[sqlx(flatten)]
+    kept: Kept,
+}
+
+/// What a plugin keeps of a subject for a campaign.
+#[derive(Debug, sqlx::FromRow)]
+pub(super) struct Kept {
+    /// In the plugin's own form.
+    pub state: Vec<u8>,
+    /// The event of the firing that the host held back last.
+    pub held_back: Option<Uuid>,
 }
 
 #[derive(sqlx::FromRow)]
@@ -29,19 +40,6 @@ struct PropertyRow {
     subject_id: Uuid,
     key: String,
     value: String,
-}
-
-#[derive(sqlx::FromRow)]
-struct NumberRow {
-    number: i64,
-}
-
-#[derive(sqlx::FromRow)]
-struct PastRow {
-    seq: i64,
-    event_id: Uuid,
-    timestamp: Timestamp,
-    properties: String,
 }
 
 /// The subjects behind aliases of an app.
@@ -95,7 +93,7 @@ pub(super) async fn states(
     tx: &mut Tx,
     app_id: Uuid,
     pairs: Vec<(Uuid, Uuid)>,
-) -> Result<HashMap<(Uuid, Uuid), Vec<u8>>> {
+) -> Result<HashMap<(Uuid, Uuid), Kept>> {
     let mut found = HashMap::new();
     for chunk in pairs.chunks(Rows::MOST) {
         let rows = Rows::new()
@@ -104,7 +102,7 @@ pub(super) async fn states(
         let rows: Vec<StateRow> = tx
             .with_rows("v(campaign_id, subject_id)", rows)
             .push(
-                " SELECT p.campaign_id, p.subject_id, p.state
+                " SELECT p.campaign_id, p.subject_id, p.state, p.held_back
                   FROM v JOIN plugin_states p ON p.campaign_id = v.campaign_id AND p.subject_id = v.subject_id
                   WHERE p.app_id = ",
             )
@@ -113,7 +111,7 @@ pub(super) async fn states(
             .await?;
         found.extend(
             rows.into_iter()
-                .map(|row| ((row.campaign_id, row.subject_id), row.state)),
+                .map(|row| ((row.campaign_id, row.subject_id), row.kept)),
         );
     }
     Ok(found)
@@ -150,111 +148,6 @@ pub(super) async fn properties(
         }
     }
     Ok(found)
-}
-
-/// The aliases of a subject.
-pub(super) async fn aliases(tx: &mut Tx, app_id: Uuid, subject_id: Uuid) -> Result<Vec<i64>> {
-    let rows: Vec<NumberRow> = tx
-        .sql("SELECT number FROM aliases WHERE app_id = $1 AND subject_id = $2 ORDER BY number")
-        .bind(app_id)
-        .bind(subject_id)
-        .fetch_all()
-        .await?;
-    Ok(rows.into_iter().map(|row| row.number).collect())
-}
-
-/// Leaves out events that wait to be processed. The requests of one alias are processed in their order, so
-/// that the last number says it all; those of several aliases overtake each other.
-fn only_processed(aliases: &[i64]) -> &'static str {
-    if aliases.len() < 2 {
-        return "";
-    }
-    " AND NOT EXISTS (SELECT 1 FROM pending p WHERE p.alias_number = events.alias_number AND p.id = events.seq / 512)"
-}
-
-/// How many events of a name aliases have, up to a number, among those processed already.
-pub(super) async fn count_events(
-    tx: &mut Tx,
-    app_id: Uuid,
-    aliases: &[i64],
-    name: &str,
-    since: Option<i64>,
-    last_seq: i64,
-    at_most: u32,
-) -> Result<u32> {
-    let rows: NumberRow = tx
-        .sql("SELECT count(*) AS number FROM (SELECT 1 AS one FROM events WHERE app_id = $1 AND name = $2 AND timestamp >= $3 AND seq <= $4 AND alias_number IN ")
-        .bind(app_id)
-        .bind(name.to_owned())
-        .bind(since.unwrap_or(i64::MIN))
-        .bind(last_seq)
-        .push_list(aliases.iter().copied())
-        .push(only_processed(aliases))
-        .push(" LIMIT ")
-        .push_bind(i64::from(at_most))
-        .push(") AS counted")
-        .fetch_one()
-        .await?;
-    Ok(u32::try_from(rows.number).unwrap_or(at_most))
-}
-
-/// When the newest events of a name were that an alias has, among those processed already.
-pub(super) async fn newest_events(
-    tx: &mut Tx,
-    app_id: Uuid,
-    alias: i64,
-    name: &str,
-    last_seq: i64,
-    limit: u32,
-) -> Result<Vec<i64>> {
-    let rows: Vec<NumberRow> = tx
-        .sql(
-            "SELECT timestamp AS number FROM events
-             WHERE app_id = $1 AND alias_number = $2 AND name = $3 AND seq <= $4 ORDER BY timestamp DESC LIMIT $5",
-        )
-        .bind(app_id)
-        .bind(alias)
-        .bind(name.to_owned())
-        .bind(last_seq)
-        .bind(i64::from(limit))
-        .fetch_all()
-        .await?;
-    Ok(rows.into_iter().map(|row| row.number).collect())
-}
-
-/// The events of a name that aliases have, with their numbers, newest first, among those processed already.
-pub(super) async fn recent_events(
-    tx: &mut Tx,
-    app_id: Uuid,
-    aliases: &[i64],
-    name: &str,
-    since: Option<i64>,
-    last_seq: i64,
-    limit: u32,
-) -> Result<Vec<(i64, PastEvent)>> {
-    let rows: Vec<PastRow> = tx
-        .sql("SELECT seq, event_id, timestamp, properties FROM events WHERE app_id = $1 AND name = $2 AND timestamp >= $3 AND seq <= $4 AND alias_number IN ")
-        .bind(app_id)
-        .bind(name.to_owned())
-        .bind(since.unwrap_or(i64::MIN))
-        .bind(last_seq)
-        .push_list(aliases.iter().copied())
-        .push(only_processed(aliases))
-        .push(" ORDER BY timestamp DESC LIMIT ")
-        .push_bind(i64::from(limit))
-        .fetch_all()
-        .await?;
-    Ok(rows
-        .into_iter()
-        .map(|row| {
-            let event = PastEvent {
-                id: row.event_id,
-                timestamp: row.timestamp.0,
-                properties: row.properties.into(),
-            };
-            (row.seq, event)
-        })
-        .collect())
 }
 
 /// Removes requests that are processed. False: one is not this process's any longer, or an earlier one
@@ -379,6 +272,55 @@ pub(super) async fn write_states(
         .bind(change.1)
         .execute()
         .await?;
+    }
+    Ok(())
+}
+
+/// Notes of firings that they were held back: campaigns, subjects and events. Campaigns whose plugins keep nothing
+/// of a subject do not ask.
+pub(super) async fn hold_back(
+    tx: &mut Tx,
+    app_id: Uuid,
+    firings: &BTreeMap<(Uuid, Uuid), Uuid>,
+) -> Result<()> {
+    let firings: Vec<(&(Uuid, Uuid), &Uuid)> = firings.iter().collect();
+    for chunk in firings.chunks(Rows::MOST) {
+        let rows = Rows::new()
+            .uuids(chunk.iter().map(|(pair, _)| pair.0))
+            .uuids(chunk.iter().map(|(pair, _)| pair.1))
+            .uuids(chunk.iter().map(|(_, event_id)| **event_id))
+            .uuids(chunk.iter().map(|_| app_id));
+        tx.with_rows("v(campaign_id, subject_id, event_id, app_id)", rows)
+            .push(
+                " UPDATE plugin_states SET held_back = v.event_id FROM v
+                  WHERE plugin_states.campaign_id = v.campaign_id AND plugin_states.subject_id = v.subject_id
+                    AND plugin_states.app_id = v.app_id",
+            )
+            .execute()
+            .await?;
+    }
+    Ok(())
+}
+
+/// The same of firings that waited and are dropped with their campaigns: occasions, which are still there, and events.
+pub(super) async fn hold_back_dropped(
+    tx: &mut Tx,
+    app_id: Uuid,
+    firings: &[(Uuid, Uuid)],
+) -> Result<()> {
+    for chunk in firings.chunks(Rows::MOST) {
+        let rows = Rows::new()
+            .uuids(chunk.iter().map(|(occasion_id, _)| *occasion_id))
+            .uuids(chunk.iter().map(|(_, event_id)| *event_id))
+            .uuids(chunk.iter().map(|_| app_id));
+        tx.with_rows("v(id, event_id, app_id)", rows)
+            .push(
+                " UPDATE plugin_states SET held_back = v.event_id FROM v JOIN occasions o ON o.id = v.id
+                  WHERE plugin_states.campaign_id = o.campaign_id AND plugin_states.subject_id = o.subject_id
+                    AND plugin_states.app_id = v.app_id",
+            )
+            .execute()
+            .await?;
     }
     Ok(())
 }

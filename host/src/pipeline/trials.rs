@@ -72,7 +72,7 @@ impl Trials {
             states: states.map(|(key, state)| (*key, state.clone())).collect(),
             timers: timers.cloned().collect(),
             failed: failed.cloned().collect(),
-            recorded: Vec::new(),
+            ..Decisions::default()
         };
         Self { decided, ..self }
     }

@@ -1,6 +1,6 @@
 //! One batch of a lane, from reading the subjects to writing the effects.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use tokio::runtime::Handle;
@@ -15,7 +15,7 @@ use super::groups::{self, Group};
 use super::projection::{Subject, Subjects};
 use super::trials::Trials;
 use super::work::{Fired, Source, Work};
-use super::{Inner, shares, store};
+use super::{Inner, run_firings, shares, store};
 use crate::apps::App;
 use crate::ingest::store::Stored;
 use crate::instructions::Instruction;
@@ -57,11 +57,12 @@ pub(super) async fn process(inner: &Inner, works: &mut Vec<Work>) -> Result<(), 
     let before =
         Subjects::new(store::subjects(&mut tx, app_id, aliases.into_iter().collect()).await?);
     let mut after = before.all.clone();
+    let given = run_firings::of(&mut tx, app_id, works, &before).await?;
     let Layout {
         items,
         routes,
         waited,
-    } = lay_out(&app, works, &before, &mut after);
+    } = lay_out(&app, works, &given, &before, &mut after);
     let ledger = if routes.is_empty() {
         None
     } else {
@@ -108,14 +109,20 @@ struct Layout {
 }
 
 /// Takes the events into their subjects and finds the campaigns that they concern.
+///
+/// `given`: work of runs that have given the subject something already, as to somebody who is one with it now.
 fn lay_out(
     app: &App,
     works: &[Work],
+    given: &HashSet<usize>,
     subjects: &Subjects,
     after: &mut [super::projection::Subject],
 ) -> Layout {
     let mut layout = Layout::default();
     for (number, work) in works.iter().enumerate() {
+        if given.contains(&number) {
+            continue;
+        }
         let Some(index) = subjects.of(work.alias) else {
             continue;
         };
@@ -268,19 +275,22 @@ async fn ledger(
             .filter_map(|index| Some((index, subjects.all.get(index)?.id)));
         pairs.extend(subjects.map(|(index, id)| (*campaign, index, running.id, id)));
     }
-    let states = store::states(
+    let mut kept = store::states(
         tx,
         app.id,
         pairs.iter().map(|pair| (pair.2, pair.3)).collect(),
     )
     .await?;
-    let states = pairs
-        .into_iter()
-        .filter_map(|(campaign, index, campaign_id, subject_id)| {
-            let state = states.get(&(campaign_id, subject_id))?.clone();
-            Some(((campaign, u32::try_from(index).ok()?), state))
-        })
-        .collect();
+    let mut states = HashMap::with_capacity(kept.len());
+    let mut held_back = Vec::new();
+    for (campaign, index, campaign_id, subject_id) in pairs {
+        let Some(kept) = kept.remove(&(campaign_id, subject_id)) else {
+            continue;
+        };
+        let subject = u32::try_from(index).unwrap_or(u32::MAX);
+        held_back.extend(kept.held_back.map(|event| (subject, campaign_id, event)));
+        states.insert((campaign, subject), kept.state);
+    }
     let readers: Vec<Uuid> = readers.into_iter().collect();
     let properties = store::properties(tx, app.id, &readers).await?;
     Ok(Ledger {
@@ -296,9 +306,9 @@ async fn ledger(
         properties,
         states,
         earlier: Vec::new(),
-        aliases: std::collections::HashMap::new(),
+        aliases: HashMap::new(),
         until: inner.clock.now(),
-        read: Read::default(),
+        read: Read::with_held_back(held_back.into_iter()),
     })
 }
 

@@ -77,6 +77,11 @@ pub async fn run(services: &Services, job: &mut Running) -> Result<Value, Error>
     )
 }
 
+/// The key of a run's occasions. Keys are in the order of runs.
+pub(super) fn key(occasion: Timestamp) -> String {
+    format!("run {}", clock::to_text(occasion))
+}
+
 /// Goes through one page; answers whether there may be more.
 async fn page(
     services: &Services,
@@ -93,7 +98,7 @@ async fn page(
     let Some((newest, people)) = people else {
         return Ok(false);
     };
-    let key = format!("run {}", clock::to_text(input.occasion));
+    let key = key(input.occasion);
     let occasion = |person: &store::Person| {
         let at = input
             .plan

@@ -6,7 +6,7 @@ use uuid::Uuid;
 
 use crate::apps;
 use crate::audit::{self, Entry};
-use crate::campaigns::Kind;
+use crate::campaigns::{Kind, Status, saved};
 use crate::push;
 use crate::surveys;
 
@@ -23,25 +23,14 @@ pub enum Standing {
 
 /// Where a campaign stands.
 pub(super) async fn standing(kind: Kind, tx: &mut Tx, app_id: Uuid, id: Uuid) -> Result<Standing> {
-    Ok(match kind {
-        Kind::Survey => {
-            use surveys::Status;
-            let survey = surveys::store::find(tx, app_id, id).await?;
-            match survey.map_or(Status::Archived, |survey| survey.content.status) {
-                Status::Active => Standing::Runs,
-                Status::Draft | Status::Paused => Standing::Rests,
-                Status::Completed | Status::Archived => Standing::Over,
-            }
-        }
-        Kind::Push => {
-            use push::campaigns::Status;
-            let campaign = push::campaigns::store::find(tx, app_id, id).await?;
-            match campaign.map_or(Status::Archived, |campaign| campaign.content.status) {
-                Status::Active => Standing::Runs,
-                Status::Draft | Status::Paused => Standing::Rests,
-                Status::Completed | Status::Archived => Standing::Over,
-            }
-        }
+    let status = match kind {
+        Kind::Survey => saved::status::<surveys::Content>(tx, app_id, id).await?,
+        Kind::Push => saved::status::<push::campaigns::Content>(tx, app_id, id).await?,
+    };
+    Ok(match status {
+        Some(Status::Active) => Standing::Runs,
+        Some(Status::Draft | Status::Paused) => Standing::Rests,
+        Some(Status::Completed | Status::Archived) | None => Standing::Over,
     })
 }
 
@@ -69,8 +58,8 @@ pub(super) async fn complete(
     now: Timestamp,
 ) -> Result<bool> {
     let completed = match kind {
-        Kind::Survey => surveys::complete(tx, app_id, id, now).await?,
-        Kind::Push => push::campaigns::complete(tx, app_id, id, now).await?,
+        Kind::Survey => saved::complete::<surveys::Content>(tx, app_id, id, now).await?,
+        Kind::Push => saved::complete::<push::campaigns::Content>(tx, app_id, id, now).await?,
     };
     if completed {
         apps::store::touch(tx, app_id, now).await?;

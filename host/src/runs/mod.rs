@@ -11,7 +11,7 @@
 pub mod calendar;
 pub mod job;
 mod kinds;
-mod store;
+pub mod store;
 pub mod watch;
 
 use nudge_db::{Result, Timestamp, Tx};

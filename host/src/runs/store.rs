@@ -25,13 +25,20 @@ struct Row {
 
 /// When a campaign runs.
 #[derive(Clone, Debug)]
-pub(super) struct Planned {
+pub struct Planned {
+    /// The campaign.
     pub campaign_id: Uuid,
+    /// Its app.
     pub app_id: Uuid,
+    /// What it is.
     pub kind: Kind,
+    /// When it runs; none: no longer by the calendar.
     pub plan: Option<Plan>,
+    /// Its next run.
     pub next: Option<Run>,
+    /// The occasion of its newest run.
     pub last_at: Option<Timestamp>,
+    /// The job of that.
     pub job_id: Option<Uuid>,
 }
 
@@ -75,7 +82,7 @@ fn text(plan: &Plan) -> Result<String> {
 }
 
 /// A campaign's row, which nobody else changes until the transaction ends.
-pub(super) async fn lock(tx: &mut Tx, app_id: Uuid, campaign_id: Uuid) -> Result<Option<Planned>> {
+pub async fn lock(tx: &mut Tx, app_id: Uuid, campaign_id: Uuid) -> Result<Option<Planned>> {
     let for_update = tx.dialect().for_update();
     let row: Option<Row> = tx
         .sql(
@@ -91,7 +98,7 @@ pub(super) async fn lock(tx: &mut Tx, app_id: Uuid, campaign_id: Uuid) -> Result
 }
 
 /// Adds a campaign.
-pub(super) async fn insert(
+pub async fn insert(
     tx: &mut Tx,
     campaign: &Campaign,
     plan: &Plan,
@@ -113,7 +120,7 @@ pub(super) async fn insert(
 }
 
 /// Replaces a campaign's plan and its next run; one that goes on is looked at soon.
-pub(super) async fn update(
+pub async fn update(
     tx: &mut Tx,
     campaign: &Campaign,
     plan: Option<&Plan>,
@@ -137,7 +144,7 @@ pub(super) async fn update(
 }
 
 /// Campaigns, of all apps, whose next run is to begin.
-pub(super) async fn due(tx: &mut Tx, now: Timestamp, limit: i64) -> Result<Vec<(Uuid, Uuid)>> {
+pub async fn due(tx: &mut Tx, now: Timestamp, limit: i64) -> Result<Vec<(Uuid, Uuid)>> {
     #[derive(sqlx::FromRow)]
     struct DueRow {
         app_id: Uuid,
@@ -160,7 +167,7 @@ pub(super) async fn due(tx: &mut Tx, now: Timestamp, limit: i64) -> Result<Vec<(
 
 /// Notes that a run has begun, and the one after it. False: it was begun by somebody else, or is not to begin any
 /// longer.
-pub(super) async fn begin(
+pub async fn begin(
     tx: &mut Tx,
     planned: &Planned,
     run: Run,
@@ -187,7 +194,7 @@ pub(super) async fn begin(
 }
 
 /// Campaigns, of all apps, whose run goes on and is to be looked at, with the time of the look.
-pub(super) async fn to_look_at(
+pub async fn to_look_at(
     tx: &mut Tx,
     now: Timestamp,
     limit: i64,
@@ -213,7 +220,7 @@ pub(super) async fn to_look_at(
 }
 
 /// Puts the next look at a run off, or ends the run. False: somebody else has looked.
-pub(super) async fn looked(
+pub async fn looked(
     tx: &mut Tx,
     planned: &Planned,
     seen: Timestamp,
@@ -234,18 +241,13 @@ pub(super) async fn looked(
 
 /// Keeps a run from ending until the transaction does. False: it is not that of the job any longer, or the
 /// campaign is gone.
-pub(super) async fn hold(
-    tx: &mut Tx,
-    app_id: Uuid,
-    campaign_id: Uuid,
-    job_id: Uuid,
-) -> Result<bool> {
+pub async fn hold(tx: &mut Tx, app_id: Uuid, campaign_id: Uuid, job_id: Uuid) -> Result<bool> {
     let planned = lock(tx, app_id, campaign_id).await?;
     Ok(planned.is_some_and(|planned| planned.job_id == Some(job_id)))
 }
 
 /// Whether a job has ended, whatever came of it.
-pub(super) async fn has_ended(tx: &mut Tx, app_id: Uuid, job_id: Uuid) -> Result<bool> {
+pub async fn has_ended(tx: &mut Tx, app_id: Uuid, job_id: Uuid) -> Result<bool> {
     let row: Option<IdRow> = tx
         .sql("SELECT id FROM jobs WHERE app_id = $1 AND id = $2 AND completed_at IS NULL")
         .bind(app_id)
@@ -257,31 +259,43 @@ pub(super) async fn has_ended(tx: &mut Tx, app_id: Uuid, job_id: Uuid) -> Result
 
 /// Who waits for something of a campaign.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Waiting {
+pub struct Waiting {
     /// When the first of them is to get it.
     pub first_due: Option<Timestamp>,
     /// Whether some wait for the campaign to be resumed.
     pub parked: bool,
+    /// Whether a timer waits.
+    pub timers: bool,
 }
 
 impl Waiting {
     /// Whether nobody does.
-    pub(super) fn nobody(self) -> bool {
+    pub fn nobody(self) -> bool {
         self.first_due.is_none()
     }
 }
 
 /// Who waits for something of a campaign: occasions, and timers that its plugin set.
-pub(super) async fn waiting(tx: &mut Tx, app_id: Uuid, campaign_id: Uuid) -> Result<Waiting> {
+pub async fn waiting(tx: &mut Tx, app_id: Uuid, campaign_id: Uuid) -> Result<Waiting> {
     #[derive(sqlx::FromRow)]
     struct DueRow {
         due_at: Timestamp,
     }
     let mut due = Vec::new();
-    for text in [
-        "SELECT due_at FROM occasions WHERE app_id = $1 AND campaign_id = $2 ORDER BY due_at LIMIT 1",
-        "SELECT due_at FROM occasions WHERE app_id = $1 AND campaign_id = $2 ORDER BY due_at DESC LIMIT 1",
-        "SELECT due_at FROM timers WHERE app_id = $1 AND campaign_id = $2 LIMIT 1",
+    let mut timers = false;
+    for (text, of_timers) in [
+        (
+            "SELECT due_at FROM occasions WHERE app_id = $1 AND campaign_id = $2 ORDER BY due_at LIMIT 1",
+            false,
+        ),
+        (
+            "SELECT due_at FROM occasions WHERE app_id = $1 AND campaign_id = $2 ORDER BY due_at DESC LIMIT 1",
+            false,
+        ),
+        (
+            "SELECT due_at FROM timers WHERE app_id = $1 AND campaign_id = $2 ORDER BY subject_id, key LIMIT 1",
+            true,
+        ),
     ] {
         let row: Option<DueRow> = tx
             .sql(text)
@@ -289,16 +303,18 @@ pub(super) async fn waiting(tx: &mut Tx, app_id: Uuid, campaign_id: Uuid) -> Res
             .bind(campaign_id)
             .fetch_optional()
             .await?;
+        timers |= of_timers && row.is_some();
         due.extend(row.map(|row| row.due_at));
     }
     Ok(Waiting {
+        timers,
         first_due: due.iter().min().copied(),
         parked: due.contains(&PARKED),
     })
 }
 
 /// Whether an instruction of a campaign is on offer.
-pub(super) async fn any_on_offer(
+pub async fn any_on_offer(
     tx: &mut Tx,
     app_id: Uuid,
     campaign_id: Uuid,
@@ -318,7 +334,7 @@ pub(super) async fn any_on_offer(
 }
 
 /// How many occasions of a campaign are due and not done, up to a number.
-pub(super) async fn count_due(
+pub async fn count_due(
     tx: &mut Tx,
     app_id: Uuid,
     campaign_id: Uuid,
@@ -340,7 +356,7 @@ pub(super) async fn count_due(
 }
 
 /// Makes some occasions due that were put off until their campaign runs again; answers how many.
-pub(super) async fn resume(tx: &mut Tx, planned: &Planned, now: Timestamp) -> Result<u64> {
+pub async fn resume(tx: &mut Tx, planned: &Planned, now: Timestamp) -> Result<u64> {
     tx.sql(
         "UPDATE occasions SET due_at = $3 WHERE id IN (
             SELECT id FROM occasions WHERE app_id = $1 AND campaign_id = $2 AND due_at = $4 LIMIT $5)",
@@ -355,7 +371,7 @@ pub(super) async fn resume(tx: &mut Tx, planned: &Planned, now: Timestamp) -> Re
 }
 
 /// Removes some occasions of a campaign that is over; answers how many.
-pub(super) async fn drop_left(tx: &mut Tx, planned: &Planned) -> Result<u64> {
+pub async fn drop_left(tx: &mut Tx, planned: &Planned) -> Result<u64> {
     tx.sql(
         "DELETE FROM occasions WHERE id IN (
             SELECT id FROM occasions WHERE app_id = $1 AND campaign_id = $2 LIMIT $3)",
@@ -367,8 +383,23 @@ pub(super) async fn drop_left(tx: &mut Tx, planned: &Planned) -> Result<u64> {
     .await
 }
 
+/// Forgets some of whom a campaign's runs have given something: of runs before one. Answers how many.
+pub async fn forget_firings(tx: &mut Tx, planned: &Planned, before: &str) -> Result<u64> {
+    tx.sql(
+        "DELETE FROM run_firings WHERE (campaign_id, key, subject_id) IN (
+            SELECT campaign_id, key, subject_id FROM run_firings
+            WHERE app_id = $1 AND campaign_id = $2 AND key < $3 LIMIT $4)",
+    )
+    .bind(planned.app_id)
+    .bind(planned.campaign_id)
+    .bind(before.to_owned())
+    .bind(STEP)
+    .execute()
+    .await
+}
+
 /// The newest subject of an app; nil: there is none.
-pub(super) async fn newest_subject(tx: &mut Tx, app_id: Uuid) -> Result<Uuid> {
+pub async fn newest_subject(tx: &mut Tx, app_id: Uuid) -> Result<Uuid> {
     let row: Option<IdRow> = tx
         .sql("SELECT id FROM subjects WHERE app_id = $1 ORDER BY id DESC LIMIT 1")
         .bind(app_id)
@@ -379,15 +410,18 @@ pub(super) async fn newest_subject(tx: &mut Tx, app_id: Uuid) -> Result<Uuid> {
 
 /// Somebody whom a run is about.
 #[derive(Debug, sqlx::FromRow)]
-pub(super) struct Person {
+pub struct Person {
+    /// The subject.
     pub id: Uuid,
+    /// Its time zone.
     pub timezone: Option<String>,
+    /// One of its aliases.
     pub alias: i64,
 }
 
 /// The subjects of an app after one and up to another, in order. They are kept from being merged or removed until
 /// the transaction ends. Answers how far that went too; none: there are no more.
-pub(super) async fn people(
+pub async fn people(
     tx: &mut Tx,
     app_id: Uuid,
     after: Uuid,

@@ -19,6 +19,10 @@ const MOST: i64 = 100;
 const LOOK_AGAIN: Duration = Duration::from_secs(2);
 /// The same of one of which little is to be expected.
 const LOOK_LATER: Duration = Duration::from_mins(1);
+/// How long a run reaches people after its occasion, at the most, but for delays: all clocks, and quiet hours.
+const REACH: Duration = Duration::from_hours(72);
+/// Comes after the key of any run, in whatever order the database has texts.
+const EVERY_RUN: &str = "run 9999";
 
 /// Runs until the server stops.
 pub async fn keep(services: Shared, halt: CancellationToken) {
@@ -120,8 +124,15 @@ async fn look(
     let next = match standing {
         // Whoever saves the campaign has it looked at.
         Standing::Rests => Some(now.plus(LOOK_LATER)),
-        Standing::Runs if ended && waiting.nobody() => finish(services, planned, now).await?,
+        Standing::Runs if ended && waiting.nobody() => {
+            forget(services, planned, EVERY_RUN).await?;
+            finish(services, planned, now).await?
+        }
         Standing::Runs => {
+            // By everybody's own clock one run may follow another with no end.
+            if let Some(last_at) = planned.last_at.filter(|_| !waiting.timers) {
+                forget(services, planned, &job::key(last_at.minus(REACH))).await?;
+            }
             if waiting.parked {
                 resume(services, planned, now).await?;
             }
@@ -134,6 +145,9 @@ async fn look(
         Standing::Over => {
             if !waiting.nobody() {
                 drop_left(services, planned).await?;
+            }
+            if ended {
+                forget(services, planned, EVERY_RUN).await?;
             }
             (!ended).then(|| now.plus(LOOK_AGAIN))
         }
@@ -150,6 +164,18 @@ async fn resume(services: &Shared, planned: &Planned, now: Timestamp) -> nudge_d
         let resumed = store::resume(&mut tx, planned, now).await?;
         tx.commit().await?;
         if resumed == 0 {
+            return Ok(());
+        }
+    }
+}
+
+/// Forgets whom a campaign's runs before one have given something: nobody is left whom they could give it twice.
+async fn forget(services: &Shared, planned: &Planned, before: &str) -> nudge_db::Result<()> {
+    loop {
+        let mut tx = services.db.write().await?;
+        let forgotten = store::forget_firings(&mut tx, planned, before).await?;
+        tx.commit().await?;
+        if forgotten == 0 {
             return Ok(());
         }
     }

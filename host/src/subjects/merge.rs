@@ -77,6 +77,11 @@ const MOVES: &[&str] = &[
         SELECT 1 FROM occasions own WHERE own.campaign_id = occasions.campaign_id AND own.subject_id = $2
           AND own.key = occasions.key)",
     "DELETE FROM occasions WHERE app_id = $1 AND subject_id = $3 AND subject_id <> $2",
+    // The same of what it led to; see RUNS.
+    "UPDATE run_firings SET subject_id = $2 WHERE app_id = $1 AND subject_id = $3 AND NOT EXISTS (
+        SELECT 1 FROM run_firings own WHERE own.campaign_id = run_firings.campaign_id AND own.key = run_firings.key
+          AND own.subject_id = $2)",
+    "DELETE FROM run_firings WHERE app_id = $1 AND subject_id = $3 AND subject_id <> $2",
     // What is sent stays as it was written.
     "UPDATE webhook_messages SET subject_id = $2 WHERE app_id = $1 AND subject_id = $3",
     // One SDK's id of an attempt names one attempt of a person.
@@ -89,6 +94,35 @@ const MOVES: &[&str] = &[
     "UPDATE privacy_exports SET subject_id = $2 WHERE app_id = $1 AND subject_id = $3",
     "UPDATE merged_subjects SET subject_id = $2 WHERE app_id = $1 AND subject_id = $3",
     "DELETE FROM subjects WHERE app_id = $1 AND id = $3 AND id <> $2",
+];
+
+/// What sees to it that a run that has led both `$2` and `$3` to something gives them one: where only `$2` waits for
+/// that, it no longer does, and where `$3` does, it no longer does.
+const RUNS: &[&str] = &[
+    "DELETE FROM occasions WHERE app_id = $1 AND subject_id = $2 AND firing_id IS NOT NULL AND EXISTS (
+        SELECT 1 FROM run_firings w JOIN run_firings l
+            ON l.campaign_id = w.campaign_id AND l.key = w.key AND l.subject_id = $3
+        WHERE w.subject_id = $2 AND w.campaign_id = occasions.campaign_id AND w.event_seq = occasions.event_seq
+          AND NOT EXISTS (SELECT 1 FROM occasions o WHERE o.subject_id = $3 AND o.campaign_id = l.campaign_id
+                AND o.event_seq = l.event_seq AND o.firing_id IS NOT NULL)
+          AND NOT EXISTS (SELECT 1 FROM timers t WHERE t.subject_id = $3 AND t.campaign_id = l.campaign_id
+                AND t.event_seq = l.event_seq))",
+    "DELETE FROM timers WHERE app_id = $1 AND subject_id = $2 AND EXISTS (
+        SELECT 1 FROM run_firings w JOIN run_firings l
+            ON l.campaign_id = w.campaign_id AND l.key = w.key AND l.subject_id = $3
+        WHERE w.subject_id = $2 AND w.campaign_id = timers.campaign_id AND w.event_seq = timers.event_seq
+          AND NOT EXISTS (SELECT 1 FROM occasions o WHERE o.subject_id = $3 AND o.campaign_id = l.campaign_id
+                AND o.event_seq = l.event_seq AND o.firing_id IS NOT NULL)
+          AND NOT EXISTS (SELECT 1 FROM timers t WHERE t.subject_id = $3 AND t.campaign_id = l.campaign_id
+                AND t.event_seq = l.event_seq))",
+    "DELETE FROM occasions WHERE app_id = $1 AND subject_id = $3 AND firing_id IS NOT NULL AND EXISTS (
+        SELECT 1 FROM run_firings l JOIN run_firings w
+            ON w.campaign_id = l.campaign_id AND w.key = l.key AND w.subject_id = $2
+        WHERE l.subject_id = $3 AND l.campaign_id = occasions.campaign_id AND l.event_seq = occasions.event_seq)",
+    "DELETE FROM timers WHERE app_id = $1 AND subject_id = $3 AND EXISTS (
+        SELECT 1 FROM run_firings l JOIN run_firings w
+            ON w.campaign_id = l.campaign_id AND w.key = l.key AND w.subject_id = $2
+        WHERE l.subject_id = $3 AND l.campaign_id = timers.campaign_id AND l.event_seq = timers.event_seq)",
 ];
 
 /// Makes `loser` part of `winner`. Both are locked. The winner's properties win, gaps are filled
@@ -105,15 +139,9 @@ pub(super) async fn merge(
     let fits = properties::MOST - properties::store::count(tx, app_id, winner).await?;
     fill_gaps(tx, app_id, winner, loser, fits.max(0)).await?;
     move_instructions(tx, app_id, winner, loser, kept.instruction_count).await?;
+    each(tx, RUNS, app_id, winner, loser).await?;
     move_timers(tx, app_id, winner, loser).await?;
-    for statement in MOVES {
-        tx.sql(statement)
-            .bind(app_id)
-            .bind(winner)
-            .bind(loser)
-            .execute()
-            .await?;
-    }
+    each(tx, MOVES, app_id, winner, loser).await?;
     tx.sql(
         "INSERT INTO merged_subjects (id, app_id, subject_id, merged_at) VALUES ($1, $2, $3, $4)",
     )
@@ -124,6 +152,24 @@ pub(super) async fn merge(
     .execute()
     .await?;
     write(tx, app_id, winner, kept.unite(given)).await
+}
+
+async fn each(
+    tx: &mut Tx,
+    statements: &[&'static str],
+    app_id: Uuid,
+    winner: Uuid,
+    loser: Uuid,
+) -> Result<()> {
+    for statement in statements {
+        tx.sql(statement)
+            .bind(app_id)
+            .bind(winner)
+            .bind(loser)
+            .execute()
+            .await?;
+    }
+    Ok(())
 }
 
 impl Whole {

@@ -2,18 +2,17 @@
 
 use axum::extract::State;
 use axum::http::StatusCode;
-use nudge_db::{Timestamp, Tx};
 use serde::Serialize;
-use serde_json::{Value, json};
+use serde_json::Value;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use super::{Content, Error, Status, Survey, store};
-use crate::audit::{self, Entry};
+use super::{Content, Survey, store};
+use crate::campaigns::http::{find, patched, record};
 use crate::clock;
-use crate::http::auth::{Editor, Scope, Viewer};
+use crate::http::auth::{Editor, Viewer};
 use crate::http::precondition::IfMatch;
-use crate::http::{ApiError, Code, Data, Json, ResourceId, body, created, merge};
+use crate::http::{ApiError, Data, Json, ResourceId, created};
 use crate::services::Shared;
 
 /// A survey as the API shows it.
@@ -45,24 +44,6 @@ impl From<Survey> for SurveyView {
     }
 }
 
-impl From<Error> for ApiError {
-    fn from(error: Error) -> Self {
-        match error {
-            Error::NotFound => Self::new(Code::NotFound),
-            Error::TooMany => Self::because(
-                Code::LimitExceeded,
-                format!("an app has at most {} surveys", super::MOST),
-            ),
-            Error::VersionMismatch => Self::new(Code::VersionMismatch),
-            Error::Invalid(errors) => Self::fields(Code::ValidationFailed, errors),
-            Error::InvalidFlow(errors) => Self::fields(Code::InvalidFlow, errors),
-            Error::NotActivatable(errors) => Self::fields(Code::NotActivatable, errors),
-            Error::Check(cause) => Self::unavailable(cause),
-            Error::Storage(cause) => cause.into(),
-        }
-    }
-}
-
 /// Lists every survey of an app, newest first.
 #[utoipa::path(get, path = "/v1/apps/{appId}/surveys", tag = "surveys",
     params(("appId" = Uuid, Path)), responses((status = 200, body = Data<Vec<SurveyView>>)))]
@@ -87,21 +68,10 @@ pub async fn create_survey(
 ) -> Result<(StatusCode, Data<SurveyView>), ApiError> {
     super::check(&services.plugins, &scope.app.deciders, &content, None).await?;
     let now = services.clock.now();
-    let activated_at = (content.status == Status::Active).then_some(now);
-    let id = crate::id::new(now);
-    let survey = Survey {
-        id,
-        app_id: scope.app.id,
-        version: 1,
-        content,
-        created_at: now,
-        updated_at: now,
-        activated_at,
-    };
+    let survey = Survey::new(crate::id::new(now), scope.app.id, content, now);
     let mut tx = services.db.write().await?;
     super::create(&mut tx, &survey).await?;
-    let detail = json!({"version": 1, "status": survey.content.status});
-    record(&mut tx, &scope, "survey.created", id, detail, now).await?;
+    record(&mut tx, &scope, "survey.created", &survey, now).await?;
     tx.commit().await?;
     services.apps.refresh(scope.app.id).await?;
     Ok(created(survey.into()))
@@ -115,10 +85,7 @@ pub async fn get_survey(
     State(services): State<Shared>,
     ResourceId(id): ResourceId,
 ) -> Result<Data<SurveyView>, ApiError> {
-    let mut tx = services.db.read().await?;
-    let survey = store::find(&mut tx, scope.app.id, id)
-        .await?
-        .ok_or(Error::NotFound)?;
+    let survey: Survey = find(&services, &scope, id).await?;
     Ok(Data {
         data: survey.into(),
     })
@@ -135,41 +102,16 @@ pub async fn update_survey(
     if_match: IfMatch,
     Json(patch): Json<serde_json::Map<String, Value>>,
 ) -> Result<Data<SurveyView>, ApiError> {
-    let mut tx = services.db.read().await?;
-    let current = store::find(&mut tx, scope.app.id, id)
-        .await?
-        .ok_or(Error::NotFound)?;
-    drop(tx);
-    if_match.check(current.version)?;
-    let mut document = serde_json::to_value(&current.content).map_err(ApiError::internal)?;
-    merge::apply(&mut document, Value::Object(patch));
-    let content: Content = body::parse_value(document)?;
-    let deciders = &scope.app.deciders;
-    super::check(
-        &services.plugins,
-        deciders,
-        &content,
-        Some(&current.content),
-    )
-    .await?;
+    let current: Survey = find(&services, &scope, id).await?;
+    let content = patched(&current, if_match, patch)?;
+    let before = Some(&current.content);
+    super::check(&services.plugins, &scope.app.deciders, &content, before).await?;
 
     let now = services.clock.now();
-    let activated = content.status == Status::Active && current.content.status != Status::Active;
-    let survey = Survey {
-        version: current.version + 1,
-        content,
-        updated_at: now,
-        activated_at: if activated {
-            Some(now)
-        } else {
-            current.activated_at
-        },
-        ..current
-    };
+    let (survey, activated) = current.changed(content, now);
     let mut tx = services.db.write().await?;
     super::update(&mut tx, &survey).await?;
-    let detail = json!({"version": survey.version, "status": survey.content.status});
-    record(&mut tx, &scope, "survey.updated", id, detail, now).await?;
+    record(&mut tx, &scope, "survey.updated", &survey, now).await?;
     tx.commit().await?;
     services.apps.refresh(scope.app.id).await?;
     if activated {
@@ -190,33 +132,14 @@ pub async fn delete_survey(
     ResourceId(id): ResourceId,
     if_match: IfMatch,
 ) -> Result<StatusCode, ApiError> {
-    let mut tx = services.db.write().await?;
-    let current = store::find(&mut tx, scope.app.id, id).await?;
-    if_match.check(current.ok_or(Error::NotFound)?.version)?;
+    let survey: Survey = find(&services, &scope, id).await?;
+    if_match.check(survey.version)?;
     let now = services.clock.now();
+    let mut tx = services.db.write().await?;
     super::delete(&mut tx, scope.app.id, id, &scope.actor, now).await?;
-    record(&mut tx, &scope, "survey.deleted", id, json!({}), now).await?;
+    record(&mut tx, &scope, "survey.deleted", &survey, now).await?;
     tx.commit().await?;
     services.jobs.wake();
     services.apps.refresh(scope.app.id).await?;
     Ok(StatusCode::NO_CONTENT)
-}
-
-/// Adds what was done to a survey to the audit log.
-async fn record(
-    tx: &mut Tx,
-    scope: &Scope,
-    action: &'static str,
-    id: Uuid,
-    detail: Value,
-    now: Timestamp,
-) -> nudge_db::Result<()> {
-    let entry = Entry {
-        app_id: scope.app.id,
-        actor: &scope.actor,
-        action,
-        resource: format!("survey/{id}"),
-        detail,
-    };
-    audit::record(tx, &entry, now).await
 }

@@ -16,20 +16,18 @@ use serde_json::Value;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use crate::audit::{self, Entry};
 pub use crate::campaigns::Status;
+use crate::campaigns::saved::Campaign;
+pub use crate::campaigns::saved::{Error, create, update};
 use crate::campaigns::trigger::{BY_THE_CALENDAR, Terms};
-use crate::campaigns::{Act, Kind, Running};
+use crate::campaigns::{self, Act, Kind, Running};
 use crate::http::FieldError;
-use crate::plugins::{self, CheckFailed, Deciders, Plugins};
-use crate::runs::{self, Manner, Plan};
+use crate::plugins::{Deciders, Plugins};
+use crate::runs::{Manner, Plan};
 use crate::targeting::Rules;
 use flow::Flow;
 use localization::Localization;
 pub use payload::Payload;
-
-/// Surveys an app may have (contract 15).
-pub const MOST: usize = 1_000;
 
 /// The setting that makes instructions come with an attempt (specification 4.2).
 const COORDINATED: &str = "coordinated";
@@ -126,59 +124,41 @@ impl Content {
 }
 
 /// A survey.
-#[derive(Clone, Debug)]
-pub struct Survey {
-    /// Its id.
-    pub id: Uuid,
-    /// The app that it belongs to.
-    pub app_id: Uuid,
-    /// Grows with each change.
-    pub version: i64,
-    /// What people wrote of it.
-    pub content: Content,
-    /// When it was made.
-    pub created_at: Timestamp,
-    /// When it was last changed.
-    pub updated_at: Timestamp,
-    /// When it last became active.
-    pub activated_at: Option<Timestamp>,
-}
+pub type Survey = Campaign<Content>;
 
-/// Why a survey can't be saved.
-#[derive(Debug, thiserror::Error)]
-pub enum Error {
-    /// There is no such survey.
-    #[error("no such survey")]
-    NotFound,
-    /// The app has as many as it may.
-    #[error("too many surveys")]
-    TooMany,
-    /// Somebody changed it meanwhile.
-    #[error("changed meanwhile")]
-    VersionMismatch,
-    /// It breaks the contract.
-    #[error("invalid survey")]
-    Invalid(Vec<FieldError>),
-    /// Its flow can't be walked.
-    #[error("invalid flow")]
-    InvalidFlow(Vec<FieldError>),
-    /// It can't run as it is.
-    #[error("not activatable")]
-    NotActivatable(Vec<FieldError>),
-    /// The trigger plugin could not be asked.
-    #[error("the trigger could not be checked")]
-    Check(#[from] CheckFailed),
-    /// The database.
-    #[error("storage failed")]
-    Storage(#[from] nudge_db::Error),
-}
+impl campaigns::saved::Content for Content {
+    const KIND: Kind = Kind::Survey;
 
-impl From<plugins::Refused> for Error {
-    fn from(refused: plugins::Refused) -> Self {
-        match refused {
-            plugins::Refused::Invalid(errors) => Self::Invalid(errors),
-            plugins::Refused::Check(cause) => Self::Check(cause),
-        }
+    fn status(&self) -> Status {
+        self.status
+    }
+
+    fn set_status(&mut self, status: Status) {
+        self.status = status;
+    }
+
+    fn plan(&self) -> Result<Option<Plan>, Vec<FieldError>> {
+        Self::plan(self)
+    }
+
+    async fn count(tx: &mut Tx, app_id: Uuid) -> nudge_db::Result<usize> {
+        store::count(tx, app_id).await
+    }
+
+    async fn insert(tx: &mut Tx, survey: &Survey) -> nudge_db::Result<()> {
+        store::insert(tx, survey).await
+    }
+
+    async fn replace(tx: &mut Tx, survey: &Survey) -> nudge_db::Result<bool> {
+        store::update(tx, survey).await
+    }
+
+    async fn find(tx: &mut Tx, app_id: Uuid, id: Uuid) -> nudge_db::Result<Option<Survey>> {
+        store::find(tx, app_id, id).await
+    }
+
+    async fn ended(tx: &mut Tx, now: Timestamp, limit: i64) -> nudge_db::Result<Vec<Survey>> {
+        store::ended(tx, now, limit).await
     }
 }
 
@@ -308,80 +288,6 @@ impl Content {
 /// How many complete attempts end a survey (`schedule.maxResponses`, contract 8), as its body says.
 pub fn max_responses(body: &Value) -> Option<i64> {
     body.pointer("/schedule/maxResponses")?.as_i64()
-}
-
-/// Adds a survey.
-pub async fn create(tx: &mut Tx, survey: &Survey) -> Result<(), Error> {
-    if store::count(tx, survey.app_id).await? >= MOST {
-        return Err(Error::TooMany);
-    }
-    store::insert(tx, survey).await?;
-    plan(tx, survey, survey.created_at).await?;
-    Ok(crate::apps::store::touch(tx, survey.app_id, survey.created_at).await?)
-}
-
-/// Replaces a survey if nobody else did since it was read.
-pub async fn update(tx: &mut Tx, survey: &Survey) -> Result<(), Error> {
-    if !store::update(tx, survey).await? {
-        return Err(Error::VersionMismatch);
-    }
-    plan(tx, survey, survey.updated_at).await?;
-    Ok(crate::apps::store::touch(tx, survey.app_id, survey.updated_at).await?)
-}
-
-/// Notes when a survey runs next.
-async fn plan(tx: &mut Tx, survey: &Survey, now: Timestamp) -> Result<(), Error> {
-    let campaign = runs::Campaign {
-        app_id: survey.app_id,
-        id: survey.id,
-        kind: Kind::Survey,
-        active: survey.content.status == Status::Active,
-        plan: survey.content.plan().map_err(Error::Invalid)?,
-    };
-    Ok(runs::plan(tx, &campaign, now).await?)
-}
-
-/// Sets an active survey `completed`, as the server does when nothing is left to do; answers whether it was still
-/// active.
-pub async fn complete(
-    tx: &mut Tx,
-    app_id: Uuid,
-    id: Uuid,
-    now: Timestamp,
-) -> nudge_db::Result<bool> {
-    let Some(mut survey) = store::find(tx, app_id, id).await? else {
-        return Ok(false);
-    };
-    if survey.content.status != Status::Active {
-        return Ok(false);
-    }
-    survey.content.status = Status::Completed;
-    survey.version += 1;
-    survey.updated_at = now;
-    store::update(tx, &survey).await
-}
-
-/// Sets a survey `completed` that is as it was read, as the server does when it is over. The app is to be read anew
-/// after the commit.
-pub async fn end(
-    tx: &mut Tx,
-    survey: Survey,
-    because: &'static str,
-    now: Timestamp,
-) -> Result<(), Error> {
-    let mut survey = survey;
-    survey.version += 1;
-    survey.content.status = Status::Completed;
-    survey.updated_at = now;
-    let entry = Entry {
-        app_id: survey.app_id,
-        actor: audit::SERVER,
-        action: "survey.completed",
-        resource: format!("survey/{}", survey.id),
-        detail: serde_json::json!({"version": survey.version, "status": Status::Completed, "because": because}),
-    };
-    audit::record(tx, &entry, now).await?;
-    update(tx, &survey).await
 }
 
 /// Removes a survey with everything that hangs on it. What there may be a great deal of goes by a job that the

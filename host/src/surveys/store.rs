@@ -148,6 +148,7 @@ pub async fn delete(tx: &mut Tx, app_id: Uuid, id: Uuid) -> Result<bool> {
         // A run that goes on holds its row: the occasions that it keeps meanwhile are there after this.
         "DELETE FROM campaign_runs WHERE app_id = $1 AND campaign_id = $2",
         "DELETE FROM occasions WHERE app_id = $1 AND campaign_id = $2",
+        "DELETE FROM run_firings WHERE app_id = $1 AND campaign_id = $2",
     ] {
         tx.sql(text).bind(app_id).bind(id).execute().await?;
     }
@@ -156,14 +157,7 @@ pub async fn delete(tx: &mut Tx, app_id: Uuid, id: Uuid) -> Result<bool> {
 
 /// Finds a survey.
 pub async fn find(tx: &mut Tx, app_id: Uuid, id: Uuid) -> Result<Option<Survey>> {
-    let row: Option<Row> = tx
-        .sql(COLUMNS)
-        .push(" WHERE app_id = $1 AND id = $2")
-        .bind(app_id)
-        .bind(id)
-        .fetch_optional()
-        .await?;
-    row.map(Row::read).transpose()
+    one(tx, app_id, id, "").await
 }
 
 /// Finds a survey and keeps it from being changed or deleted until the transaction ends. `alone`: nobody else may
@@ -175,6 +169,10 @@ pub async fn hold(tx: &mut Tx, app_id: Uuid, id: Uuid, alone: bool) -> Result<Op
     } else {
         dialect.for_share()
     };
+    one(tx, app_id, id, lock).await
+}
+
+async fn one(tx: &mut Tx, app_id: Uuid, id: Uuid, lock: &'static str) -> Result<Option<Survey>> {
     let row: Option<Row> = tx
         .sql(COLUMNS)
         .push(" WHERE app_id = $1 AND id = $2")

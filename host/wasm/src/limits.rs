@@ -82,8 +82,8 @@ pub const TIMER_AHEAD_MICROSECONDS: i64 = 90 * 24 * 60 * 60 * 1_000_000;
 /// Most events that `count-events` counts.
 pub const COUNTED_EVENTS: u32 = 1000;
 
-/// Most events that `recent-events` gives.
-pub const RECENT_EVENTS: u32 = 200;
+/// Most events that `recent-events` gives: as many as `count-events` counts.
+pub const RECENT_EVENTS: u32 = COUNTED_EVENTS;
 
 /// Properties that a configuration may read, and that one question may ask for. An event has no more.
 pub const PATHS: usize = 256;

@@ -8,13 +8,11 @@ use std::time::Duration;
 use nudge_guest::filter::Filter;
 use nudge_guest::serde_json::{self, Value as Json};
 use nudge_guest::trigger::Subject;
-use nudge_guest::{Cell, Instant, Value};
+use nudge_guest::{Cell, Instant, PastEvent, Value};
 
+use crate::history;
 pub(crate) use read::AudienceReader;
 use version::VersionTest;
-
-/// How many events are looked at for those that a filter lets through: what the host gives at once.
-const LOOK_BACK: u32 = 200;
 
 /// An audience, compiled. Whom a share of it leaves out is the host's.
 #[derive(Clone, Debug, Default)]
@@ -218,12 +216,11 @@ impl Events {
             let count = subject.count_events_up_to(&self.name, self.within, at_most);
             return self.count.holds(count);
         };
-        let events = subject.recent_events(&self.name, self.within, LOOK_BACK, &self.paths);
-        let matching = events
-            .iter()
-            .filter(|event| filter.matches(&|| subject.now(), &|column| event.cell(column)));
-        let count = matching.take(at_most as usize).count();
-        self.count.holds(u32::try_from(count).unwrap_or(u32::MAX))
+        let matches =
+            |event: &PastEvent<'_>| filter.matches(&|| subject.now(), &|column| event.cell(column));
+        let named = (self.name.as_str(), Some(self.within));
+        let count = history::count(subject, named, &self.paths, at_most, matches);
+        self.count.holds(count)
     }
 }
 

@@ -4,6 +4,13 @@ use nudge_guest::trigger::{Event, Subject};
 
 use crate::config::Config;
 
+/// Explains whom the campaign is for when a delay is over, if somebody asks.
+pub(crate) fn due(config: &Config, subject: &Subject<'_>) {
+    if let Some(audience) = &config.audience {
+        audience.explain(subject);
+    }
+}
+
 /// Explains the source and every condition of the filter, if somebody asks.
 pub(crate) fn rule(config: &Config, event: &Event<'_>, subject: &Subject<'_>, matched: bool) {
     if !event.campaign().batch().explaining() {

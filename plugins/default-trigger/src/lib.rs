@@ -3,6 +3,7 @@
 mod audience;
 mod config;
 mod explain;
+mod history;
 mod occurrence;
 mod read;
 pub mod rules;
@@ -59,6 +60,7 @@ impl Trigger for DefaultTrigger {
         timer: &Timer<'_>,
         subject: &Subject<'_>,
     ) -> Result<Decision, Refusal> {
+        explain::due(config, subject);
         Ok(occurrence::due(config, &timer.payload(), subject))
     }
 }

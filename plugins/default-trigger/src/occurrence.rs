@@ -6,17 +6,15 @@ mod state;
 
 use std::time::Duration;
 
-use nudge_guest::Refusal;
 use nudge_guest::trigger::{Decision, Event, Subject};
+use nudge_guest::{PastEvent, Refusal};
 
 use crate::config::{Config, Occurrence};
+use crate::history;
 use state::State;
 
 /// How many firings of a subject can wait: what the host allows. One more takes the place of the oldest.
 const SLOTS: u8 = 64;
-
-/// How many earlier events of a name are looked at for the first that matches.
-const LOOK_BACK: u32 = 200;
 
 /// Whether no event of this session has matched yet; remembers that one does now.
 pub(crate) fn is_first_of_session(event: &Event<'_>, subject: &Subject<'_>) -> bool {
@@ -100,19 +98,39 @@ pub(crate) fn due(config: &Config, payload: &[u8], subject: &Subject<'_>) -> Dec
         Occurrence::OncePerSession => fires_once(subject, Some(session)),
         _ => true,
     };
+    subject.explain("occurrence", fires, || format!("{:?}", config.occurrence));
     decision(fires)
 }
 
 /// Whether nothing fired yet, or nothing in this session; remembers that it does now.
+///
+/// What the host held back has not fired (contract 8 and 13), so that the next event may. The state names the event
+/// of the last firing: of one batch only the first event fires again.
 fn fires_once(subject: &Subject<'_>, session: Option<u32>) -> bool {
     let mut state = State::of(subject);
     let mark = session.unwrap_or_default();
-    if state.numbers.first() == Some(&mark) {
+    if let Some((fired, event)) = state.numbers.split_first()
+        && *fired == mark
+        && subject
+            .held_back()
+            .is_none_or(|held| number(&held) != *event)
+    {
         return false;
     }
     state.numbers = vec![mark];
+    state.numbers.extend(number(&subject.event_id()));
     state.save(subject);
     true
+}
+
+/// A UUID in four numbers; zeros: it is none.
+fn number(id: &str) -> Vec<u32> {
+    let digits: String = id.chars().filter(char::is_ascii_hexdigit).collect();
+    let bytes = u128::from_str_radix(&digits, 16)
+        .unwrap_or_default()
+        .to_be_bytes();
+    let (words, _) = bytes.as_chunks::<4>();
+    words.iter().map(|word| u32::from_be_bytes(*word)).collect()
 }
 
 /// Counts the event, and says whether it is one of those that fire.
@@ -174,9 +192,9 @@ fn matched_before(config: &Config, event: &Event<'_>, subject: &Subject<'_>) -> 
         if config.paths.is_empty() {
             return subject.has_event(name, None);
         }
-        let earlier = subject.recent_events(name, None, LOOK_BACK, &config.paths);
-        earlier.iter().any(|earlier| {
+        let matches = |earlier: &PastEvent<'_>| {
             config.matches(name, &|| event.received(), &|column| earlier.cell(column))
-        })
+        };
+        history::count(subject, (name, None), &config.paths, 1, matches) > 0
     })
 }

@@ -63,7 +63,8 @@ pub(super) async fn sum(
     Ok(tally)
 }
 
-/// Attempts that were active after an instant and are not over, by the question that they are at.
+/// Attempts that were active after an instant and are not over, by the question that they are at. `+ 0`: few were
+/// active of late, and no index but that one is to be taken.
 pub(super) async fn live(
     tx: &mut Tx,
     (app_id, survey_id): (Uuid, Uuid),
@@ -74,7 +75,7 @@ pub(super) async fn live(
         .sql(
             "SELECT position_question_id, count(*) AS count FROM survey_attempts
              WHERE app_id = $1 AND survey_id = $2 AND active_at > $3 AND state = 'started'
-               AND started_at >= $4 AND started_at < $5
+               AND started_at + 0 >= $4 AND started_at + 0 < $5
              GROUP BY position_question_id",
         )
         .bind(app_id)

@@ -2,20 +2,19 @@
 
 use axum::extract::State;
 use axum::http::StatusCode;
-use nudge_db::{Timestamp, Tx};
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::Value;
 use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
 
 use super::content::Kind;
-use super::{Campaign, Content, Error, Status, store};
+use super::{Campaign, Content, Status, store};
 use crate::apps::App;
-use crate::audit::{self, Entry};
+use crate::campaigns::http::{find, patched, record};
 use crate::clock;
-use crate::http::auth::{Editor, Scope, Viewer};
+use crate::http::auth::{Editor, Viewer};
 use crate::http::precondition::IfMatch;
-use crate::http::{ApiError, Code, Data, Json, Params, ResourceId, body, created, merge};
+use crate::http::{ApiError, Data, Json, Params, ResourceId, created};
 use crate::push::deliveries::{self, Change, Stats};
 use crate::services::{Services, Shared};
 
@@ -62,23 +61,6 @@ impl CampaignView {
     }
 }
 
-impl From<Error> for ApiError {
-    fn from(error: Error) -> Self {
-        match error {
-            Error::NotFound => Self::new(Code::NotFound),
-            Error::TooMany => Self::because(
-                Code::LimitExceeded,
-                format!("an app has at most {} campaigns", super::MOST),
-            ),
-            Error::VersionMismatch => Self::new(Code::VersionMismatch),
-            Error::Invalid(errors) => Self::fields(Code::ValidationFailed, errors),
-            Error::NotActivatable(errors) => Self::fields(Code::NotActivatable, errors),
-            Error::Check(cause) => Self::unavailable(cause),
-            Error::Storage(cause) => cause.into(),
-        }
-    }
-}
-
 /// Lists every campaign of an app, newest first.
 #[utoipa::path(get, path = "/v1/apps/{appId}/campaigns", tag = "push",
     params(("appId" = Uuid, Path), ListQuery), responses((status = 200, body = Data<Vec<CampaignView>>)))]
@@ -111,15 +93,7 @@ pub async fn create_campaign(
     super::check(&services.plugins, &scope.app.deciders, &content, None).await?;
     let now = services.clock.now();
     content.identify(&[], || crate::id::new(now));
-    let campaign = Campaign {
-        id: crate::id::new(now),
-        app_id: scope.app.id,
-        version: 1,
-        activated_at: (content.status == Status::Active).then_some(now),
-        content,
-        created_at: now,
-        updated_at: now,
-    };
+    let campaign = Campaign::new(crate::id::new(now), scope.app.id, content, now);
     let mut tx = services.db.write().await?;
     super::create(&mut tx, &campaign).await?;
     record(&mut tx, &scope, "campaign.created", &campaign, now).await?;
@@ -137,11 +111,7 @@ pub async fn get_campaign(
     State(services): State<Shared>,
     ResourceId(id): ResourceId,
 ) -> Result<Data<CampaignView>, ApiError> {
-    let mut tx = services.db.read().await?;
-    let campaign = store::find(&mut tx, scope.app.id, id)
-        .await?
-        .ok_or(Error::NotFound)?;
-    drop(tx);
+    let campaign: Campaign = find(&services, &scope, id).await?;
     shown(&services, campaign).await
 }
 
@@ -157,33 +127,15 @@ pub async fn update_campaign(
     if_match: IfMatch,
     Json(patch): Json<serde_json::Map<String, Value>>,
 ) -> Result<Data<CampaignView>, ApiError> {
-    let mut tx = services.db.read().await?;
-    let current = store::find(&mut tx, scope.app.id, id)
-        .await?
-        .ok_or(Error::NotFound)?;
-    drop(tx);
-    if_match.check(current.version)?;
-    let mut document = serde_json::to_value(&current.content).map_err(ApiError::internal)?;
-    merge::apply(&mut document, Value::Object(patch));
-    let mut content: Content = body::parse_value(document)?;
+    let current: Campaign = find(&services, &scope, id).await?;
+    let mut content = patched(&current, if_match, patch)?;
     let before = Some(&current.content);
     super::check(&services.plugins, &scope.app.deciders, &content, before).await?;
     let now = services.clock.now();
     content.identify(&current.content.variants, || crate::id::new(now));
 
     let was = current.content.status;
-    let activated = content.status == Status::Active && was != Status::Active;
-    let campaign = Campaign {
-        version: current.version + 1,
-        content,
-        updated_at: now,
-        activated_at: if activated {
-            Some(now)
-        } else {
-            current.activated_at
-        },
-        ..current
-    };
+    let (campaign, _) = current.changed(content, now);
     let resumes = was == Status::Paused && campaign.content.status != Status::Paused;
     let mut tx = services.db.write().await?;
     super::update(&mut tx, &campaign).await?;
@@ -208,11 +160,7 @@ pub async fn delete_campaign(
     ResourceId(id): ResourceId,
     if_match: IfMatch,
 ) -> Result<StatusCode, ApiError> {
-    let mut tx = services.db.read().await?;
-    let campaign = store::find(&mut tx, scope.app.id, id)
-        .await?
-        .ok_or(Error::NotFound)?;
-    drop(tx);
+    let campaign: Campaign = find(&services, &scope, id).await?;
     if_match.check(campaign.version)?;
     let now = services.clock.now();
     let mut tx = services.db.write().await?;
@@ -265,22 +213,4 @@ async fn shown(services: &Services, campaign: Campaign) -> Result<Data<CampaignV
     Ok(Data {
         data: CampaignView::new(campaign, stats),
     })
-}
-
-/// Adds what was done to a campaign to the audit log.
-async fn record(
-    tx: &mut Tx,
-    scope: &Scope,
-    action: &'static str,
-    campaign: &Campaign,
-    now: Timestamp,
-) -> nudge_db::Result<()> {
-    let entry = Entry {
-        app_id: scope.app.id,
-        actor: &scope.actor,
-        action,
-        resource: format!("campaign/{}", campaign.id),
-        detail: json!({"version": campaign.version, "status": campaign.content.status}),
-    };
-    audit::record(tx, &entry, now).await
 }

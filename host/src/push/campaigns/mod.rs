@@ -14,67 +14,50 @@ use uuid::Uuid;
 
 use crate::apps;
 pub use crate::campaigns::Status;
-use crate::campaigns::{Act, Kind, Running};
+pub use crate::campaigns::saved::{Error, create, update};
+use crate::campaigns::{Act, Kind, Running, saved};
 use crate::http::FieldError;
-use crate::plugins::{self, CheckFailed, Deciders, Plugins};
-use crate::runs;
+use crate::plugins::{self, Deciders, Plugins};
+use crate::runs::Plan;
 pub use content::{Content, Mode, Variant};
 pub use sending::{NotPrepared, Prepared, Sending};
 
-/// Campaigns an app may have (contract 15).
-pub const MOST: usize = 1_000;
-
 /// A campaign.
-#[derive(Clone, Debug)]
-pub struct Campaign {
-    /// Its id.
-    pub id: Uuid,
-    /// The app that it belongs to.
-    pub app_id: Uuid,
-    /// Grows with each change.
-    pub version: i64,
-    /// What people wrote of it.
-    pub content: Content,
-    /// When it was made.
-    pub created_at: Timestamp,
-    /// When it was last changed.
-    pub updated_at: Timestamp,
-    /// When it last became active.
-    pub activated_at: Option<Timestamp>,
-}
+pub type Campaign = saved::Campaign<Content>;
 
-/// Why a campaign can't be saved.
-#[derive(Debug, thiserror::Error)]
-pub enum Error {
-    /// There is no such campaign.
-    #[error("no such campaign")]
-    NotFound,
-    /// The app has as many as it may.
-    #[error("too many campaigns")]
-    TooMany,
-    /// Somebody changed it meanwhile.
-    #[error("changed meanwhile")]
-    VersionMismatch,
-    /// It breaks the contract.
-    #[error("invalid campaign")]
-    Invalid(Vec<FieldError>),
-    /// It can't run as it is.
-    #[error("not activatable")]
-    NotActivatable(Vec<FieldError>),
-    /// A plugin could not be asked.
-    #[error("a plugin could not be asked")]
-    Check(#[from] CheckFailed),
-    /// The database.
-    #[error("storage failed")]
-    Storage(#[from] nudge_db::Error),
-}
+impl saved::Content for Content {
+    const KIND: Kind = Kind::Push;
 
-impl From<plugins::Refused> for Error {
-    fn from(refused: plugins::Refused) -> Self {
-        match refused {
-            plugins::Refused::Invalid(errors) => Self::Invalid(errors),
-            plugins::Refused::Check(cause) => Self::Check(cause),
-        }
+    fn status(&self) -> Status {
+        self.status
+    }
+
+    fn set_status(&mut self, status: Status) {
+        self.status = status;
+    }
+
+    fn plan(&self) -> Result<Option<Plan>, Vec<FieldError>> {
+        Self::plan(self)
+    }
+
+    async fn count(tx: &mut Tx, app_id: Uuid) -> nudge_db::Result<usize> {
+        store::count(tx, app_id).await
+    }
+
+    async fn insert(tx: &mut Tx, campaign: &Campaign) -> nudge_db::Result<()> {
+        store::insert(tx, campaign).await
+    }
+
+    async fn replace(tx: &mut Tx, campaign: &Campaign) -> nudge_db::Result<bool> {
+        store::update(tx, campaign).await
+    }
+
+    async fn find(tx: &mut Tx, app_id: Uuid, id: Uuid) -> nudge_db::Result<Option<Campaign>> {
+        store::find(tx, app_id, id).await
+    }
+
+    async fn ended(tx: &mut Tx, now: Timestamp, limit: i64) -> nudge_db::Result<Vec<Campaign>> {
+        store::ended(tx, now, limit).await
     }
 }
 
@@ -212,58 +195,6 @@ pub async fn run(
         act: Act::Send(Arc::clone(&sending)),
     };
     Ok((sending, Some(running)))
-}
-
-/// Adds a campaign.
-pub async fn create(tx: &mut Tx, campaign: &Campaign) -> Result<(), Error> {
-    // Before the count, so that two at once can't both find room.
-    apps::store::touch(tx, campaign.app_id, campaign.created_at).await?;
-    if store::count(tx, campaign.app_id).await? >= MOST {
-        return Err(Error::TooMany);
-    }
-    store::insert(tx, campaign).await?;
-    plan(tx, campaign, campaign.created_at).await
-}
-
-/// Replaces a campaign if nobody else did since it was read.
-pub async fn update(tx: &mut Tx, campaign: &Campaign) -> Result<(), Error> {
-    if !store::update(tx, campaign).await? {
-        return Err(Error::VersionMismatch);
-    }
-    plan(tx, campaign, campaign.updated_at).await?;
-    Ok(apps::store::touch(tx, campaign.app_id, campaign.updated_at).await?)
-}
-
-/// Notes when a campaign runs next.
-async fn plan(tx: &mut Tx, campaign: &Campaign, now: Timestamp) -> Result<(), Error> {
-    let planned = runs::Campaign {
-        app_id: campaign.app_id,
-        id: campaign.id,
-        kind: Kind::Push,
-        active: campaign.content.status == Status::Active,
-        plan: campaign.content.plan().map_err(Error::Invalid)?,
-    };
-    Ok(runs::plan(tx, &planned, now).await?)
-}
-
-/// Sets an active campaign `completed`, as the server does when nothing is left to do; answers whether it was still
-/// active.
-pub async fn complete(
-    tx: &mut Tx,
-    app_id: Uuid,
-    id: Uuid,
-    now: Timestamp,
-) -> nudge_db::Result<bool> {
-    let Some(mut campaign) = store::find(tx, app_id, id).await? else {
-        return Ok(false);
-    };
-    if campaign.content.status != Status::Active {
-        return Ok(false);
-    }
-    campaign.content.status = Status::Completed;
-    campaign.version += 1;
-    campaign.updated_at = now;
-    store::update(tx, &campaign).await
 }
 
 /// Removes a campaign with what plugins keep for it. Its deliveries stay: they are what became of it.

@@ -144,6 +144,7 @@ pub async fn delete(tx: &mut Tx, app_id: Uuid, id: Uuid) -> Result<bool> {
         // A run that goes on holds its row: the occasions that it keeps meanwhile are there after this.
         "DELETE FROM campaign_runs WHERE app_id = $1 AND campaign_id = $2",
         "DELETE FROM occasions WHERE app_id = $1 AND campaign_id = $2",
+        "DELETE FROM run_firings WHERE app_id = $1 AND campaign_id = $2",
     ] {
         tx.sql(text).bind(app_id).bind(id).execute().await?;
     }

@@ -6,9 +6,7 @@ use nudge_guest::config::{Place, Problems};
 use nudge_guest::filter::{Filter, MAX_DEPTH, MAX_LEAVES};
 
 use super::version::{OPERATORS, Version, VersionTest};
-use super::{
-    Audience, Condition, Count, CountOperator, Events, Interaction, LOOK_BACK, Leaf, Test,
-};
+use super::{Audience, Condition, Count, CountOperator, Events, Interaction, Leaf, Test};
 
 const MAX_NAME: usize = 200;
 const MAX_TEXT: usize = 200;
@@ -222,11 +220,6 @@ impl<'r> AudienceReader<'r> {
         if let Some(filters) = place.find("filters") {
             filter = Some(Filter::read(&filters, &mut paths, self.problems)?);
         }
-        let most = if filter.is_some() {
-            LOOK_BACK - 1
-        } else {
-            MAX_COUNT
-        };
         let count = match place.find("count") {
             None => Some((
                 Count {
@@ -235,7 +228,7 @@ impl<'r> AudienceReader<'r> {
                 },
                 "gte",
             )),
-            Some(count) => self.count(&count, most),
+            Some(count) => self.count(&count),
         };
         let within = self.days(place, true);
         let (name, (count, operator), within) = (name?, count?, within?);
@@ -250,7 +243,7 @@ impl<'r> AudienceReader<'r> {
         Some((Test::Events(events), what))
     }
 
-    fn count(&mut self, place: &Place<'_>, most: u32) -> Option<(Count, &'static str)> {
+    fn count(&mut self, place: &Place<'_>) -> Option<(Count, &'static str)> {
         if !place.object(self.problems) {
             return None;
         }
@@ -260,7 +253,7 @@ impl<'r> AudienceReader<'r> {
         let operator =
             operator.and_then(|place| place.choice("unknown_operator", &named, self.problems));
         let n = place.require("n", self.problems);
-        let n = n.and_then(|n| n.integer(0..=most, self.problems));
+        let n = n.and_then(|n| n.integer(0..=MAX_COUNT, self.problems));
         let (name, operator) = operator?;
         Some((Count { operator, n: n? }, name))
     }

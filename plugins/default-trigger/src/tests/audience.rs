@@ -96,6 +96,24 @@ fn events_of_longer_ago_do_not_count() {
 }
 
 #[test]
+fn filters_look_as_far_back_as_they_have_to_and_say_where_that_is_not_enough() {
+    let leaf = json!({
+        "kind": "event", "eventName": "bought", "withinDays": 7, "count": {"operator": "lt", "n": 1},
+        "filters": {"all": [{"property": "total", "type": "number", "operator": "gt", "value": 10}]},
+    });
+    for (others, known) in [(199, true), (200, true), (999, true), (1_000, false)] {
+        let mut campaign = included(leaf.clone());
+        let one = |total: u32| ("ana", "bought", json!({"total": total}));
+        campaign.send_all([one(11)]);
+        campaign.send_all((0..others).map(|_| one(1)));
+        assert_eq!(goes(&mut campaign, "ana"), !known, "{others}");
+        let explained = campaign.explanations();
+        let says = explained.iter().any(|it| it.check == "history");
+        assert_eq!(says, !known, "{others}");
+    }
+}
+
+#[test]
 fn filters_choose_the_events_that_count() {
     let leaf = json!({
         "kind": "event", "eventName": "bought", "withinDays": 7, "count": {"operator": "gte", "n": 2},
@@ -338,7 +356,7 @@ fn mistakes_are_named_by_their_place() {
             "/include/all/0/count/n",
         ),
         (
-            event(json!({"filters": total, "count": {"operator": "eq", "n": 200}})),
+            event(json!({"filters": total, "count": {"operator": "eq", "n": 1_000}})),
             "out_of_range",
             "/include/all/0/count/n",
         ),

@@ -61,6 +61,25 @@ fn once_per_session_fires_again_in_the_next() {
 }
 
 #[test]
+fn what_is_held_back_does_not_use_up_the_one_firing() {
+    for name in ["once", "once_per_session"] {
+        let mut campaign = mode(json!({"mode": name}));
+        assert_eq!(fired(&mut campaign, 1), [true], "{name}");
+        campaign.hold_back("ana");
+        // Of one batch the first, and never the others.
+        let batch = || [("ana", "bought", json!({})), ("ana", "bought", json!({}))];
+        assert_eq!(campaign.send_all(batch()), [true, false], "{name}");
+        assert_eq!(fired(&mut campaign, 1), [false], "{name}");
+    }
+    for counting in [json!({"mode": "first"}), json!({"mode": "nth", "n": 1})] {
+        let mut campaign = mode(counting);
+        assert_eq!(fired(&mut campaign, 1), [true]);
+        campaign.hold_back("ana");
+        assert_eq!(fired(&mut campaign, 1), [false], "these count events");
+    }
+}
+
+#[test]
 fn counting_modes_count() {
     assert_eq!(
         fired(&mut mode(json!({"mode": "nth", "n": 2})), 4),

@@ -2,28 +2,34 @@
 //!
 //! Where the decision was kept, the version that decided gets the configuration, the items and the answers of then;
 //! what it asks besides, since it explains more than it had to look at, is answered as of the event.
+//!
+//! Where the plugin set a timer at the event, it is asked about that too: as it decided when the timer was due, or as
+//! it would now while the timer waits.
+
+mod recalled;
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
 use nudge_db::{Timestamp, Tx};
-use nudge_wasm::trigger::{self, Explanation, Facts};
-use nudge_wasm::{FactsUnavailable, PastEvent, Plugin, Value};
+use nudge_wasm::trigger::{self, Explanation, TimerChange};
+use nudge_wasm::{PastEvent, Plugin};
 use tokio::runtime::Handle;
 use uuid::Uuid;
 
 use super::facts::{Ledger, Read, View};
 use super::groups;
 use super::projection::Subject;
-use super::store;
+use super::store::{self, Kept};
 use crate::apps::App;
 use crate::campaigns::Running;
 use crate::decisions::record::{Item, Record};
 use crate::decisions::transcript::Heard;
 use crate::ingest::store::Stored;
-use crate::plugins::{Lost, Unloadable};
+use crate::plugins::{Lost, Reading, Unloadable};
 use crate::services::Services;
 use crate::{decisions, id, ingest};
+use recalled::Recalled;
 
 /// Decisions of a subject after an event that are looked through for the one about it.
 const MOST_DECISIONS: i64 = 100;
@@ -67,6 +73,17 @@ pub struct Told {
     pub explanations: Vec<Explanation>,
     /// When the decision was made that was kept; none: it was not.
     pub decided_at: Option<Timestamp>,
+    /// When a timer is due that it sets.
+    pub timer_at: Option<Timestamp>,
+}
+
+/// A timer that the plugin set at an event.
+#[derive(Clone, Debug)]
+pub enum Timer {
+    /// It waits: the plugin's key, and what it wants back.
+    Waits(String, Vec<u8>),
+    /// It was due then.
+    WasDue(Timestamp),
 }
 
 /// Why the plugin can't be asked.
@@ -87,7 +104,7 @@ pub enum Error {
 }
 
 /// A decision that was kept, and the place of the event in it.
-struct Kept {
+struct Found {
     id: Uuid,
     record: Record,
     campaign: usize,
@@ -116,7 +133,17 @@ pub async fn person(tx: &mut Tx, app: &App, alias: i64) -> nudge_db::Result<Opti
 
 /// Asks the plugin about an event.
 pub async fn ask(services: &Services, question: Question<'_>) -> Result<Told, Error> {
-    let Some(call) = prepare(services, question).await? else {
+    let mut tx = services.db.read().await?;
+    let subject = subject(&mut tx, question).await?;
+    let call = match subject {
+        None => None,
+        Some(subject) => match kept(&mut tx, services, question, &subject, None).await? {
+            Some(call) => Some(call),
+            None => today(&mut tx, services, question, subject).await?,
+        },
+    };
+    drop(tx);
+    let Some(call) = call else {
         let description = question.running.accepted.decider.plugin.description();
         return Ok(Told {
             plugin: (description.name.clone(), description.version.clone()),
@@ -124,17 +151,58 @@ pub async fn ask(services: &Services, question: Question<'_>) -> Result<Told, Er
             fires: false,
             explanations: Vec::new(),
             decided_at: None,
+            timer_at: None,
         });
     };
+    make(services, question.app.id, call).await
+}
+
+/// Asks the plugin about a timer that it set at an event. None: what it decided then was not kept, or the timer was
+/// cancelled.
+pub async fn ask_later(
+    services: &Services,
+    question: Question<'_>,
+    timer: Timer,
+) -> Result<Option<Told>, Error> {
+    let mut tx = services.db.read().await?;
+    let Some(subject) = subject(&mut tx, question).await? else {
+        return Ok(None);
+    };
+    let call = match timer {
+        Timer::WasDue(at) => kept(&mut tx, services, question, &subject, Some(at)).await?,
+        Timer::Waits(key, payload) => {
+            let timer = trigger::Timer { key, payload };
+            Some(now(&mut tx, services, question, subject, timer).await?)
+        }
+    };
+    drop(tx);
+    match call {
+        Some(call) => make(services, question.app.id, call).await.map(Some),
+        None => Ok(None),
+    }
+}
+
+async fn subject(tx: &mut Tx, question: Question<'_>) -> nudge_db::Result<Option<Subject>> {
+    let found = store::subjects(tx, question.app.id, vec![question.alias]).await?;
+    Ok(found.into_iter().next().map(|(_, subject)| subject))
+}
+
+async fn make(services: &Services, app_id: Uuid, call: Call) -> Result<Told, Error> {
     let description = call.plugin.description();
     let plugin = (description.name.clone(), description.version.clone());
     let (item, decided_at) = (call.item, call.decided_at);
-    let made = services.plugins.aside(question.app.id, move || {
+    let made = services.plugins.aside(app_id, move || {
         call.plugin.evaluate(call.batch, Box::new(call.facts))
     });
     let outcome = made
         .await?
         .map_err(|failed| Error::Failed(failed.failure.to_string()))?;
+    let timer_at = |change: &TimerChange| match change {
+        TimerChange::Set {
+            item: at_item, at, ..
+        } if *at_item == item => Some(Timestamp(*at)),
+        _ => None,
+    };
     let explanations = outcome.explanations.into_iter();
     Ok(Told {
         plugin,
@@ -144,39 +212,17 @@ pub async fn ask(services: &Services, question: Question<'_>) -> Result<Told, Er
             .filter(|explanation| explanation.item == item)
             .collect(),
         decided_at,
+        timer_at: outcome.timers.iter().find_map(timer_at),
     })
 }
 
-async fn prepare(services: &Services, question: Question<'_>) -> Result<Option<Call>, Error> {
-    let Question {
-        app,
-        running,
-        alias,
-        stored,
-    } = question;
-    let mut tx = services.db.read().await?;
-    let found = store::subjects(&mut tx, app.id, vec![alias]).await?;
-    let Some((_, subject)) = found.into_iter().next() else {
-        return Ok(None);
-    };
-    if let Some(kept) = find(&mut tx, app.id, subject.id, running.id, stored).await? {
-        let digest = &kept.record.plugin.digest;
-        // A version that is gone can't say why; the one that decides today may.
-        if let Ok(plugin) = services.plugins.by_digest(&services.db, digest).await
-            && let Some(call) = recall(&mut tx, services, app, &subject, plugin, kept).await?
-        {
-            return Ok(Some(call));
-        }
-    }
-    today(&mut tx, services, question, subject).await
-}
-
-/// What the version that decides today is asked, as of the event. None: it does not read such events.
-async fn today(
+/// The call in which it was decided about an event, or since an instant about a timer of it, if that was kept.
+async fn kept(
     tx: &mut Tx,
     services: &Services,
     question: Question<'_>,
-    subject: Subject,
+    subject: &Subject,
+    timer_since: Option<Timestamp>,
 ) -> Result<Option<Call>, Error> {
     let Question {
         app,
@@ -184,16 +230,46 @@ async fn today(
         stored,
         ..
     } = question;
-    let (plugin, reading) = running.accepted.for_subject(subject.id);
-    if !reading.has_event(&stored.event.name) {
+    let found = find(tx, (app.id, subject.id, running.id), stored, timer_since).await?;
+    let Some(found) = found else {
         return Ok(None);
-    }
-    let item = as_item(
-        stored,
-        session(subject.session_number),
-        None,
-        stored.received_at.0,
-    );
+    };
+    // A version that is gone can't say why; the one that decides today may.
+    let digest = &found.record.plugin.digest;
+    let Ok(plugin) = services.plugins.by_digest(&services.db, digest).await else {
+        return Ok(None);
+    };
+    Ok(recall(tx, services, app, subject, plugin, found).await?)
+}
+
+/// What the version that decides today is asked about a timer that waits, if it were due now.
+async fn now(
+    tx: &mut Tx,
+    services: &Services,
+    question: Question<'_>,
+    subject: Subject,
+    timer: trigger::Timer,
+) -> nudge_db::Result<Call> {
+    let Question {
+        running, stored, ..
+    } = question;
+    let (plugin, reading) = running.accepted.for_subject(subject.id);
+    let at = services.clock.now();
+    let item = as_item(stored, session(subject.session_number), Some(timer), at.0);
+    let before = subject.last_seq.saturating_add(1);
+    let facts = as_of(tx, services, question, subject, (before, at)).await?;
+    Ok(call(question, plugin, reading, item, facts))
+}
+
+/// A call of today's version about one item.
+fn call(
+    question: Question<'_>,
+    plugin: &Arc<Plugin>,
+    reading: &Reading,
+    item: trigger::Item,
+    facts: View,
+) -> Call {
+    let Question { app, running, .. } = question;
     let batch = trigger::Batch {
         now: item.received,
         items: vec![item],
@@ -206,56 +282,82 @@ async fn today(
         explaining: true,
         seed: groups::seed(app.id, plugin),
     };
-    let states = store::states(tx, app.id, vec![(running.id, subject.id)]).await?;
-    let state = states.into_values().next();
-    let now = view(
-        tx,
-        services,
-        app,
-        subject,
-        stored.seq,
-        stored.received_at,
-        state,
-    )
-    .await?;
-    Ok(Some(Call {
+    Call {
         plugin: Arc::clone(plugin),
         batch,
         facts: Recalled {
             heard: Heard::default(),
             places: (ONLY, ONLY),
             past: HashMap::new(),
-            now,
+            now: facts,
         },
         item: ONLY,
         decided_at: None,
-    }))
+    }
 }
 
-/// The decision about an event and campaign, if it was kept.
+/// What the version that decides today is asked, as of the event. None: it does not read such events.
+async fn today(
+    tx: &mut Tx,
+    services: &Services,
+    question: Question<'_>,
+    subject: Subject,
+) -> Result<Option<Call>, Error> {
+    let Question {
+        running, stored, ..
+    } = question;
+    let (plugin, reading) = running.accepted.for_subject(subject.id);
+    if !reading.has_event(&stored.event.name) {
+        return Ok(None);
+    }
+    let received = stored.received_at;
+    let item = as_item(stored, session(subject.session_number), None, received.0);
+    let facts = as_of(tx, services, question, subject, (stored.seq, received)).await?;
+    Ok(Some(call(question, plugin, reading, item, facts)))
+}
+
+/// What is known of a subject as of before an event and until an instant, and what the plugin keeps of it now.
+async fn as_of(
+    tx: &mut Tx,
+    services: &Services,
+    question: Question<'_>,
+    subject: Subject,
+    (before, until): (i64, Timestamp),
+) -> nudge_db::Result<View> {
+    let (app, campaign_id) = (question.app, question.running.id);
+    let kept = store::states(tx, app.id, vec![(campaign_id, subject.id)]).await?;
+    let kept = kept.into_values().next().map(|kept| (campaign_id, kept));
+    view(tx, services, app, subject, (before, until), kept).await
+}
+
+/// The decision about an event and campaign, or since an instant about a timer of it, if it was kept.
 async fn find(
     tx: &mut Tx,
-    app_id: Uuid,
-    subject_id: Uuid,
-    campaign_id: Uuid,
+    (app_id, subject_id, campaign_id): (Uuid, Uuid, Uuid),
     stored: &Stored,
-) -> nudge_db::Result<Option<Kept>> {
-    let from = id::first_of(stored.received_at);
+    timer_since: Option<Timestamp>,
+) -> nudge_db::Result<Option<Found>> {
+    let from = id::first_of(timer_since.unwrap_or(stored.received_at));
     let rows = decisions::store::of_subject(tx, app_id, subject_id, from, MOST_DECISIONS).await?;
     for row in rows {
         let Ok(record) = Record::decode(&row.record) else {
             continue;
         };
-        let is_it = |item: &Item| item.event_id == stored.event.id && item.timer.is_none();
-        let Some(item) = record.items.iter().position(is_it) else {
-            continue;
+        let is_it = |item: &Item| {
+            item.event_id == stored.event.id && item.timer.is_some() == timer_since.is_some()
         };
-        let number = u32::try_from(item).unwrap_or(u32::MAX);
-        let mut campaigns = record.campaigns.iter();
-        let campaign = campaigns
-            .position(|campaign| campaign.id == campaign_id && campaign.items.contains(&number));
-        if let Some(campaign) = campaign {
-            return Ok(Some(Kept {
+        let concerned = |number: usize| {
+            let number = u32::try_from(number).unwrap_or(u32::MAX);
+            let mut campaigns = record.campaigns.iter();
+            campaigns.position(|it| it.id == campaign_id && it.items.contains(&number))
+        };
+        let mut items = record.items.iter().enumerate();
+        let place = items.find_map(|(number, item)| {
+            let campaign = is_it(item).then(|| concerned(number)).flatten()?;
+            Some((number, campaign))
+        });
+        if let Some((item, campaign)) = place {
+            return Ok(Some(Found {
                 id: row.id,
                 record,
                 campaign,
@@ -274,14 +376,14 @@ async fn recall(
     app: &App,
     subject: &Subject,
     plugin: Arc<Plugin>,
-    kept: Kept,
+    found: Found,
 ) -> nudge_db::Result<Option<Call>> {
-    let Kept {
+    let Found {
         id,
         mut record,
         campaign: place,
         item: last,
-    } = kept;
+    } = found;
     let heard = record.heard.take().unwrap_or_default();
     let (Some(campaign), Some(item)) = (record.campaigns.get(place), record.items.get(last)) else {
         return Ok(None);
@@ -319,9 +421,14 @@ async fn recall(
         items,
     };
     let item = u32::try_from(batch.items.len().saturating_sub(1)).unwrap_or(u32::MAX);
-    let first_seq = own.first().map_or(0, |(_, item)| item.seq);
+    // The event of a timer is long past.
+    let is_timer = own.last().is_some_and(|(_, item)| item.timer.is_some());
+    let before = match own.first() {
+        Some((_, first)) if !is_timer => first.seq,
+        _ => subject.last_seq.saturating_add(1),
+    };
     let until = Timestamp(record.now);
-    let now = view(tx, services, app, subject.clone(), first_seq, until, None).await?;
+    let now = view(tx, services, app, subject.clone(), (before, until), None).await?;
     Ok(Some(Call {
         plugin,
         batch,
@@ -378,23 +485,27 @@ async fn view(
     services: &Services,
     app: &App,
     mut subject: Subject,
-    before: i64,
-    until: Timestamp,
-    state: Option<Vec<u8>>,
+    (before, until): (i64, Timestamp),
+    kept: Option<(Uuid, Kept)>,
 ) -> nudge_db::Result<View> {
     subject.last_seq = before - 1;
     let properties = store::properties(tx, app.id, &[subject.id]).await?;
+    let held_back = kept.as_ref();
+    let held_back = held_back.and_then(|(campaign, kept)| Some((ONLY, *campaign, kept.held_back?)));
     let ledger = Ledger {
         app_id: app.id,
         db: services.db.clone(),
         runtime: Handle::current(),
         subjects: vec![subject],
         properties,
-        states: state.map(|state| ((0, ONLY), state)).into_iter().collect(),
+        read: Read::with_held_back(held_back.into_iter()),
+        states: kept
+            .map(|(_, kept)| ((0, ONLY), kept.state))
+            .into_iter()
+            .collect(),
         earlier: Vec::new(),
         aliases: HashMap::new(),
         until,
-        read: Read::default(),
     };
     Ok(View {
         ledger: Arc::new(Mutex::new(ledger)),
@@ -423,75 +534,5 @@ fn as_item(
         session,
         properties: Arc::clone(&event.properties),
         timer,
-    }
-}
-
-/// Answers of then, and where there are none, as of the event.
-struct Recalled {
-    heard: Heard,
-    /// The numbers that the campaign and the subject had in the decision.
-    places: (u32, u32),
-    /// The events that histories name.
-    past: HashMap<i64, PastEvent>,
-    now: View,
-}
-
-impl Facts for Recalled {
-    fn subject_property(&mut self, subject: u32, key: &str) -> Option<Value> {
-        let heard = self.heard.properties.get(&(self.places.1, key.to_owned()));
-        match heard {
-            Some(answer) => answer.clone(),
-            None => self.now.subject_property(subject, key),
-        }
-    }
-
-    fn subject_fact(
-        &mut self,
-        subject: u32,
-        name: &str,
-    ) -> Result<Option<Value>, FactsUnavailable> {
-        let heard = self.heard.facts.get(&(self.places.1, name.to_owned()));
-        match heard {
-            Some(answer) => Ok(answer.clone()),
-            None => self.now.subject_fact(subject, name),
-        }
-    }
-
-    fn count_events(
-        &mut self,
-        subject: u32,
-        name: &str,
-        since: Option<i64>,
-        at_most: u32,
-    ) -> Result<u32, FactsUnavailable> {
-        let question = (self.places.1, name.to_owned(), since, at_most);
-        match self.heard.counts.get(&question) {
-            Some(answer) => Ok(*answer),
-            None => self.now.count_events(subject, name, since, at_most),
-        }
-    }
-
-    fn recent_events(
-        &mut self,
-        subject: u32,
-        name: &str,
-        since: Option<i64>,
-        limit: u32,
-    ) -> Result<Vec<PastEvent>, FactsUnavailable> {
-        let question = (self.places.1, name.to_owned(), since, limit);
-        match self.heard.histories.get(&question) {
-            Some(seqs) => {
-                let known = seqs.iter().filter_map(|seq| self.past.get(seq).cloned());
-                Ok(known.collect())
-            }
-            None => self.now.recent_events(subject, name, since, limit),
-        }
-    }
-
-    fn state(&mut self, campaign: u32, subject: u32) -> Option<Vec<u8>> {
-        match self.heard.states.get(&self.places) {
-            Some(answer) => answer.clone(),
-            None => self.now.state(campaign, subject),
-        }
     }
 }

@@ -1,0 +1,307 @@
+//! What campaigns ask of a database is found by indexes, whatever number of people, answers and messages there is.
+
+use nudge::attempts::analytics::{self, Range};
+use nudge::attempts::{self, recipients, responses};
+use nudge::campaigns::Kind;
+use nudge::explain;
+use nudge::ingest::store::find_by_id;
+use nudge::pipeline::{history, occasions};
+use nudge::runs;
+use nudge::targeting::interactions;
+use nudge::targeting::store::{self as presentations, Asked, Question};
+use nudge_db::{Timestamp, Tx};
+use tests::{TestApp, on_both_backends};
+use uuid::Uuid;
+
+use crate::attempts::{forked, link_survey};
+use crate::plans::{check_scans, fill};
+
+on_both_backends!(
+    results_and_their_lists_are_found_by_indexes,
+    what_firings_depend_on_is_found_by_indexes,
+    runs_and_occasions_are_found_by_indexes,
+    a_plugins_questions_about_the_past_are_found_by_indexes,
+    of_several_aliases_the_newest_events_are_the_newest,
+);
+
+/// Makes instructions, attempts, answers, messages, timers and occasions of 10,000 people, a fourth of them of the
+/// survey. Every row of a person has the person's id.
+async fn filled(app: &TestApp) -> (Uuid, i64) {
+    let survey = link_survey(app, forked(false)).await;
+    let alias = fill(app).await;
+    let (app_id, now) = (app.access.app_id, app.clock.now());
+    let mut tx = app.services().db.write().await.unwrap();
+    for text in [
+        "INSERT INTO instructions (id, app_id, subject_id, position, kind, campaign_id, campaign_version, priority,
+                                   created_at, available_at, expires_at, status, status_at, plugin_name, plugin_version,
+                                   counted_at)
+         SELECT s.id, s.app_id, s.id, 1, 'survey', CASE WHEN s.app_id = $1 THEN $2 ELSE s.app_id END, 1, 0,
+                $3, $3, $3, 'issued', $3, 'p', '1.0.0', $3 FROM subjects s",
+        "INSERT INTO survey_attempts (id, app_id, survey_id, survey_version, subject_id, state, started_at, active_at)
+         SELECT s.id, s.app_id, CASE WHEN s.app_id = $1 THEN $2 ELSE s.app_id END, 1, s.id, 'started', $3, $3
+         FROM subjects s",
+        "INSERT INTO survey_answers (attempt_id, question_id, app_id, survey_id, value, counted, started_at, answered_at)
+         SELECT s.id, 'q1', s.app_id, CASE WHEN s.app_id = $1 THEN $2 ELSE s.app_id END, '7', TRUE, $3, $3
+         FROM subjects s",
+        "INSERT INTO survey_counts (survey_id, day, question_id, measure, value, app_id, count, total)
+         SELECT CASE WHEN s.app_id = $1 THEN $2 ELSE s.app_id END, s.last_seen_at + a.number + $3 - $3, '', 'started', '',
+                s.app_id, 1, 0.0
+         FROM subjects s JOIN aliases a ON a.subject_id = s.id",
+        "INSERT INTO deliveries (id, app_id, campaign_id, campaign_version, variant_id, subject_id, test, recipients,
+                                 status, attempts, lane, created_at)
+         SELECT s.id, s.app_id, CASE WHEN s.app_id = $1 THEN $2 ELSE s.app_id END, 1, s.id, s.id, FALSE, 1, 'sent', 1,
+                1, $3 FROM subjects s",
+        "INSERT INTO timers (id, app_id, campaign_id, subject_id, key, due_at, payload, event_seq)
+         SELECT s.id, s.app_id, CASE WHEN s.app_id = $1 THEN $2 ELSE s.app_id END, s.id, 'k', $3 + 9000000000000000 - $3,
+                k.hash, 1 FROM subjects s CROSS JOIN (SELECT hash FROM keys LIMIT 1) k",
+        "INSERT INTO occasions (id, app_id, campaign_id, subject_id, alias_number, key, due_at, event_seq)
+         SELECT s.id, s.app_id, CASE WHEN s.app_id = $1 THEN $2 ELSE s.app_id END, s.id, 1, 'k',
+                $3 + 9000000000000000 - $3, 1 FROM subjects s",
+        "INSERT INTO run_firings (campaign_id, subject_id, key, app_id, event_seq)
+         SELECT CASE WHEN s.app_id = $1 THEN $2 ELSE s.app_id END, s.id, 'run 2026', s.app_id, $3 FROM subjects s",
+    ] {
+        let statement = tx.sql(text).bind(app_id).bind(survey).bind(now);
+        statement.execute().await.unwrap();
+    }
+    tx.sql("ANALYZE").execute().await.unwrap();
+    tx.commit().await.unwrap();
+    (survey, alias)
+}
+
+/// Takes away what the pipeline is not to find when the test is over.
+async fn emptied(app: &TestApp) {
+    let mut tx = app.services().db.write().await.unwrap();
+    for text in ["DELETE FROM timers", "DELETE FROM occasions"] {
+        tx.sql(text).execute().await.unwrap();
+    }
+    tx.commit().await.unwrap();
+}
+
+async fn reading(app: &TestApp) -> Tx {
+    let mut tx = app.services().db.read().await.unwrap();
+    tx.explain();
+    tx
+}
+
+async fn results_and_their_lists_are_found_by_indexes(app: &mut TestApp) {
+    let (survey_id, _) = filled(app).await;
+    let (app_id, now) = (app.access.app_id, app.clock.now());
+    let key = (app_id, survey_id);
+    let mut tx = app.services().db.read().await.unwrap();
+    let survey = nudge::surveys::store::find(&mut tx, app_id, survey_id).await;
+    let survey = survey.unwrap().unwrap();
+    tx.explain();
+    let within = Range {
+        from: now.minus(std::time::Duration::from_mins(1)),
+        to: Timestamp(now.0 + 1),
+    };
+    for range in [Range::ALL, within] {
+        // It ends at the first count, which finds no row, as nothing does here.
+        analytics::report(&mut tx, &survey, range, now)
+            .await
+            .unwrap_err();
+        check_scans(&tx.plans(), "results");
+        responses::page(&mut tx, key, range, 100, 50).await.unwrap();
+        check_scans(&tx.plans(), "a page of responses");
+        responses::count(&mut tx, key, range).await.unwrap_err();
+        check_scans(&tx.plans(), "how many responses there are");
+        let bounds = (range.from, range.to);
+        for after in [None, Some((now, app.id()))] {
+            attempts::store::list(&mut tx, key, bounds, after, 50)
+                .await
+                .unwrap();
+            check_scans(&tx.plans(), "a page of attempts");
+        }
+    }
+    attempts::store::answers(&mut tx, app_id, &[app.id()])
+        .await
+        .unwrap();
+    check_scans(&tx.plans(), "the answers of attempts");
+    attempts::store::completed(&mut tx, app_id, survey_id)
+        .await
+        .unwrap_err();
+    check_scans(&tx.plans(), "how many attempts are complete");
+    recipients::page(&mut tx, key, None, Some(app.id()), 50, now)
+        .await
+        .unwrap();
+    // What is joined to a page may be read from end to end while it is small.
+    let plan = tx.plans().join("\n");
+    for index in ["instructions_of_campaign", "survey_attempts_on_their_own"] {
+        assert!(plan.contains(index), "a page of recipients: {plan}");
+    }
+    recipients::names(&mut tx, app_id, &[app.id()])
+        .await
+        .unwrap();
+    check_scans(&tx.plans(), "the names of recipients");
+    drop(tx);
+    emptied(app).await;
+}
+
+async fn what_firings_depend_on_is_found_by_indexes(app: &mut TestApp) {
+    let (survey_id, alias) = filled(app).await;
+    let (app_id, now) = (app.access.app_id, app.clock.now());
+    let mut tx = app.services().db.read().await.unwrap();
+    let event_id = newest(&mut tx, alias).await;
+    let stored = find_by_id(&mut tx, app_id, alias, event_id).await;
+    let stored = stored.unwrap().unwrap();
+    tx.explain();
+    for kind in [Kind::Survey, Kind::Push] {
+        for campaign_id in [None, Some(survey_id)] {
+            let question = Question {
+                subject_id: app.id(),
+                kind,
+                campaign_id,
+                since: Timestamp(0),
+            };
+            presentations::counts(&mut tx, app_id, &[question], Asked::now(now))
+                .await
+                .unwrap();
+            check_scans(&tx.plans(), "what caps count");
+        }
+        interactions::of_subject(&mut tx, app_id, app.id(), kind, now)
+            .await
+            .unwrap();
+        check_scans(&tx.plans(), "interactions");
+    }
+    explain::store::aliases(&mut tx, app_id, app.id())
+        .await
+        .unwrap();
+    check_scans(&tx.plans(), "the aliases of a person");
+    explain::store::trace(&mut tx, app_id, app.id(), survey_id, &stored)
+        .await
+        .unwrap();
+    check_scans(&tx.plans(), "what came of an event");
+    drop(tx);
+    emptied(app).await;
+}
+
+async fn newest(tx: &mut Tx, alias: i64) -> Uuid {
+    let rows: Vec<(Uuid,)> = tx
+        .sql("SELECT event_id FROM events WHERE alias_number = $1 ORDER BY timestamp DESC LIMIT 1")
+        .bind(alias)
+        .fetch_all()
+        .await
+        .unwrap();
+    rows[0].0
+}
+
+async fn runs_and_occasions_are_found_by_indexes(app: &mut TestApp) {
+    let (survey_id, _) = filled(app).await;
+    let (app_id, now) = (app.access.app_id, app.clock.now());
+    let planned = runs::store::Planned {
+        campaign_id: survey_id,
+        app_id,
+        kind: Kind::Survey,
+        plan: None,
+        next: None,
+        last_at: None,
+        job_id: None,
+    };
+    let mut tx = reading(app).await;
+    runs::store::due(&mut tx, now, 100).await.unwrap();
+    runs::store::to_look_at(&mut tx, now, 100).await.unwrap();
+    check_scans(&tx.plans(), "runs that are due");
+    runs::store::count_due(&mut tx, app_id, survey_id, now, 1_000)
+        .await
+        .unwrap_err();
+    check_scans(&tx.plans(), "how many occasions are due");
+    runs::store::waiting(&mut tx, app_id, survey_id)
+        .await
+        .unwrap();
+    check_scans(&tx.plans(), "who waits");
+    runs::store::any_on_offer(&mut tx, app_id, survey_id, now)
+        .await
+        .unwrap();
+    check_scans(&tx.plans(), "what is on offer");
+    runs::store::newest_subject(&mut tx, app_id).await.unwrap();
+    check_scans(&tx.plans(), "the newest person");
+    runs::store::people(&mut tx, app_id, Uuid::nil(), Uuid::max(), 500)
+        .await
+        .unwrap();
+    check_scans(&tx.plans(), "a page of people");
+    occasions::any_waits(&mut tx, now).await.unwrap();
+    check_scans(&tx.plans(), "whether an occasion is due");
+    occasions::claimed_by(&mut tx, app.id(), 100).await.unwrap();
+    check_scans(&tx.plans(), "claimed occasions");
+    drop(tx);
+    let mut tx = app.services().db.write().await.unwrap();
+    tx.explain();
+    occasions::claim(&mut tx, app.id(), now, 100).await.unwrap();
+    check_scans(&tx.plans(), "claiming occasions");
+    runs::store::resume(&mut tx, &planned, now).await.unwrap();
+    runs::store::drop_left(&mut tx, &planned).await.unwrap();
+    check_scans(&tx.plans(), "occasions of a campaign");
+    runs::store::forget_firings(&mut tx, &planned, "run 9999")
+        .await
+        .unwrap();
+    check_scans(&tx.plans(), "whom a run has given something");
+    tx.rollback().await.unwrap();
+    emptied(app).await;
+}
+
+async fn a_plugins_questions_about_the_past_are_found_by_indexes(app: &mut TestApp) {
+    let (_, alias) = filled(app).await;
+    let app_id = app.access.app_id;
+    let mut tx = reading(app).await;
+    history::aliases(&mut tx, app_id, app.id()).await.unwrap();
+    check_scans(&tx.plans(), "the aliases of a person");
+    history::newest_events(&mut tx, app_id, alias, "opened", i64::MAX, 32)
+        .await
+        .unwrap();
+    check_sorts(&mut tx, "the newest events");
+    for aliases in [vec![alias], vec![alias, alias + 1, alias + 2]] {
+        history::recent_events(&mut tx, app_id, &aliases, "opened", Some(5), i64::MAX, 200)
+            .await
+            .unwrap();
+        check_sorts(&mut tx, "events of a name");
+        history::count_events(&mut tx, app_id, &aliases, "opened", Some(5), i64::MAX, 200)
+            .await
+            .unwrap_err();
+        check_scans(&tx.plans(), "how many events there are of a name");
+    }
+    drop(tx);
+    emptied(app).await;
+}
+
+async fn of_several_aliases_the_newest_events_are_the_newest(app: &mut TestApp) {
+    fill(app).await;
+    let app_id = app.access.app_id;
+    let all: Vec<(i64, i64, i64)> = app
+        .rows("SELECT alias_number, seq, timestamp FROM events WHERE name = 'opened' ORDER BY timestamp DESC")
+        .await;
+    let mut known: Vec<i64> = all.iter().map(|(alias, ..)| *alias).collect();
+    known.sort_unstable();
+    known.dedup();
+    let oldest = all[all.len() / 2].2;
+    let mut tx = app.services().db.read().await.unwrap();
+    // In either order: what is known already says how far back to look.
+    for aliases in [
+        known[..3].to_vec(),
+        known[..3].iter().rev().copied().collect(),
+        known,
+    ] {
+        for (limit, since) in [(1, None), (101, None), (1_000, None), (1_000, Some(oldest))] {
+            let found =
+                history::recent_events(&mut tx, app_id, &aliases, "opened", since, i64::MAX, limit);
+            let found = found.await.unwrap().into_iter();
+            let found: Vec<i64> = found.map(|(seq, _)| seq).collect();
+            let expected = all.iter().filter(|(alias, _, at)| {
+                aliases.contains(alias) && since.is_none_or(|since| *at >= since)
+            });
+            let expected = expected.take(usize::try_from(limit).unwrap());
+            let expected: Vec<i64> = expected.map(|(_, seq, _)| *seq).collect();
+            assert_eq!(found, expected, "{limit} {since:?}");
+        }
+    }
+}
+
+/// Reads no table from end to end, and sorts nothing: the index has the order.
+#[track_caller]
+fn check_sorts(tx: &mut Tx, what: &str) {
+    let plan = tx.plans();
+    check_scans(&plan, what);
+    for line in &plan {
+        let sorts = line.contains("TEMP B-TREE") || line.contains("Sort  (");
+        assert!(!sorts, "{what}: {plan:#?}");
+    }
+}
