@@ -14,8 +14,6 @@ use crate::ingest::SEQ_BLOCK;
 const MOST_CLAIMS: i64 = 20_000;
 /// Unclaimed requests that a process looks at to find some that it may claim, the oldest first.
 const MOST_LOOKED_AT: i64 = 2_000;
-/// The advisory lock of whoever claims requests on `PostgreSQL`.
-const CLAIMING: i64 = 0x006e_7564_6765_0001;
 
 #[derive(sqlx::FromRow)]
 struct NumberRow {
@@ -118,8 +116,9 @@ pub(super) async fn claim_requests(
 ) -> Result<Vec<ClaimedRequest>> {
     if tx.dialect() == Dialect::Postgres {
         // Two that claim at the same moment would not see each other's claims, and share an alias between them.
-        tx.sql("SELECT pg_advisory_xact_lock($1)")
-            .bind(CLAIMING)
+        // A row that all have in common keeps them apart, where an advisory lock is not known to every database
+        // that speaks PostgreSQL's protocol.
+        tx.sql("SELECT id FROM nodes ORDER BY id LIMIT 1 FOR UPDATE")
             .execute()
             .await?;
     }
