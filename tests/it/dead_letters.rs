@@ -215,8 +215,8 @@ async fn a_replayed_event_is_what_it_would_have_been(app: &mut TestApp) {
         "replayed"
     );
     let body = json!({"filter": {}, "patch": {"total": 1}});
-    let path = app.path("/dead-letters/replay");
-    let queued = app.post(&path, &app.editor(), &body).await.data(202);
+    let all = app.path("/dead-letters/replay");
+    let queued = app.post(&all, &app.editor(), &body).await.data(202);
     let job = ended(app, &text(&queued, "jobId")).await;
     assert_eq!(job["result"]["replayed"], 3);
     app.settle().await;

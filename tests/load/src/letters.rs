@@ -13,7 +13,7 @@ use crate::database::{Databases, Kind};
 use crate::drive;
 use crate::random::Random;
 use crate::report::{Table, median, micros, rate, say, verdict};
-use crate::request::{COMMON, Delivery, Request};
+use crate::request::{COMMON, Delivery, Person, Request};
 
 /// Events of a request.
 const EVENTS: usize = 500;
@@ -104,28 +104,35 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<()> {
     Ok(table.print()?)
 }
 
+/// Sends so many events, every one of which lacks what the definition asks for.
+async fn break_events(
+    server: &Server,
+    connection: &mut Connection,
+    people: &[Person],
+    letters: usize,
+) -> anyhow::Result<()> {
+    let wrong = r#"{"sku":"A-1029-XL","note":"without a price"}"#;
+    let (mut random, clock) = (Random::new(13), Clock::default());
+    for number in 0..letters.div_ceil(EVENTS) {
+        let person = people.get(number % people.len()).context("somebody")?;
+        let events = EVENTS.min(letters - number * EVENTS);
+        let key = server.access("writeKey")?;
+        let mut request =
+            Request::with_properties(key, person, COMMON, events, Delivery::None, wrong);
+        let bytes = request.renew(&mut random, clock.now());
+        let answer = connection.send(bytes).await?;
+        ensure!(answer.status == 200, "{}", answer.status);
+    }
+    server.drained().await
+}
+
 async fn measure(server: &Server, arguments: &Arguments) -> anyhow::Result<Round> {
     drive::furnish(server).await?;
     let people = drive::people(server, arguments.people).await?;
     let write_key = server.access("writeKey")?;
     let mut connection = Connection::open(server.address()).await?;
-    let mut random = Random::new(13);
-    let clock = Clock::default();
-    // Every event lacks what the definition asks for.
-    for number in 0..arguments.letters.div_ceil(EVENTS) {
-        let person = people.get(number % people.len()).context("somebody")?;
-        let events = EVENTS.min(arguments.letters - number * EVENTS);
-        let (none, wrong) = (
-            Delivery::None,
-            r#"{"sku":"A-1029-XL","note":"without a price"}"#,
-        );
-        let mut request = Request::with_properties(write_key, person, COMMON, events, none, wrong);
-        let answer = connection
-            .send(request.renew(&mut random, clock.now()))
-            .await?;
-        ensure!(answer.status == 200, "{}", answer.status);
-    }
-    server.drained().await?;
+    break_events(server, &mut connection, &people, arguments.letters).await?;
+    let (mut random, clock) = (Random::new(17), Clock::default());
 
     let before = server.memory()?;
     let api = Api::new(server)?;

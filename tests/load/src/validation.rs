@@ -90,24 +90,34 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<()> {
         say(format_args!("round {round}: {measured:.0?}"))?;
         rounds.push(measured);
     }
-    let middle = |value: &dyn Fn(&Round) -> f64| median(rounds.iter().map(value));
-    let share = middle(&|round| {
+    compare(&rounds)?;
+    list(&rounds, arguments.events)
+}
+
+/// The median of something that rounds have measured.
+fn middle(rounds: &[Round], value: impl Fn(&Round) -> f64) -> f64 {
+    median(rounds.iter().map(value))
+}
+
+/// Prints ratios.
+fn compare(rounds: &[Round]) -> anyhow::Result<()> {
+    let share = middle(rounds, |round| {
         let [plain, valid, _] = round.latencies;
         (valid - plain) / valid
     });
-    let cpu_share = middle(&|round| {
+    let cpu_share = middle(rounds, |round| {
         let [plain, valid, _] = round.cpu;
         (valid - plain) / valid
     });
-    let wrong_cpu = middle(&|round| {
+    let wrong_cpu = middle(rounds, |round| {
         let [_, valid, wrong] = round.cpu;
         wrong / valid
     });
-    let wrong = middle(&|round| {
+    let wrong = middle(rounds, |round| {
         let [_, valid, wrong] = round.latencies;
         wrong / valid
     });
-    let declared = middle(&|round| {
+    let declared = middle(rounds, |round| {
         let [plain, valid] = round.rates;
         valid / plain
     });
@@ -142,18 +152,22 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<()> {
         "",
         "",
     ]);
-    table.print()?;
+    Ok(table.print()?)
+}
+
+/// Prints what the ratios are of.
+fn list(rounds: &[Round], events: usize) -> anyhow::Result<()> {
     let mut table = Table::new(&["measurement", "median"]);
     for (place, sort) in SORTS.iter().enumerate() {
         let of = |round: &Round| round.latencies.get(place).copied().unwrap_or(f64::NAN);
         table.row(&[
-            format!("request of {} events, {}, p50", arguments.events, sort.name),
-            format!("{:.0} us", middle(&of)),
+            format!("request of {events} events, {}, p50", sort.name),
+            format!("{:.0} us", middle(rounds, of)),
         ]);
         let of = |round: &Round| round.cpu.get(place).copied().unwrap_or(f64::NAN);
         table.row(&[
             format!("the server's processor time, {}", sort.name),
-            format!("{:.0} us", middle(&of)),
+            format!("{:.0} us", middle(rounds, of)),
         ]);
     }
     Ok(table.print()?)
