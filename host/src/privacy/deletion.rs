@@ -25,7 +25,7 @@ pub const KIND: &str = "privacy.delete";
 /// What the analytics store is called among the steps.
 const ANALYTICS: &str = "analytics";
 /// The pause before the analytics store is asked again; it doubles each time.
-const ASK_AGAIN: (Duration, Duration) = (Duration::from_secs(10), Duration::from_hours(1));
+const ASK_AGAIN: (Duration, Duration) = (Duration::from_secs(10), Duration::from_mins(5));
 /// The pause before SQLite is asked again to empty its log.
 const SCRUB_AGAIN: Duration = Duration::from_secs(1);
 
