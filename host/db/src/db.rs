@@ -16,6 +16,11 @@ const CACHED_STATEMENTS: usize = 1_000;
 /// Pages of WAL before a checkpoint; fewer make it the slowest part of a commit.
 const CHECKPOINT_PAGES: &str = "8000";
 
+/// What SQLite's writer keeps of the database in memory, in KiB below zero.
+const WRITER_CACHE: &str = "-65536";
+/// What each reader does: little, as the system has the file in memory too, and there is a reader a connection.
+const READER_CACHE: &str = "-8192";
+
 /// How long a statement may take on PostgreSQL; none that the server has takes nearly as long.
 const STATEMENT_TIMEOUT: &str = "SET statement_timeout = '30s'";
 
@@ -78,7 +83,6 @@ impl Db {
             .synchronous(SqliteSynchronous::Full)
             .busy_timeout(Duration::from_secs(5))
             .statement_cache_capacity(CACHED_STATEMENTS)
-            .pragma("cache_size", "-65536")
             .pragma("temp_store", "memory");
         let writer = sqlite_pool()
             .max_connections(1)
@@ -90,6 +94,7 @@ impl Db {
                     .clone()
                     .create_if_missing(true)
                     .pragma("wal_autocheckpoint", CHECKPOINT_PAGES)
+                    .pragma("cache_size", WRITER_CACHE)
                     // What is deleted is overwritten, not just forgotten.
                     .pragma("secure_delete", "on"),
             )
@@ -99,7 +104,7 @@ impl Db {
             .acquire_timeout(options.acquire_timeout)
             .idle_timeout(None)
             .max_lifetime(None)
-            .connect_with(connect.read_only(true))
+            .connect_with(connect.read_only(true).pragma("cache_size", READER_CACHE))
             .await?;
         Ok(Self(Backend::Sqlite { readers, writer }))
     }

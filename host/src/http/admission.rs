@@ -3,7 +3,8 @@
 //!
 //! A request has a *place* while the server works on it: from before its credentials are looked at until its answer
 //! is made, but not while it waits for the client to send the body, for a decision about its events, or for
-//! instructions. Of an app only so many requests are in hand, waiting ones too, which leaves places to the others.
+//! instructions. Of an app only so many requests are in hand, those that wait for a decision too, which leaves places to
+//! the others.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -41,6 +42,7 @@ pub struct Admission {
     seats: Arc<Semaphore>,
     polls: Shares,
     bodies: Arc<Semaphore>,
+    body_units: usize,
 }
 
 /// A place among the requests that are worked on; given back when it is dropped.
@@ -83,13 +85,14 @@ impl Admission {
         let of = |number: usize| number.clamp(1, Semaphore::MAX_PERMITS);
         let semaphore = |number: usize| Arc::new(Semaphore::new(of(number)));
         // One body always fits, decompressed beside what was sent.
-        let bytes = config.body_memory_bytes.max(4 * MOST_BODY_BYTES);
+        let body_units = of(config.body_memory_bytes.max(4 * MOST_BODY_BYTES) / UNIT);
         Self {
             places: semaphore(config.max_requests),
             requests: Shares::new(config.max_requests, config.app_share),
             seats: semaphore(config.max_polls),
             polls: Shares::new(config.max_polls, config.app_share),
-            bodies: semaphore(bytes / UNIT),
+            bodies: semaphore(body_units),
+            body_units,
         }
     }
 
@@ -128,6 +131,13 @@ impl Admission {
                 _share: share,
             })
             .map_err(|_| refuse("polls"))
+    }
+
+    /// What bodies take now, in bytes.
+    pub fn body_bytes(&self) -> usize {
+        self.body_units
+            .saturating_sub(self.bodies.available_permits())
+            * UNIT
     }
 
     /// Room for a body, none of it taken yet.
@@ -316,9 +326,6 @@ mod tests {
         room.resize(1).unwrap();
         other.resize(3 * MOST_BODY_BYTES).unwrap();
         drop((room, other));
-        assert_eq!(
-            admission.bodies.available_permits(),
-            4 * MOST_BODY_BYTES / UNIT
-        );
+        assert_eq!(admission.body_bytes(), 0);
     }
 }

@@ -46,7 +46,7 @@ impl<S: Send + Sync> FromRequest<S> for JsonText {
         let notes = Notes::of(&head.extensions);
         let mut room = notes.room();
         // Nobody else waits until the client has sent everything.
-        notes.step_aside();
+        notes.leave();
         let bytes = tokio::time::timeout(SEND_TIMEOUT, receive(body, room.as_mut()))
             .await
             .map_err(|_| arrived_late())??;
@@ -132,7 +132,7 @@ impl Component {
     pub async fn read(self, most_bytes: usize) -> Result<Bytes, ApiError> {
         let (encoding, body) = (self.encoding, self.body);
         // Uploads have turns of their own, see `plugins/loaders.rs`.
-        self.notes.step_aside();
+        self.notes.leave();
         let bytes = tokio::time::timeout(COMPONENT_TIMEOUT, Self::receive(body, most_bytes))
             .await
             .map_err(|_| arrived_late())??;

@@ -65,12 +65,16 @@ impl Notes {
         self.lock().place = None;
     }
 
-    /// Takes a place again after [`step_aside`](Self::step_aside), as soon as there is one.
-    pub async fn come_back(&self) -> Result<(), ApiError> {
-        let admission = self.lock().admission.clone();
-        if let Some(admission) = admission {
-            let place = admission.come_back().await?;
-            self.lock().place = Some(place);
+    /// Takes a place again after [`leave`](Self::leave), as soon as there is one.
+    pub(super) async fn come_back(&self) -> Result<(), ApiError> {
+        let Some(admission) = self.lock().admission.clone() else {
+            return Ok(());
+        };
+        let place = admission.come_back().await?;
+        let mut inner = self.lock();
+        inner.place = Some(place);
+        if let Some(app) = &inner.app {
+            inner.share = Some(admission.request_of(app.id)?);
         }
         Ok(())
     }

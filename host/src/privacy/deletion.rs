@@ -25,7 +25,7 @@ pub const KIND: &str = "privacy.delete";
 /// What the analytics store is called among the steps.
 const ANALYTICS: &str = "analytics";
 /// The pause before the analytics store is asked again; it doubles each time.
-const ASK_AGAIN: (Duration, Duration) = (Duration::from_secs(10), Duration::from_hours(1));
+const ASK_AGAIN: (Duration, Duration) = (Duration::from_secs(10), Duration::from_mins(5));
 /// How long a deletion on SQLite waits at the most before it goes through all stores again: there is one process, which
 /// either writes within twice `database.acquireTimeoutSeconds` what it has in hand, or refuses it.
 const SQLITE_GRACE: Duration = Duration::from_secs(10);

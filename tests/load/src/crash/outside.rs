@@ -179,11 +179,10 @@ impl Outside {
     fn handed(&self) -> anyhow::Result<HashMap<Uuid, usize>> {
         let mut handed = HashMap::new();
         for message in self.providers.fcm.received() {
+            // Unless a campaign says otherwise, a message takes the place of what has its delivery's id.
             let body = message.json();
-            let id = body.pointer("/message/data/deliveryId");
-            let id = id
-                .and_then(Value::as_str)
-                .context("a message names its delivery")?;
+            let id = body.pointer("/message/android/notification/tag");
+            let id = id.and_then(Value::as_str).context("a message's tag")?;
             *handed.entry(Uuid::parse_str(id)?).or_default() += 1;
         }
         Ok(handed)
