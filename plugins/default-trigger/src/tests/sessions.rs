@@ -28,6 +28,9 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     prop::collection::vec((pause, prop::collection::vec(event, 1..6)), 1..25)
 }
 
+/// Whether a session fires, given its number and how many were noticed with it.
+type Fires = fn(u32, u32) -> bool;
+
 /// A person, as the model sees it.
 #[derive(Default)]
 struct Person {
@@ -95,7 +98,7 @@ proptest! {
     #[test]
     fn sessions_fire_as_the_model_says(steps in steps()) {
         let begun = &["$session_began", "session_started"];
-        let modes: [(Value, fn(u32, u32) -> bool); 6] = [
+        let modes: [(Value, Fires); 6] = [
             (json!({"mode": "every"}), |_, _| true),
             (json!({"mode": "once_per_session"}), |_, _| true),
             (json!({"mode": "once"}), |_, count| count == 1),
