@@ -114,6 +114,24 @@ pub async fn trace(
         .fetch_optional()
         .await?;
     trace.issued = trace.issued.or(delivery.map(|row| row.created_at));
+    (trace.deferred_until, trace.timer) =
+        waiting(tx, (app_id, campaign_id, subject_id), stored.seq).await?;
+    let pending: Option<NumberRow> = tx
+        .sql("SELECT id AS number FROM pending WHERE id = $1 AND app_id = $2")
+        .bind(stored.seq / SEQ_BLOCK)
+        .bind(app_id)
+        .fetch_optional()
+        .await?;
+    trace.pending = pending.is_some_and(|row| row.number > 0);
+    Ok(trace)
+}
+
+/// What of an event waits: until when it is deferred, and a timer.
+async fn waiting(
+    tx: &mut Tx,
+    (app_id, campaign_id, subject_id): (Uuid, Uuid, Uuid),
+    seq: i64,
+) -> Result<(Option<Timestamp>, Option<Waiting>)> {
     let deferred: Option<DueRow> = tx
         .sql(
             "SELECT due_at FROM occasions
@@ -123,11 +141,10 @@ pub async fn trace(
         .bind(app_id)
         .bind(campaign_id)
         .bind(subject_id)
-        .bind(stored.seq)
+        .bind(seq)
         .fetch_optional()
         .await?;
-    trace.deferred_until = deferred.map(|row| row.due_at);
-    trace.timer = tx
+    let timer = tx
         .sql(
             "SELECT due_at, key, payload FROM timers
              WHERE app_id = $1 AND campaign_id = $2 AND subject_id = $3 AND event_seq = $4 ORDER BY due_at LIMIT 1",
@@ -135,15 +152,8 @@ pub async fn trace(
         .bind(app_id)
         .bind(campaign_id)
         .bind(subject_id)
-        .bind(stored.seq)
+        .bind(seq)
         .fetch_optional()
         .await?;
-    let pending: Option<NumberRow> = tx
-        .sql("SELECT id AS number FROM pending WHERE id = $1 AND app_id = $2")
-        .bind(stored.seq / SEQ_BLOCK)
-        .bind(app_id)
-        .fetch_optional()
-        .await?;
-    trace.pending = pending.is_some_and(|row| row.number > 0);
-    Ok(trace)
+    Ok((deferred.map(|row| row.due_at), timer))
 }

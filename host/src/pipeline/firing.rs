@@ -47,15 +47,11 @@ impl Effects {
                 continue;
             }
             let verdict = gate.judge(app, running, subject);
-            if verdict.holds_back() {
-                // Who keeps nothing has no firing to be used up. Of what waited that was not read.
-                let kept = u32::try_from(item.subject).map(|it| (*campaign, it));
-                if item.firing_id.is_some() || kept.is_ok_and(|it| decisions.kept.contains(&it)) {
-                    let event_id = item.stored.event.id;
-                    self.held_back.insert((running.id, subject.id), event_id);
-                }
-            } else {
+            if !verdict.holds_back() {
                 self.led_on.push(*number);
+            } else if can_be_used_up(decisions, *campaign, item) {
+                let event_id = item.stored.event.id;
+                self.held_back.insert((running.id, subject.id), event_id);
             }
             match verdict {
                 Verdict::Passes => {}
@@ -95,6 +91,13 @@ impl Effects {
             }
         }
     }
+}
+
+/// Whether a firing that is held back may count for one: where plugins keep nothing it does not. Of what waited that was
+/// not read.
+fn can_be_used_up(decisions: &Decisions, campaign: usize, item: &Item) -> bool {
+    let subject = u32::try_from(item.subject).unwrap_or(u32::MAX);
+    item.firing_id.is_some() || decisions.kept.contains(&(campaign, subject))
 }
 
 /// A delivery that a firing brings about. `made`: its id, and that of the variant.

@@ -421,14 +421,8 @@ async fn recall(
         items,
     };
     let item = u32::try_from(batch.items.len().saturating_sub(1)).unwrap_or(u32::MAX);
-    // The event of a timer is long past.
-    let is_timer = own.last().is_some_and(|(_, item)| item.timer.is_some());
-    let before = match own.first() {
-        Some((_, first)) if !is_timer => first.seq,
-        _ => subject.last_seq.saturating_add(1),
-    };
-    let until = Timestamp(record.now);
-    let now = view(tx, services, app, subject.clone(), (before, until), None).await?;
+    let as_of = (before(&own, subject), Timestamp(record.now));
+    let now = view(tx, services, app, subject.clone(), as_of, None).await?;
     Ok(Some(Call {
         plugin,
         batch,
@@ -441,6 +435,16 @@ async fn recall(
         item,
         decided_at: id::made_at(id),
     }))
+}
+
+/// The number of the event before which a subject is known for a call about some items: the first one's. That of a
+/// timer is long past, so that of now is taken.
+fn before(items: &[(u32, &Item)], subject: &Subject) -> i64 {
+    let is_timer = items.last().is_some_and(|(_, item)| item.timer.is_some());
+    match items.first() {
+        Some((_, first)) if !is_timer => first.seq,
+        _ => subject.last_seq.saturating_add(1),
+    }
 }
 
 /// Events of an app by their numbers.
