@@ -284,12 +284,11 @@ async fn ledger(
     let mut states = HashMap::with_capacity(kept.len());
     let mut held_back = Vec::new();
     for (campaign, index, campaign_id, subject_id) in pairs {
-        let Some(kept) = kept.remove(&(campaign_id, subject_id)) else {
-            continue;
-        };
-        let subject = u32::try_from(index).unwrap_or(u32::MAX);
-        held_back.extend(kept.held_back.map(|event| (subject, campaign_id, event)));
-        states.insert((campaign, subject), kept.state);
+        if let Some(kept) = kept.remove(&(campaign_id, subject_id)) {
+            let subject = u32::try_from(index).unwrap_or(u32::MAX);
+            held_back.extend(kept.held_back.map(|event| (subject, campaign_id, event)));
+            states.insert((campaign, subject), kept.state);
+        }
     }
     let readers: Vec<Uuid> = readers.into_iter().collect();
     let properties = store::properties(tx, app.id, &readers).await?;
