@@ -118,3 +118,34 @@ async fn what_is_left_over_is_done_once_and_in_order_by_two_servers() {
     one.finish().await;
     two.finish().await;
 }
+
+/// A process that was given up for dead may claim more before it ends: nobody would ever notice its second end.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_a_forgotten_process_has_claimed_is_done() {
+    let url = tests::postgres::database().await;
+    let folder = TempDir::with_prefix("nudge-test-").unwrap();
+    let app = node(&url, folder.path(), "one", |_| {}).await;
+    app.survey(&json!({"kind": "event", "eventName": "purchase"}))
+        .await;
+    let ada = app.session("ada").await;
+    let room = app.services().pipeline.room(MEMORY).unwrap();
+    let sent = [order(&app, &ada).await, order(&app, &ada).await];
+    let mut tx = app.services().db.write().await.unwrap();
+    let claimed = tx
+        .sql("UPDATE pending SET node = $1")
+        .bind(Uuid::from_u128(7))
+        .execute()
+        .await
+        .unwrap();
+    assert_eq!(claimed, 2);
+    tx.commit().await.unwrap();
+    drop(room);
+    app.advance(SILENCE + 1);
+    app.settle().await;
+
+    let offered = app.offered(&ada).await;
+    let fired = offered.as_array().unwrap().iter();
+    let fired: Vec<String> = fired.map(|item| event_id(&item["trigger"])).collect();
+    assert_eq!(fired, sent);
+    app.finish().await;
+}

@@ -29,6 +29,8 @@ const MORE_OCCASIONS: Duration = Duration::from_millis(25);
 pub struct Keeper {
     pipeline: Pipeline,
     beat_at: Timestamp,
+    /// When claims of processes that are not there were given up last.
+    released_at: Timestamp,
     /// Claims whose work was not in memory at the last look.
     suspects: HashSet<Claim>,
 }
@@ -48,6 +50,7 @@ impl Keeper {
         Ok(Self {
             pipeline,
             beat_at: now,
+            released_at: now,
             suspects: HashSet::new(),
         })
     }
@@ -88,8 +91,12 @@ impl Keeper {
                 }
             });
         }
-        // However much there is to claim: a process that gives no sign of life loses what it has claimed.
-        while inner.clock.now().since(self.beat_at) < HEARTBEAT && self.claim(now).await? {}
+        while self.claim(now).await? {
+            // However much there is to claim: a process that gives no sign of life loses what it has claimed.
+            if inner.clock.now().since(self.beat_at) >= HEARTBEAT {
+                break;
+            }
+        }
         Ok(())
     }
 
@@ -98,16 +105,27 @@ impl Keeper {
         let mut tx = inner.db.write().await?;
         claims::beat(&mut tx, inner.node(), now).await?;
         let timeout = Duration::from_secs(inner.config.node_timeout_seconds);
+<<<<<<< ours
         let alive = now.minus(timeout)..=now.plus(timeout);
         let buried = claims::bury(&mut tx, alive).await?;
+=======
+        let buried = claims::bury(&mut tx, now.minus(timeout)).await?;
+>>>>>>> theirs
         if buried > 0 {
             tracing::warn!(
                 nodes = buried,
                 "processes fell silent, their work is taken over"
             );
+        }
+        // Once in a while in any case: one that was given up for dead may have claimed more before it ended.
+        let release = buried > 0 || now.since(self.released_at) >= timeout;
+        if release {
             claims::release(&mut tx).await?;
         }
         tx.commit().await?;
+        if release {
+            self.released_at = now;
+        }
         self.release_strays().await?;
         let inner = self.pipeline.inner();
         let mut tx = inner.db.read().await?;

@@ -199,11 +199,11 @@ async fn process(inner: &Inner, batch: Vec<Work>) -> HeldUp {
                 held_up.database.extend(parts.drain(..).flatten());
             }
             Err(Trouble::Database(error)) => {
-                tracing::error!(error = ?error, works = part.len(), "work failed, its parts are tried alone");
+                tracing::error!(error = ?error, works = part.len(), "work failed; its halves are tried, a single piece stays in the database");
                 halve(part, &mut parts, &mut held_up.database);
             }
             Err(Trouble::Lost(error)) => {
-                tracing::error!(error = %error, works = part.len(), "work failed, its parts are tried alone");
+                tracing::error!(error = %error, works = part.len(), "work failed; its halves are tried, a single piece stays in the database");
                 halve(part, &mut parts, &mut held_up.database);
             }
         }

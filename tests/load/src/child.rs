@@ -18,7 +18,13 @@ use tempfile::TempDir;
 use crate::database::{Databases, Fresh};
 
 /// Base64 of 32 bytes: all servers share the compiled plugins, which are signed with this key.
+<<<<<<< ours
 pub(crate) const MASTER_KEY: &str = "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=";
+=======
+const MASTER_KEY: &str = "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=";
+/// Servers log to standard error only where this says what.
+const LOG_VARIABLE: &str = "NUDGE_TELEMETRY__LOG_FILTER";
+>>>>>>> theirs
 const START_TIMEOUT: Duration = Duration::from_mins(2);
 
 /// How the server is started.
@@ -42,6 +48,9 @@ pub(crate) struct Arguments {
 pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<()> {
     // The environment can change any key, to find out what it does.
     let mut config = Config::load(None)?;
+    if std::env::var_os(LOG_VARIABLE).is_some() {
+        nudge::telemetry::start_logs(&config.telemetry)?;
+    }
     "127.0.0.1:0".clone_into(&mut config.server.listen);
     config.server.ops_listen = String::new();
     config.server.data_dir = arguments.data_dir;

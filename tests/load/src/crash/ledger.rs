@@ -76,7 +76,14 @@ pub(super) async fn settle(db: &Db) -> anyhow::Result<()> {
     loop {
         let mut left = Vec::new();
         for (what, sql) in [
-            ("requests", "SELECT count(*) AS number FROM pending"),
+            (
+                "requests",
+                "SELECT count(*) AS number FROM pending WHERE node IS NULL OR node IN (SELECT id FROM nodes)",
+            ),
+            (
+                "requests of processes that are not there",
+                "SELECT count(*) AS number FROM pending WHERE node NOT IN (SELECT id FROM nodes)",
+            ),
             ("timers", "SELECT count(*) AS number FROM timers"),
             (
                 "jobs",
