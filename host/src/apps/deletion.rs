@@ -152,7 +152,7 @@ async fn pass(
     services: &Services,
     job: &mut Running,
     app_id: Uuid,
-    which: impl Fn(&Table) -> bool,
+    which: fn(&Table) -> bool,
     done: &mut i64,
 ) -> std::result::Result<i64, Error> {
     let before = *done;

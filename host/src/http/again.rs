@@ -56,7 +56,7 @@ struct Kept(Arc<Mutex<Parts>>);
 
 #[derive(Default)]
 struct Parts {
-    parts: Vec<Bytes>,
+    chunks: Vec<Bytes>,
     bytes: usize,
     ended: bool,
 }
@@ -77,16 +77,16 @@ impl Kept {
     /// The body once more, if it was read to its end and is none of the large ones, which are not kept.
     fn whole(&self) -> Option<Body> {
         let kept = self.lock();
-        (kept.ended && kept.bytes <= MOST_BODY_BYTES).then(|| Body::from(kept.parts.concat()))
+        (kept.ended && kept.bytes <= MOST_BODY_BYTES).then(|| Body::from(kept.chunks.concat()))
     }
 
     fn note(&self, data: &Bytes) {
         let mut kept = self.lock();
         kept.bytes = kept.bytes.saturating_add(data.len());
         if kept.bytes <= MOST_BODY_BYTES {
-            kept.parts.push(data.clone());
+            kept.chunks.push(data.clone());
         } else {
-            kept.parts = Vec::new();
+            kept.chunks = Vec::new();
         }
     }
 

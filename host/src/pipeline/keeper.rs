@@ -105,12 +105,8 @@ impl Keeper {
         let mut tx = inner.db.write().await?;
         claims::beat(&mut tx, inner.node(), now).await?;
         let timeout = Duration::from_secs(inner.config.node_timeout_seconds);
-<<<<<<< ours
         let alive = now.minus(timeout)..=now.plus(timeout);
         let buried = claims::bury(&mut tx, alive).await?;
-=======
-        let buried = claims::bury(&mut tx, now.minus(timeout)).await?;
->>>>>>> theirs
         if buried > 0 {
             tracing::warn!(
                 nodes = buried,

@@ -320,9 +320,9 @@ mod tests {
     async fn an_alias_that_waits_has_its_later_requests_wait_too() {
         let mut waiting = Waiting::default();
         assert_eq!(waiting.next_look(), None);
-        requests(&[(1, 1)])
-            .into_iter()
-            .for_each(|work| waiting.add(work));
+        for work in requests(&[(1, 1)]) {
+            waiting.add(work);
+        }
         let free = waiting.keep_behind(requests(&[(2, 1), (3, 2)]));
         assert_eq!(ids(&free), [3]);
         assert!(waiting.next_look().is_some());

@@ -18,13 +18,9 @@ use tempfile::TempDir;
 use crate::database::{Databases, Fresh};
 
 /// Base64 of 32 bytes: all servers share the compiled plugins, which are signed with this key.
-<<<<<<< ours
 pub(crate) const MASTER_KEY: &str = "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=";
-=======
-const MASTER_KEY: &str = "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=";
 /// Servers log to standard error only where this says what.
 const LOG_VARIABLE: &str = "NUDGE_TELEMETRY__LOG_FILTER";
->>>>>>> theirs
 const START_TIMEOUT: Duration = Duration::from_mins(2);
 
 /// How the server is started.

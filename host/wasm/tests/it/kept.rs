@@ -47,7 +47,7 @@ fn files(folder: &Path) -> BTreeMap<String, Vec<u8>> {
 fn components(version: &Path) -> BTreeMap<String, Vec<u8>> {
     let mut components = files(version);
     let archive = components.remove("interpreted.zst");
-    components.retain(|name, _| name.ends_with(".wasm"));
+    components.retain(|name, _| Path::new(name).extension().is_some_and(|it| it == "wasm"));
     if let Some(archive) = archive {
         let bytes = zstd::decode_all(&*archive).unwrap();
         let mut rest = &*bytes;
