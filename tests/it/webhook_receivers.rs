@@ -128,7 +128,7 @@ impl Raw {
                         .write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 99999999\r\n\r\n")
                         .await,
                 );
-                let much = [b'y'; 16 * 1024];
+                let much = vec![b'y'; 16 * 1024];
                 while stream.write_all(&much).await.is_ok() {}
             }
         }
