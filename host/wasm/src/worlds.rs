@@ -62,7 +62,7 @@ world!(
 
 /// A component whose imports are resolved, and where its exports are.
 pub(crate) struct Pre<W: World> {
-    pre: InstancePre<State<W::View>>,
+    linked: InstancePre<State<W::View>>,
     describe: ComponentExportIndex,
     check_config: ComponentExportIndex,
     decide: ComponentExportIndex,
@@ -70,8 +70,8 @@ pub(crate) struct Pre<W: World> {
 
 impl<W: World> Pre<W> {
     /// Finds the functions of the interface that the component exports under `plugin`.
-    pub(crate) fn new(pre: InstancePre<State<W::View>>, plugin: &str) -> wasmtime::Result<Self> {
-        let component = pre.component();
+    pub(crate) fn new(linked: InstancePre<State<W::View>>, plugin: &str) -> wasmtime::Result<Self> {
+        let component = linked.component();
         let Some(interface) = component.get_export_index(None, plugin) else {
             wasmtime::bail!("it does not export {plugin}");
         };
@@ -83,17 +83,17 @@ impl<W: World> Pre<W> {
             describe: function("describe")?,
             check_config: function("check-config")?,
             decide: function(W::DECIDE)?,
-            pre,
+            linked,
         })
     }
 
     /// Makes an instance. Fails where a function of it is not of the contract's form.
     pub(crate) fn start(&self, store: &mut Store<State<W::View>>) -> wasmtime::Result<Instance<W>> {
-        let instance = self.pre.instantiate(&mut *store)?;
+        let instance = self.linked.instantiate(&mut *store)?;
         Ok(Instance {
-            describe: instance.get_typed_func(&mut *store, &self.describe)?,
-            check_config: instance.get_typed_func(&mut *store, &self.check_config)?,
-            decide: instance.get_typed_func(&mut *store, &self.decide)?,
+            describe: instance.get_typed_func(&mut *store, self.describe)?,
+            check_config: instance.get_typed_func(&mut *store, self.check_config)?,
+            decide: instance.get_typed_func(&mut *store, self.decide)?,
             world: PhantomData,
         })
     }

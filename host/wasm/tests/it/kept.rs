@@ -178,7 +178,7 @@ fn evaluate(plugin: &Plugin) -> Json {
         let name = if name == "order" { event } else { name };
         item(subject, name, &properties.replace("amount", total))
     };
-    // What templates keep of a subject is JSON.
+    // What templates keep of a subject is JSON, as what they keep with a timer.
     let facts: Box<dyn trigger::Facts> = if is_template(plugin) {
         Box::new(trigger::Nobody)
     } else {
@@ -187,7 +187,11 @@ fn evaluate(plugin: &Plugin) -> Json {
     let due = trigger::Item {
         timer: Some(trigger::Timer {
             key: "unknown".to_owned(),
-            payload: vec![1, 2, 3],
+            payload: if is_template(plugin) {
+                b"[1]".to_vec()
+            } else {
+                vec![1, 2, 3]
+            },
         }),
         ..item(2, "order", r#"{"amount":30}"#)
     };
