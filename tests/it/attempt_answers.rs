@@ -1,8 +1,8 @@
 //! Answers of an attempt (contract 7): what is refused, what counts, ways back, ends, versions.
 
-use serde_json::{Value, json};
+use serde_json::json;
 use tests::session::text;
-use tests::{Session, TestApp, on_both_backends};
+use tests::{TestApp, on_both_backends};
 use uuid::Uuid;
 
 use crate::attempts::{

@@ -58,15 +58,12 @@ async fn reaches(child: &Child, id: &str, member: &str, value: &str) {
 async fn survives_a_kill(backend: Backend) {
     let folder = TempDir::with_prefix("nudge-test-").unwrap();
     let mut config: Config = TestApp::config(site!(), folder.path());
-    let mut variables = vec![(
-        "NUDGE_PIPELINE__NODE_TIMEOUT_SECONDS".to_owned(),
-        "5".to_owned(),
-    )];
+    let mut variables = vec![("NUDGE_PIPELINE__NODE_TIMEOUT_SECONDS", "5".to_owned())];
     if backend == Backend::Postgres {
         config.database.url = postgres::database().await;
         config.database.connections = 5;
         let url = config.database.url.clone();
-        variables.push(("NUDGE_DATABASE__URL".to_owned(), url));
+        variables.push(("NUDGE_DATABASE__URL", url));
     }
     let mut app = TestApp::open(site!(), config).await.unwrap();
     let providers = app.with_providers().await;
@@ -85,7 +82,7 @@ async fn survives_a_kill(backend: Backend) {
     variables.extend(providers.variables());
     let variables: Vec<(&str, &str)> = variables
         .iter()
-        .map(|(name, value)| (name.as_str(), value.as_str()))
+        .map(|(name, value)| (*name, value.as_str()))
         .collect();
     let child = Child::start_with(site!(), folder.path(), &variables);
     let hold = Hold::default();

@@ -6,11 +6,11 @@ use nudge::attempts::analytics::{self, Range};
 use nudge::attempts::edges;
 use nudge_db::Timestamp;
 use serde_json::{Value, json};
-use tests::session::{instruction_ids, text};
+use tests::session::text;
 use tests::{Session, TestApp, on_both_backends};
 use uuid::Uuid;
 
-use crate::attempts::{answer, end, forked, link_survey, question, start, try_start};
+use crate::attempts::{answer, end, forked, link_survey, question, try_start};
 use crate::deletion::{delete, deleted};
 use crate::identity::Backend;
 

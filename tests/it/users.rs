@@ -437,7 +437,8 @@ async fn an_anonymous_id_can_be_the_name_of_another_path(app: &mut TestApp) {
         .refused(404, "not_found");
     for id in ["properties", "a/b c%é"] {
         app.session(id).await;
-        let encoded: String = id.bytes().map(|byte| format!("%{byte:02X}")).collect();
+        let encoded: Vec<String> = id.bytes().map(|byte| format!("%{byte:02X}")).collect();
+        let encoded = encoded.concat();
         for path in [encoded.as_str(), id]
             .into_iter()
             .filter(|path| !path.contains(' '))

@@ -102,7 +102,7 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<()> {
 struct Servers<'d> {
     databases: &'d Databases,
     database: &'d Fresh,
-    variables: Vec<(String, String)>,
+    variables: Vec<(&'static str, String)>,
 }
 
 impl Servers<'_> {
@@ -111,16 +111,15 @@ impl Servers<'_> {
         let variables: Vec<(&str, &str)> = self
             .variables
             .iter()
-            .map(|(name, value)| (name.as_str(), value.as_str()))
+            .map(|(name, value)| (*name, value.as_str()))
             .collect();
         Process::start(self.databases, &self.database.url, folder, 0, &variables).await
     }
 }
 
-fn variables(providers: &Providers) -> Vec<(String, String)> {
+fn variables(providers: &Providers) -> Vec<(&'static str, String)> {
     let mut variables = providers.variables();
-    let timeout = "NUDGE_PIPELINE__NODE_TIMEOUT_SECONDS";
-    variables.push((timeout.to_owned(), "5".to_owned()));
+    variables.push(("NUDGE_PIPELINE__NODE_TIMEOUT_SECONDS", "5".to_owned()));
     variables
 }
 

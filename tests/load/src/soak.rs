@@ -152,6 +152,16 @@ fn list(folder: &Path, files: &mut Vec<(String, u64)>) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// A table of what was found, and whether that is what it should be.
+struct Report(Table);
+
+impl Report {
+    fn row(&mut self, name: &str, value: impl AsRef<str>, goal: &str, met: Option<bool>) {
+        let verdict = met.map_or("", verdict);
+        self.0.row(&[name, value.as_ref(), goal, verdict]);
+    }
+}
+
 #[expect(clippy::cast_precision_loss, reason = "counts of a benchmark")]
 fn report(
     arguments: &Arguments,
@@ -160,7 +170,27 @@ fn report(
     began: Instant,
     lasts: Duration,
 ) -> anyhow::Result<()> {
-    let mib = |bytes: f64| bytes / f64::from(1 << 20);
+    let mut report = Report(Table::new(&["soak", "", "goal", ""]));
+    report.row("minutes", arguments.minutes.to_string(), "", None);
+    let rate = done.requests as f64 / lasts.as_secs_f64();
+    let requests = format!("{}, {rate:.0} a second", done.requests);
+    report.row("requests", requests, "", None);
+    let parts = format!("{}, {}, {}", done.events, done.sends, done.swaps);
+    report.row("events, messages, activations", parts, "", None);
+    let failed = done.failed.to_string();
+    report.row("errors", failed, "0", Some(done.failed == 0));
+    report.row(
+        "instructions: fired, acknowledged",
+        format!("{}, {}", done.fired, done.acknowledged),
+        "equal",
+        Some(done.fired == done.acknowledged),
+    );
+    latencies(&mut report, done, began, lasts);
+    memory_and_disk(&mut report, arguments, looks, lasts);
+    Ok(report.0.print()?)
+}
+
+fn latencies(report: &mut Report, done: &Done, began: Instant, lasts: Duration) {
     let quarter = |number: u32| -> Vec<Duration> {
         let (from, to) = (lasts * number / 4, lasts * (number + 1) / 4);
         let within = |at: Duration| at >= from && at < to;
@@ -171,97 +201,68 @@ fn report(
         times.map(|(_, time)| *time).collect()
     };
     let (first, last) = (quarter(0), quarter(3));
-    let warm = looks
-        .iter()
-        .find(|look| look.at >= lasts.as_secs_f64() * WARM);
-    let end = looks.last();
-    let mut table = Table::new(&["soak", "", "goal", ""]);
-    let mut row = |name: &str, value: String, goal: &str, met: Option<bool>| {
-        table.row(&[name, &value, goal, met.map_or("", verdict)]);
-    };
-    row("minutes", format!("{}", arguments.minutes), "", None);
-    let rate = done.requests as f64 / lasts.as_secs_f64();
-    row(
-        "requests",
-        format!("{}, {rate:.0} a second", done.requests),
-        "",
-        None,
-    );
-    row(
-        "events, messages, activations",
-        format!("{}, {}, {}", done.events, done.sends, done.swaps),
-        "",
-        None,
-    );
-    row(
-        "errors",
-        done.failed.to_string(),
-        "0",
-        Some(done.failed == 0),
-    );
-    row(
-        "instructions: fired, acknowledged",
-        format!("{}, {}", done.fired, done.acknowledged),
-        "equal",
-        Some(done.fired == done.acknowledged),
-    );
     for (name, part) in [("p50", 0.5), ("p99", 0.99)] {
         let (first, last) = (micros(&first, part) / 1e3, micros(&last, part) / 1e3);
         let ratio = last / first;
-        row(
+        report.row(
             &format!("{name} of ingest, last quarter / first"),
             format!("{ratio:.2} ({last:.1} and {first:.1} ms)"),
             "<= 1.5",
             Some(ratio <= 1.5),
         );
     }
-    if let (Some(warm), Some(end)) = (warm, end) {
-        let ratio = end.memory as f64 / warm.memory as f64;
-        row(
-            "memory, end / after a fifth of the time",
-            format!(
-                "{ratio:.2} ({:.0} and {:.0} MiB)",
-                mib(end.memory as f64),
-                mib(warm.memory as f64)
-            ),
-            "<= 1.15",
-            Some(ratio <= 1.15),
-        );
-        let later: Vec<&Look> = looks
-            .iter()
-            .filter(|look| look.at >= lasts.as_secs_f64() / 2.0)
-            .collect();
-        row(
-            "its slope over the second half",
-            format!("{:.2} MiB a minute", mib(slope(&later)) * 60.0),
-            "",
-            None,
-        );
-        let grown =
-            end.disk.saturating_sub(warm.disk) as f64 / (end.events - warm.events).max(1) as f64;
-        row(
-            "disk an event, with all that follows from it",
-            format!("{grown:.0} bytes"),
-            "",
-            None,
-        );
-        let log = looks.iter().map(|look| look.log).max().unwrap_or(0);
-        let bounded = arguments.database == Kind::Postgres || log <= MOST_LOG_BYTES;
-        row(
-            "the database's log at the most",
-            format!("{:.0} MiB", mib(log as f64)),
-            "<= 128 MiB (SQLite)",
-            Some(bounded),
-        );
-        let other = looks.iter().map(|look| look.other).max().unwrap_or(0);
-        row(
-            "other files in the data directory at the most",
-            format!("{:.1} MiB", mib(other as f64)),
-            "",
-            None,
-        );
-    }
-    Ok(table.print()?)
+}
+
+#[expect(clippy::cast_precision_loss, reason = "counts of a benchmark")]
+fn memory_and_disk(report: &mut Report, arguments: &Arguments, looks: &[Look], lasts: Duration) {
+    let mib = |bytes: f64| bytes / f64::from(1 << 20);
+    let after = |part: f64| {
+        let from = lasts.as_secs_f64() * part;
+        looks.iter().filter(move |look| look.at >= from)
+    };
+    let (Some(warm), Some(end)) = (after(WARM).next(), looks.last()) else {
+        return;
+    };
+    let (before, memory) = (warm.memory as f64, end.memory as f64);
+    report.row(
+        "memory, end / after a fifth of the time",
+        format!(
+            "{:.2} ({:.0} and {:.0} MiB)",
+            memory / before,
+            mib(memory),
+            mib(before)
+        ),
+        "<= 1.15",
+        Some(memory <= before * 1.15),
+    );
+    let later: Vec<&Look> = after(0.5).collect();
+    let slope = format!("{:.2} MiB a minute", mib(slope(&later)) * 60.0);
+    report.row("its slope over the second half", slope, "", None);
+    let events = (end.events - warm.events).max(1) as f64;
+    let grown = end.disk.saturating_sub(warm.disk) as f64 / events;
+    let grown = format!("{grown:.0} bytes");
+    report.row(
+        "disk an event, with all that follows from it",
+        grown,
+        "",
+        None,
+    );
+    let log = looks.iter().map(|look| look.log).max().unwrap_or(0);
+    let bounded = arguments.database == Kind::Postgres || log <= MOST_LOG_BYTES;
+    report.row(
+        "the database's log at the most",
+        format!("{:.0} MiB", mib(log as f64)),
+        "<= 128 MiB (SQLite)",
+        Some(bounded),
+    );
+    let other = looks.iter().map(|look| look.other).max().unwrap_or(0);
+    let other = format!("{:.1} MiB", mib(other as f64));
+    report.row(
+        "other files in the data directory at the most",
+        other,
+        "",
+        None,
+    );
 }
 
 /// How much memory grows a second: the line nearest to all looks.

@@ -91,24 +91,6 @@ impl Providers {
         config.webhooks.allow_private_networks = true;
     }
 
-    /// What makes a server in a process of its own ask these services: names and values of its environment.
-    pub fn variables(&self) -> Vec<(String, String)> {
-        let variables = [
-            ("PUSH__APNS__PRODUCTION_URL", self.apns.url.clone()),
-            ("PUSH__APNS__SANDBOX_URL", self.sandbox.url.clone()),
-            ("PUSH__FCM__URL", self.fcm.url.clone()),
-            (
-                "PUSH__EXTRA_ROOT_CERTIFICATES",
-                self.roots.display().to_string(),
-            ),
-            ("WEBHOOKS__ALLOW_PRIVATE_NETWORKS", "true".to_owned()),
-        ];
-        let named = variables.into_iter();
-        named
-            .map(|(name, value)| (format!("NUDGE_{name}"), value))
-            .collect()
-    }
-
     /// The file with the certificate of whoever signs the services' certificates.
     pub fn roots(&self) -> &Path {
         &self.roots
@@ -118,8 +100,8 @@ impl Providers {
 impl Providers {
     /// What [`configure`](Self::configure) does, for the environment of a server in a process of its own, which
     /// may tell receivers on this machine too.
-    pub fn variables(&self) -> [(&'static str, String); 6] {
-        [
+    pub fn variables(&self) -> Vec<(&'static str, String)> {
+        vec![
             ("NUDGE_PUSH__APNS__PRODUCTION_URL", self.apns.url.clone()),
             ("NUDGE_PUSH__APNS__SANDBOX_URL", self.sandbox.url.clone()),
             ("NUDGE_PUSH__FCM__URL", self.fcm.url.clone()),

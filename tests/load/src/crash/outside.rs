@@ -10,7 +10,6 @@ use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use axum::routing::post;
 use nudge::clock::Clock;
-use nudge::config::Config;
 use nudge_db::{Db, Timestamp};
 use serde_json::{Value, json};
 use tests::providers::Providers;
@@ -40,18 +39,7 @@ pub(super) struct Outside {
 impl Outside {
     pub(super) async fn start() -> anyhow::Result<Self> {
         let providers = Providers::start(&Clock::default()).await;
-        let mut config = Config::defaults()?;
-        providers.configure(&mut config);
-        let roots = config.push.extra_root_certificates;
-        let variables = vec![
-            ("NUDGE_PUSH__FCM__URL", config.push.fcm.url),
-            (
-                "NUDGE_PUSH__EXTRA_ROOT_CERTIFICATES",
-                roots.display().to_string(),
-            ),
-            ("NUDGE_WEBHOOKS__ALLOW_HTTP", "true".to_owned()),
-            ("NUDGE_WEBHOOKS__ALLOW_PRIVATE_NETWORKS", "true".to_owned()),
-        ];
+        let variables = providers.variables();
         let listener = TcpListener::bind("127.0.0.1:0").await?;
         let receiver = format!("http://{}/", listener.local_addr()?);
         let told = Arc::<Mutex<Told>>::default();
