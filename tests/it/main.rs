@@ -40,6 +40,7 @@ mod deliveries;
 mod documents;
 mod explain;
 mod exports;
+mod few_connections;
 mod flows;
 mod guests;
 mod hostile_plugins;
