@@ -47,6 +47,7 @@ mod enforcement;
 mod explain;
 mod exports;
 mod faults;
+mod few_connections;
 mod flows;
 mod guests;
 mod held_back;
