@@ -231,15 +231,22 @@ async fn runs_and_occasions_are_found_by_indexes(app: &mut TestApp) {
     runs::store::resume(&mut tx, &planned, now).await.unwrap();
     check_scans(&tx.plans(), "occasions that a campaign goes on with");
     runs::store::drop_left(&mut tx, &planned).await.unwrap();
-    // It removes hundreds at a time: of so few occasions PostgreSQL rather reads all once it knows which.
-    let plans = tx.plans().join("\n");
-    assert!(plans.contains("occasions_of_campaign"), "{plans}");
+    check_search(&tx.plans(), "occasions_of_campaign");
     runs::store::forget_firings(&mut tx, &planned, "run 9999")
         .await
         .unwrap();
-    check_scans(&tx.plans(), "whom a run has given something");
+    check_search(&tx.plans(), "run_firings_pkey");
     tx.rollback().await.unwrap();
     emptied(app).await;
+}
+
+/// Of what removes hundreds of rows at a time: they are found by an index. Of the few rows of a test, PostgreSQL rather
+/// reads all once it knows which.
+fn check_search(plan: &[String], index: &str) {
+    let search = format!("Index Scan using {index}");
+    if !plan.iter().any(|line| line.contains(&search)) {
+        check_scans(plan, index);
+    }
 }
 
 async fn a_plugins_questions_about_the_past_are_found_by_indexes(app: &mut TestApp) {
