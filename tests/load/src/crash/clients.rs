@@ -75,8 +75,8 @@ impl Client {
             let answer = loop {
                 tries += 1;
                 match self.ingest(person, &body).await? {
-                    Ok(answer) => break answer,
-                    Err(Failed::Again) => tokio::time::sleep(PAUSE).await,
+                    Ok(answer) if !is_to_be_repeated(&answer) => break answer,
+                    Ok(_) | Err(Failed::Again) => tokio::time::sleep(PAUSE).await,
                     Err(Failed::Token) => self.forget(person),
                 }
             };
@@ -187,4 +187,12 @@ impl Client {
         }
         self.connection.as_mut()
     }
+}
+
+/// Whether an event is neither accepted nor a dead letter: the plugin that checks it failed, as on a machine that is so
+/// busy that its time was over before it ran.
+fn is_to_be_repeated(answer: &Value) -> bool {
+    let rejections = answer.pointer("/data/errors").and_then(Value::as_array);
+    let mut rejections = rejections.into_iter().flatten();
+    rejections.any(|rejection| rejection.get("retryable") == Some(&Value::Bool(true)))
 }

@@ -145,18 +145,19 @@ async fn once(
 ) -> anyhow::Result<()> {
     let rows: Vec<Counted> = all(db, sql).await?;
     let mut found: HashMap<Uuid, i64> = rows.into_iter().map(|row| (row.id, row.number)).collect();
-    let (mut lost, mut doubled) = (0, 0);
+    let (mut lost, mut doubled) = (Vec::new(), Vec::new());
     for id in expected {
         match found.remove(&id) {
             Some(1) => {}
-            Some(_) => doubled += 1,
-            None => lost += 1,
+            Some(_) => doubled.push(id),
+            None => lost.push(id),
         }
     }
-    let unknown = found.len();
+    let of_nobody: Vec<Uuid> = found.into_keys().collect();
+    let wrong = lost.len() + doubled.len() + of_nobody.len();
     ensure!(
-        (lost, doubled, unknown) == (0, 0, 0),
-        "{what}: {lost} lost, {doubled} doubled, {unknown} of nobody"
+        wrong == 0,
+        "{what}: lost {lost:?}, doubled {doubled:?}, of nobody {of_nobody:?}"
     );
     Ok(())
 }
