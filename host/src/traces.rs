@@ -169,7 +169,6 @@ impl Served {
         } = self.place;
         let began = i128::from(self.began.0) * 1_000;
         let ended = began + i128::try_from(self.took.as_nanos()).unwrap_or(i128::MAX / 2);
-        let text = |key: &str, text: &str| json!({"key": key, "value": {"stringValue": text}});
         let status = self.status.to_string();
         let code = if self.status >= 500 {
             STATUS_ERROR
@@ -195,10 +194,14 @@ impl Served {
     }
 }
 
+/// An attribute that is a text.
+fn text(key: &str, text: &str) -> Value {
+    json!({"key": key, "value": {"stringValue": text}})
+}
+
 /// A message with spans.
 fn message(spans: &[Served]) -> Value {
     let spans: Vec<Value> = spans.iter().map(Served::span).collect();
-    let text = |key: &str, text: &str| json!({"key": key, "value": {"stringValue": text}});
     json!({"resourceSpans": [{
         "resource": {"attributes": [
             text("service.name", "nudge"),

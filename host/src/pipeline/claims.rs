@@ -52,13 +52,20 @@ pub(super) async fn standing(tx: &mut Tx, ids: &[i64], node: Uuid) -> Result<Has
     Ok(found)
 }
 
-/// The timers of a list that are still to be processed by this process.
-pub(super) async fn own_timers(tx: &mut Tx, ids: &[Uuid], node: Uuid) -> Result<Vec<Uuid>> {
+/// The rows of a list that are still to be processed by this process. `table` is `timers` or `occasions`.
+pub(super) async fn own(
+    tx: &mut Tx,
+    table: &'static str,
+    ids: &[Uuid],
+    node: Uuid,
+) -> Result<Vec<Uuid>> {
     let mut found = Vec::with_capacity(ids.len());
     for chunk in ids.chunks(Rows::MOST) {
         let rows: Vec<IdRow> = tx
             .with_rows("v(id)", Rows::new().uuids(chunk.iter().copied()))
-            .push(" SELECT t.id FROM v JOIN timers t ON t.id = v.id WHERE t.node = ")
+            .push(" SELECT t.id FROM v JOIN ")
+            .push(table)
+            .push(" t ON t.id = v.id WHERE t.node = ")
             .push_bind(node)
             .fetch_all()
             .await?;

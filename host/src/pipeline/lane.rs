@@ -13,7 +13,7 @@ use super::occasions::DueOccasion;
 use super::unit::{self, Trouble};
 use super::waiting::Waiting;
 use super::work::{DueTimer, Fired, Work};
-use super::{Inner, Source, claims, occasions};
+use super::{Inner, Source, claims};
 use crate::dead_letters;
 use crate::plugins::Lost;
 
@@ -247,8 +247,8 @@ async fn sort_out(
     let node = inner.node();
     let mut tx = inner.db.read().await?;
     let standing = claims::standing(&mut tx, &requests, node).await?;
-    let mut own = claims::own_timers(&mut tx, &timers, node).await?;
-    own.extend(occasions::own(&mut tx, &occasions, node).await?);
+    let mut own = claims::own(&mut tx, "timers", &timers, node).await?;
+    own.extend(claims::own(&mut tx, "occasions", &occasions, node).await?);
     for work in works.iter() {
         if let Source::Letter { id, .. } = &work.source {
             let found = dead_letters::store::find(&mut tx, work.app_id, *id).await?;

@@ -173,21 +173,6 @@ pub async fn claim(
         .await
 }
 
-/// The occasions of a list that are still to be processed by a process.
-pub(super) async fn own(tx: &mut Tx, ids: &[Uuid], node: Uuid) -> Result<Vec<Uuid>> {
-    let mut found = Vec::with_capacity(ids.len());
-    for chunk in ids.chunks(Rows::MOST) {
-        let rows: Vec<IdRow> = tx
-            .with_rows("v(id)", Rows::new().uuids(chunk.iter().copied()))
-            .push(" SELECT o.id FROM v JOIN occasions o ON o.id = v.id WHERE o.node = ")
-            .push_bind(node)
-            .fetch_all()
-            .await?;
-        found.extend(rows.into_iter().map(|row| row.id));
-    }
-    Ok(found)
-}
-
 /// The occasions that a process has claimed.
 pub async fn claimed_by(tx: &mut Tx, node: Uuid, limit: i64) -> Result<Vec<Uuid>> {
     let rows: Vec<IdRow> = tx
