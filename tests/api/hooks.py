@@ -1,5 +1,7 @@
 """What schemathesis does not know of Nudge: what exists, how components travel, which requests wait."""
 
+import atexit
+import collections
 import itertools
 import json
 import os
@@ -9,8 +11,13 @@ from hypothesis import strategies
 
 # The names and ids of what exists, by the part of the path that precedes them: {"surveys": ["…"]}.
 KNOWN = json.loads(os.environ["NUDGE_KNOWN"])
-# Apps to be deleted, one after another; one that is gone is as good as any other.
-SPARE = itertools.cycle(KNOWN["spare-apps"])
+# What bodies name, by key.
+NAMED = json.loads(os.environ["NUDGE_NAMED"])
+# Apps to be deleted and sessions to be ended, one after another; one that is gone is as good as any other.
+SPARE_APPS = itertools.cycle(KNOWN["spare-apps"])
+SPARE_SESSIONS = itertools.cycle(KNOWN["spare-sessions"])
+# How often each operation answered each status; `api_fuzz.rs` reads it when the run is over.
+ANSWERS = collections.defaultdict(collections.Counter)
 
 
 @schemathesis.serializer("application/wasm")
@@ -34,12 +41,29 @@ def existing(ctx, path_parameters):
 
 
 @schemathesis.hook
-def before_call(ctx, case, **kwargs):
-    """Deletes apps that are there for it. The one that all else is about stays, whatever made the request."""
-    if case.operation.definition.raw.get("operationId") == "delete_app":
+def map_body(ctx, body):
+    """Names who and what exists in every other body, which would be refused for that alone."""
+    if isinstance(body, dict):
+        parts = [body, body.get("context")]
+        for part in parts:
+            for key, known in NAMED.items():
+                made_up = part.get(key) if isinstance(part, dict) else None
+                if isinstance(made_up, str) and len(made_up) % 2:
+                    part[key] = known
+    return body
+
+
+@schemathesis.hook
+def before_call(ctx, case, kwargs):
+    """Ends what is there for it. What all else is about stays, whatever made the request."""
+    operation = case.operation.definition.raw.get("operationId")
+    if operation == "delete_app":
         kept = {identifier.lower() for identifier in KNOWN["apps"]}
         if str(case.path_parameters.get("appId", "")).lower() in kept:
-            case.path_parameters["appId"] = next(SPARE)
+            case.path_parameters["appId"] = next(SPARE_APPS)
+    if operation == "end_session":
+        headers = kwargs.get("headers") or {}
+        kwargs["headers"] = {**headers, "X-Service-Subject-Token": next(SPARE_SESSIONS)}
 
 
 @schemathesis.hook
@@ -48,3 +72,15 @@ def map_query(ctx, query):
     if query and "wait" in query:
         query["wait"] = "0"
     return query
+
+
+@schemathesis.hook
+def after_call(ctx, case, response):
+    operation = case.operation.definition.raw.get("operationId")
+    ANSWERS[operation][str(response.status_code)] += 1
+
+
+@atexit.register
+def write_answers():
+    with open(os.environ["NUDGE_ANSWERS"], "w") as file:
+        json.dump(ANSWERS, file)
