@@ -13,9 +13,8 @@ from hypothesis import strategies
 KNOWN = json.loads(os.environ["NUDGE_KNOWN"])
 # What bodies name, by key.
 NAMED = json.loads(os.environ["NUDGE_NAMED"])
-# Apps to be deleted and sessions to be ended, one after another; one that is gone is as good as any other.
-SPARE_APPS = itertools.cycle(KNOWN["spare-apps"])
-SPARE_SESSIONS = itertools.cycle(KNOWN["spare-sessions"])
+# Apps to be deleted, one after another; one that is gone is as good as any other.
+SPARE = itertools.cycle(KNOWN["spare-apps"])
 # How often each operation answered each status; `api_fuzz.rs` reads it when the run is over.
 ANSWERS = collections.defaultdict(collections.Counter)
 
@@ -54,16 +53,12 @@ def map_body(ctx, body):
 
 
 @schemathesis.hook
-def before_call(ctx, case, kwargs):
-    """Ends what is there for it. What all else is about stays, whatever made the request."""
-    operation = case.operation.definition.raw.get("operationId")
-    if operation == "delete_app":
+def before_call(ctx, case, **kwargs):
+    """Deletes apps that are there for it. The one that all else is about stays, whatever made the request."""
+    if case.operation.definition.raw.get("operationId") == "delete_app":
         kept = {identifier.lower() for identifier in KNOWN["apps"]}
         if str(case.path_parameters.get("appId", "")).lower() in kept:
-            case.path_parameters["appId"] = next(SPARE_APPS)
-    if operation == "end_session":
-        headers = kwargs.get("headers") or {}
-        kwargs["headers"] = {**headers, "X-Service-Subject-Token": next(SPARE_SESSIONS)}
+            case.path_parameters["appId"] = next(SPARE)
 
 
 @schemathesis.hook
