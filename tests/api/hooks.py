@@ -42,13 +42,17 @@ def existing(ctx, path_parameters):
 @schemathesis.hook
 def map_body(ctx, body):
     """Names who and what exists in every other body, which would be refused for that alone."""
-    if isinstance(body, dict):
-        parts = [body, body.get("context")]
-        for part in parts:
-            for key, known in NAMED.items():
-                made_up = part.get(key) if isinstance(part, dict) else None
-                if isinstance(made_up, str) and len(made_up) % 2:
-                    part[key] = known
+    if not isinstance(body, dict):
+        return body
+    size = len(repr(body))
+    if ctx.operation.definition.raw.get("operationId") == "ingest_events" and size % 2:
+        # As an SDK or a server asks; about the events anything goes.
+        caller = {"userId": "ada"} if size % 4 == 1 else {"context": {"anonymousId": NAMED["anonymousId"]}}
+        return {**caller, "events": body.get("events")}
+    for key, known in NAMED.items():
+        made_up = body.get(key)
+        if isinstance(made_up, str) and len(made_up) % 2:
+            body[key] = known
     return body
 
 

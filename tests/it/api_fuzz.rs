@@ -19,6 +19,9 @@ use crate::{attempts, guests};
 /// How many requests each operation gets in a long run, which this variable asks for.
 const EXAMPLES: &str = "NUDGE_FUZZ_EXAMPLES";
 
+/// How long a request may wait for the database: no 503 is to tell of a machine that has other things to do.
+const PATIENCE_SECONDS: u64 = 120;
+
 /// Apps that are there to be deleted.
 const SPARE_APPS: u32 = 3;
 
@@ -114,7 +117,10 @@ async fn no_answer_is_one_that_the_description_does_not_know(name: &str) {
         eprintln!("skipped: there is no python3 on this machine");
         return;
     };
-    let mut app = TestApp::start(site!(), Backend::Sqlite).await;
+    let mut app = TestApp::start_with(site!(), Backend::Sqlite, |config| {
+        config.database.acquire_timeout_seconds = PATIENCE_SECONDS;
+    })
+    .await;
     let providers = app.with_providers().await;
     let person = app.session("ada").await;
     let mut known = furnish(&app, &person).await;
