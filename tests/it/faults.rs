@@ -109,8 +109,8 @@ async fn sends(
     ids
 }
 
-/// Every event is there once and has fired once.
-async fn all_once(app: &TestApp, sent: Vec<String>) {
+/// Waits until the database is back for all of the server, and nothing is left to do.
+async fn recovered(app: &TestApp) {
     // Some of the server's connections may be broken yet; it has twice as many tries as it has of them.
     app.until("the database answers on every connection", async || {
         for _ in 0..2 * CONNECTIONS {
@@ -122,6 +122,11 @@ async fn all_once(app: &TestApp, sent: Vec<String>) {
     })
     .await;
     app.settle().await;
+}
+
+/// Every event is there once and has fired once.
+async fn all_once(app: &TestApp, sent: Vec<String>) {
+    recovered(app).await;
     let sorted = |rows: Vec<(uuid::Uuid,)>| {
         let mut ids: Vec<String> = rows.iter().map(|(id,)| id.to_string()).collect();
         ids.sort_unstable();
@@ -261,11 +266,9 @@ impl Disk {
         self.folder.path().join("fault")
     }
 
-    /// From now on. The change is one of the file's name, so that nobody reads half of it.
+    /// From now on.
     fn fault(&self, text: &str) {
-        let file = self.folder.path().join("next");
-        std::fs::write(&file, text).unwrap();
-        std::fs::rename(file, self.control()).unwrap();
+        fault(&self.control(), text);
     }
 
     fn mend(&self) {
@@ -280,6 +283,13 @@ impl Disk {
         ];
         Child::start_with(site!(), &self.data(), &variables)
     }
+}
+
+/// Writes what a disk does from now on. The change is one of the file's name, so that nobody reads half of it.
+fn fault(control: &Path, text: &str) {
+    let next = control.with_extension("next");
+    std::fs::write(&next, text).unwrap();
+    std::fs::rename(next, control).unwrap();
 }
 
 async fn furnish(child: &Child) -> Remote {
@@ -384,4 +394,99 @@ async fn a_slow_disk_loses_nothing() {
     sent.sort_unstable();
     assert_eq!(fired, sent, "each event fires once");
     assert_eq!(child.terminate(), Some(0));
+}
+
+/// A flush of the database's log fails, again and again: its server gives up all transactions in hand and recovers.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_database_that_can_not_flush_its_log_loses_nothing_and_doubles_nothing() {
+    let Some((cluster, _disk)) = on_a_faulty_disk().await else {
+        return;
+    };
+    let (app, _proxy) = behind_a_proxy(&cluster.create_database()).await;
+    let people = people(&app).await;
+    let sent = send_amid(&app, &people, async {
+        for _ in 0..3 {
+            let starts = starts(&cluster);
+            fault(&cluster.fault(), "log");
+            wait_for("nothing is flushed", || !cluster.fault().exists()).await;
+            wait_for("it does not recover", || self::starts(&cluster) > starts).await;
+        }
+    })
+    .await;
+    assert_eq!(cluster.log().matches("PANIC:").count(), 3);
+    all_once(&app, sent).await;
+    app.finish().await;
+}
+
+/// Nothing can be flushed any more, until the database's server is gone for good: what was answered is there, of the
+/// rest each request whole or not at all, and nothing has to be started again but the database.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_database_whose_disk_stays_broken_has_nothing_by_half() {
+    let Some((cluster, _disk)) = on_a_faulty_disk().await else {
+        return;
+    };
+    let (app, _proxy) = behind_a_proxy(&cluster.create_database()).await;
+    let person = app.session("ada").await;
+    let mut answered = Vec::new();
+    let mut uncertain = Vec::new();
+    let started = Instant::now();
+    let mut refusals_since_it_ended = 0;
+    while refusals_since_it_ended < 5 {
+        assert!(started.elapsed() < COMES_BACK, "the database does not end");
+        if answered.len() == 10 {
+            fault(&cluster.fault(), "fail");
+        }
+        let ended = !cluster.is_up();
+        let batch: Vec<Value> = (0..3)
+            .map(|_| app.event(&person, "purchase", &json!({})))
+            .collect();
+        let answer = app.ingest(&person, &batch).await;
+        if answer.status == 200 {
+            assert_eq!(answer.ok()["accepted"], 3);
+            answered.push(batch);
+        } else {
+            answer.refused(503, "unavailable");
+            assert!(!answer.header("retry-after").is_empty());
+            refusals_since_it_ended += i32::from(ended);
+            uncertain.push(batch);
+        }
+    }
+    assert!(cluster.log().contains("PANIC:"));
+
+    std::fs::remove_file(cluster.fault()).unwrap();
+    let restarted = Arc::clone(&cluster);
+    tokio::task::spawn_blocking(move || restarted.start())
+        .await
+        .unwrap();
+    recovered(&app).await;
+    let rows: Vec<(uuid::Uuid,)> = app.rows("SELECT event_id FROM events").await;
+    let stored: BTreeSet<String> = rows.iter().map(|(id,)| id.to_string()).collect();
+    assert!(ids(&answered.concat()).all(|id| stored.contains(&id)));
+    for batch in &uncertain {
+        let there = ids(batch).filter(|id| stored.contains(id)).count();
+        assert!([0, batch.len()].contains(&there), "{there} of a request");
+        assert_eq!(app.ingest(&person, batch).await.ok()["accepted"], 3);
+    }
+    let sent = answered.into_iter().chain(uncertain).flatten();
+    all_once(&app, sent.map(|event| text(&event, "eventId")).collect()).await;
+    app.finish().await;
+}
+
+/// A database whose disk can be made to fail, if there is a C compiler.
+async fn on_a_faulty_disk() -> Option<(Arc<Cluster>, Disk)> {
+    let Some(disk) = Disk::new() else {
+        skipped("there is no C compiler");
+        return None;
+    };
+    let library = disk.library.clone();
+    let cluster = tokio::task::spawn_blocking(move || Cluster::start_preloaded(&library))
+        .await
+        .unwrap();
+    Some((Arc::new(cluster), disk))
+}
+
+/// How often the database has become ready.
+fn starts(cluster: &Cluster) -> usize {
+    let ready = "database system is ready to accept connections";
+    cluster.log().matches(ready).count()
 }

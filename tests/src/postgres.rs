@@ -77,6 +77,8 @@ pub struct Cluster {
 struct OwnServer {
     folder: PathBuf,
     owner: Option<Owner>,
+    /// A library that the server loads before all others.
+    preloaded: Option<PathBuf>,
 }
 
 /// Whom the server runs as when the tests run as root, which `PostgreSQL` refuses to be.
@@ -111,6 +113,16 @@ pub fn cluster() -> &'static Cluster {
 impl Cluster {
     /// Makes and starts a cluster of its own, on a free port of 127.0.0.1.
     pub fn start_new(durability: Durability) -> Self {
+        Self::start_with(durability, None)
+    }
+
+    /// Makes and starts a cluster of its own that loads a library before all others, which finds the path of
+    /// [`Cluster::fault`] in `NUDGE_TEST_FAULT`.
+    pub fn start_preloaded(library: &Path) -> Self {
+        Self::start_with(Durability::Durable, Some(library))
+    }
+
+    fn start_with(durability: Durability, library: Option<&Path>) -> Self {
         let folder = TempDir::with_prefix("nudge-postgres-").expect("a folder for the cluster");
         // Only a folder that the watchdog knows about may outlive its guard.
         let watchdog = Watchdog::spawn(REMOVE_CLUSTER, &[folder.path()]);
@@ -119,7 +131,17 @@ impl Cluster {
         if let Some(Owner { user, group }) = owner {
             chown(&folder, Some(user), Some(group)).expect("root may give a folder away");
         }
-        let server = OwnServer { folder, owner };
+        // Whom the server runs as may not enter the folder that the library is in.
+        let preloaded = library.map(|library| {
+            let copy = folder.join("preloaded.so");
+            fs::copy(library, &copy).expect("the library was built");
+            copy
+        });
+        let server = OwnServer {
+            folder,
+            owner,
+            preloaded,
+        };
         let password = unique();
         server.initialize(&password, durability);
         let port = server.start_on_a_free_port();
@@ -178,6 +200,21 @@ impl Cluster {
     /// The folder of the server's data.
     pub fn data(&self) -> PathBuf {
         self.own().data()
+    }
+
+    /// The file that tells the preloaded library what to do; the server may remove it.
+    pub fn fault(&self) -> PathBuf {
+        self.own().fault()
+    }
+
+    /// Whether a server runs, or is about to.
+    pub fn is_up(&self) -> bool {
+        self.data().join("postmaster.pid").exists()
+    }
+
+    /// What the server has logged.
+    pub fn log(&self) -> String {
+        self.own().log()
     }
 
     /// Stops the server; connections are cut, transactions in hand are rolled back.
@@ -277,7 +314,16 @@ impl OwnServer {
         if let Some(Owner { user, group }) = self.owner {
             command.uid(user).gid(group);
         }
+        if let Some(library) = &self.preloaded {
+            command
+                .env("LD_PRELOAD", library)
+                .env("NUDGE_TEST_FAULT", self.fault());
+        }
         command
+    }
+
+    fn fault(&self) -> PathBuf {
+        self.folder.join("fault")
     }
 
     fn data(&self) -> PathBuf {

@@ -1,5 +1,6 @@
 /* Faults of a disk, for a process that loads this before the C library: as the file that NUDGE_TEST_FAULT names says,
- * "fail" has every flush refused, "slow N" has it take N milliseconds longer, and no file leaves all as it is. */
+ * "fail" has every flush refused, "log" only the next one by fdatasync, which is how PostgreSQL flushes its log (that
+ * flush takes the file away), "slow N" has it take N milliseconds longer, and no file leaves all as it is. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -9,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-static int fails(void) {
+static int fails(int data_only) {
     const char *path = getenv("NUDGE_TEST_FAULT");
     char text[32] = {0};
     int milliseconds = 0;
@@ -19,7 +20,8 @@ static int fails(void) {
     if (read(file, text, sizeof text - 1) < 0)
         text[0] = 0;
     close(file);
-    if (strncmp(text, "fail", 4) == 0) {
+    /* Of processes that flush at once, one takes the file away. */
+    if (strncmp(text, "fail", 4) == 0 || (data_only && strncmp(text, "log", 3) == 0 && unlink(path) == 0)) {
         errno = EIO;
         return 1;
     }
@@ -30,10 +32,10 @@ static int fails(void) {
 
 int fsync(int file) {
     int (*real)(int) = (int (*)(int))dlsym(RTLD_NEXT, "fsync");
-    return fails() ? -1 : real(file);
+    return fails(0) ? -1 : real(file);
 }
 
 int fdatasync(int file) {
     int (*real)(int) = (int (*)(int))dlsym(RTLD_NEXT, "fdatasync");
-    return fails() ? -1 : real(file);
+    return fails(1) ? -1 : real(file);
 }
