@@ -22,6 +22,10 @@ use nudge_wasm::{Compiler, Engine, EngineConfig, Limits, Plugin, Session};
 use serde::Deserialize;
 use uuid::Uuid;
 
+/// The server's.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 const ROUNDS: usize = 41;
 const EVENTS: u32 = 100;
 

@@ -35,6 +35,7 @@ mod log;
 mod meter;
 pub mod personalization;
 mod plugin;
+mod processor;
 mod projection;
 mod prune;
 mod session;

@@ -314,7 +314,7 @@ impl Version {
         &self,
         pre: &Pre<W>,
         body: impl FnOnce(
-            &Instance<W>,
+            &Instance<'_, W>,
             &mut wasmtime::Store<crate::store::State<W::View>>,
         ) -> Result<R, Interruption>,
     ) -> Result<(R, Call), Failed> {

@@ -13,15 +13,15 @@ use crate::trigger;
 use crate::worlds::{Instance, Trigger};
 
 /// One instance of a trigger plugin.
-pub struct Session {
-    plugin: Plugin,
+pub struct Session<'a> {
+    plugin: &'a Plugin,
     store: Store<State<View>>,
-    instance: Instance<Trigger>,
+    instance: Instance<'a, Trigger>,
 }
 
-impl Session {
+impl<'a> Session<'a> {
     /// Makes an instance.
-    pub fn new(plugin: &Plugin) -> Result<Self, Failure> {
+    pub fn new(plugin: &'a Plugin) -> Result<Self, Failure> {
         let version = plugin.version();
         let Prepared::Trigger(pre) = &version.prepared else {
             return Err(Failure::Trap("not a trigger plugin".to_owned()));
@@ -42,7 +42,7 @@ impl Session {
             .start(&mut store)
             .map_err(|error| failure_of(&error, false))?;
         Ok(Self {
-            plugin: plugin.clone(),
+            plugin,
             store,
             instance,
         })

@@ -1,10 +1,8 @@
 //! The three worlds, alike: what each exports, what each may import.
 
-use std::marker::PhantomData;
-
 use wasmtime::Store;
 use wasmtime::component::{
-    ComponentExportIndex, HasSelf, InstancePre, Linker, LinkerInstance, Resource, TypedFunc,
+    self, ComponentExportIndex, HasSelf, InstancePre, Linker, LinkerInstance, Resource, TypedFunc,
 };
 
 use crate::bindings::types::{Description, Problem, Reads, Refusal};
@@ -87,14 +85,15 @@ impl<W: World> Pre<W> {
         })
     }
 
-    /// Makes an instance. Fails where a function of it is not of the contract's form.
-    pub(crate) fn start(&self, store: &mut Store<State<W::View>>) -> wasmtime::Result<Instance<W>> {
-        let instance = self.linked.instantiate(&mut *store)?;
+    /// Makes an instance. Its functions are looked up when they are called: a decision needs one of them.
+    pub(crate) fn start(
+        &self,
+        store: &mut Store<State<W::View>>,
+    ) -> wasmtime::Result<Instance<'_, W>> {
+        let instance = self.linked.instantiate(store)?;
         Ok(Instance {
-            describe: instance.get_typed_func(&mut *store, self.describe)?,
-            check_config: instance.get_typed_func(&mut *store, self.check_config)?,
-            decide: instance.get_typed_func(&mut *store, self.decide)?,
-            world: PhantomData,
+            pre: self,
+            instance,
         })
     }
 }
@@ -102,20 +101,31 @@ impl<W: World> Pre<W> {
 /// What a check of a configuration answers.
 type Checked = Result<Reads, Vec<Problem>>;
 
+type Describe = TypedFunc<(), (Description,)>;
+type CheckConfig = TypedFunc<(String,), (Checked,)>;
+type Decide = TypedFunc<(Resource<host::Batch>,), (Result<(), Refusal>,)>;
+
 /// A plugin that runs.
-pub(crate) struct Instance<W> {
-    describe: TypedFunc<(), (Description,)>,
-    check_config: TypedFunc<(String,), (Checked,)>,
-    decide: TypedFunc<(Resource<host::Batch>,), (Result<(), Refusal>,)>,
-    world: PhantomData<W>,
+pub(crate) struct Instance<'a, W: World> {
+    pre: &'a Pre<W>,
+    instance: component::Instance,
 }
 
-impl<W: World> Instance<W> {
+impl<W: World> Instance<'_, W> {
+    /// Asks the plugin what it is. Fails where any function of it is not of the contract's form, so that this
+    /// shows when a component is loaded.
     pub(crate) fn describe(
         &self,
         store: &mut Store<State<W::View>>,
     ) -> wasmtime::Result<Description> {
-        self.describe.call(store, ()).map(|(said,)| said)
+        let describe: Describe = self
+            .instance
+            .get_typed_func(&mut *store, self.pre.describe)?;
+        let _: CheckConfig = self
+            .instance
+            .get_typed_func(&mut *store, self.pre.check_config)?;
+        let _: Decide = self.instance.get_typed_func(&mut *store, self.pre.decide)?;
+        describe.call(store, ()).map(|(said,)| said)
     }
 
     pub(crate) fn check_config(
@@ -123,7 +133,10 @@ impl<W: World> Instance<W> {
         store: &mut Store<State<W::View>>,
         config: &str,
     ) -> wasmtime::Result<Checked> {
-        let checked = self.check_config.call(store, (config.to_owned(),));
+        let check: CheckConfig = self
+            .instance
+            .get_typed_func(&mut *store, self.pre.check_config)?;
+        let checked = check.call(store, (config.to_owned(),));
         checked.map(|(checked,)| checked)
     }
 
@@ -131,7 +144,8 @@ impl<W: World> Instance<W> {
         &self,
         store: &mut Store<State<W::View>>,
     ) -> wasmtime::Result<Result<(), Refusal>> {
-        let decided = self.decide.call(store, (host::borrowed_batch(),));
+        let decide: Decide = self.instance.get_typed_func(&mut *store, self.pre.decide)?;
+        let decided = decide.call(store, (host::borrowed_batch(),));
         decided.map(|(decided,)| decided)
     }
 }
