@@ -1,6 +1,7 @@
 //! Request bodies: media type, compression, limits, JSON.
 
 mod objects;
+mod whole;
 
 use std::io::Read as _;
 use std::time::Duration;
@@ -18,6 +19,7 @@ use super::code::Code;
 use super::error::{ApiError, FieldError};
 use super::notes::Notes;
 use objects::Objects;
+pub use whole::whole;
 
 /// The largest body, after decompression (contract 15).
 pub const MOST_BODY_BYTES: usize = 1024 * 1024;
@@ -289,19 +291,25 @@ fn malformed(error: &serde_json::Error) -> ApiError {
     )
 }
 
-fn pointer(path: &serde_path_to_error::Path) -> String {
+/// A path as a JSON pointer.
+pub(super) fn pointer(path: &serde_path_to_error::Path) -> String {
     use serde_path_to_error::Segment;
     let mut pointer = String::new();
     for segment in path {
         match segment {
             Segment::Seq { index } => pointer.extend(["/", &index.to_string()]),
             Segment::Map { key } => {
-                pointer.extend(["/", &key.replace('~', "~0").replace('/', "~1")]);
+                pointer.extend(["/", &escaped(key)]);
             }
             Segment::Enum { .. } | Segment::Unknown => {}
         }
     }
     pointer
+}
+
+/// A key as a JSON pointer has it (RFC 6901).
+pub fn escaped(key: &str) -> String {
+    key.replace('~', "~0").replace('/', "~1")
 }
 
 /// The media type of a body, without parameters, in lower case.
