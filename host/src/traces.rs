@@ -385,7 +385,7 @@ mod tests {
         exporter.run(halt).await;
 
         serving.abort();
-        Arc::into_inner(messages).map_or_else(Vec::new, |seen| seen.into_inner().unwrap())
+        messages.lock().unwrap().clone()
     }
 
     #[tokio::test]

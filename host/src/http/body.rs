@@ -12,7 +12,7 @@ use axum::http::{HeaderMap, header};
 use bytes::{Bytes, BytesMut};
 use http_body_util::BodyExt as _;
 use serde::Deserialize;
-use serde::de::DeserializeOwned;
+use serde::de::{DeserializeOwned, Deserializer};
 
 use super::admission::Room;
 use super::code::Code;
@@ -245,6 +245,12 @@ pub fn shape<T: DeserializeOwned>(value: serde_json::Value, place: &str) -> Resu
         let pointer = format!("{place}{}", pointer(error.path()));
         misshapen(error.inner(), pointer)
     })
+}
+
+/// Reads a whole number, however it is written, where serde reads a value twice (`untagged`, `flatten`): what it keeps
+/// meanwhile is not read as a body is.
+pub fn whole_number<'de, D: Deserializer<'de>>(deserializer: D) -> Result<i64, D::Error> {
+    i64::deserialize(Objects(deserializer))
 }
 
 /// Tells what is not JSON from what is JSON of the wrong shape. The parser's word for it is not enough: a number where
