@@ -374,17 +374,16 @@ mod tests {
         let mut config = config::Config::defaults().unwrap().telemetry;
         config.otlp_endpoint = format!("http://{}", listener.local_addr().unwrap());
         config.otlp_headers = config::Hidden("api-key=a%20b".to_owned());
-        let serving = tokio::spawn(async move { axum::serve(listener, collector).await });
-
         let (traces, exporter) = open(&config).unwrap().unwrap();
         for number in 0..waiting {
             traces.0.try_send(served(number as u64)).unwrap();
         }
         let halt = CancellationToken::new();
         halt.cancel();
-        exporter.run(halt).await;
-
-        serving.abort();
+        tokio::select! {
+            ended = axum::serve(listener, collector).into_future() => panic!("{ended:?}"),
+            () = exporter.run(halt) => {}
+        }
         messages.lock().unwrap().clone()
     }
 
