@@ -10,6 +10,8 @@ use toml::{Table, Value};
 pub const DEFAULTS: &str = include_str!("config.default.toml");
 /// Where every program that speaks OTLP is told the collector's address (OpenTelemetry, "OTLP Exporter Configuration").
 const OTLP_ENDPOINT: &str = "OTEL_EXPORTER_OTLP_ENDPOINT";
+/// And what it is to be sent besides, as a credential: the same place.
+const OTLP_HEADERS: &str = "OTEL_EXPORTER_OTLP_HEADERS";
 const PREFIX: &str = "NUDGE_";
 
 macro_rules! sections {
@@ -108,7 +110,7 @@ sections! {
         endpoint_concurrency: usize,
     }
     /// Logs.
-    Telemetry { log_format: String, log_filter: String, otlp_endpoint: String, }
+    Telemetry { log_format: String, log_filter: String, otlp_endpoint: String, otlp_headers: Hidden, }
 }
 
 /// An OpenID provider whose access tokens are taken.
@@ -192,6 +194,17 @@ impl std::fmt::Debug for Secrets {
     }
 }
 
+/// A text that may be a credential; never printed.
+#[derive(Clone, Default, Deserialize)]
+#[serde(transparent)]
+pub struct Hidden(pub String);
+
+impl std::fmt::Debug for Hidden {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str("***")
+    }
+}
+
 /// What `nudge plugin` tells a server; the token is never printed.
 #[derive(Clone, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
@@ -232,6 +245,9 @@ impl Config {
         let mut config = Self::from_table(table)?;
         if config.telemetry.otlp_endpoint.is_empty() {
             config.telemetry.otlp_endpoint = std::env::var(OTLP_ENDPOINT).unwrap_or_default();
+        }
+        if config.telemetry.otlp_headers.0.is_empty() {
+            config.telemetry.otlp_headers = Hidden(std::env::var(OTLP_HEADERS).unwrap_or_default());
         }
         Ok(config)
     }

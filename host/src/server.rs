@@ -109,7 +109,7 @@ impl Server {
         tasks.spawn(Keeper::sign_in(pipeline.clone()).await?.run());
         let committer = Committer::start(&db, &pipeline, &config.ingest, &tasks, &halt);
         let webhooks = Webhooks::new(&config.webhooks, start.lookup)?;
-        let (traces, exporter) = traces::open(&config.telemetry.otlp_endpoint)?.unzip();
+        let (traces, exporter) = traces::open(&config.telemetry)?.unzip();
         if let Some(exporter) = exporter {
             tasks.spawn(exporter.run(halt.clone()));
         }

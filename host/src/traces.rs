@@ -7,14 +7,15 @@
 use std::time::Duration;
 
 use anyhow::Context as _;
-use axum::http::{HeaderMap, Method};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method};
 use nudge_db::Timestamp;
-use reqwest::{Client, Url};
+use percent_encoding::percent_decode_str;
+use reqwest::{Client, Url, redirect};
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use crate::secrets;
+use crate::{config, secrets};
 
 /// Spans that wait to be sent at the most.
 const MOST_WAITING: usize = 4096;
@@ -71,7 +72,8 @@ pub struct Exporter {
 }
 
 /// The two ends of the way to a collector; none where no endpoint is configured.
-pub fn open(endpoint: &str) -> anyhow::Result<Option<(Traces, Exporter)>> {
+pub fn open(config: &config::Telemetry) -> anyhow::Result<Option<(Traces, Exporter)>> {
+    let endpoint = config.otlp_endpoint.as_str();
     if endpoint.is_empty() {
         return Ok(None);
     }
@@ -79,11 +81,35 @@ pub fn open(endpoint: &str) -> anyhow::Result<Option<(Traces, Exporter)>> {
     let url = Url::parse(&url).with_context(|| format!("telemetry.otlpEndpoint: {endpoint}"))?;
     let client = Client::builder()
         .timeout(TIMEOUT)
+        // Whoever it leads to is not whom the headers are for.
+        .redirect(redirect::Policy::none())
+        .default_headers(headers(&config.otlp_headers.0)?)
         .build()
         .context("no TLS for telemetry.otlpEndpoint")?;
     let (sender, spans) = mpsc::channel(MOST_WAITING);
     let exporter = Exporter { spans, client, url };
     Ok(Some((Traces(sender), exporter)))
+}
+
+/// Reads headers in the form of `OTEL_EXPORTER_OTLP_HEADERS` (OpenTelemetry, "OTLP Exporter Configuration"): as W3C
+/// Baggage, percent-encoded, without metadata. Complaints name no value: it may be a credential.
+fn headers(text: &str) -> anyhow::Result<HeaderMap> {
+    let mut headers = HeaderMap::new();
+    let entries = text.split(',').map(str::trim);
+    for (number, entry) in (1..).zip(entries).filter(|(_, entry)| !entry.is_empty()) {
+        let (name, value) = entry.split_once('=').with_context(|| {
+            format!("telemetry.otlpHeaders: entry {number} is not of the form name=value")
+        })?;
+        let name = HeaderName::try_from(name.trim()).with_context(|| {
+            format!("telemetry.otlpHeaders: entry {number} has no name that a header may have")
+        })?;
+        let value: Vec<u8> = percent_decode_str(value.trim()).collect();
+        let mut value = HeaderValue::from_bytes(&value)
+            .with_context(|| format!("telemetry.otlpHeaders: {name} can't have that value"))?;
+        value.set_sensitive(true);
+        headers.append(name, value);
+    }
+    Ok(headers)
 }
 
 impl Traces {
@@ -224,36 +250,59 @@ impl Exporter {
                 // Others come soon.
                 let _ = tokio::time::timeout(GATHERING, halt.cancelled()).await;
             }
-            while spans.len() < MOST_TOGETHER
-                && let Ok(span) = self.spans.try_recv()
-            {
-                spans.push(span);
-            }
-            if !spans.is_empty() {
-                self.send(&spans).await;
-                spans.clear();
-            }
+            self.fill(&mut spans);
             if halted {
-                return;
+                return self.finish(spans).await;
             }
+            self.send(&spans).await;
+            spans.clear();
         }
     }
 
-    async fn send(&self, spans: &[Served]) {
-        let request = self.client.post(self.url.clone()).json(&message(spans));
-        let outcome = match request.send().await {
-            Ok(response) => response.error_for_status().map(drop),
-            Err(error) => Err(error),
-        };
-        if let Err(error) = outcome {
-            metrics::counter!("nudge_spans_dropped_total").increment(spans.len() as u64);
-            tracing::warn!(error = %error.without_url(), spans = spans.len(), "the collector took no spans");
+    /// Sends what is left, one message after the other. A collector that fails would hold up the end with each of them:
+    /// what waits then is dropped and counted.
+    async fn finish(mut self, mut spans: Vec<Served>) {
+        while !spans.is_empty() && self.send(&spans).await {
+            spans.clear();
+            self.fill(&mut spans);
         }
+        while self.spans.try_recv().is_ok() {
+            metrics::counter!("nudge_spans_dropped_total").increment(1);
+        }
+    }
+
+    /// Takes what waits, as far as it goes into one message.
+    fn fill(&mut self, spans: &mut Vec<Served>) {
+        while spans.len() < MOST_TOGETHER
+            && let Ok(span) = self.spans.try_recv()
+        {
+            spans.push(span);
+        }
+    }
+
+    /// Sends a message; answers whether it was taken.
+    async fn send(&self, spans: &[Served]) -> bool {
+        let request = self.client.post(self.url.clone()).json(&message(spans));
+        let problem = match request.send().await {
+            Ok(answer) if answer.status().is_success() => return true,
+            Ok(answer) => answer.status().to_string(),
+            Err(error) => error.without_url().to_string(),
+        };
+        metrics::counter!("nudge_spans_dropped_total").increment(spans.len() as u64);
+        tracing::warn!(
+            error = problem,
+            spans = spans.len(),
+            "the collector took no spans"
+        );
+        false
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::sync::{Arc, Mutex};
+
+    use axum::http::StatusCode;
     use proptest::prelude::*;
 
     use super::*;
@@ -292,6 +341,98 @@ mod tests {
         ] {
             assert_eq!(continued(&text), expected, "{text}");
         }
+    }
+
+    fn served(number: u64) -> Served {
+        Served {
+            place: Place {
+                trace: 1,
+                span: number,
+                parent: None,
+            },
+            began: Timestamp(0),
+            took: Duration::ZERO,
+            method: "GET".to_owned(),
+            route: "/".to_owned(),
+            status: 200,
+            request_id: String::new(),
+        }
+    }
+
+    /// How many spans each message had that a collector was sent, when so many waited as the server halted, and what
+    /// credential came with them. The collector fails from a message on.
+    async fn sent_at_the_end(waiting: usize, fails_from: usize) -> Vec<(usize, String)> {
+        let messages = Arc::new(Mutex::new(Vec::new()));
+        let seen = Arc::clone(&messages);
+        let take = move |headers: HeaderMap, axum::Json(message): axum::Json<Value>| {
+            let spans = &message["resourceSpans"][0]["scopeSpans"][0]["spans"];
+            let credential = headers["api-key"].to_str().unwrap().to_owned();
+            let mut seen = seen.lock().unwrap();
+            seen.push((spans.as_array().unwrap().len(), credential));
+            let fails = seen.len() >= fails_from;
+            async move { StatusCode::from_u16(if fails { 503 } else { 200 }).unwrap() }
+        };
+        let collector = axum::Router::new().route("/v1/traces", axum::routing::post(take));
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let mut config = config::Config::defaults().unwrap().telemetry;
+        config.otlp_endpoint = format!("http://{}", listener.local_addr().unwrap());
+        config.otlp_headers = config::Hidden("api-key=a%20b".to_owned());
+        let (traces, exporter) = open(&config).unwrap().unwrap();
+        for number in 0..waiting {
+            traces.0.try_send(served(number as u64)).unwrap();
+        }
+        let halt = CancellationToken::new();
+        halt.cancel();
+        tokio::select! {
+            ended = axum::serve(listener, collector).into_future() => panic!("{ended:?}"),
+            () = exporter.run(halt) => {}
+        }
+        messages.lock().unwrap().clone()
+    }
+
+    #[tokio::test]
+    async fn whatever_waits_at_the_end_is_sent() {
+        let sizes = |messages: Vec<(usize, String)>| -> Vec<usize> {
+            assert!(messages.iter().all(|(_, credential)| credential == "a b"));
+            messages.into_iter().map(|(size, _)| size).collect()
+        };
+        assert_eq!(sizes(sent_at_the_end(0, 9).await), [0; 0]);
+        assert_eq!(sizes(sent_at_the_end(1_300, 9).await), [512, 512, 276]);
+        assert_eq!(
+            sizes(sent_at_the_end(4_096, 2).await),
+            [512, 512],
+            "it fails"
+        );
+    }
+
+    #[test]
+    fn headers_are_read_as_every_exporter_reads_them() {
+        let read = |text: &str| {
+            let headers = headers(text).unwrap();
+            let each = headers.iter().map(|(name, value)| {
+                assert!(value.is_sensitive());
+                format!("{name}: {}", value.to_str().unwrap())
+            });
+            each.collect::<Vec<_>>()
+        };
+        assert_eq!(read(""), [""; 0]);
+        assert_eq!(
+            read("Authorization=Basic%20dXNlcjpw+w==, x-tenant = 7 ,"),
+            ["authorization: Basic dXNlcjpw+w==", "x-tenant: 7"]
+        );
+        for (text, complaint) in [
+            ("s3cret", "entry 1 is not of the form"),
+            ("a=1,s3cret", "entry 2 is not of the form"),
+            ("a b=s3cret", "entry 1 has no name"),
+            ("=s3cret", "entry 1 has no name"),
+            ("a=s3cret%0A", "a can't have that value"),
+        ] {
+            let error = format!("{:#}", headers(text).unwrap_err());
+            assert!(error.contains(complaint), "{error}");
+            assert!(!error.contains("s3cret"), "{error}");
+        }
+        let config = config::Hidden("s3cret".to_owned());
+        assert_eq!(format!("{config:?}"), "***");
     }
 
     proptest! {

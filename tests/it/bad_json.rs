@@ -88,17 +88,17 @@ async fn json_nests_at_most_64_deep(app: &mut TestApp) {
         .await
         .refused(400, "malformed_json");
     let deep = format!(
-        r#"{{"name": "x", "theme": {}{}}}"#,
-        "[".repeat(63),
-        "]".repeat(63)
+        r#"{{"name": "x", "theme": {{"a": {}{}}}}}"#,
+        "[".repeat(62),
+        "]".repeat(62)
     );
     app.post_raw(&app.path("/surveys"), &app.editor(), deep)
         .await
         .data(201);
     let deep = format!(
-        r#"{{"name": "x", "theme": {}{}}}"#,
-        "[".repeat(64),
-        "]".repeat(64)
+        r#"{{"name": "x", "theme": {{"a": {}{}}}}}"#,
+        "[".repeat(63),
+        "]".repeat(63)
     );
     app.post_raw(&app.path("/surveys"), &app.editor(), deep)
         .await

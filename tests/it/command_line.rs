@@ -116,6 +116,57 @@ fn migrate_and_check_agree_on_a_new_database() {
     }
 }
 
+#[test]
+fn check_reads_what_the_configuration_names() {
+    let folder = TempDir::with_prefix("nudge-test-").unwrap();
+    let (data, file) = (folder.path().join("data"), folder.path().join("roots.pem"));
+    let check = |variable: &str, value: &str| {
+        let mut program = child::program(site!());
+        program.env(variable, value).args(["check", "--data-dir"]);
+        program.arg(&data).output().unwrap()
+    };
+    let certificates = || {
+        check(
+            "NUDGE_PUSH__EXTRA_ROOT_CERTIFICATES",
+            file.to_str().unwrap(),
+        )
+    };
+
+    assert!(complaint(&certificates()).contains("push.extraRootCertificates: "));
+    for (text, problem) in [
+        ("", "there is no certificate in it"),
+        ("not PEM", "there is no certificate in it"),
+        (
+            "-----BEGIN CERTIFICATE-----\nbm9ib2R5\n-----END CERTIFICATE-----\n",
+            "not every certificate in it can be read",
+        ),
+    ] {
+        std::fs::write(&file, text).unwrap();
+        let complaint = complaint(&certificates());
+        assert!(
+            complaint.contains("push.extraRootCertificates: "),
+            "{complaint}"
+        );
+        assert!(complaint.contains(problem), "{text:?}: {complaint}");
+    }
+    let authority = rcgen::generate_simple_self_signed(["authority.example".to_owned()]).unwrap();
+    std::fs::write(&file, authority.cert.pem()).unwrap();
+    assert!(certificates().status.success());
+
+    let headers = |text: &str| {
+        let mut program = child::program(site!());
+        program
+            .env("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:4318")
+            .env("OTEL_EXPORTER_OTLP_HEADERS", text)
+            .args(["check", "--data-dir"]);
+        program.arg(&data).output().unwrap()
+    };
+    assert!(headers("api-key=s3cret").status.success());
+    let complaint = complaint(&headers("s3cret"));
+    assert!(complaint.contains("telemetry.otlpHeaders"), "{complaint}");
+    assert!(!complaint.contains("s3cret"), "{complaint}");
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn dev_serves_until_it_is_asked_to_stop() {
     let folder = TempDir::with_prefix("nudge-test-").unwrap();

@@ -136,6 +136,10 @@ async fn a_filter_that_fails_is_named(app: &mut TestApp) {
         (&explained["outcome"], checks(&explained, "occurrence")),
         (&json!("not_fired"), vec![false])
     );
+    assert!(
+        details(&explained, "occurrence")[0].starts_with("once"),
+        "in the contract's words: {explained}"
+    );
 }
 
 async fn what_was_suppressed_says_by_what(app: &mut TestApp) {

@@ -154,6 +154,25 @@ async fn unknown_keys_are_ignored(app: &mut TestApp) {
         "newInSdk9": true,
     });
     assert_eq!(app.post_batch(&ada, &body).await.ok()["accepted"], 1);
+
+    for (session_id, is_good) in [
+        (json!("x".repeat(256)), true),
+        (json!(null), true),
+        (json!("x".repeat(257)), false),
+        (json!("a\n"), false),
+        (json!(7), false),
+        (json!(["s"]), false),
+    ] {
+        let mut body = body.clone();
+        body["context"]["sessionId"] = session_id;
+        let answer = app.post_batch(&ada, &body).await;
+        if is_good {
+            assert_eq!(answer.ok()["accepted"], 1);
+        } else {
+            answer.refused(422, "validation_failed");
+            assert_eq!(answer.pointers(), ["/context/sessionId"]);
+        }
+    }
 }
 
 async fn a_skewed_clock_is_corrected(app: &mut TestApp) {

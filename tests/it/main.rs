@@ -49,6 +49,7 @@ mod exports;
 mod faults;
 mod few_connections;
 mod flows;
+mod forms;
 mod guests;
 mod held_back;
 mod hostile_plugins;

@@ -10,6 +10,7 @@ use crate::guests;
 
 on_both_backends!(
     every_source_is_previewed_with_where_it_comes_from,
+    an_unknown_event_is_named_whatever_reads_it,
     values_keep_their_types_and_are_formatted_in_texts,
     missing_values_skip_fail_or_fall_back,
     the_privacy_policy_withholds_values,
@@ -111,7 +112,49 @@ async fn every_source_is_previewed_with_where_it_comes_from(app: &mut TestApp) {
         ),
         (&json!("total"), &json!("event_not_found"))
     );
+    assert_eq!(without["issues"].as_array().unwrap().len(), 1, "{without}");
     assert_eq!(app.deliveries("").await.len(), 0);
+}
+
+async fn an_unknown_event_is_named_whatever_reads_it(app: &mut TestApp) {
+    let ada = app.session("ada").await;
+    let other = app.session("bob").await;
+    let of_bob = app.event(&other, "bought", &json!({}));
+    app.ingest(&other, std::slice::from_ref(&of_bob)).await.ok();
+    set(app, &ada, json!({"first_name": "Ada"})).await;
+    let spec =
+        |kind: &str| personalization(&json!({"kind": kind}), &[("name", "first_name", "string")]);
+    let mut with_fallback = spec("trigger_event");
+    with_fallback["bindings"][0]["fallback"] = json!("you");
+    for (content, title) in [
+        (json!({"title": "Hello"}), "Hello"),
+        (
+            json!({"title": "{{p.name}}", "personalization": spec("user_property")}),
+            "Ada",
+        ),
+        (
+            json!({"title": "{{p.name}}", "personalization": with_fallback}),
+            "you",
+        ),
+    ] {
+        for event in [&json!(app.id()), &of_bob["eventId"]] {
+            let found = preview(app, json!({"content": content, "triggerEventId": event})).await;
+            assert_eq!(found["content"]["title"], title, "{found}");
+            let codes: Vec<&Value> = found["issues"]
+                .as_array()
+                .unwrap()
+                .iter()
+                .map(|issue| &issue["code"])
+                .collect();
+            assert_eq!(codes, [&json!("event_not_found")], "{found}");
+        }
+        let found = preview(app, json!({"content": content})).await;
+        let codes = found["issues"].as_array().unwrap().iter();
+        assert!(
+            codes.into_iter().all(|issue| issue["bindingId"] == "name"),
+            "{found}"
+        );
+    }
 }
 
 async fn values_keep_their_types_and_are_formatted_in_texts(app: &mut TestApp) {

@@ -67,7 +67,7 @@ async fn what_happens_is_counted_by_the_hour_and_the_day(app: &mut TestApp) {
 async fn bad_ranges_are_refused(app: &mut TestApp) {
     let (early, late) = (app.time(-1_001 * 3600), app.time(0));
     for (query, pointer) in [
-        ("?interval=week".to_owned(), ""),
+        ("?interval=week".to_owned(), "/interval"),
         ("?from=yesterday".to_owned(), "/from"),
         ("?to=1".to_owned(), "/to"),
         (format!("?from={late}&to={early}"), "/from"),

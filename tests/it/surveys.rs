@@ -11,6 +11,7 @@ on_both_backends!(
     an_expected_version_is_honoured,
     a_deleted_survey_is_gone,
     unknown_keys_are_refused,
+    what_sdks_get_as_it_is_are_objects_within_limits,
     a_name_has_1_to_200_characters,
     an_app_has_at_most_1000_surveys,
     surveys_of_others_are_not_found,
@@ -207,6 +208,30 @@ async fn unknown_keys_are_refused(app: &mut TestApp) {
         let code = text(&problem["errors"][0], "code");
         assert_eq!(code, "unknown_key", "{parts}");
     }
+}
+
+async fn what_sdks_get_as_it_is_are_objects_within_limits(app: &mut TestApp) {
+    let long = json!({"a": "x".repeat(64 * 1024)});
+    for key in ["theme", "settings"] {
+        for part in [json!([]), json!("red"), json!(1), json!(true), long.clone()] {
+            let answer = create(app, &with(json!({key: part}))).await;
+            answer.refused(422, "validation_failed");
+            assert_eq!(answer.pointers(), [format!("/{key}")]);
+        }
+    }
+    let made = create(
+        app,
+        &with(json!({"theme": {"a": {"b": [1]}}, "settings": null})),
+    )
+    .await;
+    let path = app.path(&format!("/surveys/{}", text(&made.data(201), "id")));
+    let patch = json!({"theme": {"a": null, "c": "x".repeat(64 * 1024)}});
+    let refused = app.patch(&path, &app.editor(), &patch).await;
+    refused.refused(422, "validation_failed");
+    assert_eq!(refused.pointers(), ["/theme"]);
+    let patch = json!({"theme": null});
+    let patched = app.patch(&path, &app.editor(), &patch).await.ok();
+    assert_eq!(patched.get("theme"), None);
 }
 
 async fn a_name_has_1_to_200_characters(app: &mut TestApp) {

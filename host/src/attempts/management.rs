@@ -3,7 +3,6 @@
 use std::collections::HashMap;
 
 use axum::extract::State;
-use chrono::NaiveDate;
 use nudge_db::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -17,6 +16,7 @@ use super::{Answer, Attempt, store};
 use crate::clock;
 use crate::http::auth::Viewer;
 use crate::http::page::{DEFAULT_LIMIT, MOST, Page, checked_limit};
+use crate::http::query::{begin, end};
 use crate::http::{ApiError, Code, Data, NestedId, Params, ResourceId, cursor};
 use crate::services::Shared;
 use crate::surveys::{self, Survey};
@@ -124,30 +124,10 @@ pub struct AttemptDetail {
     answers: Vec<AnswerView>,
 }
 
-/// An instant, or the beginning of a day, or its end.
-fn bound(name: &str, text: Option<&str>, end: bool) -> Result<Option<Timestamp>, ApiError> {
-    let Some(text) = text else { return Ok(None) };
-    if let Some(instant) = clock::from_text(text) {
-        return Ok(Some(instant));
-    }
-    let invalid = || {
-        let detail = "a day, as in 2026-01-31, or an ISO 8601 instant with an offset";
-        ApiError::field(format!("/{name}"), "invalid", detail)
-    };
-    let day = NaiveDate::parse_from_str(text, "%Y-%m-%d").map_err(|_| invalid())?;
-    let day = if end {
-        day.succ_opt().ok_or_else(invalid)?
-    } else {
-        day
-    };
-    let midnight = day.and_hms_opt(0, 0, 0).ok_or_else(invalid)?;
-    Ok(Some(Timestamp(midnight.and_utc().timestamp_micros())))
-}
-
 fn range(from: Option<&str>, to: Option<&str>) -> Result<Range, ApiError> {
     Ok(Range {
-        from: bound("from", from, false)?.unwrap_or(Range::ALL.from),
-        to: bound("to", to, true)?.unwrap_or(Range::ALL.to),
+        from: begin("from", from)?.unwrap_or(Range::ALL.from),
+        to: end("to", to)?.unwrap_or(Range::ALL.to),
     })
 }
 

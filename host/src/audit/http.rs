@@ -10,7 +10,7 @@ use super::store::{self, EntryRow, Filter};
 use crate::clock;
 use crate::http::auth::Admin;
 use crate::http::page::{Page, PageQuery, page};
-use crate::http::query::instant;
+use crate::http::query::{begin, end};
 use crate::http::{ApiError, Data, Params, cursor};
 use crate::services::Shared;
 
@@ -35,9 +35,9 @@ pub struct AuditQuery {
     action: Option<String>,
     /// Only by this actor.
     actor: Option<String>,
-    /// From this instant on.
+    /// From here on: an ISO 8601 instant, or a day (UTC).
     from: Option<String>,
-    /// Before this instant.
+    /// Before: an ISO 8601 instant; or a day, which is included.
     to: Option<String>,
     /// How many items, 1 to 200; 50 unless given.
     limit: Option<u32>,
@@ -72,8 +72,8 @@ pub async fn list_audit_log(
     };
     let limit = paging.limit()?;
     let filter = Filter {
-        from: instant("from", query.from.as_deref())?,
-        to: instant("to", query.to.as_deref())?,
+        from: begin("from", query.from.as_deref())?,
+        to: end("to", query.to.as_deref())?,
         action: query.action,
         actor: query.actor,
     };

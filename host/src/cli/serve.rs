@@ -8,8 +8,10 @@ use nudge_db::{Db, Options};
 use super::ServerArguments;
 use crate::config::Config;
 use crate::oidc::AccessTokens;
+use crate::push::providers::check_certificates;
 use crate::secrets::Secrets;
 use crate::services::migrations;
+use crate::traces;
 
 /// Runs a server until it is asked to stop.
 pub(super) async fn run(mut config: Config, arguments: ServerArguments) -> anyhow::Result<()> {
@@ -48,6 +50,8 @@ pub(super) async fn check(mut config: Config, arguments: ServerArguments) -> any
     })?;
     Secrets::load(&config.secrets, &config.server.data_dir)?;
     AccessTokens::new(&config.auth)?;
+    check_certificates(&config.push)?;
+    traces::open(&config.telemetry)?;
     open(&config).await?.close().await;
     super::say("the configuration is complete, the key is readable, the database answers");
     Ok(())

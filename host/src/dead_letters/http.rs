@@ -17,7 +17,7 @@ use crate::clock;
 use crate::http::auth::{Editor, Scope, Viewer};
 use crate::http::body::OptionalJson;
 use crate::http::page::{Page, PageQuery};
-use crate::http::query::instant;
+use crate::http::query::{begin, end};
 use crate::http::{ApiError, Code, Data, Json, Params, ResourceId, cursor};
 use crate::ingest::validation::Violation;
 use crate::jobs::{self, NewJob};
@@ -59,9 +59,9 @@ pub struct ListQuery {
     reason: Option<String>,
     /// This stage.
     stage: Option<Stage>,
-    /// Received at or after, ISO 8601.
+    /// Received at or after: an ISO 8601 instant, or a day (UTC).
     from: Option<String>,
-    /// Received before, ISO 8601.
+    /// Received before: an ISO 8601 instant; or a day, which is included.
     to: Option<String>,
     /// How many items, 1 to 200; 50 unless given.
     limit: Option<u32>,
@@ -79,9 +79,9 @@ pub struct SummaryQuery {
     reason: Option<String>,
     /// This stage.
     stage: Option<Stage>,
-    /// Received at or after, ISO 8601.
+    /// Received at or after: an ISO 8601 instant, or a day (UTC).
     from: Option<String>,
-    /// Received before, ISO 8601.
+    /// Received before: an ISO 8601 instant; or a day, which is included.
     to: Option<String>,
 }
 
@@ -108,9 +108,9 @@ pub struct FilterRequest {
     reason: Option<String>,
     /// This stage.
     stage: Option<Stage>,
-    /// Received at or after, ISO 8601.
+    /// Received at or after: an ISO 8601 instant, or a day (UTC).
     from: Option<String>,
-    /// Received before, ISO 8601.
+    /// Received before: an ISO 8601 instant; or a day, which is included.
     to: Option<String>,
 }
 
@@ -202,9 +202,9 @@ impl FilterRequest {
     /// The letters that are there already; those that come later are another request's.
     fn filter(self, now: Timestamp) -> Result<Filter, ApiError> {
         let until_now = Timestamp(now.0 + 1);
-        let to = instant("filter/to", self.to.as_deref())?;
+        let to = end("filter/to", self.to.as_deref())?;
         Ok(Filter {
-            from: instant("filter/from", self.from.as_deref())?,
+            from: begin("filter/from", self.from.as_deref())?,
             to: Some(to.map_or(until_now, |to| to.min(until_now))),
             event_name: self.event_name,
             reason: self.reason,
@@ -228,8 +228,8 @@ pub async fn list_dead_letters(
     let limit = paging.limit()?;
     let now = services.clock.now();
     let filter = Filter {
-        from: instant("from", query.from.as_deref())?,
-        to: instant("to", query.to.as_deref())?,
+        from: begin("from", query.from.as_deref())?,
+        to: end("to", query.to.as_deref())?,
         event_name: query.event_name,
         reason: query.reason,
         stage: query.stage,
@@ -261,8 +261,8 @@ pub async fn summarize_dead_letters(
     Params(query): Params<SummaryQuery>,
 ) -> Result<Data<Page<GroupView>>, ApiError> {
     let filter = Filter {
-        from: instant("from", query.from.as_deref())?,
-        to: instant("to", query.to.as_deref())?,
+        from: begin("from", query.from.as_deref())?,
+        to: end("to", query.to.as_deref())?,
         event_name: query.event_name,
         reason: query.reason,
         stage: query.stage,

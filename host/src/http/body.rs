@@ -1,6 +1,7 @@
 //! Request bodies: media type, compression, limits, JSON.
 
 mod objects;
+mod whole;
 
 use std::io::Read as _;
 use std::time::Duration;
@@ -11,13 +12,14 @@ use axum::http::{HeaderMap, header};
 use bytes::{Bytes, BytesMut};
 use http_body_util::BodyExt as _;
 use serde::Deserialize;
-use serde::de::DeserializeOwned;
+use serde::de::{DeserializeOwned, Deserializer};
 
 use super::admission::Room;
 use super::code::Code;
 use super::error::{ApiError, FieldError};
 use super::notes::Notes;
 use objects::Objects;
+pub use whole::whole;
 
 /// The largest body, after decompression (contract 15).
 pub const MOST_BODY_BYTES: usize = 1024 * 1024;
@@ -245,6 +247,12 @@ pub fn shape<T: DeserializeOwned>(value: serde_json::Value, place: &str) -> Resu
     })
 }
 
+/// Reads a whole number, however it is written, where serde reads a value twice (`untagged`, `flatten`): what it keeps
+/// meanwhile is not read as a body is.
+pub fn whole_number<'de, D: Deserializer<'de>>(deserializer: D) -> Result<i64, D::Error> {
+    i64::deserialize(Objects(deserializer))
+}
+
 /// Tells what is not JSON from what is JSON of the wrong shape. The parser's word for it is not enough: a number where
 /// one of some names belongs is a mistake in the syntax to it.
 fn refuse(text: &str, error: &serde_json::Error, pointer: String) -> ApiError {
@@ -289,19 +297,25 @@ fn malformed(error: &serde_json::Error) -> ApiError {
     )
 }
 
-fn pointer(path: &serde_path_to_error::Path) -> String {
+/// A path as a JSON pointer.
+pub(super) fn pointer(path: &serde_path_to_error::Path) -> String {
     use serde_path_to_error::Segment;
     let mut pointer = String::new();
     for segment in path {
         match segment {
             Segment::Seq { index } => pointer.extend(["/", &index.to_string()]),
             Segment::Map { key } => {
-                pointer.extend(["/", &key.replace('~', "~0").replace('/', "~1")]);
+                pointer.extend(["/", &escaped(key)]);
             }
             Segment::Enum { .. } | Segment::Unknown => {}
         }
     }
     pointer
+}
+
+/// A key as a JSON pointer has it (RFC 6901).
+pub fn escaped(key: &str) -> String {
+    key.replace('~', "~0").replace('/', "~1")
 }
 
 /// The media type of a body, without parameters, in lower case.

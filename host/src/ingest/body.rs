@@ -87,6 +87,10 @@ pub(super) struct Context<'a> {
     pub device_id: Option<Text<'a>>,
     #[serde(borrow)]
     pub sdk_version: Option<Text<'a>>,
+    /// What the SDK calls its session. Sessions are told apart by silence alone (specification 6.1), so that nothing
+    /// follows from it.
+    #[serde(borrow)]
+    pub session_id: Option<Text<'a>>,
     #[serde(borrow)]
     pub sent_at: Option<Text<'a>>,
 }
@@ -385,6 +389,7 @@ impl Context<'_> {
             ("locale", &self.locale),
             ("timezone", &self.timezone),
             ("deviceId", &self.device_id),
+            ("sessionId", &self.session_id),
             ("sdkVersion", &self.sdk_version),
             ("externalId", &self.external_id),
         ];

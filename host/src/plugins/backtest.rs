@@ -14,12 +14,13 @@ use super::catalogue::SERVER;
 use super::requests::PluginPath;
 use super::testing::version;
 use crate::apps::App;
+use crate::audit;
 use crate::http::auth::{Admin, Operator};
+use crate::http::query::{end, since};
 use crate::http::{ApiError, Code, Data, FieldError, Json};
 use crate::jobs::{self, NewJob};
 use crate::pipeline::backtest::{self, DEFAULT_LIMIT, Input, KIND, MOST_EVENTS};
 use crate::services::{Services, Shared};
-use crate::{audit, clock};
 
 /// Backtests of an app that may be under way.
 const MOST_AT_ONCE: usize = 4;
@@ -28,9 +29,9 @@ const MOST_AT_ONCE: usize = 4;
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct BacktestRequest {
-    /// Events that arrived at or after this instant, ISO 8601.
+    /// Events that arrived at or after: an ISO 8601 instant, or a day (UTC).
     since: String,
-    /// Events that arrived before this instant, ISO 8601; now unless given.
+    /// Events that arrived before: an ISO 8601 instant; or a day, which is included; now unless given.
     until: Option<String>,
     /// The only campaign to look at, whichever plugin decides about it; every campaign that this plugin decides
     /// about unless given.
@@ -45,9 +46,9 @@ pub struct BacktestRequest {
 pub struct ServerBacktestRequest {
     /// The app whose events are run; the job is one of that app.
     app_id: Uuid,
-    /// Events that arrived at or after this instant, ISO 8601.
+    /// Events that arrived at or after: an ISO 8601 instant, or a day (UTC).
     since: String,
-    /// Events that arrived before this instant, ISO 8601; now unless given.
+    /// Events that arrived before: an ISO 8601 instant; or a day, which is included; now unless given.
     until: Option<String>,
     /// The only campaign to look at.
     campaign_id: Option<Uuid>,
@@ -136,10 +137,6 @@ async fn start(
 }
 
 fn input(request: &BacktestRequest, plugin: &Plugin, now: Timestamp) -> Result<Input, ApiError> {
-    let instant = |place: &str, text: &str| {
-        let detail = "an ISO 8601 instant with an offset";
-        clock::from_text(text).ok_or_else(|| ApiError::field(place, "invalid", detail))
-    };
     if plugin.kind() == Kind::Personalization {
         let detail = "there are no recorded deliveries that personalization plugins could be compared on; run cases \
                       against the version instead";
@@ -149,11 +146,8 @@ fn input(request: &BacktestRequest, plugin: &Plugin, now: Timestamp) -> Result<I
         let detail = "validation plugins decide about definitions, not campaigns; leave it out";
         return Err(ApiError::field("/campaignId", "not_allowed", detail));
     }
-    let since = instant("/since", &request.since)?;
-    let until = match &request.until {
-        Some(text) => instant("/until", text)?,
-        None => now,
-    };
+    let since = since("since", &request.since)?;
+    let until = end("until", request.until.as_deref())?.unwrap_or(now);
     if since >= until {
         let detail = "the window ends before it begins";
         return Err(ApiError::field("/since", "out_of_range", detail));

@@ -2,7 +2,6 @@
 
 use axum::extract::{FromRequestParts, RawPathParams};
 use axum::http::request::Parts;
-use nudge_db::Timestamp;
 use nudge_wasm::Kind;
 use nudge_wasm::limits::{NAME_BYTES, VERSION_BYTES};
 use serde::{Deserialize, Serialize};
@@ -10,7 +9,6 @@ use utoipa::ToSchema;
 
 use super::changes::Change;
 use super::rollout::Strategy;
-use crate::clock;
 use crate::http::{ApiError, Code};
 
 /// The plugin, and where the path goes on the version, that a path names. What can't be a name is the name of
@@ -100,15 +98,6 @@ async fn params<S: Send + Sync>(
         let found = params.iter().find(|(name, _)| *name == wanted);
         found.map(|(_, text)| text.to_owned()).unwrap_or_default()
     })
-}
-
-/// An instant of a query, ISO 8601.
-pub(super) fn instant(place: &str, text: Option<&str>) -> Result<Option<Timestamp>, ApiError> {
-    text.map(|text| {
-        clock::from_text(text)
-            .ok_or_else(|| ApiError::field(place, "invalid", "an ISO 8601 instant with an offset"))
-    })
-    .transpose()
 }
 
 impl ActivateRequest {

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::http::FieldError;
+use crate::http::body::whole;
 use crate::targeting::Schedule;
 use crate::targeting::schedule::Zone;
 
@@ -301,7 +302,7 @@ fn day_of_week(day: &Value) -> Option<i8> {
 }
 
 fn day_of_month(day: &Value) -> Option<i8> {
-    let day = day.as_i64().filter(|day| (1..=31).contains(day))?;
+    let day = whole(day).filter(|day| (1..=31).contains(day))?;
     i8::try_from(day).ok()
 }
 

@@ -12,7 +12,7 @@ use super::HOUR;
 use super::store::{self, CountRow};
 use crate::clock;
 use crate::http::auth::Viewer;
-use crate::http::query::instant;
+use crate::http::query::{begin, end};
 use crate::http::{ApiError, Data, Params};
 use crate::push::deliveries::{self, store::HourCount};
 use crate::services::Shared;
@@ -34,9 +34,10 @@ pub enum Interval {
 /// Which counts.
 #[derive(Debug, Deserialize, IntoParams)]
 pub struct StatsQuery {
-    /// From the interval that this instant is in, ISO 8601; a day before `to` for hours, 30 for days.
+    /// From the interval that this ISO 8601 instant is in, or from this day (UTC) on; a day before `to` for hours, 30 for
+    /// days.
     from: Option<String>,
-    /// To the interval that this instant is in, or begins; now unless given.
+    /// To the interval that this instant is in, or begins, or to the end of this day; now unless given.
     to: Option<String>,
     /// `hour` unless given, or `day`.
     interval: Option<Interval>,
@@ -133,8 +134,8 @@ pub async fn get_stats(
 /// Where the first interval begins, and where the last one ends.
 fn range(query: &StatsQuery, interval: Interval, now: Timestamp) -> Result<(i64, i64), ApiError> {
     let span = interval.span();
-    let to = instant("to", query.to.as_deref())?.unwrap_or(now);
-    let from = instant("from", query.from.as_deref())?.unwrap_or(to.minus(interval.window()));
+    let to = end("to", query.to.as_deref())?.unwrap_or(now);
+    let from = begin("from", query.from.as_deref())?.unwrap_or(to.minus(interval.window()));
     let out_of_range = |detail: String| ApiError::field("/from", "out_of_range", detail);
     if from > to {
         return Err(out_of_range("from must not be after to".to_owned()));
@@ -214,6 +215,11 @@ mod tests {
         assert_eq!(
             texts(&day, Interval::Day).unwrap(),
             ["2026-01-30T00:00:00.000Z", "2026-01-31T00:00:00.000Z"]
+        );
+        let november = query(Some("2026-11-01"), Some("2026-11-30"));
+        assert_eq!(
+            texts(&november, Interval::Day).unwrap(),
+            ["2026-11-01T00:00:00.000Z", "2026-12-01T00:00:00.000Z"]
         );
         let long = query(Some("2025-12-20T17:00:00Z"), Some("2026-01-31T09:00:00Z"));
         assert!(texts(&long, Interval::Hour).is_ok(), "a thousand hours");

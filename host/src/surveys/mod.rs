@@ -22,6 +22,7 @@ pub use crate::campaigns::saved::{Error, create, update};
 use crate::campaigns::trigger::{BY_THE_CALENDAR, Terms};
 use crate::campaigns::{self, Act, Kind, Running};
 use crate::http::FieldError;
+use crate::http::body::whole;
 use crate::plugins::{Deciders, Plugins};
 use crate::runs::{Manner, Plan};
 use crate::targeting::Rules;
@@ -84,11 +85,14 @@ pub struct Content {
     /// How often a person meets it (contract 8, Frequency cap).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub frequency_cap: Option<Value>,
-    /// How it looks; handed to the SDK as it is.
+    /// How it looks; handed to the SDK as it is. An object of at most 256 members and 64 KiB.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Object>)]
     pub theme: Option<Value>,
-    /// How it behaves; handed to the SDK as it is. With `coordinated: true`, instructions come with an attempt.
+    /// How it behaves; handed to the SDK as it is, and limited as `theme` is. With `coordinated: true`, instructions come
+    /// with an attempt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Object>)]
     pub settings: Option<Value>,
 }
 
@@ -185,6 +189,7 @@ pub async fn check(
             return Err(Error::InvalidFlow(errors));
         }
     }
+    check_shown(content, before)?;
     content.plan().map_err(Error::Invalid)?;
     content.rules().map_err(Error::Invalid)?;
     check_texts(content)?;
@@ -277,6 +282,31 @@ fn check_texts(content: &Content) -> Result<(), Error> {
     Ok(())
 }
 
+/// Checks what is handed to SDKs as it is. What was there before there were limits may stay.
+fn check_shown(content: &Content, before: Option<&Content>) -> Result<(), Error> {
+    let parts = [
+        ("theme", &content.theme, before.map(|before| &before.theme)),
+        (
+            "settings",
+            &content.settings,
+            before.map(|before| &before.settings),
+        ),
+    ];
+    let mut errors = Vec::new();
+    for (key, part, known) in parts {
+        if let Some(part) = part
+            && known.is_none_or(|known| known.as_ref() != Some(part))
+        {
+            payload::check(key, part, &mut errors);
+        }
+    }
+    if errors.is_empty() {
+        Ok(())
+    } else {
+        Err(Error::Invalid(errors))
+    }
+}
+
 impl Content {
     /// Whether instructions come with an attempt, so that no request starts one.
     pub fn is_coordinated(&self) -> bool {
@@ -287,7 +317,7 @@ impl Content {
 
 /// How many complete attempts end a survey (`schedule.maxResponses`, contract 8), as its body says.
 pub fn max_responses(body: &Value) -> Option<i64> {
-    body.pointer("/schedule/maxResponses")?.as_i64()
+    whole(body.pointer("/schedule/maxResponses")?)
 }
 
 /// Removes a survey with everything that hangs on it. What there may be a great deal of goes by a job that the
@@ -304,4 +334,19 @@ pub async fn delete(
     }
     removal::queue(tx, app_id, id, actor, now).await?;
     Ok(crate::apps::store::touch(tx, app_id, now).await?)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn the_responses_that_end_a_survey_are_read_however_they_are_written() {
+        let most = |most: Value| max_responses(&json!({"schedule": {"maxResponses": most}}));
+        assert_eq!(most(json!(7)), Some(7));
+        assert_eq!(most(json!(7.0)), Some(7));
+        assert_eq!(most(json!(null)), None);
+    }
 }

@@ -96,7 +96,7 @@ struct PerSubject {
     expecting = "a whole number of days from 1 to 365, or \"lifetime\""
 )]
 enum WindowDays {
-    Days(i64),
+    Days(#[serde(deserialize_with = "body::whole_number")] i64),
     Ever(Lifetime),
 }
 

@@ -345,7 +345,7 @@ impl Reader<'_> {
 }
 
 fn day(value: &Value) -> Option<Weekday> {
-    if let Some(number) = value.as_i64() {
+    if let Some(number) = body::whole(value) {
         let number = i8::try_from(number).ok()?;
         return if number == 0 {
             Some(Weekday::Sunday)

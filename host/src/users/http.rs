@@ -17,7 +17,7 @@ use crate::apps::App;
 use crate::clock;
 use crate::http::auth::Viewer;
 use crate::http::page::{DEFAULT_LIMIT, Page, PageQuery, checked_limit};
-use crate::http::query::instant;
+use crate::http::query::{begin, end};
 use crate::http::{ApiError, Code, Data, Params, ResourceName, cursor};
 use crate::push::tokens;
 use crate::services::Shared;
@@ -145,9 +145,9 @@ pub struct PropertyView {
 pub struct EventsQuery {
     /// Only events of this name.
     name: Option<String>,
-    /// Happened at or after, ISO 8601.
+    /// Happened at or after: an ISO 8601 instant, or a day (UTC).
     from: Option<String>,
-    /// Happened before, ISO 8601.
+    /// Happened before: an ISO 8601 instant; or a day, which is included.
     to: Option<String>,
     /// How many items, 1 to 500; 50 unless given.
     limit: Option<u32>,
@@ -421,8 +421,8 @@ pub async fn list_user_events(
     let limit = checked_limit(query.limit, DEFAULT_LIMIT, MOST_EVENTS)? as usize;
     let filter = Filter {
         name: query.name,
-        from: instant("from", query.from.as_deref())?,
-        to: instant("to", query.to.as_deref())?,
+        from: begin("from", query.from.as_deref())?,
+        to: end("to", query.to.as_deref())?,
     };
     let (app_id, now) = (scope.app.id, services.clock.now());
     let list = format!("events {app_id} {name:?} {filter:?}");

@@ -17,6 +17,7 @@ use crate::clock;
 use crate::http::auth::Admin;
 use crate::http::body::OptionalJson;
 use crate::http::page::{Page, PageQuery, page};
+use crate::http::query::since;
 use crate::http::{ApiError, Code, Data, Json, Params, ResourceId, cursor};
 use crate::jobs;
 use crate::services::Shared;
@@ -75,7 +76,7 @@ pub struct AttemptView {
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct RecoverRequest {
-    /// From this instant on, 14 days ago at most.
+    /// From here on: an ISO 8601 instant, or a day (UTC); 14 days ago at most.
     since: String,
 }
 
@@ -238,9 +239,7 @@ pub async fn recover_webhook(
     Json(request): Json<RecoverRequest>,
 ) -> Result<(StatusCode, Data<RecoverView>), ApiError> {
     let now = services.clock.now();
-    let since = clock::from_text(&request.since).ok_or_else(|| {
-        ApiError::field("/since", "invalid", "an ISO 8601 instant with an offset")
-    })?;
+    let since = since("since", &request.since)?;
     if since < now.minus(KEPT + LEEWAY) {
         let detail = "messages are kept for 14 days";
         return Err(ApiError::field("/since", "out_of_range", detail));

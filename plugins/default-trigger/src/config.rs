@@ -1,5 +1,6 @@
 //! A campaign's trigger, compiled.
 
+use std::fmt;
 use std::time::Duration;
 
 use nudge_guest::filter::Filter;
@@ -47,6 +48,24 @@ pub(crate) enum Occurrence {
     EveryNth(u32),
     /// Those that are at least the n-th within a span.
     AtLeast(u32, Duration),
+}
+
+impl fmt::Display for Occurrence {
+    /// In the words of the contract (section 8).
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Every => formatter.write_str("every"),
+            Self::First => formatter.write_str("first"),
+            Self::Once => formatter.write_str("once"),
+            Self::OncePerSession => formatter.write_str("once_per_session"),
+            Self::Nth(n) => write!(formatter, "nth, n {n}"),
+            Self::EveryNth(n) => write!(formatter, "every_nth, n {n}"),
+            Self::AtLeast(n, within) => {
+                let days = within.as_secs() / 86_400;
+                write!(formatter, "at_least, n {n}, withinDays {days}")
+            }
+        }
+    }
 }
 
 impl Config {

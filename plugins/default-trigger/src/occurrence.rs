@@ -43,7 +43,7 @@ pub(crate) fn decide(
         }
         _ => counts(config, event, subject)?,
     };
-    subject.explain("occurrence", fires, || format!("{:?}", config.occurrence));
+    subject.explain("occurrence", fires, || config.occurrence.to_string());
     Ok(decision(fires && config.is_for(subject)))
 }
 
@@ -69,7 +69,7 @@ pub(crate) fn delay(
         Occurrence::Every | Occurrence::Once | Occurrence::OncePerSession => true,
         _ => counts(config, event, subject)?,
     };
-    subject.explain("occurrence", waits, || format!("{:?}", config.occurrence));
+    subject.explain("occurrence", waits, || config.occurrence.to_string());
     if waits {
         let mut state = State::of(subject);
         let slot = state.slot;
@@ -98,7 +98,7 @@ pub(crate) fn due(config: &Config, payload: &[u8], subject: &Subject<'_>) -> Dec
         Occurrence::OncePerSession => fires_once(subject, Some(session)),
         _ => true,
     };
-    subject.explain("occurrence", fires, || format!("{:?}", config.occurrence));
+    subject.explain("occurrence", fires, || config.occurrence.to_string());
     decision(fires)
 }
 

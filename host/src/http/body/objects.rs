@@ -1,8 +1,9 @@
-//! What is a struct here is an object there.
+//! What is a struct here is an object there, and what is a whole number here may be written as `1.0` there.
 //!
 //! A derived `Deserialize` also takes an array of a struct's fields, in their order. Nobody means that: a request whose
 //! `context` is an array breaks the contract, as does a body that is one. [`Objects`] goes around a deserializer, and
-//! around whatever comes out of it, and takes structs from objects only.
+//! around whatever comes out of it, and takes structs from objects only, and whole numbers however they are written
+//! ([`super::whole`]).
 
 use std::fmt;
 
@@ -10,8 +11,18 @@ use serde::de::{
     DeserializeSeed, Deserializer, EnumAccess, Error, MapAccess, SeqAccess, VariantAccess, Visitor,
 };
 
+use super::whole::Whole;
+
 /// A deserializer, or what belongs to one, that takes structs from objects only.
 pub(super) struct Objects<T>(pub(super) T);
+
+macro_rules! forward_whole {
+    ($($method:ident;)*) => {$(
+        fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, D::Error> {
+            self.0.$method(Whole(visitor))
+        }
+    )*};
+}
 
 macro_rules! forward {
     ($($method:ident($($name:ident: $kind:ty),*);)*) => {$(
@@ -33,17 +44,20 @@ impl<'de, D: Deserializer<'de>> Deserializer<'de> for Objects<D> {
         self.0.deserialize_map(Objects(visitor))
     }
 
+    forward_whole! {
+        deserialize_i8;
+        deserialize_i16;
+        deserialize_i32;
+        deserialize_i64;
+        deserialize_u8;
+        deserialize_u16;
+        deserialize_u32;
+        deserialize_u64;
+    }
+
     forward! {
         deserialize_any();
         deserialize_bool();
-        deserialize_i8();
-        deserialize_i16();
-        deserialize_i32();
-        deserialize_i64();
-        deserialize_u8();
-        deserialize_u16();
-        deserialize_u32();
-        deserialize_u64();
         deserialize_f32();
         deserialize_f64();
         deserialize_char();
@@ -263,6 +277,28 @@ mod tests {
         assert_eq!(outer.inner, Some(inner));
         assert_eq!(outer.list.len() + outer.map.len(), 3);
         assert_eq!(outer.raw.unwrap().get(), r#"[1, {"x": 2}]"#);
+    }
+
+    #[test]
+    fn whole_numbers_may_be_written_with_a_fraction_of_nothing() {
+        let text = r#"{"inner": {"number": -5.0}, "list": [{"number": 7e2}], "map": {"a": {"number": 0.0}}}"#;
+        let outer: Outer<'_> = read(text).unwrap();
+        assert_eq!(outer.inner.unwrap().number, Some(-5));
+        assert_eq!(outer.list[0].number, Some(700));
+        assert_eq!(outer.map["a"].number, Some(0));
+
+        for (number, expected) in [
+            ("1.5", "floating point `1.5`"),
+            ("1e300", "floating point"),
+            ("\"1\"", "string"),
+        ] {
+            let text = format!(r#"{{"inner": {{"number": {number}}}}}"#);
+            let error = read::<Outer<'_>>(&text).unwrap_err().to_string();
+            assert!(error.contains(expected), "{number}: {error}");
+        }
+        for (number, refused) in [("255.0", false), ("256.0", true), ("-1.0", true)] {
+            assert_eq!(read::<u8>(number).is_err(), refused, "{number}");
+        }
     }
 
     fn any_value() -> impl Strategy<Value = Value> {

@@ -9,9 +9,9 @@ use uuid::Uuid;
 use super::store::{self, Filter, Row};
 use crate::clock;
 use crate::http::page::{Page, PageQuery, page};
+use crate::http::query::begin;
 use crate::http::{ApiError, cursor};
 use crate::plugins::lists;
-use crate::plugins::requests::instant;
 use crate::services::Services;
 
 /// Which lines to list.
@@ -21,7 +21,7 @@ pub struct LogQuery {
     version: Option<String>,
     /// Of this level and those above it: `debug`, `info`, `warn` or `error`.
     level: Option<String>,
-    /// At or after, ISO 8601.
+    /// At or after: an ISO 8601 instant, or a day (UTC).
     since: Option<String>,
     /// How many items, 1 to 200; 50 unless given.
     limit: Option<u32>,
@@ -83,7 +83,7 @@ pub(in crate::plugins) async fn list(
     let limit = paging.limit()?;
     let now = services.clock.now();
     let level = query.level.as_deref().map(level).transpose()?;
-    let since: Option<Timestamp> = instant("/since", query.since.as_deref())?;
+    let since: Option<Timestamp> = begin("since", query.since.as_deref())?;
     let list = format!(
         "plugin log {app_id} {name} {:?} {level:?} {since:?}",
         query.version

@@ -12,8 +12,8 @@ use super::store::{self, Row};
 use super::{KEPT, Outcome, histogram, rate};
 use crate::clock;
 use crate::http::ApiError;
+use crate::http::query::{begin, end};
 use crate::plugins::lists;
-use crate::plugins::requests::instant;
 use crate::plugins::shadow;
 use crate::plugins::shadow::views::ShadowView;
 use crate::services::Services;
@@ -28,9 +28,9 @@ const FAILURES: [&str; 5] = ["trap", "deadline", "memory", "output_too_large", "
 /// Which time is asked about.
 #[derive(Clone, Debug, Default, Deserialize, IntoParams)]
 pub struct MetricsQuery {
-    /// From this minute on, ISO 8601; a day before `to` unless given. Counts are kept for 7 days.
+    /// From this minute on: an ISO 8601 instant, or a day (UTC); a day before `to` unless given. Counts are kept for 7 days.
     from: Option<String>,
-    /// Until before, ISO 8601; now unless given.
+    /// Until before: an ISO 8601 instant; or a day, which is included; now unless given.
     to: Option<String>,
 }
 
@@ -154,8 +154,8 @@ pub(in crate::plugins) async fn metrics(
 ) -> Result<MetricsView, ApiError> {
     let now = services.clock.now();
     // The minute that is under way is a part of what happened until now.
-    let to = instant("/to", query.to.as_deref())?.unwrap_or(Timestamp(now.0 + 1));
-    let from = instant("/from", query.from.as_deref())?.unwrap_or(to.minus(LATELY));
+    let to = end("to", query.to.as_deref())?.unwrap_or(Timestamp(now.0 + 1));
+    let from = begin("from", query.from.as_deref())?.unwrap_or(to.minus(LATELY));
     if from >= to {
         let detail = "from must be before to";
         return Err(ApiError::field("/from", "out_of_range", detail));

@@ -12,7 +12,7 @@ use super::store::{self, DeliveryRow, Filter};
 use crate::clock;
 use crate::http::auth::Viewer;
 use crate::http::page::{Page, PageQuery};
-use crate::http::query::instant;
+use crate::http::query::{begin, end};
 use crate::http::{ApiError, Code, Data, Params, ResourceId, cursor};
 use crate::services::Shared;
 
@@ -52,9 +52,9 @@ pub struct ListQuery {
     subject_id: Option<Uuid>,
     /// In this status.
     status: Option<Status>,
-    /// Made at or after, ISO 8601.
+    /// Made at or after: an ISO 8601 instant, or a day (UTC).
     from: Option<String>,
-    /// Made before, ISO 8601.
+    /// Made before: an ISO 8601 instant; or a day, which is included.
     to: Option<String>,
     /// How many items, 1 to 200; 50 unless given.
     limit: Option<u32>,
@@ -105,8 +105,8 @@ pub async fn list_deliveries(
     let limit = paging.limit()?;
     let now = services.clock.now();
     let filter = Filter {
-        from: instant("from", query.from.as_deref())?,
-        to: instant("to", query.to.as_deref())?,
+        from: begin("from", query.from.as_deref())?,
+        to: end("to", query.to.as_deref())?,
         campaign_id: query.campaign_id,
         subject_id: query.subject_id,
         status: query.status,

@@ -7,7 +7,7 @@ use utoipa::ToSchema;
 use uuid::Uuid;
 
 use super::resolve::{Failure, Recipient, resolve};
-use super::spec::{Spec, Type};
+use super::spec::{Kind, Spec, Type};
 use super::verdict::{Values, Verdict};
 use crate::apps::App;
 use crate::http::ApiError;
@@ -16,6 +16,9 @@ use crate::push::campaigns::{Prepared, Variant};
 use crate::push::providers::Options;
 use crate::push::transactional::test_send::not_prepared;
 use crate::services::Services;
+
+/// The issue where there is no such event (contract 9).
+const EVENT_NOT_FOUND: &str = "event_not_found";
 
 /// For whom to resolve, and with what.
 #[derive(Clone, Debug)]
@@ -80,12 +83,28 @@ pub async fn preview(
 ) -> Result<PreviewView, ApiError> {
     let prepared = Prepared::new(&services.plugins, &app.deciders, variant, None).await;
     let prepared = prepared.map_err(not_prepared)?;
-    let Some(accepted) = &prepared.accepted else {
-        return Ok(shown(&prepared, &Values::default()));
-    };
     let trigger = match ask.trigger_event_id {
         Some(id) => event(services, app, ask.subject_id, id).await?,
         None => None,
+    };
+    let unknown = ask.trigger_event_id.is_some() && trigger.is_none();
+    let mut view = view(services, app, &prepared, ask, trigger).await?;
+    if unknown {
+        view.name_unknown_event();
+    }
+    Ok(view)
+}
+
+/// What a prepared variant would say after an event.
+async fn view(
+    services: &Services,
+    app: &App,
+    prepared: &Prepared,
+    ask: Ask,
+    trigger: Option<PastEvent>,
+) -> Result<PreviewView, ApiError> {
+    let Some(accepted) = &prepared.accepted else {
+        return Ok(shown(prepared, &Values::default()));
     };
     let recipient = Recipient {
         subject_id: ask.subject_id,
@@ -95,7 +114,7 @@ pub async fn preview(
     let (now, asked) = (services.clock.now(), (&prepared.spec, accepted));
     let resolved = resolve(services, app, None, asked, &[recipient], now).await?;
     match resolved.into_iter().next() {
-        Some(Ok(values)) => Ok(shown(&prepared, &values)),
+        Some(Ok(values)) => Ok(shown(prepared, &values)),
         Some(Err(Failure::Plugin { code, plugin })) => Ok(PreviewView {
             status: "error",
             content: None,
@@ -112,6 +131,28 @@ pub async fn preview(
         Some(Err(Failure::Unavailable)) | None => Err(ApiError::unavailable(anyhow::anyhow!(
             "the plugin could not be asked"
         ))),
+    }
+}
+
+impl PreviewView {
+    /// Says that the event which would have caused the message is none of the person's, unless a binding that reads it
+    /// says so.
+    fn name_unknown_event(&mut self) {
+        let reads_it = |issue: &IssueView| {
+            let mut bindings = self.bindings.iter();
+            issue.code == EVENT_NOT_FOUND
+                && bindings.any(|binding| {
+                    Some(&binding.id) == issue.binding_id.as_ref()
+                        && binding.source.kind == Kind::TriggerEvent.name()
+                })
+        };
+        if !self.issues.iter().any(reads_it) {
+            self.issues.push(IssueView {
+                binding_id: None,
+                code: EVENT_NOT_FOUND.to_owned(),
+                message: message(EVENT_NOT_FOUND, ""),
+            });
+        }
     }
 }
 
@@ -178,7 +219,7 @@ fn shown(prepared: &Prepared, values: &Values) -> PreviewView {
 fn message(issue: &str, detail: &str) -> String {
     match issue {
         "missing" => "the source has no value".to_owned(),
-        "event_not_found" => "there is no such event".to_owned(),
+        EVENT_NOT_FOUND => "there is no such event".to_owned(),
         "filtered_by_privacy" => "the app's privacy policy withholds the value".to_owned(),
         _ if detail.is_empty() => issue.to_owned(),
         _ => detail.to_owned(),

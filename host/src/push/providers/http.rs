@@ -47,6 +47,11 @@ pub(super) fn guarded(guard: &Guard, config: &config::Push) -> anyhow::Result<Cl
         .context(NO_TLS)
 }
 
+/// Whether the configured certificates can be read.
+pub fn check_certificates(config: &config::Push) -> anyhow::Result<()> {
+    trusting(Client::builder(), config).map(drop)
+}
+
 /// Trusts the configured certificates too.
 fn trusting(mut builder: ClientBuilder, config: &config::Push) -> anyhow::Result<ClientBuilder> {
     let path = &config.extra_root_certificates;
@@ -59,6 +64,11 @@ fn trusting(mut builder: ClientBuilder, config: &config::Push) -> anyhow::Result
             "{}: there is no certificate in it",
             named()
         );
+        // What is no certificate is noticed only where a client is made of it.
+        Client::builder()
+            .tls_certs_only(certificates.clone())
+            .build()
+            .with_context(|| format!("{}: not every certificate in it can be read", named()))?;
         builder = builder.tls_certs_merge(certificates);
     }
     Ok(builder)

@@ -20,6 +20,7 @@ use serde_json::Value;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
+pub use http::check_certificates;
 pub use payload::{MOST_PAYLOAD_BYTES, payload_bytes};
 pub use send::Providers;
 

@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use serde_json::{Map, Value, json};
 
 use super::question::{Format, LABEL, Question, Spec, is_date, is_web_address};
+use crate::http::body::whole;
 
 /// Why an answer is not taken.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -76,20 +77,6 @@ pub fn check(question: &Question, spec: &Spec, value: &Value) -> Checked {
         Spec::Statement => Ok(Value::Null),
         Spec::Link => one_of(value, &["clicked"]),
     }
-}
-
-/// A JSON number that is whole, however it is written.
-fn whole(value: &Value) -> Option<i64> {
-    if let Some(number) = value.as_i64() {
-        return Some(number);
-    }
-    let number = value.as_f64()?;
-    // What is beyond these bounds is on no scale.
-    #[expect(
-        clippy::cast_possible_truncation,
-        reason = "whole and within the bounds of an i32"
-    )]
-    (number.fract() == 0.0 && number.abs() <= f64::from(i32::MAX)).then_some(number as i64)
 }
 
 fn scale(value: &Value, least: i64, most: i64) -> Checked {

@@ -14,6 +14,16 @@ fn problems(config: &Value) -> Vec<(String, String)> {
 }
 
 #[test]
+fn an_unknown_kind_is_told_all_kinds() {
+    let problems = Campaign::new(&json!({"trigger": {"kind": "click"}})).err();
+    let problem = &problems.unwrap_or_default()[0];
+    assert_eq!(
+        problem.message,
+        "`click` is not one of event, screen_view, session_start, property_changed, schedule, manual, plugin"
+    );
+}
+
+#[test]
 #[expect(clippy::too_many_lines, reason = "a table")]
 fn mistakes_are_named_by_their_place() {
     let event = |key: &str, value: Value| {

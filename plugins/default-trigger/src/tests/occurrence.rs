@@ -25,6 +25,28 @@ fn every_needs_no_state() {
 }
 
 #[test]
+fn modes_are_explained_in_the_words_of_the_contract() {
+    for (occurrence, expected) in [
+        (json!({"mode": "every"}), "every"),
+        (json!({"mode": "first"}), "first"),
+        (json!({"mode": "once"}), "once"),
+        (json!({"mode": "once_per_session"}), "once_per_session"),
+        (json!({"mode": "nth", "n": 3}), "nth, n 3"),
+        (json!({"mode": "every_nth", "n": 3}), "every_nth, n 3"),
+        (
+            json!({"mode": "at_least", "n": 3, "withinDays": 7}),
+            "at_least, n 3, withinDays 7",
+        ),
+    ] {
+        let mut campaign = mode(occurrence);
+        campaign.send("ana", "bought", json!({}));
+        let explained = campaign.explanations();
+        let found = explained.iter().find(|it| it.check == "occurrence");
+        assert_eq!(found.map(|it| it.detail.as_str()), Some(expected));
+    }
+}
+
+#[test]
 fn first_and_once_fire_once_a_subject() {
     for name in ["first", "once"] {
         let mut campaign = mode(json!({"mode": name}));
