@@ -243,8 +243,9 @@ impl Exporter {
         let mut spans = Vec::with_capacity(MOST_TOGETHER);
         loop {
             let halted = tokio::select! {
-                received = self.spans.recv_many(&mut spans, MOST_TOGETHER) => received == 0,
+                biased;
                 () = halt.cancelled() => true,
+                received = self.spans.recv_many(&mut spans, MOST_TOGETHER) => received == 0,
             };
             if !halted {
                 // Others come soon.

@@ -22,9 +22,9 @@ async fn a_whole_number_may_have_a_fraction_of_nothing(app: &mut TestApp) {
     let made = raw(app, "/surveys", r#"{"name": "x", "priority": 7.0}"#).await;
     let made = made.data(201);
     assert_eq!(made["priority"].to_string(), "7");
-    let path = app.path(&format!("/surveys/{}", made["id"].as_str().unwrap()));
+    let survey = app.path(&format!("/surveys/{}", made["id"].as_str().unwrap()));
     let patch = json!({"priority": -3.0});
-    let patched = app.patch(&path, &app.editor(), &patch).await.ok();
+    let patched = app.patch(&survey, &app.editor(), &patch).await.ok();
     assert_eq!(patched["priority"].to_string(), "-3");
 
     for (path, body) in [

@@ -224,13 +224,13 @@ async fn what_sdks_get_as_it_is_are_objects_within_limits(app: &mut TestApp) {
         &with(json!({"theme": {"a": {"b": [1]}}, "settings": null})),
     )
     .await;
-    let path = app.path(&format!("/surveys/{}", text(&made.data(201), "id")));
+    let survey = app.path(&format!("/surveys/{}", text(&made.data(201), "id")));
     let patch = json!({"theme": {"a": null, "c": "x".repeat(64 * 1024)}});
-    let refused = app.patch(&path, &app.editor(), &patch).await;
+    let refused = app.patch(&survey, &app.editor(), &patch).await;
     refused.refused(422, "validation_failed");
     assert_eq!(refused.pointers(), ["/theme"]);
     let patch = json!({"theme": null});
-    let patched = app.patch(&path, &app.editor(), &patch).await.ok();
+    let patched = app.patch(&survey, &app.editor(), &patch).await.ok();
     assert_eq!(patched.get("theme"), None);
 }
 

@@ -12,7 +12,7 @@ use axum::http::{HeaderMap, header};
 use bytes::{Bytes, BytesMut};
 use http_body_util::BodyExt as _;
 use serde::Deserialize;
-use serde::de::{DeserializeOwned, Deserializer};
+use serde::de::{DeserializeOwned, Deserializer, Error as _};
 
 use super::admission::Room;
 use super::code::Code;
@@ -247,10 +247,11 @@ pub fn shape<T: DeserializeOwned>(value: serde_json::Value, place: &str) -> Resu
     })
 }
 
-/// Reads a whole number, however it is written, where serde reads a value twice (`untagged`, `flatten`): what it keeps
-/// meanwhile is not read as a body is.
+/// Reads a whole number, however it is written, where serde keeps values to read them twice (`untagged`, `flatten`): it
+/// takes them for numbers with a fraction then.
 pub fn whole_number<'de, D: Deserializer<'de>>(deserializer: D) -> Result<i64, D::Error> {
-    i64::deserialize(Objects(deserializer))
+    let value = serde_json::Value::deserialize(deserializer)?;
+    whole(&value).ok_or_else(|| D::Error::custom("a whole number belongs here"))
 }
 
 /// Tells what is not JSON from what is JSON of the wrong shape. The parser's word for it is not enough: a number where

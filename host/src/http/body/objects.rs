@@ -3,7 +3,7 @@
 //! A derived `Deserialize` also takes an array of a struct's fields, in their order. Nobody means that: a request whose
 //! `context` is an array breaks the contract, as does a body that is one. [`Objects`] goes around a deserializer, and
 //! around whatever comes out of it, and takes structs from objects only, and whole numbers however they are written
-//! ([`super::whole`]).
+//! ([`Whole`]).
 
 use std::fmt;
 
