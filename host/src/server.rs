@@ -76,7 +76,7 @@ pub struct Server {
     // Cancelled after the last request, so that what requests caused is still committed and processed.
     halt: CancellationToken,
     // Held as long as the server runs: nobody else may use the data directory.
-    _lock: Option<File>,
+    _lock: Option<Lock>,
 }
 
 impl Server {
@@ -333,7 +333,7 @@ async fn listen(address: &str) -> anyhow::Result<TcpListener> {
 }
 
 /// Makes the data directory, and locks it where the database is in it.
-fn claim_data_dir(config: &Config) -> anyhow::Result<Option<File>> {
+fn claim_data_dir(config: &Config) -> anyhow::Result<Option<Lock>> {
     let data_dir = &config.server.data_dir;
     std::fs::create_dir_all(data_dir)
         .with_context(|| format!("can't create the data directory {}", data_dir.display()))?;
@@ -341,8 +341,21 @@ fn claim_data_dir(config: &Config) -> anyhow::Result<Option<File>> {
     embedded_database.then(|| lock(data_dir)).transpose()
 }
 
-/// Makes sure that no other server uses the data directory. The lock ends with the process.
-pub(crate) fn lock(data_dir: &Path) -> anyhow::Result<File> {
+/// The lock on a data directory. It ends with the process, or earlier.
+#[derive(Debug)]
+pub(crate) struct Lock(File);
+
+impl Drop for Lock {
+    fn drop(&mut self) {
+        // Closing the file would do, but for a child process that is just being made and has the file open until it begins.
+        if let Err(error) = self.0.unlock() {
+            tracing::warn!(%error, "the data directory can't be unlocked");
+        }
+    }
+}
+
+/// Makes sure that no other server uses the data directory.
+pub(crate) fn lock(data_dir: &Path) -> anyhow::Result<Lock> {
     let path = data_dir.join("lock");
     let file = File::options()
         .create(true)
@@ -351,7 +364,7 @@ pub(crate) fn lock(data_dir: &Path) -> anyhow::Result<File> {
         .open(&path)
         .with_context(|| format!("can't write to the data directory {}", data_dir.display()))?;
     match file.try_lock() {
-        Ok(()) => Ok(file),
+        Ok(()) => Ok(Lock(file)),
         Err(std::fs::TryLockError::WouldBlock) => {
             bail!(
                 "another server uses the data directory {}; stop it, or give this one another with --data-dir",

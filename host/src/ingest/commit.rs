@@ -1,7 +1,8 @@
 //! Group commit: what many requests submit goes to disk in one transaction.
 //!
 //! A writer takes everything that waits, up to a limit, commits it, and answers; meanwhile the next
-//! group gathers. What can't be committed is answered as such and leaves nothing behind.
+//! group gathers. Small groups are committed one at a time, whichever writer's they are: what a transaction costs besides
+//! its events is then shared by more of them. What can't be committed is answered as such and leaves nothing behind.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -9,7 +10,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use nudge_db::{Db, Dialect, Kind, Tx};
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{Mutex, mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use uuid::Uuid;
@@ -27,6 +28,9 @@ const MOST_TRIES: usize = 8;
 /// After an event that was there already, so many groups expect others: clients that had no answer send
 /// everything again.
 const WARY_GROUPS: u32 = 50;
+
+/// A group of fewer events waits for the other writers' small groups, and grows meanwhile.
+const SMALL_GROUP: usize = 128;
 
 /// What became of a submission.
 #[derive(Debug)]
@@ -91,6 +95,7 @@ impl Committer {
             Dialect::Sqlite => 1,
             Dialect::Postgres => config.postgres_writers.max(1),
         };
+        let turn = Arc::new(Mutex::new(()));
         let writers = (0..count)
             .map(|_| {
                 let (sender, receiver) = mpsc::channel(config.queue_size.max(1));
@@ -99,6 +104,7 @@ impl Committer {
                     pipeline: pipeline.clone(),
                     most_events: config.commit_events,
                     wary: AtomicU32::new(0),
+                    turn: Arc::clone(&turn),
                 };
                 tasks.spawn(writer.run(receiver, halt.clone()));
                 sender
@@ -133,6 +139,8 @@ struct Writer {
     most_events: usize,
     /// Groups to come in which events that are there already are to be expected.
     wary: AtomicU32,
+    /// Held while a small group is committed.
+    turn: Arc<Mutex<()>>,
 }
 
 impl Writer {
@@ -149,15 +157,31 @@ impl Writer {
             let Some(first) = first else { return };
             let mut events = first.0.events.len();
             let mut group = vec![first];
-            while events < self.most_events
-                && let Ok(next) = queue.try_recv()
-            {
-                events += next.0.events.len();
-                group.push(next);
+            self.gather(&mut queue, &mut group, &mut events);
+            let mut turn = None;
+            if events < SMALL_GROUP {
+                turn = Some(self.turn.lock().await);
+                self.gather(&mut queue, &mut group, &mut events);
             }
             metrics::histogram!("nudge_commit_requests")
                 .record(u32::try_from(group.len()).unwrap_or(u32::MAX));
             self.commit(group).await;
+            drop(turn);
+        }
+    }
+
+    /// Takes what waits, up to the limit.
+    fn gather(
+        &self,
+        queue: &mut mpsc::Receiver<(Submission, Reply)>,
+        group: &mut Vec<(Submission, Reply)>,
+        events: &mut usize,
+    ) {
+        while *events < self.most_events
+            && let Ok(next) = queue.try_recv()
+        {
+            *events += next.0.events.len();
+            group.push(next);
         }
     }
 
