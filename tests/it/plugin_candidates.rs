@@ -309,7 +309,7 @@ async fn a_failing_version_that_has_been_active_for_long_stays(app: &mut TestApp
 }
 
 async fn a_rate_that_the_app_allows_is_allowed(app: &mut TestApp) {
-    app.set(|settings| settings.plugins.max_failure_rate = 0.8)
+    app.set(|settings| settings.plugins.max_failure_rate = 0.9)
         .await;
     deploy(app, 1, 1).await;
     app.survey(&trigger(1, json!({"events": ["a"], "traps": from(1)})))
@@ -317,16 +317,19 @@ async fn a_rate_that_the_app_allows_is_allowed(app: &mut TestApp) {
     let ada = app.session("ada").await;
     send(app, &ada, 5, "a", false).await;
     send(app, &ada, 20, "a", true).await;
-    assert_eq!(
-        fares(app, 1).await["failureRate"],
-        0.8,
-        "it reaches the rate"
-    );
+    // What could not be written at once is decided again, and that is a call too.
+    let rate = fares(app, 1).await["failureRate"].as_f64().unwrap();
+    assert!((0.8..0.9).contains(&rate), "{rate}");
     assert_eq!(rolled_back(app).await, []);
-    send(app, &ada, 1, "a", true).await;
+    // 46 of 51 pass the rate.
+    send(app, &ada, 26, "a", true).await;
     until(app, 1, |plugin| plugin["activeVersion"].is_null()).await;
-    let expected = (version(1), 26, "active".to_owned());
-    assert_eq!(rolled_back(app).await, [expected], "it passes the rate");
+    let rolled_back = rolled_back(app).await;
+    let [(of, calls, slot)] = rolled_back.as_slice() else {
+        panic!("{rolled_back:?}");
+    };
+    assert_eq!((of, slot.as_str()), (&version(1), "active"));
+    assert!(*calls > 45, "it passes the rate: {calls}");
 }
 
 async fn one_event_in_many_does_not_take_a_version_back(app: &mut TestApp) {
