@@ -115,6 +115,7 @@ impl TestApp {
         MASTER_KEY.clone_into(&mut config.secrets.master_key);
         config.plugins.cache_dir = PathBuf::from(site.scratch).join("plugin-cache");
         config.plugins.workers = 2;
+        config.database.acquire_timeout_seconds = PATIENCE_MS / 1000;
         config.plugins.deadline_ms = PATIENCE_MS;
         config.plugins.validation_deadline_ms = PATIENCE_MS;
         config.pipeline.delivery_wait_ms = PATIENCE_MS;
