@@ -6,6 +6,7 @@ use nudge_wasm::Kind;
 use serde_json::{Value, json};
 
 use crate::http::FieldError;
+use crate::http::body::escaped;
 use crate::plugins::{Asked, Configuration};
 
 /// The trigger of a campaign that runs by the calendar and has none of its own.
@@ -91,11 +92,6 @@ impl<'a> Terms<'a> {
             _ => Err(errors),
         }
     }
-}
-
-/// A key as a JSON pointer has it (RFC 6901).
-fn escaped(key: &str) -> String {
-    key.replace('~', "~0").replace('/', "~1")
 }
 
 #[cfg(test)]

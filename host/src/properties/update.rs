@@ -8,6 +8,7 @@ use uuid::Uuid;
 
 use super::Whom;
 use crate::http::FieldError;
+use crate::http::body::escaped;
 use crate::secrets;
 
 /// Properties that one update sets, and keys that it removes (specification 8).
@@ -71,7 +72,7 @@ impl Update {
         }
         let mut values = BTreeMap::new();
         for (key, raw) in set {
-            let pointer = format!("{at}/set/{}", key.replace('~', "~0").replace('/', "~1"));
+            let pointer = format!("{at}/set/{}", escaped(&key));
             check_key(&pointer, &key)?;
             values.insert(key, value(pointer, &raw)?);
         }

@@ -4,6 +4,8 @@
 
 use serde_json::{Map, Value};
 
+use crate::http::body::escaped;
+
 /// The longest id of a binding, in bytes.
 const MOST_ID: usize = 64;
 const OPENS: &str = "{{";
@@ -170,11 +172,6 @@ impl Json {
 pub fn is_id(id: &str) -> bool {
     let fits = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
     (1..=MOST_ID).contains(&id.len()) && id.bytes().all(fits)
-}
-
-/// A key as a JSON pointer has it (RFC 6901).
-pub fn escaped(key: &str) -> String {
-    key.replace('~', "~0").replace('/', "~1")
 }
 
 #[cfg(test)]

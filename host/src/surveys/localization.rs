@@ -7,6 +7,7 @@ use serde_json::Value;
 use utoipa::ToSchema;
 
 use crate::http::FieldError;
+use crate::http::body::escaped;
 
 /// Languages a survey may have.
 const MOST_LOCALES: usize = 100;
@@ -148,11 +149,6 @@ fn is_locale(text: &str) -> bool {
 
 fn no_locale(pointer: String) -> FieldError {
     FieldError::new(pointer, "invalid", "a locale, as in de or de-AT")
-}
-
-/// A key as a JSON pointer has it (RFC 6901).
-fn escaped(key: &str) -> String {
-    key.replace('~', "~0").replace('/', "~1")
 }
 
 #[cfg(test)]

@@ -10,6 +10,7 @@ use super::Settings;
 use crate::apps::store::{self, AppRow};
 use crate::audit::{self, Entry};
 use crate::http::auth::Admin;
+use crate::http::body::escaped;
 use crate::http::precondition::IfMatch;
 use crate::http::{ApiError, Code, Data, FieldError, Json, body, merge};
 use crate::services::Shared;
@@ -102,7 +103,7 @@ fn unknown_keys(patch: &Value, known: &Value, at: &str, errors: &mut Vec<FieldEr
         return;
     };
     for (key, value) in patch {
-        let pointer = format!("{at}/{}", key.replace('~', "~0").replace('/', "~1"));
+        let pointer = format!("{at}/{}", escaped(key));
         match known.get(key) {
             Some(known) => unknown_keys(value, known, &pointer, errors),
             None => errors.push(FieldError::new(

@@ -4,6 +4,8 @@ use serde::Serialize;
 use serde_json::Value as Json;
 use utoipa::ToSchema;
 
+use crate::http::body::escaped;
+
 /// One place where the output is not as expected.
 #[derive(Clone, Debug, PartialEq, Serialize, ToSchema)]
 pub struct Difference {
@@ -90,7 +92,7 @@ fn difference(pointer: String, expected: Option<&Json>, actual: Option<&Json>) -
 
 /// The pointer of a part (RFC 6901).
 fn below(pointer: &str, key: &str) -> String {
-    format!("{pointer}/{}", key.replace('~', "~0").replace('/', "~1"))
+    format!("{pointer}/{}", escaped(key))
 }
 
 #[cfg(test)]

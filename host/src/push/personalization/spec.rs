@@ -6,7 +6,8 @@ use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
 use crate::http::FieldError;
-use crate::push::template::{escaped, is_id};
+use crate::http::body::escaped;
+use crate::push::template::is_id;
 
 /// The one version there is.
 const VERSION: f64 = 1.0;

@@ -9,6 +9,7 @@ use uuid::Uuid;
 
 use crate::apps::App;
 use crate::http::FieldError;
+use crate::http::body::escaped;
 use crate::push::campaigns::{self, Campaign, Content, Mode, Status as CampaignStatus};
 use crate::push::deliveries::store::DeliveryRow;
 use crate::push::deliveries::{self, Lane, NewDelivery, Status};
@@ -87,7 +88,7 @@ pub fn check_data(data: &Map<String, Value>) -> Vec<FieldError> {
             }
             _ => continue,
         };
-        let place = format!("/data/{}", crate::push::template::escaped(key));
+        let place = format!("/data/{}", escaped(key));
         errors.push(FieldError::new(place, "invalid", detail));
     }
     errors
@@ -103,7 +104,7 @@ fn missing(content: &Content, data: &Map<String, Value>) -> Vec<FieldError> {
     for spec in specs.filter_map(|personalization| Spec::read(personalization).ok()) {
         for binding in spec.required_data() {
             let there = data.get(&binding.key).is_some_and(|value| !value.is_null());
-            let place = format!("/data/{}", crate::push::template::escaped(&binding.key));
+            let place = format!("/data/{}", escaped(&binding.key));
             let detail = format!(
                 "the binding `{}` needs a value for `{}`",
                 binding.id, binding.key

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use serde_json::{Map, Value, json};
 
 use super::question::{Format, LABEL, Question, Spec, is_date, is_web_address};
-use crate::http::body::whole;
+use crate::http::body::{escaped, whole};
 
 /// Why an answer is not taken.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -212,7 +212,7 @@ fn matrix(value: &Value, rows: &[String], columns: &[String], required: bool) ->
         return wrong_type("{rowId: columnId}");
     };
     for (row, column) in object {
-        let pointer = format!("/{}", super::question::escaped(row));
+        let pointer = format!("/{}", escaped(row));
         if !rows.contains(row) {
             let detail = format!("there is no row `{}`", shortened(row));
             return refuse(&pointer, "unknown_id", detail);
@@ -335,7 +335,7 @@ fn contact(value: &Value, fields: &[(String, bool)]) -> Checked {
     };
     let known: HashSet<&str> = fields.iter().map(|(id, _)| id.as_str()).collect();
     for (id, text) in object {
-        let pointer = format!("/{}", super::question::escaped(id));
+        let pointer = format!("/{}", escaped(id));
         if !known.contains(id.as_str()) {
             let detail = format!("there is no field `{}`", shortened(id));
             return refuse(&pointer, "unknown_id", detail);
@@ -351,7 +351,7 @@ fn contact(value: &Value, fields: &[(String, bool)]) -> Checked {
     for (id, required) in fields {
         let filled = object.get(id).and_then(Value::as_str);
         if *required && filled.is_none_or(|text| text.trim().is_empty()) {
-            let pointer = format!("/{}", super::question::escaped(id));
+            let pointer = format!("/{}", escaped(id));
             return refuse(
                 &pointer,
                 "required",

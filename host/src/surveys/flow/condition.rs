@@ -2,8 +2,9 @@
 
 use serde_json::{Map, Value, json};
 
-use super::question::{Question, QuestionType, Spec, escaped, is_date};
+use super::question::{Question, QuestionType, Spec, is_date};
 use crate::http::FieldError;
+use crate::http::body::escaped;
 
 /// How deeply conditions nest, as filters do (contract 8).
 pub const MOST_DEPTH: usize = 4;

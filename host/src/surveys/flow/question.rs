@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
+use crate::http::body::escaped;
 use crate::http::{FieldError, body};
 use shape::{
     Consent, Contact, Date, Item, Matrix, Nothing, Number, Pictures, Ranking, Rated, Several,
@@ -496,9 +497,4 @@ fn parsed(text: &str) -> Option<reqwest::Url> {
 /// Whether a text is a day of the calendar, `2026-01-31`.
 pub(super) fn is_date(text: &str) -> bool {
     text.len() == 10 && chrono::NaiveDate::parse_from_str(text, "%Y-%m-%d").is_ok()
-}
-
-/// A key as a JSON pointer has it (RFC 6901).
-pub(super) fn escaped(key: &str) -> String {
-    key.replace('~', "~0").replace('/', "~1")
 }
