@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::Output;
 
 use nudge::push::credentials::store as credentials;
-use nudge::push::providers::Platform;
+use nudge::push::providers::{Environment, Platform};
 use nudge::push::tokens::store as tokens;
 use serde_json::json;
 use tempfile::TempDir;
@@ -78,8 +78,9 @@ async fn rotates(backend: Backend) {
     let id = app.access.app_id;
     let targets = tokens::active_of(&mut tx, &services.secrets, id, &ids).await;
     assert_eq!(targets.unwrap().len(), 1);
-    let keys = credentials::newest(&mut tx, id, Platform::Web).await;
-    keys.unwrap()[0].open(&services.secrets).unwrap();
+    let key = credentials::used(&mut tx, id, Platform::Web, Environment::Production).await;
+    let key = key.unwrap().unwrap();
+    key.open(&services.secrets).unwrap();
     drop(tx);
     // The list of suppressed names is still known.
     let eve = app.session("eve").await;

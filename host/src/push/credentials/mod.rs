@@ -191,11 +191,3 @@ pub async fn create(
     store::insert(tx, app_id, &record, sealed).await?;
     Ok(record)
 }
-
-/// Which of an app's credentials for a platform is used for an environment: the newest of it, or of the other one.
-/// `all` are the newest first.
-pub fn used(all: Vec<store::Stored>, environment: Environment) -> Option<store::Stored> {
-    let own = |stored: &store::Stored| stored.record.identity.environment() == environment;
-    let place = all.iter().position(own).unwrap_or(0);
-    all.into_iter().nth(place)
-}

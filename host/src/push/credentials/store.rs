@@ -118,24 +118,25 @@ pub async fn list(tx: &mut Tx, app_id: Uuid) -> Result<Vec<Record>> {
         .collect()
 }
 
-/// The newest credential of each environment for a platform, the newest first.
-pub async fn newest(tx: &mut Tx, app_id: Uuid, platform: Platform) -> Result<Vec<Stored>> {
-    let mut newest = Vec::new();
-    for environment in [Environment::Production, Environment::Sandbox] {
-        let row: Option<Row> = tx
-            .sql(
-                "SELECT id, platform, identity, fingerprint, sealed, status, status_reason, created_at
-                 FROM push_credentials WHERE app_id = $1 AND platform = $2 AND environment = $3
-                 ORDER BY id DESC LIMIT 1",
-            )
-            .bind(app_id)
-            .bind(platform.name())
-            .bind(environment.name())
-            .fetch_optional()
-            .await?;
-        newest.extend(row.map(Row::stored).transpose()?);
-    }
-    Ok(newest)
+/// Which of an app's credentials for a platform is used for an environment: the newest of it, or of the other one.
+pub async fn used(
+    tx: &mut Tx,
+    app_id: Uuid,
+    platform: Platform,
+    environment: Environment,
+) -> Result<Option<Stored>> {
+    let row: Option<Row> = tx
+        .sql(
+            "SELECT id, platform, identity, fingerprint, sealed, status, status_reason, created_at
+             FROM push_credentials WHERE app_id = $1 AND platform = $2
+             ORDER BY CASE environment WHEN $3 THEN 0 ELSE 1 END, id DESC LIMIT 1",
+        )
+        .bind(app_id)
+        .bind(platform.name())
+        .bind(environment.name())
+        .fetch_optional()
+        .await?;
+    row.map(Row::stored).transpose()
 }
 
 /// Removes a credential; answers whether it was there.

@@ -82,9 +82,10 @@ impl Providers {
             return Ok(rejected("expired"));
         }
         let mut tx = self.db.read().await?;
-        let newest = credentials::store::newest(&mut tx, app_id, target.platform).await?;
+        let (platform, environment) = (target.platform, target.environment);
+        let used = credentials::store::used(&mut tx, app_id, platform, environment).await?;
         drop(tx);
-        let Some(stored) = credentials::used(newest, target.environment) else {
+        let Some(stored) = used else {
             return Ok(Outcome::NoCredential);
         };
         if stored.record.status == Status::Invalid {
