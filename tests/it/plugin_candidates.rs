@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use nudge_db::Dialect;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tests::{Session, TestApp, on_both_backends, site};
@@ -21,6 +22,7 @@ on_both_backends!(
     a_failing_version_that_has_been_active_for_long_stays,
     a_rate_that_the_app_allows_is_allowed,
     one_event_in_many_does_not_take_a_version_back,
+    what_is_decided_again_for_the_databases_sake_is_held_against_nobody,
     a_version_that_is_activated_again_begins_anew,
     a_plugin_of_the_server_is_judged_by_all_apps_calls,
     what_is_old_is_forgotten,
@@ -351,6 +353,52 @@ async fn one_event_in_many_does_not_take_a_version_back(app: &mut TestApp) {
     assert!(one["failureRate"].as_f64().unwrap() < 0.25, "{one}");
     assert_eq!(plugin(app, 1).await["activeVersion"], json!(version(1)));
     assert_eq!(decided(app).await.len(), 6 * 63);
+}
+
+async fn what_is_decided_again_for_the_databases_sake_is_held_against_nobody(app: &mut TestApp) {
+    deploy(app, 1, 1).await;
+    app.survey(&trigger(1, json!({"events": ["a"], "traps": from(1)})))
+        .await;
+    let ada = app.session("ada").await;
+    dead_letters_have_room(app, false).await;
+    let event = app.event(&ada, "a", &json!({"bad": true}));
+    app.ingest(&ada, std::slice::from_ref(&event)).await.ok();
+    let started = Instant::now();
+    while fares(app, 1).await["retried"].as_i64().unwrap_or_default() < 3 {
+        assert!(started.elapsed() < PATIENCE);
+        tokio::time::sleep(LOOK_AGAIN).await;
+    }
+    assert_eq!(fares(app, 1).await["calls"], 0);
+
+    dead_letters_have_room(app, true).await;
+    app.settle().await;
+    while fares(app, 1).await["calls"] != 1 {
+        assert!(started.elapsed() < PATIENCE);
+        tokio::time::sleep(LOOK_AGAIN).await;
+    }
+    assert_eq!(fares(app, 1).await["failures"]["trap"], 1);
+    assert_eq!(app.count("dead_letters").await, 1);
+}
+
+/// Has the database take dead letters, or refuse them as a full one does.
+async fn dead_letters_have_room(app: &TestApp, room: bool) {
+    let statements: &[&str] = match (app.services().db.dialect(), room) {
+        (Dialect::Sqlite, false) => &[
+            "CREATE TRIGGER no_room BEFORE INSERT ON dead_letters BEGIN SELECT RAISE(ABORT, 'no room'); END",
+        ],
+        (Dialect::Sqlite, true) => &["DROP TRIGGER no_room"],
+        (Dialect::Postgres, false) => &[
+            "CREATE FUNCTION no_room() RETURNS trigger LANGUAGE plpgsql AS
+             $$ BEGIN RAISE EXCEPTION 'no room' USING ERRCODE = 'disk_full'; END $$",
+            "CREATE TRIGGER no_room BEFORE INSERT ON dead_letters FOR EACH STATEMENT EXECUTE FUNCTION no_room()",
+        ],
+        (Dialect::Postgres, true) => &["DROP TRIGGER no_room ON dead_letters"],
+    };
+    let mut tx = app.services().db.write().await.unwrap();
+    for statement in statements {
+        tx.sql(statement).execute().await.unwrap();
+    }
+    tx.commit().await.unwrap();
 }
 
 async fn a_version_that_is_activated_again_begins_anew(app: &mut TestApp) {

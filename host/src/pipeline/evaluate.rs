@@ -9,6 +9,7 @@ use nudge_wasm::trigger::{self, TimerChange};
 use nudge_wasm::{Call, Failure, PastEvent, Plugin};
 use uuid::Uuid;
 
+use super::calls::Calls;
 use super::facts::{Ledger, View};
 use super::groups::Group;
 use super::projection::SESSION_BEGAN;
@@ -17,8 +18,8 @@ use crate::apps::App;
 use crate::decisions::Recorded;
 use crate::decisions::transcript::Transcript;
 use crate::ingest::store::Stored;
-use crate::plugins::statistics::{Made, Outcome};
-use crate::plugins::{Reading, Recorder, Term, logs};
+use crate::plugins::statistics::Outcome;
+use crate::plugins::{Reading, Term};
 
 /// After so much time in failing calls, what is left of a batch counts as failed too.
 const FAILING_TIME: Duration = Duration::from_secs(2);
@@ -104,6 +105,15 @@ pub(super) struct Failed {
     pub reason: &'static str,
 }
 
+/// A batch that was decided.
+#[derive(Debug)]
+pub(super) struct Decided {
+    pub decisions: Decisions,
+    pub items: Vec<Item>,
+    /// The calls that it took, to be settled once what follows is written.
+    pub calls: Calls,
+}
+
 /// The host could not answer a plugin's question; the batch must be tried again.
 #[derive(Debug)]
 pub(super) struct Unavailable;
@@ -114,9 +124,7 @@ pub(super) struct Evaluation {
     pub(super) app: Arc<App>,
     pub(super) items: Vec<Item>,
     pub(super) ledger: Arc<Mutex<Ledger>>,
-    recorder: Arc<Recorder>,
-    /// Whether it decides, or is a candidate that only would.
-    kind: logs::Kind,
+    calls: Calls,
     term: Arc<Term>,
     pub(super) seed: u64,
     pub(super) decisions: Decisions,
@@ -132,8 +140,7 @@ impl Evaluation {
         items: Vec<Item>,
         ledger: Ledger,
         first: &Group,
-        recorder: &Arc<Recorder>,
-        kind: logs::Kind,
+        calls: Calls,
         recording: bool,
     ) -> Self {
         Self {
@@ -141,8 +148,7 @@ impl Evaluation {
             app: Arc::clone(app),
             items,
             ledger: Arc::new(Mutex::new(ledger)),
-            recorder: Arc::clone(recorder),
-            kind,
+            calls,
             term: Arc::clone(&first.term),
             seed: first.seed,
             decisions: Decisions::default(),
@@ -152,7 +158,7 @@ impl Evaluation {
     }
 
     /// Decides everything, plugin by plugin. Blocks.
-    pub(super) fn run(mut self, groups: &[Group]) -> Result<(Decisions, Vec<Item>), Unavailable> {
+    pub(super) fn run(mut self, groups: &[Group]) -> Result<Decided, Unavailable> {
         for group in groups {
             self.plugin = Arc::clone(&group.plugin);
             self.term = Arc::clone(&group.term);
@@ -172,7 +178,11 @@ impl Evaluation {
         let ledger = self.ledger.lock().unwrap_or_else(PoisonError::into_inner);
         self.decisions.kept = ledger.states.keys().copied().collect();
         drop(ledger);
-        Ok((self.decisions, self.items))
+        Ok(Decided {
+            decisions: self.decisions,
+            items: self.items,
+            calls: self.calls,
+        })
     }
 
     /// Decides some items under some campaigns.
@@ -186,29 +196,30 @@ impl Evaluation {
         if let Err(failed) = &outcome
             && failed.was_starved()
         {
-            self.note(items, Outcome::Retried, &failed.call);
             self.failing += failed.call.elapsed;
+            let call = (*failed.call).clone();
+            self.note(items, Outcome::Retried, call);
             (outcome, transcript) = self.ask(items, &routes, &campaigns);
         }
         match outcome {
             Ok(outcome) => {
-                self.note(items, Outcome::Decided, &outcome.call);
                 self.record(items, &routes, &outcome, transcript);
-                self.accept(outcome, items, &campaigns);
+                let call = self.accept(outcome, items, &campaigns);
+                self.note(items, Outcome::Decided, call);
                 Ok(())
             }
             Err(failed) if failed.is_the_hosts() => {
-                self.note(items, Outcome::Unavailable, &failed.call);
+                self.note(items, Outcome::Unavailable, *failed.call);
                 Err(Unavailable)
             }
             Err(failed) => {
                 self.failing += failed.call.elapsed;
                 if items.len() == 1 && routes.len() == 1 || self.failing >= FAILING_TIME {
-                    self.note(items, Outcome::settled(&failed), &failed.call);
                     self.give_up(&routes, &failed.failure);
+                    self.note(items, Outcome::settled(&failed), *failed.call);
                     return Ok(());
                 }
-                self.note(items, Outcome::TakenApart, &failed.call);
+                self.note(items, Outcome::TakenApart, *failed.call);
                 self.take_apart(items, &routes)
             }
         }
@@ -231,29 +242,11 @@ impl Evaluation {
         (self.plugin.evaluate(batch, Box::new(view)), transcript)
     }
 
-    fn note(&self, items: &[usize], outcome: Outcome, call: &Call) {
-        let made = Made {
-            app_id: self.app.id,
-            term: &self.term,
-            items: items.len(),
-            outcome,
-            call,
-        };
-        self.recorder
-            .made(&made, self.kind, || self.subjects(items));
-    }
-
-    /// Whose events some items are.
-    fn subjects(&self, items: &[usize]) -> Vec<Uuid> {
-        let ledger = self.ledger.lock().unwrap_or_else(PoisonError::into_inner);
-        let ids = items.iter().filter_map(|item| {
-            let item = self.items.get(*item)?;
-            Some(ledger.subjects.get(item.subject)?.id)
+    fn note(&mut self, items: &[usize], outcome: Outcome, call: Call) {
+        let (ledger, all) = (&self.ledger, &self.items);
+        self.calls.add(&self.term, items.len(), outcome, call, || {
+            subjects(ledger, all, items)
         });
-        let mut ids: Vec<Uuid> = ids.collect();
-        ids.sort_unstable();
-        ids.dedup();
-        ids
     }
 
     /// Notes what the plugin fails on.
@@ -336,8 +329,8 @@ impl Evaluation {
         items.map(trigger_item)
     }
 
-    /// Takes an outcome over, its numbers turned into those of the whole batch.
-    fn accept(&mut self, outcome: trigger::Outcome, items: &[usize], campaigns: &[usize]) {
+    /// Takes an outcome over, its numbers turned into those of the whole batch; answers the call.
+    fn accept(&mut self, outcome: trigger::Outcome, items: &[usize], campaigns: &[usize]) -> Call {
         let item = |number: u32| items.get(number as usize).copied();
         let campaign = |number: u32| campaigns.get(number as usize).copied();
         for fired in outcome.fired {
@@ -391,7 +384,21 @@ impl Evaluation {
             };
             self.decisions.timers.extend(change);
         }
+        outcome.call
     }
+}
+
+/// Whose events some items are.
+fn subjects(ledger: &Mutex<Ledger>, all: &[Item], items: &[usize]) -> Vec<Uuid> {
+    let ledger = ledger.lock().unwrap_or_else(PoisonError::into_inner);
+    let ids = items.iter().filter_map(|item| {
+        let item = all.get(*item)?;
+        Some(ledger.subjects.get(item.subject)?.id)
+    });
+    let mut ids: Vec<Uuid> = ids.collect();
+    ids.sort_unstable();
+    ids.dedup();
+    ids
 }
 
 fn trigger_item(item: &Item) -> trigger::Item {

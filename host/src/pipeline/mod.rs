@@ -8,6 +8,7 @@
 //! leaves behind when it dies, or has no room for, is claimed by whichever process has room.
 
 pub mod backtest;
+mod calls;
 mod claims;
 mod devices;
 mod effects;

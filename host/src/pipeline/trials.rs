@@ -7,6 +7,7 @@ use std::sync::Arc;
 use uuid::Uuid;
 
 use super::Inner;
+use super::calls::Calls;
 use super::evaluate::{Decisions, Evaluation, Item, Routes, Timer};
 use super::facts::Ledger;
 use super::groups::{self, Group};
@@ -112,19 +113,19 @@ impl Trials {
                 items.clone(),
                 ledger,
                 &group,
-                recorder,
-                logs::Kind::Shadow,
+                Calls::new(recorder, app.id, logs::Kind::Shadow),
                 false,
             );
             let comparison = match evaluation.run(std::slice::from_ref(&group)) {
-                Ok((would, of_batch)) => {
-                    items = of_batch;
+                Ok(asked) => {
+                    asked.calls.settle();
+                    items = asked.items;
                     let compared = Compared {
                         app,
                         items: &items,
                         subjects: &subjects,
                     };
-                    compared.compare(&self.routes, &group.routes, &self.decided, &would)
+                    compared.compare(&self.routes, &group.routes, &self.decided, &asked.decisions)
                 }
                 // The database does not answer: nothing is known of the candidate.
                 Err(_) => Comparison::skipped(),

@@ -6,9 +6,10 @@ use std::sync::Arc;
 use tokio::runtime::Handle;
 use uuid::Uuid;
 
+use super::calls::Calls;
 use super::devices;
 use super::effects::{self, Effects};
-use super::evaluate::{Decisions, Evaluation, Item, Routes};
+use super::evaluate::{Decided, Decisions, Evaluation, Item, Routes};
 use super::facts::{Ledger, Read};
 use super::gate::{self, Gate};
 use super::groups::{self, Group};
@@ -72,8 +73,12 @@ pub(super) async fn process(inner: &Inner, works: &mut Vec<Work>) -> Result<(), 
     let trials = ledger
         .as_ref()
         .and_then(|ledger| Trials::of(&app, &items, &routes, ledger));
-    let (mut decisions, items) = match ledger {
-        None => (Decisions::default(), items),
+    let Decided {
+        mut decisions,
+        items,
+        calls,
+    } = match ledger {
+        None => undecided(inner, &app, items),
         Some(ledger) => {
             let groups = groups::of(&app, &items, &before.all, routes);
             evaluate(inner, &app, items, groups, ledger).await?
@@ -92,6 +97,7 @@ pub(super) async fn process(inner: &Inner, works: &mut Vec<Work>) -> Result<(), 
     let mut effects = Effects::new(&app, works, &items, after, decisions, gate);
     effects.devices = devices::sightings(works, &before);
     effects::write(inner, &effects).await?;
+    calls.settle();
     finish(inner, works, &items, effects);
     if let Some(trials) = trials {
         trials.offer(inner, &app, items);
@@ -311,20 +317,28 @@ async fn ledger(
     })
 }
 
+/// A batch that no plugin was asked about.
+fn undecided(inner: &Inner, app: &App, items: Vec<Item>) -> Decided {
+    Decided {
+        decisions: Decisions::default(),
+        items,
+        calls: Calls::new(&inner.plugins.recorder, app.id, logs::Kind::Decision),
+    }
+}
+
 async fn evaluate(
     inner: &Inner,
     app: &Arc<App>,
     items: Vec<Item>,
     groups: Vec<Group>,
     ledger: Ledger,
-) -> Result<(Decisions, Vec<Item>), Trouble> {
+) -> Result<Decided, Trouble> {
+    let decided = undecided(inner, app, items);
     let Some(first) = groups.first() else {
-        return Ok((Decisions::default(), items));
+        return Ok(decided);
     };
-    let recorder = &inner.plugins.recorder;
-    let kind = logs::Kind::Decision;
     let recording = inner.plugins.keeps_decisions;
-    let evaluation = Evaluation::new(app, items, ledger, first, recorder, kind, recording);
+    let evaluation = Evaluation::new(app, decided.items, ledger, first, decided.calls, recording);
     match inner
         .plugins
         .workers

@@ -32,7 +32,7 @@ pub enum Outcome {
     Starved,
     /// It failed, and parts of its batch are tried on their own.
     TakenApart,
-    /// It hardly ran before its deadline, and is tried again.
+    /// It is made again: it hardly ran before its deadline, or what followed from it could not be written.
     Retried,
     /// The host could not do its part.
     Unavailable,
@@ -47,6 +47,14 @@ impl Outcome {
             Self::Starved
         } else {
             Self::Failed(failed.failure.code())
+        }
+    }
+
+    /// What a call is whose batch had no effect and is decided again.
+    pub fn unsettled(self) -> Self {
+        match self {
+            Self::Decided | Self::Failed(_) | Self::Starved => Self::Retried,
+            Self::TakenApart | Self::Retried | Self::Unavailable => self,
         }
     }
 

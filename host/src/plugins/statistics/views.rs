@@ -59,7 +59,8 @@ pub(in crate::plugins) struct VersionMetricsView {
     failure_rate: f64,
     /// Calls besides that failed on a batch, whose parts were then tried on their own.
     taken_apart: i64,
-    /// Calls besides that hardly ran before their deadline, and were tried again.
+    /// Calls besides that were made again: they hardly ran before their deadline, or what followed from them could
+    /// not be written.
     retried: i64,
     latency_micros: LatencyView,
     memory_peak_bytes: i64,
