@@ -28,6 +28,7 @@ mod bulk_replays;
 mod campaign_plans;
 mod campaigns;
 mod caps;
+mod changes_together;
 mod client_sessions;
 mod clock_jumps;
 mod command_line;

@@ -185,6 +185,16 @@ impl Db {
         })
     }
 
+    /// Begins a transaction that writes and reads nothing but what it has to. On PostgreSQL the changes that
+    /// [`Tx::change_rows`] begins wait for its end and are one statement then, so that a transaction that
+    /// consists of them is one round trip.
+    pub async fn write_together(&self) -> Result<Tx> {
+        Ok(match &self.0 {
+            Backend::Sqlite { .. } => self.write().await?,
+            Backend::Postgres(pool) => Tx::postgres_together(pool.clone()),
+        })
+    }
+
     /// Brings the schema up to date.
     pub async fn migrate(&self, migrations: &Migrations) -> Result<()> {
         let outcome = match &self.0 {

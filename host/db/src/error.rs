@@ -2,6 +2,9 @@
 
 use sqlx::error::ErrorKind;
 
+/// What PostgreSQL is made to say where changes that go together find other rows than they should.
+pub(crate) const LOST_RACE: &str = "nudge: rows have changed meanwhile, this starts over";
+
 /// The result of everything in this package.
 pub type Result<T> = std::result::Result<T, Error>;
 
@@ -97,6 +100,7 @@ fn kind_of(error: &sqlx::Error) -> Kind {
         sqlx::Error::Database(database) => match database.kind() {
             ErrorKind::UniqueViolation => Kind::Conflict,
             ErrorKind::ForeignKeyViolation => Kind::ForeignKey,
+            _ if database.message().contains(LOST_RACE) => Kind::Serialization,
             _ => database
                 .code()
                 .map_or(Kind::Other, |code| kind_of_code(&code)),

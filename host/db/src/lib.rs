@@ -12,6 +12,7 @@ mod error;
 mod rows;
 mod statement;
 mod timestamp;
+mod together;
 mod tx;
 
 pub use db::{Db, Migrations, Options};

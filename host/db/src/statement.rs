@@ -39,6 +39,8 @@ pub struct Statement<'t> {
     text: Cow<'static, str>,
     arguments: Arguments,
     failure: Option<Error>,
+    /// Whether it is a change that waits for the end of the transaction.
+    waits: bool,
 }
 
 #[derive(Debug)]
@@ -79,7 +81,26 @@ impl<'t> Statement<'t> {
             text: Cow::Borrowed(text),
             arguments,
             failure: None,
+            waits: false,
         }
+    }
+
+    /// What waits already is taken over, so that texts and parameters go on from there, until the change ends.
+    pub(crate) fn change_rows(tx: &'t mut Tx, table: &'static str, rows: Rows) -> Self {
+        let Some(waiting) = tx.waiting() else {
+            return Self::with_rows(tx, table, rows);
+        };
+        waiting.begin();
+        let text = std::mem::take(&mut waiting.text);
+        let arguments = Arguments::Postgres(std::mem::take(&mut waiting.arguments));
+        let change = Self {
+            tx,
+            text: Cow::Owned(text),
+            arguments,
+            failure: None,
+            waits: true,
+        };
+        change.push("WITH ").push_rows(table, rows)
     }
 
     pub(crate) fn with_rows(tx: &'t mut Tx, table: &'static str, rows: Rows) -> Self {
@@ -137,6 +158,26 @@ impl<'t> Statement<'t> {
         self.push(if separator == "(" { "(NULL)" } else { ")" })
     }
 
+    /// Makes a change that must change so many rows, or any number. False: it changed another number.
+    ///
+    /// A change that waits for the end of the transaction answers true; if it then finds another number of rows, the
+    /// commit, or the statement that could not wait, fails as a [lost race](crate::Kind::Serialization).
+    pub async fn change(self, expected: Option<u64>) -> Result<bool> {
+        if !self.waits {
+            let explains = self.tx.explains();
+            let changed = self.execute().await?;
+            return Ok(explains || expected.is_none_or(|expected| changed == expected));
+        }
+        let (tx, text, arguments) = self.parts()?;
+        let (Some(waiting), Arguments::Postgres(arguments)) = (tx.waiting(), arguments) else {
+            return Err(mixed());
+        };
+        waiting.text = text.into_owned();
+        waiting.arguments = arguments;
+        waiting.end(expected);
+        Ok(true)
+    }
+
     /// Runs the statement; answers how many rows it changed.
     pub async fn execute(self) -> Result<u64> {
         if self.tx.explains() {
@@ -144,7 +185,7 @@ impl<'t> Statement<'t> {
             return Ok(0);
         }
         let (tx, text, arguments) = self.parts()?;
-        Ok(match (tx.connection(), arguments) {
+        Ok(match (tx.connection().await?, arguments) {
             (Connection::Sqlite(connection), Arguments::Sqlite(arguments)) => {
                 sqlx::query_with(AssertSqlSafe(text), arguments)
                     .execute(connection)
@@ -168,7 +209,7 @@ impl<'t> Statement<'t> {
             return Ok(None);
         }
         let (tx, text, arguments) = self.parts()?;
-        Ok(match (tx.connection(), arguments) {
+        Ok(match (tx.connection().await?, arguments) {
             (Connection::Sqlite(connection), Arguments::Sqlite(arguments)) => {
                 let query = sqlx::query_as_with(AssertSqlSafe(text), arguments);
                 query.fetch_optional(connection).await?
@@ -210,6 +251,7 @@ impl<'t> Statement<'t> {
             text: Cow::Owned(format!("{prefix}{text}")),
             arguments,
             failure: None,
+            waits: false,
         };
         let lines: Vec<String> = match dialect {
             Dialect::Sqlite => {
@@ -227,7 +269,7 @@ impl<'t> Statement<'t> {
 
     async fn rows<T: Record>(self) -> Result<Vec<T>> {
         let (tx, text, arguments) = self.parts()?;
-        Ok(match (tx.connection(), arguments) {
+        Ok(match (tx.connection().await?, arguments) {
             (Connection::Sqlite(connection), Arguments::Sqlite(arguments)) => {
                 sqlx::query_as_with(AssertSqlSafe(text), arguments)
                     .fetch_all(connection)

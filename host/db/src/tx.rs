@@ -1,8 +1,9 @@
 //! A transaction on either database.
 
 use sqlx::pool::PoolConnection;
-use sqlx::{PgConnection, Postgres, Sqlite, Transaction};
+use sqlx::{PgConnection, PgPool, Postgres, Sqlite, Transaction};
 
+use crate::together::{Together, Waiting};
 use crate::{Dialect, Result, Rows, Statement};
 
 /// A transaction. Dropping it without [`commit`](Self::commit) rolls it back.
@@ -22,6 +23,8 @@ pub(crate) enum Inner {
     Postgres(Transaction<'static, Postgres>),
     /// Each statement commits by itself.
     PostgresEach(PoolConnection<Postgres>),
+    /// Changes wait for the commit, or for a statement that can't.
+    PostgresTogether(Together),
 }
 
 /// The connection of a transaction.
@@ -66,11 +69,27 @@ impl Tx {
         Self::new(Inner::PostgresEach(connection))
     }
 
-    pub(crate) fn connection(&mut self) -> Connection<'_> {
-        match &mut self.inner {
+    pub(crate) fn postgres_together(pool: PgPool) -> Self {
+        Self::new(Inner::PostgresTogether(Together::new(pool)))
+    }
+
+    /// The connection for a statement, before which everything that waits is sent.
+    pub(crate) async fn connection(&mut self) -> Result<Connection<'_>> {
+        Ok(match &mut self.inner {
             Inner::Sqlite(transaction) => Connection::Sqlite(transaction),
             Inner::Postgres(transaction) => Connection::Postgres(transaction),
             Inner::PostgresEach(connection) => Connection::Postgres(connection),
+            Inner::PostgresTogether(together) => Connection::Postgres(together.connection().await?),
+        })
+    }
+
+    /// Where changes wait, if they may and are not only explained.
+    pub(crate) fn waiting(&mut self) -> Option<&mut Waiting> {
+        match &mut self.inner {
+            Inner::PostgresTogether(together) if self.plans.is_none() => {
+                Some(&mut together.waiting)
+            }
+            _ => None,
         }
     }
 
@@ -78,7 +97,9 @@ impl Tx {
     pub fn dialect(&self) -> Dialect {
         match &self.inner {
             Inner::Sqlite(_) => Dialect::Sqlite,
-            Inner::Postgres(_) | Inner::PostgresEach(_) => Dialect::Postgres,
+            Inner::Postgres(_) | Inner::PostgresEach(_) | Inner::PostgresTogether(_) => {
+                Dialect::Postgres
+            }
         }
     }
 
@@ -94,12 +115,19 @@ impl Tx {
         Statement::with_rows(self, table, rows)
     }
 
+    /// Begins a change that may wait for the commit: it is a statement about many rows that changes any, ends with
+    /// [`Statement::change`], and neither sees what other such changes of the transaction do nor touches their rows.
+    pub fn change_rows(&mut self, table: &'static str, rows: Rows) -> Statement<'_> {
+        Statement::change_rows(self, table, rows)
+    }
+
     /// Makes everything in the transaction durable.
     pub async fn commit(self) -> Result<()> {
         match self.inner {
             Inner::Sqlite(transaction) => transaction.commit().await?,
             Inner::Postgres(transaction) => transaction.commit().await?,
             Inner::PostgresEach(_) => {}
+            Inner::PostgresTogether(together) => together.commit().await?,
         }
         Ok(())
     }
@@ -110,6 +138,7 @@ impl Tx {
             Inner::Sqlite(transaction) => transaction.rollback().await?,
             Inner::Postgres(transaction) => transaction.rollback().await?,
             Inner::PostgresEach(_) => {}
+            Inner::PostgresTogether(together) => together.rollback().await?,
         }
         Ok(())
     }

@@ -1,6 +1,6 @@
 //! Decisions in the database.
 
-use nudge_db::{Dialect, Error, Result, Rows, Timestamp, Tx};
+use nudge_db::{Error, Result, Rows, Timestamp, Tx};
 use uuid::Uuid;
 
 use super::{Config, NewDecision};
@@ -26,62 +26,34 @@ struct IdRow {
     id: Uuid,
 }
 
-/// Adds decisions and says whose they are: on PostgreSQL in one statement, since each is a round trip.
+/// Adds decisions and says whose they are.
 pub(super) async fn insert(tx: &mut Tx, app_id: Uuid, decisions: &[NewDecision]) -> Result<()> {
-    if tx.dialect() == Dialect::Postgres {
-        return insert_with_subjects(tx, app_id, decisions).await;
-    }
     for chunk in decisions.chunks(Rows::MOST) {
         let rows = Rows::new()
             .uuids(chunk.iter().map(|decision| decision.id))
             .bytes(chunk.iter().map(|decision| decision.record.clone()));
-        tx.with_rows("v(id, record)", rows)
+        tx.change_rows("v(id, record)", rows)
             .push(" INSERT INTO decisions (app_id, id, record) SELECT ")
             .push_bind(app_id)
             .push(", v.id, v.record FROM v WHERE true")
-            .execute()
+            .change(None)
             .await?;
     }
+    let pairs = |decision: &NewDecision| {
+        let id = decision.id;
+        let subjects = decision.subjects.clone().into_iter();
+        subjects.map(move |subject| (id, subject))
+    };
     let subjects: Vec<(Uuid, Uuid)> = decisions.iter().flat_map(pairs).collect();
     for chunk in subjects.chunks(Rows::MOST) {
         let rows = Rows::new()
             .uuids(chunk.iter().map(|pair| pair.0))
             .uuids(chunk.iter().map(|pair| pair.1));
-        tx.with_rows("v(decision_id, subject_id)", rows)
+        tx.change_rows("v(decision_id, subject_id)", rows)
             .push(" INSERT INTO decision_subjects (app_id, decision_id, subject_id) SELECT ")
             .push_bind(app_id)
             .push(", v.decision_id, v.subject_id FROM v WHERE true")
-            .execute()
-            .await?;
-    }
-    Ok(())
-}
-
-fn pairs(decision: &NewDecision) -> impl Iterator<Item = (Uuid, Uuid)> {
-    let subjects = decision.subjects.iter();
-    subjects.map(|subject| (decision.id, *subject))
-}
-
-/// A row for each decision and subject, the first of a decision with its record.
-async fn insert_with_subjects(tx: &mut Tx, app_id: Uuid, decisions: &[NewDecision]) -> Result<()> {
-    let mut all = Vec::new();
-    for decision in decisions {
-        let mut record = Some(&decision.record);
-        all.extend(pairs(decision).map(|(id, subject)| (id, subject, record.take())));
-    }
-    for chunk in all.chunks(Rows::MOST) {
-        let rows = Rows::new()
-            .uuids(chunk.iter().map(|row| row.0))
-            .uuids(chunk.iter().map(|row| row.1))
-            .bytes(chunk.iter().map(|row| row.2.cloned()));
-        tx.with_rows("v(decision_id, subject_id, record)", rows)
-            .push(", d AS (INSERT INTO decisions (app_id, id, record) SELECT ")
-            .push_bind(app_id)
-            .push(", v.decision_id, v.record FROM v WHERE v.record IS NOT NULL)")
-            .push(" INSERT INTO decision_subjects (app_id, decision_id, subject_id) SELECT ")
-            .push_bind(app_id)
-            .push(", v.decision_id, v.subject_id FROM v")
-            .execute()
+            .change(None)
             .await?;
     }
     Ok(())

@@ -56,7 +56,7 @@ impl Row {
 pub async fn insert(tx: &mut Tx, instructions: &[Instruction]) -> Result<()> {
     for chunk in instructions.chunks(Rows::MOST) {
         let instructions: Vec<&Instruction> = chunk.iter().collect();
-        tx.with_rows(COLUMNS, rows(&instructions))
+        tx.change_rows(COLUMNS, rows(&instructions))
             .push(
                 " INSERT INTO instructions (id, app_id, subject_id, position, kind, campaign_id, campaign_version, priority,
                                             trigger_event_id, trigger_name, created_at, available_at, expires_at,
@@ -66,7 +66,7 @@ pub async fn insert(tx: &mut Tx, instructions: &[Instruction]) -> Result<()> {
                          'issued', v.created_at, v.created_at, v.plugin_name, v.plugin_version
                   FROM v WHERE true ON CONFLICT (id) DO NOTHING",
             )
-            .execute()
+            .change(None)
             .await?;
     }
     Ok(())

@@ -280,7 +280,7 @@ impl Effects {
 
 /// Writes the effects, if what they follow from still holds.
 pub(super) async fn write(inner: &Inner, effects: &Effects) -> Result<(), Trouble> {
-    let mut tx = inner.db.write().await?;
+    let mut tx = inner.db.write_together().await?;
     let node = inner.node();
     store::hold_back_dropped(&mut tx, effects.app_id, &effects.dropped).await?;
     let done = store::delete_requests(&mut tx, &effects.requests, node).await?

@@ -153,13 +153,19 @@ pub(super) async fn properties(
 /// Removes requests that are processed. False: one is not this process's any longer, or an earlier one
 /// of the same alias is not processed yet.
 pub(super) async fn delete_requests(tx: &mut Tx, ids: &[i64], node: Uuid) -> Result<bool> {
-    let mut deleted = 0;
     // Ascending, so that an earlier request of the same alias is gone when a later one is looked at.
     let mut ids = ids.to_vec();
     ids.sort_unstable();
+    // For the same reason several statements can't go together.
+    let waits = ids.len() <= Rows::MOST;
     for chunk in ids.chunks(Rows::MOST) {
-        deleted += tx
-            .with_rows("v(id)", Rows::new().integers(chunk.iter().copied()))
+        let rows = Rows::new().integers(chunk.iter().copied());
+        let statement = if waits {
+            tx.change_rows("v(id)", rows)
+        } else {
+            tx.with_rows("v(id)", rows)
+        };
+        let done = statement
             .push(
                 " DELETE FROM pending WHERE id IN (SELECT v.id FROM v)
                     AND NOT EXISTS (SELECT 1 FROM pending AS earlier
@@ -168,10 +174,13 @@ pub(super) async fn delete_requests(tx: &mut Tx, ids: &[i64], node: Uuid) -> Res
                     AND node = ",
             )
             .push_bind(node)
-            .execute()
+            .change(Some(chunk.len() as u64))
             .await?;
+        if !done {
+            return Ok(false);
+        }
     }
-    Ok(deleted == ids.len() as u64)
+    Ok(true)
 }
 
 /// Removes timers that were due. False: one is not this process's any longer, was set anew or cancelled.
@@ -194,7 +203,6 @@ pub(super) async fn update_subjects(
     app_id: Uuid,
     subjects: &[Subject],
 ) -> Result<bool> {
-    let mut updated = 0;
     // One order for all processes, so that they do not deadlock.
     let mut sorted: Vec<&Subject> = subjects.iter().collect();
     sorted.sort_unstable_by_key(|subject| subject.id);
@@ -216,8 +224,8 @@ pub(super) async fn update_subjects(
             .timestamps(chunk.iter().map(|subject| subject.session_active_at))
             .integers(chunk.iter().map(|subject| subject.instruction_count))
             .integers(chunk.iter().map(|subject| subject.last_seq));
-        updated += tx
-            .with_rows(
+        let done = tx
+            .change_rows(
                 "v(id, app_id, version, first_seen_at, last_seen_at, event_count, country, platform, app_version, locale,
                    timezone, session_number, session_active_at, instruction_count, last_seq)",
                 rows,
@@ -231,10 +239,13 @@ pub(super) async fn update_subjects(
                          last_seq = v.last_seq
                   FROM v WHERE subjects.id = v.id AND subjects.version = v.version AND subjects.app_id = v.app_id",
             )
-            .execute()
+            .change(Some(chunk.len() as u64))
             .await?;
+        if !done {
+            return Ok(false);
+        }
     }
-    Ok(updated == sorted.len() as u64)
+    Ok(true)
 }
 
 /// Stores and removes plugin states.
@@ -251,7 +262,7 @@ pub(super) async fn write_states(
             .uuids(chunk.iter().map(|change| change.0))
             .uuids(chunk.iter().map(|change| change.1))
             .bytes(chunk.iter().map(|change| change.2.clone()));
-        tx.with_rows("v(campaign_id, subject_id, state)", rows)
+        tx.change_rows("v(campaign_id, subject_id, state)", rows)
             .push(" INSERT INTO plugin_states (campaign_id, subject_id, state, app_id, updated_at) SELECT v.campaign_id, v.subject_id, v.state, ")
             .push_bind(app_id)
             .push(", ")
@@ -260,7 +271,7 @@ pub(super) async fn write_states(
                 " FROM v WHERE true ON CONFLICT (campaign_id, subject_id)
                   DO UPDATE SET state = excluded.state, updated_at = excluded.updated_at",
             )
-            .execute()
+            .change(None)
             .await?;
     }
     for change in removed {
