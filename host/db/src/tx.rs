@@ -79,7 +79,10 @@ impl Tx {
             Inner::Sqlite(transaction) => Connection::Sqlite(transaction),
             Inner::Postgres(transaction) => Connection::Postgres(transaction),
             Inner::PostgresEach(connection) => Connection::Postgres(connection),
-            Inner::PostgresTogether(together) => Connection::Postgres(together.connection().await?),
+            // Boxed, as every statement's future has room for it.
+            Inner::PostgresTogether(together) => {
+                Connection::Postgres(Box::pin(together.connection()).await?)
+            }
         })
     }
 
@@ -127,7 +130,7 @@ impl Tx {
             Inner::Sqlite(transaction) => transaction.commit().await?,
             Inner::Postgres(transaction) => transaction.commit().await?,
             Inner::PostgresEach(_) => {}
-            Inner::PostgresTogether(together) => together.commit().await?,
+            Inner::PostgresTogether(together) => Box::pin(together.commit()).await?,
         }
         Ok(())
     }

@@ -51,6 +51,7 @@ impl Outcome {
     }
 
     /// What a call is whose batch had no effect and is decided again.
+    #[must_use]
     pub fn unsettled(self) -> Self {
         match self {
             Self::Decided | Self::Failed(_) | Self::Starved => Self::Retried,
