@@ -38,10 +38,10 @@ impl Together {
 
     /// The connection for a statement that can't wait: begins the transaction, and sends what waits.
     pub(crate) async fn connection(&mut self) -> Result<&mut PgConnection> {
-        if self.transaction.is_none() {
-            self.transaction = Some(self.pool.begin().await?);
-        }
-        let transaction = self.transaction.as_mut().ok_or(sqlx::Error::BeginFailed)?;
+        let transaction = match &mut self.transaction {
+            Some(transaction) => transaction,
+            none => none.insert(self.pool.begin().await?),
+        };
         std::mem::take(&mut self.waiting).send(transaction).await?;
         Ok(transaction)
     }

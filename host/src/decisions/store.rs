@@ -39,11 +39,6 @@ pub(super) async fn insert(tx: &mut Tx, app_id: Uuid, decisions: &[NewDecision])
             .change(None)
             .await?;
     }
-    let pairs = |decision: &NewDecision| {
-        let id = decision.id;
-        let subjects = decision.subjects.clone().into_iter();
-        subjects.map(move |subject| (id, subject))
-    };
     let subjects: Vec<(Uuid, Uuid)> = decisions.iter().flat_map(pairs).collect();
     for chunk in subjects.chunks(Rows::MOST) {
         let rows = Rows::new()
@@ -57,6 +52,11 @@ pub(super) async fn insert(tx: &mut Tx, app_id: Uuid, decisions: &[NewDecision])
             .await?;
     }
     Ok(())
+}
+
+fn pairs(decision: &NewDecision) -> impl Iterator<Item = (Uuid, Uuid)> {
+    let subjects = decision.subjects.iter();
+    subjects.map(|subject| (decision.id, *subject))
 }
 
 /// Notes that configurations are in use; adds those that are not there.

@@ -192,15 +192,14 @@ impl Evaluation {
             return Ok(());
         }
         let campaigns: Vec<usize> = routes.keys().copied().collect();
-        let (mut outcome, mut transcript) = self.ask(items, &routes, &campaigns);
-        if let Err(failed) = &outcome
-            && failed.was_starved()
-        {
-            self.failing += failed.call.elapsed;
-            let call = (*failed.call).clone();
-            self.note(items, Outcome::Retried, call);
-            (outcome, transcript) = self.ask(items, &routes, &campaigns);
-        }
+        let (outcome, transcript) = match self.ask(items, &routes, &campaigns) {
+            (Err(failed), _) if failed.was_starved() => {
+                self.failing += failed.call.elapsed;
+                self.note(items, Outcome::Retried, *failed.call);
+                self.ask(items, &routes, &campaigns)
+            }
+            asked => asked,
+        };
         match outcome {
             Ok(outcome) => {
                 self.record(items, &routes, &outcome, transcript);
