@@ -363,19 +363,18 @@ async fn what_is_decided_again_for_the_databases_sake_is_held_against_nobody(app
     dead_letters_have_room(app, false).await;
     let event = app.event(&ada, "a", &json!({"bad": true}));
     app.ingest(&ada, std::slice::from_ref(&event)).await.ok();
-    let started = Instant::now();
-    while fares(app, 1).await["retried"].as_i64().unwrap_or_default() < 3 {
-        assert!(started.elapsed() < PATIENCE);
-        tokio::time::sleep(LOOK_AGAIN).await;
-    }
+    app.until("the event is not decided again", async || {
+        fares(app, 1).await["retried"].as_i64() >= Some(3)
+    })
+    .await;
     assert_eq!(fares(app, 1).await["calls"], 0);
 
     dead_letters_have_room(app, true).await;
     app.settle().await;
-    while fares(app, 1).await["calls"] != 1 {
-        assert!(started.elapsed() < PATIENCE);
-        tokio::time::sleep(LOOK_AGAIN).await;
-    }
+    app.until("the call does not count", async || {
+        fares(app, 1).await["calls"] == 1
+    })
+    .await;
     assert_eq!(fares(app, 1).await["failures"]["trap"], 1);
     assert_eq!(app.count("dead_letters").await, 1);
 }
