@@ -443,6 +443,11 @@ async fn properties_are_those_of_then_where_that_is_known(app: &mut TestApp) {
     let survey = app
         .survey(&json!({"kind": "plugin", "plugin": "hoarder", "config": config}))
         .await;
+    // Another plugin decides about the same events; it is told nothing of the person.
+    let never =
+        json!({"any": [{"property": "total", "type": "number", "operator": "gt", "value": 0}]});
+    app.survey(&json!({"kind": "event", "eventName": "purchase", "filters": never}))
+        .await;
     let (ada, bob) = (app.session("ada").await, app.session("bob").await);
     save_property(app, &ada, "plan", json!("pro")).await;
     save_property(app, &bob, "plan", json!("pro")).await;

@@ -193,9 +193,10 @@ async fn a_replayed_event_is_what_it_would_have_been(app: &mut TestApp) {
         );
         app.advance(5);
     }
+    let sent = app.time(-9);
     let body = json!({"userId": "u-1", "events": [
-        {"name": "purchase", "timestamp": app.time(-9), "properties": {"total": 1}},
-        {"name": "purchase", "timestamp": app.time(-9), "properties": {}},
+        {"name": "purchase", "timestamp": sent, "properties": {"total": 1}},
+        {"name": "purchase", "timestamp": sent, "properties": {}},
     ]});
     let data = app.post("/v1/sdk/ingest", &app.backend(), &body).await.ok();
     assert_eq!(

@@ -169,26 +169,6 @@ pub async fn of_subject(
     .await
 }
 
-/// The first decision that holds data of a subject and was made at an id or after it.
-pub async fn first_of(
-    tx: &mut Tx,
-    app_id: Uuid,
-    subject_id: Uuid,
-    from: Uuid,
-) -> Result<Option<DecisionRow>> {
-    tx.sql(
-        "SELECT d.id, d.record FROM decision_subjects s
-         JOIN decisions d ON d.app_id = s.app_id AND d.id = s.decision_id
-         WHERE s.app_id = $1 AND s.subject_id = $2 AND s.decision_id >= $3
-         ORDER BY s.decision_id LIMIT 1",
-    )
-    .bind(app_id)
-    .bind(subject_id)
-    .bind(from)
-    .fetch_optional()
-    .await
-}
-
 /// Removes the oldest decisions that were made before an id; answers whether there may be more.
 pub(super) async fn delete_before(
     tx: &mut Tx,

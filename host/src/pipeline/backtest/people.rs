@@ -16,6 +16,10 @@ use crate::ingest::store::Stored;
 
 /// What a subject takes besides its texts, about, in bytes.
 const PERSON_BYTES: usize = 1 << 10;
+/// Decisions of a subject since an event that are looked through for those about it. Others stand before them where
+/// events arrive faster than they are decided about.
+const MOST_DECISIONS: i64 = 16;
+
 /// Facts that are known as of now until an event of the window tells them.
 const TOLD: [&str; 4] = ["platform", "app_version", "locale", "country"];
 
@@ -54,6 +58,24 @@ impl Scene {
         let mut facts = heard.facts.keys();
         properties.any(|(_, key)| self.doubtful_properties.contains(key))
             || facts.any(|(_, name)| self.doubtful_facts.contains(name.as_str()))
+    }
+
+    /// Takes properties from what a plugin was told when it decided about an event.
+    fn recall(&mut self, record: &Record, seq: i64) {
+        let item = record.items.iter().find(|item| item.seq == seq);
+        let (Some(item), Some(heard)) = (item, &record.heard) else {
+            return;
+        };
+        for ((subject, key), value) in &heard.properties {
+            if *subject != item.subject || !self.doubtful_properties.remove(key) {
+                continue;
+            }
+            let place = (self.subject.id, key.clone());
+            match value {
+                Some(value) => drop(self.properties.insert(place, value.clone())),
+                None => drop(self.properties.remove(&place)),
+            }
+        }
     }
 }
 
@@ -158,29 +180,19 @@ impl People {
     /// Replaces what may have changed since by what plugins were told then, where that was kept.
     fn recall(&self, scene: &mut Scene, event: &Stored) -> nudge_db::Result<()> {
         let (context, subject_id) = (&self.context, scene.subject.id);
-        let row = context.runtime.block_on(async {
+        let rows = context.runtime.block_on(async {
             let mut tx = context.db.read().await?;
             let from = id::first_of(event.received_at);
-            decisions::store::first_of(&mut tx, context.app_id, subject_id, from).await
+            let most = MOST_DECISIONS;
+            decisions::store::of_subject(&mut tx, context.app_id, subject_id, from, most).await
         })?;
-        let record = row.and_then(|row| Record::decode(&row.record).ok());
-        let Some(record) = record else {
-            return Ok(());
-        };
-        let item = record.items.iter().find(|item| item.seq == event.seq);
-        let (Some(item), Some(heard)) = (item, &record.heard) else {
-            return Ok(());
-        };
-        for ((subject, key), value) in &heard.properties {
-            if *subject != item.subject {
-                continue;
+        for row in rows {
+            if scene.doubtful_properties.is_empty() {
+                break;
             }
-            let place = (subject_id, key.clone());
-            match value {
-                Some(value) => drop(scene.properties.insert(place, value.clone())),
-                None => drop(scene.properties.remove(&place)),
+            if let Ok(record) = Record::decode(&row.record) {
+                scene.recall(&record, event.seq);
             }
-            scene.doubtful_properties.remove(key);
         }
         Ok(())
     }
