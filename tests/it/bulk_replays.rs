@@ -212,7 +212,7 @@ async fn letters_of_the_trigger_stage_are_run_again_once(app: &mut TestApp) {
     let ada = app.session("ada").await;
     let patience = std::mem::replace(&mut app.config.plugins.deadline_ms, 1);
     app.restart().await;
-    let slow = json!({"text": format!("{}y", "x".repeat(40_000))});
+    let slow = json!({"text": format!("{}y", "x".repeat(4_000))});
     let events: Vec<Value> = (0..3).map(|_| app.event(&ada, "purchase", &slow)).collect();
     app.ingest(&ada, &events).await.ok();
     app.settle().await;

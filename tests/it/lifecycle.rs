@@ -203,7 +203,7 @@ async fn a_beginning_that_the_plugin_failed_on_can_be_replayed(app: &mut TestApp
     let ada = app.session("ada").await;
     let patience = std::mem::replace(&mut app.config.plugins.deadline_ms, 1);
     app.restart().await;
-    let slow = json!({"text": format!("{}y", "x".repeat(40_000))});
+    let slow = json!({"text": format!("{}y", "x".repeat(4_000))});
     let event = app.event(&ada, "purchase", &slow);
     app.ingest(&ada, std::slice::from_ref(&event)).await.ok();
     app.settle().await;
