@@ -131,6 +131,7 @@ mod transactional;
 mod triggers;
 mod two_servers;
 mod users;
+mod warm_connections;
 mod webhook_addresses;
 mod webhook_delivery;
 mod webhook_health;

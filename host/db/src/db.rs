@@ -7,8 +7,9 @@ use std::time::Duration;
 use sqlx::migrate::Migrator;
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
-use sqlx::{Connection as _, Executor as _, PgPool, SqlitePool};
+use sqlx::{Connection as _, Executor as _, SqlitePool};
 
+use crate::warm::{TRUSTED_IDLE, Warm};
 use crate::{Dialect, Error, Result, Tx};
 
 /// Every statement about many rows exists in ten sizes, see [`Rows`](crate::Rows).
@@ -23,9 +24,6 @@ const READER_CACHE: &str = "-8192";
 
 /// How long a statement may take on PostgreSQL; none that the server has takes nearly as long.
 const STATEMENT_TIMEOUT: &str = "SET statement_timeout = '30s'";
-
-/// A connection that was idle for less time counts as alive.
-const TRUSTED_IDLE: Duration = Duration::from_secs(1);
 
 /// Where the database is and how to use it.
 #[derive(Clone, Debug)]
@@ -57,7 +55,7 @@ enum Backend {
         readers: SqlitePool,
         writer: SqlitePool,
     },
-    Postgres(PgPool),
+    Postgres(Warm),
 }
 
 impl Db {
@@ -143,7 +141,7 @@ impl Db {
             })
             .connect_with(connect)
             .await?;
-        Ok(Self(Backend::Postgres(pool)))
+        Ok(Self(Backend::Postgres(Warm::new(pool))))
     }
 
     /// Which database it is.
@@ -160,7 +158,7 @@ impl Db {
     pub async fn read(&self) -> Result<Tx> {
         Ok(match &self.0 {
             Backend::Sqlite { readers, .. } => Tx::sqlite(readers.begin().await?),
-            Backend::Postgres(pool) => Tx::postgres_each(pool.acquire().await?),
+            Backend::Postgres(warm) => Tx::postgres_each(warm.acquire().await?),
         })
     }
 
@@ -170,7 +168,7 @@ impl Db {
     pub async fn write_each(&self) -> Result<Tx> {
         Ok(match &self.0 {
             Backend::Sqlite { .. } => self.write().await?,
-            Backend::Postgres(pool) => Tx::postgres_each(pool.acquire().await?),
+            Backend::Postgres(warm) => Tx::postgres_each(warm.acquire().await?),
         })
     }
 
@@ -181,7 +179,7 @@ impl Db {
             Backend::Sqlite { writer, .. } => {
                 Tx::sqlite(writer.begin_with("BEGIN IMMEDIATE").await?)
             }
-            Backend::Postgres(pool) => Tx::postgres(pool.begin().await?),
+            Backend::Postgres(warm) => Tx::postgres(warm.begin().await?),
         })
     }
 
@@ -191,7 +189,7 @@ impl Db {
     pub async fn write_together(&self) -> Result<Tx> {
         Ok(match &self.0 {
             Backend::Sqlite { .. } => self.write().await?,
-            Backend::Postgres(pool) => Tx::postgres_together(pool.clone()),
+            Backend::Postgres(warm) => Tx::postgres_together(warm.clone()),
         })
     }
 
@@ -199,8 +197,8 @@ impl Db {
     pub async fn migrate(&self, migrations: &Migrations) -> Result<()> {
         let outcome = match &self.0 {
             Backend::Sqlite { writer, .. } => migrations.sqlite.run(writer).await,
-            Backend::Postgres(pool) => {
-                let mut connection = pool.acquire().await?;
+            Backend::Postgres(warm) => {
+                let mut connection = warm.pool().acquire().await?;
                 // A large table's index takes longer than any statement of the server may.
                 connection.execute("SET statement_timeout = 0").await?;
                 let outcome = migrations.postgres.run(&mut *connection).await;
@@ -234,7 +232,7 @@ impl Db {
                 readers.close().await;
                 writer.close().await;
             }
-            Backend::Postgres(pool) => pool.close().await,
+            Backend::Postgres(warm) => warm.close().await,
         }
     }
 }

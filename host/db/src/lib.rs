@@ -14,6 +14,7 @@ mod statement;
 mod timestamp;
 mod together;
 mod tx;
+mod warm;
 
 pub use db::{Db, Migrations, Options};
 pub use dialect::Dialect;

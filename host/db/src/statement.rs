@@ -185,7 +185,7 @@ impl<'t> Statement<'t> {
             return Ok(0);
         }
         let (tx, text, arguments) = self.parts()?;
-        Ok(match (tx.connection().await?, arguments) {
+        let changed = match (tx.connection().await?, arguments) {
             (Connection::Sqlite(connection), Arguments::Sqlite(arguments)) => {
                 sqlx::query_with(AssertSqlSafe(text), arguments)
                     .execute(connection)
@@ -199,7 +199,9 @@ impl<'t> Statement<'t> {
                     .rows_affected()
             }
             _ => return Err(mixed()),
-        })
+        };
+        tx.settle();
+        Ok(changed)
     }
 
     /// Runs the statement and reads its first row, if there is one.
@@ -209,7 +211,7 @@ impl<'t> Statement<'t> {
             return Ok(None);
         }
         let (tx, text, arguments) = self.parts()?;
-        Ok(match (tx.connection().await?, arguments) {
+        let row = match (tx.connection().await?, arguments) {
             (Connection::Sqlite(connection), Arguments::Sqlite(arguments)) => {
                 let query = sqlx::query_as_with(AssertSqlSafe(text), arguments);
                 query.fetch_optional(connection).await?
@@ -219,7 +221,9 @@ impl<'t> Statement<'t> {
                 query.fetch_optional(connection).await?
             }
             _ => return Err(mixed()),
-        })
+        };
+        tx.settle();
+        Ok(row)
     }
 
     /// Runs the statement and reads its only row.
@@ -269,7 +273,7 @@ impl<'t> Statement<'t> {
 
     async fn rows<T: Record>(self) -> Result<Vec<T>> {
         let (tx, text, arguments) = self.parts()?;
-        Ok(match (tx.connection().await?, arguments) {
+        let rows = match (tx.connection().await?, arguments) {
             (Connection::Sqlite(connection), Arguments::Sqlite(arguments)) => {
                 sqlx::query_as_with(AssertSqlSafe(text), arguments)
                     .fetch_all(connection)
@@ -281,7 +285,9 @@ impl<'t> Statement<'t> {
                     .await?
             }
             _ => return Err(mixed()),
-        })
+        };
+        tx.settle();
+        Ok(rows)
     }
 
     fn parts(self) -> Result<(&'t mut Tx, Cow<'static, str>, Arguments)> {

@@ -3,15 +3,16 @@
 use std::fmt::Write as _;
 
 use sqlx::postgres::PgArguments;
-use sqlx::{Arguments as _, AssertSqlSafe, PgConnection, PgPool, Postgres, Transaction};
+use sqlx::{Arguments as _, AssertSqlSafe, PgConnection, Postgres, Transaction};
 
 use crate::Result;
 use crate::error::LOST_RACE;
+use crate::warm::Warm;
 
 /// A transaction that is begun when something in it can't wait.
 #[derive(Debug)]
 pub(crate) struct Together {
-    pool: PgPool,
+    warm: Warm,
     transaction: Option<Transaction<'static, Postgres>>,
     pub(crate) waiting: Waiting,
 }
@@ -28,9 +29,9 @@ pub(crate) struct Waiting {
 }
 
 impl Together {
-    pub(crate) fn new(pool: PgPool) -> Self {
+    pub(crate) fn new(warm: Warm) -> Self {
         Self {
-            pool,
+            warm,
             transaction: None,
             waiting: Waiting::default(),
         }
@@ -40,7 +41,7 @@ impl Together {
     pub(crate) async fn connection(&mut self) -> Result<&mut PgConnection> {
         let transaction = match &mut self.transaction {
             Some(transaction) => transaction,
-            none => none.insert(self.pool.begin().await?),
+            none => none.insert(self.warm.begin().await?),
         };
         std::mem::take(&mut self.waiting).send(transaction).await?;
         Ok(transaction)
@@ -54,8 +55,9 @@ impl Together {
                 transaction.commit().await?;
             }
             None if self.waiting.changes > 0 => {
-                let mut connection = self.pool.acquire().await?;
-                self.waiting.send(&mut connection).await?;
+                let mut lease = self.warm.acquire().await?;
+                self.waiting.send(lease.connection()?).await?;
+                lease.settle();
             }
             None => {}
         }

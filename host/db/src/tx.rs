@@ -1,9 +1,9 @@
 //! A transaction on either database.
 
-use sqlx::pool::PoolConnection;
-use sqlx::{PgConnection, PgPool, Postgres, Sqlite, Transaction};
+use sqlx::{PgConnection, Postgres, Sqlite, Transaction};
 
 use crate::together::{Together, Waiting};
+use crate::warm::{Lease, Warm};
 use crate::{Dialect, Result, Rows, Statement};
 
 /// A transaction. Dropping it without [`commit`](Self::commit) rolls it back.
@@ -22,7 +22,7 @@ pub(crate) enum Inner {
     Sqlite(Transaction<'static, Sqlite>),
     Postgres(Transaction<'static, Postgres>),
     /// Each statement commits by itself.
-    PostgresEach(PoolConnection<Postgres>),
+    PostgresEach(Lease),
     /// Changes wait for the commit, or for a statement that can't.
     PostgresTogether(Together),
 }
@@ -65,12 +65,12 @@ impl Tx {
         Self::new(Inner::Postgres(transaction))
     }
 
-    pub(crate) fn postgres_each(connection: PoolConnection<Postgres>) -> Self {
-        Self::new(Inner::PostgresEach(connection))
+    pub(crate) fn postgres_each(lease: Lease) -> Self {
+        Self::new(Inner::PostgresEach(lease))
     }
 
-    pub(crate) fn postgres_together(pool: PgPool) -> Self {
-        Self::new(Inner::PostgresTogether(Together::new(pool)))
+    pub(crate) fn postgres_together(warm: Warm) -> Self {
+        Self::new(Inner::PostgresTogether(Together::new(warm)))
     }
 
     /// The connection for a statement, before which everything that waits is sent.
@@ -78,12 +78,19 @@ impl Tx {
         Ok(match &mut self.inner {
             Inner::Sqlite(transaction) => Connection::Sqlite(transaction),
             Inner::Postgres(transaction) => Connection::Postgres(transaction),
-            Inner::PostgresEach(connection) => Connection::Postgres(connection),
+            Inner::PostgresEach(lease) => Connection::Postgres(lease.connection()?),
             // Boxed, as every statement's future has room for it.
             Inner::PostgresTogether(together) => {
                 Connection::Postgres(Box::pin(together.connection()).await?)
             }
         })
+    }
+
+    /// The statement that was given a connection has succeeded.
+    pub(crate) fn settle(&mut self) {
+        if let Inner::PostgresEach(lease) = &mut self.inner {
+            lease.settle();
+        }
     }
 
     /// Where changes wait, if they may and are not only explained.
