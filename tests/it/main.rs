@@ -108,6 +108,7 @@ mod push_tokens;
 mod push_webpush;
 mod rate_limits;
 mod receiver;
+mod remembered;
 mod retention;
 mod rollouts;
 mod rotation;

@@ -21,7 +21,7 @@ use super::kept::{count, keep_letters, new_events, plan};
 use super::store::Stored;
 use crate::config::Ingest;
 use crate::dead_letters::Letter;
-use crate::pipeline::{Fired, Pipeline, Room, Work};
+use crate::pipeline::{Fired, Pipeline, Room, Seen, Work};
 
 /// How often a transaction that lost against another is tried.
 const MOST_TRIES: usize = 8;
@@ -302,15 +302,15 @@ impl Writer {
     fn hand_over(
         &self,
         submissions: &[Submission],
-        plan: Vec<Result<Uuid, Outcome>>,
+        plan: Vec<Result<Seen, Outcome>>,
         kept: Vec<(&Submission, Option<Room>)>,
         news: News,
     ) -> Vec<Outcome> {
         let stats = &self.pipeline.inner().stats;
         let mut handed = kept.into_iter().zip(news.ids).zip(news.stored);
         let outcomes = submissions.iter().zip(plan).map(|(submission, plan)| {
-            let subject_id = match plan {
-                Ok(subject_id) => subject_id,
+            let seen = match plan {
+                Ok(seen) => seen,
                 Err(refused) => return refused,
             };
             let mut fired = None;
@@ -331,12 +331,12 @@ impl Writer {
                     let (sender, receiver) = oneshot::channel();
                     fired = submission.wants_instructions.then_some(receiver);
                     self.pipeline
-                        .submit(Work::request(submission, id, events, room, sender));
+                        .submit(Work::request(submission, seen, id, events, room, sender));
                 }
             }
             count(stats, submission, &new_events, &known_letters);
             Outcome::Committed(Committed {
-                subject_id,
+                subject_id: seen.subject_id,
                 fired,
                 all_new,
                 known_letters,

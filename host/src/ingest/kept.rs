@@ -11,8 +11,9 @@ use super::insert::{self, NewRequest};
 use super::store::{self, Stored};
 use super::{Event, SEQ_BLOCK, Submission};
 use crate::dead_letters::{self, Letter};
+use crate::pipeline::Seen;
 use crate::stats::{self, Stats, Tally};
-use crate::subjects::{self, NOBODY, Standing};
+use crate::subjects::{self, NOBODY, Versioned};
 
 /// Stores what a job replays, in the job's own transaction. No process has it in hand then: whichever has room
 /// processes it. Answers for each submission the events that are new, or why nothing of it was stored.
@@ -61,7 +62,7 @@ pub async fn store_replayed(
 pub(super) async fn keep_letters(
     tx: &mut Tx,
     submissions: &[Submission],
-    plan: &[Result<Uuid, Outcome>],
+    plan: &[Result<Seen, Outcome>],
 ) -> nudge_db::Result<HashSet<Uuid>> {
     let planned = || {
         let planned = submissions.iter().zip(plan);
@@ -114,27 +115,27 @@ pub fn count(
     }
 }
 
-/// For each submission its subject, or why nothing of it may be stored.
+/// For each submission its subject as of now, or why nothing of it may be stored.
 pub(super) async fn plan(
     tx: &mut Tx,
     submissions: &[Submission],
-) -> nudge_db::Result<Vec<Result<Uuid, Outcome>>> {
+) -> nudge_db::Result<Vec<Result<Seen, Outcome>>> {
     let mut aliases: Vec<i64> = submissions
         .iter()
         .map(|submission| submission.alias)
         .collect();
     aliases.sort_unstable();
     aliases.dedup();
-    let standings: HashMap<i64, Standing> = subjects::store::standings(tx, aliases)
+    let standings: HashMap<i64, Versioned> = subjects::store::standings(tx, aliases)
         .await?
         .into_iter()
-        .map(|standing| (standing.alias, standing))
+        .map(|versioned| (versioned.standing.alias, versioned))
         .collect();
     let plan = submissions.iter().map(|submission| {
         if submission.alias == NOBODY {
             return Err(Outcome::Suppressed);
         }
-        let standing = standings
+        let Versioned { standing, version } = standings
             .get(&submission.alias)
             .ok_or(Outcome::TokenRevoked)?;
         let current = (standing.subject_id, standing.token_epoch);
@@ -145,7 +146,10 @@ pub(super) async fn plan(
         } else if !standing.may_analyze(&submission.app) {
             Err(Outcome::ConsentMissing)
         } else {
-            Ok(standing.subject_id)
+            Ok(Seen {
+                subject_id: standing.subject_id,
+                version: *version,
+            })
         }
     });
     Ok(plan.collect())

@@ -81,6 +81,7 @@ impl Keeper {
             self.beat(now).await?;
         }
         let inner = self.pipeline.inner();
+        inner.memory.age();
         for app in inner.apps.changed().await? {
             // Loading plugins can take long, and neither other apps nor the rest of this turn wait for it.
             let halt = inner.halt.clone();

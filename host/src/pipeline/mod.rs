@@ -21,8 +21,10 @@ mod groups;
 pub mod history;
 mod keeper;
 mod lane;
+mod memory;
 pub mod occasions;
 mod projection;
+mod reading;
 pub(crate) mod recipients;
 mod recording;
 mod run_firings;
@@ -55,6 +57,8 @@ use crate::stats::Stats;
 pub(crate) use devices::registered as device_registered;
 pub(crate) use groups::seed;
 pub use keeper::Keeper;
+use memory::Memory;
+pub use memory::Seen;
 pub use projection::SESSION_BEGAN;
 use work::InHand;
 pub use work::{Fired, Room, Source, Work};
@@ -81,6 +85,8 @@ pub(crate) struct Inner {
     /// Whether new requests wait in the database, behind others that do.
     spilling: AtomicBool,
     in_hand: InHand,
+    /// Subjects as they were written last.
+    memory: Memory,
     /// Configurations of decisions whose use is noted.
     noted_configs: decisions::Noted,
     /// Wakes the sender of push messages.
@@ -126,6 +132,7 @@ impl Pipeline {
             room,
             spilling: AtomicBool::new(false),
             in_hand: InHand::default(),
+            memory: Memory::new(),
             noted_configs: decisions::Noted::default(),
             deliveries: sender::Wake::default(),
             lanes: Mutex::default(),

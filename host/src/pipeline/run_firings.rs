@@ -12,6 +12,7 @@ use uuid::Uuid;
 use super::evaluate::Item;
 use super::occasions::DueOccasion;
 use super::projection::{Subject, Subjects};
+use super::reading::Reader;
 use super::work::{Source, Work};
 
 /// That a run has given a subject something.
@@ -56,7 +57,7 @@ pub(super) fn new(
 
 /// The numbers of the work whose run has given its subject something already.
 pub(super) async fn of(
-    tx: &mut Tx,
+    reader: &mut Reader<'_>,
     app_id: Uuid,
     works: &[Work],
     subjects: &Subjects,
@@ -91,6 +92,7 @@ pub(super) async fn of(
             .uuids(chunk.iter().map(|(_, due, _)| due.campaign_id))
             .texts(chunk.iter().map(|(_, due, _)| due.key.clone()))
             .uuids(chunk.iter().map(|(.., subject_id)| *subject_id));
+        let tx = reader.tx().await?;
         let rows: Vec<Row> = tx
             .with_rows("v(number, campaign_id, key, subject_id)", rows)
             .push(

@@ -1,22 +1,23 @@
 //! One batch of a lane, from reading the subjects to writing the effects.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::sync::Arc;
 
-use tokio::runtime::Handle;
 use uuid::Uuid;
 
 use super::calls::Calls;
 use super::devices;
 use super::effects::{self, Effects};
 use super::evaluate::{Decided, Decisions, Evaluation, Item, Routes};
-use super::facts::{Ledger, Read};
+use super::facts::Ledger;
 use super::gate::{self, Gate};
 use super::groups::{self, Group};
+use super::memory::{self, Recalled};
 use super::projection::{Subject, Subjects};
+use super::reading::{self, People, Reader};
 use super::trials::Trials;
 use super::work::{Fired, Source, Work};
-use super::{Inner, run_firings, shares, store};
+use super::{Inner, run_firings, shares};
 use crate::apps::App;
 use crate::ingest::store::Stored;
 use crate::instructions::Instruction;
@@ -53,54 +54,80 @@ pub(super) async fn process(inner: &Inner, works: &mut Vec<Work>) -> Result<(), 
         works.clear();
         return Ok(());
     };
-    let mut tx = inner.db.read().await?;
-    let aliases: HashSet<i64> = works.iter().map(|work| work.alias).collect();
-    let before =
-        Subjects::new(store::subjects(&mut tx, app_id, aliases.into_iter().collect()).await?);
+    let recalled = inner.memory.recall(app_id, works);
+    let outcome = process_with(inner, &app, works, &recalled).await;
+    if let Err(Trouble::Conflict) = outcome
+        && !recalled.is_empty()
+    {
+        let outdated = recalled.values().map(|it| it.subject.id);
+        inner.memory.forget(app_id, outdated);
+        return Box::pin(process_with(inner, &app, works, &Recalled::new())).await;
+    }
+    outcome
+}
+
+/// Processes work; what was recalled is not read.
+async fn process_with(
+    inner: &Inner,
+    app: &Arc<App>,
+    works: &mut Vec<Work>,
+    recalled: &Recalled,
+) -> Result<(), Trouble> {
+    let mut reader = Reader::new(&inner.db);
+    let before = reading::subjects(&mut reader, app.id, works, recalled).await?;
     let mut after = before.all.clone();
-    let given = run_firings::of(&mut tx, app_id, works, &before).await?;
+    let mut states = memory::states(recalled, &before.all);
+    let given = run_firings::of(&mut reader, app.id, works, &before).await?;
     let Layout {
         items,
         routes,
         waited,
-    } = lay_out(&app, works, &given, &before, &mut after);
+    } = lay_out(app, works, &given, &before, &mut after);
     let ledger = if routes.is_empty() {
         None
     } else {
-        Some(ledger(inner, &mut tx, &app, &before, &after, &items, &routes).await?)
+        let people = People {
+            before: &before,
+            after: &after,
+            states: &mut states,
+        };
+        Some(reading::ledger(inner, &mut reader, app, people, &items, &routes).await?)
     };
-    drop(tx);
+    drop(reader);
     let trials = ledger
         .as_ref()
-        .and_then(|ledger| Trials::of(&app, &items, &routes, ledger));
+        .and_then(|ledger| Trials::of(app, &items, &routes, ledger));
     let Decided {
         mut decisions,
         items,
         calls,
     } = match ledger {
-        None => undecided(inner, &app, items),
+        None => undecided(inner, app, items),
         Some(ledger) => {
-            let groups = groups::of(&app, &items, &before.all, routes);
-            evaluate(inner, &app, items, groups, ledger).await?
+            let groups = groups::of(app, &items, &before.all, routes);
+            evaluate(inner, app, items, groups, ledger).await?
         }
     };
     if shares::matters(&decisions) {
         let mut tx = inner.db.read().await?;
-        shares::enforce(&mut tx, &app, works, &items, &before.all, &mut decisions).await?;
+        shares::enforce(&mut tx, app, works, &items, &before.all, &mut decisions).await?;
     }
     let trials = trials.map(|trials| trials.against(&decisions));
     // No plugin has a say in these any longer.
     decisions.fired.splice(..0, waited);
-    decisions.fired = gate::in_order(&app, decisions.fired);
+    decisions.fired = gate::in_order(app, decisions.fired);
     let now = inner.clock.now();
-    let gate = Gate::open(&inner.db, &app, &items, &after, &decisions.fired, now).await?;
-    let mut effects = Effects::new(&app, works, &items, after, decisions, gate);
+    let gate = Gate::open(&inner.db, app, &items, &after, &decisions.fired, now).await?;
+    let mut effects = Effects::new(app, works, &items, after, decisions, gate);
     effects.devices = devices::sightings(works, &before);
     effects::write(inner, &effects).await?;
     calls.settle();
+    memory::update(&mut states, &effects);
+    let written = std::mem::take(&mut effects.subjects);
+    inner.memory.remember(app.id, written, states);
     finish(inner, works, &items, effects);
     if let Some(trials) = trials {
-        trials.offer(inner, &app, items);
+        trials.offer(inner, app, items);
     }
     Ok(())
 }
@@ -122,7 +149,7 @@ fn lay_out(
     works: &[Work],
     given: &HashSet<usize>,
     subjects: &Subjects,
-    after: &mut [super::projection::Subject],
+    after: &mut [Subject],
 ) -> Layout {
     let mut layout = Layout::default();
     for (number, work) in works.iter().enumerate() {
@@ -175,12 +202,7 @@ struct Part {
 }
 
 /// The parts of an event that concern campaigns, by where it comes from.
-fn parts(
-    app: &App,
-    source: &Source,
-    stored: &Stored,
-    subject: &mut super::projection::Subject,
-) -> Vec<Part> {
+fn parts(app: &App, source: &Source, stored: &Stored, subject: &mut Subject) -> Vec<Part> {
     let one = |id: Uuid| app.campaign(id).into_iter();
     let mut parts = Vec::with_capacity(1);
     let mut add = |session, begins, campaigns: Vec<usize>, wanted| {
@@ -244,76 +266,6 @@ fn listens(app: &App, campaign: usize, stored: &Stored) -> bool {
     running.is_some_and(|running| {
         let mut names = running.accepted.event_names();
         names.any(|name| *name == *stored.event.name || name == "*")
-    })
-}
-
-/// Reads what the campaigns' plugins may ask for.
-async fn ledger(
-    inner: &Inner,
-    tx: &mut nudge_db::Tx,
-    app: &App,
-    subjects: &Subjects,
-    after: &[Subject],
-    items: &[Item],
-    routes: &Routes,
-) -> nudge_db::Result<Ledger> {
-    let mut pairs = Vec::new();
-    let mut readers = HashSet::new();
-    for (campaign, routed) in routes {
-        let Some(running) = app.campaigns.get(*campaign) else {
-            continue;
-        };
-        let concerned: HashSet<usize> = routed
-            .iter()
-            .filter_map(|item| items.get(*item))
-            .map(|item| item.subject)
-            .collect();
-        if running.accepted.reads_subject() {
-            readers.extend(
-                concerned
-                    .iter()
-                    .filter_map(|index| subjects.all.get(*index))
-                    .map(|subject| subject.id),
-            );
-        }
-        let subjects = concerned
-            .into_iter()
-            .filter_map(|index| Some((index, subjects.all.get(index)?.id)));
-        pairs.extend(subjects.map(|(index, id)| (*campaign, index, running.id, id)));
-    }
-    let mut kept = store::states(
-        tx,
-        app.id,
-        pairs.iter().map(|pair| (pair.2, pair.3)).collect(),
-    )
-    .await?;
-    let mut states = HashMap::with_capacity(kept.len());
-    let mut held_back = Vec::new();
-    for (campaign, index, campaign_id, subject_id) in pairs {
-        if let Some(kept) = kept.remove(&(campaign_id, subject_id)) {
-            let subject = u32::try_from(index).unwrap_or(u32::MAX);
-            held_back.extend(kept.held_back.map(|event| (subject, campaign_id, event)));
-            states.insert((campaign, subject), kept.state);
-        }
-    }
-    let readers: Vec<Uuid> = readers.into_iter().collect();
-    let properties = store::properties(tx, app.id, &readers).await?;
-    Ok(Ledger {
-        app_id: app.id,
-        db: inner.db.clone(),
-        runtime: Handle::current(),
-        subjects: subjects
-            .all
-            .iter()
-            .zip(after)
-            .map(|(before, after)| before.clone().at(after))
-            .collect(),
-        properties,
-        states,
-        earlier: Vec::new(),
-        aliases: HashMap::new(),
-        until: inner.clock.now(),
-        read: Read::with_held_back(held_back.into_iter()),
     })
 }
 

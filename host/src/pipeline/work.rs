@@ -8,6 +8,7 @@ use tokio::sync::{OwnedSemaphorePermit, oneshot};
 use uuid::Uuid;
 
 use super::devices::Device;
+use super::memory::Seen;
 use super::occasions::DueOccasion;
 use crate::dead_letters::Letter;
 use crate::ingest::Submission;
@@ -134,6 +135,8 @@ pub struct Work {
     pub(super) routed: bool,
     /// Where the events come from, if the request said.
     pub(super) device: Option<Device>,
+    /// What its commit has seen of the subject.
+    pub(super) seen: Option<Seen>,
     /// Held until the work is done.
     _room: Option<Room>,
     /// Set when a lane gets the work.
@@ -144,6 +147,7 @@ impl Work {
     /// A request that was just committed.
     pub fn request(
         submission: &Submission,
+        seen: Seen,
         id: i64,
         events: Vec<Stored>,
         room: Room,
@@ -165,6 +169,7 @@ impl Work {
                 submission.origin.device_id.clone(),
                 submission.origin.sdk_version.clone(),
             ),
+            seen: Some(seen),
             _room: Some(room),
             held: None,
         }
@@ -186,6 +191,7 @@ impl Work {
             done: None,
             routed: true,
             device: None,
+            seen: None,
             _room: room,
             held: None,
         }
@@ -207,6 +213,7 @@ impl Work {
             done: None,
             routed: true,
             device: None,
+            seen: None,
             _room: room,
             held: None,
         }
@@ -228,6 +235,7 @@ impl Work {
             done: None,
             routed: true,
             device: None,
+            seen: None,
             _room: room,
             held: None,
         }
@@ -254,6 +262,7 @@ impl Work {
             done: Some(done),
             routed: true,
             device: None,
+            seen: None,
             _room: room,
             held: None,
         }

@@ -56,6 +56,16 @@ pub struct Standing {
     pub suppressed: bool,
 }
 
+/// A standing, as of a version of its subject.
+#[derive(Clone, Debug, sqlx::FromRow)]
+pub struct Versioned {
+    /// The standing.
+    #[sqlx(flatten)]
+    pub standing: Standing,
+    /// Moves on with every change of the subject and of what plugins keep of it.
+    pub version: i64,
+}
+
 /// The alias of whoever comes back under a name of somebody who was deleted: it is nobody's. Sessions are granted,
 /// so that SDKs can get rid of what they have gathered, and nothing of it is stored.
 pub const NOBODY: i64 = 0;

@@ -3,7 +3,7 @@
 use nudge_db::{Result, Rows, Timestamp, Tx};
 use uuid::Uuid;
 
-use super::{AliasKind, Standing};
+use super::{AliasKind, Standing, Versioned};
 use crate::users::search::fold;
 
 #[derive(sqlx::FromRow)]
@@ -212,14 +212,14 @@ pub async fn system_alias(
 }
 
 /// The subjects behind aliases of any apps; the caller compares tokens with them.
-pub async fn standings(tx: &mut Tx, aliases: Vec<i64>) -> Result<Vec<Standing>> {
+pub async fn standings(tx: &mut Tx, aliases: Vec<i64>) -> Result<Vec<Versioned>> {
     let mut found = Vec::with_capacity(aliases.len());
     for chunk in aliases.chunks(Rows::MOST) {
-        let rows: Vec<Standing> = tx
+        let rows: Vec<Versioned> = tx
             .with_rows("v(number)", Rows::new().integers(chunk.iter().copied()))
             .push(
                 " SELECT a.number AS alias, a.token_epoch, a.subject_id, s.external_id, s.analytics_consent,
-                         s.messaging_consent, s.consent_at, s.suppressed
+                         s.messaging_consent, s.consent_at, s.suppressed, s.version
                   FROM v JOIN aliases a ON a.number = v.number JOIN subjects s ON s.id = a.subject_id",
             )
             .fetch_all()
@@ -354,7 +354,7 @@ pub async fn update_consent(
     let updated = tx
         .sql(
             "UPDATE subjects SET analytics_consent = COALESCE($3, analytics_consent),
-                messaging_consent = COALESCE($4, messaging_consent), consent_at = $5
+                messaging_consent = COALESCE($4, messaging_consent), consent_at = $5, version = version + 1
          WHERE app_id = $1 AND id = $2",
         )
         .bind(app_id)
