@@ -40,9 +40,11 @@ pub async fn run(services: Shared, halt: CancellationToken) {
         }
         let now = services.clock.now();
         if now.since(pruned) >= PRUNE {
-            pruned = now;
-            if let Err(error) = prune(&services, now).await {
-                tracing::warn!(error = ?error, "old statistics can't be removed and are tried again");
+            match prune(&services, now).await {
+                Ok(()) => pruned = now,
+                Err(error) => {
+                    tracing::warn!(error = ?error, "old statistics can't be removed, which is tried again");
+                }
             }
         }
     }
