@@ -28,7 +28,7 @@ on_both_backends!(
 );
 
 /// Longer than timers that are due take.
-const SETTLES: Duration = Duration::from_secs(30);
+const SETTLES: Duration = Duration::from_mins(1);
 const LOOK_AGAIN: Duration = Duration::from_millis(50);
 
 async fn list(app: &TestApp, query: &str) -> Vec<Value> {

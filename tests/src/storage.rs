@@ -16,8 +16,8 @@ use uuid::Uuid;
 
 use crate::TestApp;
 
-/// Longer than the pipeline needs for anything.
-const SETTLES: Duration = Duration::from_secs(30);
+/// Longer than the pipeline needs for anything, also where the disk is busy with something else for some seconds.
+const SETTLES: Duration = Duration::from_mins(1);
 const LOOK_AGAIN: Duration = Duration::from_millis(20);
 
 impl TestApp {

@@ -22,13 +22,15 @@ pub async fn run(services: Shared, halt: CancellationToken) {
     loop {
         let now = services.clock.now();
         if looked_at.is_none_or(|at| now.since(at) >= INTERVAL) {
-            looked_at = Some(now);
             let expired = tokio::select! {
                 expired = expire(&services) => expired,
                 () = halt.cancelled() => return,
             };
-            if let Err(error) = expired {
-                tracing::warn!(error = ?error, "old decisions could not be removed and are tried again");
+            match expired {
+                Ok(()) => looked_at = Some(now),
+                Err(error) => {
+                    tracing::warn!(error = ?error, "old decisions could not be removed, which is tried again");
+                }
             }
         }
         tokio::select! {
