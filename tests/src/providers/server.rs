@@ -278,7 +278,8 @@ async fn respond(
     answer: Arc<Answerer>,
 ) -> Result<Response<Answering>, Reset> {
     let (head, body) = request.into_parts();
-    let body = body.collect().await.map(|body| body.to_bytes().to_vec());
+    // A sender that ends amid its request has not handed it over.
+    let body = body.collect().await.map_err(|_| Reset)?.to_bytes();
     let received = Received {
         version: head.version,
         method: head.method,
@@ -290,7 +291,7 @@ async fn respond(
         ),
         path: head.uri.path().to_owned(),
         headers: head.headers,
-        body: body.unwrap_or_default(),
+        body: body.to_vec(),
     };
     let reply = answer(&received);
     log.note(&received);
