@@ -37,6 +37,19 @@ async fn at_once(db: &Db, count: usize) -> Vec<i64> {
     processes
 }
 
+/// Ends a process of PostgreSQL, and with it the connection that it is behind.
+async fn end(db: &Db, process: i64) {
+    let mut tx = db.write().await.unwrap();
+    let ended: (bool,) = tx
+        .sql("SELECT pg_terminate_backend(CAST($1 AS INTEGER), 5000)")
+        .bind(process)
+        .fetch_one()
+        .await
+        .unwrap();
+    assert!(ended.0);
+    tx.commit().await.unwrap();
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_connection_that_was_used_last_is_used_next() {
     let db = open(3).await;
@@ -109,15 +122,7 @@ async fn a_statement_that_failed_or_was_left_spoils_no_other() {
 async fn a_connection_that_broke_is_replaced() {
     let (db, other) = (open(1).await, open(1).await);
     let broken = at_once(&db, 1).await;
-    let mut tx = other.write().await.unwrap();
-    let ended: (bool,) = tx
-        .sql("SELECT pg_terminate_backend(CAST($1 AS INTEGER), 5000)")
-        .bind(broken[0])
-        .fetch_one()
-        .await
-        .unwrap();
-    assert!(ended.0);
-    tx.commit().await.unwrap();
+    end(&other, broken[0]).await;
     // Whoever has it next finds that out; nobody after that.
     let mut tx = db.read().await.unwrap();
     let error = tx.sql("SELECT 1").execute().await.unwrap_err();
@@ -126,15 +131,7 @@ async fn a_connection_that_broke_is_replaced() {
     let replaced = at_once(&db, 1).await;
     assert_ne!(replaced, broken);
     // After a while nobody finds it out.
-    let mut tx = other.write().await.unwrap();
-    let ended: (bool,) = tx
-        .sql("SELECT pg_terminate_backend(CAST($1 AS INTEGER), 5000)")
-        .bind(replaced[0])
-        .fetch_one()
-        .await
-        .unwrap();
-    assert!(ended.0);
-    tx.commit().await.unwrap();
+    end(&other, replaced[0]).await;
     tokio::time::sleep(Duration::from_millis(1_100)).await;
     assert_ne!(at_once(&db, 1).await, replaced);
     db.close().await;

@@ -214,8 +214,6 @@ impl Generations {
 
 #[cfg(test)]
 mod tests {
-    use nudge_db::Timestamp;
-
     use super::*;
 
     const APP: Uuid = Uuid::from_u128(1);
@@ -226,21 +224,7 @@ mod tests {
         Subject {
             id: ADA,
             version,
-            external_id: None,
-            messaging_consent: None,
-            suppressed: false,
-            first_seen_at: Timestamp(0),
-            last_seen_at: Timestamp(0),
-            event_count: version,
-            country: None,
-            platform: None,
-            app_version: None,
-            locale: None,
-            timezone: None,
-            session_number: 0,
-            session_active_at: None,
-            instruction_count: 0,
-            last_seq: 0,
+            ..Subject::nobody()
         }
     }
 

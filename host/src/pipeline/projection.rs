@@ -174,15 +174,10 @@ fn region(locale: &str) -> Option<String> {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::sync::Arc;
-
-    use proptest::prelude::*;
-
-    use super::*;
-
-    fn subject() -> Subject {
-        Subject {
+impl Subject {
+    /// A subject without an event.
+    pub(super) fn nobody() -> Self {
+        Self {
             id: Uuid::nil(),
             version: 0,
             external_id: None,
@@ -202,6 +197,15 @@ mod tests {
             last_seq: 0,
         }
     }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use proptest::prelude::*;
+
+    use super::*;
 
     fn event(name: &str, minutes: i64) -> Stored {
         Stored {
@@ -219,7 +223,7 @@ mod tests {
     }
 
     fn sessions(events: &[(&str, i64)]) -> Vec<(i64, bool)> {
-        let mut subject = subject();
+        let mut subject = Subject::nobody();
         let taken = events.iter().map(|(name, minutes)| {
             let session = subject.take(&event(name, *minutes));
             (session.number, session.begins)
