@@ -8,10 +8,15 @@ use toml::{Table, Value};
 
 /// The default file: every key, documented.
 pub const DEFAULTS: &str = include_str!("config.default.toml");
-/// Where every program that speaks OTLP is told the collector's address (OpenTelemetry, "OTLP Exporter Configuration").
+/// Where every program that speaks OTLP is told the address of the collector, and the whole one for traces (OpenTelemetry,
+/// "OTLP Exporter Configuration").
 const OTLP_ENDPOINT: &str = "OTEL_EXPORTER_OTLP_ENDPOINT";
-/// And what it is to be sent besides, as a credential: the same place.
-const OTLP_HEADERS: &str = "OTEL_EXPORTER_OTLP_HEADERS";
+const OTLP_TRACES_ENDPOINT: &str = "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT";
+/// And what it is to be sent besides, as a credential: the same place. What is said of traces comes first.
+const OTLP_HEADERS: [&str; 2] = [
+    "OTEL_EXPORTER_OTLP_TRACES_HEADERS",
+    "OTEL_EXPORTER_OTLP_HEADERS",
+];
 const PREFIX: &str = "NUDGE_";
 
 macro_rules! sections {
@@ -110,7 +115,7 @@ sections! {
         endpoint_concurrency: usize,
     }
     /// Logs.
-    Telemetry { log_format: String, log_filter: String, otlp_endpoint: String, otlp_headers: Hidden, }
+    Telemetry { log_format: String, log_filter: String, otlp_endpoint: String, otlp_traces_endpoint: String, otlp_headers: Hidden, }
 }
 
 /// An OpenID provider whose access tokens are taken.
@@ -227,6 +232,26 @@ impl std::fmt::Debug for PluginCommands {
     }
 }
 
+impl Telemetry {
+    /// Takes what is not configured from the variables that all programs with traces read. One that is empty is none.
+    fn complete(&mut self, variable: impl Fn(&str) -> Option<String>) {
+        let of = |name: &str| variable(name).unwrap_or_default();
+        if self.otlp_endpoint.is_empty() && self.otlp_traces_endpoint.is_empty() {
+            self.otlp_endpoint = of(OTLP_ENDPOINT);
+            self.otlp_traces_endpoint = of(OTLP_TRACES_ENDPOINT);
+        }
+        if self.otlp_headers.0.is_empty() {
+            let headers = OTLP_HEADERS.map(of);
+            self.otlp_headers = Hidden(
+                headers
+                    .into_iter()
+                    .find(|it| !it.is_empty())
+                    .unwrap_or_default(),
+            );
+        }
+    }
+}
+
 impl Config {
     /// Reads the configuration of this process. `file` is `nudge.toml` unless a flag names another.
     pub fn load(file: Option<&Path>) -> anyhow::Result<Self> {
@@ -243,12 +268,7 @@ impl Config {
         }
         merge_environment(&mut table, std::env::vars())?;
         let mut config = Self::from_table(table)?;
-        if config.telemetry.otlp_endpoint.is_empty() {
-            config.telemetry.otlp_endpoint = std::env::var(OTLP_ENDPOINT).unwrap_or_default();
-        }
-        if config.telemetry.otlp_headers.0.is_empty() {
-            config.telemetry.otlp_headers = Hidden(std::env::var(OTLP_HEADERS).unwrap_or_default());
-        }
+        config.telemetry.complete(|name| std::env::var(name).ok());
         Ok(config)
     }
 
@@ -361,6 +381,35 @@ mod tests {
         let config = Config::defaults().unwrap();
         assert_eq!(config.plugins.deadline_ms, 50);
         assert!(config.database_url().starts_with("sqlite:./nudge-data"));
+    }
+
+    #[test]
+    fn what_is_said_of_traces_comes_before_what_is_said_of_all_and_the_configuration_before_both() {
+        let completed = |change: fn(&mut Telemetry), set: &[&str]| {
+            let mut telemetry = Config::defaults().unwrap().telemetry;
+            change(&mut telemetry);
+            telemetry.complete(|name| {
+                let value = set
+                    .contains(&name)
+                    .then(|| name.rsplit_once('_').unwrap().0);
+                value.map(str::to_owned).or(Some(String::new()))
+            });
+            let (base, traces) = (telemetry.otlp_endpoint, telemetry.otlp_traces_endpoint);
+            [base, traces, telemetry.otlp_headers.0]
+        };
+        let (all, traces) = ("OTEL_EXPORTER_OTLP", "OTEL_EXPORTER_OTLP_TRACES");
+        let [general, special] = [OTLP_ENDPOINT, OTLP_TRACES_ENDPOINT];
+        let [special_headers, general_headers] = OTLP_HEADERS;
+        assert_eq!(completed(|_| {}, &[]), [""; 3]);
+        let set = [general, general_headers];
+        assert_eq!(completed(|_| {}, &set), [all, "", all]);
+        let set = [general, special, special_headers, general_headers];
+        assert_eq!(completed(|_| {}, &set), [all, traces, traces]);
+        let configured = |telemetry: &mut Telemetry| {
+            telemetry.otlp_endpoint = "here".to_owned();
+            telemetry.otlp_headers = Hidden("a=b".to_owned());
+        };
+        assert_eq!(completed(configured, &set), ["here", "", "a=b"]);
     }
 
     #[test]

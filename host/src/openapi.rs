@@ -4,8 +4,8 @@ mod finish;
 
 use axum::Json;
 use axum::extract::State;
-use axum::http::{HeaderName, HeaderValue, header};
-use axum::response::{Html, Response};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
+use axum::response::Html;
 use serde::Serialize;
 use serde_json::Value;
 use utoipa::{OpenApi, ToSchema};
@@ -83,8 +83,7 @@ pub async fn docs() -> Html<&'static str> {
 }
 
 /// Headers that keep browsers from guessing and framing.
-pub async fn security_headers(mut response: Response) -> Response {
-    let headers = response.headers_mut();
+pub fn add_security_headers(headers: &mut HeaderMap) {
     headers.insert(
         header::X_CONTENT_TYPE_OPTIONS,
         HeaderValue::from_static("nosniff"),
@@ -96,7 +95,6 @@ pub async fn security_headers(mut response: Response) -> Response {
     headers
         .entry(header::CACHE_CONTROL)
         .or_insert(HeaderValue::from_static("no-store"));
-    response
 }
 
 #[cfg(test)]

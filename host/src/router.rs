@@ -2,11 +2,13 @@
 
 use std::sync::Arc;
 
+use axum::extract::{Request, State};
 use axum::http::{HeaderValue, Version, header};
-use axum::middleware::{from_fn, from_fn_with_state, map_response};
+use axum::middleware::{Next, from_fn, from_fn_with_state};
 use axum::response::Response;
 use axum::routing::get;
 use axum::{Json, Router};
+use futures_util::FutureExt as _;
 use utoipa::OpenApi as _;
 use utoipa::openapi::OpenApi;
 use utoipa_axum::router::OpenApiRouter;
@@ -44,16 +46,30 @@ pub fn api(services: &Shared) -> (Router<Shared>, OpenApi) {
     // A fallback that is set later would be outside of the layer, which answers browsers' OPTIONS.
     let sdk = sdk
         .method_not_allowed_fallback(method_not_allowed)
-        .layer(from_fn_with_state(Arc::clone(services), admission::layer))
-        // Outside, so that pages may read that they are to come back.
-        .layer(from_fn_with_state(Arc::clone(services), cors::layer));
+        .layer(from_fn_with_state(Arc::clone(services), around_sdk));
     let (management, mut document) = OpenApiRouter::with_openapi(openapi::Document::openapi())
         .merge(management())
         .routes(routes!(openapi::list_errors))
         .split_for_parts();
     document.merge(sdk_document);
-    let management = management.layer(from_fn_with_state(Arc::clone(services), admission::layer));
+    let management = management.layer(from_fn_with_state(Arc::clone(services), around_management));
     (management.merge(sdk), document)
+}
+
+// What is around routes is one layer for each, as each adds two boxes to every request.
+
+async fn around_sdk(State(services): State<Shared>, request: Request, next: Next) -> Response {
+    // Outside, so that pages may read that they are to come back.
+    let answer = |request| admission::around(&services, request, next);
+    cors::around(&services, request, answer).await
+}
+
+async fn around_management(
+    State(services): State<Shared>,
+    request: Request,
+    next: Next,
+) -> Response {
+    admission::around(&services, request, next).await
 }
 
 /// What people and tools manage apps with.
@@ -263,13 +279,16 @@ pub fn router(services: Shared, with_operations: bool) -> Router {
     let (clock, meters) = (services.clock.clone(), Meters::default());
     let traces = services.traces.clone();
     let around = from_fn(move |request, next| {
-        request::layer(clock.clone(), meters.clone(), traces.clone(), request, next)
+        let answer = request::layer(clock.clone(), meters.clone(), traces.clone(), request, next);
+        answer.map(|mut response: Response| {
+            openapi::add_security_headers(response.headers_mut());
+            response
+        })
     });
     router
         .fallback(|| async { ApiError::new(Code::NotFound) })
         .method_not_allowed_fallback(method_not_allowed)
-        // Together, the outer one first: each call of `layer` adds a box to every request.
-        .layer((around, map_response(openapi::security_headers)))
+        .layer(around)
         .with_state(services)
 }
 
@@ -286,16 +305,16 @@ pub fn full_router(services: Shared, with_operations: bool) -> Router {
     };
     let (clock, meters) = (services.clock.clone(), Meters::default());
     let around = from_fn(move |request, next| {
-        request::layer(clock.clone(), meters.clone(), None, request, next)
+        request::layer(clock.clone(), meters.clone(), None, request, next).map(close)
     });
     router
         .fallback(|| async { ApiError::new(Code::Unavailable) })
-        .layer((around, map_response(close)))
+        .layer(around)
         .with_state(services)
 }
 
 /// Has the connection closed after a response; HTTP/2 has no such header.
-async fn close(mut response: Response) -> Response {
+fn close(mut response: Response) -> Response {
     if response.version() < Version::HTTP_2 {
         let headers = response.headers_mut();
         headers.insert(header::CONNECTION, HeaderValue::from_static("close"));

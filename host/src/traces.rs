@@ -1,4 +1,4 @@
-//! Traces (contract 17): a span for each request, sent to the collector of `telemetry.otlpEndpoint`.
+//! Traces (contract 17): a span for each request, sent to the collector that `telemetry` names.
 //!
 //! By OTLP over HTTP in its JSON encoding (OpenTelemetry Protocol 1, "OTLP/HTTP"). A request with a `traceparent`
 //! (W3C Trace Context, level 1) continues its caller's trace. Spans wait in memory, within a bound, and whatever becomes of
@@ -73,19 +73,22 @@ pub struct Exporter {
 
 /// The two ends of the way to a collector; none where no endpoint is configured.
 pub fn open(config: &config::Telemetry) -> anyhow::Result<Option<(Traces, Exporter)>> {
-    let endpoint = config.otlp_endpoint.as_str();
-    if endpoint.is_empty() {
+    let (base, whole) = (&config.otlp_endpoint, &config.otlp_traces_endpoint);
+    let url = if !whole.is_empty() {
+        Url::parse(whole).with_context(|| format!("telemetry.otlpTracesEndpoint: {whole}"))?
+    } else if !base.is_empty() {
+        let url = format!("{}/v1/traces", base.trim_end_matches('/'));
+        Url::parse(&url).with_context(|| format!("telemetry.otlpEndpoint: {base}"))?
+    } else {
         return Ok(None);
-    }
-    let url = format!("{}/v1/traces", endpoint.trim_end_matches('/'));
-    let url = Url::parse(&url).with_context(|| format!("telemetry.otlpEndpoint: {endpoint}"))?;
+    };
     let client = Client::builder()
         .timeout(TIMEOUT)
         // Whoever it leads to is not whom the headers are for.
         .redirect(redirect::Policy::none())
         .default_headers(headers(&config.otlp_headers.0)?)
         .build()
-        .context("no TLS for telemetry.otlpEndpoint")?;
+        .context("no TLS for the collector of traces")?;
     let (sender, spans) = mpsc::channel(MOST_WAITING);
     let exporter = Exporter { spans, client, url };
     Ok(Some((Traces(sender), exporter)))

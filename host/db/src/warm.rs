@@ -54,7 +54,7 @@ pub(crate) struct Lease {
 }
 
 /// Somebody waits for the pool.
-struct Waiting<'w>(&'w Warm);
+struct Waiter<'w>(&'w Warm);
 
 impl Warm {
     pub(crate) fn new(pool: PgPool) -> Self {
@@ -74,7 +74,7 @@ impl Warm {
         if let Some(idle) = self.take() {
             return Ok(self.lease(idle.connection, idle.taken));
         }
-        let waiting = Waiting::new(self);
+        let waiting = Waiter::new(self);
         // Before somebody waits, another may have been kept aside.
         if let Some(idle) = self.take() {
             return Ok(self.lease(idle.connection, idle.taken));
@@ -86,7 +86,7 @@ impl Warm {
 
     /// A connection with a transaction.
     pub(crate) async fn begin(&self) -> Result<Transaction<'static, Postgres>> {
-        let _waiting = Waiting::new(self);
+        let _waiting = Waiter::new(self);
         // The pool may have none but those that are kept from it.
         drop(self.take());
         Ok(self.pool.begin().await?)
@@ -167,14 +167,14 @@ impl Drop for Lease {
     }
 }
 
-impl<'w> Waiting<'w> {
+impl<'w> Waiter<'w> {
     fn new(warm: &'w Warm) -> Self {
         warm.lock().waiting += 1;
         Self(warm)
     }
 }
 
-impl Drop for Waiting<'_> {
+impl Drop for Waiter<'_> {
     fn drop(&mut self) {
         self.0.lock().waiting -= 1;
     }

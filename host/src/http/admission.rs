@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use axum::body::HttpBody as _;
-use axum::extract::{Request, State};
+use axum::extract::Request;
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
 use http_body_util::BodyExt as _;
@@ -23,7 +23,7 @@ use super::code::Code;
 use super::error::ApiError;
 use super::notes::Notes;
 use crate::config;
-use crate::services::Shared;
+use crate::services::Services;
 
 /// How long a request whose body has arrived waits for a place.
 const RETURNS_WITHIN: Duration = Duration::from_secs(5);
@@ -229,7 +229,7 @@ fn shed(what: &'static str) {
 }
 
 /// Lets a request in if there is a place for it.
-pub async fn layer(State(services): State<Shared>, request: Request, next: Next) -> Response {
+pub async fn around(services: &Services, request: Request, next: Next) -> Response {
     let Some(place) = services.admission.enter() else {
         drain(request).await;
         return refuse("requests").into_response();

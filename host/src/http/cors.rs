@@ -6,13 +6,12 @@
 //! a refused request have an app: these are answered for each origin that any app of the server allows.
 
 use axum::body::Body;
-use axum::extract::{Request, State};
+use axum::extract::Request;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
-use axum::middleware::Next;
 use axum::response::Response;
 
 use super::notes::Notes;
-use crate::services::Shared;
+use crate::services::Services;
 
 const METHODS: HeaderValue = HeaderValue::from_static("GET,POST,DELETE");
 const REQUEST_HEADERS: HeaderValue = HeaderValue::from_static(
@@ -25,14 +24,18 @@ const MAX_AGE: HeaderValue = HeaderValue::from_static("3600");
 const VARY: HeaderValue = HeaderValue::from_static("origin");
 
 /// Answers preflights, and says in other answers whether the page may read them.
-pub async fn layer(State(services): State<Shared>, request: Request, next: Next) -> Response {
+pub async fn around<F: Future<Output = Response>>(
+    services: &Services,
+    request: Request,
+    answer: impl FnOnce(Request) -> F,
+) -> Response {
     let origin = request.headers().get(header::ORIGIN).cloned();
     let preflight = request.method() == Method::OPTIONS
         && request
             .headers()
             .contains_key(header::ACCESS_CONTROL_REQUEST_METHOD);
     let Some(origin) = origin else {
-        let mut response = next.run(request).await;
+        let mut response = answer(request).await;
         response.headers_mut().append(header::VARY, VARY);
         return response;
     };
@@ -48,7 +51,7 @@ pub async fn layer(State(services): State<Shared>, request: Request, next: Next)
         return response;
     }
     let notes = Notes::of(request.extensions());
-    let mut response = next.run(request).await;
+    let mut response = answer(request).await;
     let rule = match notes.app() {
         Some(app) => Rule::of(&app.settings.allowed_origins, &origin),
         None => services.apps.allows_origin(&origin),

@@ -1,11 +1,13 @@
-//! Validation of many requests in one call: while all threads are busy, or it is others' turn, what an app's
-//! requests ask gathers, and is asked together.
+//! Validation of many requests in one call: while an app's events are being checked, or it is others' turn, what
+//! its further requests ask gathers, and is asked together.
 //!
-//! An app's requests wait only for others of the same app. A call that fails is made again for each request alone,
-//! so that what one request holds is no other's trouble.
+//! A call costs as much besides its events as some ten of them, and to wake a thread for it as much again. So a second
+//! thread is woken for an app only where enough waits for it. An app's requests wait only for others of the same app.
+//! A call that fails is made again for each request alone, so that what one request holds is no other's trouble.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use tokio::sync::oneshot;
 use uuid::Uuid;
@@ -14,9 +16,24 @@ use super::MOST_EVENTS;
 use super::validation::{self, Context, Declared, Found, Work};
 use crate::plugins::{Lost, Workers, logs};
 
+/// So many events that wait are worth one more thread.
+const WORTH_A_THREAD: usize = 128;
+/// A thread that has checked an app's events for so long lets other apps have their turn.
+const TURN: Duration = Duration::from_millis(1);
+
 /// What requests ask that no thread has taken yet, by app. Cheap to clone.
 #[derive(Clone, Debug, Default)]
-pub struct Together(Arc<Mutex<HashMap<Uuid, VecDeque<Request>>>>);
+pub struct Together(Arc<Mutex<HashMap<Uuid, Waiting>>>);
+
+/// What waits of an app.
+#[derive(Debug, Default)]
+struct Waiting {
+    requests: VecDeque<Request>,
+    /// How many events these have.
+    events: usize,
+    /// Jobs that will take some of it, or are about to.
+    jobs: usize,
+}
 
 /// What one request asks.
 #[derive(Debug)]
@@ -24,6 +41,13 @@ struct Request {
     context: Context,
     declared: Arc<[Declared]>,
     reply: oneshot::Sender<Found>,
+}
+
+/// Takes what waits of an app until nothing does. What is left when it ends, for whatever reason, is another's.
+struct Job {
+    together: Together,
+    workers: Workers,
+    app_id: Uuid,
 }
 
 impl Together {
@@ -35,45 +59,101 @@ impl Together {
         declared: &Arc<[Declared]>,
     ) -> Result<Found, Lost> {
         let (reply, replied) = oneshot::channel();
-        let app_id = context.app_id;
         let request = Request {
             context: context.clone(),
             declared: Arc::clone(declared),
             reply,
         };
-        self.lock().entry(app_id).or_default().push_back(request);
-        let waiting = self.clone();
-        // A job for each request: one whose request was taken along by an earlier one finds nothing to do.
-        let queued = workers.offer(app_id, (usize::MAX, usize::MAX), move || {
-            run(waiting.take(app_id));
-        });
-        if !queued {
-            return Err(Lost);
+        if self.lock().entry(context.app_id).or_default().add(request) {
+            self.offer(workers, context.app_id);
         }
         replied.await.map_err(|_| Lost)
     }
 
+    /// Has a thread take what waits of an app.
+    fn offer(&self, workers: &Workers, app_id: Uuid) {
+        let job = Job {
+            together: self.clone(),
+            workers: workers.clone(),
+            app_id,
+        };
+        // There is no limit, so that none is refused.
+        workers.offer(app_id, (usize::MAX, usize::MAX), move || job.run());
+    }
+
     /// The requests of an app that wait longest, as many as a call takes; at least one, if there is one.
     fn take(&self, app_id: Uuid) -> Vec<Request> {
-        let mut waiting = self.lock();
-        let Some(queue) = waiting.get_mut(&app_id) else {
-            return Vec::new();
-        };
+        let mut apps = self.lock();
+        apps.get_mut(&app_id).map_or_else(Vec::new, Waiting::take)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<Uuid, Waiting>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Waiting {
+    /// Adds a request; answers whether it is worth one more job, which is counted then.
+    fn add(&mut self, request: Request) -> bool {
+        self.events += request.declared.len();
+        self.requests.push_back(request);
+        let more = self.jobs <= self.events / WORTH_A_THREAD;
+        if more {
+            self.jobs += 1;
+        }
+        more
+    }
+
+    fn take(&mut self) -> Vec<Request> {
         let mut events = 0;
-        let fitting = queue.iter().take_while(|request| {
+        let fitting = self.requests.iter().take_while(|request| {
             events += request.declared.len();
             events <= MOST_EVENTS
         });
-        let count = fitting.count().max(1).min(queue.len());
-        let taken = queue.drain(..count).collect();
-        if queue.is_empty() {
-            waiting.remove(&app_id);
-        }
+        let count = fitting.count().max(1).min(self.requests.len());
+        let taken: Vec<Request> = self.requests.drain(..count).collect();
+        self.events -= taken.iter().map(|it| it.declared.len()).sum::<usize>();
         taken
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<Uuid, VecDeque<Request>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Counts a job as ended; answers whether another must take what is left, which is counted then.
+    fn end(&mut self) -> bool {
+        self.jobs -= 1;
+        let left = self.jobs == 0 && !self.requests.is_empty();
+        if left {
+            self.jobs = 1;
+        }
+        left
+    }
+}
+
+impl Job {
+    fn run(self) {
+        let started = Instant::now();
+        while started.elapsed() < TURN {
+            let requests = self.together.take(self.app_id);
+            if requests.is_empty() {
+                return;
+            }
+            run(requests);
+        }
+    }
+}
+
+impl Drop for Job {
+    fn drop(&mut self) {
+        let mut apps = self.together.lock();
+        let Some(waiting) = apps.get_mut(&self.app_id) else {
+            return;
+        };
+        let left = waiting.end();
+        if !left && waiting.jobs == 0 {
+            apps.remove(&self.app_id);
+        }
+        drop(apps);
+        if left {
+            self.together.offer(&self.workers, self.app_id);
+        }
     }
 }
 

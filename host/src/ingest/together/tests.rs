@@ -119,10 +119,12 @@ async fn gathered(requests: &[(Uuid, &[(usize, &str)])]) -> Vec<Vec<(usize, Opti
     });
     // All of them are asked before the thread is free.
     let (found, ()) = tokio::join!(biased; join_all(checks), async {
-        let waiting: usize = together.lock().values().map(VecDeque::len).sum();
+        let waiting: usize = together.lock().values().map(|it| it.requests.len()).sum();
         assert_eq!(waiting, requests.len());
         release.send(()).unwrap();
     });
+    // The thread answers before it ends its job.
+    workers.run(Uuid::nil(), || ()).await.unwrap();
     assert!(together.lock().is_empty());
     found
 }
@@ -198,7 +200,7 @@ fn a_call_takes_what_fits_of_one_app_in_turn() {
     ] {
         let (request, _) = request(&enforced, APPS[app], count);
         let mut waiting = together.lock();
-        waiting.entry(APPS[app]).or_default().push_back(request);
+        waiting.entry(APPS[app]).or_default().add(request);
     }
     let take = |app: usize| -> Vec<usize> {
         let taken = together.take(APPS[app]);
@@ -220,7 +222,47 @@ fn a_call_takes_what_fits_of_one_app_in_turn() {
         "a job whose request went along with an earlier one"
     );
     assert_eq!(take(1), [1]);
-    assert!(together.lock().is_empty());
+    assert!(together.lock().values().all(|it| it.events == 0));
+}
+
+#[test]
+fn one_thread_does_for_an_app_until_enough_waits_for_another() {
+    let enforced = enforced();
+    let mut waiting = Waiting::default();
+    let add = |waiting: &mut Waiting, count| {
+        let (request, _) = request(&enforced, APPS[0], count);
+        waiting.add(request)
+    };
+    assert!(add(&mut waiting, 1));
+    assert!(!add(&mut waiting, WORTH_A_THREAD - 2));
+    assert!(add(&mut waiting, 1));
+    assert!(!add(&mut waiting, WORTH_A_THREAD - 1));
+    assert!(add(&mut waiting, 1));
+    assert_eq!(waiting.jobs, 3);
+    // Whoever is last leaves nothing behind.
+    assert_eq!([(); 4].map(|()| waiting.end()), [false, false, true, true]);
+    waiting.take();
+    assert!(!waiting.end());
+    assert_eq!(waiting.jobs, 0);
+}
+
+#[tokio::test]
+async fn what_a_panic_leaves_is_asked_all_the_same() {
+    let enforced = enforced();
+    let workers = Workers::start("test", 1, Share::ALL).unwrap();
+    let together = Together::default();
+    let (waits, answer) = request(&enforced, APPS[0], 1);
+    assert!(together.lock().entry(APPS[0]).or_default().add(waits));
+    let job = Job {
+        together: together.clone(),
+        workers: workers.clone(),
+        app_id: APPS[0],
+    };
+    workers.offer(APPS[0], ALL, move || {
+        let _job = job;
+        panic!("on purpose");
+    });
+    assert_eq!(counts(answer.await.unwrap()), []);
 }
 
 #[test]
