@@ -8,6 +8,7 @@ on_both_backends!(
     a_request_that_breaks_the_contract_commits_nothing,
     a_request_has_1_to_500_events,
     an_event_sent_again_is_accepted_and_changes_nothing,
+    an_event_that_is_there_is_accepted_whatever_it_says,
     an_event_without_an_id_is_stored_once,
     unknown_keys_are_ignored,
     a_skewed_clock_is_corrected,
@@ -105,6 +106,46 @@ async fn an_event_sent_again_is_accepted_and_changes_nothing(app: &mut TestApp) 
     app.settle().await;
     let counts: Vec<(i64,)> = app.rows("SELECT event_count FROM subjects").await;
     assert_eq!(counts, [(2,)]);
+}
+
+async fn an_event_that_is_there_is_accepted_whatever_it_says(app: &mut TestApp) {
+    app.survey(&json!({"kind": "event", "eventName": "opened"}))
+        .await;
+    let ada = app.session("ada").await;
+    let event = app.event(&ada, "opened", &json!({}));
+    let told = app.ingest_and_ask(&ada, std::slice::from_ref(&event)).await;
+    app.set(|settings| settings.ingest.past_window_seconds = 60)
+        .await;
+    app.advance(3_600);
+
+    for (key, value) in [
+        ("timestamp", event["timestamp"].clone()),
+        ("name", json!("")),
+        ("properties", json!(7)),
+    ] {
+        let mut again = event.clone();
+        again[key] = value;
+        let data = app.ingest_and_ask(&ada, &[again.clone()]).await;
+        assert_eq!(
+            (&data["accepted"], &data["errors"]),
+            (&json!(1), &json!([]))
+        );
+        assert_eq!(data["instructions"], told["instructions"], "{key}");
+        // Of nobody else, and not twice.
+        again["eventId"] = json!(app.id());
+        let mut right = app.event(&ada, "opened", &json!({}));
+        right["eventId"] = again["eventId"].clone();
+        let data = app.ingest(&ada, &[again, right]).await.ok();
+        assert_eq!(
+            (&data["accepted"], &data["rejected"]),
+            (&json!(1), &json!(1))
+        );
+    }
+    let bob = app.session("bob").await;
+    let mut stolen = app.event(&bob, "", &json!({}));
+    stolen["eventId"] = event["eventId"].clone();
+    let data = app.ingest(&bob, &[stolen]).await.ok();
+    assert_eq!(data["errors"][0]["code"], "invalid_name");
 }
 
 async fn an_event_without_an_id_is_stored_once(app: &mut TestApp) {

@@ -8,6 +8,7 @@ use crate::identity::Backend;
 
 on_both_backends!(
     everything_of_both_is_the_persons,
+    an_event_is_there_once_whichever_alias_it_comes_under,
     properties_of_the_identified_win_and_gaps_are_filled,
     what_fired_once_does_not_fire_again,
     timers_go_on_to_wait,
@@ -35,6 +36,59 @@ async fn send(app: &TestApp, session: &Session, name: &str, device: &str) {
     let mut batch = session.batch(&[app.event(session, name, &json!({}))]);
     batch["context"]["deviceId"] = json!(device);
     app.post_batch(session, &batch).await.ok();
+}
+
+async fn an_event_is_there_once_whichever_alias_it_comes_under(app: &mut TestApp) {
+    app.survey(&json!({"kind": "event", "eventName": "paid", "occurrence": {"mode": "every"}}))
+        .await;
+    app.define(
+        "paid",
+        &json!({"properties": [{"name": "total", "type": "number", "required": true}]}),
+    )
+    .await;
+    let backend = Backend::new(app).await;
+    let phone = backend.identify(app, "phone", "e-1").await;
+    let web = backend.identify(app, "web", "e-1").await;
+    let first = app.event(&phone, "paid", &json!({"total": 1}));
+    let told = app
+        .ingest_and_ask(&phone, std::slice::from_ref(&first))
+        .await;
+    app.settle().await;
+
+    let again = |session: &Session, total: Value| {
+        let mut event = app.event(session, "paid", &json!({"total": total}));
+        event["eventId"] = first["eventId"].clone();
+        event
+    };
+    for total in [json!(2), json!("broken")] {
+        let events = [again(&web, total)];
+        let data = app.ingest_and_ask(&web, &events).await;
+        assert_eq!(
+            (&data["accepted"], &data["errors"]),
+            (&json!(1), &json!([]))
+        );
+        assert_eq!(data["instructions"], told["instructions"]);
+    }
+    let more = [
+        again(&web, json!(3)),
+        app.event(&web, "paid", &json!({"total": 4})),
+    ];
+    assert_eq!(app.ingest(&web, &more).await.ok()["accepted"], 2);
+    let mut event = again(&phone, json!(5));
+    event.as_object_mut().unwrap().remove("anonymousId");
+    let body = json!({"userId": "e-1", "events": [event]});
+    let data = app.post("/v1/sdk/ingest", &app.backend(), &body).await.ok();
+    assert_eq!(data["accepted"], 1);
+
+    app.settle().await;
+    let mut stored: Vec<(String,)> = app.rows("SELECT properties FROM events").await;
+    stored.sort();
+    let expected = [r#"{"total":1}"#, r#"{"total":4}"#];
+    assert_eq!(stored, expected.map(|it| (it.to_owned(),)));
+    let profile = &user(app, "e-1").await["profile"];
+    assert_eq!(profile["eventCount"], 2);
+    let letters: Vec<(i64,)> = app.rows("SELECT count(*) FROM dead_letters").await;
+    assert_eq!(letters, [(0,)]);
 }
 
 async fn everything_of_both_is_the_persons(app: &mut TestApp) {

@@ -4,6 +4,7 @@
 //! group gathers. Small groups are committed one at a time, whichever writer's they are: what a transaction costs besides
 //! its events is then shared by more of them. What can't be committed is answered as such and leaves nothing behind.
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -17,7 +18,7 @@ use uuid::Uuid;
 
 use super::Submission;
 use super::insert::{self, NewRequest};
-use super::kept::{count, keep_letters, new_events, plan};
+use super::kept::{Plan, count, keep_letters, new_events, plan, without};
 use super::store::Stored;
 use crate::config::Ingest;
 use crate::dead_letters::Letter;
@@ -251,22 +252,26 @@ impl Writer {
         } else {
             self.db.write_each().await?
         };
-        let plan = plan(&mut tx, submissions).await?;
-        let kept: Vec<(&Submission, Option<Room>)> = submissions
+        let Plan { seen: plan, known } = plan(&mut tx, submissions).await?;
+        let new: Vec<Cow<'_, Submission>> =
+            submissions.iter().map(|it| without(it, &known)).collect();
+        let kept: Vec<(&Submission, Option<Room>)> = new
             .iter()
+            .map(|submission| &**submission)
             .zip(rooms)
             .zip(&plan)
             .filter(|((submission, _), plan)| plan.is_ok() && !submission.events.is_empty())
             .map(|((submission, room), _)| (submission, room))
             .collect();
         let (ids, stored) = self.insert(&mut tx, &kept, expect_new).await?;
-        let letters = keep_letters(&mut tx, submissions, &plan).await?;
+        let letters = keep_letters(&mut tx, &new, &plan).await?;
         tx.commit().await?;
         let news = News {
             ids,
             stored,
             letters,
         };
+        let submissions = submissions.iter().zip(&new);
         Ok(self.hand_over(submissions, plan, kept, news))
     }
 
@@ -298,31 +303,32 @@ impl Writer {
         Ok((inserted.ids, stored))
     }
 
-    /// Gives what is on disk to the pipeline.
-    fn hand_over(
+    /// Gives what is on disk to the pipeline. Submissions stand beside what was to be stored of them.
+    fn hand_over<'s>(
         &self,
-        submissions: &[Submission],
+        submissions: impl Iterator<Item = (&'s Submission, &'s Cow<'s, Submission>)>,
         plan: Vec<Result<Seen, Outcome>>,
         kept: Vec<(&Submission, Option<Room>)>,
         news: News,
     ) -> Vec<Outcome> {
         let stats = &self.pipeline.inner().stats;
         let mut handed = kept.into_iter().zip(news.ids).zip(news.stored);
-        let outcomes = submissions.iter().zip(plan).map(|(submission, plan)| {
+        let outcomes = submissions.zip(plan).map(|((submission, stored), plan)| {
             let seen = match plan {
                 Ok(seen) => seen,
                 Err(refused) => return refused,
             };
             let mut fired = None;
-            let mut all_new = true;
+            let mut all_new = stored.events.len() == submission.events.len();
             let known = |letter: &&Letter| !news.letters.contains(&letter.id);
             let known_letters = submission.letters.iter().filter(known);
             let known_letters: Vec<Uuid> = known_letters.map(|letter| letter.id).collect();
+            all_new &= known_letters.is_empty();
             let mut new_events = Vec::new();
-            if !submission.events.is_empty()
+            if !stored.events.is_empty()
                 && let Some((((submission, room), id), events)) = handed.next()
             {
-                all_new = events.len() == submission.events.len();
+                all_new &= events.len() == stored.events.len();
                 new_events = events
                     .iter()
                     .map(|stored| Arc::clone(&stored.event))

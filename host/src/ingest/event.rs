@@ -170,7 +170,8 @@ fn check_owner(
     let repeats = |expected| body.anonymous_id.text() == Some(expected);
     let contradicts = match &body.external_id {
         Field::Missing => false,
-        given => given.text() != rules.external_id,
+        Field::Text(given) => Some(&**given) != rules.external_id,
+        Field::Other => true,
     };
     if rules.mismatch == Some(Mismatch::Anonymous) || !rules.anonymous_id.is_none_or(repeats) {
         return Err((
@@ -294,7 +295,8 @@ mod tests {
             (r#""name":"y""#.to_owned(), "invalid_properties"),
             (r#""eventId":1e400"#.to_owned(), "invalid_event_id"),
             (r#""eventId":"\ud800""#.to_owned(), "invalid_event_id"),
-            (r#""externalId":{}"#.to_owned(), "accepted"),
+            (r#""externalId":{}"#.to_owned(), "external_id_mismatch"),
+            (r#""externalId":7"#.to_owned(), "external_id_mismatch"),
             (r#""externalId":"""#.to_owned(), "external_id_mismatch"),
             (r#""properties":7"#.to_owned(), "invalid_properties"),
         ] {

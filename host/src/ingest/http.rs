@@ -15,7 +15,7 @@ use super::body::{Body, Context, Delivery, Events};
 use super::commit::{self, Committed, Outcome};
 use super::event::{self, Mismatch, Rules};
 use super::validation::{self, Verdict};
-use super::{Event, Origin, Rejection, Submission, is_lifecycle};
+use super::{Event, Origin, Rejection, Submission, is_lifecycle, store};
 use crate::apps::App;
 use crate::apps::key::{self, Kind};
 use crate::apps::settings::ValidationFailure;
@@ -433,7 +433,7 @@ async fn answer(
                 .map(|(index, id)| Rejection::new(*index, Some(*id), code, message)),
         );
     };
-    let committed = match outcome {
+    let mut committed = match outcome {
         Outcome::Committed(committed) => Some(committed),
         Outcome::TokenRevoked => return Err(ApiError::new(Code::SubjectTokenExpired)),
         Outcome::Suppressed => {
@@ -448,17 +448,11 @@ async fn answer(
             None
         }
     };
-    let accepted = committed.as_ref().map_or(0, |committed| {
-        // Sent again in a form that breaks the definition, but under the id of an event that is there: it is
-        // accepted, and changes nothing.
-        let known = |rejection: &Rejection| {
-            let letter = rejection.dead_letter_id;
-            letter.is_some_and(|letter| committed.known_letters.contains(&letter))
-        };
-        let before = rejections.len();
-        rejections.retain(|rejection| !known(rejection));
-        events.len() + before - rejections.len()
-    });
+    let mut accepted = 0;
+    if let Some(committed) = &mut committed {
+        let known = accept_known(services, app, committed, &events, &mut rejections).await?;
+        accepted = events.len() + known;
+    }
     rejections.sort_by_key(|rejection| rejection.index);
     metrics::counter!("nudge_events_total", "outcome" => "accepted").increment(accepted as u64);
     for rejection in &rejections {
@@ -477,6 +471,45 @@ async fn answer(
         errors: rejections,
         instructions,
     })
+}
+
+/// Takes the rejections of events away that are there already, and answers of how many. Sent again in a form, or at a
+/// time, that it would not be taken in, an event is accepted and changes nothing.
+async fn accept_known(
+    services: &Shared,
+    app: &App,
+    committed: &mut Committed,
+    events: &[(usize, Uuid)],
+    rejections: &mut Vec<Rejection>,
+) -> Result<usize, ApiError> {
+    let there = there_already(services, app, committed.subject_id, rejections).await?;
+    // Those that this request has brought were not.
+    let was_there = |id: &Uuid| there.contains(id) && events.iter().all(|(_, new)| new != id);
+    let known = |rejection: &Rejection| match rejection.dead_letter_id {
+        Some(letter) => committed.known_letters.contains(&letter),
+        None => rejection.is_about_content() && rejection.event_id.as_ref().is_some_and(was_there),
+    };
+    let before = rejections.len();
+    rejections.retain(|rejection| !known(rejection));
+    let known = before - rejections.len();
+    committed.all_new &= known == 0;
+    Ok(known)
+}
+
+/// Which of the events that were rejected for what they say are there already.
+async fn there_already(
+    services: &Shared,
+    app: &App,
+    subject_id: Uuid,
+    rejections: &[Rejection],
+) -> Result<HashSet<Uuid>, ApiError> {
+    let asked = rejections.iter().filter(|it| it.is_about_content());
+    let asked: Vec<Uuid> = asked.filter_map(|it| it.event_id).collect();
+    if asked.is_empty() {
+        return Ok(HashSet::new());
+    }
+    let mut tx = services.db.read().await?;
+    Ok(store::committed(&mut tx, app.id, subject_id, &asked).await?)
 }
 
 /// What the delivery's events fired. Waits for the pipeline to evaluate those that are new; what it

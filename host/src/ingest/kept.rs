@@ -1,5 +1,6 @@
 //! What of submissions may be stored, and what came of it: for the writers and for jobs that replay.
 
+use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
@@ -24,9 +25,11 @@ pub async fn store_replayed(
     if submissions.is_empty() {
         return Ok(Vec::new());
     }
-    let plan = plan(tx, submissions).await?;
-    let kept: Vec<&Submission> = submissions
+    let Plan { seen: plan, known } = plan(tx, submissions).await?;
+    let new: Vec<Cow<'_, Submission>> = submissions.iter().map(|it| without(it, &known)).collect();
+    let kept: Vec<&Submission> = new
         .iter()
+        .map(|submission| &**submission)
         .zip(&plan)
         .filter(|(submission, plan)| plan.is_ok() && !submission.events.is_empty())
         .map(|(submission, _)| submission)
@@ -44,9 +47,9 @@ pub async fn store_replayed(
         .collect();
     let inserted = insert::insert(tx, &requests, false).await?;
     let stored = new_events(tx, &kept, &inserted.ids, false).await?;
-    keep_letters(tx, submissions, &plan).await?;
+    keep_letters(tx, &new, &plan).await?;
     let mut stored = stored.into_iter();
-    let outcomes = submissions.iter().zip(plan).map(|(submission, plan)| {
+    let outcomes = new.iter().zip(plan).map(|(submission, plan)| {
         plan?;
         if submission.events.is_empty() {
             return Ok(Vec::new());
@@ -61,7 +64,7 @@ pub async fn store_replayed(
 /// were kept.
 pub(super) async fn keep_letters(
     tx: &mut Tx,
-    submissions: &[Submission],
+    submissions: &[Cow<'_, Submission>],
     plan: &[Result<Seen, Outcome>],
 ) -> nudge_db::Result<HashSet<Uuid>> {
     let planned = || {
@@ -115,11 +118,31 @@ pub fn count(
     }
 }
 
-/// For each submission its subject as of now, or why nothing of it may be stored.
-pub(super) async fn plan(
-    tx: &mut Tx,
-    submissions: &[Submission],
-) -> nudge_db::Result<Vec<Result<Seen, Outcome>>> {
+/// What of submissions is to be stored.
+pub(super) struct Plan {
+    /// For each its subject as of now, or why nothing of it may be stored.
+    pub seen: Vec<Result<Seen, Outcome>>,
+    /// Events that their subjects have under other aliases, with the alias that they come under now.
+    pub known: HashSet<(i64, Uuid)>,
+}
+
+/// A submission without those events that are known.
+pub(super) fn without<'s>(
+    submission: &'s Submission,
+    known: &HashSet<(i64, Uuid)>,
+) -> Cow<'s, Submission> {
+    let is_new = |id: Uuid| !known.contains(&(submission.alias, id));
+    if known.is_empty() || submission.event_ids().all(is_new) {
+        return Cow::Borrowed(submission);
+    }
+    let mut rest = submission.clone();
+    rest.events.retain(|event| is_new(event.id));
+    rest.letters.retain(|letter| is_new(letter.event_id));
+    Cow::Owned(rest)
+}
+
+/// Looks at what submissions may bring.
+pub(super) async fn plan(tx: &mut Tx, submissions: &[Submission]) -> nudge_db::Result<Plan> {
     let mut aliases: Vec<i64> = submissions
         .iter()
         .map(|submission| submission.alias)
@@ -135,7 +158,9 @@ pub(super) async fn plan(
         if submission.alias == NOBODY {
             return Err(Outcome::Suppressed);
         }
-        let Versioned { standing, version } = standings
+        let Versioned {
+            standing, version, ..
+        } = standings
             .get(&submission.alias)
             .ok_or(Outcome::TokenRevoked)?;
         let current = (standing.subject_id, standing.token_epoch);
@@ -152,7 +177,15 @@ pub(super) async fn plan(
             })
         }
     });
-    Ok(plan.collect())
+    let seen: Vec<Result<Seen, Outcome>> = plan.collect();
+    let shared = |alias| standings.get(&alias).is_some_and(|it| it.has_others);
+    let asked = submissions.iter().zip(&seen).filter_map(|(it, seen)| {
+        let seen = seen.as_ref().ok().filter(|_| shared(it.alias))?;
+        Some(it.event_ids().map(|id| (it.alias, seen.subject_id, id)))
+    });
+    let asked: Vec<(i64, Uuid, Uuid)> = asked.flatten().collect();
+    let known = store::known_elsewhere(tx, &asked).await?;
+    Ok(Plan { seen, known })
 }
 
 /// Of each request the events that are new; requests without any are done with.

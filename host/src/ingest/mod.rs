@@ -102,7 +102,7 @@ impl Source {
 }
 
 /// A request's events on their way into the database.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Submission {
     /// The app.
     pub app: Arc<App>,
@@ -124,6 +124,14 @@ pub struct Submission {
     pub replays: Vec<Uuid>,
     /// Whether the caller waits for instructions.
     pub wants_instructions: bool,
+}
+
+impl Submission {
+    /// The ids of its events, those that broke their definition among them.
+    fn event_ids(&self) -> impl Iterator<Item = Uuid> {
+        let letters = self.letters.iter().map(|letter| letter.event_id);
+        self.events.iter().map(|event| event.id).chain(letters)
+    }
 }
 
 /// What became of a request's events.
@@ -179,7 +187,22 @@ pub struct Rejection {
     pub dead_letter_id: Option<Uuid>,
 }
 
+/// Reasons that have to do with what an event says, or with a plugin that could not tell.
+const ABOUT_CONTENT: [&str; 6] = [
+    "event_too_large",
+    "invalid_name",
+    "invalid_properties",
+    "invalid_timestamp",
+    "plugin_unavailable",
+    "timestamp_out_of_window",
+];
+
 impl Rejection {
+    /// Whether the event could be one that is there already, sent again.
+    fn is_about_content(&self) -> bool {
+        ABOUT_CONTENT.contains(&self.code)
+    }
+
     /// A rejection that sending again does not change.
     pub fn new(
         index: usize,

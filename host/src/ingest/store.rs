@@ -4,7 +4,7 @@
 //! ascend in the order of commits for whoever waits for an answer before asking again, on any number
 //! of processes, and no counter is locked across a commit.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use nudge_db::{Result, Rows, Timestamp, Tx};
@@ -23,6 +23,17 @@ pub struct Stored {
     pub origin: Arc<Origin>,
     /// The event.
     pub event: Arc<Event>,
+}
+
+#[derive(sqlx::FromRow)]
+struct ElsewhereRow {
+    alias_number: i64,
+    event_id: Uuid,
+}
+
+#[derive(sqlx::FromRow)]
+struct EventIdRow {
+    event_id: Uuid,
 }
 
 #[derive(sqlx::FromRow)]
@@ -170,6 +181,58 @@ pub async fn find_by_id(
         .fetch_optional()
         .await?;
     Ok(row.map(EventRow::read))
+}
+
+/// Which of some events, each with its alias and subject, are there under another alias of the subject; with the alias
+/// that was asked about.
+pub async fn known_elsewhere(
+    tx: &mut Tx,
+    asked: &[(i64, Uuid, Uuid)],
+) -> Result<HashSet<(i64, Uuid)>> {
+    let mut found = HashSet::new();
+    for chunk in asked.chunks(Rows::MOST) {
+        let rows = Rows::new()
+            .integers(chunk.iter().map(|(alias, ..)| *alias))
+            .uuids(chunk.iter().map(|(_, subject_id, _)| *subject_id))
+            .uuids(chunk.iter().map(|(.., event_id)| *event_id));
+        let rows: Vec<ElsewhereRow> = tx
+            .with_rows("v(alias_number, subject_id, event_id)", rows)
+            .push(
+                " SELECT v.alias_number, v.event_id FROM v CROSS JOIN aliases a CROSS JOIN events e
+                  WHERE a.subject_id = v.subject_id AND a.number <> v.alias_number
+                    AND e.alias_number = a.number AND e.event_id = v.event_id",
+            )
+            .fetch_all()
+            .await?;
+        found.extend(rows.into_iter().map(|row| (row.alias_number, row.event_id)));
+    }
+    Ok(found)
+}
+
+/// Which of some ids events of a subject have, whichever alias they came under.
+pub async fn committed(
+    tx: &mut Tx,
+    app_id: Uuid,
+    subject_id: Uuid,
+    ids: &[Uuid],
+) -> Result<HashSet<Uuid>> {
+    let mut found = HashSet::new();
+    for chunk in ids.chunks(Rows::MOST) {
+        let rows: Vec<EventIdRow> = tx
+            .with_rows("v(event_id)", Rows::new().uuids(chunk.iter().copied()))
+            .push(
+                " SELECT e.event_id FROM v CROSS JOIN aliases a
+                  JOIN events e ON e.alias_number = a.number AND e.event_id = v.event_id
+                  WHERE a.app_id = ",
+            )
+            .push_bind(app_id)
+            .push(" AND a.subject_id = ")
+            .push_bind(subject_id)
+            .fetch_all()
+            .await?;
+        found.extend(rows.into_iter().map(|row| row.event_id));
+    }
+    Ok(found)
 }
 
 /// One event of a subject, by its id, whichever alias it came under.

@@ -64,6 +64,8 @@ pub struct Versioned {
     pub standing: Standing,
     /// Moves on with every change of the subject and of what plugins keep of it.
     pub version: i64,
+    /// Whether clients know the subject under another alias too.
+    pub has_others: bool,
 }
 
 /// The alias of whoever comes back under a name of somebody who was deleted: it is nobody's. Sessions are granted,
