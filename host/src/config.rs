@@ -1,5 +1,6 @@
 //! Configuration: one documented default file, a file, the environment, flags.
 
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
@@ -263,10 +264,16 @@ impl Config {
                 text.parse().with_context(|| path.display().to_string())?,
                 "",
             )?,
-            Err(_) if file.is_none() => {}
+            // What is there and can't be read is no reason to start with defaults.
+            Err(error) if file.is_none() && error.kind() == ErrorKind::NotFound => {}
             Err(error) => return Err(error).with_context(|| path.display().to_string()),
         }
-        merge_environment(&mut table, std::env::vars())?;
+        // Variables that are no text are none of ours; one of ours would be refused by what it says.
+        let variables = std::env::vars_os().filter_map(|(name, value)| {
+            let name = name.into_string().ok()?;
+            Some((name, value.to_string_lossy().into_owned()))
+        });
+        merge_environment(&mut table, variables)?;
         let mut config = Self::from_table(table)?;
         config.telemetry.complete(|name| std::env::var(name).ok());
         Ok(config)

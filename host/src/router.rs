@@ -324,7 +324,13 @@ fn close(mut response: Response) -> Response {
 
 /// The operators' listener.
 pub fn operations_router(services: Shared) -> Router {
+    let (clock, meters) = (services.clock.clone(), Meters::default());
+    let around = from_fn(move |request, next| {
+        request::layer(clock.clone(), meters.clone(), None, request, next)
+    });
     operations::routes()
         .fallback(|| async { ApiError::new(Code::NotFound) })
+        .method_not_allowed_fallback(method_not_allowed)
+        .layer(around)
         .with_state(services)
 }

@@ -1,5 +1,6 @@
 //! Logs and metrics of the process.
 
+use std::io::IsTerminal as _;
 use std::time::Duration;
 
 use anyhow::Context as _;
@@ -23,6 +24,7 @@ pub fn start_logs(config: &Telemetry) -> anyhow::Result<()> {
     let filter = EnvFilter::try_new(&config.log_filter).context("telemetry.logFilter")?;
     let builder = tracing_subscriber::fmt()
         .with_env_filter(filter)
+        .with_ansi(std::io::stderr().is_terminal())
         .with_writer(std::io::stderr);
     let outcome = match config.log_format.as_str() {
         "json" => builder.json().try_init(),

@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 
 use serde_json::{Value, json};
+use tests::session::text;
 use tests::{TestApp, on_both_backends};
 
 on_both_backends!(
@@ -44,7 +45,7 @@ async fn outcome(app: &TestApp, session: &tests::session::Session) -> (usize, Ve
 
 async fn a_poison_event_spoils_no_other(app: &mut TestApp) {
     let _file = misbehave(app).await;
-    app.survey(&json!({"mode": "poison"})).await;
+    let survey = app.survey(&json!({"mode": "poison"})).await;
     let ada = app.session("ada").await;
     let events: Vec<Value> = (10..20)
         .map(|amount| app.event(&ada, "paid", &json!({"amount": amount})))
@@ -61,6 +62,21 @@ async fn a_poison_event_spoils_no_other(app: &mut TestApp) {
     assert_eq!(page["items"][0]["stage"], "trigger");
     assert_eq!(page["items"][0]["plugin"]["name"], "misbehaving");
     assert_eq!(app.stored("paid").await, 10);
+
+    // The one that it failed on is explained by that.
+    let letter = &page["items"][0];
+    let (subject, event) = (&ada.subject_id, text(letter, "eventId"));
+    let query = format!("/explain?campaignId={survey}&subjectId={subject}&eventId={event}");
+    let explained = app.get(&app.path(&query), &app.viewer()).await.ok();
+    assert_eq!(explained["outcome"], "not_fired");
+    let said = explained["steps"].as_array().unwrap().last().unwrap();
+    assert_eq!(
+        (&said["check"], &said["passed"]),
+        (&json!("trigger"), &json!(false))
+    );
+    let detail = text(said, "detail");
+    let mut parts = ["misbehaving", "trap", letter["id"].as_str().unwrap()].into_iter();
+    assert!(parts.all(|part| detail.contains(part)), "{detail}");
 }
 
 async fn a_broken_campaign_spoils_no_other(app: &mut TestApp) {

@@ -301,6 +301,20 @@ async fn dev_has_the_operators_routes_twice_if_asked() {
             "{base}"
         );
     }
+    // Refusals are the same everywhere (contract 14).
+    let operations = url("operations on");
+    for (request, status, code) in [
+        (http.get(format!("{operations}/nope")), 404, "not_found"),
+        (
+            http.post(format!("{operations}/livez")),
+            405,
+            "method_not_allowed",
+        ),
+    ] {
+        let answer = client::send(request).await;
+        answer.refused(status, code);
+        assert!(!answer.header("x-request-id").is_empty());
+    }
     let id = process.id().to_string();
     let asked = std::process::Command::new("kill")
         .args(["-TERM", &id])

@@ -9,6 +9,7 @@ on_both_backends!(
     users_that_race_make_one_subject,
     an_event_that_is_sent_many_times_at_once_is_stored_and_fires_once,
     changes_that_race_are_all_made_or_refused,
+    changes_of_whatever_version_that_race_are_all_made,
     definitions_that_race_are_one,
     subjects_do_not_get_in_each_others_way,
     a_replay_that_races_itself_stores_once,
@@ -97,6 +98,29 @@ async fn changes_that_race_are_all_made_or_refused(app: &mut TestApp) {
         (&now["version"], &now["description"]),
         (&json!(2), &made[0]["description"])
     );
+}
+
+async fn changes_of_whatever_version_that_race_are_all_made(app: &mut TestApp) {
+    let hook = json!({"url": "http://127.0.0.1:9/hook", "eventTypes": ["sent"]});
+    for (list, body) in [
+        (app.path("/surveys"), json!({"name": "n"})),
+        (app.path("/campaigns"), json!({"name": "n"})),
+        (app.path("/event-definitions"), json!({"name": "n"})),
+        (app.path("/push/webhooks"), hook),
+    ] {
+        let made = app.post(&list, &app.admin(), &body).await.data(201);
+        let path = format!("{list}/{}", text(&made, "id"));
+        let bodies: Vec<Value> = (0..MANY / 2)
+            .map(|number| json!({"description": number.to_string()}))
+            .collect();
+        let admin = app.admin();
+        let changes = bodies.iter().map(|body| app.patch(&path, &admin, body));
+        for answer in join(changes).await {
+            answer.ok();
+        }
+        let now = app.get(&path, &admin).await.ok();
+        assert_eq!(now["version"], MANY / 2 + 1, "{path}");
+    }
 }
 
 async fn definitions_that_race_are_one(app: &mut TestApp) {

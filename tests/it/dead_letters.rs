@@ -82,8 +82,11 @@ async fn a_replay_that_still_fails_is_counted(app: &mut TestApp) {
     let replayed = replay(app, &id, &json!({"patch": {"total": "x"}})).await;
     assert_eq!(replayed["violations"][0]["code"], "type_mismatch");
 
+    // What is kept of it is as wrong as before.
     let found = app.get(&letter(app, &id), &app.viewer()).await.ok();
     assert_eq!(found["attempts"], 2);
+    assert_eq!(found["reason"], "missing_required_property");
+    assert_eq!(found["violations"][0]["actual"], "missing");
     assert_eq!(found["event"]["properties"], json!({}));
     assert_eq!(app.stored("purchase").await, 0);
 }

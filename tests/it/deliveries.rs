@@ -7,6 +7,7 @@ use tests::session::text;
 use tests::{Session, TestApp, on_both_backends};
 
 use crate::person::execute;
+use crate::receiver::Receiver;
 
 on_both_backends!(
     a_delivery_is_where_its_furthest_device_is,
@@ -278,6 +279,25 @@ async fn a_test_counts_nowhere(app: &mut TestApp) {
         app.campaign_of(&text(&made, "id")).await["stats"]["sent"],
         0
     );
+
+    // One that can't be made has failed at once, of which webhooks hear.
+    let receiver = Receiver::start().await;
+    let hook = json!({"url": receiver.url("/hook"), "eventTypes": ["failed"]});
+    app.post(&app.path("/push/webhooks"), &app.admin(), &hook)
+        .await
+        .data(201);
+    let spec = json!({"version": 1, "missingData": "fail",
+        "sources": [{"id": "u", "kind": "user_property", "label": "u"}],
+        "bindings": [{"id": "plan", "sourceId": "u", "key": "plan", "type": "string"}]});
+    let broken = json!({"name": "b", "status": "draft",
+        "variants": [{"title": "{{p.plan}}", "weight": 1, "personalization": spec}]});
+    let broken = app.create_campaign(&broken).await.data(201);
+    let failing = app.path(&format!("/campaigns/{}/test-send", text(&broken, "id")));
+    let to_ada = json!({"anonymousId": "ada"});
+    let failed = app.post(&failing, &app.editor(), &to_ada).await.data(202);
+    assert_eq!(failed["status"], "failed");
+    let heard = receiver.wait(app, "/hook", 1).await;
+    assert_eq!(heard[0].json()["data"]["test"], true);
 
     send(json!({"anonymousId": "ada", "data": {}}))
         .await

@@ -235,6 +235,11 @@ async fn exactly_one_reference_of_a_known_person(app: &mut TestApp) {
         .await
         .refused(404, "not_found");
     let job_id = delete(app, &json!({"anonymousId": "ada"})).await;
+    let job = app.path(&format!("/jobs/{job_id}"));
+    app.get(&job, &app.admin()).await.ok();
+    app.get(&job, &app.editor())
+        .await
+        .refused(403, "insufficient_role");
     let deletion = app.path(&format!("/gdpr/exports/{job_id}"));
     app.get(&deletion, &app.admin())
         .await

@@ -268,6 +268,18 @@ async fn a_survey_ends_with_as_many_answers_as_it_was_to_get(app: &mut TestApp) 
     try_start(app, &ada, survey, json!({}))
         .await
         .refused(409, "survey_not_active");
+    // It has them already, however often it is begun again.
+    for (change, status) in [
+        (json!({"status": "active"}), "completed"),
+        (
+            json!({"status": "active", "schedule": {"maxResponses": 3}}),
+            "active",
+        ),
+        (json!({"schedule": {"maxResponses": 1}}), "completed"),
+    ] {
+        let changed = app.patch(&path, &app.editor(), &change).await.ok();
+        assert_eq!(changed["status"], status, "{change}");
+    }
     let entry = app.audited("survey.completed").await.remove(0);
     assert_eq!(entry["actor"], "server");
     assert_eq!(entry["detail"]["because"], "maxResponses");

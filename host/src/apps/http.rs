@@ -57,7 +57,13 @@ pub struct CreateAppRequest {
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct UpdateAppRequest {
+    #[serde(default, deserialize_with = "not_null")]
     name: Option<String>,
+}
+
+/// A member that may be missing, and not null: an app always has a name.
+fn not_null<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
+    String::deserialize(deserializer).map(Some)
 }
 
 impl From<AppRow> for AppView {
@@ -185,7 +191,7 @@ pub async fn update_app(
     };
     check_name(&name)?;
     if !store::rename(&mut tx, id, &name, row.revision, now).await? {
-        return Err(ApiError::new(Code::VersionMismatch));
+        return Err(ApiError::overtaken());
     }
     let entry = Entry {
         app_id: id,

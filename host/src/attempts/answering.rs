@@ -145,7 +145,12 @@ fn merged(
     way: &Way<'_>,
 ) -> BTreeMap<String, Answer> {
     let mut answers = whole.answers.clone();
-    for given in given {
+    // Of several answers to one question the last counts.
+    let last: BTreeMap<&str, &Given> = given
+        .iter()
+        .map(|given| (given.question_id.as_str(), given))
+        .collect();
+    for given in last.into_values() {
         let Some(value) = checked.get(&given.question_id) else {
             continue;
         };

@@ -11,7 +11,7 @@ use super::saved::{Campaign, Content, Error};
 use crate::audit::{self, Entry};
 use crate::http::auth::Scope;
 use crate::http::precondition::IfMatch;
-use crate::http::{ApiError, body, merge};
+use crate::http::{ApiError, merge};
 use crate::services::Services;
 
 /// A campaign of the caller's app.
@@ -32,9 +32,7 @@ pub fn patched<C: Content + Serialize + DeserializeOwned>(
     patch: Map<String, Value>,
 ) -> Result<C, ApiError> {
     if_match.check(current.version)?;
-    let mut document = serde_json::to_value(&current.content).map_err(ApiError::internal)?;
-    merge::apply(&mut document, Value::Object(patch));
-    body::parse_value(document)
+    merge::patched(&current.content, patch)
 }
 
 /// Adds what was done to a campaign to the audit log.

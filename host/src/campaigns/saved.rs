@@ -129,7 +129,7 @@ impl From<Error> for ApiError {
                 let detail = format!("an app has at most {MOST} {what}");
                 Self::because(Code::LimitExceeded, detail)
             }
-            Error::VersionMismatch => Self::new(Code::VersionMismatch),
+            Error::VersionMismatch => Self::overtaken(),
             Error::Invalid(errors) => Self::fields(Code::ValidationFailed, errors),
             Error::InvalidFlow(errors) => Self::fields(Code::InvalidFlow, errors),
             Error::NotActivatable(errors) => Self::fields(Code::NotActivatable, errors),

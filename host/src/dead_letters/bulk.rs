@@ -155,11 +155,7 @@ async fn plan(
         match replay::event(&letter, input.patch.as_ref()) {
             Ok(event) => events.push((subject_id, letter, event)),
             // Patched, it is not an event any longer.
-            Err(_) => plan.failures.push(Failure {
-                id: letter.id,
-                reason: letter.reason,
-                violations: letter.violations,
-            }),
+            Err(_) => plan.failures.push(Failure::of(&letter)),
         }
     }
     let asked: Vec<(Uuid, &Event)> = events
@@ -173,7 +169,11 @@ async fn plan(
     for ((_, letter, event), verdict) in events.into_iter().zip(verdicts) {
         match replay::judge(app, &letter, verdict) {
             Judged::Passes => passed.push((letter, event)),
-            Judged::Fails(failure) | Judged::Unknown(failure) => plan.failures.push(failure),
+            Judged::Fails(failure) => {
+                let patched = input.patch.is_some();
+                plan.failures.push(failure.noted(&letter, patched));
+            }
+            Judged::Unknown(failure) => plan.failures.push(failure),
         }
     }
     plan.submissions = submissions(app, passed);

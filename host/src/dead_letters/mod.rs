@@ -143,14 +143,8 @@ impl Letter {
         reason: String,
         plugin: &Description,
     ) -> Self {
-        let hash = secrets::hash(&[
-            &alias.to_be_bytes(),
-            event.id.as_bytes(),
-            stage.name().as_bytes(),
-            campaign_id.unwrap_or_default().as_bytes(),
-        ]);
         Self {
-            id: id::derived(event.client_timestamp.unwrap_or(event.timestamp), &hash),
+            id: Self::id_of(alias, event, stage, campaign_id),
             app_id,
             alias,
             event_id: event.id,
@@ -172,6 +166,17 @@ impl Letter {
             session: None,
             opens_session: false,
         }
+    }
+
+    /// The id of the letter of an alias's event that failed at a stage: each event has one.
+    pub fn id_of(alias: i64, event: &Event, stage: Stage, campaign_id: Option<Uuid>) -> Uuid {
+        let hash = secrets::hash(&[
+            &alias.to_be_bytes(),
+            event.id.as_bytes(),
+            stage.name().as_bytes(),
+            campaign_id.unwrap_or_default().as_bytes(),
+        ]);
+        id::derived(event.client_timestamp.unwrap_or(event.timestamp), &hash)
     }
 
     /// What is wrong, in a sentence.

@@ -137,12 +137,22 @@ async fn replay_validation(
         .await
         .map_err(ApiError::internal)?;
     let verdict = verdicts.into_iter().next().unwrap_or(Verdict::Pass);
+    let patched = patch.is_some();
     match judge(app, &found.letter, verdict) {
         Judged::Passes => {}
-        Judged::Fails(failure) => return still_fails(services, app.id, failure, None).await,
+        Judged::Fails(failure) => {
+            count_failure(services, app.id, failure.noted(&found.letter, patched)).await?;
+            return Ok(Replayed::StillFailing {
+                reason: failure.reason,
+                violations: failure.violations,
+            });
+        }
         Judged::Unknown(failure) => {
-            let reason = PLUGIN_UNAVAILABLE.to_owned();
-            return still_fails(services, app.id, failure, Some(reason)).await;
+            count_failure(services, app.id, failure).await?;
+            return Ok(Replayed::StillFailing {
+                reason: PLUGIN_UNAVAILABLE.to_owned(),
+                violations: Vec::new(),
+            });
         }
     }
     let letter = found.letter;
@@ -154,28 +164,19 @@ async fn replay_validation(
     }
 }
 
-/// Counts the attempt. `now` is why it fails this time, where that is not what is wrong with the event.
-async fn still_fails(
+/// Counts an attempt.
+async fn count_failure(
     services: &Services,
     app_id: Uuid,
     failure: Failure,
-    now: Option<String>,
-) -> Result<Replayed, ApiError> {
+) -> Result<(), ApiError> {
     let mut tx = services.db.write().await?;
-    let failures = std::slice::from_ref(&failure);
-    if store::update_failed(&mut tx, app_id, failures).await? == 0 {
+    if store::update_failed(&mut tx, app_id, &[failure]).await? == 0 {
         // Another replay has brought it in meanwhile, or somebody has acknowledged it.
         return Err(ApiError::new(Code::NotFound));
     }
     tx.commit().await?;
-    Ok(Replayed::StillFailing {
-        violations: if now.is_none() {
-            failure.violations
-        } else {
-            Vec::new()
-        },
-        reason: now.unwrap_or(failure.reason),
-    })
+    Ok(())
 }
 
 /// What a verdict about a letter's event means.
@@ -231,7 +232,11 @@ async fn replay_trigger(
         Some(Tried::Done) => return Ok(Replayed::Done),
         Some(Tried::Failed) => {}
         Some(Tried::Removed(failure)) => {
-            return still_fails(services, app.id, failure.clone(), None).await;
+            count_failure(services, app.id, failure.clone()).await?;
+            return Ok(Replayed::StillFailing {
+                reason: failure.reason.clone(),
+                violations: failure.violations.clone(),
+            });
         }
         None => return Err(ApiError::new(Code::NotFound)),
     }

@@ -127,6 +127,16 @@ impl Failure {
             violations: letter.violations.clone(),
         }
     }
+
+    /// What is noted of it with its letter: what is wrong with the event there, which a patch leaves as it was.
+    #[must_use]
+    pub fn noted(&self, letter: &Letter, patched: bool) -> Self {
+        if patched {
+            Self::of(letter)
+        } else {
+            self.clone()
+        }
+    }
 }
 
 /// Letters of an event name with a reason.

@@ -106,7 +106,7 @@ impl From<Error> for ApiError {
                 Code::LimitExceeded,
                 format!("an app has at most {} definitions", super::MOST),
             ),
-            Error::VersionMismatch => Self::new(Code::VersionMismatch),
+            Error::VersionMismatch => Self::overtaken(),
             Error::Invalid(errors) => Self::fields(Code::ValidationFailed, errors),
             Error::Check(cause) => Self::unavailable(cause),
             Error::Storage(cause) => cause.into(),
@@ -326,16 +326,14 @@ fn changed(
         ));
     }
     let patch = patch.into_iter().filter(|(key, _)| key != "name").collect();
-    let mut document = serde_json::to_value(Changeable {
+    let before = Changeable {
         description: current.content.description,
         enforcement: current.content.enforcement,
         additional_properties: current.content.additional_properties,
         properties: current.content.properties,
         validator: current.content.validator,
         status: current.status,
-    })
-    .map_err(ApiError::internal)?;
-    merge::apply(&mut document, Value::Object(patch));
+    };
     let Changeable {
         description,
         enforcement,
@@ -343,7 +341,7 @@ fn changed(
         properties,
         validator,
         status,
-    } = body::parse_value(document)?;
+    } = merge::patched(&before, patch)?;
     Ok(Definition {
         version: current.version + 1,
         status,

@@ -8,7 +8,7 @@ pub mod http;
 mod later;
 pub mod store;
 
-use nudge_db::Timestamp;
+use nudge_db::{Timestamp, Tx};
 use serde::Serialize;
 use utoipa::ToSchema;
 use uuid::Uuid;
@@ -16,6 +16,9 @@ use uuid::Uuid;
 use crate::apps::App;
 use crate::campaigns::Running;
 use crate::clock;
+use crate::dead_letters::store::Found;
+use crate::dead_letters::{self, Letter, Stage};
+use crate::ingest::store::Stored;
 use crate::pipeline::explain::{self as plugin, Person, Question, Told};
 use crate::push::campaigns;
 use crate::services::Services;
@@ -113,35 +116,40 @@ pub async fn explain(
     let standing = standing.ok_or(Error::NotFound)?;
     let person = plugin::person(&mut tx, app, standing.alias).await?;
     let person = person.ok_or(Error::NotFound)?;
-    let aliases = store::aliases(&mut tx, app.id, person.id).await?;
-    let mut found = None;
-    for alias in aliases {
-        let stored = ingest::store::find_by_id(&mut tx, app.id, alias, event_id).await?;
-        if let Some(stored) = stored {
-            found = Some((alias, stored));
-            break;
-        }
-    }
-    drop(tx);
-    let Some((alias, stored)) = found else {
+    let Some((alias, stored)) = event_of(&mut tx, app.id, person.id, event_id).await? else {
         let detail = "the subject has no event of this id, or it was removed since";
         return Ok(Explained {
             outcome: Outcome::UnknownEvent,
             steps: vec![Step::new("event", false, detail)],
         });
     };
+    let letter = Letter::id_of(alias, &stored.event, Stage::Trigger, Some(campaign_id));
+    let letter = dead_letters::store::find(&mut tx, app.id, letter).await?;
+    drop(tx);
     let question = Question {
         app,
         running: &campaign.running,
         alias,
         stored: &stored,
     };
-    let told = plugin::ask(services, question).await?;
+    let told = match plugin::ask(services, question).await {
+        Err(plugin::Error::Failed(detail)) => {
+            let steps = vec![
+                received(&stored),
+                letter.map_or_else(|| Step::new("trigger", false, detail), failed),
+            ];
+            return Ok(Explained {
+                outcome: Outcome::NotFired,
+                steps,
+            });
+        }
+        told => told?,
+    };
     let mut tx = services.db.read().await?;
     let trace = store::trace(&mut tx, app.id, person.id, campaign.running.id, &stored).await?;
     drop(tx);
     let later = later::ask(services, question, &trace, told.timer_at).await?;
-    finish(
+    let mut explained = finish(
         services,
         &campaign,
         &person,
@@ -149,7 +157,47 @@ pub async fn explain(
         &trace,
         (told, later),
     )
-    .await
+    .await?;
+    // What the plugin says now is not what it said then.
+    explained.steps.extend(letter.map(failed));
+    Ok(explained)
+}
+
+/// A subject's event and the alias that it came under.
+async fn event_of(
+    tx: &mut Tx,
+    app_id: Uuid,
+    subject_id: Uuid,
+    event_id: Uuid,
+) -> nudge_db::Result<Option<(i64, Stored)>> {
+    for alias in store::aliases(tx, app_id, subject_id).await? {
+        let stored = ingest::store::find_by_id(tx, app_id, alias, event_id).await?;
+        if let Some(stored) = stored {
+            return Ok(Some((alias, stored)));
+        }
+    }
+    Ok(None)
+}
+
+/// The event, which is there.
+fn received(stored: &Stored) -> Step {
+    let at = clock::to_text(stored.received_at);
+    let name = &stored.event.name;
+    Step::new("event", true, format!("{name}, received at {at}"))
+}
+
+/// The plugin that was to decide about the event failed.
+fn failed(found: Found) -> Step {
+    let Letter {
+        id, reason, plugin, ..
+    } = found.letter;
+    let who = plugin.map_or_else(
+        || "the plugin".to_owned(),
+        |plugin| format!("{} {}", plugin.name, plugin.version),
+    );
+    let detail =
+        format!("{who} failed on the event: {reason}; it can be replayed, as dead letter {id}");
+    Step::new("trigger", false, detail)
 }
 
 /// The campaign, whether it runs or not: a survey, or a push campaign that something triggers.
@@ -199,9 +247,8 @@ async fn finish(
             .unwrap_or(stored.received_at),
     };
     let name = &stored.event.name;
-    let received = clock::to_text(stored.received_at);
     let mut steps = vec![
-        Step::new("event", true, format!("{name}, received at {received}")),
+        received(stored),
         consent(person),
         Step::new(
             "status",

@@ -1,7 +1,8 @@
 //! Requests whose transaction lost against another one are answered once more.
 //!
 //! `PostgreSQL` ends one of two transactions that wait for each other (SQLSTATE 40P01), and one that can't be put in
-//! order with others (40001). Nothing of it has taken effect, and the same request would most likely succeed. So it is
+//! order with others (40001). And what a request was to change may have been changed by another since it was read.
+//! Nothing of it has taken effect, and the same request would most likely succeed. So it is
 //! made again here, for all routes, as a client would that is told to; only what loses again and again is refused.
 //! What a handler committed before that stays, as it does when a client repeats the request.
 
@@ -20,7 +21,7 @@ use super::body::MOST_BODY_BYTES;
 use super::error::ApiError;
 
 /// How often a request is tried.
-const MOST_TRIES: usize = 4;
+const MOST_TRIES: usize = 16;
 /// The route that tries again by itself, many requests together, and whose bodies are not to be kept for longer.
 const INGEST: &str = "/v1/sdk/ingest";
 

@@ -33,6 +33,17 @@ pub struct Scope {
     pub app: Arc<App>,
     /// Who calls.
     pub actor: String,
+    role: Role,
+}
+
+impl Scope {
+    /// Refuses who may not manage the app.
+    pub fn require_admin(&self) -> Result<(), ApiError> {
+        if self.role < Role::Admin {
+            return Err(ApiError::new(Code::InsufficientRole));
+        }
+        Ok(())
+    }
 }
 
 /// Somebody who may read the app of the path.
@@ -181,6 +192,20 @@ impl FromRequestParts<Shared> for AppKey {
 }
 
 impl AppKey {
+    /// The key of a request of other routes than the SDK's, which is in `Authorization` alone (contract 1).
+    async fn of_management(parts: &mut Parts, services: &Shared) -> Result<Self, ApiError> {
+        if bearer(parts)?.is_none() {
+            return Err(ApiError::new(Code::InvalidCredentials));
+        }
+        Self::from_request_parts(parts, services).await
+    }
+
+    /// Refuses a key for an app that it does not open, which need not exist; the audit log of its own hears of it.
+    fn misplaced(&self, services: &Services) -> ApiError {
+        self.refuse(services, Reason::OtherApp);
+        ApiError::new(Code::NotFound)
+    }
+
     /// Refuses a key that is not of a kind; the audit log hears of it.
     pub fn require_kind(&self, services: &Services, kind: Kind) -> Result<(), ApiError> {
         if self.key.kind == kind {
@@ -210,14 +235,14 @@ impl FromRequestParts<Shared> for PropertyWriter {
     type Rejection = ApiError;
 
     async fn from_request_parts(parts: &mut Parts, services: &Shared) -> Result<Self, ApiError> {
-        let key = AppKey::from_request_parts(parts, services).await?;
+        let key = AppKey::of_management(parts, services).await?;
         key.require_kind(services, Kind::Api)?;
         key.require_scope(services, key::USERS_PROPERTIES_WRITE)?;
         let app_id = path_id(parts, services, "appId").await?;
         let app = services.apps.get(app_id).await?;
         app.filter(|app| app.workspace_id == key.app.workspace_id)
             .map(|app| Self { app })
-            .ok_or_else(|| ApiError::new(Code::NotFound))
+            .ok_or_else(|| key.misplaced(services))
     }
 }
 
@@ -225,12 +250,12 @@ impl FromRequestParts<Shared> for PushSender {
     type Rejection = ApiError;
 
     async fn from_request_parts(parts: &mut Parts, services: &Shared) -> Result<Self, ApiError> {
-        let key = AppKey::from_request_parts(parts, services).await?;
+        let key = AppKey::of_management(parts, services).await?;
         key.require_kind(services, Kind::Server)?;
         key.require_scope(services, key::PUSH_TRANSACTIONAL)?;
         let app_id = path_id(parts, services, "appId").await?;
         if app_id != key.app.id {
-            return Err(ApiError::new(Code::NotFound));
+            return Err(key.misplaced(services));
         }
         Ok(Self { app: key.app })
     }
@@ -348,9 +373,11 @@ async fn scope(parts: &mut Parts, services: &Shared, needed: Role) -> Result<Sco
     if *role < needed {
         return Err(ApiError::new(Code::InsufficientRole));
     }
+    let role = *role;
     Ok(Scope {
         app,
         actor: claims.sub,
+        role,
     })
 }
 

@@ -278,6 +278,7 @@ fn misshapen(error: &serde_json::Error, pointer: String) -> FieldError {
     if reason.starts_with("unknown field") {
         return FieldError::new(pointer, "unknown_key", reason);
     }
+    let reason = &without_input(reason);
     // The names of our structs say nothing to anybody else.
     let detail = match reason.split_once(", expected struct ") {
         Some((found, _)) => format!("{found}, expected an object"),
@@ -285,6 +286,20 @@ fn misshapen(error: &serde_json::Error, pointer: String) -> FieldError {
         None => "a value of another type belongs here".to_owned(),
     };
     FieldError::new(pointer, "invalid", detail)
+}
+
+/// A complaint of the parser without the text that it is about: it may be a secret in the wrong place.
+fn without_input(reason: &str) -> String {
+    let quoting = [
+        "invalid type: string",
+        "invalid value: string",
+        "unknown variant",
+    ];
+    let quoting = quoting.into_iter().find(|it| reason.starts_with(it));
+    match quoting.zip(reason.rsplit_once(", expected ")) {
+        Some((found, (_, expected))) => format!("{found}, expected {expected}"),
+        None => reason.to_owned(),
+    }
 }
 
 fn malformed(error: &serde_json::Error) -> ApiError {

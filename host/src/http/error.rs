@@ -143,6 +143,15 @@ impl ApiError {
         self.code
     }
 
+    /// Somebody changed the resource after it was read for this request. Where the request names no version, it is made
+    /// again with what is there now.
+    pub fn overtaken() -> Self {
+        Self {
+            lost_race: true,
+            ..Self::new(Code::VersionMismatch)
+        }
+    }
+
     /// Whether the same request may succeed at once: its transaction lost against another one.
     pub(super) fn lost_race(&self) -> bool {
         self.lost_race

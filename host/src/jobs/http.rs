@@ -10,6 +10,7 @@ use super::store::{self, JobRow};
 use crate::clock;
 use crate::http::auth::Viewer;
 use crate::http::{ApiError, Code, Data, ResourceId};
+use crate::privacy;
 use crate::services::Shared;
 
 /// A job and how far it is.
@@ -63,7 +64,7 @@ impl From<JobRow> for JobView {
     }
 }
 
-/// Shows how far a job is, and what came of it.
+/// Shows how far a job is, and what came of it. Jobs about somebody's privacy are admins' (contract 1).
 #[utoipa::path(get, path = "/v1/apps/{appId}/jobs/{id}", tag = "jobs",
     params(("appId" = Uuid, Path), ("id" = Uuid, Path)), responses((status = 200, body = Data<JobView>)))]
 pub async fn get_job(
@@ -73,7 +74,9 @@ pub async fn get_job(
 ) -> Result<Data<JobView>, ApiError> {
     let mut tx = services.db.read().await?;
     let found = store::find(&mut tx, scope.app.id, id).await?;
-    Ok(Data {
-        data: found.ok_or_else(|| ApiError::new(Code::NotFound))?.into(),
-    })
+    let job = found.ok_or_else(|| ApiError::new(Code::NotFound))?;
+    if [privacy::exports::KIND, privacy::deletion::KIND].contains(&job.kind.as_str()) {
+        scope.require_admin()?;
+    }
+    Ok(Data { data: job.into() })
 }

@@ -35,6 +35,8 @@ pub enum Reason {
     WrongKind,
     /// It has not the scope.
     MissingScope,
+    /// It is not of the app of the path.
+    OtherApp,
 }
 
 impl Reason {
@@ -44,6 +46,7 @@ impl Reason {
             Self::Expired => "expired",
             Self::WrongKind => "wrong_kind",
             Self::MissingScope => "missing_scope",
+            Self::OtherApp => "other_app",
         }
     }
 }

@@ -97,12 +97,8 @@ impl Provider {
         let header = jsonwebtoken::decode_header(token).map_err(|_| Refusal::Invalid)?;
         let kid = header.kid.as_deref();
         let mut known = self.known();
-        let fresh = |known: &Known| {
-            let keys = known.keys.as_ref();
-            keys.is_some_and(|keys| now.since(keys.fetched_at) < FRESH && keys.has(kid))
-        };
-        if !fresh(&known) {
-            known = self.look(now).await;
+        if !known.is_good_for(kid, now) {
+            known = self.look(kid, now).await;
         }
         let keys = known
             .keys
@@ -122,7 +118,7 @@ impl Provider {
     }
 
     /// Asks the provider for its keys, unless somebody did just now; answers what is known then.
-    async fn look(&self, now: Timestamp) -> Known {
+    async fn look(&self, kid: Option<&str>, now: Timestamp) -> Known {
         let before = self.known();
         let _asking = match self.asking.try_lock() {
             Ok(guard) => guard,
@@ -134,14 +130,17 @@ impl Provider {
         if before
             .asked_at
             .is_some_and(|asked| asked <= now && now.since(asked) < PAUSE)
+            || before.is_good_for(kid, now)
         {
             return before;
         }
+        // The first keys, and those that are due, keep nobody from asking for a key that is not among them.
+        let due = before.keys.as_ref().is_none_or(|keys| !keys.is_fresh(now));
         let outcome = self.fetch(now).await;
         let after = match outcome {
             Ok(keys) => Known {
                 keys: Some(Arc::new(keys)),
-                asked_at: Some(now),
+                asked_at: if due { before.asked_at } else { Some(now) },
                 failure: None,
             },
             Err(error) => {
@@ -195,7 +194,19 @@ impl Provider {
     }
 }
 
+impl Known {
+    /// Whether the provider need not be asked for a key.
+    fn is_good_for(&self, kid: Option<&str>, now: Timestamp) -> bool {
+        let keys = self.keys.as_ref();
+        keys.is_some_and(|keys| keys.is_fresh(now) && keys.has(kid))
+    }
+}
+
 impl KeySet {
+    fn is_fresh(&self, now: Timestamp) -> bool {
+        now.since(self.fetched_at) < FRESH
+    }
+
     /// Whether there is a key to try.
     fn has(&self, kid: Option<&str>) -> bool {
         self.candidates(kid).next().is_some()
@@ -212,7 +223,8 @@ impl KeySet {
 
 /// A key that signs and is of an algorithm of ours; others are no concern of ours.
 fn signing_key(jwk: &Map<String, Value>) -> Option<(Option<String>, PublicKey)> {
-    if jwk.get("use").and_then(Value::as_str) != Some("sig") {
+    // Who says nothing of its use says that it is for both (RFC 7517, section 4.2).
+    if jwk.get("use").is_some_and(|purpose| purpose != "sig") {
         return None;
     }
     let key = PublicKey::from_jwk(jwk).ok()?;

@@ -101,13 +101,12 @@ pub fn read(claims: Claims, anonymous_id: &str, now: Timestamp) -> Result<Identi
         .into_iter()
         .flatten()
         .all(|begin| instant(begin).is_some_and(|begin| begin <= latest));
-    if !in_force || exp.plus(LEEWAY) <= now || exp > latest.plus(MOST_LIFETIME) {
+    if !in_force || exp <= now || exp > latest.plus(MOST_LIFETIME) {
         return Err(Refusal::Time);
     }
     Ok(Identity {
         external_id: claims.sub,
-        // By a clock that is behind by the leeway, the token has that much left.
-        expires_at: if exp > now { exp } else { exp.plus(LEEWAY) },
+        expires_at: exp,
     })
 }
 
@@ -148,14 +147,13 @@ mod tests {
     }
 
     #[test]
-    fn times_have_a_minute_of_leeway() {
+    fn the_future_has_a_minute_of_leeway_and_the_past_none() {
         let day = 24.0 * 3600.0;
         assert_eq!(at(0.0, 3600.0, None), Ok(3600));
         assert_eq!(at(60.0, day + 60.0, Some(60.0)), Ok(86_460));
         assert_eq!(at(-1e6, 1.0, Some(-1.0)), Ok(1));
-        assert_eq!(at(0.0, -59.0, None), Ok(1));
         for (iat, exp, nbf) in [
-            (0.0, -60.0, None),
+            (0.0, 0.0, None),
             (61.0, 100.0, None),
             (0.0, 100.0, Some(61.0)),
             (0.0, day + 61.0, None),

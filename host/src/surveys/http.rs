@@ -8,6 +8,7 @@ use utoipa::ToSchema;
 use uuid::Uuid;
 
 use super::{Content, Survey, store};
+use crate::attempts;
 use crate::campaigns::http::{find, patched, record};
 use crate::clock;
 use crate::http::auth::{Editor, Viewer};
@@ -108,10 +109,18 @@ pub async fn update_survey(
     super::check(&services.plugins, &scope.app.deciders, &content, before).await?;
 
     let now = services.clock.now();
-    let (survey, activated) = current.changed(content, now);
+    let (mut survey, activated) = current.changed(content, now);
     let mut tx = services.db.write().await?;
     super::update(&mut tx, &survey).await?;
     record(&mut tx, &scope, "survey.updated", &survey, now).await?;
+    // It may have as many responses already as it is to get now.
+    let app_id = scope.app.id;
+    if let Some(most) = store::max_responses(&mut tx, app_id, id).await?
+        && attempts::end_when_full(&mut tx, survey.clone(), most, now).await?
+        && let Some(ended) = store::find(&mut tx, app_id, id).await?
+    {
+        survey = ended;
+    }
     tx.commit().await?;
     services.apps.refresh(scope.app.id).await?;
     if activated {

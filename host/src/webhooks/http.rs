@@ -16,7 +16,7 @@ use crate::http::auth::{Admin, Scope};
 use crate::http::page::{Page, PageQuery, page};
 use crate::http::precondition::IfMatch;
 use crate::http::{
-    ApiError, Code, Data, FieldError, Json, Params, ResourceId, body, created, cursor, merge,
+    ApiError, Code, Data, FieldError, Json, Params, ResourceId, created, cursor, merge,
 };
 use crate::services::Shared;
 
@@ -144,7 +144,7 @@ impl From<Error> for ApiError {
                     super::MOST
                 ),
             ),
-            Error::VersionMismatch => Self::new(Code::VersionMismatch),
+            Error::VersionMismatch => Self::overtaken(),
             Error::Url(cause) => {
                 let field = FieldError::new("/url", cause.code(), cause.to_string());
                 Self::fields(Code::WebhookUrlNotAllowed, vec![field]).with_detail(cause.to_string())
@@ -331,9 +331,7 @@ fn changed(current: &Webhook, patch: Map<String, Value>) -> Result<WebhookReques
         active: current.active,
         description: current.description.clone(),
     };
-    let mut document = serde_json::to_value(request).map_err(ApiError::internal)?;
-    merge::apply(&mut document, Value::Object(patch));
-    body::parse_value(document)
+    merge::patched(&request, patch)
 }
 
 /// Checks everything but the URL; answers the types, each once.

@@ -55,7 +55,8 @@ impl Signer {
         let pair = EcdsaKeyPair::generate(&ECDSA_P256_SHA256_FIXED_SIGNING).unwrap();
         let point = pair.public_key().as_ref();
         let (x, y) = (encode(&point[1..33]), encode(&point[33..]));
-        let jwk = json!({"kty": "EC", "crv": "P-256", "use": "sig", "alg": "ES256", "kid": kid, "x": x, "y": y});
+        // What it is for is said or not (RFC 7517, section 4.2).
+        let jwk = json!({"kty": "EC", "crv": "P-256", "alg": "ES256", "kid": kid, "x": x, "y": y});
         Self::new(Key::Ec(pair), jwk)
     }
 

@@ -59,7 +59,7 @@ pub async fn update_settings(
     let settings = patched(&current, &patch)?;
     let revision = row.settings_revision;
     if !store::replace_settings(&mut tx, id, &settings, revision, now).await? {
-        return Err(ApiError::new(Code::VersionMismatch));
+        return Err(ApiError::overtaken());
     }
     let entry = Entry {
         app_id: id,

@@ -12,7 +12,7 @@ use crate::audit::{self, Entry};
 use crate::http::auth::{Editor, Scope};
 use crate::http::{ApiError, Code, Data, Json, ResourceId};
 use crate::push::campaigns::{self, Campaign, NotPrepared, Prepared, Sending};
-use crate::push::deliveries::{self, Lane, NewDelivery, Rendered, Status};
+use crate::push::deliveries::{self, Change, Lane, NewDelivery, Rendered, Status};
 use crate::push::personalization::{Made, Recipient, make};
 use crate::push::tokens;
 use crate::services::{Services, Shared};
@@ -171,6 +171,19 @@ async fn queue(services: &Services, scope: &Scope, new: &NewDelivery) -> Result<
         return Err(ApiError::new(Code::SubjectNotFound));
     }
     deliveries::queue(&mut tx, new.app_id, std::slice::from_ref(new), now).await?;
+    let change = Change {
+        delivery_id: new.id,
+        campaign_id: new.campaign_id,
+        variant_id: new.variant_id,
+        subject_id: new.subject_id,
+        platform: None,
+        test: true,
+        status: new.status,
+        at: now,
+        more: reason_of(new),
+    };
+    // One that waits to be sent tells nobody yet.
+    let told = deliveries::announce(&mut tx, &scope.app, &[change], now).await?;
     let entry = Entry {
         app_id: new.app_id,
         actor: &scope.actor,
@@ -181,7 +194,14 @@ async fn queue(services: &Services, scope: &Scope, new: &NewDelivery) -> Result<
     audit::record(&mut tx, &entry, now).await?;
     tx.commit().await?;
     services.pipeline.deliveries().wake();
+    services.webhooks.wake(told);
     Ok(())
+}
+
+/// What is said of a test besides its status.
+fn reason_of(new: &NewDelivery) -> Vec<(&'static str, String)> {
+    let reason = new.reason.clone().map(|reason| ("reason", reason));
+    reason.into_iter().collect()
 }
 
 /// The variant that is asked for, or the person's.

@@ -301,10 +301,11 @@ fn number(value: &Value, min: Option<f64>, max: Option<f64>, step: Option<f64>) 
         return refuse("", "out_of_range", detail);
     }
     if let Some(step) = step {
-        let steps = (number - min.unwrap_or(0.0)) / step;
-        // Steps like 0.1 have no exact form in binary.
-        if (steps - steps.round()).abs() > 1e-6 * steps.abs().max(1.0) {
-            let from = min.unwrap_or(0.0);
+        let from = min.unwrap_or(0.0);
+        let steps = (number - from) / step;
+        // Steps like 0.1 have no exact form in binary, and numbers are as far from theirs as they are large.
+        let inexact = 4.0 * f64::EPSILON * (number.abs() + from.abs()) / step;
+        if (steps - steps.round()).abs() > inexact.max(1e-9) {
             return refuse(
                 "",
                 "invalid_step",

@@ -479,7 +479,11 @@ pub(super) fn check_text(pointer: &str, text: &str, most: usize, errors: &mut Ve
 
 /// Whether a text is an address of the web.
 pub(super) fn is_web_address(text: &str) -> bool {
-    parsed(text).is_some_and(|url| ["http", "https"].contains(&url.scheme()) && url.has_host())
+    parsed(text).is_some_and(|url| {
+        // Browsers read `https:example.com` too; it is no address (RFC 3986, section 4.3).
+        let rest = text.get(url.scheme().len()..).unwrap_or_default();
+        ["http", "https"].contains(&url.scheme()) && rest.starts_with("://") && url.has_host()
+    })
 }
 
 /// Whether a text is an address that an app may be asked to open. What would run as a program is none.
@@ -489,12 +493,21 @@ pub(super) fn is_link(text: &str) -> bool {
 }
 
 fn parsed(text: &str) -> Option<reqwest::Url> {
-    (text.len() <= MOST_URL)
+    // Browsers leave out what a URL has no room for.
+    let unfit = |character: char| character.is_whitespace() || character.is_control();
+    (text.len() <= MOST_URL && !text.contains(unfit))
         .then(|| reqwest::Url::parse(text).ok())
         .flatten()
 }
 
 /// Whether a text is a day of the calendar, `2026-01-31`.
 pub(super) fn is_date(text: &str) -> bool {
-    text.len() == 10 && chrono::NaiveDate::parse_from_str(text, "%Y-%m-%d").is_ok()
+    // chrono takes signs, spaces and single digits too.
+    let form = |(place, byte): (usize, u8)| match place {
+        4 | 7 => byte == b'-',
+        _ => byte.is_ascii_digit(),
+    };
+    text.len() == 10
+        && text.bytes().enumerate().all(form)
+        && chrono::NaiveDate::parse_from_str(text, "%Y-%m-%d").is_ok()
 }

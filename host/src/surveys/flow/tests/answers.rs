@@ -48,6 +48,14 @@ fn answers_that_questions_take_are_kept() {
             typed("number", json!({"min": 0.1, "max": 1, "step": 0.1})),
             json!([0.1, 0.3, 0.7, 1]),
         ),
+        (
+            typed("number", json!({"step": 0.01})),
+            json!([12_345.67, 1_000_000_000.01]),
+        ),
+        (
+            typed("number", json!({"min": 1_000_000.1, "step": 0.1})),
+            json!([1_000_000.3, 9_999_999.9]),
+        ),
         (typed("number", json!({})), json!([-1.5, 1_000_000])),
         (
             typed("date", json!({"min": "2026-01-01", "max": "2026-12-31"})),
@@ -252,7 +260,33 @@ fn answers_that_questions_do_not_take_are_refused() {
             "",
             "invalid_step",
         ),
+        (
+            typed("number", json!({"step": 1})),
+            json!(1_000_000_000.4),
+            "",
+            "invalid_step",
+        ),
+        (
+            typed("number", json!({"step": 0.01})),
+            json!(12_345.678),
+            "",
+            "invalid_step",
+        ),
         (typed("number", json!({})), json!("4"), "", "invalid"),
+        (typed("date", json!({})), json!("+2026-1-31"), "", "invalid"),
+        (typed("date", json!({})), json!(" 2026-1-31"), "", "invalid"),
+        (
+            typed("short_text", json!({"format": "url"})),
+            json!(" https://example.com"),
+            "",
+            "invalid_format",
+        ),
+        (
+            typed("short_text", json!({"format": "url"})),
+            json!("https:example.com"),
+            "",
+            "invalid_format",
+        ),
         (typed("date", json!({})), json!("2026-02-29"), "", "invalid"),
         (typed("date", json!({})), json!("2026-2-1"), "", "invalid"),
         (
