@@ -125,6 +125,7 @@ pub async fn explain(
     };
     let letter = Letter::id_of(alias, &stored.event, Stage::Trigger, Some(campaign_id));
     let letter = dead_letters::store::find(&mut tx, app.id, letter).await?;
+    let failure = letter.map(failed);
     drop(tx);
     let question = Question {
         app,
@@ -132,19 +133,15 @@ pub async fn explain(
         alias,
         stored: &stored,
     };
-    let told = match plugin::ask(services, question).await {
-        Err(plugin::Error::Failed(detail)) => {
-            let steps = vec![
-                received(&stored),
-                letter.map_or_else(|| Step::new("trigger", false, detail), failed),
-            ];
-            return Ok(Explained {
-                outcome: Outcome::NotFired,
-                steps,
-            });
-        }
-        told => told?,
-    };
+    let told = plugin::ask(services, question).await;
+    if let (Err(plugin::Error::Failed(_)), Some(failure)) = (&told, &failure) {
+        // Nothing was decided then, and nothing is now.
+        return Ok(Explained {
+            outcome: Outcome::NotFired,
+            steps: vec![received(&stored), failure.clone()],
+        });
+    }
+    let told = told?;
     let mut tx = services.db.read().await?;
     let trace = store::trace(&mut tx, app.id, person.id, campaign.running.id, &stored).await?;
     drop(tx);
@@ -159,7 +156,7 @@ pub async fn explain(
     )
     .await?;
     // What the plugin says now is not what it said then.
-    explained.steps.extend(letter.map(failed));
+    explained.steps.extend(failure);
     Ok(explained)
 }
 

@@ -111,13 +111,17 @@ pub async fn ingest_events(
         wants_instructions: delivery.is_some(),
         ..divided.submission(app, &owner, origin, received_at)
     };
+    let there = there_already(&services, app, owner.subject_id, &rejections).await?;
     let outcome = services.committer.commit(submission).await?;
     let committed = matches!(outcome, Outcome::Committed(_));
     if delivery.is_some() {
         // Whoever waits for a decision keeps nobody waiting.
         notes.step_aside();
     }
-    let view = answer(&services, app, outcome, indexes, rejections, delivery).await?;
+    let view = answer(
+        &services, app, outcome, indexes, rejections, there, delivery,
+    )
+    .await?;
     let ignored = if committed { ignored.len() } else { 0 };
     let count = |kind, count| services.stats.count(app.id, received_at, kind, count);
     count(stats::Kind::Ignored, ignored);
@@ -418,6 +422,7 @@ async fn answer(
     outcome: Outcome,
     events: Vec<(usize, Uuid)>,
     mut rejections: Vec<Rejection>,
+    there: HashSet<Uuid>,
     delivery: Option<Delivery>,
 ) -> Result<IngestView, ApiError> {
     let mut reject_all = |code, message: &str| {
@@ -450,8 +455,7 @@ async fn answer(
     };
     let mut accepted = 0;
     if let Some(committed) = &mut committed {
-        let known = accept_known(services, app, committed, &events, &mut rejections).await?;
-        accepted = events.len() + known;
+        accepted = events.len() + accept_known(committed, &mut rejections, &there);
     }
     rejections.sort_by_key(|rejection| rejection.index);
     metrics::counter!("nudge_events_total", "outcome" => "accepted").increment(accepted as u64);
@@ -473,30 +477,28 @@ async fn answer(
     })
 }
 
-/// Takes the rejections of events away that are there already, and answers of how many. Sent again in a form, or at a
-/// time, that it would not be taken in, an event is accepted and changes nothing.
-async fn accept_known(
-    services: &Shared,
-    app: &App,
+/// Takes away the rejections of events that are there already; answers of how many.
+fn accept_known(
     committed: &mut Committed,
-    events: &[(usize, Uuid)],
     rejections: &mut Vec<Rejection>,
-) -> Result<usize, ApiError> {
-    let there = there_already(services, app, committed.subject_id, rejections).await?;
-    // Those that this request has brought were not.
-    let was_there = |id: &Uuid| there.contains(id) && events.iter().all(|(_, new)| new != id);
-    let known = |rejection: &Rejection| match rejection.dead_letter_id {
-        Some(letter) => committed.known_letters.contains(&letter),
-        None => rejection.is_about_content() && rejection.event_id.as_ref().is_some_and(was_there),
-    };
+    there: &HashSet<Uuid>,
+) -> usize {
     let before = rejections.len();
-    rejections.retain(|rejection| !known(rejection));
+    rejections.retain(|rejection| {
+        let known = match (rejection.dead_letter_id, rejection.event_id) {
+            (Some(letter), _) => committed.known_letters.contains(&letter),
+            (None, Some(id)) => rejection.is_about_content() && there.contains(&id),
+            (None, None) => false,
+        };
+        !known
+    });
     let known = before - rejections.len();
     committed.all_new &= known == 0;
-    Ok(known)
+    known
 }
 
-/// Which of the events that were rejected for what they say are there already.
+/// Which of the events that were rejected for what they say are there already: sent again in a form, or at a time, that
+/// it would not be taken in, an event is accepted and changes nothing.
 async fn there_already(
     services: &Shared,
     app: &App,
