@@ -14,7 +14,7 @@ use utoipa::openapi::OpenApi;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use crate::http::meters::Meters;
+use crate::http::request::Around;
 use crate::http::{ApiError, Code, admission, cors, request};
 use crate::services::Shared;
 use crate::{
@@ -276,11 +276,12 @@ pub fn router(services: Shared, with_operations: bool) -> Router {
     if with_operations {
         router = router.merge(operations::routes());
     }
-    let (clock, meters) = (services.clock.clone(), Meters::default());
-    let traces = services.traces.clone();
+    let around = Around {
+        traces: services.traces.clone(),
+        ..Around::untraced(&services.clock)
+    };
     let around = from_fn(move |request, next| {
-        let answer = request::layer(clock.clone(), meters.clone(), traces.clone(), request, next);
-        answer.map(|mut response: Response| {
+        request::layer(around.clone(), request, next).map(|mut response: Response| {
             openapi::add_security_headers(response.headers_mut());
             response
         })
@@ -303,10 +304,9 @@ pub fn full_router(services: Shared, with_operations: bool) -> Router {
     } else {
         Router::new()
     };
-    let (clock, meters) = (services.clock.clone(), Meters::default());
-    let around = from_fn(move |request, next| {
-        request::layer(clock.clone(), meters.clone(), None, request, next).map(close)
-    });
+    let around = Around::untraced(&services.clock);
+    let around =
+        from_fn(move |request, next| request::layer(around.clone(), request, next).map(close));
     router
         .fallback(|| async { ApiError::new(Code::Unavailable) })
         .layer(around)
@@ -324,10 +324,8 @@ fn close(mut response: Response) -> Response {
 
 /// The operators' listener.
 pub fn operations_router(services: Shared) -> Router {
-    let (clock, meters) = (services.clock.clone(), Meters::default());
-    let around = from_fn(move |request, next| {
-        request::layer(clock.clone(), meters.clone(), None, request, next)
-    });
+    let around = Around::untraced(&services.clock);
+    let around = from_fn(move |request, next| request::layer(around.clone(), request, next));
     operations::routes()
         .fallback(|| async { ApiError::new(Code::NotFound) })
         .method_not_allowed_fallback(method_not_allowed)

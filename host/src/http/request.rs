@@ -19,14 +19,35 @@ use crate::traces::Traces;
 /// The header that carries a request's id.
 pub const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
+/// What a listener's requests are answered with. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct Around {
+    /// The clock.
+    pub clock: Clock,
+    /// What counts them.
+    pub meters: Meters,
+    /// Where their spans go; none: they have none.
+    pub traces: Option<Traces>,
+}
+
+impl Around {
+    /// Requests without spans, counted by themselves.
+    pub fn untraced(clock: &Clock) -> Self {
+        Self {
+            clock: clock.clone(),
+            meters: Meters::default(),
+            traces: None,
+        }
+    }
+}
+
 /// Gives the request an id, answers it, logs one line and counts it.
-pub async fn layer(
-    clock: Clock,
-    meters: Meters,
-    traces: Option<Traces>,
-    mut request: Request,
-    next: Next,
-) -> Response {
+pub async fn layer(around: Around, mut request: Request, next: Next) -> Response {
+    let Around {
+        clock,
+        meters,
+        traces,
+    } = around;
     let started = Instant::now();
     let span = traces.and_then(|traces| traces.begin(request.headers(), clock.now()));
     let method = request.method().clone();

@@ -171,6 +171,7 @@ async fn queue(services: &Services, scope: &Scope, new: &NewDelivery) -> Result<
         return Err(ApiError::new(Code::SubjectNotFound));
     }
     deliveries::queue(&mut tx, new.app_id, std::slice::from_ref(new), now).await?;
+    let reason = new.reason.clone().map(|reason| ("reason", reason));
     let change = Change {
         delivery_id: new.id,
         campaign_id: new.campaign_id,
@@ -180,7 +181,7 @@ async fn queue(services: &Services, scope: &Scope, new: &NewDelivery) -> Result<
         test: true,
         status: new.status,
         at: now,
-        more: reason_of(new),
+        more: reason.into_iter().collect(),
     };
     // One that waits to be sent tells nobody yet.
     let told = deliveries::announce(&mut tx, &scope.app, &[change], now).await?;
@@ -196,12 +197,6 @@ async fn queue(services: &Services, scope: &Scope, new: &NewDelivery) -> Result<
     services.pipeline.deliveries().wake();
     services.webhooks.wake(told);
     Ok(())
-}
-
-/// What is said of a test besides its status.
-fn reason_of(new: &NewDelivery) -> Vec<(&'static str, String)> {
-    let reason = new.reason.clone().map(|reason| ("reason", reason));
-    reason.into_iter().collect()
 }
 
 /// The variant that is asked for, or the person's.
