@@ -61,20 +61,20 @@ const INSERT_EVENTS: &str =
       FROM e CROSS JOIN r WHERE r.ordinal = e.ordinal
       ON CONFLICT (alias_number, event_id) DO NOTHING";
 
-const INSERT_BOTH: &str =
-    ", p AS (INSERT INTO pending (app_id, alias_number, ordinal, node, device_id, sdk_version)
-             SELECT r.app_id, r.alias_number, r.ordinal, r.node, r.device_id, r.sdk_version
-             FROM r ORDER BY r.ordinal
-             RETURNING id, ordinal),
+// The numbers are drawn where the requests stand, so that nothing needs to be joined to find them again.
+const INSERT_BOTH: &str = ", q AS (SELECT r.*, nextval('pending_id_seq') AS number FROM r),
+       p AS (INSERT INTO pending (id, app_id, alias_number, ordinal, node, device_id, sdk_version)
+             SELECT q.number, q.app_id, q.alias_number, q.ordinal, q.node, q.device_id, q.sdk_version FROM q),
        n AS (INSERT INTO events (seq, app_id, alias_number, event_id, name, timestamp, client_timestamp,
                                  received_at, properties, platform, app_version, locale, timezone, source)
-             SELECT p.id * 512 + e.place, r.app_id, r.alias_number, e.event_id, e.name, e.timestamp,
-                    e.client_timestamp, r.received_at, e.properties, r.platform, r.app_version, r.locale,
-                    r.timezone, r.source
-             FROM e JOIN r ON r.ordinal = e.ordinal JOIN p ON p.ordinal = e.ordinal";
+             SELECT q.number * 512 + e.place, q.app_id, q.alias_number, e.event_id, e.name, e.timestamp,
+                    e.client_timestamp, q.received_at, e.properties, q.platform, q.app_version, q.locale,
+                    q.timezone, q.source
+             FROM e JOIN q ON q.ordinal = e.ordinal";
 const SKIP_KNOWN: &str = " ON CONFLICT (alias_number, event_id) DO NOTHING";
+const ANSWER_IDS: &str = ") SELECT q.number AS id, q.ordinal FROM q";
 const ANSWER_BOTH: &str =
-    " RETURNING 1) SELECT p.id, p.ordinal, (SELECT count(*) FROM n) AS inserted FROM p";
+    " RETURNING 1) SELECT q.number AS id, q.ordinal, (SELECT count(*) FROM n) AS inserted FROM q";
 
 /// Adds a row of `pending` for each request, and the events, but for those that are there already.
 ///
@@ -168,11 +168,21 @@ async fn insert_both(
     ids: &mut [i64],
     expect_new: bool,
 ) -> Result<u64> {
-    let inserted: Vec<BothRow> = tx
+    let statement = tx
         .with_rows(EVENTS, event_rows(requests))
         .and_rows(REQUESTS, request_rows(requests, ids))
-        .push(INSERT_BOTH)
-        .push(if expect_new { "" } else { SKIP_KNOWN })
+        .push(INSERT_BOTH);
+    if expect_new {
+        // All of them or an error: there is nothing to count.
+        let inserted: Vec<PendingRow> = statement.push(ANSWER_IDS).fetch_all().await?;
+        for row in inserted {
+            assign(ids, row.ordinal, row.id);
+        }
+        let events: usize = requests.iter().map(|request| request.events.len()).sum();
+        return Ok(events as u64);
+    }
+    let inserted: Vec<BothRow> = statement
+        .push(SKIP_KNOWN)
         .push(ANSWER_BOTH)
         .fetch_all()
         .await?;

@@ -181,7 +181,7 @@ pub(crate) async fn run_on(
 /// What an answer's status is, and what must be in it.
 fn expected(load: Load) -> (u16, String) {
     match load.delivery {
-        Delivery::Refused => (422, "invalid_delivery".to_owned()),
+        Delivery::Refused | Delivery::Malformed => (422, "invalid_delivery".to_owned()),
         Delivery::None | Delivery::First => (200, format!("\"accepted\":{},", load.events)),
     }
 }

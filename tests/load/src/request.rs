@@ -35,6 +35,8 @@ pub(crate) enum Delivery {
     First,
     /// The decision about an event that it does not have: the server reads the request, checks every event and refuses it whole.
     Refused,
+    /// The decision about no event at all: the server reads the request, HTTP, credentials and JSON, and refuses it then.
+    Malformed,
 }
 
 /// A request as bytes, and where in them the ids and instants are.
@@ -89,7 +91,9 @@ impl Request {
         }
         body.push(']');
         let mut delivered = None;
-        if delivery != Delivery::None {
+        if delivery == Delivery::Malformed {
+            body.push_str(r#","delivery":{"eventIds":[]}"#);
+        } else if delivery != Delivery::None {
             body.push_str(r#","delivery":{"eventIds":[""#);
             delivered = (delivery == Delivery::First).then_some(body.len());
             let _ = write!(body, r#"{NOBODY}"]}}"#);
