@@ -9,6 +9,7 @@ use tests::{TestApp, on_both_backends};
 on_both_backends!(
     what_a_service_does_not_take_is_sent_again_and_what_it_took_is_not,
     what_is_never_taken_has_failed_after_six_attempts,
+    what_waits_for_a_service_follows_its_campaign,
 );
 
 /// How a service answers, and whether the message is sent again.
@@ -161,4 +162,73 @@ async fn what_is_never_taken_has_failed_after_six_attempts(app: &mut TestApp) {
     .await;
     // The seventh answer was the next one's.
     assert_eq!(providers.fcm.received().len(), 7);
+}
+
+/// A message of a campaign of its own that the service has not taken yet.
+async fn put_off(app: &TestApp, providers: &Providers) -> (String, String) {
+    let campaign = app
+        .campaign(&json!({"mode": "transactional", "trigger": null}))
+        .await;
+    let busy = Reply {
+        status: 503,
+        ..Reply::default()
+    };
+    providers.fcm.reply_next(busy);
+    let body = json!({"campaignId": campaign, "anonymousId": "ada"});
+    let id = text(&app.transactional(&body).await.data(202), "deliveryId");
+    app.until("it is not put off", async || {
+        let rows: Vec<(i64,)> = app
+            .rows("SELECT attempts FROM deliveries WHERE due_at IS NOT NULL AND node IS NULL")
+            .await;
+        rows == [(1,)]
+    })
+    .await;
+    (campaign, id)
+}
+
+async fn what_waits_for_a_service_follows_its_campaign(app: &mut TestApp) {
+    let providers = app.with_providers().await;
+    app.credential(&providers.fcm.credential()).await;
+    let session = app.session("ada").await;
+    app.push_token(&session, "phone", &providers.fcm.token(1))
+        .await;
+    let become_ = async |campaign: &str, status: &str| {
+        let path = app.path(&format!("/campaigns/{campaign}"));
+        let body = json!({"status": status});
+        app.patch(&path, &app.editor(), &body).await.ok();
+    };
+
+    let (archived, id) = put_off(app, &providers).await;
+    become_(&archived, "archived").await;
+    app.advance(60);
+    let failed = app.delivery_in(&id, "failed").await;
+    assert_eq!(failed["reason"], "campaign_not_active");
+
+    let (deleted, id) = put_off(app, &providers).await;
+    let path = app.path(&format!("/campaigns/{deleted}"));
+    app.delete(&path, &app.editor()).await.data(204);
+    app.advance(60);
+    let failed = app.delivery_in(&id, "failed").await;
+    assert_eq!(failed["reason"], "campaign_deleted");
+
+    let (paused, id) = put_off(app, &providers).await;
+    become_(&paused, "paused").await;
+    let due = async || {
+        let rows: Vec<(i64,)> = app
+            .rows("SELECT due_at FROM deliveries WHERE due_at IS NOT NULL AND node IS NULL")
+            .await;
+        rows
+    };
+    let before = due().await;
+    app.advance(60);
+    app.until("it is not looked at again", async || {
+        let now = due().await;
+        now.len() == 1 && now > before
+    })
+    .await;
+    assert_eq!(providers.fcm.received().len(), 3, "one attempt each");
+    become_(&paused, "active").await;
+    app.advance(60);
+    let delivered = app.delivery_in(&id, "delivered").await;
+    assert_eq!(delivered["attempts"], 2);
 }

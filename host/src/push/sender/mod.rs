@@ -8,6 +8,7 @@
 //! Apps take turns, and none has more than its part of what is sent at a time.
 
 mod batch;
+mod campaign;
 mod devices;
 mod outcome;
 mod plan;

@@ -9,14 +9,14 @@ use nudge_db::{Result, Timestamp};
 use nudge_wasm::{Description, PastEvent};
 use uuid::Uuid;
 
+use super::campaign::{Campaign, Halted, campaign, halted_again};
 use super::devices::{Outgoing, given_up, outgoing};
 use super::store::{self, Claimed};
 use crate::apps::App;
 use crate::ingest;
 use crate::ingest::store::Stored;
 use crate::pipeline::occasions;
-use crate::plugins::Refused;
-use crate::push::campaigns::{self, NotPrepared, Sending, Status as CampaignStatus};
+use crate::push::campaigns::Sending;
 use crate::push::deliveries::{Device, Status};
 use crate::push::personalization::{Made, Recipient, make};
 use crate::push::providers::Target;
@@ -25,6 +25,8 @@ use crate::services::Shared;
 
 /// When something that could not be read is looked at again.
 const LATER: Duration = Duration::from_secs(5);
+/// When a message that a provider did not take yet is looked at again while its campaign is paused.
+const WHILE_PAUSED: Duration = Duration::from_mins(1);
 
 /// What is to be done about a delivery.
 #[derive(Debug)]
@@ -64,17 +66,6 @@ impl Known {
     }
 }
 
-/// A campaign as a delivery finds it.
-#[derive(Clone)]
-enum Campaign {
-    Runs(Arc<Sending>),
-    Paused,
-    Ended(&'static str),
-    /// Its plugin refuses what it says.
-    Refused,
-    Unavailable,
-}
-
 /// Decides about deliveries of one app, each by its id.
 pub(super) async fn plan(
     services: &Shared,
@@ -85,6 +76,7 @@ pub(super) async fn plan(
     let known = read(services, app, claimed).await?;
     let mut steps = HashMap::new();
     let mut campaigns: HashMap<(Uuid, i64), Campaign> = HashMap::new();
+    let mut halted: HashMap<Uuid, Option<Halted>> = HashMap::new();
     let mut to_render: HashMap<(Uuid, i64, Uuid), Vec<&Claimed>> = HashMap::new();
     for delivery in claimed {
         if let Some(step) = before_rendering(app, delivery, &known, now) {
@@ -92,12 +84,9 @@ pub(super) async fn plan(
             continue;
         }
         if let Some(content) = &delivery.content {
-            let rendered = serde_json::from_str(content)
-                .map_err(|cause| nudge_db::Error::corrupt("deliveries", "content", cause))?;
-            steps.insert(
-                delivery.id,
-                outgoing(delivery, rendered, known.targets_of(delivery), now),
-            );
+            let halted = halted_again(services, app, delivery, &mut halted).await?;
+            let step = made_before(delivery, content, halted, &known, now)?;
+            steps.insert(delivery.id, step);
             continue;
         }
         let key = (delivery.campaign_id, delivery.campaign_version);
@@ -111,8 +100,10 @@ pub(super) async fn plan(
                 to_render.entry(key).or_default().push(delivery);
                 continue;
             }
-            Campaign::Paused => Step::Park,
-            Campaign::Ended(reason) => Step::End(Status::Cancelled, (*reason).to_owned(), None),
+            Campaign::Halted(Halted::Paused) => Step::Park,
+            Campaign::Halted(Halted::Ended(reason)) => {
+                Step::End(Status::Cancelled, (*reason).to_owned(), None)
+            }
             Campaign::Refused => Step::End(Status::Failed, "plugin_error".to_owned(), None),
             Campaign::Unavailable => Step::Later(now.plus(LATER)),
         };
@@ -133,6 +124,25 @@ pub(super) async fn plan(
         }
     }
     Ok(steps)
+}
+
+/// What is to be done about a delivery whose message is made.
+fn made_before(
+    delivery: &Claimed,
+    content: &str,
+    halted: Option<Halted>,
+    known: &Known,
+    now: Timestamp,
+) -> Result<Step> {
+    Ok(match halted {
+        Some(Halted::Paused) => Step::Later(now.plus(WHILE_PAUSED)),
+        Some(Halted::Ended(reason)) => Step::Known(given_up(delivery, reason)),
+        None => {
+            let rendered = serde_json::from_str(content)
+                .map_err(|cause| nudge_db::Error::corrupt("deliveries", "content", cause))?;
+            outgoing(delivery, rendered, known.targets_of(delivery), now)
+        }
+    })
 }
 
 async fn read(services: &Shared, app: &App, claimed: &[Claimed]) -> Result<Known> {
@@ -207,48 +217,6 @@ fn before_rendering(app: &App, delivery: &Claimed, known: &Known, now: Timestamp
 
 /// Past this age nothing is sent again.
 const OLDEST: Duration = Duration::from_hours(28 * 24);
-
-/// A campaign at the version that a delivery is of.
-async fn campaign(services: &Shared, app: &App, key: (Uuid, i64)) -> Result<Campaign> {
-    let (id, version) = key;
-    let current = app.push.get(&id);
-    if let Some(sending) = current.filter(|sending| sending.version == version) {
-        return Ok(Campaign::Runs(Arc::clone(sending)));
-    }
-    let mut tx = services.db.read().await?;
-    let Some(found) = campaigns::store::find(&mut tx, app.id, id).await? else {
-        return Ok(Campaign::Ended("campaign_deleted"));
-    };
-    match found.content.status {
-        CampaignStatus::Active | CampaignStatus::Completed => {}
-        CampaignStatus::Paused => return Ok(Campaign::Paused),
-        CampaignStatus::Draft | CampaignStatus::Archived => {
-            return Ok(Campaign::Ended("campaign_not_active"));
-        }
-    }
-    let Some(content) = campaigns::store::version(&mut tx, app.id, id, version).await? else {
-        return Ok(Campaign::Ended("campaign_deleted"));
-    };
-    drop(tx);
-    let before = current.map(|sending| &**sending);
-    let prepared = Sending::prepare(
-        &services.plugins,
-        &app.deciders,
-        id,
-        version,
-        &content,
-        before,
-    )
-    .await;
-    Ok(match prepared {
-        Ok(sending) => Campaign::Runs(Arc::new(sending)),
-        Err(NotPrepared::Refused(Refused::Check(_))) => Campaign::Unavailable,
-        Err(error) => {
-            tracing::error!(campaign.id = %id, error = %error, "a campaign's messages can't be made");
-            Campaign::Refused
-        }
-    })
-}
 
 /// Makes the messages of a variant, all in one go.
 async fn render(

@@ -1,0 +1,104 @@
+//! Whether a campaign sends, as a delivery of it asks.
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::sync::Arc;
+
+use nudge_db::Result;
+use uuid::Uuid;
+
+use super::store::Claimed;
+use crate::apps::App;
+use crate::plugins::Refused;
+use crate::push::campaigns::{self, NotPrepared, Sending, Status as CampaignStatus};
+use crate::push::deliveries::Status;
+use crate::services::Shared;
+
+/// A campaign as a delivery finds it.
+#[derive(Clone)]
+pub(super) enum Campaign {
+    Runs(Arc<Sending>),
+    Halted(Halted),
+    /// Its plugin refuses what it says.
+    Refused,
+    Unavailable,
+}
+
+/// Why a campaign sends nothing now.
+#[derive(Clone, Copy)]
+pub(super) enum Halted {
+    Paused,
+    Ended(&'static str),
+}
+
+/// A campaign at the version that a delivery is of.
+pub(super) async fn campaign(services: &Shared, app: &App, key: (Uuid, i64)) -> Result<Campaign> {
+    let (id, version) = key;
+    let current = app.push.get(&id);
+    if let Some(sending) = current.filter(|sending| sending.version == version) {
+        return Ok(Campaign::Runs(Arc::clone(sending)));
+    }
+    if let Some(halted) = why_halted(services, app, id).await? {
+        return Ok(Campaign::Halted(halted));
+    }
+    let mut tx = services.db.read().await?;
+    let Some(content) = campaigns::store::version(&mut tx, app.id, id, version).await? else {
+        return Ok(Campaign::Halted(Halted::Ended("campaign_deleted")));
+    };
+    drop(tx);
+    let before = current.map(|sending| &**sending);
+    let prepared = Sending::prepare(
+        &services.plugins,
+        &app.deciders,
+        id,
+        version,
+        &content,
+        before,
+    )
+    .await;
+    Ok(match prepared {
+        Ok(sending) => Campaign::Runs(Arc::new(sending)),
+        Err(NotPrepared::Refused(Refused::Check(_))) => Campaign::Unavailable,
+        Err(error) => {
+            tracing::error!(campaign.id = %id, error = %error, "a campaign's messages can't be made");
+            Campaign::Refused
+        }
+    })
+}
+
+/// Why a campaign sends nothing now; none: it does. One that is complete sends what is left.
+async fn why_halted(services: &Shared, app: &App, id: Uuid) -> Result<Option<Halted>> {
+    if app.push.contains_key(&id) {
+        return Ok(None);
+    }
+    let mut tx = services.db.read().await?;
+    let Some(found) = campaigns::store::find(&mut tx, app.id, id).await? else {
+        return Ok(Some(Halted::Ended("campaign_deleted")));
+    };
+    Ok(match found.content.status {
+        CampaignStatus::Active | CampaignStatus::Completed => None,
+        CampaignStatus::Paused => Some(Halted::Paused),
+        CampaignStatus::Draft | CampaignStatus::Archived => {
+            Some(Halted::Ended("campaign_not_active"))
+        }
+    })
+}
+
+/// Why a message that a service did not take is not to be sent again now. What is made when it is asked for, a test
+/// among it, was accepted whatever its campaign does.
+pub(super) async fn halted_again(
+    services: &Shared,
+    app: &App,
+    delivery: &Claimed,
+    known: &mut HashMap<Uuid, Option<Halted>>,
+) -> Result<Option<Halted>> {
+    if delivery.status == Status::Queued.name() || delivery.test {
+        return Ok(None);
+    }
+    Ok(match known.entry(delivery.campaign_id) {
+        Entry::Occupied(found) => *found.get(),
+        Entry::Vacant(place) => {
+            *place.insert(why_halted(services, app, delivery.campaign_id).await?)
+        }
+    })
+}
