@@ -162,7 +162,7 @@ async fn values_keep_their_types_and_are_formatted_in_texts(app: &mut TestApp) {
     set(
         app,
         &ada,
-        json!({"points": 1234.5, "vip": true, "note": "{{p.points}} \"quoted\""}),
+        json!({"points": 1234.5, "vip": true, "note": "{{p.points}} \"quoted\"", "due": "2026-07-01T22:30:00Z"}),
     )
     .await;
     let mut spec = personalization(
@@ -171,13 +171,19 @@ async fn values_keep_their_types_and_are_formatted_in_texts(app: &mut TestApp) {
             ("points", "points", "number"),
             ("vip", "vip", "boolean"),
             ("note", "note", "string"),
+            ("due", "due", "date"),
         ],
     );
+    spec["bindings"][3]["format"] =
+        json!({"style": "datetime", "locale": "de", "timezone": "Europe/Vienna"});
     spec["bindings"][0]["format"] = json!({"style": "currency", "currency": "EUR", "locale": "de"});
     let action = json!({"action": "json", "actionJson": {"points": "{{p.points}}", "vip": ["{{p.vip}}"], "text": "{{p.points}}!", "note": "{{p.note}}"}});
-    let content = json!({"title": "{{p.points}}", "body": "{{p.note}}", "openAction": action, "personalization": spec});
+    let content = json!({"title": "{{p.points}} {{p.due}}", "body": "{{p.note}}", "openAction": action, "personalization": spec});
     let found = preview(app, json!({"content": content})).await;
-    assert_eq!(found["content"]["title"], "1.234,50\u{a0}€");
+    assert_eq!(
+        found["content"]["title"],
+        "1.234,50\u{a0}€ 02.07.2026, 00:30"
+    );
     assert_eq!(found["content"]["body"], "{{p.points}} \"quoted\"");
     assert_eq!(
         found["content"]["openAction"]["actionJson"],

@@ -3,21 +3,20 @@
 mod currency;
 mod locale;
 mod number;
-
-use std::time::Duration;
+mod zone;
 
 use nudge_guest::{Calendar, Instant};
 
 use locale::DateOrder;
 pub(crate) use locale::Locale;
+pub(crate) use zone::Zone;
 
 /// How a number or a date is written.
 #[derive(Clone, Debug)]
 pub(crate) struct Format {
     pub(crate) style: Style,
     pub(crate) locale: Locale,
-    /// East of UTC.
-    pub(crate) offset_seconds: i64,
+    pub(crate) zone: Zone,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -50,13 +49,7 @@ impl Format {
 
     /// A date in this format.
     pub(crate) fn date(&self, instant: Instant) -> String {
-        let shift = Duration::from_secs(self.offset_seconds.unsigned_abs());
-        let local = if self.offset_seconds < 0 {
-            instant - shift
-        } else {
-            instant + shift
-        };
-        let calendar = local.calendar();
+        let calendar = self.zone.local(instant).calendar();
         let date = date(calendar, self.locale.date_order());
         if self.style == Style::DateTime {
             format!("{date}, {}", self.time(calendar))
@@ -101,7 +94,7 @@ mod tests {
         Format {
             style,
             locale: Locale::named(locale),
-            offset_seconds: 0,
+            zone: Zone::default(),
         }
     }
 
@@ -162,7 +155,7 @@ mod tests {
             );
         }
         let east = Format {
-            offset_seconds: 3 * 3600,
+            zone: Zone::named("+03:00").unwrap(),
             ..format(Style::Date, "de")
         };
         assert_eq!(east.date(instant), "01.02.2026");

@@ -3,7 +3,7 @@
 use nudge_guest::config::{Place, Problems};
 
 use crate::config::Type;
-use crate::format::{Format, Locale, Style};
+use crate::format::{Format, Locale, Style, Zone};
 
 #[derive(Clone, Copy)]
 enum StyleName {
@@ -35,9 +35,9 @@ pub(crate) fn format(place: &Place<'_>, kind: Type, problems: &mut Problems) -> 
     let locale = place
         .find("locale")
         .and_then(|locale| locale.text_of(2..=35, problems));
-    let offset_seconds = place
+    let zone = place
         .find("timezone")
-        .and_then(|timezone| offset(&timezone, problems))
+        .and_then(|timezone| zone(&timezone, problems))
         .unwrap_or_default();
     let (style, wanted) = match name {
         StyleName::Decimal => (Style::Decimal, Type::Number),
@@ -55,7 +55,7 @@ pub(crate) fn format(place: &Place<'_>, kind: Type, problems: &mut Problems) -> 
     Some(Format {
         style,
         locale: locale.map_or_else(Locale::default, Locale::named),
-        offset_seconds,
+        zone,
     })
 }
 
@@ -73,35 +73,14 @@ fn currency(place: &Place<'_>, problems: &mut Problems) -> Option<String> {
     Some(code.to_owned())
 }
 
-/// Seconds east of UTC.
-fn offset(place: &Place<'_>, problems: &mut Problems) -> Option<i64> {
-    let text = place.text(problems)?;
-    let seconds = if matches!(text, "UTC" | "Z") {
-        Some(0)
-    } else {
-        offset_seconds(text)
-    };
-    if seconds.is_none() {
+fn zone(place: &Place<'_>, problems: &mut Problems) -> Option<Zone> {
+    let zone = Zone::named(place.text(problems)?);
+    if zone.is_none() {
         problems.add(
             place,
             "unsupported_timezone",
-            "must be UTC or an offset such as +02:00",
+            "must be UTC, an offset such as +02:00, or a name of the IANA database such as Europe/Berlin",
         );
     }
-    seconds
-}
-
-fn offset_seconds(text: &str) -> Option<i64> {
-    let (sign, rest) = match text.strip_prefix('-') {
-        Some(rest) => (-1, rest),
-        None => (1, text.strip_prefix('+')?),
-    };
-    let (hours, minutes) = rest.split_once(':')?;
-    Some(sign * (two_digits(hours, 15)? * 3_600 + two_digits(minutes, 60)? * 60))
-}
-
-fn two_digits(text: &str, below: i64) -> Option<i64> {
-    let digits = text.len() == 2 && text.bytes().all(|byte| byte.is_ascii_digit());
-    let number: i64 = text.parse().ok()?;
-    (digits && number < below).then_some(number)
+    zone
 }
