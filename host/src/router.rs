@@ -262,6 +262,7 @@ fn plugin_routes() -> OpenApiRouter<Shared> {
             plugins::operator::set_server_plugin_slot,
             plugins::operator::clear_server_plugin_slot
         ))
+        .routes(routes!(audit::http::list_server_audit_log))
 }
 
 /// The whole main listener. `with_operations` adds the operators' routes (embedded mode).

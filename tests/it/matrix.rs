@@ -107,6 +107,7 @@ const OPERATIONS: &[(&str, &str, Class, &str)] = &[
     ("GET",    "/v1/apps/{appId}/plugin-slots",                    Viewer, ""),
     ("PUT",    "/v1/apps/{appId}/plugin-slots/{kind}",             Admin, ""),
     ("DELETE", "/v1/apps/{appId}/plugin-slots/{kind}",             Admin, ""),
+    ("GET",    "/v1/operator/audit-log",                           Operator, ""),
     ("GET",    "/v1/operator/plugins",                             Operator, ""),
     ("POST",   "/v1/operator/plugins",                             Operator, ""),
     ("GET",    "/v1/operator/plugins/{name}",                      Operator, ""),

@@ -1,6 +1,6 @@
 //! The server's own plugins, which operators look after and every app has (contract 12).
 
-use serde_json::json;
+use serde_json::{Value, json};
 use tests::{TestApp, on_both_backends};
 use uuid::Uuid;
 
@@ -61,6 +61,26 @@ async fn the_servers_plugins_are_every_apps_until_it_has_its_own(app: &mut TestA
     let own = app.access.app_id;
     let nil = Uuid::nil();
     assert_eq!(entries, [(nil,), (nil,), (own,), (nil,)]);
+
+    let log = "/v1/operator/audit-log?action=plugin.activated&limit=2";
+    let page = app.get(log, &app.operator()).await.ok();
+    let of = |page: &Value| {
+        let items = page["items"].as_array().unwrap().iter();
+        items
+            .map(|it| it["detail"]["version"].clone())
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(of(&page), [version(3), version(2)]);
+    let cursor = page["nextCursor"].as_str().unwrap();
+    let next = format!("{log}&cursor={cursor}");
+    let page = app.get(&next, &app.operator()).await.ok();
+    assert_eq!(
+        (of(&page), &page["nextCursor"]),
+        (vec![version(1).into()], &Value::Null)
+    );
+    app.get(log, &app.admin())
+        .await
+        .refused(403, "insufficient_role");
 }
 
 async fn the_servers_slot_is_every_apps_until_it_has_its_own(app: &mut TestApp) {

@@ -8,11 +8,12 @@ use uuid::Uuid;
 
 use super::store::{self, EntryRow, Filter};
 use crate::clock;
-use crate::http::auth::Admin;
+use crate::http::auth::{Admin, Operator};
 use crate::http::page::{Page, PageQuery, page};
 use crate::http::query::{begin, end};
 use crate::http::{ApiError, Data, Params, cursor};
-use crate::services::Shared;
+use crate::plugins::catalogue::SERVER;
+use crate::services::{Services, Shared};
 
 /// Something that was changed or refused.
 #[derive(Debug, Serialize, ToSchema)]
@@ -66,6 +67,28 @@ pub async fn list_audit_log(
     State(services): State<Shared>,
     Params(query): Params<AuditQuery>,
 ) -> Result<Data<Page<EntryView>>, ApiError> {
+    let data = entries(&services, scope.app.id, query).await?;
+    Ok(Data { data })
+}
+
+/// Lists what operators and the server itself did with the server's plugins, newest first.
+#[utoipa::path(get, path = "/v1/operator/audit-log", tag = "operator",
+    params(AuditQuery), responses((status = 200, body = Data<Page<EntryView>>)))]
+pub async fn list_server_audit_log(
+    _: Operator,
+    State(services): State<Shared>,
+    Params(query): Params<AuditQuery>,
+) -> Result<Data<Page<EntryView>>, ApiError> {
+    let data = entries(&services, SERVER, query).await?;
+    Ok(Data { data })
+}
+
+/// A page of the log of an app, or of the server.
+async fn entries(
+    services: &Services,
+    app_id: Uuid,
+    query: AuditQuery,
+) -> Result<Page<EntryView>, ApiError> {
     let paging = PageQuery {
         limit: query.limit,
         cursor: query.cursor,
@@ -78,13 +101,11 @@ pub async fn list_audit_log(
         actor: query.actor,
     };
     let now = services.clock.now();
-    let list = format!("audit log {} {filter:?}", scope.app.id);
+    let list = format!("audit log {app_id} {filter:?}");
     let before = paging.position(&services.secrets, &list, now)?;
     let mut tx = services.db.read().await?;
-    let found = store::list(&mut tx, scope.app.id, &filter, before, i64::from(limit) + 1).await?;
+    let found = store::list(&mut tx, app_id, &filter, before, i64::from(limit) + 1).await?;
     let views = found.into_iter().map(EntryView::from).collect();
     let seal = |id: &Uuid| cursor::encode(&services.secrets, &list, id, now.plus(cursor::LIFETIME));
-    Ok(Data {
-        data: page(views, limit, |view: &EntryView| view.id, seal),
-    })
+    Ok(page(views, limit, |view: &EntryView| view.id, seal))
 }
