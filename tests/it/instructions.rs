@@ -18,6 +18,7 @@ on_both_backends!(
     a_long_poll_wakes_when_something_is_issued,
     wait_and_limit_have_ranges,
     what_is_paused_or_deleted_is_no_longer_offered,
+    what_a_pause_withheld_is_offered_after_it_whatever_the_cursor,
     instructions_expire,
     higher_priority_comes_first,
     a_running_instruction_keeps_the_version_that_fired,
@@ -283,6 +284,38 @@ async fn what_is_paused_or_deleted_is_no_longer_offered(app: &mut TestApp) {
     app.delete(&path, &app.editor()).await.data(204);
     assert_eq!(app.offered(&ada).await, json!([]));
     assert_eq!(fire(app, &ada).await, json!([]));
+}
+
+async fn what_a_pause_withheld_is_offered_after_it_whatever_the_cursor(app: &mut TestApp) {
+    let on = |name: &str| json!({"kind": "event", "eventName": name});
+    let withheld = app.survey(&on("a")).await;
+    app.survey(&on("b")).await;
+    let ada = app.session("ada").await;
+    let set = async |status: &str| {
+        let path = app.path(&format!("/surveys/{withheld}"));
+        app.patch(&path, &app.editor(), &json!({"status": status}))
+            .await
+            .ok();
+    };
+    let poll = async |cursor: &str| {
+        let page = app.poll(&ada, &format!("?cursor={cursor}")).await.ok();
+        let campaigns = page["items"].as_array().unwrap().iter();
+        let campaigns: Vec<String> = campaigns.map(|it| text(it, "campaignId")).collect();
+        (campaigns, text(&page, "nextCursor"))
+    };
+    assert_eq!(app.fires(&ada, "a", &json!({})).await, 1);
+    set("paused").await;
+    assert_eq!(app.fires(&ada, "b", &json!({})).await, 1);
+    let page = app.poll(&ada, "").await.ok();
+    assert_eq!(page["items"].as_array().unwrap().len(), 1);
+    let (nothing, cursor) = poll(&text(&page, "nextCursor")).await;
+    assert!(nothing.is_empty());
+    app.advance(1);
+    set("active").await;
+    let (offered, next) = poll(&cursor).await;
+    assert_eq!(offered, [withheld.to_string()]);
+    let (nothing, _) = poll(&next).await;
+    assert!(nothing.is_empty());
 }
 
 async fn instructions_expire(app: &mut TestApp) {

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGua
 use std::time::{Duration, Instant};
 
 use axum::http::HeaderValue;
-use nudge_db::{Db, Tx};
+use nudge_db::{Db, Timestamp, Tx};
 use uuid::Uuid;
 
 use super::key::Key;
@@ -53,6 +53,8 @@ pub struct App {
     pub definitions: HashMap<String, Arc<Enforced>>,
     /// Active campaigns.
     pub campaigns: Vec<Running>,
+    /// When the last of its active surveys was activated.
+    pub last_activation: Option<Timestamp>,
     /// Active push campaigns, as messages are made of them.
     pub push: HashMap<Uuid, Arc<Sending>>,
     /// For each event name the campaigns that read it, ascending.
@@ -395,6 +397,11 @@ async fn load(tx: &mut Tx, row: store::AppRow) -> nudge_db::Result<Loaded> {
 }
 
 impl Loaded {
+    fn last_activation(&self) -> Option<Timestamp> {
+        let activations = self.surveys.iter().map(|survey| survey.activated_at);
+        activations.max().flatten()
+    }
+
     /// Loads the plugins and asks them what each configuration reads, but for what `before` knows already. What
     /// a plugin refuses does not run; that it was accepted when it was saved makes this a defect worth an error
     /// in the log, not a reason to stop.
@@ -404,6 +411,7 @@ impl Loaded {
         db: &Db,
         before: Option<Arc<App>>,
     ) -> nudge_db::Result<App> {
+        let last_activation = self.last_activation();
         let before = before.as_deref();
         let known = before.map(|before| &before.deciders);
         let deciders = plugins::active::resolve(plugins, db, &self.catalogue, known).await?;
@@ -439,11 +447,6 @@ impl Loaded {
         let (push, running) = pushed.await;
         campaigns.extend(running);
         let (routes, everywhere) = routes(&campaigns);
-        let history = campaigns
-            .iter()
-            .flat_map(|campaign| campaign.accepted.history())
-            .cloned()
-            .collect();
         Ok(App {
             id: self.row.id,
             workspace_id: self.row.workspace_id,
@@ -454,14 +457,23 @@ impl Loaded {
             deciders,
             read_at: Instant::now(),
             definitions,
+            history: history(&campaigns),
             campaigns,
+            last_activation,
             push,
             routes,
             everywhere,
             webhooks: self.webhooks,
-            history,
         })
     }
+}
+
+/// Names of events whose past a campaign asks for.
+fn history(campaigns: &[Running]) -> HashSet<String> {
+    let asked = campaigns
+        .iter()
+        .flat_map(|campaign| campaign.accepted.history());
+    asked.cloned().collect()
 }
 
 /// Push campaigns in the forms in which they run: how their messages are made, and what they wait for.

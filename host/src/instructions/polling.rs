@@ -13,6 +13,7 @@ use tokio::time::Instant;
 use uuid::Uuid;
 
 use super::{Instruction, store};
+use crate::apps::App;
 use crate::http::auth::SdkSubject;
 use crate::http::notes::Notes;
 use crate::http::{ApiError, Code};
@@ -24,6 +25,9 @@ use crate::subjects::http::current_in;
 pub struct Place {
     /// Everything up to this position was seen.
     seen: i64,
+    /// The last activation of a survey that was known then: what one that was activated later offers was not seen.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    activated: Option<i64>,
     /// The window that is not read to its end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     within: Option<Window>,
@@ -36,6 +40,9 @@ struct Window {
     until: i64,
     /// Priority and position of the last one that was read.
     last: (i64, i64),
+    /// The last activation of a survey that was known when it was first asked for.
+    #[serde(default)]
+    activated: Option<i64>,
 }
 
 /// What of a subject's instructions is asked for.
@@ -61,37 +68,55 @@ pub struct Page {
 }
 
 impl Place {
+    /// The activation after which there were others, of surveys that offer more than what comes after the place.
+    fn since(self, app: &App) -> Option<Timestamp> {
+        let activated = self.activated.map(Timestamp)?;
+        let others = app.last_activation.is_some_and(|last| last > activated);
+        others.then_some(activated)
+    }
+
     /// What to ask for, of a subject whose newest position on offer is this.
     fn range(self, newest: i64) -> Range {
-        match self.within {
-            Some(window) => Range {
-                after: self.seen,
-                until: window.until,
-                below: Some(window.last),
-            },
-            None => Range {
-                after: self.seen,
-                until: newest.max(self.seen),
-                below: None,
-            },
+        let (until, below) = match self.within {
+            Some(window) => (window.until, Some(window.last)),
+            None => (newest.max(self.seen), None),
+        };
+        Range {
+            after: self.seen,
+            until,
+            below,
         }
     }
 
     /// Where to go on after a page of a range. `last` is what the page ended with if there is more in the range;
-    /// `held` the first position in it that is not available yet, which no cursor may be past.
-    fn after(self, range: Range, last: Option<(i64, i64)>, held: Option<i64>) -> Self {
+    /// `held` the first position in it that is not available yet, which no cursor may be past; `activated` the last
+    /// activation of a survey that is known.
+    fn after(
+        self,
+        range: Range,
+        last: Option<(i64, i64)>,
+        held: Option<i64>,
+        activated: Option<Timestamp>,
+    ) -> Self {
+        let activated = match self.within {
+            Some(window) => window.activated,
+            None => activated.map(|at| at.0),
+        };
         let Some(last) = last else {
             let seen = held.map_or(range.until, |held| range.until.min(held - 1));
             return Self {
                 seen: seen.max(self.seen),
+                activated,
                 within: None,
             };
         };
         Self {
             seen: self.seen,
+            activated: self.activated,
             within: Some(Window {
                 until: range.until,
                 last,
+                activated,
             }),
         }
     }
@@ -113,9 +138,9 @@ pub async fn poll(
     loop {
         let mut issued = std::pin::pin!(poll.issued());
         issued.as_mut().enable();
-        if services.apps.get(subject.app.id).await?.is_none() {
+        let Some(app) = services.apps.get(subject.app.id).await? else {
             return Err(ApiError::new(Code::InvalidCredentials));
-        }
+        };
         let mut tx = services.db.read().await?;
         let now = services.clock.now();
         let standing = current_in(&mut tx, subject).await?;
@@ -127,7 +152,7 @@ pub async fn poll(
                 ..Page::default()
             });
         };
-        let page = page(&mut tx, subject, place, limit, now).await?;
+        let page = page(&mut tx, &app, subject.token.subject_id, place, limit, now).await?;
         drop(tx);
         poll.saw(state);
         let over = Instant::now() >= deadline || services.stop.is_cancelled();
@@ -150,12 +175,13 @@ pub async fn poll(
 /// Reads a page, of the next window where the one that was being read has nothing left.
 async fn page(
     tx: &mut Tx,
-    subject: &SdkSubject,
+    app: &App,
+    subject_id: Uuid,
     place: Place,
     limit: u32,
     now: Timestamp,
 ) -> nudge_db::Result<Page> {
-    let (app_id, subject_id): (Uuid, Uuid) = (subject.app.id, subject.token.subject_id);
+    let app_id = app.id;
     let most = usize::try_from(limit).unwrap_or(usize::MAX);
     let held = store::first_held(tx, app_id, subject_id, place.seen, now).await?;
     let next_at = held.map(|held| held.available_at);
@@ -165,7 +191,8 @@ async fn page(
         let newest = if reading {
             None
         } else {
-            store::newest_on_offer(tx, app_id, subject_id, place.seen, now).await?
+            let seen = (place.seen, place.since(app));
+            store::newest_on_offer(tx, app_id, subject_id, seen, now).await?
         };
         if !reading && newest.is_none() {
             return Ok(Page {
@@ -176,14 +203,21 @@ async fn page(
         }
         let range = place.range(newest.unwrap_or_default());
         let one_more = i64::from(limit) + 1;
-        let mut found = store::on_offer(tx, app_id, subject_id, range, one_more, now).await?;
+        let since = place.since(app);
+        let mut found =
+            store::on_offer(tx, app_id, subject_id, (range, since), one_more, now).await?;
         let more = found.len() > most;
         found.truncate(most);
         let last = found
             .last()
             .filter(|_| more)
             .map(|last| (i64::from(last.priority), last.position));
-        place = place.after(range, last, held.map(|held| held.position));
+        place = place.after(
+            range,
+            last,
+            held.map(|held| held.position),
+            app.last_activation,
+        );
         if !found.is_empty() || !reading {
             return Ok(Page {
                 instructions: found,
@@ -243,7 +277,7 @@ mod tests {
                 prop_assert!(window.is_sorted());
                 seen.extend(page);
                 let before = place;
-                place = place.after(range, last, None);
+                place = place.after(range, last, None, None);
                 prop_assert!(place.seen >= before.seen);
             }
             let mut positions: Vec<i64> = seen.iter().map(|found| found.1).collect();
@@ -256,13 +290,23 @@ mod tests {
     #[test]
     fn no_cursor_is_past_what_is_not_available_yet() {
         let range = Place::default().range(9);
-        assert_eq!(Place::default().after(range, None, None).seen, 9);
-        assert_eq!(Place::default().after(range, None, Some(4)).seen, 3);
+        assert_eq!(Place::default().after(range, None, None, None).seen, 9);
+        assert_eq!(Place::default().after(range, None, Some(4), None).seen, 3);
         let seen = Place {
             seen: 5,
-            within: None,
+            ..Place::default()
         };
-        assert_eq!(seen.after(seen.range(9), None, Some(6)).seen, 5);
-        assert_eq!(seen.after(seen.range(2), None, None).seen, 5);
+        assert_eq!(seen.after(seen.range(9), None, Some(6), None).seen, 5);
+        assert_eq!(seen.after(seen.range(2), None, None, None).seen, 5);
+    }
+
+    #[test]
+    fn a_window_knows_what_was_known_when_it_was_first_asked_for() {
+        let (before, later) = (Some(Timestamp(7)), Some(Timestamp(8)));
+        let range = Place::default().range(9);
+        let first = Place::default().after(range, Some((0, 4)), None, before);
+        assert_eq!(first.activated, None);
+        let next = first.after(first.range(9), None, None, later);
+        assert_eq!((next.seen, next.activated), (9, Some(7)));
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use nudge_db::{Result, Rows, Timestamp, Tx};
+use nudge_db::{Result, Rows, Statement, Timestamp, Tx};
 use uuid::Uuid;
 
 use super::polling::Range;
@@ -134,63 +134,79 @@ fn rows(chunk: &[&Instruction]) -> Rows {
 }
 
 /// A subject's instructions on offer in a range, by descending priority: those of campaigns that run, available, not
-/// expired and not acknowledged past `received`.
+/// expired and not acknowledged past `received`. With an instant, also those before the range whose campaigns were
+/// activated after it.
 pub(super) async fn on_offer(
     tx: &mut Tx,
     app_id: Uuid,
     subject_id: Uuid,
-    range: Range,
+    (range, since): (Range, Option<Timestamp>),
     limit: i64,
     now: Timestamp,
 ) -> Result<Vec<Instruction>> {
     let (priority, position) = range.below.unwrap_or((i64::MAX, i64::MIN));
-    let rows: Vec<Row> = tx
+    let statement = tx
         .sql(
             "SELECT i.id, i.app_id, i.subject_id, i.position, i.campaign_id, i.campaign_version, i.priority,
                     i.trigger_event_id, i.trigger_name, i.created_at, i.available_at, i.expires_at, i.plugin_name,
-                    i.plugin_version
-             FROM instructions i JOIN surveys s ON s.id = i.campaign_id AND s.status = 'active'
-             WHERE i.app_id = $1 AND i.subject_id = $2 AND i.position > $3 AND i.position <= $4
-               AND i.available_at <= $5 AND i.expires_at > $5 AND i.status IN ('issued', 'received')
-               AND (i.priority < $6 OR (i.priority = $6 AND i.position > $7))
-             ORDER BY i.priority DESC, i.position LIMIT $8",
+                    i.plugin_version",
         )
+        .push(ON_OFFER)
         .bind(app_id)
         .bind(subject_id)
         .bind(range.after)
-        .bind(range.until)
         .bind(now)
+        .push(" AND i.position <= $5 AND (i.priority < $6 OR (i.priority = $6 AND i.position > $7))")
+        .bind(range.until)
         .bind(priority)
-        .bind(position)
-        .bind(limit)
+        .bind(position);
+    let rows: Vec<Row> = activated(statement, since)
+        .push(" ORDER BY i.priority DESC, i.position LIMIT ")
+        .push_bind(limit)
         .fetch_all()
         .await?;
     Ok(rows.into_iter().map(Row::read).collect())
 }
 
-/// The newest position of what a subject is offered, after one.
+/// Instructions `i` of subject `$2` on offer at `$4`.
+const ON_OFFER: &str =
+    " FROM instructions i JOIN surveys s ON s.id = i.campaign_id AND s.status = 'active'
+      WHERE i.app_id = $1 AND i.subject_id = $2 AND i.available_at <= $4 AND i.expires_at > $4
+        AND i.status IN ('issued', 'received')";
+
+/// Only positions after `$3`; with an instant, also those of surveys that were activated after it.
+fn activated(statement: Statement<'_>, since: Option<Timestamp>) -> Statement<'_> {
+    match since {
+        None => statement.push(" AND i.position > $3"),
+        Some(since) => statement
+            .push(" AND (i.position > $3 OR s.activated_at > ")
+            .push_bind(since)
+            .push(")"),
+    }
+}
+
+/// The newest position of what a subject is offered, after one. With an instant, also before it, of a campaign that was
+/// activated after the instant.
 pub(super) async fn newest_on_offer(
     tx: &mut Tx,
     app_id: Uuid,
     subject_id: Uuid,
-    after: i64,
+    (after, since): (i64, Option<Timestamp>),
     now: Timestamp,
 ) -> Result<Option<i64>> {
     #[derive(sqlx::FromRow)]
     struct PositionRow {
         position: i64,
     }
-    let row: Option<PositionRow> = tx
-        .sql(
-            "SELECT i.position FROM instructions i JOIN surveys s ON s.id = i.campaign_id AND s.status = 'active'
-             WHERE i.app_id = $1 AND i.subject_id = $2 AND i.position > $3 AND i.available_at <= $4
-               AND i.expires_at > $4 AND i.status IN ('issued', 'received')
-             ORDER BY i.position DESC LIMIT 1",
-        )
+    let statement = tx
+        .sql("SELECT i.position")
+        .push(ON_OFFER)
         .bind(app_id)
         .bind(subject_id)
         .bind(after)
-        .bind(now)
+        .bind(now);
+    let row: Option<PositionRow> = activated(statement, since)
+        .push(" ORDER BY i.position DESC LIMIT 1")
         .fetch_optional()
         .await?;
     Ok(row.map(|row| row.position))
