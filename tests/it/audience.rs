@@ -1,6 +1,7 @@
 //! Whom campaigns are for: facts of the host, and the sample (contract 8, Audience).
 
 use serde_json::{Value, json};
+use tests::providers::apns;
 use tests::session::{instruction_ids, text};
 use tests::{Session, TestApp, on_both_backends};
 
@@ -9,6 +10,8 @@ on_both_backends!(
     saved_properties_decide,
     events_of_all_names_of_a_subject_are_counted,
     what_became_of_surveys_is_known,
+    an_attempt_that_was_dismissed_is_known,
+    what_became_of_messages_is_known,
     a_sample_is_the_same_people_every_time,
     who_left_out_a_sample_does_not_matter_to_the_rest,
     a_hundred_campaigns_are_decided_together,
@@ -145,6 +148,56 @@ async fn what_became_of_surveys_is_known(app: &mut TestApp) {
     app.advance(86_400 + 60);
     let ada = app.session("ada").await;
     assert_eq!(buys(app, &ada).await, 0, "completed long ago");
+}
+
+async fn an_attempt_that_was_dismissed_is_known(app: &mut TestApp) {
+    let asked = app
+        .survey_with(&json!({"mode": "link_only", "trigger": null}))
+        .await;
+    let dismissed =
+        json!({"kind": "survey_interaction", "interaction": "dismissed", "surveyIds": [asked]});
+    survey_for(app, json!({"include": dismissed})).await;
+    let ada = app.session("ada").await;
+    let body = json!({"anonymousId": "ada"});
+    let path = format!("/v1/sdk/surveys/{asked}/attempts");
+    let started = app.post(&path, &ada.credential(), &body).await.data(201);
+    assert_eq!(buys(app, &ada).await, 0, "started");
+    let path = format!("/v1/sdk/attempts/{}/dismiss", text(&started, "attemptId"));
+    app.post(&path, &ada.credential(), &body).await.ok();
+    assert_eq!(buys(app, &ada).await, 1, "dismissed");
+}
+
+async fn what_became_of_messages_is_known(app: &mut TestApp) {
+    let providers = app.with_providers().await;
+    app.credential(&providers.apns.credential()).await;
+    let campaign = app
+        .campaign(&json!({"mode": "transactional", "trigger": null}))
+        .await;
+    let did = |interaction: &str| json!({"include": {"kind": "message_interaction", "interaction": interaction, "campaignIds": [campaign]}});
+    let ada = app.session("ada").await;
+    for (place, interaction) in ["delivered", "failed", "bounced"].into_iter().enumerate() {
+        survey_for(app, did(interaction)).await;
+        assert_eq!(buys(app, &ada).await, place, "not {interaction} yet");
+        app.push_token(&ada, "phone", &providers.apns.token(1))
+            .await;
+        match interaction {
+            "failed" => {
+                providers
+                    .apns
+                    .refuse(&apns::device_token(1), 400, "BadTopic");
+            }
+            "bounced" => {
+                providers
+                    .apns
+                    .refuse(&apns::device_token(1), 410, "Unregistered");
+            }
+            _ => {}
+        }
+        let body = json!({"campaignId": campaign, "anonymousId": "ada"});
+        let id = text(&app.transactional(&body).await.data(202), "deliveryId");
+        app.delivery_in(&id, interaction).await;
+        assert_eq!(buys(app, &ada).await, place + 1, "{interaction}");
+    }
 }
 
 async fn a_sample_is_the_same_people_every_time(app: &mut TestApp) {

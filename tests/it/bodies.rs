@@ -72,6 +72,14 @@ async fn a_body_has_at_most_1_mib(app: &mut TestApp) {
     };
     assert_eq!(compress(MIB).await.ok()["accepted"], 1);
     compress(MIB + 1).await.refused(413, "payload_too_large");
+    // What is not compressed at all is somewhat longer than what it stands for.
+    let stored = async |bytes: usize| {
+        let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::none());
+        encoder.write_all(of_size(app, bytes).as_bytes()).unwrap();
+        post_compressed(app, &ada, "gzip", encoder.finish().unwrap()).await
+    };
+    assert_eq!(stored(MIB).await.ok()["accepted"], 1);
+    stored(MIB + 1).await.refused(413, "payload_too_large");
     // A bomb: a megabyte that would become a gigabyte.
     let mut bomb = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
     let zeros = vec![b' '; MIB];

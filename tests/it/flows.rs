@@ -61,6 +61,12 @@ async fn a_flow_that_cannot_be_walked_is_refused(app: &mut TestApp) {
         answer.refused(422, "invalid_flow");
         assert_eq!(answer.pointers(), [pointer], "{flow}");
     }
+    // A typo is one wherever it is.
+    let mut typo = question("a");
+    typo["lowLable"] = json!("bad");
+    let answer = create(app, &with(json!({"flow": {"questions": [typo]}}))).await;
+    answer.refused(422, "validation_failed");
+    assert_eq!(answer.pointers(), ["/flow/questions/0/lowLable"]);
 }
 
 async fn every_type_of_question_is_taken(app: &mut TestApp) {

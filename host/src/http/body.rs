@@ -49,9 +49,12 @@ impl<S: Send + Sync> FromRequest<S> for JsonText {
         let mut room = notes.room();
         // Nobody else waits until the client has sent everything.
         notes.leave();
-        let bytes = tokio::time::timeout(SEND_TIMEOUT, receive(body, room.as_mut()))
-            .await
-            .map_err(|_| arrived_late())??;
+        let bytes = tokio::time::timeout(
+            SEND_TIMEOUT,
+            receive(body, encoding.received(MOST_BODY_BYTES), room.as_mut()),
+        )
+        .await
+        .map_err(|_| arrived_late())??;
         notes.come_back().await?;
         if !matches!(encoding, Encoding::Identity) {
             // How much it comes to is known afterwards only.
@@ -68,7 +71,11 @@ impl<S: Send + Sync> FromRequest<S> for JsonText {
 }
 
 /// Receives a body; what has arrived takes room.
-async fn receive(mut body: Body, mut room: Option<&mut Room>) -> Result<Bytes, ApiError> {
+async fn receive(
+    mut body: Body,
+    most_bytes: usize,
+    mut room: Option<&mut Room>,
+) -> Result<Bytes, ApiError> {
     let mut first = Bytes::new();
     let mut received = BytesMut::new();
     while let Some(frame) = body.frame().await {
@@ -77,7 +84,7 @@ async fn receive(mut body: Body, mut room: Option<&mut Room>) -> Result<Bytes, A
             continue;
         };
         let length = first.len() + received.len() + data.len();
-        if length > MOST_BODY_BYTES {
+        if length > most_bytes {
             return Err(ApiError::new(Code::PayloadTooLarge));
         }
         resize(room.as_deref_mut(), length)?;
@@ -135,9 +142,12 @@ impl Component {
         let (encoding, body) = (self.encoding, self.body);
         // Uploads have turns of their own, see `plugins/loaders.rs`.
         self.notes.leave();
-        let bytes = tokio::time::timeout(COMPONENT_TIMEOUT, Self::receive(body, most_bytes))
-            .await
-            .map_err(|_| arrived_late())??;
+        let bytes = tokio::time::timeout(
+            COMPONENT_TIMEOUT,
+            Self::receive(body, encoding.received(most_bytes)),
+        )
+        .await
+        .map_err(|_| arrived_late())??;
         if matches!(encoding, Encoding::Identity) {
             return Ok(bytes);
         }
@@ -374,6 +384,15 @@ impl Encoding {
             "zstd" => Ok(Self::Zstd),
             "br" => Ok(Self::Brotli),
             _ => Err(ApiError::new(Code::UnsupportedMediaType)),
+        }
+    }
+
+    /// The most bytes that may arrive where so many are allowed once they are decompressed: what does not compress
+    /// grows by its frames.
+    fn received(self, most_bytes: usize) -> usize {
+        match self {
+            Self::Identity => most_bytes,
+            Self::Gzip | Self::Zstd | Self::Brotli => most_bytes + most_bytes / 64,
         }
     }
 

@@ -185,6 +185,10 @@ pub async fn check(
     }
     if let Some(flow) = &content.flow {
         let errors = flow::check(flow);
+        // A key that nothing has is a typo like any other (contract 0), not a flow that can't be walked.
+        if errors.iter().any(|error| error.code == "unknown_key") {
+            return Err(Error::Invalid(errors));
+        }
         if !errors.is_empty() {
             return Err(Error::InvalidFlow(errors));
         }

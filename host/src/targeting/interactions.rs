@@ -75,6 +75,8 @@ struct MessageRow {
     opened_at: Option<Timestamp>,
     clicked_at: Option<Timestamp>,
     dismissed_at: Option<Timestamp>,
+    status: String,
+    ended_at: Option<Timestamp>,
 }
 
 async fn sent(
@@ -86,7 +88,8 @@ async fn sent(
 ) -> Result<()> {
     let rows: Vec<MessageRow> = tx
         .sql(
-            "SELECT campaign_id, sent_at, delivered_at, displayed_at, opened_at, clicked_at, dismissed_at
+            "SELECT campaign_id, sent_at, delivered_at, displayed_at, opened_at, clicked_at, dismissed_at, status,
+                    ended_at
              FROM deliveries WHERE app_id = $1 AND subject_id = $2 AND created_at <= $3
              ORDER BY created_at DESC, id DESC LIMIT $4",
         )
@@ -104,6 +107,8 @@ async fn sent(
             ("opened", row.opened_at),
             ("clicked", row.clicked_at),
             ("dismissed", row.dismissed_at),
+            ("failed", row.ended_at.filter(|_| row.status == "failed")),
+            ("bounced", row.ended_at.filter(|_| row.status == "bounced")),
         ];
         let done = done.into_iter().filter_map(|(name, at)| Some((name, at?)));
         note(latest, row.campaign_id, done, until);
@@ -143,11 +148,13 @@ async fn presented(
     Ok(())
 }
 
-/// When somebody began to answer a survey.
+/// When somebody began to answer a survey, and how that ended.
 #[derive(sqlx::FromRow)]
 struct AttemptRow {
     survey_id: Uuid,
+    state: String,
     started_at: Timestamp,
+    active_at: Timestamp,
     completed_at: Option<Timestamp>,
 }
 
@@ -161,7 +168,7 @@ async fn started(
 ) -> Result<()> {
     let rows: Vec<AttemptRow> = tx
         .sql(
-            "SELECT survey_id, started_at, completed_at FROM survey_attempts
+            "SELECT survey_id, state, started_at, active_at, completed_at FROM survey_attempts
              WHERE app_id = $1 AND subject_id = $2 AND started_at <= $3
              ORDER BY started_at DESC LIMIT $4",
         )
@@ -173,7 +180,9 @@ async fn started(
         .await?;
     for row in rows {
         let completed = row.completed_at.map(|at| ("completed", at));
-        let done = completed.into_iter().chain([("started", row.started_at)]);
+        let dismissed = (row.state == "dismissed").then_some(("dismissed", row.active_at));
+        let ended = completed.into_iter().chain(dismissed);
+        let done = ended.chain([("started", row.started_at)]);
         note(latest, row.survey_id, done, until);
     }
     Ok(())
