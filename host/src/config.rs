@@ -3,7 +3,7 @@
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context as _, bail};
+use anyhow::{Context as _, anyhow, bail};
 use serde::Deserialize;
 use toml::{Table, Value};
 
@@ -259,11 +259,7 @@ impl Config {
         let mut table = defaults()?;
         let path = file.unwrap_or(Path::new("nudge.toml"));
         match std::fs::read_to_string(path) {
-            Ok(text) => merge(
-                &mut table,
-                text.parse().with_context(|| path.display().to_string())?,
-                "",
-            )?,
+            Ok(text) => merge(&mut table, parse(&text, path)?, "")?,
             // What is there and can't be read is no reason to start with defaults.
             Err(error) if file.is_none() && error.kind() == ErrorKind::NotFound => {}
             Err(error) => return Err(error).with_context(|| path.display().to_string()),
@@ -285,7 +281,13 @@ impl Config {
     }
 
     fn from_table(table: Table) -> anyhow::Result<Self> {
-        Ok(Value::Table(table).try_into()?)
+        // The error's second line names the key.
+        let one_line = |error: toml::de::Error| {
+            let text = error.to_string();
+            let lines: Vec<&str> = text.lines().map(str::trim).collect();
+            anyhow!("the configuration: {}", lines.join(" ").trim_end())
+        };
+        Value::Table(table).try_into().map_err(one_line)
     }
 
     /// The database's URL; SQLite in the data directory unless configured.
@@ -309,6 +311,15 @@ impl Config {
 
 fn defaults() -> anyhow::Result<Table> {
     DEFAULTS.parse().context("config.default.toml")
+}
+
+/// Reads a file; an error is a line that says where.
+fn parse(text: &str, path: &Path) -> anyhow::Result<Table> {
+    text.parse().map_err(|error: toml::de::Error| {
+        let before = error.span().and_then(|span| text.get(..span.start));
+        let line = before.unwrap_or_default().matches('\n').count() + 1;
+        anyhow!("{}: line {line}: {}", path.display(), error.message())
+    })
 }
 
 /// Lays one table over another; what the lower one does not have is a mistake.

@@ -174,13 +174,13 @@ impl Server {
             let listener = listen(&self.services.config.server.ops_listen).await?;
             self.operations_address = Some(listener.local_addr()?);
             let router = router::operations_router(Arc::clone(&self.services));
-            let stop = self.services.stop.clone();
             let limit = Limit {
                 connections: OPERATORS,
                 beyond: router.clone(),
             };
-            self.requests
-                .spawn(listener::serve(listener, router, limit, stop));
+            // It answers, `/readyz` with 503, as long as requests are finished.
+            self.tasks
+                .spawn(listener::serve(listener, router, limit, self.halt.clone()));
         }
         Ok(())
     }
@@ -278,7 +278,8 @@ async fn open_registry(db: &Db, plugins: &Plugins) -> nudge_db::Result<Arc<Regis
     Ok(apps)
 }
 
-async fn open_plugins(
+/// Loads the built-in plugins and those that the configuration puts in their place.
+pub(crate) async fn open_plugins(
     config: &Config,
     secrets: &Secrets,
     compiler: Option<PathBuf>,

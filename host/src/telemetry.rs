@@ -19,19 +19,38 @@ const BUCKETS: &[f64] = &[
 /// What was measured is summed up so often, whether or not anybody reads it; until then it takes memory.
 const SUM_UP: Duration = Duration::from_secs(5);
 
-/// Starts logging to standard error.
-pub fn start_logs(config: &Telemetry) -> anyhow::Result<()> {
-    let filter = EnvFilter::try_new(&config.log_filter).context("telemetry.logFilter")?;
-    let builder = tracing_subscriber::fmt()
-        .with_env_filter(filter)
-        .with_ansi(std::io::stderr().is_terminal())
-        .with_writer(std::io::stderr);
-    let outcome = match config.log_format.as_str() {
-        "json" => builder.json().try_init(),
-        "text" => builder.try_init(),
-        other => anyhow::bail!("telemetry.logFormat: `{other}` is neither `text` nor `json`"),
-    };
-    outcome.map_err(|error| anyhow::anyhow!("{error}"))
+/// How logs are written, and which.
+#[derive(Debug)]
+pub struct Logs {
+    filter: EnvFilter,
+    json: bool,
+}
+
+impl Logs {
+    /// Reads the configuration.
+    pub fn new(config: &Telemetry) -> anyhow::Result<Self> {
+        let json = match config.log_format.as_str() {
+            "json" => true,
+            "text" => false,
+            other => anyhow::bail!("telemetry.logFormat: `{other}` is neither `text` nor `json`"),
+        };
+        let filter = EnvFilter::try_new(&config.log_filter).context("telemetry.logFilter")?;
+        Ok(Self { filter, json })
+    }
+
+    /// Starts logging to standard error.
+    pub fn start(self) -> anyhow::Result<()> {
+        let builder = tracing_subscriber::fmt()
+            .with_env_filter(self.filter)
+            .with_ansi(std::io::stderr().is_terminal())
+            .with_writer(std::io::stderr);
+        let outcome = if self.json {
+            builder.json().try_init()
+        } else {
+            builder.try_init()
+        };
+        outcome.map_err(|error| anyhow::anyhow!("{error}"))
+    }
 }
 
 /// The process's metrics. Made once; servers of one process share them.

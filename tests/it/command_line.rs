@@ -1,5 +1,6 @@
 //! The program: its commands, its configuration, its end (contract 16, 17).
 
+use std::os::unix::fs::PermissionsExt as _;
 use std::process::Output;
 
 use serde_json::{Value, json};
@@ -7,6 +8,8 @@ use tempfile::TempDir;
 use tests::child::{self, Child};
 use tests::client;
 use tests::site;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
 
 fn standard_output(output: &Output) -> String {
     String::from_utf8(output.stdout.clone()).unwrap()
@@ -45,15 +48,21 @@ fn unknown_keys_and_bad_values_are_refused_in_one_line() {
         ("[server]\nlisten = 7", "listen"),
         ("[ingest]\nqueueSize = \"many\"", "queueSize"),
         ("this is not TOML", "nudge.toml"),
+        ("[telemetry]\nlogFormat = \"xml\"", "telemetry.logFormat"),
+        ("[telemetry]\nlogFilter = \"a=b=c\"", "telemetry.logFilter"),
+        ("[server]\nlisten = \"nonsense\"", "server.listen"),
+        ("[server]\nopsListen = \"nonsense\"", "server.opsListen"),
+        (
+            "[plugins]\nfiles = [\"/nowhere/own.wasm\"]",
+            "/nowhere/own.wasm",
+        ),
     ] {
         std::fs::write(&file, text).unwrap();
         let output = check();
         assert!(!output.status.success(), "{text}");
-        let complaint = String::from_utf8(output.stderr).unwrap();
+        let complaint = complaint(&output);
         assert!(complaint.contains(part), "{text}: {complaint}");
     }
-    std::fs::write(&file, "[server]\nlistn = \"x\"").unwrap();
-    complaint(&check());
     std::fs::write(&file, "[ingest]\nqueueSize = 7").unwrap();
     assert!(check().status.success());
 
@@ -276,9 +285,12 @@ async fn dev_has_the_operators_routes_twice_if_asked() {
     use std::io::{BufRead as _, BufReader};
     let folder = TempDir::with_prefix("nudge-test-").unwrap();
     let any = "127.0.0.1:0";
+    let file = folder.path().join("access.json");
     let mut process = child::program(site!())
         .args(["dev", "--listen", any, "--ops-listen", any, "--data-dir"])
         .arg(folder.path())
+        .arg("--json")
+        .arg(&file)
         .stdout(std::process::Stdio::piped())
         .stderr(std::process::Stdio::null())
         .spawn()
@@ -315,11 +327,38 @@ async fn dev_has_the_operators_routes_twice_if_asked() {
         answer.refused(status, code);
         assert!(!answer.header("x-request-id").is_empty());
     }
+    // Asked to stop, it finishes what is on its way, and says so to whoever balances requests.
+    let access = std::fs::read(&file).unwrap();
+    assert_eq!(file.metadata().unwrap().permissions().mode() & 0o777, 0o600);
+    let access: Value = serde_json::from_slice(&access).unwrap();
+    let main = url("base URL").strip_prefix("http://").unwrap();
+    let mut begun = TcpStream::connect(main).await.unwrap();
+    let key = access["writeKey"].as_str().unwrap();
+    let head = format!(
+        "POST /v1/sdk/session HTTP/1.1\r\nhost: {main}\r\nauthorization: Bearer {key}\r\n\
+         content-type: application/json\r\ncontent-length: 21\r\nconnection: close\r\n\r\n"
+    );
+    begun.write_all(head.as_bytes()).await.unwrap();
+    begun.write_all(b"{\"anonymousId\"").await.unwrap();
+    // Its head was read once a later request was answered.
+    client::send(http.get(format!("{}/livez", url("base URL")))).await;
     let id = process.id().to_string();
     let asked = std::process::Command::new("kill")
         .args(["-TERM", &id])
         .status();
     assert!(asked.unwrap().success());
+    let ready = format!("{operations}/readyz");
+    let stopping = async {
+        while client::send(http.get(&ready)).await.text != "stopping\n" {
+            tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+        }
+    };
+    let limit = std::time::Duration::from_secs(20);
+    tokio::time::timeout(limit, stopping).await.unwrap();
+    begun.write_all(b":\"ada\"}").await.unwrap();
+    let mut answer = String::new();
+    begun.read_to_string(&mut answer).await.unwrap();
+    assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
     assert_eq!(process.wait().unwrap().code(), Some(0));
 }
 

@@ -249,7 +249,7 @@ async fn serve(
         let mut telemetry = config.telemetry.clone();
         telemetry.log_filter = log_filter;
         // The second server of the process finds the log started, which is all that is asked here.
-        drop(nudge::telemetry::start_logs(&telemetry));
+        drop(nudge::telemetry::Logs::new(&telemetry).and_then(nudge::telemetry::Logs::start));
     }
     let start = Start {
         embedded: true,

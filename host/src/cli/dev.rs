@@ -1,12 +1,14 @@
 //! `nudge dev`: an embedded server with a demo app, ready for the first event.
 
 use std::collections::BTreeMap;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::Context as _;
 use clap::Args;
 use serde::Serialize;
+use tempfile::NamedTempFile;
 use uuid::Uuid;
 
 use super::ServerArguments;
@@ -212,10 +214,19 @@ fn introduce(access: &Access) {
     ));
 }
 
-/// Writes the file whole: who waits for it never sees half of it.
+/// Writes the file whole: who waits for it never sees half of it. It has keys and tokens, so that nobody else may
+/// read it.
 fn write_json(path: &Path, access: &Access) -> anyhow::Result<()> {
-    let temporary = path.with_extension("tmp");
-    std::fs::write(&temporary, serde_json::to_vec_pretty(access)?)
-        .and_then(|()| std::fs::rename(&temporary, path))
+    let text = serde_json::to_vec_pretty(access)?;
+    let folder = path
+        .parent()
+        .filter(|folder| !folder.as_os_str().is_empty());
+    let write = || {
+        let mut temporary = NamedTempFile::new_in(folder.unwrap_or(Path::new(".")))?;
+        temporary.write_all(&text)?;
+        temporary.persist(path).map_err(|error| error.error)
+    };
+    write()
+        .map(drop)
         .with_context(|| format!("can't write {}", path.display()))
 }

@@ -149,14 +149,18 @@ fn on_runtime(command: impl Future<Output = anyhow::Result<()>>) -> anyhow::Resu
 
 /// Starts a server that compiles plugins with this program.
 async fn start(config: Config, embedded: bool) -> anyhow::Result<Server> {
-    telemetry::start_logs(&config.telemetry)?;
-    let compiler = std::env::current_exe().context("can't find this program's own file")?;
+    telemetry::Logs::new(&config.telemetry)?.start()?;
     let start = Start {
         embedded,
-        compiler: Some(compiler),
+        compiler: Some(compiler()?),
         ..Start::default()
     };
     Server::start(config, start).await
+}
+
+/// This program's own file, which compiles plugins in a process of its own.
+fn compiler() -> anyhow::Result<PathBuf> {
+    std::env::current_exe().context("can't find this program's own file")
 }
 
 /// Resolves at SIGTERM or Ctrl-C.

@@ -4,14 +4,17 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use nudge_db::{Db, Options};
+use tokio::net::lookup_host;
 
 use super::ServerArguments;
+use crate::clock::Clock;
 use crate::config::Config;
 use crate::oidc::AccessTokens;
 use crate::push::providers::check_certificates;
 use crate::secrets::Secrets;
+use crate::server::open_plugins;
 use crate::services::migrations;
-use crate::traces;
+use crate::{telemetry, traces};
 
 /// Runs a server until it is asked to stop.
 pub(super) async fn run(mut config: Config, arguments: ServerArguments) -> anyhow::Result<()> {
@@ -39,7 +42,7 @@ pub(super) async fn migrate(mut config: Config, arguments: ServerArguments) -> a
     Ok(())
 }
 
-/// Says whether a server could start: the configuration, the key and the database.
+/// Says whether a server could start: the configuration, the key, the database and the plugins.
 pub(super) async fn check(mut config: Config, arguments: ServerArguments) -> anyhow::Result<()> {
     arguments.apply(&mut config);
     std::fs::create_dir_all(&config.server.data_dir).with_context(|| {
@@ -48,13 +51,33 @@ pub(super) async fn check(mut config: Config, arguments: ServerArguments) -> any
             config.server.data_dir.display()
         )
     })?;
-    Secrets::load(&config.secrets, &config.server.data_dir)?;
+    telemetry::Logs::new(&config.telemetry)?;
+    check_address("server.listen", &config.server.listen).await?;
+    if !config.server.ops_listen.is_empty() {
+        check_address("server.opsListen", &config.server.ops_listen).await?;
+    }
+    let secrets = Secrets::load(&config.secrets, &config.server.data_dir)?;
     AccessTokens::new(&config.auth)?;
     check_certificates(&config.push)?;
     traces::open(&config.telemetry)?;
     open(&config).await?.close().await;
-    super::say("the configuration is complete, the key is readable, the database answers");
+    let compiler = Some(super::compiler()?);
+    open_plugins(&config, &secrets, compiler, Clock::default()).await?;
+    super::say(
+        "the configuration is complete, the key is readable, the database answers, the plugins load",
+    );
     Ok(())
+}
+
+/// Whether there is such an address; not whether it is free: a server may well be running.
+async fn check_address(key: &str, address: &str) -> anyhow::Result<()> {
+    let mut found = lookup_host(address)
+        .await
+        .with_context(|| format!("{key}: `{address}` is no address to listen on"))?;
+    found
+        .next()
+        .map(drop)
+        .with_context(|| format!("{key}: `{address}` has no address"))
 }
 
 pub(super) async fn open(config: &Config) -> anyhow::Result<Db> {

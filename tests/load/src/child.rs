@@ -45,7 +45,7 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<()> {
     // The environment can change any key, to find out what it does.
     let mut config = Config::load(None)?;
     if std::env::var_os(LOG_VARIABLE).is_some() {
-        nudge::telemetry::start_logs(&config.telemetry)?;
+        nudge::telemetry::Logs::new(&config.telemetry)?.start()?;
     }
     "127.0.0.1:0".clone_into(&mut config.server.listen);
     config.server.ops_listen = String::new();
