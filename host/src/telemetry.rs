@@ -3,7 +3,6 @@
 use std::io::IsTerminal as _;
 use std::time::Duration;
 
-use anyhow::Context as _;
 use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle};
 use tokio_util::sync::CancellationToken;
 use tracing_subscriber::EnvFilter;
@@ -34,7 +33,9 @@ impl Logs {
             "text" => false,
             other => anyhow::bail!("telemetry.logFormat: `{other}` is neither `text` nor `json`"),
         };
-        let filter = EnvFilter::try_new(&config.log_filter).context("telemetry.logFilter")?;
+        // Its cause says the same.
+        let filter = EnvFilter::try_new(&config.log_filter)
+            .map_err(|error| anyhow::anyhow!("telemetry.logFilter: {error}"))?;
         Ok(Self { filter, json })
     }
 

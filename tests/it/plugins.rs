@@ -186,9 +186,11 @@ async fn only_components_are_uploaded_and_only_so_large(app: &mut TestApp) {
         .refused(415, "unsupported_media_type");
     let limit = 64 << 20;
     let large = app.upload(&path, &app.admin(), vec![0_u8; limit + 1]).await;
-    large.refused(413, "payload_too_large");
+    let problem = large.refused(422, "plugin_rejected");
+    assert_eq!(problem["errors"][0]["code"], "too_large");
     let largest = app.upload(&path, &app.admin(), vec![0_u8; limit]).await;
-    largest.refused(422, "plugin_rejected");
+    let problem = largest.refused(422, "plugin_rejected");
+    assert_eq!(problem["errors"][0]["code"], "not_a_component");
     // Others take no more than before.
     let body = json!({"name": "x".repeat(1 << 20)}).to_string();
     app.post_raw(&app.path("/surveys"), &app.editor(), body)

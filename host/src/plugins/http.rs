@@ -11,6 +11,7 @@ use super::logs::views::{LogLineView, LogQuery};
 use super::requests::{ActivateRequest, KindPath, PluginPath, SlotRequest};
 use super::statistics::views::{MetricsQuery, MetricsView, metrics};
 use super::views::{ActivationView, PluginDetailView, PluginView, SlotView, VersionView};
+use super::words;
 use crate::http::auth::{Admin, Scope, Viewer};
 use crate::http::page::{Page, PageQuery};
 use crate::http::{ApiError, Code, Component, Data, FieldError, Json, Params};
@@ -73,7 +74,16 @@ pub(super) async fn upload(
         return Err(ApiError::unavailable(anyhow::anyhow!("too many uploads")));
     }
     let most_bytes = services.plugins.loaders.component_bytes();
-    let component = component.read(most_bytes).await?;
+    let component = component.read(most_bytes).await.map_err(|error| {
+        if error.code() != Code::PayloadTooLarge {
+            return error;
+        }
+        let detail = format!(
+            "the component has more than the {most_bytes} bytes that it may have; build it for size, and strip debug \
+             information"
+        );
+        rejected(words::refused("too_large", detail))
+    })?;
     let uploaded = changes::upload(services, owner, component).await?;
     let status = if uploaded.created {
         StatusCode::CREATED
