@@ -310,6 +310,11 @@ async fn what_a_pause_withheld_is_offered_after_it_whatever_the_cursor(app: &mut
     assert_eq!(page["items"].as_array().unwrap().len(), 1);
     let (nothing, cursor) = poll(&text(&page, "nextCursor")).await;
     assert!(nothing.is_empty());
+    // Another one that runs since then offers nothing.
+    app.advance(1);
+    app.survey(&on("c")).await;
+    let (nothing, cursor) = poll(&cursor).await;
+    assert!(nothing.is_empty());
     app.advance(1);
     set("active").await;
     let (offered, next) = poll(&cursor).await;

@@ -75,6 +75,16 @@ impl Place {
         others.then_some(activated)
     }
 
+    /// The place where nothing is on offer of what was activated up to this activation.
+    fn knowing(self, activated: Option<Timestamp>) -> Self {
+        Self {
+            activated: self
+                .activated
+                .map(|known| activated.map_or(known, |at| at.0.max(known))),
+            ..self
+        }
+    }
+
     /// What to ask for, of a subject whose newest position on offer is this.
     fn range(self, newest: i64) -> Range {
         let (until, below) = match self.within {
@@ -197,7 +207,7 @@ async fn page(
         if !reading && newest.is_none() {
             return Ok(Page {
                 instructions: Vec::new(),
-                place,
+                place: place.knowing(app.last_activation),
                 next_at,
             });
         }
@@ -308,5 +318,9 @@ mod tests {
         assert_eq!(first.activated, None);
         let next = first.after(first.range(9), None, None, later);
         assert_eq!((next.seen, next.activated), (9, Some(7)));
+        // Nothing runs, or something else does, and nothing of it is on offer.
+        assert_eq!(next.knowing(None).activated, Some(7));
+        assert_eq!(next.knowing(later).activated, Some(8));
+        assert_eq!(Place::default().knowing(later).activated, None);
     }
 }
