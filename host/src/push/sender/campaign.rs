@@ -12,7 +12,7 @@ use crate::apps::App;
 use crate::plugins::Refused;
 use crate::push::campaigns::{self, NotPrepared, Sending, Status as CampaignStatus};
 use crate::push::deliveries::Status;
-use crate::services::Shared;
+use crate::services::{Services, Shared};
 
 /// A campaign as a delivery finds it.
 #[derive(Clone)]
@@ -24,6 +24,9 @@ pub(super) enum Campaign {
     Unavailable,
 }
 
+/// A campaign in the form in which its messages are made, or why there is none.
+pub(super) type Prepared = std::result::Result<Arc<Sending>, NotPrepared>;
+
 /// Why a campaign sends nothing now.
 #[derive(Clone, Copy)]
 pub(super) enum Halted {
@@ -34,36 +37,41 @@ pub(super) enum Halted {
 /// A campaign at the version that a delivery is of.
 pub(super) async fn campaign(services: &Shared, app: &App, key: (Uuid, i64)) -> Result<Campaign> {
     let (id, version) = key;
-    let current = app.push.get(&id);
-    if let Some(sending) = current.filter(|sending| sending.version == version) {
-        return Ok(Campaign::Runs(Arc::clone(sending)));
-    }
     if let Some(halted) = why_halted(services, app, id).await? {
         return Ok(Campaign::Halted(halted));
     }
-    let mut tx = services.db.read().await?;
-    let Some(content) = campaigns::store::version(&mut tx, app.id, id, version).await? else {
-        return Ok(Campaign::Halted(Halted::Ended("campaign_deleted")));
-    };
-    drop(tx);
-    let before = current.map(|sending| &**sending);
-    let prepared = Sending::prepare(
-        &services.plugins,
-        &app.deciders,
-        id,
-        version,
-        &content,
-        before,
-    )
-    .await;
-    Ok(match prepared {
-        Ok(sending) => Campaign::Runs(Arc::new(sending)),
-        Err(NotPrepared::Refused(Refused::Check(_))) => Campaign::Unavailable,
-        Err(error) => {
+    Ok(match at_version(services, app, id, version).await? {
+        None => Campaign::Halted(Halted::Ended("campaign_deleted")),
+        Some(Ok(sending)) => Campaign::Runs(sending),
+        Some(Err(NotPrepared::Refused(Refused::Check(_)))) => Campaign::Unavailable,
+        Some(Err(error)) => {
             tracing::error!(campaign.id = %id, error = %error, "a campaign's messages can't be made");
             Campaign::Refused
         }
     })
+}
+
+/// A campaign as it was at a version, with the plugins as they are now; none: there is no such version.
+pub(super) async fn at_version(
+    services: &Services,
+    app: &App,
+    id: Uuid,
+    version: i64,
+) -> Result<Option<Prepared>> {
+    let current = app.push.get(&id);
+    if let Some(sending) = current.filter(|sending| sending.version == version) {
+        return Ok(Some(Ok(Arc::clone(sending))));
+    }
+    let mut tx = services.db.read().await?;
+    let content = campaigns::store::version(&mut tx, app.id, id, version).await?;
+    drop(tx);
+    let Some(content) = content else {
+        return Ok(None);
+    };
+    let (plugins, deciders) = (&services.plugins, &app.deciders);
+    let before = current.map(|sending| &**sending);
+    let prepared = Sending::prepare(plugins, deciders, id, version, &content, before).await;
+    Ok(Some(prepared.map(Arc::new)))
 }
 
 /// Why a campaign sends nothing now; none: it does. One that is complete sends what is left.

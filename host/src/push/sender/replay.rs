@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use uuid::Uuid;
 
+use super::campaign::at_version;
 use super::plan::past;
 use crate::apps::App;
 use crate::dead_letters::store::Failure;
@@ -12,7 +13,7 @@ use crate::dead_letters::{self, Letter};
 use crate::http::{ApiError, Code};
 use crate::ingest;
 use crate::plugins::Refused;
-use crate::push::campaigns::{self, NotPrepared, Sending};
+use crate::push::campaigns::{NotPrepared, Sending};
 use crate::push::deliveries::{self, Change, Rendered, Status, store};
 use crate::push::personalization::{Made, Recipient, make};
 use crate::services::Services;
@@ -136,25 +137,10 @@ async fn sending(
     id: Uuid,
     version: i64,
 ) -> Result<Arc<Sending>, ApiError> {
-    let current = app.push.get(&id);
-    if let Some(sending) = current.filter(|sending| sending.version == version) {
-        return Ok(Arc::clone(sending));
-    }
-    let mut tx = services.db.read().await?;
-    let content = campaigns::store::version(&mut tx, app.id, id, version).await?;
-    drop(tx);
-    let content =
-        content.ok_or_else(|| ApiError::because(Code::NotFound, "the campaign was deleted"))?;
-    let prepared = Sending::prepare(
-        &services.plugins,
-        &app.deciders,
-        id,
-        version,
-        &content,
-        None,
-    )
-    .await;
-    prepared.map(Arc::new).map_err(|error| match error {
+    let prepared = at_version(services, app, id, version).await?;
+    let prepared =
+        prepared.ok_or_else(|| ApiError::because(Code::NotFound, "the campaign was deleted"))?;
+    prepared.map_err(|error| match error {
         NotPrepared::Refused(Refused::Check(cause)) => ApiError::unavailable(cause),
         NotPrepared::Refused(Refused::Invalid(errors)) => {
             ApiError::fields(Code::ValidationFailed, errors)
