@@ -46,7 +46,8 @@ struct PendingRow {
 struct BothRow {
     id: i64,
     ordinal: i64,
-    inserted: i64,
+    /// How many events were new, where some may have been there; the same in each row.
+    inserted: Option<i64>,
 }
 
 const EVENTS: &str = "e(ordinal, place, event_id, name, timestamp, client_timestamp, properties)";
@@ -71,10 +72,10 @@ const INSERT_BOTH: &str = ", q AS (SELECT r.*, nextval('pending_id_seq') AS numb
                     e.client_timestamp, q.received_at, e.properties, q.platform, q.app_version, q.locale,
                     q.timezone, q.source
              FROM e JOIN q ON q.ordinal = e.ordinal";
-const SKIP_KNOWN: &str = " ON CONFLICT (alias_number, event_id) DO NOTHING";
-const ANSWER_IDS: &str = ") SELECT q.number AS id, q.ordinal FROM q";
-const ANSWER_BOTH: &str =
-    " RETURNING 1) SELECT q.number AS id, q.ordinal, (SELECT count(*) FROM n) AS inserted FROM q";
+/// All events or an error: there is nothing to count.
+const ALL_NEW: &str = ") SELECT q.number AS id, q.ordinal, CAST(NULL AS BIGINT) AS inserted FROM q";
+const BUT_KNOWN: &str = " ON CONFLICT (alias_number, event_id) DO NOTHING RETURNING 1)
+      SELECT q.number AS id, q.ordinal, (SELECT count(*) FROM n) AS inserted FROM q";
 
 /// Adds a row of `pending` for each request, and the events, but for those that are there already.
 ///
@@ -168,29 +169,21 @@ async fn insert_both(
     ids: &mut [i64],
     expect_new: bool,
 ) -> Result<u64> {
-    let statement = tx
+    let inserted: Vec<BothRow> = tx
         .with_rows(EVENTS, event_rows(requests))
         .and_rows(REQUESTS, request_rows(requests, ids))
-        .push(INSERT_BOTH);
-    if expect_new {
-        // All of them or an error: there is nothing to count.
-        let inserted: Vec<PendingRow> = statement.push(ANSWER_IDS).fetch_all().await?;
-        for row in inserted {
-            assign(ids, row.ordinal, row.id);
-        }
-        let events: usize = requests.iter().map(|request| request.events.len()).sum();
-        return Ok(events as u64);
-    }
-    let inserted: Vec<BothRow> = statement
-        .push(SKIP_KNOWN)
-        .push(ANSWER_BOTH)
+        .push(INSERT_BOTH)
+        .push(if expect_new { ALL_NEW } else { BUT_KNOWN })
         .fetch_all()
         .await?;
-    let events = inserted.first().map_or(0, |row| row.inserted);
+    let events: usize = requests.iter().map(|request| request.events.len()).sum();
+    let counted = inserted.first().and_then(|row| row.inserted);
     for row in inserted {
         assign(ids, row.ordinal, row.id);
     }
-    Ok(u64::try_from(events).unwrap_or_default())
+    Ok(counted.map_or(events as u64, |counted| {
+        u64::try_from(counted).unwrap_or_default()
+    }))
 }
 
 fn assign(ids: &mut [i64], ordinal: i64, id: i64) {
