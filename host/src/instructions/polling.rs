@@ -27,7 +27,7 @@ pub struct Place {
     seen: i64,
     /// The last activation of a survey that was known then: what one that was activated later offers was not seen.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    activated: Option<i64>,
+    activated: Option<Timestamp>,
     /// The window that is not read to its end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     within: Option<Window>,
@@ -42,14 +42,16 @@ struct Window {
     last: (i64, i64),
     /// The last activation of a survey that was known when it was first asked for.
     #[serde(default)]
-    activated: Option<i64>,
+    activated: Option<Timestamp>,
 }
 
 /// What of a subject's instructions is asked for.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Range {
-    /// Only positions after this one.
+    /// Only positions after this one, or of surveys that were activated after `since`.
     pub after: i64,
+    /// None: only positions after `after`.
+    pub since: Option<Timestamp>,
     /// Only positions up to this one.
     pub until: i64,
     /// Only what comes after this priority and position; none: everything.
@@ -70,7 +72,7 @@ pub struct Page {
 impl Place {
     /// The activation after which there were others, of surveys that offer more than what comes after the place.
     fn since(self, app: &App) -> Option<Timestamp> {
-        let activated = self.activated.map(Timestamp)?;
+        let activated = self.activated?;
         let others = app.last_activation.is_some_and(|last| last > activated);
         others.then_some(activated)
     }
@@ -78,21 +80,20 @@ impl Place {
     /// The place where nothing is on offer of what was activated up to this activation.
     fn knowing(self, activated: Option<Timestamp>) -> Self {
         Self {
-            activated: self
-                .activated
-                .map(|known| activated.map_or(known, |at| at.0.max(known))),
+            activated: self.activated.and(self.activated.max(activated)),
             ..self
         }
     }
 
     /// What to ask for, of a subject whose newest position on offer is this.
-    fn range(self, newest: i64) -> Range {
+    fn range(self, newest: i64, since: Option<Timestamp>) -> Range {
         let (until, below) = match self.within {
             Some(window) => (window.until, Some(window.last)),
             None => (newest.max(self.seen), None),
         };
         Range {
             after: self.seen,
+            since,
             until,
             below,
         }
@@ -108,10 +109,7 @@ impl Place {
         held: Option<i64>,
         activated: Option<Timestamp>,
     ) -> Self {
-        let activated = match self.within {
-            Some(window) => window.activated,
-            None => activated.map(|at| at.0),
-        };
+        let activated = self.within.map_or(activated, |window| window.activated);
         let Some(last) = last else {
             let seen = held.map_or(range.until, |held| range.until.min(held - 1));
             return Self {
@@ -198,11 +196,11 @@ async fn page(
     let mut place = place;
     loop {
         let reading = place.within.is_some();
+        let since = place.since(app);
         let newest = if reading {
             None
         } else {
-            let seen = (place.seen, place.since(app));
-            store::newest_on_offer(tx, app_id, subject_id, seen, now).await?
+            store::newest_on_offer(tx, app_id, subject_id, place.seen, since, now).await?
         };
         if !reading && newest.is_none() {
             return Ok(Page {
@@ -211,11 +209,9 @@ async fn page(
                 next_at,
             });
         }
-        let range = place.range(newest.unwrap_or_default());
+        let range = place.range(newest.unwrap_or_default(), since);
         let one_more = i64::from(limit) + 1;
-        let since = place.since(app);
-        let mut found =
-            store::on_offer(tx, app_id, subject_id, (range, since), one_more, now).await?;
+        let mut found = store::on_offer(tx, app_id, subject_id, range, one_more, now).await?;
         let more = found.len() > most;
         found.truncate(most);
         let last = found
@@ -276,7 +272,7 @@ mod tests {
             for more in issued.into_iter().chain(std::iter::repeat_n(0, 80)) {
                 there = (there + more).min(priorities.len());
                 let newest = i64::try_from(there).unwrap();
-                let range = place.range(newest);
+                let range = place.range(newest, None);
                 if range.below.is_none() {
                     window.clear();
                 }
@@ -299,28 +295,28 @@ mod tests {
 
     #[test]
     fn no_cursor_is_past_what_is_not_available_yet() {
-        let range = Place::default().range(9);
+        let range = Place::default().range(9, None);
         assert_eq!(Place::default().after(range, None, None, None).seen, 9);
         assert_eq!(Place::default().after(range, None, Some(4), None).seen, 3);
         let seen = Place {
             seen: 5,
             ..Place::default()
         };
-        assert_eq!(seen.after(seen.range(9), None, Some(6), None).seen, 5);
-        assert_eq!(seen.after(seen.range(2), None, None, None).seen, 5);
+        assert_eq!(seen.after(seen.range(9, None), None, Some(6), None).seen, 5);
+        assert_eq!(seen.after(seen.range(2, None), None, None, None).seen, 5);
     }
 
     #[test]
     fn a_window_knows_what_was_known_when_it_was_first_asked_for() {
         let (before, later) = (Some(Timestamp(7)), Some(Timestamp(8)));
-        let range = Place::default().range(9);
+        let range = Place::default().range(9, None);
         let first = Place::default().after(range, Some((0, 4)), None, before);
         assert_eq!(first.activated, None);
-        let next = first.after(first.range(9), None, None, later);
-        assert_eq!((next.seen, next.activated), (9, Some(7)));
+        let next = first.after(first.range(9, None), None, None, later);
+        assert_eq!((next.seen, next.activated), (9, before));
         // Nothing runs, or something else does, and nothing of it is on offer.
-        assert_eq!(next.knowing(None).activated, Some(7));
-        assert_eq!(next.knowing(later).activated, Some(8));
+        assert_eq!(next.knowing(None).activated, before);
+        assert_eq!(next.knowing(later).activated, later);
         assert_eq!(Place::default().knowing(later).activated, None);
     }
 }

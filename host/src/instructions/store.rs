@@ -134,13 +134,12 @@ fn rows(chunk: &[&Instruction]) -> Rows {
 }
 
 /// A subject's instructions on offer in a range, by descending priority: those of campaigns that run, available, not
-/// expired and not acknowledged past `received`. With an instant, also those before the range whose campaigns were
-/// activated after it.
+/// expired and not acknowledged past `received`.
 pub(super) async fn on_offer(
     tx: &mut Tx,
     app_id: Uuid,
     subject_id: Uuid,
-    (range, since): (Range, Option<Timestamp>),
+    range: Range,
     limit: i64,
     now: Timestamp,
 ) -> Result<Vec<Instruction>> {
@@ -160,7 +159,7 @@ pub(super) async fn on_offer(
         .bind(range.until)
         .bind(priority)
         .bind(position);
-    let rows: Vec<Row> = activated(statement, since)
+    let rows: Vec<Row> = activated(statement, range.since)
         .push(" ORDER BY i.priority DESC, i.position LIMIT ")
         .push_bind(limit)
         .fetch_all()
@@ -191,7 +190,8 @@ pub(super) async fn newest_on_offer(
     tx: &mut Tx,
     app_id: Uuid,
     subject_id: Uuid,
-    (after, since): (i64, Option<Timestamp>),
+    after: i64,
+    since: Option<Timestamp>,
     now: Timestamp,
 ) -> Result<Option<i64>> {
     #[derive(sqlx::FromRow)]
