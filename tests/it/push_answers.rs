@@ -46,11 +46,10 @@ fn for_device(providers: &Providers, number: u32) -> Vec<Received> {
         .collect()
 }
 
-async fn waiting(app: &TestApp) -> usize {
-    let rows: Vec<(i64,)> = app
-        .rows("SELECT attempts FROM deliveries WHERE due_at IS NOT NULL AND node IS NULL")
-        .await;
-    rows.len()
+/// How often each message was tried that waits to be sent again.
+async fn waiting(app: &TestApp) -> Vec<(i64,)> {
+    app.rows("SELECT attempts FROM deliveries WHERE due_at IS NOT NULL AND node IS NULL")
+        .await
 }
 
 async fn transactional(app: &mut TestApp) -> (Providers, String) {
@@ -123,7 +122,7 @@ async fn what_a_service_does_not_take_is_sent_again_and_what_it_took_is_not(app:
     let order = json!({"campaignId": campaign, "anonymousId": "person-0"});
     let last = text(&app.transactional(&order).await.data(202), "deliveryId");
     app.delivery_in(&last, "delivered").await;
-    assert_eq!(waiting(app).await, 0);
+    assert_eq!(waiting(app).await, []);
     let all = providers.apns.received().len() + providers.fcm.received().len();
     assert_eq!(all, ids.len() + put_off + 1);
 }
@@ -140,10 +139,7 @@ async fn what_is_never_taken_has_failed_after_six_attempts(app: &mut TestApp) {
     let id = text(&app.transactional(&body).await.data(202), "deliveryId");
     for attempt in 1..6 {
         app.until("the answer is written", async || {
-            let rows: Vec<(i64,)> = app
-                .rows("SELECT attempts FROM deliveries WHERE due_at IS NOT NULL AND node IS NULL")
-                .await;
-            rows == [(attempt,)]
+            waiting(app).await == [(attempt,)]
         })
         .await;
         app.advance(3_600);
@@ -176,13 +172,8 @@ async fn put_off(app: &TestApp, providers: &Providers) -> (String, String) {
     providers.fcm.reply_next(busy);
     let body = json!({"campaignId": campaign, "anonymousId": "ada"});
     let id = text(&app.transactional(&body).await.data(202), "deliveryId");
-    app.until("it is not put off", async || {
-        let rows: Vec<(i64,)> = app
-            .rows("SELECT attempts FROM deliveries WHERE due_at IS NOT NULL AND node IS NULL")
-            .await;
-        rows == [(1,)]
-    })
-    .await;
+    app.until("it is not put off", async || waiting(app).await == [(1,)])
+        .await;
     (campaign, id)
 }
 
