@@ -1,9 +1,23 @@
 //! What a database can answer besides rows.
+//!
+//! No error repeats a value: neither what was bound to a statement nor what is stored. PostgreSQL tells values in the
+//! details of its errors, and in the messages of some; whoever logs an error has only what is kept of it here.
 
-use sqlx::error::ErrorKind;
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use sqlx::error::{DatabaseError, ErrorKind, UnexpectedNullError};
+use sqlx::migrate::MigrateError;
+use sqlx::postgres::PgDatabaseError;
 
 /// What PostgreSQL is made to say where changes that go together find other rows than they should.
 pub(crate) const LOST_RACE: &str = "nudge: rows have changed meanwhile, this starts over";
+
+/// Classes of SQLSTATE whose messages name parts of the schema, sessions and resources at the most: connections,
+/// constraints, transactions, catalogues, syntax and access, resources, states, operators, the system.
+const SPEAKS_OF_NAMES: [&str; 13] = [
+    "08", "23", "25", "26", "28", "3D", "40", "42", "53", "54", "55", "57", "58",
+];
 
 /// The result of everything in this package.
 pub type Result<T> = std::result::Result<T, Error>;
@@ -28,13 +42,18 @@ pub enum Kind {
 }
 
 /// A database error and its kind.
-#[derive(Debug, thiserror::Error)]
+#[derive(Clone, Debug, thiserror::Error)]
 #[error("database error: {kind:?}")]
 pub struct Error {
     kind: Kind,
     #[source]
-    source: sqlx::Error,
+    cause: Cause,
 }
+
+/// What the driver or the database said, without values.
+#[derive(Clone, Debug, thiserror::Error)]
+#[error("{0}")]
+struct Cause(Arc<str>);
 
 impl Error {
     /// What kind of trouble it is.
@@ -47,42 +66,116 @@ impl Error {
         matches!(self.kind, Kind::Unavailable | Kind::Serialization)
     }
 
-    /// A stored value that can't be read, with where it is.
+    /// A stored value that can't be read, with where it is. What the cause quotes is left out.
     pub fn corrupt(
         table: &'static str,
         column: &'static str,
         cause: impl std::fmt::Display,
     ) -> Self {
-        Self {
-            kind: Kind::Corrupt,
-            source: sqlx::Error::Decode(format!("{table}.{column}: {cause}").into()),
-        }
+        let cause = without_quoted(&cause.to_string());
+        Self::new(Kind::Corrupt, format!("{table}.{column}: {cause}"))
     }
 
     /// Rows that a transaction began with are not what they were: it lost against another one and can be
     /// tried again.
     pub fn lost_race() -> Self {
-        Self {
-            kind: Kind::Serialization,
-            source: sqlx::Error::RowNotFound,
-        }
+        Self::new(
+            Kind::Serialization,
+            "rows are not what they were".to_owned(),
+        )
     }
 
     /// A failure outside SQL that makes the database unusable for now.
     pub fn unavailable(cause: std::io::Error) -> Self {
-        Self {
-            kind: Kind::Unavailable,
-            source: sqlx::Error::Io(cause),
-        }
+        sqlx::Error::Io(cause).into()
+    }
+
+    fn new(kind: Kind, cause: String) -> Self {
+        let cause = Cause(cause.into());
+        Self { kind, cause }
     }
 }
 
 impl From<sqlx::Error> for Error {
     fn from(source: sqlx::Error) -> Self {
-        Self {
-            kind: kind_of(&source),
-            source,
+        Self::new(kind_of(&source), told(&source))
+    }
+}
+
+/// What of an error may be told to anybody who reads logs.
+fn told(error: &sqlx::Error) -> String {
+    match error {
+        sqlx::Error::Database(database) => told_by_database(&**database),
+        // Causes of these quote what can't be read or written.
+        sqlx::Error::ColumnDecode { index, source } => {
+            format!("column {index} can't be decoded{}", harmless(&**source))
         }
+        sqlx::Error::Decode(source) => format!("a value can't be decoded{}", harmless(&**source)),
+        sqlx::Error::Encode(_) => "a parameter can't be encoded".to_owned(),
+        sqlx::Error::Migrate(error) => match &**error {
+            MigrateError::Execute(error) => format!("while executing migrations: {}", told(error)),
+            MigrateError::ExecuteMigration(error, version) => {
+                format!("while executing migration {version}: {}", told(error))
+            }
+            other => other.to_string(),
+        },
+        // URLs have passwords.
+        sqlx::Error::Configuration(error) => {
+            let cause = without_quoted(&error.to_string());
+            format!("the database's configuration: {cause}")
+        }
+        other => other.to_string(),
+    }
+}
+
+/// The cause of a value that can't be read, where it names types only.
+fn harmless(cause: &(dyn std::error::Error + Send + Sync + 'static)) -> String {
+    let text = cause.to_string();
+    if cause.is::<UnexpectedNullError>() || text.starts_with("mismatched types") {
+        format!(": {text}")
+    } else {
+        String::new()
+    }
+}
+
+/// Code, message and place of an error of the database's. Details, hints and the like have the values of rows.
+fn told_by_database(error: &dyn DatabaseError) -> String {
+    let code = error.code().unwrap_or_default();
+    let mut text = format!("the database refuses ({code})");
+    let postgres = error.try_downcast_ref::<PgDatabaseError>();
+    let message = match postgres {
+        // Data, raised exceptions and others: messages quote what was found.
+        Some(_) if !SPEAKS_OF_NAMES.contains(&code.get(..2).unwrap_or_default()) => None,
+        Some(_) => Some(error.message().to_owned()),
+        None => Some(without_quoted(error.message())),
+    };
+    let table = error.table();
+    let column = postgres.and_then(PgDatabaseError::column);
+    for (name, part) in [
+        ("", message.as_deref()),
+        (" table", table),
+        (" column", column),
+        (" constraint", error.constraint()),
+    ] {
+        if let Some(part) = part {
+            // Writing to a String can't fail.
+            let _ = write!(text, ";{name} {part}");
+        }
+    }
+    text
+}
+
+/// A text without what stands between its first and its last quotation mark.
+fn without_quoted(text: &str) -> String {
+    const MARKS: [char; 3] = ['"', '\'', '`'];
+    let (first, last) = (text.find(MARKS), text.rfind(MARKS));
+    match first.zip(last) {
+        Some((first, last)) => {
+            let before = text.get(..first).unwrap_or_default();
+            let after = text.get(last + 1..).unwrap_or_default();
+            format!("{before}…{after}")
+        }
+        None => text.to_owned(),
     }
 }
 
@@ -140,5 +233,34 @@ mod tests {
         assert_eq!(kind_of_code("40001"), Kind::Serialization);
         assert_eq!(kind_of_code("57P01"), Kind::Unavailable);
         assert_eq!(kind_of_code("42601"), Kind::Other);
+    }
+
+    #[test]
+    fn values_are_not_repeated() {
+        let value = "ada@example.com";
+        let decode = || -> Box<dyn std::error::Error + Send + Sync> {
+            format!("invalid type: string {value:?}, expected a number").into()
+        };
+        for error in [
+            Error::corrupt("surveys", "body", format!("unknown variant `{value}`")),
+            Error::corrupt("surveys", "body", format!("{:?}, \"or\" not", value)),
+            sqlx::Error::Decode(decode()).into(),
+            sqlx::Error::Encode(decode()).into(),
+            sqlx::Error::ColumnDecode {
+                index: "name".to_owned(),
+                source: decode(),
+            }
+            .into(),
+            sqlx::Error::Migrate(Box::new(MigrateError::ExecuteMigration(
+                sqlx::Error::Decode(decode()),
+                7,
+            )))
+            .into(),
+        ] {
+            let text = format!("{error:?} {}", error.cause);
+            assert!(!text.contains("ada"), "{text}");
+        }
+        let null: sqlx::Error = sqlx::Error::Decode(Box::new(UnexpectedNullError));
+        assert!(told(&null).contains("unexpected null"));
     }
 }
