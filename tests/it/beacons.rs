@@ -1,5 +1,7 @@
 //! What devices say of messages (contract 9).
 
+use nudge::webhooks::EventType::{Clicked, Dismissed, Displayed, Opened};
+use nudge_db::Dialect;
 use serde_json::{Value, json};
 use tests::campaigns::states;
 use tests::providers::Providers;
@@ -11,7 +13,10 @@ on_both_backends!(
     only_the_persons_own_deliveries_are_known,
     malformed_receipts_are_refused,
     receipts_at_the_same_time_count_once,
+    receipts_of_a_request_are_one_transaction,
 );
+
+use crate::receiver::Receiver;
 
 /// Somebody with a message on a device.
 async fn message(app: &mut TestApp) -> (Providers, Session, String, String) {
@@ -124,4 +129,70 @@ async fn receipts_at_the_same_time_count_once(app: &mut TestApp) {
         assert_eq!(answer["accepted"], 1);
     }
     assert_eq!(app.campaign_of(&campaign).await["stats"]["displayed"], 1);
+}
+
+async fn receipts_of_a_request_are_one_transaction(app: &mut TestApp) {
+    let (_providers, ada, campaign, first) = message(app).await;
+    let receiver = Receiver::start().await;
+    let events = [Displayed, Opened, Clicked, Dismissed];
+    receiver.subscribe(app, "/hook", &events).await;
+    let mut ids = vec![first];
+    for _ in 1..25 {
+        let body = json!({"campaignId": campaign, "anonymousId": "ada"});
+        ids.push(text(
+            &app.transactional(&body).await.data(202),
+            "deliveryId",
+        ));
+    }
+    for id in &ids {
+        app.delivery_in(id, "delivered").await;
+    }
+    let kinds = ["displayed", "opened", "clicked"];
+    let mut receipts = Vec::new();
+    for id in &ids {
+        for kind in kinds {
+            receipts.push(json!({"deliveryId": id, "type": kind, "actionId": "b"}));
+        }
+        // Again, and with another button: the first one counts.
+        receipts.push(json!({"deliveryId": id, "type": "clicked", "actionId": "c"}));
+    }
+    let nobodys = app.id().to_string();
+    receipts[7]["deliveryId"] = json!(nobodys);
+    let body = json!({"receipts": receipts});
+    let expected = json!({"accepted": 99, "unknown": [nobodys]});
+    for _ in 0..2 {
+        let answer = app
+            .post("/v1/sdk/push/receipts", &ada.credential(), &body)
+            .await
+            .ok();
+        assert_eq!(answer, expected);
+        for id in &ids {
+            let delivery = app.delivery(id).await;
+            assert_eq!(delivery["status"], "clicked");
+        }
+        let stats = app.campaign_of(&campaign).await["stats"].clone();
+        for kind in kinds {
+            assert_eq!(stats[kind], 25, "{kind}");
+        }
+    }
+    // What is told of them was queued at one instant, each delivery's in the order of its receipts.
+    let instants: Vec<(i64,)> = app
+        .rows("SELECT DISTINCT created_at FROM webhook_messages")
+        .await;
+    assert_eq!(instants.len(), 1, "one transaction");
+    let received = receiver.wait(app, "/hook", 75).await;
+    for id in &ids {
+        let of_id: Vec<Value> = received
+            .iter()
+            .map(|request| request.json())
+            .filter(|body| body["data"]["deliveryId"] == json!(id))
+            .collect();
+        let told: Vec<String> = of_id.iter().map(|body| text(body, "event")).collect();
+        assert_eq!(told, kinds, "{id}");
+        assert_eq!(of_id[2]["data"]["actionId"], "b");
+    }
+    if app.services().db.dialect() == Dialect::Postgres {
+        let writers: Vec<(String,)> = app.rows("SELECT DISTINCT xmin::text FROM deliveries").await;
+        assert_eq!(writers.len(), 1, "one transaction wrote them all");
+    }
 }

@@ -76,12 +76,13 @@ pub async fn send_receipts(
         });
     }
     let standing = current(&services, &subject).await?;
+    let taken = take(&services, &subject.app, standing.subject_id, &beacons).await?;
     let mut view = ReceiptsView {
         accepted: 0,
         unknown: Vec::new(),
     };
-    for beacon in beacons {
-        if take(&services, &subject.app, standing.subject_id, &beacon).await? {
+    for (beacon, taken) in beacons.iter().zip(taken) {
+        if taken {
             view.accepted += 1;
         } else {
             view.unknown.push(beacon.delivery_id);

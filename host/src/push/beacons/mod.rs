@@ -1,7 +1,7 @@
 //! What devices say of messages: displayed, opened, clicked, dismissed (contract 9).
 //!
 //! A beacon counts once for each type and delivery, and only where it comes from the person whom the delivery is
-//! for. One that comes late adds its transition and lowers no state.
+//! for. One that comes late adds its transition and lowers no state. A request's beacons are one transaction.
 
 pub mod http;
 mod store;
@@ -15,7 +15,7 @@ use crate::apps::App;
 use crate::push::deliveries::{self, Change, Status};
 use crate::services::Services;
 
-/// How often a beacon is tried that meets other writes.
+/// How often beacons are tried that meet other writes.
 const TRIES: usize = 8;
 
 /// What a person did with a message.
@@ -57,54 +57,78 @@ impl Type {
     }
 }
 
-/// Takes a beacon of a subject; answers whether it is about a delivery to that subject.
+/// Takes the beacons of a subject, all of them in one transaction, in their order; answers of each whether it is about
+/// a delivery to that subject. Where none of them is news, nothing is written and the writer is not asked for.
 pub async fn take(
     services: &Services,
     app: &App,
     subject_id: Uuid,
-    beacon: &Beacon,
-) -> nudge_db::Result<bool> {
+    beacons: &[Beacon],
+) -> nudge_db::Result<Vec<bool>> {
+    let mut tx = services.db.read().await?;
+    let mut known = store::known(&mut tx, app.id, subject_id, beacons).await?;
+    drop(tx);
+    let news: Vec<&Beacon> = beacons
+        .iter()
+        .filter(|beacon| {
+            known
+                .get(&beacon.delivery_id)
+                .is_some_and(|noted| !noted.has(beacon.kind))
+        })
+        .collect();
     let mut tries = 1;
-    loop {
-        match attempt(services, app, subject_id, beacon).await {
+    while !news.is_empty() {
+        match attempt(services, app, subject_id, &news).await {
             Err(error) if error.kind() == Kind::Serialization && tries < TRIES => tries += 1,
-            outcome => return outcome,
+            lost => {
+                for delivery_id in lost? {
+                    known.remove(&delivery_id);
+                }
+                break;
+            }
         }
     }
+    let is_known = |beacon: &Beacon| known.contains_key(&beacon.delivery_id);
+    Ok(beacons.iter().map(is_known).collect())
 }
 
+/// Notes what is new; answers the deliveries that are the subject's no longer.
 async fn attempt(
     services: &Services,
     app: &App,
     subject_id: Uuid,
-    beacon: &Beacon,
-) -> nudge_db::Result<bool> {
+    news: &[&Beacon],
+) -> nudge_db::Result<Vec<Uuid>> {
     let now = services.clock.now();
     let mut tx = services.db.write().await?;
-    let Some(found) = store::note(&mut tx, app.id, subject_id, beacon).await? else {
-        // It is there already, or never was.
-        return store::exists(&mut tx, app.id, subject_id, beacon.delivery_id).await;
-    };
-    let action = beacon
-        .action_id
-        .clone()
-        .filter(|_| beacon.kind == Type::Clicked);
-    let change = Change {
-        delivery_id: beacon.delivery_id,
-        campaign_id: found.campaign_id,
-        variant_id: found.variant_id,
-        subject_id,
-        platform: found.platform,
-        test: found.test,
-        status: beacon.kind.status(),
-        at: beacon.at,
-        more: action
-            .map(|action| ("actionId", action))
-            .into_iter()
-            .collect(),
-    };
-    let queued = deliveries::announce(&mut tx, app, &[change], now).await?;
+    let (mut changes, mut lost) = (Vec::new(), Vec::new());
+    for beacon in news {
+        let (id, kind) = (beacon.delivery_id, beacon.kind);
+        let Some(found) = store::note(&mut tx, app.id, subject_id, beacon).await? else {
+            // It came twice, or another request brought it meanwhile; or the delivery is gone.
+            if !store::exists(&mut tx, app.id, subject_id, id).await? {
+                lost.push(id);
+            }
+            continue;
+        };
+        let action = beacon.action_id.clone().filter(|_| kind == Type::Clicked);
+        changes.push(Change {
+            delivery_id: id,
+            campaign_id: found.campaign_id,
+            variant_id: found.variant_id,
+            subject_id,
+            platform: found.platform,
+            test: found.test,
+            status: kind.status(),
+            at: beacon.at,
+            more: action
+                .map(|action| ("actionId", action))
+                .into_iter()
+                .collect(),
+        });
+    }
+    let queued = deliveries::announce(&mut tx, app, &changes, now).await?;
     tx.commit().await?;
     services.webhooks.wake(queued);
-    Ok(true)
+    Ok(lost)
 }

@@ -1,6 +1,8 @@
 //! Beacons in the database: columns of their deliveries.
 
-use nudge_db::{Result, Tx};
+use std::collections::HashMap;
+
+use nudge_db::{Result, Timestamp, Tx};
 use uuid::Uuid;
 
 use super::{Beacon, Type};
@@ -15,9 +17,52 @@ pub(super) struct Found {
     pub test: bool,
 }
 
+/// What is noted of a delivery to a subject.
+#[derive(Debug, sqlx::FromRow)]
+pub(super) struct Noted {
+    id: Uuid,
+    displayed_at: Option<Timestamp>,
+    opened_at: Option<Timestamp>,
+    clicked_at: Option<Timestamp>,
+    dismissed_at: Option<Timestamp>,
+}
+
+impl Noted {
+    /// Whether a beacon of a type is there already.
+    pub(super) fn has(&self, kind: Type) -> bool {
+        let column = match kind {
+            Type::Displayed => self.displayed_at,
+            Type::Opened => self.opened_at,
+            Type::Clicked => self.clicked_at,
+            Type::Dismissed => self.dismissed_at,
+        };
+        column.is_some()
+    }
+}
+
 #[derive(sqlx::FromRow)]
 struct IdRow {
     id: Uuid,
+}
+
+/// What is noted of the deliveries that beacons are about, of those that were sent to the subject.
+pub(super) async fn known(
+    tx: &mut Tx,
+    app_id: Uuid,
+    subject_id: Uuid,
+    beacons: &[Beacon],
+) -> Result<HashMap<Uuid, Noted>> {
+    let rows: Vec<Noted> = tx
+        .sql(
+            "SELECT id, displayed_at, opened_at, clicked_at, dismissed_at FROM deliveries
+             WHERE app_id = $1 AND subject_id = $2 AND sent_at IS NOT NULL AND id IN ",
+        )
+        .bind(app_id)
+        .bind(subject_id)
+        .push_list(beacons.iter().map(|beacon| beacon.delivery_id))
+        .fetch_all()
+        .await?;
+    Ok(rows.into_iter().map(|row| (row.id, row)).collect())
 }
 
 /// Notes a beacon; none where it is not the first of its type, or there is no such delivery that was sent to the
