@@ -24,6 +24,7 @@ pub mod instructions;
 pub mod issuer;
 pub mod jobs;
 pub mod keys;
+pub mod links;
 pub mod listener;
 pub mod oidc;
 pub mod openapi;

@@ -1,7 +1,7 @@
 //! What tokens stand for: previews, and messages that events cause (specification 2.5 and 4.4, contract 9).
 
 use serde_json::{Value, json};
-use tests::campaigns::personalization;
+use tests::campaigns::{campaign_with, personalization};
 use tests::providers::Providers;
 use tests::session::text;
 use tests::{Session, TestApp, on_both_backends};
@@ -17,6 +17,7 @@ on_both_backends!(
     bad_content_is_refused_with_pointers,
     a_message_has_the_values_of_its_event,
     a_plugin_that_fails_loses_nothing,
+    values_make_no_program_of_a_link,
 );
 
 async fn preview(app: &TestApp, parts: Value) -> Value {
@@ -385,4 +386,84 @@ async fn a_plugin_that_fails_loses_nothing(app: &mut TestApp) {
         .await
         .refused(404, "not_found");
     assert_eq!(providers.apns.received().len(), 1);
+}
+
+async fn values_make_no_program_of_a_link(app: &mut TestApp) {
+    let providers = app.with_providers().await;
+    app.credential(&providers.apns.credential()).await;
+    let ada = app.session("ada").await;
+    app.push_token(&ada, "phone", &providers.apns.token(1))
+        .await;
+    let action = |action: &str, url: &str| {
+        json!([{"title": "Look", "weight": 1, "openAction": {"action": action, "url": url},
+            "personalization": personalization(&json!({"kind": "send_data"}), &[("link", "link", "string")])}])
+    };
+    // What is written is refused when it is saved, with a token behind it too.
+    for (kind, url) in [
+        ("url", "javascript:alert(1)"),
+        ("url", "data:text/html,{{p.link}}"),
+        ("url", "file:///etc/passwd"),
+        ("url", "shop://orders/{{p.link}}"),
+        ("deep_link", "JavaScript:{{p.link}}"),
+        ("deep_link", "vbscript:x"),
+        ("deep_link", "orders/{{p.link}}"),
+    ] {
+        let variants = action(kind, url);
+        let body = campaign_with(&json!({"variants": variants}));
+        let answer = app.create_campaign(&body).await;
+        answer.refused(422, "validation_failed");
+        assert_eq!(answer.pointers(), ["/variants/0/openAction/url"], "{url}");
+        let body = json!({"surface": "push", "anonymousId": "ada", "content": variants[0]});
+        app.post(&app.path("/personalization/preview"), &app.viewer(), &body)
+            .await
+            .refused(422, "validation_failed");
+    }
+    // What a value makes of it is found when the message is made, and told by the preview.
+    for (kind, url, value, good) in [
+        ("url", "{{p.link}}", "https://shop.example/7", true),
+        (
+            "url",
+            "https://shop.example/?q={{p.link}}",
+            "two words",
+            true,
+        ),
+        ("url", "{{p.link}}", "javascript:alert(1)", false),
+        ("url", "{{p.link}}:alert(1)", "javascript", false),
+        ("url", "{{p.link}}", "shop://orders/7", false),
+        ("deep_link", "{{p.link}}", "shop://orders/7", true),
+        ("deep_link", "{{p.link}}", "java\nscript:alert(1)", false),
+        ("deep_link", "{{p.link}}", " data:text/html,x", false),
+        ("deep_link", "{{p.link}}", "file:///etc/passwd", false),
+    ] {
+        let variants = action(kind, url);
+        let parts = json!({"content": variants[0], "data": {"link": value}});
+        let shown = preview(app, parts).await;
+        let campaign = app
+            .campaign(&json!({"mode": "transactional", "trigger": null, "variants": variants}))
+            .await;
+        let body = json!({"campaignId": campaign, "anonymousId": "ada", "data": {"link": value}});
+        let id = text(&app.transactional(&body).await.data(202), "deliveryId");
+        if good {
+            assert_eq!(shown["status"], "ready", "{url} {value}");
+            app.delivery_in(&id, "delivered").await;
+        } else {
+            assert_eq!(shown["status"], "error", "{url} {value}");
+            assert_eq!(shown["content"], Value::Null);
+            assert_eq!(shown["issues"][0]["code"], "url_not_allowed");
+            let delivery = app.delivery_in(&id, "failed").await;
+            assert_eq!(delivery["reason"], "url_not_allowed", "{url} {value}");
+        }
+    }
+    assert_eq!(providers.apns.received().len(), 3);
+    // So is the image's address, and an object stays an object.
+    for image in [
+        "https://",
+        "https://shop.example/a b.png",
+        "javascript:alert(1)",
+    ] {
+        let body = campaign_with(&json!({"options": {"imageUrl": image}}));
+        let answer = app.create_campaign(&body).await;
+        answer.refused(422, "validation_failed");
+        assert_eq!(answer.pointers(), ["/options/imageUrl"], "{image}");
+    }
 }

@@ -80,6 +80,24 @@ impl Text {
         })
     }
 
+    /// What stands before the first token; none: there is no token.
+    pub fn beginning(&self) -> Option<&str> {
+        match self.0.as_slice() {
+            [Piece::Token(_), ..] => Some(""),
+            [Piece::Plain(plain), Piece::Token(_), ..] => Some(plain),
+            _ => None,
+        }
+    }
+
+    /// The text with the same in place of each token.
+    pub fn with(&self, stand_in: &str) -> String {
+        let pieces = self.0.iter().map(|piece| match piece {
+            Piece::Plain(plain) => plain,
+            Piece::Token(_) => stand_in,
+        });
+        pieces.collect()
+    }
+
     /// The binding, where a token is all there is.
     fn whole(&self) -> Option<&str> {
         match self.0.as_slice() {

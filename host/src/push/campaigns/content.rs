@@ -5,9 +5,11 @@ use serde_json::Value;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
+use super::link;
 use crate::campaigns::Status;
 use crate::campaigns::trigger::{BY_THE_CALENDAR, Terms};
 use crate::http::FieldError;
+use crate::links;
 use crate::push::personalization::Spec;
 use crate::push::providers::Options;
 use crate::push::template::{Json, Text};
@@ -130,7 +132,8 @@ fn one() -> f64 {
 pub struct OpenAction {
     /// What.
     pub action: Action,
-    /// Where to, of `url` and `deep_link`; may have tokens.
+    /// Where to: of `url` a page of the web, of `deep_link` any address but of what would run as a program
+    /// (`javascript:`, `data:`, `file:` …). May have tokens; what they make of it is held to the same.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub url: Option<String>,
     /// What the app gets, of `json`; its values may be tokens.
@@ -378,7 +381,7 @@ impl OpenAction {
     fn check(&self, place: &str, errors: &mut Vec<FieldError>) {
         let place = format!("{place}/openAction");
         let takes_url = matches!(self.action, Action::Url | Action::DeepLink);
-        let mut part = |name: &str, wanted: bool, there: bool, good: bool| {
+        let mut part = |name: &str, wanted: bool, there: bool, fits: Result<(), &str>| {
             let place = format!("{place}/{name}");
             let action = self.action.name();
             if wanted && !there {
@@ -387,22 +390,26 @@ impl OpenAction {
             } else if there && !wanted {
                 let detail = format!("the action `{action}` has no `{name}`");
                 errors.push(FieldError::new(place, "not_allowed", detail));
-            } else if !good {
-                errors.push(FieldError::new(
-                    place,
-                    "invalid",
-                    format!("`{name}` is empty or no object"),
-                ));
+            } else if let Err(detail) = fits {
+                errors.push(FieldError::new(place, "invalid", detail));
             }
         };
         let url = self.url.as_deref();
-        part("url", takes_url, url.is_some(), url != Some(""));
+        let fits = url.map_or(Ok(()), |url| match Text::parse(url) {
+            Ok(text) => link::check(self.action, &text),
+            // That is said of its tokens.
+            Err(_) => Ok(()),
+        });
+        part("url", takes_url, url.is_some(), fits);
         let json = self.action_json.as_ref();
         part(
             "actionJson",
             self.action == Action::Json,
             json.is_some(),
-            json.is_none_or(Value::is_object),
+            match json {
+                Some(json) if !json.is_object() => Err("`actionJson` is an object"),
+                _ => Ok(()),
+            },
         );
     }
 }
@@ -436,7 +443,7 @@ fn check_options(options: &Options, errors: &mut Vec<FieldError>) {
         .is_none_or(|seconds| seconds <= MOST_TTL);
     check("ttlSeconds", ttl, "must be 0 to 2419200");
     let image = options.image_url.as_ref();
-    let image = image.is_none_or(|url| url.starts_with("https://") && url.len() <= MOST_URL);
+    let image = image.is_none_or(|url| url.starts_with("https://") && links::Kind::Web.has(url));
     check(
         "imageUrl",
         image,
@@ -501,6 +508,20 @@ mod tests {
             (true, json!({"action": "json", "actionJson": {}})),
             (false, json!({"action": "url"})),
             (false, json!({"action": "deep_link", "url": ""})),
+            (true, json!({"action": "deep_link", "url": "shop://7"})),
+            (false, json!({"action": "url", "url": "shop://7"})),
+            (
+                false,
+                json!({"action": "url", "url": "javascript:alert(1)"}),
+            ),
+            (
+                false,
+                json!({"action": "deep_link", "url": "data:text/html,x"}),
+            ),
+            (
+                false,
+                json!({"action": "deep_link", "url": "file:///etc/passwd"}),
+            ),
             (false, json!({"action": "json"})),
             (false, json!({"action": "json", "actionJson": []})),
             (

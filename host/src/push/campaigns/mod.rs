@@ -4,6 +4,7 @@
 pub mod content;
 pub mod ending;
 pub mod http;
+pub mod link;
 pub mod sending;
 pub mod store;
 

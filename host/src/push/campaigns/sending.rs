@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::content::{Action, Content, OpenAction, Variant};
+use super::link::{self, NotAllowed};
 use crate::plugins::{Accepted, Asked, Configuration, Deciders, Plugins, Refused};
 use crate::push::deliveries::Rendered;
 use crate::push::personalization::{Spec, Values, spec};
@@ -151,23 +152,25 @@ impl Prepared {
         })
     }
 
-    /// The message with the values of one recipient.
-    pub fn render(&self, values: &Values, options: &Options) -> Rendered {
+    /// The message with the values of one recipient, unless they make an address of it that nobody may be led to.
+    pub fn render(&self, values: &Values, options: &Options) -> Result<Rendered, NotAllowed> {
         let mut open_action = json!({"action": self.action});
         if let Value::Object(open_action) = &mut open_action {
             if let Some(url) = &self.url {
-                open_action.insert("url".to_owned(), url.fill(values).into());
+                let url = url.fill(values);
+                link::check_filled(self.action, &url)?;
+                open_action.insert("url".to_owned(), url.into());
             }
             if let Some(json) = &self.action_json {
                 open_action.insert("actionJson".to_owned(), json.fill(values));
             }
         }
-        Rendered {
+        Ok(Rendered {
             title: self.title.fill(values),
             body: self.body.fill(values),
             open_action,
             options: options.clone(),
-        }
+        })
     }
 }
 

@@ -6,8 +6,9 @@ use nudge_wasm::Description;
 use super::resolve::{Failure, Recipient, resolve};
 use super::verdict::{Values, Verdict};
 use crate::apps::App;
-use crate::push::campaigns::{Prepared, Sending};
+use crate::push::campaigns::{Prepared, Sending, link};
 use crate::push::deliveries::Rendered;
+use crate::push::providers::Options;
 use crate::services::Services;
 
 /// What became of one recipient's message.
@@ -41,17 +42,14 @@ pub async fn make(
 ) -> nudge_db::Result<Vec<Made>> {
     let options = &campaign.options;
     let Some(accepted) = &variant.accepted else {
-        let rendered = Box::new(variant.render(&Values::default(), options));
-        return Ok(recipients
-            .iter()
-            .map(|_| Made::Ready(rendered.clone()))
-            .collect());
+        let made = rendered(variant, &Values::default(), options);
+        return Ok(recipients.iter().map(|_| made.clone()).collect());
     };
     let (id, asked) = (Some(campaign.campaign_id), (&variant.spec, accepted));
     let resolved = resolve(services, app, id, asked, recipients, now).await?;
     let made = resolved.into_iter().map(|resolved| match resolved {
         Ok(values) => match values.verdict(&variant.spec) {
-            Verdict::Ready => Made::Ready(Box::new(variant.render(&values, options))),
+            Verdict::Ready => rendered(variant, &values, options),
             Verdict::Skipped(reason) => Made::Skipped(reason),
             Verdict::Failed(reason) => Made::Failed(reason),
         },
@@ -59,4 +57,11 @@ pub async fn make(
         Err(Failure::Unavailable) => Made::Unavailable,
     });
     Ok(made.collect())
+}
+
+fn rendered(variant: &Prepared, values: &Values, options: &Options) -> Made {
+    match variant.render(values, options) {
+        Ok(rendered) => Made::Ready(Box::new(rendered)),
+        Err(link::NotAllowed) => Made::Failed(link::URL_NOT_ALLOWED),
+    }
 }

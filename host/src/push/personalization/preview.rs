@@ -12,7 +12,7 @@ use super::verdict::{Values, Verdict};
 use crate::apps::App;
 use crate::http::ApiError;
 use crate::ingest;
-use crate::push::campaigns::{Prepared, Variant};
+use crate::push::campaigns::{Prepared, Variant, link};
 use crate::push::providers::Options;
 use crate::push::transactional::test_send::not_prepared;
 use crate::services::Services;
@@ -196,20 +196,31 @@ fn shown(prepared: &Prepared, values: &Values) -> PreviewView {
             used_fallback: resolved.used_fallback,
         });
     }
-    let verdict = values.verdict(spec);
-    let rendered = prepared.render(values, &Options::default());
-    let content = json!({
-        "title": rendered.title,
-        "body": rendered.body,
-        "openAction": rendered.open_action,
-    });
-    PreviewView {
-        status: match verdict {
-            Verdict::Ready => "ready",
-            Verdict::Skipped(_) => "skipped",
-            Verdict::Failed(_) => "error",
+    let (status, content) = match values.verdict(spec) {
+        Verdict::Ready => match prepared.render(values, &Options::default()) {
+            Ok(rendered) => {
+                let content = json!({
+                    "title": rendered.title,
+                    "body": rendered.body,
+                    "openAction": rendered.open_action,
+                });
+                ("ready", Some(content))
+            }
+            Err(error) => {
+                issues.push(IssueView {
+                    binding_id: None,
+                    code: link::URL_NOT_ALLOWED.to_owned(),
+                    message: error.to_string(),
+                });
+                ("error", None)
+            }
         },
-        content: (verdict == Verdict::Ready).then_some(content),
+        Verdict::Skipped(_) => ("skipped", None),
+        Verdict::Failed(_) => ("error", None),
+    };
+    PreviewView {
+        status,
+        content,
         bindings,
         issues,
     }

@@ -11,6 +11,7 @@ use utoipa::ToSchema;
 
 use crate::http::body::escaped;
 use crate::http::{FieldError, body};
+use crate::links;
 use shape::{
     Consent, Contact, Date, Item, Matrix, Nothing, Number, Pictures, Ranking, Rated, Several,
     Shown, Single, Text,
@@ -27,7 +28,6 @@ pub const MOST_ANSWER: usize = 10_000;
 /// Options, rows, columns or fields a question may have.
 const MOST_ITEMS: usize = 100;
 const MOST_ID: usize = 64;
-const MOST_URL: usize = 2_048;
 
 /// The types of questions (contract 7).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -479,25 +479,12 @@ pub(super) fn check_text(pointer: &str, text: &str, most: usize, errors: &mut Ve
 
 /// Whether a text is an address of the web.
 pub(super) fn is_web_address(text: &str) -> bool {
-    parsed(text).is_some_and(|url| {
-        // Browsers read `https:example.com` too; it is no address (RFC 3986, section 4.3).
-        let rest = text.get(url.scheme().len()..).unwrap_or_default();
-        ["http", "https"].contains(&url.scheme()) && rest.starts_with("://") && url.has_host()
-    })
+    links::Kind::Web.has(text)
 }
 
-/// Whether a text is an address that an app may be asked to open. What would run as a program is none.
+/// Whether a text is an address that an app may be asked to open.
 pub(super) fn is_link(text: &str) -> bool {
-    let programs = ["javascript", "data", "vbscript", "blob", "file"];
-    parsed(text).is_some_and(|url| !programs.contains(&url.scheme()))
-}
-
-fn parsed(text: &str) -> Option<reqwest::Url> {
-    // Browsers leave out what a URL has no room for.
-    let unfit = |character: char| character.is_whitespace() || character.is_control();
-    (text.len() <= MOST_URL && !text.contains(unfit))
-        .then(|| reqwest::Url::parse(text).ok())
-        .flatten()
+    links::Kind::Any.has(text)
 }
 
 /// Whether a text is a day of the calendar, `2026-01-31`.
