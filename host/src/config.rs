@@ -56,10 +56,16 @@ sections! {
         shutdown_seconds: u64,
         trusted_proxies: usize,
         max_connections: usize,
+        max_connections_per_address: usize,
+        first_bytes_seconds: u64,
+        stalled_seconds: u64,
+        max_connection_age_seconds: u64,
+        http2_max_streams: u32,
         max_requests: usize,
         max_polls: usize,
         app_share: f64,
         body_memory_bytes: usize,
+        answer_memory_bytes: usize,
     }
     /// Which database.
     Database { url: String, connections: u32, acquire_timeout_seconds: u64, }

@@ -1,20 +1,18 @@
 //! The API's description, and what else describes the server.
 
 mod finish;
+mod pages;
 
-use axum::Json;
-use axum::extract::State;
-use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
-use axum::response::Html;
+use std::sync::OnceLock;
+
 use serde::Serialize;
-use serde_json::Value;
 use utoipa::{OpenApi, ToSchema};
 
 use crate::http::error::Problem;
 use crate::http::{ApiError, Code, Data};
-use crate::services::Shared;
 
 pub use finish::finish;
+pub use pages::{Page, add_security_headers, routes};
 
 /// What the document says besides its routes.
 #[derive(Debug, OpenApi)]
@@ -46,55 +44,19 @@ pub struct CodeView {
 
 /// Lists every error code with its status and meaning.
 #[utoipa::path(get, path = "/v1/errors", tag = "meta", responses((status = 200, body = Data<Vec<CodeView>>)))]
-pub async fn list_errors() -> Data<Vec<CodeView>> {
+pub async fn list_errors() -> Result<Page, ApiError> {
+    static PAGE: OnceLock<Page> = OnceLock::new();
+    if let Some(page) = PAGE.get() {
+        return Ok(page.clone());
+    }
     let view = |code: &Code| CodeView {
         code: code.name(),
         status: code.status().as_u16(),
         meaning: code.meaning(),
     };
-    Data {
-        data: Code::ALL.iter().map(view).collect(),
-    }
-}
-
-/// The embedded issuer's discovery document.
-pub async fn discovery(State(services): State<Shared>) -> Result<Json<Value>, ApiError> {
-    embedded(&services)?;
-    Ok(Json(services.issuer.discovery(&services.public_url)))
-}
-
-/// The keys of the embedded issuer, which sign receipts of deletions whoever issues access tokens.
-pub async fn key_set(State(services): State<Shared>) -> Json<Value> {
-    Json(services.issuer.key_set())
-}
-
-/// With other issuers configured there is no embedded one.
-fn embedded(services: &Shared) -> Result<(), ApiError> {
-    if services.access_tokens.are_embedded() {
-        Ok(())
-    } else {
-        Err(ApiError::new(Code::NotFound))
-    }
-}
-
-/// The API's pages: made from `/openapi.json` in the browser, without anything from elsewhere.
-pub async fn docs() -> Html<&'static str> {
-    Html(include_str!("docs.html"))
-}
-
-/// Headers that keep browsers from guessing and framing.
-pub fn add_security_headers(headers: &mut HeaderMap) {
-    headers.insert(
-        header::X_CONTENT_TYPE_OPTIONS,
-        HeaderValue::from_static("nosniff"),
-    );
-    headers.insert(
-        HeaderName::from_static("referrer-policy"),
-        HeaderValue::from_static("no-referrer"),
-    );
-    headers
-        .entry(header::CACHE_CONTROL)
-        .or_insert(HeaderValue::from_static("no-store"));
+    let codes: Vec<CodeView> = Code::ALL.iter().map(view).collect();
+    let page = Page::json(&Data { data: codes }).map_err(ApiError::internal)?;
+    Ok(PAGE.get_or_init(|| page).clone())
 }
 
 #[cfg(test)]

@@ -2,12 +2,11 @@
 
 use std::sync::Arc;
 
+use axum::Router;
 use axum::extract::{Request, State};
 use axum::http::{HeaderValue, Version, header};
 use axum::middleware::{Next, from_fn, from_fn_with_state};
 use axum::response::Response;
-use axum::routing::get;
-use axum::{Json, Router};
 use futures_util::FutureExt as _;
 use utoipa::OpenApi as _;
 use utoipa::openapi::OpenApi;
@@ -266,14 +265,12 @@ fn plugin_routes() -> OpenApiRouter<Shared> {
 }
 
 /// The whole main listener. `with_operations` adds the operators' routes (embedded mode).
-pub fn router(services: Shared, with_operations: bool) -> Router {
+pub fn router(services: Shared, with_operations: bool) -> serde_json::Result<Router> {
     let (api, document) = api(&services);
-    let document = openapi::finish(document);
-    let mut router = api
-        .route("/openapi.json", get(move || async move { Json(document) }))
-        .route("/docs", get(openapi::docs))
-        .route("/.well-known/openid-configuration", get(openapi::discovery))
-        .route("/.well-known/jwks.json", get(openapi::key_set));
+    // Everybody may read them, so that they take places as all other requests do.
+    let pages = openapi::routes(&services, &openapi::finish(document))?
+        .layer(from_fn_with_state(Arc::clone(&services), around_management));
+    let mut router = api.merge(pages);
     if with_operations {
         router = router.merge(operations::routes());
     }
@@ -281,17 +278,18 @@ pub fn router(services: Shared, with_operations: bool) -> Router {
         traces: services.traces.clone(),
         ..Around::untraced(&services.clock)
     };
-    let around = from_fn(move |request, next| {
-        request::layer(around.clone(), request, next).map(|mut response: Response| {
-            openapi::add_security_headers(response.headers_mut());
-            response
-        })
-    });
-    router
+    let around =
+        from_fn(move |request, next| request::layer(around.clone(), request, next).map(guard));
+    Ok(router
         .fallback(|| async { ApiError::new(Code::NotFound) })
         .method_not_allowed_fallback(method_not_allowed)
         .layer(around)
-        .with_state(services)
+        .with_state(services))
+}
+
+fn guard(mut response: Response) -> Response {
+    openapi::add_security_headers(response.headers_mut());
+    response
 }
 
 async fn method_not_allowed() -> ApiError {
@@ -315,7 +313,8 @@ pub fn full_router(services: Shared, with_operations: bool) -> Router {
 }
 
 /// Has the connection closed after a response; HTTP/2 has no such header.
-fn close(mut response: Response) -> Response {
+fn close(response: Response) -> Response {
+    let mut response = guard(response);
     if response.version() < Version::HTTP_2 {
         let headers = response.headers_mut();
         headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
@@ -326,7 +325,8 @@ fn close(mut response: Response) -> Response {
 /// The operators' listener.
 pub fn operations_router(services: Shared) -> Router {
     let around = Around::untraced(&services.clock);
-    let around = from_fn(move |request, next| request::layer(around.clone(), request, next));
+    let around =
+        from_fn(move |request, next| request::layer(around.clone(), request, next).map(guard));
     operations::routes()
         .fallback(|| async { ApiError::new(Code::NotFound) })
         .method_not_allowed_fallback(method_not_allowed)

@@ -24,7 +24,7 @@ use crate::instructions::polls::{self, Polls};
 use crate::issuer::Issuer;
 use crate::jobs;
 use crate::keys;
-use crate::listener::{self, Limit};
+use crate::listener::{self, Answers, Limits};
 use crate::oidc::AccessTokens;
 use crate::outbound::Lookup;
 use crate::pipeline::{Keeper, Pipeline};
@@ -50,6 +50,8 @@ use crate::webhooks::sender::Sender;
 const OTHER_FILES: usize = 1024;
 /// Connections to the operators' address.
 const OPERATORS: usize = 256;
+/// Of them, of one address.
+const OPERATORS_OF_AN_ADDRESS: usize = 64;
 
 /// How a server is started, besides its configuration.
 #[derive(Clone, Debug, Default)]
@@ -162,25 +164,33 @@ impl Server {
     }
 
     async fn serve(&mut self, listener: TcpListener, embedded: bool) -> anyhow::Result<()> {
-        let router = router::router(Arc::clone(&self.services), embedded);
-        let stop = self.services.stop.clone();
-        let limit = Limit {
-            connections: self.services.config.server.max_connections,
+        let limits = Limits::new(&self.services.config.server);
+        let answers = Answers {
+            name: "api",
+            router: router::router(Arc::clone(&self.services), embedded)?,
             beyond: router::full_router(Arc::clone(&self.services), embedded),
         };
+        let stop = self.services.stop.clone();
         self.requests
-            .spawn(listener::serve(listener, router, limit, stop));
+            .spawn(listener::serve(listener, answers, limits.clone(), stop));
         if !self.services.config.server.ops_listen.is_empty() {
             let listener = listen(&self.services.config.server.ops_listen).await?;
             self.operations_address = Some(listener.local_addr()?);
             let router = router::operations_router(Arc::clone(&self.services));
-            let limit = Limit {
+            let limits = Limits {
                 connections: OPERATORS,
+                of_an_address: limits.of_an_address.min(OPERATORS_OF_AN_ADDRESS),
+                ..limits
+            };
+            let answers = Answers {
+                name: "operators",
                 beyond: router.clone(),
+                router,
             };
             // It answers, `/readyz` with 503, as long as requests are finished.
+            let halt = self.halt.clone();
             self.tasks
-                .spawn(listener::serve(listener, router, limit, self.halt.clone()));
+                .spawn(listener::serve(listener, answers, limits, halt));
         }
         Ok(())
     }

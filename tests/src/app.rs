@@ -169,6 +169,12 @@ impl TestApp {
         self.server.as_ref().expect("the server runs").services()
     }
 
+    /// Where the operators' listener is, if `server.opsListen` is configured.
+    pub fn operations_address(&self) -> Option<std::net::SocketAddr> {
+        let server = self.server.as_ref().expect("the server runs");
+        server.operations_address()
+    }
+
     /// What the tests were given by cargo.
     pub fn site(&self) -> Site {
         self.site

@@ -1,0 +1,243 @@
+//! What passes between HTTP and a connection's client, watched: the socket, the bodies of requests, those of answers.
+
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+use std::time::Instant;
+
+use axum::body::Body;
+use bytes::{Buf, Bytes};
+use hyper::body::{Body as HttpBody, Frame, SizeHint};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::TcpStream;
+
+use super::connection::{Connection, Hand, Order};
+use super::pace::Pace;
+
+/// A socket that tells its connection while it takes no more.
+#[derive(Debug)]
+pub(super) struct Socket {
+    stream: TcpStream,
+    connection: Arc<Connection>,
+    pace: Pace,
+    blocked: bool,
+}
+
+impl Socket {
+    pub(super) fn new(stream: TcpStream, connection: &Arc<Connection>) -> Self {
+        Self {
+            stream,
+            connection: Arc::clone(connection),
+            pace: connection.pace(Instant::now()),
+            blocked: false,
+        }
+    }
+
+    fn note(&mut self, written: Poll<io::Result<usize>>) -> Poll<io::Result<usize>> {
+        match &written {
+            Poll::Ready(Ok(bytes)) => {
+                let now = Instant::now();
+                self.pace.advance(*bytes, now);
+                if std::mem::take(&mut self.blocked) {
+                    self.pace.pause(now);
+                    self.connection.set_blocked(None);
+                }
+            }
+            Poll::Pending if !self.blocked => {
+                self.blocked = true;
+                self.pace.resume(Instant::now());
+                self.connection.set_blocked(Some(self.pace));
+            }
+            _ => {}
+        }
+        written
+    }
+}
+
+impl Drop for Socket {
+    fn drop(&mut self) {
+        if self.connection.order() != Some(Order::Reset) {
+            return;
+        }
+        // What the client does not read would stay in the system's memory for as long as the client likes.
+        if let Err(error) = self.stream.set_zero_linger() {
+            tracing::debug!(error = %error, "a connection was gone before it was reset");
+        }
+    }
+}
+
+impl AsyncRead for Socket {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_read(context, buffer)
+    }
+}
+
+impl AsyncWrite for Socket {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        let written = Pin::new(&mut self.stream).poll_write(context, bytes);
+        self.note(written)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        pieces: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let written = Pin::new(&mut self.stream).poll_write_vectored(context, pieces);
+        self.note(written)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(context)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(context)
+    }
+}
+
+/// The body of a request, which tells while its handler waits for more of it.
+#[derive(Debug)]
+pub(super) struct Received<B> {
+    body: B,
+    hand: Arc<Hand>,
+    waits: bool,
+}
+
+impl<B> Received<B> {
+    pub(super) fn new(body: B, hand: &Arc<Hand>) -> Self {
+        Self {
+            body,
+            hand: Arc::clone(hand),
+            waits: false,
+        }
+    }
+
+    fn arrived(&mut self, bytes: usize) {
+        if std::mem::take(&mut self.waits) {
+            self.hand.body_arrived(bytes);
+        }
+    }
+}
+
+impl<B> Drop for Received<B> {
+    fn drop(&mut self) {
+        self.arrived(0);
+    }
+}
+
+impl<B: HttpBody<Data = Bytes> + Unpin> HttpBody for Received<B> {
+    type Data = Bytes;
+    type Error = B::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, B::Error>>> {
+        let polled = Pin::new(&mut self.body).poll_frame(context);
+        match &polled {
+            Poll::Pending if !self.waits => {
+                self.waits = true;
+                self.hand.waits_for_body();
+            }
+            Poll::Pending => {}
+            Poll::Ready(Some(Ok(frame))) => self.arrived(frame.data_ref().map_or(0, Bytes::len)),
+            Poll::Ready(_) => self.arrived(0),
+        }
+        polled
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
+
+/// The body of an answer, whose pieces are counted until they are on their way.
+#[derive(Debug)]
+pub(super) struct Answer {
+    body: Body,
+    hand: Arc<Hand>,
+}
+
+impl Answer {
+    pub(super) fn new(body: Body, hand: Arc<Hand>) -> Self {
+        Self { body, hand }
+    }
+}
+
+impl HttpBody for Answer {
+    type Data = Piece;
+    type Error = axum::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Piece>, axum::Error>>> {
+        let frame = ready!(Pin::new(&mut self.body).poll_frame(context));
+        let piece = |bytes| Piece::new(bytes, &self.hand);
+        Poll::Ready(frame.map(|frame| frame.map(|frame| frame.map_data(piece))))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
+
+/// Bytes of an answer. HTTP/2 keeps them until the client's windows let them through.
+#[derive(Debug)]
+pub(super) struct Piece {
+    bytes: Bytes,
+    hand: Arc<Hand>,
+}
+
+impl Piece {
+    fn new(bytes: Bytes, hand: &Arc<Hand>) -> Self {
+        hand.hold(bytes.len());
+        let hand = Arc::clone(hand);
+        Self { bytes, hand }
+    }
+}
+
+impl Buf for Piece {
+    fn remaining(&self) -> usize {
+        self.bytes.len()
+    }
+
+    fn chunk(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    fn advance(&mut self, count: usize) {
+        self.bytes.advance(count);
+        self.hand.release(count);
+    }
+}
+
+impl Drop for Piece {
+    fn drop(&mut self) {
+        if !self.bytes.is_empty() {
+            self.hand.release(self.bytes.len());
+        }
+    }
+}

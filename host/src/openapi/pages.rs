@@ -1,0 +1,150 @@
+//! Pages that everybody may read. Each is made once: a reader costs a reference to it, not a copy.
+
+use axum::Router;
+use axum::extract::State;
+use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{MethodRouter, get};
+use bytes::Bytes;
+use serde::Serialize;
+use utoipa::openapi::OpenApi;
+
+use crate::http::{ApiError, Code};
+use crate::services::Shared;
+
+/// What a page for browsers may do (contract 22): run the server's own scripts and styles, none of which is inline,
+/// ask the server itself, and be in nobody's frame.
+const PAGE_POLICY: HeaderValue = HeaderValue::from_static(
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: https:; connect-src 'self'; \
+     form-action 'self'; base-uri 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; \
+     trusted-types 'none'",
+);
+/// What anything else may do in a browser that takes it for a page: nothing.
+const DATA_POLICY: HeaderValue =
+    HeaderValue::from_static("default-src 'none'; frame-ancestors 'none'");
+
+/// What is answered again and again. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct Page {
+    content_type: HeaderValue,
+    policy: HeaderValue,
+    bytes: Bytes,
+}
+
+impl Page {
+    /// A JSON document.
+    pub fn json(document: &impl Serialize) -> serde_json::Result<Self> {
+        Ok(Self {
+            content_type: HeaderValue::from_static("application/json"),
+            policy: DATA_POLICY,
+            bytes: serde_json::to_vec(document)?.into(),
+        })
+    }
+
+    /// A text for browsers.
+    fn text(content_type: &'static str, text: &'static str) -> Self {
+        Self {
+            content_type: HeaderValue::from_static(content_type),
+            policy: PAGE_POLICY,
+            bytes: Bytes::from_static(text.as_bytes()),
+        }
+    }
+
+    fn route(self) -> MethodRouter<Shared> {
+        get(move || std::future::ready(self.clone()))
+    }
+}
+
+impl IntoResponse for Page {
+    fn into_response(self) -> Response {
+        let head = [
+            (header::CONTENT_TYPE, self.content_type),
+            (header::CONTENT_SECURITY_POLICY, self.policy),
+        ];
+        (head, self.bytes).into_response()
+    }
+}
+
+/// The API's description and its pages, and what is to be known of the embedded issuer.
+pub fn routes(services: &Shared, description: &OpenApi) -> serde_json::Result<Router<Shared>> {
+    let discovery = Page::json(&services.issuer.discovery(&services.public_url))?;
+    // With other issuers configured there is no embedded one.
+    let discover = move |State(services): State<Shared>| {
+        let embedded = services.access_tokens.are_embedded();
+        let page = embedded.then(|| discovery.clone());
+        std::future::ready(page.ok_or_else(|| ApiError::new(Code::NotFound)))
+    };
+    // The keys sign receipts of deletions, whoever issues access tokens.
+    let key_set = Page::json(&services.issuer.key_set())?;
+    let html = include_str!("pages/docs.html");
+    let style = include_str!("pages/page.css");
+    let script = include_str!("pages/page.js");
+    Ok(Router::new()
+        .route("/openapi.json", Page::json(description)?.route())
+        .route(
+            "/docs",
+            Page::text("text/html; charset=utf-8", html).route(),
+        )
+        .route(
+            "/docs/page.css",
+            Page::text("text/css; charset=utf-8", style).route(),
+        )
+        .route(
+            "/docs/page.js",
+            Page::text("text/javascript; charset=utf-8", script).route(),
+        )
+        .route("/.well-known/openid-configuration", get(discover))
+        .route("/.well-known/jwks.json", key_set.route()))
+}
+
+/// Headers that keep browsers from guessing, framing, running and keeping.
+pub fn add_security_headers(headers: &mut HeaderMap) {
+    headers.insert(
+        header::X_CONTENT_TYPE_OPTIONS,
+        HeaderValue::from_static("nosniff"),
+    );
+    headers.insert(
+        HeaderName::from_static("referrer-policy"),
+        HeaderValue::from_static("no-referrer"),
+    );
+    headers.insert(header::X_FRAME_OPTIONS, HeaderValue::from_static("DENY"));
+    headers
+        .entry(header::CONTENT_SECURITY_POLICY)
+        .or_insert(DATA_POLICY);
+    headers
+        .entry(header::CACHE_CONTROL)
+        .or_insert(HeaderValue::from_static("no-store"));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_readers_share_a_page() {
+        let page = Page::json(&vec!["text"; 100]).unwrap();
+        assert_eq!(page.bytes.as_ptr(), page.clone().bytes.as_ptr());
+    }
+
+    #[test]
+    fn the_page_has_nothing_inline_and_nothing_from_elsewhere() {
+        let html = include_str!("pages/docs.html");
+        assert!(!html.contains("<style") && !html.contains("style="));
+        assert!(!html.contains(" on") && !html.contains("://"));
+        for script in html.split("<script").skip(1) {
+            assert!(script.starts_with(" src=\"/docs/page.js\" defer></script>"));
+        }
+        let script = include_str!("pages/page.js");
+        for sink in [
+            "innerHTML",
+            "outerHTML",
+            "insertAdjacentHTML",
+            "eval(",
+            "document.write",
+            ".style",
+            "://",
+        ] {
+            assert!(!script.contains(sink), "{sink}");
+        }
+    }
+}
