@@ -66,6 +66,7 @@ sections! {
         app_share: f64,
         body_memory_bytes: usize,
         answer_memory_bytes: usize,
+        lookup_threads: usize,
     }
     /// Which database.
     Database { url: String, connections: u32, acquire_timeout_seconds: u64, }

@@ -26,7 +26,8 @@ use crate::jobs;
 use crate::keys;
 use crate::listener::{self, Answers, Limits};
 use crate::oidc::AccessTokens;
-use crate::outbound::Lookup;
+use crate::outbound::lookups::{Purpose, System};
+use crate::outbound::{Lookup, Lookups};
 use crate::pipeline::{Keeper, Pipeline};
 use crate::plugins::{self, Plugins};
 use crate::privacy::pseudonyms::Pseudonyms;
@@ -64,7 +65,7 @@ pub struct Start {
     pub clock: Clock,
     /// The analytics store. None: the operational database.
     pub analytics: Option<Arc<dyn AnalyticsStore>>,
-    /// Who knows the addresses of webhooks. None: the system's resolver.
+    /// Who knows the addresses of names. None: the system's resolver.
     pub lookup: Option<Arc<dyn Lookup>>,
 }
 
@@ -110,14 +111,16 @@ impl Server {
         );
         tasks.spawn(Keeper::sign_in(pipeline.clone()).await?.run());
         let committer = Committer::start(&db, &pipeline, &config.ingest, &tasks, &halt);
-        let webhooks = Webhooks::new(&config.webhooks, start.lookup)?;
-        let (traces, exporter) = traces::open(&config.telemetry)?.unzip();
+        let lookup = start.lookup.unwrap_or_else(|| Arc::new(System));
+        let lookups = Lookups::new(&lookup, config.server.lookup_threads);
+        let webhooks = Webhooks::new(&config.webhooks, &lookups)?;
+        let (traces, exporter) = traces::open(&config.telemetry, &lookups)?.unzip();
         if let Some(exporter) = exporter {
             tasks.spawn(exporter.run(halt.clone()));
         }
         let services = Arc::new(Services {
             issuer: Issuer::new(&secrets, &config.auth.embedded_issuer)?,
-            access_tokens: AccessTokens::new(&config.auth)?,
+            access_tokens: AccessTokens::new(&config.auth, &lookups)?,
             admission: Arc::new(Admission::new(&config.server)),
             rate_limits: RateLimits::new(&config.rate_limits, start.embedded),
             key_uses: keys::Uses::default(),
@@ -128,7 +131,7 @@ impl Server {
                 &start.clock,
                 &config.push,
                 // Browsers name endpoints, as customers name webhooks: one rule says where those may be.
-                webhooks.guard.clone(),
+                webhooks.guard.with_purpose(Purpose::Endpoint),
             )?,
             push_token_hashes: tokens::Hashes::open(&db, &secrets).await?,
             analytics: start.analytics.unwrap_or_else(operational),

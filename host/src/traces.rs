@@ -15,6 +15,7 @@ use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
+use crate::outbound::Lookups;
 use crate::{config, secrets};
 
 /// Spans that wait to be sent at the most.
@@ -72,7 +73,10 @@ pub struct Exporter {
 }
 
 /// The two ends of the way to a collector; none where no endpoint is configured.
-pub fn open(config: &config::Telemetry) -> anyhow::Result<Option<(Traces, Exporter)>> {
+pub fn open(
+    config: &config::Telemetry,
+    lookups: &Lookups,
+) -> anyhow::Result<Option<(Traces, Exporter)>> {
     let (base, whole) = (&config.otlp_endpoint, &config.otlp_traces_endpoint);
     let url = if !whole.is_empty() {
         Url::parse(whole).with_context(|| format!("telemetry.otlpTracesEndpoint: {whole}"))?
@@ -83,6 +87,7 @@ pub fn open(config: &config::Telemetry) -> anyhow::Result<Option<(Traces, Export
         return Ok(None);
     };
     let client = Client::builder()
+        .dns_resolver(lookups.for_services())
         .timeout(TIMEOUT)
         // Whoever it leads to is not whom the headers are for.
         .redirect(redirect::Policy::none())
@@ -381,7 +386,7 @@ mod tests {
         let mut config = config::Config::defaults().unwrap().telemetry;
         config.otlp_endpoint = format!("http://{}", listener.local_addr().unwrap());
         config.otlp_headers = config::Hidden("api-key=a%20b".to_owned());
-        let (traces, exporter) = open(&config).unwrap().unwrap();
+        let (traces, exporter) = open(&config, &Lookups::system(1)).unwrap().unwrap();
         for number in 0..waiting {
             traces.0.try_send(served(number as u64)).unwrap();
         }

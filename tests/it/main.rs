@@ -67,6 +67,7 @@ mod kills;
 mod left_over;
 mod lifecycle;
 mod localization;
+mod lookups;
 mod lost_races;
 mod matrix;
 mod mended_events;

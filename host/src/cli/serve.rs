@@ -10,6 +10,7 @@ use super::ServerArguments;
 use crate::clock::Clock;
 use crate::config::Config;
 use crate::oidc::AccessTokens;
+use crate::outbound::Lookups;
 use crate::push::providers::check_certificates;
 use crate::secrets::Secrets;
 use crate::server::open_plugins;
@@ -57,9 +58,10 @@ pub(super) async fn check(mut config: Config, arguments: ServerArguments) -> any
         check_address("server.opsListen", &config.server.ops_listen).await?;
     }
     let secrets = Secrets::load(&config.secrets, &config.server.data_dir)?;
-    AccessTokens::new(&config.auth)?;
+    let lookups = Lookups::system(config.server.lookup_threads);
+    AccessTokens::new(&config.auth, &lookups)?;
     check_certificates(&config.push)?;
-    traces::open(&config.telemetry)?;
+    traces::open(&config.telemetry, &lookups)?;
     open(&config).await?.close().await;
     let compiler = Some(super::compiler()?);
     open_plugins(&config, &secrets, compiler, Clock::default()).await?;

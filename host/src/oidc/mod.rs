@@ -7,7 +7,7 @@ use nudge_db::Timestamp;
 
 use crate::config;
 use crate::issuer::{Claims, Issuer};
-use crate::outbound;
+use crate::outbound::{self, Lookups};
 use provider::Provider;
 
 /// A longer token is nobody's; RFC 9110 asks servers for header fields of 8,000 bytes at least.
@@ -30,13 +30,13 @@ pub struct AccessTokens {
 
 impl AccessTokens {
     /// The issuers of a configuration. None of them is asked yet.
-    pub fn new(config: &config::Auth) -> anyhow::Result<Self> {
+    pub fn new(config: &config::Auth, lookups: &Lookups) -> anyhow::Result<Self> {
         if config.issuers.is_empty() {
             return Ok(Self {
                 providers: Vec::new(),
             });
         }
-        let client = outbound::client()?;
+        let client = outbound::client(lookups)?;
         let open = |issuer: &config::OidcIssuer| {
             Provider::new(issuer.clone(), client.clone(), config.allow_http)
         };

@@ -5,59 +5,54 @@
 //! there is no second look-up whose answer could be another one (DNS rebinding). Addresses in a URL are no
 //! names; they are checked with the URL, which is why every request passes [`Guard::check`].
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use futures_util::future::BoxFuture;
-use reqwest::dns::{Addrs, Name, Resolve, Resolving};
+use reqwest::dns::{Name, Resolve, Resolving};
 use reqwest::{Client, Url, redirect};
+use uuid::Uuid;
 
+use super::lookups::{self, Lookups, Purpose};
 use super::rule::{NotAllowed, Rule};
 
-/// How long the look-up of a name may take.
-const LOOKUP_TIMEOUT: Duration = Duration::from_secs(3);
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long a connection waits for its next request.
 const IDLE: Duration = Duration::from_secs(30);
 /// Connections to one host that wait for their next request.
 const MOST_IDLE: usize = 4;
 
-/// Who knows the addresses of names.
-pub trait Lookup: std::fmt::Debug + Send + Sync {
-    /// All addresses of a name.
-    fn lookup(&self, name: &str) -> BoxFuture<'static, std::io::Result<Vec<IpAddr>>>;
-}
-
-/// The system's resolver.
-#[derive(Clone, Copy, Debug)]
-pub struct System;
-
-impl Lookup for System {
-    fn lookup(&self, name: &str) -> BoxFuture<'static, std::io::Result<Vec<IpAddr>>> {
-        let name = name.to_owned();
-        Box::pin(async move {
-            let found = tokio::net::lookup_host((name.as_str(), 0)).await?;
-            Ok(found.map(|address| address.ip()).collect())
-        })
-    }
-}
-
 /// Says where requests may go, and connects there only. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Guard {
     rule: Arc<Rule>,
-    lookup: Arc<dyn Lookup>,
+    lookups: Lookups,
+    purpose: Purpose,
 }
 
 impl Guard {
-    /// A guard with a rule. `lookup` resolves names; tests have one of their own.
-    pub fn new(rule: Rule, lookup: Arc<dyn Lookup>) -> Self {
+    /// A guard with a rule. Names are looked up for a purpose.
+    pub fn new(rule: Rule, lookups: &Lookups, purpose: Purpose) -> Self {
         Self {
             rule: Arc::new(rule),
-            lookup,
+            lookups: lookups.clone(),
+            purpose,
         }
+    }
+
+    /// The same rule for another purpose.
+    #[must_use]
+    pub fn with_purpose(&self, purpose: Purpose) -> Self {
+        Self {
+            purpose,
+            ..self.clone()
+        }
+    }
+
+    /// Looks names up.
+    pub fn lookups(&self) -> &Lookups {
+        &self.lookups
     }
 
     /// Checks what can be told without a look-up. Every URL passes here before each request.
@@ -65,20 +60,25 @@ impl Guard {
         self.rule.check(url)
     }
 
-    /// Checks a URL that is to be saved: all addresses of its host too. A name that does not resolve now is
-    /// let pass, since nothing is ever connected to that is not checked then.
-    pub async fn check_resolved(&self, url: &str) -> Result<Url, NotAllowed> {
+    /// Checks a URL that an app wants to save: all addresses of its host too. A name that does not resolve now, or can't
+    /// be looked up now, is let pass, since nothing is ever connected to that is not checked then.
+    ///
+    /// Whoever asks learns whether a name has addresses that are not public. So it is for people who may manage an
+    /// app; what the public names is checked without a look-up ([`Guard::check`]).
+    pub async fn check_resolved(&self, app_id: Uuid, url: &str) -> Result<Url, NotAllowed> {
         let url = self.rule.check(url)?;
         let host = url.host_str().ok_or(NotAllowed::Host)?;
         let is_address = host.starts_with('[') || host.parse::<IpAddr>().is_ok();
-        if !is_address
-            && let Ok(Ok(addresses)) =
-                tokio::time::timeout(LOOKUP_TIMEOUT, self.lookup.lookup(host)).await
-            && !addresses.iter().all(|address| self.rule.allows(*address))
-        {
-            return Err(NotAllowed::Host);
+        if is_address {
+            return Ok(url);
         }
-        Ok(url)
+        let addresses = self.lookups.addresses(Purpose::Save, host);
+        match lookups::on_behalf_of(app_id, addresses).await {
+            Ok(addresses) if !addresses.iter().all(|it| self.rule.allows(*it)) => {
+                Err(NotAllowed::Host)
+            }
+            _ => Ok(url),
+        }
     }
 
     /// A client that connects to checked addresses only. It follows no redirects, and takes no proxy from the
@@ -111,31 +111,20 @@ impl Resolve for Checked {
     fn resolve(&self, name: Name) -> Resolving {
         let guard = self.0.clone();
         Box::pin(async move {
-            let looked_up = guard.lookup.lookup(name.as_str());
-            let addresses = tokio::time::timeout(LOOKUP_TIMEOUT, looked_up).await??;
+            let found = guard.lookups.addresses(guard.purpose, name.as_str());
+            let addresses = found.await?;
             // Of a mixed answer the public part is not to be trusted either.
             if !addresses.iter().all(|address| guard.rule.allows(*address)) {
                 return Err(NotAllowed::Host.into());
             }
-            // The port 0 stands for the URL's.
-            let addresses = addresses
-                .into_iter()
-                .map(|address| SocketAddr::new(address, 0));
-            Ok(Box::new(addresses.collect::<Vec<_>>().into_iter()) as Addrs)
+            Ok(lookups::for_client(addresses))
         })
     }
 }
 
 /// Whether a request failed because of an address that is not allowed.
 pub fn refused(error: &reqwest::Error) -> bool {
-    let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(error);
-    while let Some(error) = cause {
-        if error.is::<NotAllowed>() {
-            return true;
-        }
-        cause = error.source();
-    }
-    false
+    super::cause::<NotAllowed>(error).is_some()
 }
 
 #[cfg(test)]
@@ -146,6 +135,7 @@ mod tests {
     use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
     use tokio::net::TcpListener;
 
+    use super::super::Lookup;
     use super::*;
 
     /// Answers from a list, and the last one for ever; notes what it was asked.
@@ -169,14 +159,13 @@ mod tests {
     }
 
     impl Lookup for Script {
-        fn lookup(&self, name: &str) -> BoxFuture<'static, std::io::Result<Vec<IpAddr>>> {
+        fn lookup(&self, name: &str) -> std::io::Result<Vec<IpAddr>> {
             self.asked.lock().unwrap().push(name.to_owned());
             let mut answers = self.answers.lock().unwrap();
-            let answer = match answers.len() {
+            Ok(match answers.len() {
                 1 => answers[0].clone(),
                 _ => answers.pop().unwrap_or_default(),
-            };
-            Box::pin(std::future::ready(Ok(answer)))
+            })
         }
     }
 
@@ -186,7 +175,8 @@ mod tests {
             allow_private_networks: private,
             ports: vec![443, 8443],
         };
-        Guard::new(rule, Arc::<Script>::clone(script))
+        let lookup: Arc<dyn Lookup> = Arc::<Script>::clone(script);
+        Guard::new(rule, &Lookups::new(&lookup, 4), Purpose::Webhook)
     }
 
     #[tokio::test]
@@ -202,7 +192,7 @@ mod tests {
         ] {
             let script = Script::new(&[addresses]);
             let checked = guard(false, &script)
-                .check_resolved("https://example.com/")
+                .check_resolved(Uuid::nil(), "https://example.com/")
                 .await;
             assert_eq!(checked.is_ok(), allowed, "{addresses:?}");
         }
@@ -219,7 +209,7 @@ mod tests {
             ..(*guard.rule).clone()
         });
         let url = format!("http://rebound.example:{port}/");
-        let url = guard.check_resolved(&url).await.unwrap();
+        let url = guard.check_resolved(Uuid::nil(), &url).await.unwrap();
         let client = guard.client(Duration::from_secs(5)).unwrap();
 
         let error = client.get(url).send().await.unwrap_err();
@@ -254,5 +244,53 @@ mod tests {
         assert_eq!(response.unwrap().status(), 302);
         assert!(request.contains(&format!("host: pinned.example:{port}")));
         assert_eq!(*script.asked.lock().unwrap(), ["pinned.example"]);
+    }
+
+    /// Answers nobody until it is released.
+    #[derive(Debug, Default)]
+    struct Hanging {
+        asked: Mutex<Vec<String>>,
+        released: Mutex<bool>,
+        release: std::sync::Condvar,
+    }
+
+    impl Lookup for Hanging {
+        fn lookup(&self, name: &str) -> std::io::Result<Vec<IpAddr>> {
+            self.asked.lock().unwrap().push(name.to_owned());
+            let released = self.released.lock().unwrap();
+            drop(self.release.wait_while(released, |it| !*it).unwrap());
+            Ok(Vec::new())
+        }
+    }
+
+    #[tokio::test]
+    async fn a_clients_look_ups_are_those_of_the_app_that_it_works_for() {
+        let hanging = Arc::new(Hanging::default());
+        let lookup: Arc<dyn Lookup> = Arc::<Hanging>::clone(&hanging);
+        let rule = Rule {
+            allow_http: true,
+            allow_private_networks: false,
+            ports: vec![443],
+        };
+        // One thread an app.
+        let guard = Guard::new(rule, &Lookups::new(&lookup, 4), Purpose::Webhook);
+        let client = guard.client(Duration::from_secs(10)).unwrap();
+        let request = |app: u128, name: &str| {
+            let request = client.get(format!("http://{name}.example/")).send();
+            lookups::on_behalf_of(Uuid::from_u128(app), request)
+        };
+
+        let (first, second, other) =
+            tokio::join!(request(1, "a"), request(1, "b"), request(2, "c"));
+
+        assert!(!lookups::busy(&first.unwrap_err()));
+        assert!(
+            lookups::busy(&second.unwrap_err()),
+            "its app has one already"
+        );
+        assert!(!lookups::busy(&other.unwrap_err()));
+        *hanging.released.lock().unwrap() = true;
+        hanging.release.notify_all();
+        assert_eq!(*hanging.asked.lock().unwrap(), ["a.example", "c.example"]);
     }
 }

@@ -3,9 +3,11 @@
 
 pub mod address;
 pub mod guard;
+pub mod lookups;
 pub mod rule;
 
-pub use guard::{Guard, Lookup};
+pub use guard::Guard;
+pub use lookups::{Lookup, Lookups};
 pub use rule::{NotAllowed, Rule};
 
 use std::net::IpAddr;
@@ -20,14 +22,27 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
 const TIMEOUT: Duration = Duration::from_secs(5);
 
 /// A client. It follows no redirects: what is configured is what is asked.
-pub fn client() -> anyhow::Result<Client> {
+pub fn client(lookups: &Lookups) -> anyhow::Result<Client> {
     Client::builder()
+        .dns_resolver(lookups.for_services())
         .connect_timeout(CONNECT_TIMEOUT)
         .timeout(TIMEOUT)
         .redirect(redirect::Policy::none())
         .user_agent(concat!("nudge/", env!("CARGO_PKG_VERSION")))
         .build()
         .context("can't set TLS up: are the system's certificates (ca-certificates) installed?")
+}
+
+/// What is of a type among the causes of a failed request.
+fn cause<E: std::error::Error + 'static>(error: &reqwest::Error) -> Option<&E> {
+    let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(error);
+    while let Some(error) = cause {
+        if let Some(found) = error.downcast_ref() {
+            return Some(found);
+        }
+        cause = error.source();
+    }
+    None
 }
 
 /// Gets a JSON document of at most so many bytes.

@@ -162,6 +162,7 @@ pub async fn test_webhook(
     let data = json!({"webhookId": id});
     let body = message::body(message_id, "ping", scope.app.id, now, &data);
     let outgoing = Outgoing {
+        app_id: scope.app.id,
         url: &webhook.url,
         secrets: &secrets,
         id: message_id,

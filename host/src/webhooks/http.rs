@@ -188,7 +188,7 @@ pub async fn create_webhook(
     let event_types = check(&request)?;
     let guard = &services.webhooks.guard;
     guard
-        .check_resolved(&request.url)
+        .check_resolved(scope.app.id, &request.url)
         .await
         .map_err(Error::from)?;
     let now = services.clock.now();
@@ -245,7 +245,7 @@ pub async fn update_webhook(
     if request.url != current.url {
         let guard = &services.webhooks.guard;
         guard
-            .check_resolved(&request.url)
+            .check_resolved(scope.app.id, &request.url)
             .await
             .map_err(Error::from)?;
     }

@@ -30,8 +30,8 @@ use uuid::Uuid;
 
 use crate::apps;
 use crate::config;
-use crate::outbound::guard::System;
-use crate::outbound::{Guard, Lookup, NotAllowed, Rule};
+use crate::outbound::lookups::Purpose;
+use crate::outbound::{Guard, Lookups, NotAllowed, Rule};
 use crate::sealed::{Closed, Place, Sealed};
 use crate::secrets::Secrets;
 
@@ -193,14 +193,14 @@ pub struct Webhooks {
 }
 
 impl Webhooks {
-    /// Ready to send, by a configuration. `lookup` resolves names; none: the system does.
-    pub fn new(config: &config::Webhooks, lookup: Option<Arc<dyn Lookup>>) -> anyhow::Result<Self> {
+    /// Ready to send, by a configuration.
+    pub fn new(config: &config::Webhooks, lookups: &Lookups) -> anyhow::Result<Self> {
         let rule = Rule {
             allow_http: config.allow_http,
             allow_private_networks: config.allow_private_networks,
             ports: config.ports.clone(),
         };
-        let guard = Guard::new(rule, lookup.unwrap_or_else(|| Arc::new(System)));
+        let guard = Guard::new(rule, lookups, Purpose::Webhook);
         Ok(Self {
             client: guard.client(TIMEOUT)?,
             guard,

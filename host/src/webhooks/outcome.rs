@@ -31,8 +31,14 @@ pub(super) fn of(
     base_seconds: f64,
     random: f64,
 ) -> Outcome {
-    let attempt = message.attempts + 1;
+    let put_off = exchange.put_off;
+    let attempt = if put_off {
+        message.attempts
+    } else {
+        message.attempts + 1
+    };
     let (state, next_attempt_at) = match retry::verdict(exchange.status) {
+        _ if put_off => ("pending", Some(now.plus(retry::put_off(random)))),
         Verdict::Arrived => ("succeeded", None),
         Verdict::Again if attempt < MOST_ATTEMPTS => {
             let pause = retry::pause(base_seconds, attempt, random, exchange.asked);
@@ -40,7 +46,8 @@ pub(super) fn of(
         }
         Verdict::Again | Verdict::Refused => ("failed", None),
     };
-    metrics::counter!("nudge_webhook_attempts_total", "outcome" => state).increment(1);
+    let counted = if put_off { "put_off" } else { state };
+    metrics::counter!("nudge_webhook_attempts_total", "outcome" => counted).increment(1);
     Outcome {
         attempt_id: crate::id::new(now),
         message_id: message.id,
@@ -54,6 +61,7 @@ pub(super) fn of(
         latency_ms: exchange.latency_ms,
         error: exchange.error,
         state,
+        put_off,
         next_attempt_at,
     }
 }
@@ -76,7 +84,7 @@ pub(super) async fn note(
         .collect();
     let noted: Vec<&Outcome> = outcomes
         .iter()
-        .filter(|outcome| settled.contains(&outcome.message_id))
+        .filter(|outcome| settled.contains(&outcome.message_id) && !outcome.put_off)
         .collect();
     queue::insert_attempts(tx, &noted).await?;
     let ended: Vec<&Outcome> = noted
@@ -171,6 +179,33 @@ mod tests {
         assert_eq!(outcome(Some(400), 0, 100).state, "failed");
         assert_eq!(outcome(Some(200), 4, 100).state, "succeeded");
         assert_eq!(outcome(None, 0, 100).state, "pending");
+    }
+
+    #[test]
+    fn what_was_not_tried_is_no_attempt() {
+        let webhook = DueRow {
+            id: Uuid::from_u128(1),
+            app_id: Uuid::from_u128(2),
+            url: String::new(),
+            failing_since: None,
+        };
+        for attempts in [0, MOST_ATTEMPTS - 1] {
+            let message = ClaimedRow {
+                id: Uuid::from_u128(3),
+                delivery_id: Uuid::from_u128(4),
+                event_type: "sent".to_owned(),
+                body: String::new(),
+                attempts,
+            };
+            let exchange = Exchange {
+                put_off: true,
+                ..Exchange::failed("busy")
+            };
+            let at = Timestamp::from_seconds(100);
+            let found = of(&webhook, message, exchange, at, at, 30.0, 0.5);
+            assert_eq!((found.attempt, found.state), (attempts, "pending"));
+            assert_eq!(found.next_attempt_at, Some(Timestamp::from_seconds(110)));
+        }
     }
 
     #[test]

@@ -8,7 +8,7 @@ use uuid::Uuid;
 
 use super::signature::Signed;
 use super::{Secret, TIMEOUT, Webhooks, retry};
-use crate::outbound::guard;
+use crate::outbound::{guard, lookups};
 
 /// As much of an answer's body is read, so that its connection can be used again; nobody looks at it.
 const MOST_ANSWER_BYTES: usize = 64 * 1024;
@@ -16,6 +16,8 @@ const MOST_ANSWER_BYTES: usize = 64 * 1024;
 /// A request to be sent.
 #[derive(Debug)]
 pub struct Outgoing<'a> {
+    /// Whose it is.
+    pub app_id: Uuid,
     /// Where to.
     pub url: &'a str,
     /// What it is signed with, the newest first.
@@ -43,6 +45,9 @@ pub struct Exchange {
     pub error: Option<String>,
     /// The pause that the receiver asked for.
     pub asked: Option<Duration>,
+    /// Whether nothing was tried: the host's name could not be looked up for want of room, which says nothing of the
+    /// receiver.
+    pub put_off: bool,
 }
 
 impl Exchange {
@@ -53,6 +58,7 @@ impl Exchange {
             latency_ms: 0,
             error: Some(reason.to_owned()),
             asked: None,
+            put_off: false,
         }
     }
 }
@@ -60,7 +66,7 @@ impl Exchange {
 /// Sends a request and waits for its answer, 10 seconds altogether.
 pub async fn send(webhooks: &Webhooks, outgoing: &Outgoing<'_>) -> Exchange {
     let began = Instant::now();
-    let outcome = exchange(webhooks, outgoing).await;
+    let outcome = lookups::on_behalf_of(outgoing.app_id, exchange(webhooks, outgoing)).await;
     let latency_ms = i64::try_from(began.elapsed().as_millis()).unwrap_or(i64::MAX);
     match outcome {
         Ok((status, asked)) => Exchange {
@@ -68,22 +74,33 @@ pub async fn send(webhooks: &Webhooks, outgoing: &Outgoing<'_>) -> Exchange {
             latency_ms,
             error: complaint(status),
             asked,
+            put_off: false,
         },
-        Err(reason) => Exchange {
+        Err(Failure { reason, put_off }) => Exchange {
             latency_ms,
+            put_off,
             ..Exchange::failed(&reason)
         },
     }
 }
 
+/// Why there was no whole answer.
+struct Failure {
+    reason: String,
+    put_off: bool,
+}
+
 async fn exchange(
     webhooks: &Webhooks,
     outgoing: &Outgoing<'_>,
-) -> Result<(u16, Option<Duration>), String> {
+) -> Result<(u16, Option<Duration>), Failure> {
     let url = webhooks
         .guard
         .check(outgoing.url)
-        .map_err(|cause| cause.to_string())?;
+        .map_err(|cause| Failure {
+            reason: cause.to_string(),
+            put_off: false,
+        })?;
     let signed = Signed {
         secrets: outgoing.secrets,
         id: outgoing.id,
@@ -105,7 +122,7 @@ async fn exchange(
         .body(outgoing.body.to_owned())
         .send()
         .await
-        .map_err(|error| reason(&error))?;
+        .map_err(|error| failure(&error))?;
     let status = response.status().as_u16();
     let asked = response
         .headers()
@@ -115,7 +132,7 @@ async fn exchange(
         .and_then(|value| retry::retry_after(value, outgoing.at));
     let mut read = 0;
     while read < MOST_ANSWER_BYTES
-        && let Some(chunk) = response.chunk().await.map_err(|error| reason(&error))?
+        && let Some(chunk) = response.chunk().await.map_err(|error| failure(&error))?
     {
         read += chunk.len();
     }
@@ -132,10 +149,19 @@ fn complaint(status: u16) -> Option<String> {
     }
 }
 
+fn failure(error: &reqwest::Error) -> Failure {
+    Failure {
+        reason: reason(error),
+        put_off: lookups::busy(error),
+    }
+}
+
 /// Why a request failed, without addresses.
 fn reason(error: &reqwest::Error) -> String {
     if guard::refused(error) {
         crate::outbound::NotAllowed::Host.to_string()
+    } else if lookups::busy(error) {
+        "the server is looking too many names up".to_owned()
     } else if error.is_timeout() {
         format!("no whole answer within {} seconds", TIMEOUT.as_secs())
     } else if error.is_connect() {

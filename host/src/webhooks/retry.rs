@@ -8,6 +8,8 @@ use nudge_db::Timestamp;
 pub const MOST_ATTEMPTS: i64 = 5;
 /// The longest pause that is the server's own idea.
 const LONGEST: f64 = 3_600.0;
+/// The pause of what could not be tried for want of room on this side, in seconds.
+const PUT_OFF: f64 = 10.0;
 /// The longest pause that a receiver can ask for.
 const LONGEST_ASKED: Duration = Duration::from_hours(24);
 
@@ -41,6 +43,11 @@ pub fn pause(base_seconds: f64, attempt: i64, random: f64, asked: Option<Duratio
     let spread = 0.8 + 0.4 * random.clamp(0.0, 1.0);
     let own = Duration::try_from_secs_f64(seconds * spread).unwrap_or(LONGEST_ASKED);
     own.max(asked.unwrap_or_default())
+}
+
+/// The pause before what could not be tried is, a fifth more or less as `random` (0 to 1) has it.
+pub fn put_off(random: f64) -> Duration {
+    pause(PUT_OFF, 1, random, None)
 }
 
 /// The pause that a `Retry-After` asks for (RFC 9110 10.2.3): seconds or a date. What is over a day is a day.

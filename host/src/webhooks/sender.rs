@@ -238,6 +238,7 @@ impl Attempt {
             Exchange::failed("the server can't read the secret; rotate it")
         } else {
             let outgoing = Outgoing {
+                app_id: self.webhook.app_id,
                 url: &self.webhook.url,
                 secrets: &self.secrets,
                 id: self.message.id,

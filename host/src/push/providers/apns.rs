@@ -13,7 +13,7 @@ use super::http::{self, Answer};
 use super::jws::{SigningKey, Unusable};
 use super::{Environment, Message, Outcome, Priority, Target, payload};
 use crate::config;
-use crate::outbound;
+use crate::outbound::{self, Lookups};
 use crate::push::credentials::Apple;
 
 /// How long a token is used; Apple refuses those of over an hour, and who makes one more often than every twenty
@@ -74,10 +74,10 @@ impl Key {
 }
 
 impl Apns {
-    pub(super) fn new(config: &config::Push) -> anyhow::Result<Self> {
+    pub(super) fn new(config: &config::Push, lookups: &Lookups) -> anyhow::Result<Self> {
         Ok(Self {
             // Apple speaks nothing else.
-            client: http::builder(config)?
+            client: http::builder(config, lookups)?
                 .http2_prior_knowledge()
                 .build()
                 .context(http::NO_TLS)?,

@@ -13,7 +13,7 @@ use super::http::{self, Answer};
 use super::jws::{SigningKey, Unusable};
 use super::{Message, Outcome, payload};
 use crate::config;
-use crate::outbound;
+use crate::outbound::{self, Lookups};
 use crate::push::credentials::Google;
 
 const SCOPE: &str = "https://www.googleapis.com/auth/firebase.messaging";
@@ -109,7 +109,7 @@ impl Account {
 }
 
 impl Fcm {
-    pub(super) fn new(config: &config::Push) -> anyhow::Result<Self> {
+    pub(super) fn new(config: &config::Push, lookups: &Lookups) -> anyhow::Result<Self> {
         let messages = outbound::checked_url(&config.fcm.url, false).context("push.fcm.url")?;
         let tokens = match config.fcm.token_url.as_str() {
             "" if config.fcm.url == GOOGLE_MESSAGES => GOOGLE_TOKENS.to_owned(),
@@ -117,7 +117,9 @@ impl Fcm {
             url => url.to_owned(),
         };
         Ok(Self {
-            client: http::builder(config)?.build().context(http::NO_TLS)?,
+            client: http::builder(config, lookups)?
+                .build()
+                .context(http::NO_TLS)?,
             tokens: outbound::checked_url(&tokens, false).context("push.fcm.tokenUrl")?,
             messages,
         })

@@ -10,7 +10,7 @@ use reqwest::{Certificate, Client, ClientBuilder, RequestBuilder, Response, Stat
 
 use super::Outcome;
 use crate::config;
-use crate::outbound::{Guard, guard};
+use crate::outbound::{Guard, Lookups, guard, lookups};
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// For a whole request and its answer.
@@ -30,8 +30,9 @@ const MOST_REASON: usize = 64;
 const MOST_ID: usize = 256;
 
 /// Settings of a client for what is configured. Redirects are not followed.
-pub(super) fn builder(config: &config::Push) -> anyhow::Result<ClientBuilder> {
+pub(super) fn builder(config: &config::Push, lookups: &Lookups) -> anyhow::Result<ClientBuilder> {
     let builder = Client::builder()
+        .dns_resolver(lookups.for_services())
         .connect_timeout(CONNECT_TIMEOUT)
         .timeout(TIMEOUT)
         .redirect(redirect::Policy::none())
@@ -116,7 +117,9 @@ fn failed(error: &reqwest::Error) -> Outcome {
             reason: "endpoint_not_allowed".to_owned(),
         };
     }
-    retry(if error.is_timeout() {
+    retry(if lookups::busy(error) {
+        "lookup_busy"
+    } else if error.is_timeout() {
         "timeout"
     } else {
         "unreachable"

@@ -14,7 +14,7 @@ use super::webpush::Webpush;
 use super::{Address, Message, Outcome, Target};
 use crate::clock::Clock;
 use crate::config;
-use crate::outbound::Guard;
+use crate::outbound::{Guard, lookups};
 use crate::push::credentials::store::Stored;
 use crate::push::credentials::{self, Status};
 use crate::push::tokens;
@@ -51,8 +51,8 @@ impl Providers {
             db: db.clone(),
             secrets: secrets.clone(),
             clock: clock.clone(),
-            apns: Apns::new(config)?,
-            fcm: Fcm::new(config)?,
+            apns: Apns::new(config, guard.lookups())?,
+            fcm: Fcm::new(config, guard.lookups())?,
             webpush: Webpush::new(config, guard.clone())?,
             guard,
             opened: Cache::default(),
@@ -102,7 +102,8 @@ impl Providers {
                 self.fcm.send(account, token, message, now).await
             }
             (Opened::Web(key), Address::Subscription(subscription)) => {
-                self.webpush.send(key, subscription, message, now).await
+                let sent = self.webpush.send(key, subscription, message, now);
+                lookups::on_behalf_of(app_id, sent).await
             }
             _ => Ok(rejected("wrong_address")),
         };

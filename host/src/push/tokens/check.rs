@@ -19,7 +19,11 @@ const MOST_FCM: usize = 4_096;
 const AUTH_BYTES: usize = 16;
 
 /// A registration as an SDK sends it, checked.
-pub(super) async fn check(request: RegisterRequest, guard: &Guard) -> Result<NewToken, ApiError> {
+///
+/// Of a browser's endpoint only what is written is checked: scheme, host, port, and addresses that are written as such.
+/// Its name is looked up when a message goes there, and at no other time: a look-up here would tell everybody who has
+/// a write key which names exist where only this server looks, by its answer or by the time that it takes.
+pub(super) fn check(request: RegisterRequest, guard: &Guard) -> Result<NewToken, ApiError> {
     let granted = request.permission.is_none_or(Permission::is_granted);
     let length = request.device_id.chars().count();
     if !(1..=MOST_DEVICE_ID).contains(&length) || request.device_id.chars().any(char::is_control) {
@@ -30,7 +34,7 @@ pub(super) async fn check(request: RegisterRequest, guard: &Guard) -> Result<New
     let address = match (request.provider, request.token, request.subscription) {
         (_, None, None) if !granted => None,
         (Provider::Webpush, None, Some(subscription)) => {
-            Some(Address::Subscription(checked(subscription, guard).await?))
+            Some(Address::Subscription(checked(&subscription, guard)?))
         }
         (Provider::Apns, Some(token), None) => Some(Address::Token(apns(&token)?)),
         (Provider::Fcm, Some(token), None) => Some(Address::Token(fcm(token)?)),
@@ -72,10 +76,7 @@ fn fcm(token: String) -> Result<String, ApiError> {
     Err(ApiError::field("/token", "invalid", detail))
 }
 
-async fn checked(
-    subscription: SubscriptionRequest,
-    guard: &Guard,
-) -> Result<Subscription, ApiError> {
+fn checked(subscription: &SubscriptionRequest, guard: &Guard) -> Result<Subscription, ApiError> {
     let decode = |text: &str| URL_SAFE_NO_PAD.decode(text.trim_end_matches('=')).ok();
     let p256dh = decode(&subscription.keys.p256dh)
         .filter(|key| encryption::is_point(key))
@@ -89,8 +90,7 @@ async fn checked(
             let detail = format!("auth is {AUTH_BYTES} bytes in URL-safe Base64");
             ApiError::field("/subscription/keys/auth", "invalid", detail)
         })?;
-    let url = guard.check_resolved(&subscription.endpoint).await;
-    let url = url.map_err(|refusal| {
+    let url = guard.check(&subscription.endpoint).map_err(|refusal| {
         ApiError::field(
             "/subscription/endpoint",
             refusal.code(),

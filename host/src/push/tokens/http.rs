@@ -10,7 +10,7 @@ use crate::http::auth::SdkSubject;
 use crate::http::{ApiError, Code, Data, Json, ResourceName};
 use crate::push::providers::{Environment, Provider};
 use crate::services::Shared;
-use crate::subjects::http::{check_anonymous_id, current, current_of};
+use crate::subjects::http::{current, current_of};
 
 /// A device's token. What a browser has instead is a subscription.
 #[derive(Deserialize, ToSchema)]
@@ -91,10 +91,9 @@ pub async fn register_push_token(
     State(services): State<Shared>,
     Json(request): Json<RegisterRequest>,
 ) -> Result<Data<RegisteredView>, ApiError> {
-    check_anonymous_id("/anonymousId", &request.anonymous_id)?;
     let anonymous_id = request.anonymous_id.clone();
-    let token = check::check(request, services.providers.guard()).await?;
     let standing = current_of(&services, &subject, &anonymous_id).await?;
+    let token = check::check(request, services.providers.guard())?;
     let status = if standing.is_nobody() {
         // Somebody who was deleted, of whom nothing is stored.
         token.status()

@@ -52,6 +52,8 @@ pub(in crate::webhooks) struct Outcome {
     pub error: Option<String>,
     /// `succeeded`, `failed`, or `pending` with a time.
     pub state: &'static str,
+    /// Whether it was no attempt at all: it counts nowhere and is in no log.
+    pub put_off: bool,
     pub next_attempt_at: Option<Timestamp>,
 }
 
