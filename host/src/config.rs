@@ -18,7 +18,8 @@ const OTLP_HEADERS: [&str; 2] = [
     "OTEL_EXPORTER_OTLP_TRACES_HEADERS",
     "OTEL_EXPORTER_OTLP_HEADERS",
 ];
-const PREFIX: &str = "NUDGE_";
+/// What the names of this program's variables begin with.
+pub const PREFIX: &str = "NUDGE_";
 
 macro_rules! sections {
     ($($(#[doc = $doc:literal])* $name:ident { $($field:ident: $type:ty,)* })*) => {$(

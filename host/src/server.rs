@@ -306,6 +306,9 @@ pub(crate) async fn open_plugins(
 fn warm_up(services: &Shared, tasks: &TaskTracker, halt: &CancellationToken) {
     let (services, halt) = (Arc::clone(services), halt.clone());
     tasks.spawn(async move {
+        if let Err(error) = services.plugins.loaders.tell_isolation().await {
+            tracing::warn!(%error, "nobody knows what isolates the plugins' compiler");
+        }
         let warmed_up = tokio::select! {
             warmed_up = services.plugins.loaders.warm_up(&services.db) => warmed_up,
             () = halt.cancelled() => Ok(()),

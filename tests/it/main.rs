@@ -32,6 +32,7 @@ mod changes_together;
 mod client_sessions;
 mod clock_jumps;
 mod command_line;
+mod compiler_process;
 mod concurrency;
 mod connections;
 mod consent;

@@ -132,7 +132,7 @@ fn run(cli: Cli) -> anyhow::Result<()> {
         Command::Secrets(command) => on_runtime(secrets::run(load()?, command)),
         Command::Token(arguments) => token::run(load()?, arguments),
         Command::Plugin(command) => plugin::run(&load()?, command),
-        Command::CompileComponent(arguments) => compile::run(&load()?, &arguments),
+        Command::CompileComponent(arguments) => compile::run(&arguments),
         Command::Config => {
             say(config::DEFAULTS.trim_end());
             Ok(())

@@ -1,7 +1,7 @@
 //! Loads plugins on threads of their own, each once in a process, and holds back what compiles.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, Once, PoisonError, Weak};
 use std::time::Duration;
 
 use nudge_db::Db;
@@ -113,6 +113,12 @@ impl Loaders {
         Ok(plugin)
     }
 
+    /// Logs, once in a process, what isolates the one that compiles: that depends on the kernel.
+    pub async fn tell_isolation(&self) -> Result<(), Lost> {
+        static TOLD: Once = Once::new();
+        self.run(|engine| TOLD.call_once(|| tell(engine))).await
+    }
+
     /// Compiles what is in force and not compiled here yet, as after an upgrade, so that the first request of an
     /// app need not wait for it.
     pub async fn warm_up(&self, db: &Db) -> nudge_db::Result<()> {
@@ -159,6 +165,14 @@ impl Loaders {
     /// Leave to inspect an upload; none: too many are under way.
     pub async fn inspection_turn(&self) -> Option<OwnedSemaphorePermit> {
         turn(&self.inspections).await
+    }
+}
+
+fn tell(engine: &Engine) {
+    match engine.isolation() {
+        Ok(Some(isolation)) => tracing::info!(isolation, "plugins are compiled in a process apart"),
+        Ok(None) => {}
+        Err(error) => tracing::warn!(%error, "the plugins' compiler does not say what isolates it"),
     }
 }
 

@@ -7,6 +7,7 @@
 use std::fs;
 use std::hash::{Hash as _, Hasher};
 use std::io::{self, Read as _, Write as _};
+use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 
 use hmac::{Hmac, KeyInit as _, Mac as _};
@@ -25,8 +26,8 @@ const BOUNDS: Bounds = Bounds {
     age: CACHE_AGE,
 };
 
-/// What the names of folders for compilations begin with.
-pub(crate) const COMPILING: &str = "compiling-";
+/// What the names of folders began with in which earlier versions compiled.
+const COMPILING: &str = "compiling-";
 
 /// What the names of files begin with that are not written to their end yet.
 const WRITING: &str = "writing-";
@@ -40,7 +41,11 @@ pub(crate) struct Cache {
 
 impl Cache {
     pub(crate) fn new(folder: PathBuf, key: [u8; 32], engine: &Engine) -> io::Result<Self> {
-        fs::create_dir_all(&folder)?;
+        // What is in it is this user's code to run.
+        fs::DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(&folder)?;
         remove_left_behind(&folder)?;
         prune_or_warn(&folder);
         let mut hash = HashWriter(Sha256::new());

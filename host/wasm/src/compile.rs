@@ -1,11 +1,13 @@
 //! From a component to machine code, in this process or in one of its own.
 //!
 //! A component can make the compiler use much time and memory, which is nothing that the compiler's authors
-//! promise to prevent. So components that strangers upload are compiled in a child process with limits.
+//! promise to prevent. So components that strangers upload are compiled in a child process with limits, which has
+//! nothing of its parent's but three files: it reads the component from standard input, and writes the code to standard
+//! output. Its environment is empty; its limits are arguments.
 
 use std::ffi::OsString;
-use std::fs::{self, File};
-use std::io::{self, Read as _, Seek as _};
+use std::fs::File;
+use std::io::{self, Read, Seek as _, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread;
@@ -14,14 +16,18 @@ use std::time::{Duration, Instant};
 use rlimit::Resource;
 use wasmtime::Engine;
 
-use crate::cache::COMPILING;
 use crate::configuration;
-use crate::limits::{COMPILED_BYTES, COMPILER_NICENESS, COMPLAINT_BYTES, Limits};
+use crate::isolation::isolate;
+use crate::limits::{COMPILED_BYTES, COMPILER_FILES, COMPILER_NICENESS, COMPLAINT_BYTES, Limits};
 use crate::load::LoadError;
 use crate::trusted::CompiledCode;
 
 /// How often a child process is looked after.
 const GLANCE: Duration = Duration::from_millis(5);
+/// How long a child may take to say what isolates it.
+const SAYS: Duration = Duration::from_secs(30);
+/// The argument, in the place of limits, for which the child says what isolates it.
+pub const ISOLATION: &str = "--isolation";
 
 /// Who compiles.
 #[derive(Debug, Clone)]
@@ -32,7 +38,8 @@ pub enum Compiler {
     Child {
         /// What to run.
         program: PathBuf,
-        /// Its arguments; the file with the component and the file for the compiled code follow them.
+        /// Its arguments, the first of which are followed by the limits: bytes of memory, and seconds. Or by
+        /// [`ISOLATION`].
         arguments: Vec<OsString>,
     },
 }
@@ -76,38 +83,88 @@ pub(crate) fn compile(
     }
 }
 
-/// What the child process does: limits itself, then compiles the component in `input` to `output`.
-pub fn compile_child(input: &Path, output: &Path, limits: &Limits) -> Result<(), CompileError> {
+impl Compiler {
+    /// Has a child say what isolates it. None: components are compiled in this process.
+    pub fn isolation(&self) -> io::Result<Option<String>> {
+        let Self::Child { program, arguments } = self else {
+            return Ok(None);
+        };
+        let mut answer = tempfile::tempfile()?;
+        let mut command = Command::new(program);
+        command.args(arguments).arg(ISOLATION);
+        let child = alone(&mut command)
+            .stdin(Stdio::null())
+            .stdout(answer.try_clone()?)
+            .stderr(Stdio::null())
+            .spawn()?;
+        match wait(Running(child), SAYS)? {
+            Some(status) if status.success() => {
+                answer.rewind()?;
+                let mut text = String::new();
+                answer
+                    .take(COMPLAINT_BYTES as u64)
+                    .read_to_string(&mut text)?;
+                Ok(Some(text.trim().to_owned()))
+            }
+            ended => {
+                let how = ended.map_or("it took too long".to_owned(), |status| status.to_string());
+                Err(io::Error::other(how))
+            }
+        }
+    }
+}
+
+/// What the child process does: limits and isolates itself, then compiles the component in `input` to `output`.
+///
+/// No other thread of the process may be at work on anything that a stranger sent: the limits hold for the process, the
+/// isolation for this thread and those that it starts.
+pub fn compile_child(
+    mut input: impl Read,
+    mut output: impl Write,
+    memory_bytes: u64,
+    seconds: u64,
+) -> Result<(), CompileError> {
     let system = |what| move |source| CompileError::System { what, source };
-    let processors = thread::available_parallelism().map_or(1, std::num::NonZero::get) as u64;
+    let limit = |resource: Resource, limit| {
+        let set = resource.set(limit, limit);
+        set.map_err(system("the compiler's limits cannot be set"))
+    };
+    let threads = thread::available_parallelism().map_or(1, std::num::NonZero::get);
     // Requests come first: whoever uploads can wait.
     rustix::process::nice(COMPILER_NICENESS)
         .map_err(|error| system("the compiler cannot give way")(error.into()))?;
-    for (resource, limit) in [
-        (Resource::AS, limits.compile_memory_bytes),
-        // Counted over all threads, while the parent counts the time on the wall.
-        (
-            Resource::CPU,
-            limits.compile_seconds.saturating_mul(processors),
-        ),
-        // Of the compiled code and of the complaints; the parent reads both.
-        (Resource::FSIZE, COMPILED_BYTES),
-        (Resource::CORE, 0),
-    ] {
-        resource
-            .set(limit, limit)
-            .map_err(system("the compiler's limits cannot be set"))?;
-    }
+    limit(Resource::AS, memory_bytes)?;
+    // Counted over all threads, while the parent counts the time on the wall.
+    limit(Resource::CPU, seconds.saturating_mul(threads as u64))?;
+    // Of the compiled code and of the complaints; the parent reads both.
+    limit(Resource::FSIZE, COMPILED_BYTES)?;
+    limit(Resource::CORE, 0)?;
+    limit(Resource::NOFILE, COMPILER_FILES)?;
 
-    let component = fs::read(input).map_err(system("the component cannot be read"))?;
+    let mut component = Vec::new();
+    input
+        .read_to_end(&mut component)
+        .map_err(system("the component cannot be read"))?;
+    isolate();
+    // The compiler's threads, which begin isolated. The system counts all threads of a user, whatever their process:
+    // nothing but "no more" means the same on every machine.
+    rayon::ThreadPoolBuilder::new()
+        .num_threads(threads)
+        .build_global()
+        .map_err(|error| {
+            system("the compiler's threads cannot be started")(io::Error::other(error))
+        })?;
+    limit(Resource::NPROC, 0)?;
+
     let compiler = |error: wasmtime::Error| CompileError::Compiler(complaint(&error));
     let code = configuration::compiler().and_then(|engine| engine.precompile_component(&component));
-    fs::write(output, code.map_err(compiler)?)
+    output
+        .write_all(&code.map_err(compiler)?)
+        .and_then(|()| output.flush())
         .map_err(system("the compiled code cannot be written"))
 }
 
-/// Runs a child that compiles. What it writes can be trusted as far as the program can: the folder is this
-/// process's own.
+/// Runs a child that compiles. What it writes can be trusted as far as the program can: nobody else has the file.
 fn in_child(
     command: &mut Command,
     limits: &Limits,
@@ -115,23 +172,18 @@ fn in_child(
     component: &[u8],
 ) -> Result<CompiledCode, LoadError> {
     let system = LoadError::CompilerUnavailable;
-    let folder = tempfile::Builder::new()
-        .prefix(COMPILING)
-        .tempdir_in(folder)
+    // Files without names instead of pipes: nobody has to read along, and nothing is left of them.
+    let file = || tempfile::tempfile_in(folder).map_err(system);
+    let (mut input, mut output, mut complaints) = (file()?, file()?, file()?);
+    input
+        .write_all(component)
+        .and_then(|()| input.rewind())
         .map_err(system)?;
-    let (input, output) = (
-        folder.path().join("component.wasm"),
-        folder.path().join("compiled.cwasm"),
-    );
-    fs::write(&input, component).map_err(system)?;
-    // A file instead of a pipe: nobody has to read along.
-    let mut complaints = tempfile::tempfile_in(folder.path()).map_err(system)?;
-
-    let child = command
-        .arg(&input)
-        .arg(&output)
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
+    let child = alone(command)
+        .arg(limits.compile_memory_bytes.to_string())
+        .arg(limits.compile_seconds.to_string())
+        .stdin(input)
+        .stdout(output.try_clone().map_err(system)?)
         .stderr(complaints.try_clone().map_err(system)?)
         .spawn()
         .map_err(system)?;
@@ -139,9 +191,7 @@ fn in_child(
         wait(Running(child), Duration::from_secs(limits.compile_seconds)).map_err(system)?;
     match status {
         None => Err(LoadError::CompileTimeout),
-        Some(status) if status.success() => fs::read(&output)
-            .map(CompiledCode::vouched_for)
-            .map_err(system),
+        Some(status) if status.success() => compiled(&mut output).map_err(system),
         // Rust aborts where memory runs out, and the system kills what passes its processor time.
         Some(status) if status.code().is_none() => Err(LoadError::CompileLimits(last_words(
             &mut complaints,
@@ -149,6 +199,22 @@ fn in_child(
         ))),
         Some(status) => Err(LoadError::Compile(last_words(&mut complaints, status))),
     }
+}
+
+/// A child that learns nothing of its parent: the environment has the server's secrets, the folder its files.
+fn alone(command: &mut Command) -> &mut Command {
+    command.env_clear().current_dir("/")
+}
+
+/// The code that a child wrote.
+fn compiled(output: &mut File) -> io::Result<CompiledCode> {
+    let mut code = Vec::new();
+    output.rewind()?;
+    output.take(COMPILED_BYTES).read_to_end(&mut code)?;
+    if code.is_empty() {
+        return Err(io::Error::other("it wrote nothing"));
+    }
+    Ok(CompiledCode::vouched_for(code))
 }
 
 /// A child process, which ends with this at the latest, and is reaped.

@@ -105,6 +105,11 @@ impl Engine {
         self.shared.cache.has(digest)
     }
 
+    /// Has the process that compiles say what isolates it. None: components are compiled in this process.
+    pub fn isolation(&self) -> io::Result<Option<String>> {
+        self.shared.compiler.isolation()
+    }
+
     /// What plugins may use.
     pub fn limits(&self) -> &Limits {
         &self.shared.limits

@@ -8,7 +8,7 @@
 //! |---|---|
 //! | [`limits`] | every limit, and why it has its value |
 //! | `engine`, `configuration`, `ticker` | what all plugins share |
-//! | `load`, `compile`, `cache`, `prune`, `trusted`, `imports` | from bytes to a [`Plugin`] |
+//! | `load`, `compile`, `isolation`, `cache`, `prune`, `trusted`, `imports` | from bytes to a [`Plugin`] |
 //! | `plugin`, `call`, `store`, `meter`, `log`, `failure` | one call |
 //! | `bindings`, `worlds`, `host` | the contract in `wit/`; one file an imported interface |
 //! | [`trigger`], [`validation`], [`personalization`] | what goes into a call and comes out |
@@ -28,6 +28,7 @@ mod failure;
 mod fields;
 mod host;
 mod imports;
+mod isolation;
 mod kind;
 pub mod limits;
 mod load;
@@ -51,9 +52,10 @@ mod worlds;
 
 pub use cache::digest;
 pub use call::Call;
-pub use compile::{CompileError, Compiler, compile_child};
+pub use compile::{CompileError, Compiler, ISOLATION, compile_child};
 pub use engine::{Engine, EngineConfig, Error};
 pub use failure::{Failed, Failure};
+pub use isolation::{Isolation, isolate};
 pub use kind::{Kind, UnknownKind};
 pub use limits::Limits;
 pub use load::LoadError;

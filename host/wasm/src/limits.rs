@@ -147,6 +147,9 @@ pub(crate) const SUMMARY_BYTES: usize = 4 << 10;
 /// By how much the compiler's process gives way to this one, as `nice` counts.
 pub(crate) const COMPILER_NICENESS: i32 = 5;
 
+/// Files that the compiler's process may have open: those that it is given, and a few more while it starts.
+pub(crate) const COMPILER_FILES: u64 = 16;
+
 /// Core instances of a component. Guests that link shared libraries have dozens.
 pub(crate) const CORE_INSTANCES: u32 = 64;
 

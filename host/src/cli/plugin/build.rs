@@ -14,7 +14,7 @@ use serde_json::json;
 
 use super::project::{Language, Project};
 use super::{Folder, engine, style};
-use crate::config::Config;
+use crate::config::{Config, PREFIX};
 
 pub(super) fn run(config: &Config, arguments: &Folder) -> anyhow::Result<()> {
     let path = build(&Project::open(&arguments.dir)?)?;
@@ -120,6 +120,12 @@ impl<'t> Tool<'t> {
     fn command(&self, folder: &Path) -> Command {
         let mut command = Command::new(self.program);
         command.current_dir(folder).stdin(Stdio::null());
+        // Builds run what the project and its dependencies say, which the server's keys and tokens are no concern of.
+        for (name, _) in std::env::vars_os() {
+            if name.as_encoded_bytes().starts_with(PREFIX.as_bytes()) {
+                command.env_remove(name);
+            }
+        }
         command
     }
 

@@ -33,11 +33,11 @@ fn child(allowed: Allowed) -> Compiler {
         memory_bytes,
         seconds,
     } = allowed;
-    // The test harness takes what follows `--exact` for filters, so the files go through a shell.
+    // The test harness takes what follows `--exact` for filters, and writes to standard output. What `compile`
+    // appends are the limits that the parent has.
     let script = format!(
-        r#"NUDGE_TEST_INPUT="$1" NUDGE_TEST_OUTPUT="$2" \
-            NUDGE_TEST_MEMORY={memory_bytes} NUDGE_TEST_SECONDS={seconds} \
-            exec "$0" --exact compiling::the_child_that_compiles --ignored --nocapture"#
+        r#"exec env -i NUDGE_TEST_MEMORY={memory_bytes} NUDGE_TEST_SECONDS={seconds} NUDGE_TEST_HANDED="$1 $2" \
+            "$0" --exact compiling::the_child_that_compiles --ignored --nocapture 3<&0 4>&1 >/dev/null"#
     );
     let arguments = vec![
         "-c".into(),
@@ -53,16 +53,11 @@ fn child(allowed: Allowed) -> Compiler {
 #[test]
 #[ignore = "run by other tests as a child process"]
 fn the_child_that_compiles() {
-    let [input, output] =
-        ["NUDGE_TEST_INPUT", "NUDGE_TEST_OUTPUT"].map(|name| std::env::var_os(name).unwrap());
-    let [compile_memory_bytes, compile_seconds] = ["NUDGE_TEST_MEMORY", "NUDGE_TEST_SECONDS"]
+    let [memory_bytes, seconds] = ["NUDGE_TEST_MEMORY", "NUDGE_TEST_SECONDS"]
         .map(|name| std::env::var(name).unwrap().parse().unwrap());
-    let limits = Limits {
-        compile_memory_bytes,
-        compile_seconds,
-        ..Limits::default()
-    };
-    if let Err(error) = compile_child(input.as_ref(), output.as_ref(), &limits) {
+    let input = fs::File::open("/dev/fd/3").unwrap();
+    let output = fs::File::options().write(true).open("/dev/fd/4").unwrap();
+    if let Err(error) = compile_child(input, output, memory_bytes, seconds) {
         panic!("{error}");
     }
 }
@@ -217,7 +212,7 @@ fn nothing_is_left_of_a_compiler_that_does_not_end() {
 #[test]
 fn a_compiler_that_answers_nonsense_is_not_believed() {
     let cases = [
-        ("exit 0", "No such file"),
+        ("exit 0", "it wrote nothing"),
         ("exit 3", "ended before its time (exit status: 3)"),
         ("kill -9 $$", "signal: 9"),
         ("echo something is wrong >&2; exit 1", "something is wrong"),
@@ -240,6 +235,92 @@ fn a_compiler_that_answers_nonsense_is_not_believed() {
         assert!(reason.contains(words), "{script}: {reason}");
         assert!(reason.len() <= 2048 + 100, "{script}");
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0, "{script}");
+    }
+}
+
+#[test]
+fn a_child_is_handed_its_limits_and_nothing_else() {
+    // Cargo tells tests where they are.
+    assert!(std::env::var_os("CARGO_MANIFEST_DIR").is_some());
+    let (engine, folder) = engine_with(|config| {
+        config.compiler = shell(r#"pwd >&2; echo "$0 $1" >&2; env >&2; cat >&2; exit 1"#);
+        config.limits.compile_memory_bytes = 123_456_789;
+        config.limits.compile_seconds = 57;
+    });
+    let sent = [COMPONENT_HEADER, b"what was sent"].concat();
+    let error = engine.load(&sent).unwrap_err();
+    let LoadError::Compile(said) = error else {
+        panic!("{error:?}");
+    };
+    let lines: Vec<&str> = said.lines().collect();
+    let (first, rest) = lines.split_at(2);
+    assert_eq!(first, ["/", "123456789 57"]);
+    let (last, environment) = rest.split_last().unwrap();
+    assert!(last.ends_with("what was sent"), "{last}");
+    // What the shell itself sets.
+    for line in environment {
+        let name = line.split('=').next().unwrap();
+        assert!(["PWD", "OLDPWD", "SHLVL", "_"].contains(&name), "{said}");
+    }
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+}
+
+/// What the isolated child below tries, and what becomes of it.
+fn tries() -> Vec<(&'static str, bool)> {
+    let denied = |what: std::io::Result<()>| what.is_err();
+    let program = std::process::Command::new("/bin/true").status();
+    let here = std::net::TcpListener::bind("127.0.0.1:0");
+    vec![
+        ("a file is read", denied(fs::read("/etc/passwd").map(drop))),
+        (
+            "a file is made",
+            denied(fs::write("/tmp/nudge-test-isolated", "x")),
+        ),
+        (
+            "its parent is read",
+            denied(fs::read("/proc/1/environ").map(drop)),
+        ),
+        ("a program is started", denied(program.map(drop))),
+        ("a port is opened", denied(here.map(drop))),
+        ("a folder is listed", denied(fs::read_dir("/").map(drop))),
+    ]
+}
+
+#[test]
+#[ignore = "run by the test below as a child process"]
+fn the_child_that_is_isolated() {
+    let isolation = nudge_wasm::isolate();
+    let tried = tries();
+    let computed = std::thread::spawn(|| (0..1000_u64).sum::<u64>()).join();
+    assert_eq!(computed.unwrap(), 499_500);
+    println!("isolated: {isolation}");
+    for (what, denied) in tried {
+        println!("{what}: {}", if denied { "denied" } else { "done" });
+    }
+}
+
+/// The kernel that this runs on is asked what it has: where there is neither seccomp nor Landlock, nothing is denied.
+#[test]
+fn an_isolated_process_computes_and_does_nothing_else() {
+    let output = std::process::Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "compiling::the_child_that_is_isolated"])
+        .args(["--ignored", "--nocapture"])
+        .output()
+        .unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(output.status.success(), "{text}");
+    if !cfg!(target_os = "linux") {
+        return;
+    }
+    assert!(text.contains("no_new_privs yes"), "{text}");
+    if text.contains("seccomp yes") {
+        assert_eq!(text.matches(": denied").count(), 6, "{text}");
+        assert!(!text.contains(": done"), "{text}");
+    }
+    if text.contains("landlock yes") {
+        for what in ["a file is read", "a file is made", "a port is opened"] {
+            assert!(text.contains(&format!("{what}: denied")), "{text}");
+        }
     }
 }
 
