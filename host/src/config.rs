@@ -1,10 +1,13 @@
 //! Configuration: one documented default file, a file, the environment, flags.
 
+use std::fmt;
 use std::io::ErrorKind;
+use std::ops::{Deref, DerefMut};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, anyhow, bail};
-use serde::Deserialize;
+use serde::de::{DeserializeOwned, Error as _};
+use serde::{Deserialize, Deserializer};
 use toml::{Table, Value};
 
 /// The default file: every key, documented.
@@ -69,8 +72,9 @@ sections! {
         answer_memory_bytes: usize,
         lookup_threads: usize,
     }
-    /// Which database.
-    Database { url: String, connections: u32, acquire_timeout_seconds: u64, }
+    /// Key material: the Base64 of 32 bytes, or nothing; and earlier keys, whose signatures and sealed rows are still
+    /// accepted.
+    Secrets { master_key: Hidden, previous_keys: Hidden<Vec<String>>, }
     /// Commits.
     Ingest { queue_size: usize, queue_wait_ms: u64, commit_events: usize, postgres_writers: usize, }
     /// What happens after a commit.
@@ -99,6 +103,8 @@ sections! {
         decision_days: u64,
         cache_dir: PathBuf,
     }
+    /// What `nudge plugin` tells a server: an access token and the app.
+    PluginCommands { url: String, token: Hidden, app: String, }
     /// Who may manage.
     Auth { embedded_issuer: String, issuers: Vec<OidcIssuer>, allow_http: bool, }
     /// How much one caller may ask.
@@ -192,52 +198,59 @@ impl TryFrom<Value> for Switch {
     }
 }
 
-/// Key material; never printed.
+/// Which database. Its URL may have a password; it is never printed.
 #[derive(Clone, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct Secrets {
-    /// Base64 of 32 bytes, or empty.
-    pub master_key: String,
-    /// Earlier master keys, whose signatures and sealed rows are still accepted.
-    pub previous_keys: Vec<String>,
+pub struct Database {
+    /// Where it is.
+    pub url: String,
+    /// Connections.
+    pub connections: u32,
+    /// How long to wait for one.
+    pub acquire_timeout_seconds: u64,
 }
 
-impl std::fmt::Debug for Secrets {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.write_str("Secrets(***)")
+impl fmt::Debug for Database {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("Database")
+            .field("connections", &self.connections)
+            .finish_non_exhaustive()
     }
 }
 
-/// A text that may be a credential; never printed.
-#[derive(Clone, Default, Deserialize)]
-#[serde(transparent)]
-pub struct Hidden(pub String);
+/// A value that may be a credential: it is neither printed, nor repeated where it is not what it should be.
+#[derive(Clone, Default)]
+pub struct Hidden<T = String>(pub T);
 
-impl std::fmt::Debug for Hidden {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl<T> fmt::Debug for Hidden<T> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str("***")
     }
 }
 
-/// What `nudge plugin` tells a server; the token is never printed.
-#[derive(Clone, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct PluginCommands {
-    /// The server.
-    pub url: String,
-    /// An access token.
-    pub token: String,
-    /// The app.
-    pub app: String,
+impl<T> Deref for Hidden<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.0
+    }
 }
 
-impl std::fmt::Debug for PluginCommands {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter
-            .debug_struct("PluginCommands")
-            .field("url", &self.url)
-            .field("app", &self.app)
-            .finish_non_exhaustive()
+impl<T> DerefMut for Hidden<T> {
+    fn deref_mut(&mut self) -> &mut T {
+        &mut self.0
+    }
+}
+
+impl<'de, T: DeserializeOwned> Deserialize<'de> for Hidden<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        // What serde says of a value that does not fit begins with the value.
+        let value = Value::deserialize(deserializer).and_then(|value| {
+            let text = "it does not have the right type; as it is secret, it is not shown";
+            value.try_into().map_err(|_| D::Error::custom(text))
+        });
+        value.map(Self)
     }
 }
 
@@ -338,6 +351,10 @@ fn merge(below: &mut Table, above: Table, path: &str) -> anyhow::Result<()> {
             (Some(Value::Table(below)), Value::Table(above)) => {
                 merge(below, above, &format!("{name}."))?;
             }
+            // Not left to serde, which would show the value.
+            (Some(Value::Table(_)), _) => {
+                bail!("`{name}` has keys of its own; `nudge config` prints them")
+            }
             (Some(slot), value) => *slot = value,
             (None, _) => {
                 bail!("unknown configuration key `{name}`; `nudge config` prints all keys")
@@ -378,12 +395,23 @@ fn merge_environment(
                 .ok()
                 .and_then(|mut parsed| parsed.remove("value"))
                 .or_else(|| serde_json::from_str(&text).ok())
-                .with_context(|| {
-                    format!("{variable}: `{text}` is not a value of the right type")
-                })?,
+                // The text may be a secret.
+                .with_context(|| format!("{variable}: {} is expected", kind(slot)))?,
         };
     }
     Ok(())
+}
+
+/// The kind of a value, as people call it.
+fn kind(value: &Value) -> &'static str {
+    match value {
+        Value::String(_) => "a text",
+        Value::Integer(_) | Value::Float(_) => "a number",
+        Value::Boolean(_) => "true or false",
+        Value::Array(_) => "a list, as [\"one\", \"another\"]",
+        Value::Table(_) => "an object, as {key = 1}",
+        Value::Datetime(_) => "a time",
+    }
 }
 
 /// `RETRY_BASE_SECONDS` is `retryBaseSeconds`.
@@ -461,6 +489,51 @@ mod tests {
         assert!(merge_environment(&mut table, set("NUDGE_INGEST__QUEUE", "7")).is_err());
         assert!(merge_environment(&mut table, set("NUDGE_INGEST__QUEUE_SIZE", "many")).is_err());
         assert!(merge(&mut table, "[ingest]\nqueue = 1".parse().unwrap(), "").is_err());
+    }
+
+    #[test]
+    fn what_is_wrong_with_a_secret_does_not_show_it() {
+        const KEY: &str = "c2VjcmV0LXNlY3JldC1zZWNyZXQ=";
+        let file = |text: String| {
+            let mut table = defaults().unwrap();
+            merge(&mut table, parse(&text, Path::new("nudge.toml"))?, "")?;
+            Config::from_table(table).map(Box::new)
+        };
+        let variable = |name: &str, value: String| {
+            let mut table = defaults().unwrap();
+            merge_environment(&mut table, std::iter::once((name.to_owned(), value)))?;
+            Config::from_table(table).map(Box::new)
+        };
+        let previous = "NUDGE_SECRETS__PREVIOUS_KEYS";
+        for wrong in [
+            file(format!("[secrets]\npreviousKeys = \"{KEY}\"")),
+            file(format!("[secrets]\npreviousKeys = [[\"{KEY}\"]]")),
+            file(format!("[secrets]\npreviousKeys = {{a = \"{KEY}\"}}")),
+            file(format!("[secrets]\npreviousKeys = [{KEY}]")),
+            file(format!("[secrets]\nmasterKey = [\"{KEY}\"]")),
+            file(format!("[secrets]\nmasterKey = {KEY}")),
+            file(format!("[secrets]\nmasterKey = {{\"{KEY}\" = \"{KEY}\"}}")),
+            file(format!("secrets = \"{KEY}\"")),
+            file(format!("[plugin]\ntoken = [\"{KEY}\"]")),
+            file(format!("plugin = \"{KEY}\"")),
+            file(format!("database = \"postgres://nudge:{KEY}@db/nudge\"")),
+            file(format!("[telemetry]\notlpHeaders = [\"api-key={KEY}\"]")),
+            variable(previous, KEY.to_owned()),
+            variable(previous, format!("\"{KEY}\"")),
+            variable(previous, format!("[\"{KEY}\"")),
+            variable(previous, format!("[[\"{KEY}\"]]")),
+            variable(previous, format!("{{\"a\": \"{KEY}\"}}")),
+        ] {
+            let error = wrong.unwrap_err();
+            let text = format!("{error:#} {error:?}");
+            assert!(!text.contains("c2VjcmV0"), "{text}");
+        }
+        let config = variable(previous, format!("[\"{KEY}\"]")).unwrap();
+        assert_eq!(*config.secrets.previous_keys, [KEY]);
+        assert!(!format!("{config:?}").contains("c2VjcmV0"));
+        let mut config = file(format!("[secrets]\nmasterKey = \"{KEY}\"")).unwrap();
+        config.database.url = format!("postgres://nudge:{KEY}@db/nudge");
+        assert!(!format!("{config:?}").contains("c2VjcmV0"));
     }
 
     #[test]

@@ -260,8 +260,8 @@ mod tests {
 
     fn secrets(master: &str, previous: &[&str]) -> Secrets {
         let config = config::Secrets {
-            master_key: master.to_owned(),
-            previous_keys: previous.iter().map(|key| (*key).to_owned()).collect(),
+            master_key: config::Hidden(master.to_owned()),
+            previous_keys: config::Hidden(previous.iter().map(|key| (*key).to_owned()).collect()),
         };
         Secrets::load(&config, Path::new("/")).unwrap()
     }

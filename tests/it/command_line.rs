@@ -77,6 +77,45 @@ fn unknown_keys_and_bad_values_are_refused_in_one_line() {
     assert!(complaint(&missing).contains("/nowhere/nudge.toml"));
 }
 
+/// Whatever is wrong with a secret, what is said of it does not have it.
+#[test]
+fn complaints_repeat_no_secret() {
+    const KEY: &str = "c2VjcmV0LXNlY3JldC1zZWNyZXQtc2VjcmV0LTMyISE";
+    let folder = TempDir::with_prefix("nudge-test-").unwrap();
+    let (file, data) = (folder.path().join("nudge.toml"), folder.path().join("data"));
+    let complaint_of = |variable: (&str, &str)| {
+        let mut program = child::program(site!());
+        program.env(variable.0, variable.1);
+        program.args(["check", "--config"]).arg(&file);
+        let text = complaint(&program.arg("--data-dir").arg(&data).output().unwrap());
+        assert!(!text.contains("c2Vjcm"), "{text}");
+        text
+    };
+    let list = format!("[\"{KEY}\"]");
+    std::fs::write(&file, "").unwrap();
+    for (variable, value) in [
+        ("NUDGE_SECRETS__PREVIOUS_KEYS", KEY),
+        ("NUDGE_SECRETS__PREVIOUS_KEYS", &list),
+        ("NUDGE_SECRETS__PREVIOUS_KEYS", &list[1..]),
+        ("NUDGE_SECRETS__MASTER_KEY", KEY),
+        ("NUDGE_DATABASE__URL", KEY),
+    ] {
+        complaint_of((variable, value));
+    }
+    for text in [
+        format!("[secrets]\npreviousKeys = \"{KEY}\""),
+        format!("[secrets]\npreviousKeys = {list}"),
+        format!("[secrets]\nmasterKey = {list}"),
+        format!("secrets = \"{KEY}\""),
+        format!("[plugin]\ntoken = {list}"),
+    ] {
+        std::fs::write(&file, &text).unwrap();
+        complaint_of(("NUDGE_UNRELATED", "x"));
+    }
+    std::fs::write(&file, format!("[secrets]\npreviousKeys = \"{KEY}\"")).unwrap();
+    assert!(complaint_of(("NUDGE_UNRELATED", "x")).contains("previousKeys"));
+}
+
 #[test]
 fn mistakes_end_with_a_line_and_a_status() {
     for arguments in [

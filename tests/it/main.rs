@@ -68,6 +68,7 @@ mod kills;
 mod left_over;
 mod lifecycle;
 mod localization;
+mod logged_values;
 mod lookups;
 mod lost_races;
 mod matrix;

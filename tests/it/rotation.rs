@@ -50,7 +50,7 @@ async fn rotates(backend: Backend) {
         .err()
         .unwrap();
     assert!(format!("{refused:#}").contains("master key"), "{refused:#}");
-    app.config.secrets.previous_keys = vec![MASTER_KEY.to_owned()];
+    *app.config.secrets.previous_keys = vec![MASTER_KEY.to_owned()];
     app.resume().await;
     app.poll(&ada, "").await.ok();
     app.get(&cursor, &app.admin()).await.ok();
@@ -68,7 +68,7 @@ async fn rotates(backend: Backend) {
     assert_eq!(again, 0, "nothing is left to do");
 
     app.stop().await;
-    app.config.secrets.previous_keys = Vec::new();
+    app.config.secrets.previous_keys.clear();
     app.resume().await;
     app.poll(&new, "").await.ok();
     app.poll(&ada, "").await.refused(401, "invalid_credentials");

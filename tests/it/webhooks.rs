@@ -311,7 +311,7 @@ async fn secrets_are_sealed_anew_under_a_new_master_key(app: &mut TestApp) {
     let webhook = receiver.subscribe(app, "/", &[EventType::Sent]).await;
     // Compiled plugins are authenticated with the key too; other tests share theirs.
     cache.path().clone_into(&mut app.config.plugins.cache_dir);
-    app.config.secrets.previous_keys = vec![MASTER_KEY.to_owned()];
+    *app.config.secrets.previous_keys = vec![MASTER_KEY.to_owned()];
     NEW_KEY.clone_into(&mut app.config.secrets.master_key);
     for (count, previous) in [(1, true), (2, false)] {
         if !previous {
