@@ -33,6 +33,7 @@ pub mod outbound;
 pub mod pipeline;
 pub mod plugins;
 pub mod privacy;
+pub mod private;
 pub mod properties;
 pub mod public_key;
 pub mod push;

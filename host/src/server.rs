@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::net::SocketAddr;
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -31,6 +32,7 @@ use crate::outbound::{Lookup, Lookups};
 use crate::pipeline::{Keeper, Pipeline};
 use crate::plugins::{self, Plugins};
 use crate::privacy::pseudonyms::Pseudonyms;
+use crate::private;
 use crate::push;
 use crate::push::providers::Providers;
 use crate::push::tokens;
@@ -47,6 +49,8 @@ use crate::traces;
 use crate::webhooks::Webhooks;
 use crate::webhooks::sender::Sender;
 
+/// The file in a data directory that its server locks.
+const LOCK: &str = "lock";
 /// Files that are open besides connections of clients.
 const OTHER_FILES: usize = 1024;
 /// Connections to the operators' address.
@@ -352,10 +356,26 @@ async fn listen(address: &str) -> anyhow::Result<TcpListener> {
 /// Makes the data directory, and locks it where the database is in it.
 fn claim_data_dir(config: &Config) -> anyhow::Result<Option<Lock>> {
     let data_dir = &config.server.data_dir;
-    std::fs::create_dir_all(data_dir)
-        .with_context(|| format!("can't create the data directory {}", data_dir.display()))?;
+    make_data_dir(config)?;
     let embedded_database = config.database_url().starts_with("sqlite:");
     embedded_database.then(|| lock(data_dir)).transpose()
+}
+
+/// Makes the data directory its owner's alone, with what earlier versions left in it for others to read.
+pub(crate) fn make_data_dir(config: &Config) -> anyhow::Result<()> {
+    let data_dir = &config.server.data_dir;
+    private::folder(data_dir)
+        .with_context(|| format!("can't create the data directory {}", data_dir.display()))?;
+    private::close_file(&data_dir.join(LOCK));
+    // A folder that the configuration names is whose it says.
+    if config.plugins.cache_dir.as_os_str().is_empty() {
+        private::cache(&config.plugin_cache())
+            .context("can't create the folder of compiled plugins")?;
+    }
+    if let Some(path) = nudge_db::sqlite_path(&config.database_url()) {
+        private::database(path);
+    }
+    Ok(())
 }
 
 /// The lock on a data directory. It ends with the process, or earlier.
@@ -373,11 +393,12 @@ impl Drop for Lock {
 
 /// Makes sure that no other server uses the data directory.
 pub(crate) fn lock(data_dir: &Path) -> anyhow::Result<Lock> {
-    let path = data_dir.join("lock");
+    let path = data_dir.join(LOCK);
     let file = File::options()
         .create(true)
         .truncate(false)
         .write(true)
+        .mode(0o600)
         .open(&path)
         .with_context(|| format!("can't write to the data directory {}", data_dir.display()))?;
     match file.try_lock() {

@@ -98,6 +98,7 @@ mod plugin_tests;
 mod plugins;
 mod polls;
 mod preconditions;
+mod private_files;
 mod properties;
 mod property_triggers;
 mod push_answers;

@@ -1,6 +1,9 @@
 //! Opening a database.
 
-use std::path::PathBuf;
+use std::fs::File;
+use std::io::ErrorKind;
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::Path;
 use std::str::FromStr;
 use std::time::Duration;
 
@@ -61,8 +64,8 @@ enum Backend {
 impl Db {
     /// Opens the database; SQLite's file is made when it is not there.
     pub async fn open(options: &Options) -> Result<Self> {
-        if let Some(path) = options.url.strip_prefix("sqlite:") {
-            Self::open_sqlite(&PathBuf::from(path.trim_start_matches("//")), options).await
+        if let Some(path) = sqlite_path(&options.url) {
+            Self::open_sqlite(path, options).await
         } else if ["postgres://", "postgresql://"]
             .iter()
             .any(|scheme| options.url.starts_with(scheme))
@@ -74,7 +77,8 @@ impl Db {
         }
     }
 
-    async fn open_sqlite(path: &PathBuf, options: &Options) -> Result<Self> {
+    async fn open_sqlite(path: &Path, options: &Options) -> Result<Self> {
+        make_private(path)?;
         let connect = SqliteConnectOptions::new()
             .filename(path)
             .journal_mode(SqliteJournalMode::Wal)
@@ -234,6 +238,23 @@ impl Db {
             }
             Backend::Postgres(warm) => warm.close().await,
         }
+    }
+}
+
+/// The file of a SQLite database, if the URL is of one.
+pub fn sqlite_path(url: &str) -> Option<&Path> {
+    let path = url.strip_prefix("sqlite:")?;
+    Some(Path::new(path.trim_start_matches("//")))
+}
+
+/// Makes the database's file where there is none, for its owner alone: SQLite's own would be everybody's to read. What
+/// SQLite puts beside it has the same mode.
+fn make_private(path: &Path) -> Result<()> {
+    let mut options = File::options();
+    match options.write(true).create_new(true).mode(0o600).open(path) {
+        Ok(_) => Ok(()),
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(()),
+        Err(error) => Err(Error::unavailable(error)),
     }
 }
 

@@ -16,7 +16,7 @@ mod together;
 mod tx;
 mod warm;
 
-pub use db::{Db, Migrations, Options};
+pub use db::{Db, Migrations, Options, sqlite_path};
 pub use dialect::Dialect;
 pub use error::{Error, Kind, Result};
 pub use rows::Rows;

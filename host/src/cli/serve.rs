@@ -13,7 +13,7 @@ use crate::oidc::AccessTokens;
 use crate::outbound::Lookups;
 use crate::push::providers::check_certificates;
 use crate::secrets::Secrets;
-use crate::server::open_plugins;
+use crate::server::{make_data_dir, open_plugins};
 use crate::services::migrations;
 use crate::{telemetry, traces};
 
@@ -33,7 +33,7 @@ pub(super) async fn run(mut config: Config, arguments: ServerArguments) -> anyho
 /// Brings the schema up to date.
 pub(super) async fn migrate(mut config: Config, arguments: ServerArguments) -> anyhow::Result<()> {
     arguments.apply(&mut config);
-    std::fs::create_dir_all(&config.server.data_dir)?;
+    make_data_dir(&config)?;
     let db = open(&config).await?;
     db.migrate(&migrations())
         .await
@@ -46,12 +46,7 @@ pub(super) async fn migrate(mut config: Config, arguments: ServerArguments) -> a
 /// Says whether a server could start: the configuration, the key, the database and the plugins.
 pub(super) async fn check(mut config: Config, arguments: ServerArguments) -> anyhow::Result<()> {
     arguments.apply(&mut config);
-    std::fs::create_dir_all(&config.server.data_dir).with_context(|| {
-        format!(
-            "can't create the data directory {}",
-            config.server.data_dir.display()
-        )
-    })?;
+    make_data_dir(&config)?;
     telemetry::Logs::new(&config.telemetry)?;
     check_address("server.listen", &config.server.listen).await?;
     if !config.server.ops_listen.is_empty() {

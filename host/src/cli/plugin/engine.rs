@@ -8,12 +8,13 @@ use nudge_wasm::{Compiler, Engine, EngineConfig, Plugin};
 
 use crate::config::Config;
 use crate::plugins;
+use crate::private;
 use crate::secrets::Secrets;
 
 /// An engine with the server's limits, which keeps what it compiles in `folder`.
 pub(super) fn open(config: &Config, folder: &Path) -> anyhow::Result<Engine> {
     let program = std::env::current_exe().context("can't find this program's own file")?;
-    std::fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
+    private::folder(folder).with_context(|| folder.display().to_string())?;
     let secrets = Secrets::open(&config.secrets.master_key, folder)?;
     let config = EngineConfig {
         cache_dir: folder.to_owned(),
