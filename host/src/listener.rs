@@ -120,16 +120,15 @@ pub async fn serve(
 ) {
     let rooms = Rooms::new(&limits);
     let connections = TaskTracker::new();
-    let sweeping = CancellationToken::new();
-    let _swept = sweeping.clone().drop_guard();
-    tokio::spawn({
-        let rooms = rooms.clone();
+    let (sweepers, sweeping) = (TaskTracker::new(), CancellationToken::new());
+    sweepers.spawn({
+        let (rooms, sweeping) = (rooms.clone(), sweeping.clone());
         async move {
-            sweeping
-                .run_until_cancelled(rooms.sweep(answers.name))
-                .await
+            let sweep = rooms.sweep(answers.name);
+            sweeping.run_until_cancelled(sweep).await
         }
     });
+    let swept = sweeping.drop_guard();
     let builder = builder(&limits);
     let mut refused = Refused::default();
     loop {
@@ -157,6 +156,9 @@ pub async fn serve(
     rooms.drain();
     connections.close();
     connections.wait().await;
+    drop(swept);
+    sweepers.close();
+    sweepers.wait().await;
 }
 
 fn builder(limits: &Limits) -> Builder<TokioExecutor> {

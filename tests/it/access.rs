@@ -78,6 +78,8 @@ async fn everything_that_needs_no_credential_is_known(app: &mut TestApp) {
     for path in [
         "/openapi.json",
         "/docs",
+        "/docs/page.css",
+        "/docs/page.js",
         "/.well-known/openid-configuration",
         "/.well-known/jwks.json",
         "/livez",

@@ -192,8 +192,8 @@ mod tests {
     const PATIENCE: Patience = Patience {
         first: Duration::from_secs(10),
         stalled: Duration::from_secs(30),
-        idle: Duration::from_secs(60),
-        age: Duration::from_secs(600),
+        idle: Duration::from_mins(1),
+        age: Duration::from_mins(10),
         drain: Duration::from_secs(40),
     };
 
