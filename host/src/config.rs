@@ -108,7 +108,15 @@ sections! {
     /// Who may manage.
     Auth { embedded_issuer: String, issuers: Vec<OidcIssuer>, allow_http: bool, }
     /// How much one caller may ask.
-    RateLimits { enabled: Switch, key: Bucket, subject: Bucket, principal: Bucket, address: Bucket, }
+    RateLimits {
+        enabled: Switch,
+        key: Bucket,
+        key_address: Bucket,
+        sessions: Bucket,
+        subject: Bucket,
+        principal: Bucket,
+        address: Bucket,
+    }
     /// A token bucket.
     Bucket { per_second: f64, burst: u32, }
     /// Deletion of persons' data.

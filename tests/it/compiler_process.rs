@@ -10,6 +10,7 @@ use tempfile::TempDir;
 use tests::app::MASTER_KEY;
 use tests::child;
 use tests::{client, site};
+use tokio_util::task::TaskTracker;
 
 /// A server with a configuration file; killed when dropped.
 struct Server {
@@ -124,7 +125,7 @@ async fn the_compiler_has_its_limits_and_no_secrets() {
         .bearer_auth(server.text("adminToken"))
         .header("content-type", "application/wasm")
         .body(enormous());
-    let upload = tokio::spawn(client::send(upload));
+    let upload = TaskTracker::new().spawn(client::send(upload));
 
     // It is looked at until it is isolated, which is before it begins to compile.
     let (mut environment, mut command) = (None, String::new());

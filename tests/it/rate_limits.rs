@@ -1,16 +1,42 @@
 //! Rate limits: who is limited by what, and what the answers say of it (contract 15).
 
+use std::io::Read as _;
+use std::process::Stdio;
+
+use nudge::apps::key::{Kind, NewKey};
 use nudge::config::{Bucket, Config, Switch};
 use serde_json::json;
-use tests::{Answer, Backend, Credential, TestApp, site};
+use tempfile::TempDir;
+use tests::child;
+use tests::{Answer, Backend, Credential, TestApp, client, site};
 
 /// A server with limits.
 async fn limited(change: impl FnOnce(&mut Config)) -> TestApp {
+    limited_on(Backend::Sqlite, change).await
+}
+
+async fn limited_on(backend: Backend, change: impl FnOnce(&mut Config)) -> TestApp {
     let on = |config: &mut Config| {
         config.rate_limits.enabled = Switch::On;
         change(config);
     };
-    TestApp::start_with(site!(), Backend::Sqlite, on).await
+    TestApp::start_with(site!(), backend, on).await
+}
+
+/// Begins a session with a key, from an address behind the trusted proxy.
+async fn begin(app: &TestApp, key: &str, from: &str, body: serde_json::Value) -> Answer {
+    let credential = Credential::bearer(key).and("x-forwarded-for", from);
+    app.post("/v1/sdk/session", &credential, &body).await
+}
+
+/// What is left in a bucket, as an answer has it.
+fn left(answer: &Answer, policy: &str) -> Option<u64> {
+    let rest = answer.header("ratelimit").to_owned();
+    let item = rest
+        .split(", ")
+        .find(|item| item.starts_with(&format!("\"{policy}\";")))?;
+    let parts = item.split(';').find_map(|part| part.strip_prefix("r="))?;
+    parts.parse().ok()
 }
 
 /// A bucket that comes back so slowly that no test sees it.
@@ -70,7 +96,10 @@ async fn a_key_and_a_subject_have_buckets_of_their_own() {
     let first = app.poll(&ada, "").await;
     first.ok();
     let policies = first.header("ratelimit-policy");
-    assert_eq!(policies, "\"key\";q=10;w=1000, \"subject\";q=2;w=200");
+    assert_eq!(
+        policies,
+        "\"key_address\";q=2000;w=10, \"key\";q=10;w=1000, \"subject\";q=2;w=200"
+    );
     app.poll(&ada, "").await.ok();
     too_many(&app.poll(&ada, "").await, "subject");
     app.poll(&ben, "").await.ok();
@@ -92,7 +121,7 @@ async fn a_key_and_a_subject_have_buckets_of_their_own() {
 async fn who_guesses_is_limited_and_who_knows_is_not() {
     let app = limited(|config| config.rate_limits.address = bucket(5)).await;
     let guess = async |text: &str| app.get("/v1/apps", &Credential::bearer(text)).await;
-    let unknown = nudge::apps::key::NewKey::generate(nudge::apps::key::Kind::Write).text;
+    let unknown = NewKey::generate(Kind::Write).text;
     app.session("ada").await;
 
     for text in ["garbage", "a.b.c", "wk_", &unknown, "sk_"] {
@@ -140,5 +169,276 @@ async fn development_has_no_limits_unless_they_are_asked_for() {
         answer.ok();
         assert_eq!(answer.header("ratelimit"), "");
     }
+    app.finish().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn who_uses_a_public_key_too_much_uses_up_the_share_of_one_address() {
+    let app = limited(|config| {
+        config.server.trusted_proxies = 1;
+        config.rate_limits.key = bucket(20);
+        config.rate_limits.key_address = bucket(3);
+    })
+    .await;
+    let key = app.access.write_key.clone();
+    let ada = json!({"anonymousId": "ada"});
+    let begin = async |from: &str| begin(&app, &key, from, ada.clone()).await;
+
+    for left_over in [2, 1, 0] {
+        let answer = begin("192.0.2.1").await;
+        answer.ok();
+        assert_eq!(left(&answer, "key_address"), Some(left_over));
+    }
+    for _ in 0..30 {
+        too_many(&begin("192.0.2.1").await, "key_address");
+    }
+    // What was refused took nothing of what all have together.
+    let other = begin("192.0.2.2").await;
+    other.ok();
+    assert_eq!(left(&other, "key"), Some(16));
+    // A network has addresses enough to change among, and one share.
+    for host in ["2001:db8::1", "2001:db8::2", "2001:db8::ffff:3"] {
+        begin(host).await.ok();
+    }
+    too_many(&begin("2001:db8::4").await, "key_address");
+    begin("2001:db8:0:1::4").await.ok();
+    // Another key of the same app has shares of its own, and a server has the whole of its key.
+    let second = app.key(Kind::Write, &[]).await;
+    let credential = Credential::bearer(&second).and("x-forwarded-for", "192.0.2.1");
+    app.post("/v1/sdk/session", &credential, &ada).await.ok();
+    let event = json!({"userId": "ada", "events": [{"name": "x", "timestamp": app.time(0)}]});
+    let server = app.backend().and("x-forwarded-for", "192.0.2.1");
+    for _ in 0..5 {
+        app.post("/v1/sdk/ingest", &server, &event).await.ok();
+    }
+    app.advance(100);
+    begin("192.0.2.1").await.ok();
+    app.finish().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn one_address_begins_so_many_sessions() {
+    let app = limited(|config| {
+        config.server.trusted_proxies = 1;
+        config.rate_limits.sessions = bucket(3);
+    })
+    .await;
+    let (first, second) = (
+        app.access.write_key.clone(),
+        app.key(Kind::Write, &[]).await,
+    );
+    let name = |number: usize| json!({"anonymousId": format!("person-{number}")});
+    let before = app.count("subjects").await;
+
+    let begun = begin(&app, &first, "192.0.2.1", name(0)).await.ok();
+    for number in 1..3 {
+        begin(&app, &first, "192.0.2.1", name(number)).await.ok();
+    }
+    // Whichever key, and whoever it would be: nobody is stored.
+    for number in 3..10 {
+        let key = if number % 2 == 0 { &first } else { &second };
+        too_many(
+            &begin(&app, key, "192.0.2.1", name(number)).await,
+            "sessions",
+        );
+    }
+    assert_eq!(app.count("subjects").await, before + 3);
+    // Who has a session goes on with it, and other addresses begin theirs.
+    let token = begun["subjectToken"].as_str().unwrap();
+    let session = app.sdk().and("x-forwarded-for", "192.0.2.1");
+    let session = session.and("x-service-subject-token", token);
+    app.get("/v1/sdk/instructions", &session).await.ok();
+    begin(&app, &first, "192.0.2.2", name(10)).await.ok();
+    app.finish().await;
+}
+
+/// Keys that this process has not met are looked up whatever failed before at their address.
+async fn a_good_key_is_let_in_amid_guesses(backend: Backend) {
+    let app = limited_on(backend, |config| config.rate_limits.address = bucket(5)).await;
+    let ada = json!({"anonymousId": "ada"});
+    let begin = async |key: &str| {
+        let credential = Credential::bearer(key);
+        app.post("/v1/sdk/session", &credential, &ada).await
+    };
+    let guess = async || begin(&NewKey::generate(Kind::Write).text).await;
+    for _ in 0..5 {
+        guess().await.refused(401, "invalid_credentials");
+    }
+    too_many(&guess().await, "address");
+
+    let mut good = Vec::new();
+    for _ in 0..5 {
+        let (_, key) = app.another_app(app.id(), Kind::Write, &[]).await;
+        good.push(key);
+    }
+    let (bad, let_in) = tokio::join!(
+        futures_util::future::join_all((0..400).map(|_| guess())),
+        futures_util::future::join_all(good.iter().map(|key| begin(key))),
+    );
+    for answer in bad {
+        too_many(&answer, "address");
+    }
+    for answer in let_in {
+        answer.ok();
+    }
+    // A token that is none is no reason to keep somebody with a good key from beginning anew.
+    let outdated = app.sdk().and("x-service-subject-token", "st_outdated");
+    app.post("/v1/sdk/session", &outdated, &ada).await.ok();
+    too_many(&app.get("/v1/sdk/instructions", &outdated).await, "address");
+    app.finish().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_good_key_is_let_in_amid_guesses_on_sqlite() {
+    a_good_key_is_let_in_amid_guesses(Backend::Sqlite).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_good_key_is_let_in_amid_guesses_on_postgres() {
+    a_good_key_is_let_in_amid_guesses(Backend::Postgres).await;
+}
+
+/// What a server logs while it is sent requests that came through a proxy.
+async fn log_behind_a_proxy(header: &'static str, trusted: &str) -> String {
+    let folder = TempDir::with_prefix("nudge-test-").unwrap();
+    let file = folder.path().join("access.json");
+    let mut process = child::program(site!())
+        .env("NUDGE_SERVER__TRUSTED_PROXIES", trusted)
+        .env("NUDGE_TELEMETRY__LOG_FILTER", "warn")
+        .args(["dev", "--listen", "127.0.0.1:0", "--data-dir"])
+        .arg(folder.path())
+        .arg("--json")
+        .arg(&file)
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    while !file.exists() {
+        assert!(process.try_wait().unwrap().is_none(), "it serves");
+        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+    }
+    let access: serde_json::Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
+    let text = |key: &str| access[key].as_str().unwrap();
+    for _ in 0..3 {
+        let request = client::build()
+            .post(format!("{}/v1/sdk/session", text("baseUrl")))
+            .bearer_auth(text("writeKey"))
+            .header(header, "192.0.2.1")
+            .json(&json!({"anonymousId": "ada"}));
+        client::send(request).await.ok();
+    }
+    let id = process.id().to_string();
+    let asked = std::process::Command::new("kill")
+        .args(["-TERM", &id])
+        .status();
+    assert!(asked.unwrap().success());
+    let mut log = String::new();
+    process
+        .stderr
+        .take()
+        .unwrap()
+        .read_to_string(&mut log)
+        .unwrap();
+    process.wait().unwrap();
+    log
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_proxy_that_is_not_trusted_is_told_of_once() {
+    for header in ["x-forwarded-for", "forwarded"] {
+        let log = log_behind_a_proxy(header, "0").await;
+        assert_eq!(log.matches("came through a proxy").count(), 1, "{log}");
+        assert!(log.contains("Set server.trustedProxies"), "{log}");
+    }
+    let log = log_behind_a_proxy("x-forwarded-for", "1").await;
+    assert!(!log.contains("proxy"), "{log}");
+}
+
+/// A bucket of bytes that comes back slowly.
+fn bytes(burst: u32) -> Bucket {
+    Bucket {
+        per_second: 1024.0,
+        burst,
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_subject_and_an_app_send_so_many_bytes() {
+    let app = limited(|config| {
+        config.rate_limits.subject_bytes = bytes(64 * 1024);
+        config.rate_limits.app_bytes = bytes(160 * 1024);
+    })
+    .await;
+    let ada = app.session("ada").await;
+    let ben = app.session("ben").await;
+    let long = json!({"text": "x".repeat(40 * 1024)});
+    let sends = async |who| app.ingest(who, &[app.event(who, "bought", &long)]).await;
+
+    let first = sends(&ada).await;
+    assert_eq!(first.ok()["accepted"], 1);
+    let policies = first.header("ratelimit-policy");
+    let policy = "\"subject_bytes\";q=65536;qu=\"content-bytes\";w=64";
+    assert!(policies.contains(policy), "{policies}");
+    assert!(policies.contains("\"app_bytes\";q=163840;"), "{policies}");
+    let rest = first.header("ratelimit");
+    assert!(rest.contains("\"subject_bytes\";r=2"), "{rest}");
+
+    too_many(&sends(&ada).await, "subject_bytes");
+    // However it is compressed, and on every route.
+    let request = app.request(
+        reqwest::Method::POST,
+        "/v1/sdk/user-properties",
+        &ada.credential(),
+    );
+    let body =
+        json!({"anonymousId": "ada", "mutationId": uuid::Uuid::nil(), "set": {}, "more": long});
+    let body = zstd::bulk::compress(body.to_string().as_bytes(), 3).unwrap();
+    let request = request
+        .header("content-type", "application/json")
+        .header("content-encoding", "zstd");
+    too_many(
+        &tests::client::send(request.body(body)).await,
+        "subject_bytes",
+    );
+    // Nothing of what was refused is there, and others are not held up by it.
+    sends(&ben).await.ok();
+    assert_eq!(app.stored("bought").await, 2);
+    // A server key's bytes are its app's.
+    let server = |bytes: usize| {
+        json!({"userId": "ada", "events": [
+        {"name": "sold", "timestamp": app.time(0), "properties": {"text": "x".repeat(bytes)}}]})
+    };
+    let posts = async |bytes: usize| {
+        app.post("/v1/sdk/ingest", &app.backend(), &server(bytes))
+            .await
+    };
+    posts(60 * 1024).await.ok();
+    too_many(&posts(60 * 1024).await, "app_bytes");
+    too_many(
+        &app.ingest(&app.session("cyd").await, &[app.event(&ada, "x", &long)])
+            .await,
+        "app_bytes",
+    );
+
+    app.advance(60);
+    sends(&ada).await.ok();
+    app.finish().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_name_in_an_unverified_request_has_a_bucket_too() {
+    let app = limited(|config| config.rate_limits.subject_bytes = bytes(64 * 1024)).await;
+    app.set(|settings| settings.ingest.allow_unverified_server_events = true)
+        .await;
+    let posts = async |user_id: &str| {
+        let text = "x".repeat(40 * 1024);
+        let events =
+            json!([{"name": "sold", "timestamp": app.time(0), "properties": {"text": text}}]);
+        let body = json!({"userId": user_id, "events": events});
+        app.post("/v1/sdk/ingest", &app.sdk(), &body).await
+    };
+    posts("ada").await.ok();
+    too_many(&posts("ada").await, "subject_bytes");
+    posts("ben").await.ok();
     app.finish().await;
 }

@@ -243,7 +243,7 @@ mod tests {
         };
         for error in [
             Error::corrupt("surveys", "body", format!("unknown variant `{value}`")),
-            Error::corrupt("surveys", "body", format!("{:?}, \"or\" not", value)),
+            Error::corrupt("surveys", "body", format!("{value:?}, \"or\" not")),
             sqlx::Error::Decode(decode()).into(),
             sqlx::Error::Encode(decode()).into(),
             sqlx::Error::ColumnDecode {

@@ -3,6 +3,7 @@
 pub mod deletion;
 pub mod http;
 pub mod key;
+mod lookups;
 pub mod registry;
 pub mod settings;
 pub mod store;

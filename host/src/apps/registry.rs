@@ -10,6 +10,7 @@ use nudge_db::{Db, Timestamp, Tx};
 use uuid::Uuid;
 
 use super::key::Key;
+use super::lookups::Lookups;
 use super::{Settings, store};
 use crate::campaigns::Running;
 use crate::definitions::{self, Enforced};
@@ -113,6 +114,8 @@ pub struct Registry {
     plugins: Plugins,
     apps: RwLock<HashMap<Uuid, Arc<App>>>,
     keys: RwLock<HashMap<[u8; 32], Uuid>>,
+    /// Keys that are not in there.
+    lookups: Lookups,
     /// The origins that each app of the database allows, with the version that they are of.
     origins: RwLock<HashMap<Uuid, (i64, Vec<String>)>>,
     /// How often an app turned out to be gone; changes under the lock of `apps`.
@@ -170,6 +173,7 @@ impl Registry {
             plugins,
             apps: RwLock::default(),
             keys: RwLock::default(),
+            lookups: Lookups::default(),
             origins: RwLock::default(),
             forgotten: AtomicU64::new(0),
             catching_up: Mutex::default(),
@@ -198,11 +202,9 @@ impl Registry {
 
     /// Whose a key's hash is, as the database knows.
     pub async fn by_key(&self, hash: &[u8; 32]) -> nudge_db::Result<Holder> {
-        let mut tx = self.db.read().await?;
-        let Some(found) = keys::store::find_by_hash(&mut tx, hash).await? else {
+        let Some(found) = self.lookups.find(&self.db, *hash).await? else {
             return Ok(Holder::Nobody);
         };
-        drop(tx);
         let (app_id, key_id) = (found.app_id, found.id);
         if found.revoked {
             return Ok(Holder::Revoked { app_id, key_id });

@@ -10,13 +10,13 @@ use uuid::Uuid;
 
 use super::code::Code;
 use super::error::ApiError;
-use super::notes::{Notes, charge, client_address};
+use super::notes::{Notes, charge, client_address, notice_proxy};
 use crate::apps::key::{self, Key, Kind};
 use crate::apps::{App, Holder};
 use crate::issuer::{Claims, Role};
 use crate::keys::Reason;
 use crate::oidc::Refusal;
-use crate::rate_limits::{Policy, owner_of};
+use crate::rate_limits::{Policy, owner_of, share_of};
 use crate::secrets;
 use crate::services::{Services, Shared};
 use crate::subjects::token::{self, SubjectToken};
@@ -282,6 +282,19 @@ impl FromRequestParts<Shared> for SdkSubject {
     }
 }
 
+/// The request's subject token, if it has a good one. A bad one counts as failed authentication; the request goes on without.
+pub fn good_subject_token(
+    parts: &Parts,
+    services: &Shared,
+    app: &App,
+) -> Result<Option<SubjectToken>, ApiError> {
+    match subject_token(parts, services, app) {
+        // Of its own subject; what failed before at this address is no concern of a request with a good key.
+        Err(refusal) if Notes::of(&parts.extensions).is_over(Policy::Subject) => Err(refusal),
+        token => Ok(token.unwrap_or_default()),
+    }
+}
+
 /// The request's subject token, if it has one; it must be genuine, in force and of this app.
 pub fn subject_token(
     parts: &Parts,
@@ -315,12 +328,16 @@ async fn app_key(parts: &Parts, services: &Services, hash: &[u8; 32]) -> Result<
     let now = services.clock.now();
     let holder = match services.apps.known_key(hash) {
         Some((app, key)) => Holder::Live(app, key),
-        // Whoever has guessed enough does not get to ask the database.
-        None if is_suspect(parts, services) => return Err(failed(parts, services)),
         None => services.apps.by_key(hash).await?,
     };
     let (app_id, key_id, reason) = match holder {
         Holder::Live(app, key) if key.is_live(now) => {
+            // A write key is public: an address's share of it comes before what all have together.
+            let shared = address(parts, services).filter(|_| key.kind == Kind::Write);
+            let share = shared.map(|address| share_of(key.id, address));
+            if let Some(share) = share {
+                charge(parts, services, Policy::KeyAddress, share)?;
+            }
             charge(parts, services, Policy::Key, key.id.into_bytes())?;
             Notes::of(&parts.extensions).set_app(&app)?;
             services.key_uses.used(app.id, &key, now);
@@ -334,7 +351,19 @@ async fn app_key(parts: &Parts, services: &Services, hash: &[u8; 32]) -> Result<
     Err(failed(parts, services))
 }
 
-/// Counts a failed authentication for the address that it comes from; one too many is told so.
+/// Counts a session that begins for the address that it comes from.
+pub fn charge_session(parts: &Parts, services: &Services, app: &App) -> Result<(), ApiError> {
+    match address(parts, services) {
+        Some(address) => {
+            let share = share_of(app.id, address);
+            charge(parts, services, Policy::Sessions, share)
+        }
+        None => Ok(()),
+    }
+}
+
+/// Counts a failed authentication for the address that it comes from; one too many is told so. Who has good credentials
+/// hears nothing of it, from whichever address.
 fn failed(parts: &Parts, services: &Services) -> ApiError {
     let refusal = ApiError::new(Code::InvalidCredentials);
     match address(parts, services) {
@@ -345,16 +374,10 @@ fn failed(parts: &Parts, services: &Services) -> ApiError {
     }
 }
 
-fn is_suspect(parts: &Parts, services: &Services) -> bool {
-    address(parts, services).is_some_and(|address| {
-        services
-            .rate_limits
-            .is_suspect(address, services.clock.now())
-    })
-}
-
 fn address(parts: &Parts, services: &Services) -> Option<IpAddr> {
-    client_address(parts, services.config.server.trusted_proxies)
+    let trusted_proxies = services.config.server.trusted_proxies;
+    notice_proxy(&parts.headers, trusted_proxies);
+    client_address(parts, trusted_proxies)
 }
 
 /// The access token's claims and, from the path, the app: 401 before 404 before 403.
@@ -383,6 +406,7 @@ async fn scope(parts: &mut Parts, services: &Shared, needed: Role) -> Result<Sco
 
 /// The claims of the request's access token.
 async fn claims(parts: &Parts, services: &Services) -> Result<Claims, ApiError> {
+    notice_proxy(&parts.headers, services.config.server.trusted_proxies);
     let token = bearer(parts)?.ok_or_else(|| ApiError::new(Code::InvalidCredentials))?;
     if let Some(hash) = key::hash(&token) {
         let key = app_key(parts, services, &hash).await?;

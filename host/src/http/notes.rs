@@ -1,8 +1,8 @@
 //! What extractors learn about a request that its response's headers depend on.
 
 use std::convert::Infallible;
-use std::net::IpAddr;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::net::{IpAddr, SocketAddr};
+use std::sync::{Arc, Mutex, MutexGuard, Once, PoisonError};
 
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
@@ -31,6 +31,8 @@ pub struct Notes(Arc<Mutex<Inner>>);
 struct Inner {
     app: Option<Arc<App>>,
     quotas: Vec<Quota>,
+    /// The policy under which the request was one too many.
+    over: Option<Policy>,
     admission: Option<Arc<Admission>>,
     place: Option<Place>,
     share: Option<Share>,
@@ -98,6 +100,11 @@ impl Notes {
         self.lock().body = room;
     }
 
+    /// Whether the request was refused as one too many under a policy.
+    pub(super) fn is_over(&self, policy: Policy) -> bool {
+        self.lock().over == Some(policy)
+    }
+
     /// The app whose key the request has, if it got that far.
     pub fn app(&self) -> Option<Arc<App>> {
         self.lock().app.clone()
@@ -163,6 +170,7 @@ pub fn charge(
         }
         Some(Err(quota)) => {
             inner.quotas.push(quota);
+            inner.over = Some(policy);
             Err(ApiError::rate_limited(quota.reset_seconds))
         }
     }
@@ -181,7 +189,7 @@ pub fn client_address(parts: &Parts, trusted_proxies: usize) -> Option<IpAddr> {
         .iter()
         .filter_map(|value| value.to_str().ok())
         .flat_map(|value| value.split(','))
-        .map(|address| address.trim().parse::<IpAddr>().ok())
+        .map(address_of)
         .collect::<Vec<_>>();
     let position = forwarded.len().checked_sub(trusted_proxies);
     Some(
@@ -189,6 +197,33 @@ pub fn client_address(parts: &Parts, trusted_proxies: usize) -> Option<IpAddr> {
             .and_then(|position| forwarded.get(position).copied().flatten())
             .unwrap_or(peer),
     )
+}
+
+/// An address of `X-Forwarded-For`, to which some proxies add the port.
+fn address_of(text: &str) -> Option<IpAddr> {
+    let text = text.trim();
+    let address = text.parse().ok();
+    address.or_else(|| Some(text.parse::<SocketAddr>().ok()?.ip()))
+}
+
+/// Warns once, at the first request that came through a proxy, while none is trusted: all clients of a proxy are one
+/// address then, and share what an address may.
+pub(super) fn notice_proxy(headers: &HeaderMap, trusted_proxies: usize) {
+    static TOLD: Once = Once::new();
+    if trusted_proxies > 0 || TOLD.is_completed() {
+        return;
+    }
+    let named = ["x-forwarded-for", "forwarded"];
+    if let Some(header) = named.iter().find(|name| headers.contains_key(**name)) {
+        TOLD.call_once(|| {
+            tracing::warn!(
+                header,
+                "a request came through a proxy, and server.trustedProxies is 0: all clients of the proxy count as one \
+                 address, for which requests, sessions and failed authentication are limited. Set server.trustedProxies \
+                 to the number of proxies in front that append to X-Forwarded-For"
+            );
+        });
+    }
 }
 
 #[cfg(test)]
@@ -218,6 +253,8 @@ mod tests {
         assert_eq!(address(&["6.6.6.6", "192.0.2.7, 10.1.1.1"], 2), "192.0.2.7");
         assert_eq!(address(&["192.0.2.7"], 2), "10.0.0.1");
         assert_eq!(address(&["nonsense"], 1), "10.0.0.1");
+        assert_eq!(address(&["192.0.2.7:4711"], 1), "192.0.2.7");
+        assert_eq!(address(&["[2001:db8::7]:4711"], 1), "2001:db8::7");
         assert_eq!(address(&[], 1), "10.0.0.1");
     }
 }

@@ -1,5 +1,7 @@
 //! Keys in the database.
 
+use std::collections::{BTreeSet, HashMap};
+
 use nudge_db::{Error, Result, Rows, Timestamp, Tx};
 use uuid::Uuid;
 
@@ -53,6 +55,7 @@ struct SecretRow {
 
 #[derive(sqlx::FromRow)]
 struct FoundRow {
+    hash: Vec<u8>,
     id: Uuid,
     app_id: Uuid,
     revoked_at: Option<Timestamp>,
@@ -94,18 +97,32 @@ pub async fn insert(tx: &mut Tx, row: &NewRow<'_>, key: &NewKey, now: Timestamp)
     Ok(())
 }
 
-/// Whose a key is, revoked or not.
-pub async fn find_by_hash(tx: &mut Tx, hash: &[u8; 32]) -> Result<Option<Found>> {
-    let row: Option<FoundRow> = tx
-        .sql("SELECT id, app_id, revoked_at FROM keys WHERE hash = $1")
-        .bind(hash.to_vec())
-        .fetch_optional()
+/// Whose keys are, revoked or not, by hash; those that are nobody's are left out. At most [`Rows::MOST`].
+pub async fn find_by_hashes(
+    tx: &mut Tx,
+    hashes: impl Iterator<Item = &[u8; 32]>,
+) -> Result<HashMap<[u8; 32], Found>> {
+    let hashes: BTreeSet<[u8; 32]> = hashes.copied().collect();
+    let rows: Vec<FoundRow> = tx
+        .with_rows(
+            "v(hash)",
+            Rows::new().bytes(hashes.iter().map(|hash| hash.to_vec())),
+        )
+        .push(" SELECT k.hash, k.id, k.app_id, k.revoked_at FROM v JOIN keys k ON k.hash = v.hash")
+        .fetch_all()
         .await?;
-    Ok(row.map(|row| Found {
-        id: row.id,
-        app_id: row.app_id,
-        revoked: row.revoked_at.is_some(),
-    }))
+    rows.into_iter()
+        .map(|row| {
+            let hash = row.hash.try_into();
+            let hash = hash.map_err(|_| Error::corrupt("keys", "hash", "not 32 bytes"))?;
+            let found = Found {
+                id: row.id,
+                app_id: row.app_id,
+                revoked: row.revoked_at.is_some(),
+            };
+            Ok((hash, found))
+        })
+        .collect()
 }
 
 /// The keys of an app that are not revoked, by hash.

@@ -1,6 +1,9 @@
 //! Rate limits (contract 15): token buckets in this process's memory, a bucket for each key, subject,
 //! principal, and address whose credentials fail.
 //!
+//! A write key is public, so that its bucket is everybody's: of what is in it one address has a share, which is asked
+//! first. What is over that share takes nothing from the others.
+//!
 //! Processes do not share buckets: behind a balancer a caller has up to as many times the rate.
 
 mod gcra;
@@ -9,6 +12,7 @@ mod table;
 use std::net::IpAddr;
 
 use nudge_db::Timestamp;
+use uuid::Uuid;
 
 use crate::config;
 use gcra::{Rate, ceil_seconds};
@@ -19,6 +23,10 @@ use table::{Owner, Table};
 pub enum Policy {
     /// Requests with one key.
     Key,
+    /// Of these, of a key that is public, those from one address.
+    KeyAddress,
+    /// Sessions of one app that begin from one address.
+    Sessions,
     /// Requests with subject tokens of one subject.
     Subject,
     /// Requests with access tokens of one principal.
@@ -32,6 +40,8 @@ impl Policy {
     pub fn name(self) -> &'static str {
         match self {
             Self::Key => "key",
+            Self::KeyAddress => "key_address",
+            Self::Sessions => "sessions",
             Self::Subject => "subject",
             Self::Principal => "principal",
             Self::Address => "address",
@@ -60,6 +70,8 @@ pub struct RateLimits {
     /// None: nothing is limited.
     table: Option<Table>,
     key: Rate,
+    key_address: Rate,
+    sessions: Rate,
     subject: Rate,
     principal: Rate,
     address: Rate,
@@ -72,6 +84,8 @@ impl RateLimits {
         Self {
             table: config.enabled.decide(!embedded).then(Table::default),
             key: rate(&config.key),
+            key_address: rate(&config.key_address),
+            sessions: rate(&config.sessions),
             subject: rate(&config.subject),
             principal: rate(&config.principal),
             address: rate(&config.address),
@@ -101,16 +115,11 @@ impl RateLimits {
         })
     }
 
-    /// Whether so much authentication failed from an address that the next failure is one too many.
-    pub fn is_suspect(&self, address: IpAddr, now: Timestamp) -> bool {
-        self.table.as_ref().is_some_and(|table| {
-            table.is_empty(Policy::Address, owner_of(address), self.address, now)
-        })
-    }
-
     fn rate(&self, policy: Policy) -> Rate {
         match policy {
             Policy::Key => self.key,
+            Policy::KeyAddress => self.key_address,
+            Policy::Sessions => self.sessions,
             Policy::Subject => self.subject,
             Policy::Principal => self.principal,
             Policy::Address => self.address,
@@ -128,6 +137,16 @@ pub fn owner_of(address: IpAddr) -> Owner {
             octets
         }
     }
+}
+
+/// The bucket of an address's share of something. Of two shares with one bucket the ids would have to differ as the addresses
+/// do, and ids are random.
+pub fn share_of(id: Uuid, address: IpAddr) -> Owner {
+    let mut owner = owner_of(address);
+    for (byte, mixed) in owner.iter_mut().zip(id.as_bytes()) {
+        *byte ^= mixed;
+    }
+    owner
 }
 
 #[cfg(test)]

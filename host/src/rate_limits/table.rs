@@ -71,20 +71,6 @@ impl Table {
         })
     }
 
-    /// Whether a caller's bucket has no token; takes none.
-    pub(super) fn is_empty(
-        &self,
-        policy: Policy,
-        owner: Owner,
-        rate: Rate,
-        now: Timestamp,
-    ) -> bool {
-        self.with_shard(policy, owner, |shard| {
-            let full_at = shard.buckets.get(&(policy, owner));
-            full_at.is_some_and(|full_at| rate.take(*full_at, now).is_err())
-        })
-    }
-
     fn with_shard<T>(&self, policy: Policy, owner: Owner, act: impl FnOnce(&mut Shard) -> T) -> T {
         let hash = self.hasher.hash_one((policy, owner));
         let index = usize::try_from(hash % SHARDS as u64).unwrap_or(0);
@@ -171,8 +157,6 @@ mod tests {
         let now = Timestamp::from_seconds(1_000);
         assert!(table.take(Policy::Key, owner(1), rate, now).is_ok());
         assert!(table.take(Policy::Key, owner(1), rate, now).is_err());
-        assert!(table.is_empty(Policy::Key, owner(1), rate, now));
-        assert!(!table.is_empty(Policy::Key, owner(2), rate, now));
         assert!(table.take(Policy::Key, owner(2), rate, now).is_ok());
         assert!(table.take(Policy::Subject, owner(1), rate, now).is_ok());
     }

@@ -99,7 +99,7 @@ pub struct ConsentView {
     updated_at: String,
 }
 
-/// The request's subject token, where it has a good one.
+/// The request's subject token, where it has a good one, of a request that begins a session, which is counted.
 pub struct CurrentToken(Option<SubjectToken>);
 
 impl FromRequestParts<Shared> for CurrentToken {
@@ -107,10 +107,8 @@ impl FromRequestParts<Shared> for CurrentToken {
 
     async fn from_request_parts(parts: &mut Parts, services: &Shared) -> Result<Self, ApiError> {
         let Sdk { app } = Sdk::from_request_parts(parts, services).await?;
-        match auth::subject_token(parts, services, &app) {
-            Err(refusal) if refusal.code() == Code::RateLimited => Err(refusal),
-            token => Ok(Self(token.unwrap_or_default())),
-        }
+        auth::charge_session(parts, services, &app)?;
+        auth::good_subject_token(parts, services, &app).map(Self)
     }
 }
 
