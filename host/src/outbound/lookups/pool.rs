@@ -15,7 +15,7 @@ use super::turns::{Limits, Turns};
 use super::{Lookup, Unknown};
 
 /// How long whoever asks waits for an answer, its turn included.
-pub(super) const PATIENCE: Duration = Duration::from_secs(3);
+const PATIENCE: Duration = Duration::from_secs(3);
 /// How long a name without an address is remembered as such.
 const WITHOUT: Duration = Duration::from_secs(5);
 /// How long a name that had one counts as one that works.
@@ -84,7 +84,11 @@ impl Pool {
 
     /// All addresses of a name, at least one.
     pub(super) async fn ask(&self, owner: Uuid, name: &str) -> Answer {
-        let answer = self.answer(owner, name).await;
+        self.ask_within(PATIENCE, owner, name).await
+    }
+
+    async fn ask_within(&self, patience: Duration, owner: Uuid, name: &str) -> Answer {
+        let answer = self.answer(patience, owner, name).await;
         let outcome = match &answer {
             Ok(_) => "found",
             Err(Unknown::NoAddress) => "none",
@@ -95,10 +99,10 @@ impl Pool {
         answer
     }
 
-    async fn answer(&self, owner: Uuid, name: &str) -> Answer {
+    async fn answer(&self, patience: Duration, owner: Uuid, name: &str) -> Answer {
         let name: Arc<str> = name.into();
         let answer = self.begin(owner, &name)?;
-        match tokio::time::timeout(PATIENCE, answer).await {
+        match tokio::time::timeout(patience, answer).await {
             Ok(Ok(answer)) => answer,
             // Its thread is gone, which is no fault of the name.
             Ok(Err(_)) => Err(Unknown::Busy),
