@@ -80,6 +80,7 @@ sections! {
     /// What happens after a commit.
     Pipeline {
         memory_events: usize,
+        memory_bytes: usize,
         batch_events: usize,
         lanes_per_app: usize,
         poll_ms: u64,
@@ -116,6 +117,9 @@ sections! {
         subject: Bucket,
         principal: Bucket,
         address: Bucket,
+        subject_bytes: Bucket,
+        app_bytes: Bucket,
+        key_address_bytes: Bucket,
     }
     /// A token bucket.
     Bucket { per_second: f64, burst: u32, }

@@ -126,7 +126,7 @@ impl Server {
             issuer: Issuer::new(&secrets, &config.auth.embedded_issuer)?,
             access_tokens: AccessTokens::new(&config.auth, &lookups)?,
             admission: Arc::new(Admission::new(&config.server)),
-            rate_limits: RateLimits::new(&config.rate_limits, start.embedded),
+            rate_limits: Arc::new(RateLimits::new(&config.rate_limits, start.embedded)),
             key_uses: keys::Uses::default(),
             pseudonyms: Pseudonyms::open(&db, &secrets).await?,
             providers: Providers::new(

@@ -54,7 +54,7 @@ pub struct Services {
     /// How much is in hand.
     pub admission: Arc<Admission>,
     /// How much one caller may ask.
-    pub rate_limits: RateLimits,
+    pub rate_limits: Arc<RateLimits>,
     /// What keys are used for, on its way to the database.
     pub key_uses: keys::Uses,
     /// Apps in memory.

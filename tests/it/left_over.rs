@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use nudge::config::Config;
+use nudge::pipeline::Size;
 use serde_json::json;
 use tempfile::TempDir;
 use tests::session::{event_id, instruction_ids};
@@ -55,7 +56,7 @@ async fn what_is_left_over_is_done_once_and_in_order_by_two_servers() {
     maker
         .survey(&json!({"kind": "event", "eventName": "purchase"}))
         .await;
-    let _room = maker.services().pipeline.room(1).unwrap();
+    let _room = maker.services().pipeline.room(Size::new(1, 0)).unwrap();
     let mut people = Vec::new();
     for number in 0..PEOPLE {
         let session = maker.session(&format!("person-{number}")).await;
@@ -128,7 +129,7 @@ async fn what_a_forgotten_process_has_claimed_is_done() {
     app.survey(&json!({"kind": "event", "eventName": "purchase"}))
         .await;
     let ada = app.session("ada").await;
-    let room = app.services().pipeline.room(MEMORY).unwrap();
+    let room = app.services().pipeline.room(Size::new(MEMORY, 0)).unwrap();
     let sent = [order(&app, &ada).await, order(&app, &ada).await];
     let mut tx = app.services().db.write().await.unwrap();
     let claimed = tx

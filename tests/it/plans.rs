@@ -57,6 +57,20 @@ async fn people_and_timelines_are_found_by_indexes(app: &mut TestApp) {
         .await
         .unwrap();
     check(&mut tx, "the search by id");
+    // What the count has looked through is not looked through again for the first page.
+    let scanned = users::Scan {
+        ids: Vec::new(),
+        rest: None,
+    };
+    users::search(&mut tx, app_id, &search, None, 50, Some(scanned))
+        .await
+        .unwrap();
+    let plans = tx.plans();
+    let through_values = |line: &&String| line.contains("property_texts");
+    assert!(
+        plans.len() > 1 && plans.iter().find(through_values).is_none(),
+        "{plans:?}"
+    );
     users::store::by_value(&mut tx, app_id, &search, Some(id), 51)
         .await
         .unwrap();

@@ -252,6 +252,29 @@ async fn one_address_begins_so_many_sessions() {
     app.finish().await;
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn one_address_sends_so_many_bytes_with_a_public_key() {
+    let app = limited(|config| {
+        config.server.trusted_proxies = 1;
+        config.rate_limits.key_address_bytes = bucket(4096);
+        config.rate_limits.app_bytes = bucket(1 << 20);
+    })
+    .await;
+    let key = app.access.write_key.clone();
+    let body = json!({"anonymousId": "ada", "ignored": "x".repeat(3000)});
+    let begin = async |from: &str| begin(&app, &key, from, body.clone()).await;
+
+    let first = begin("192.0.2.1").await;
+    first.ok();
+    let of_app = left(&first, "app_bytes").unwrap();
+    begin("192.0.2.1").await.refused(429, "rate_limited");
+    let other = begin("192.0.2.2").await;
+    other.ok();
+    // What was refused counts for nobody else.
+    assert_eq!(left(&other, "app_bytes"), Some(of_app - 3072));
+    app.finish().await;
+}
+
 /// Keys that this process has not met are looked up whatever failed before at their address.
 async fn a_good_key_is_let_in_amid_guesses(backend: Backend) {
     let app = limited_on(backend, |config| config.rate_limits.address = bucket(5)).await;

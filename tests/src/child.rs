@@ -89,6 +89,11 @@ impl Child {
             .expect("the program writes it")
     }
 
+    /// The process.
+    pub fn id(&self) -> u32 {
+        self.process.id()
+    }
+
     /// Kills the program as a power cut would: it can do nothing more.
     pub fn kill(mut self) {
         self.process.kill().expect("it is ours to kill");

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use nudge_db::{Timestamp, Tx};
 use serde_json::Value;
+use serde_json::value::RawValue;
 use uuid::Uuid;
 
 use super::{
@@ -73,7 +74,15 @@ fn check_values(walker: &Walker<'_>, given: &[Given]) -> Result<Answers, Error> 
             errors.push(FieldError::new(pointer, "unknown_id", detail));
             continue;
         };
-        match answer::check(question, spec, &given.value) {
+        let value = given.value.as_deref().map_or("null", RawValue::get);
+        // One at a time, and nothing of it is kept but what its question takes.
+        let Ok(value) = serde_json::from_str::<Value>(value) else {
+            let pointer = format!("/answers/{index}/value");
+            let detail = "a number within reach, or a text of Unicode";
+            errors.push(FieldError::new(pointer, "invalid", detail));
+            continue;
+        };
+        match answer::check(question, spec, &value) {
             Ok(value) => drop(checked.insert(question.id.clone(), value)),
             Err(refusal) => {
                 let pointer = format!("/answers/{index}/value{}", refusal.pointer);

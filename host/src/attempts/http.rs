@@ -1,9 +1,12 @@
 //! Routes of attempts, for SDKs (contract 7).
 
+use std::sync::Arc;
+
 use axum::extract::State;
 use axum::http::StatusCode;
 use nudge_db::{Timestamp, Tx};
 use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use utoipa::ToSchema;
 use uuid::Uuid;
@@ -20,6 +23,9 @@ use crate::surveys::{self, Payload};
 
 /// Answers of one request.
 const MOST_ANSWERS: usize = 200;
+/// The bytes of one answer, as JSON. Whatever a question takes fits: words of 10,000 characters if each is written as
+/// two escapes, and a hundred fields of 500 characters.
+const MOST_ANSWER_BYTES: usize = 256 * 1024;
 
 /// A survey to be started.
 #[derive(Debug, Deserialize, ToSchema)]
@@ -50,7 +56,8 @@ pub struct AttemptView {
     next: Value,
     /// What to show, where no instruction has said so.
     #[serde(skip_serializing_if = "Option::is_none")]
-    survey: Option<Value>,
+    #[schema(value_type = Option<Value>)]
+    survey: Option<Arc<RawValue>>,
 }
 
 /// Answers.
@@ -68,9 +75,9 @@ pub struct AnswersRequest {
 #[serde(rename_all = "camelCase")]
 pub struct AnswerRequest {
     question_id: String,
-    /// As the question's type takes it; null passes over a question that is not required.
-    #[serde(default)]
-    value: Value,
+    /// As the question's type takes it; null passes over a question that is not required. At most 256 KiB of JSON.
+    #[schema(value_type = Value)]
+    value: Option<Box<RawValue>>,
     /// When it was given; now unless said.
     answered_at: Option<String>,
 }
@@ -167,7 +174,11 @@ pub async fn start_attempt(
 }
 
 /// The survey of an attempt in the person's language.
-async fn shown(tx: &mut Tx, outcome: &Outcome, standing: &Standing) -> Result<Value, ApiError> {
+async fn shown(
+    tx: &mut Tx,
+    outcome: &Outcome,
+    standing: &Standing,
+) -> Result<Arc<RawValue>, ApiError> {
     let attempt = &outcome.attempt;
     let (app_id, id, version) = (attempt.app_id, attempt.survey_id, attempt.survey_version);
     let content = surveys::store::version(tx, app_id, id, version).await?;
@@ -220,6 +231,12 @@ fn given(index: usize, answer: AnswerRequest, now: Timestamp) -> Result<Given, A
             ApiError::fields(Code::ValidationFailed, vec![error])
         })?,
     };
+    let length = answer.value.as_ref().map_or(0, |value| value.get().len());
+    if length > MOST_ANSWER_BYTES {
+        let detail = format!("an answer has at most {MOST_ANSWER_BYTES} bytes as JSON");
+        let error = FieldError::new(format!("/answers/{index}/value"), "too_large", detail);
+        return Err(Error::Invalid(vec![error]).into());
+    }
     Ok(Given {
         question_id: answer.question_id,
         value: answer.value,

@@ -5,17 +5,17 @@ use std::collections::HashMap;
 use axum::extract::State;
 use nudge_db::Timestamp;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::value::RawValue;
 use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
 
 use super::analytics::{self, Range, Report};
 use super::recipients::{self, RecipientState};
 use super::responses;
-use super::{Answer, Attempt, store};
+use super::store::{self, AnswerRow};
 use crate::clock;
 use crate::http::auth::Viewer;
-use crate::http::page::{DEFAULT_LIMIT, MOST, Page, checked_limit};
+use crate::http::page::{DEFAULT_LIMIT, Gathering, MOST, Page, checked_limit};
 use crate::http::query::{begin, end};
 use crate::http::{ApiError, Code, Data, NestedId, Params, ResourceId, cursor};
 use crate::services::Shared;
@@ -23,6 +23,8 @@ use crate::surveys::{self, Survey};
 
 /// The last page of answers that can be asked for: what comes before is counted each time.
 const MOST_PAGE: u32 = 100_000;
+/// Attempts that are read before anything is known of how long their answers are: those of one may be some megabytes.
+const FIRST: usize = 4;
 
 /// Which attempts results are of.
 #[derive(Debug, Default, Deserialize, IntoParams)]
@@ -73,7 +75,8 @@ pub struct AnswerView {
     attempt_id: Uuid,
     campaign_id: Uuid,
     question_id: String,
-    answer_value: Value,
+    #[schema(value_type = Value)]
+    answer_value: Box<RawValue>,
     answered_at: String,
 }
 
@@ -181,7 +184,7 @@ pub async fn list_survey_responses(
         attempt_id: row.attempt_id,
         campaign_id: id,
         question_id: row.question_id,
-        answer_value: serde_json::from_str(&row.value).unwrap_or_default(),
+        answer_value: RawValue::from_string(row.value).unwrap_or_default(),
         answered_at: clock::to_text(row.answered_at),
     });
     Ok(Data {
@@ -264,12 +267,24 @@ pub async fn list_survey_attempts(
     let mut tx = services.db.read().await?;
     let key = (scope.app.id, found(&mut tx, scope.app.id, id).await?.id);
     let all = (Range::ALL.from, Range::ALL.to);
-    let mut attempts = store::list(&mut tx, key, all, after, i64::from(limit) + 1).await?;
-    let more = attempts.len() > limit as usize;
-    attempts.truncate(limit as usize);
+    let mut page = Gathering::new(limit as usize).beginning_with(FIRST);
+    while let Some(wanted) = page.wanted() {
+        let shown = page
+            .last()
+            .map(|(last, _): &Answered| (last.started_at, last.id));
+        let wanted = i64::try_from(wanted).unwrap_or(i64::MAX);
+        let after = shown.or(after);
+        let attempts = store::list(&mut tx, key, all, after, wanted).await?;
+        let answered = with_answers(&mut tx, scope.app.id, attempts).await?;
+        page.add(answered, |(_, answers)| {
+            answers.iter().map(|answer| answer.value.len()).sum()
+        });
+    }
+    drop(tx);
+    let (attempts, more) = page.end();
     let expires = now.plus(cursor::LIFETIME);
     let end = attempts.last().filter(|_| more);
-    let next_cursor = end.map(|last| {
+    let next_cursor = end.map(|(last, _)| {
         cursor::encode(
             &services.secrets,
             &list,
@@ -277,21 +292,35 @@ pub async fn list_survey_attempts(
             expires,
         )
     });
-    let ids: Vec<Uuid> = attempts.iter().map(|attempt| attempt.id).collect();
-    let mut answers: HashMap<Uuid, Vec<(String, Answer)>> = HashMap::new();
-    for (id, question_id, answer) in store::answers(&mut tx, scope.app.id, &ids).await? {
-        answers.entry(id).or_default().push((question_id, answer));
-    }
-    let items = attempts.into_iter().map(|attempt| {
-        let answers = answers.remove(&attempt.id).unwrap_or_default();
-        AttemptDetail::new(attempt, answers, now)
-    });
+    let items = attempts
+        .into_iter()
+        .map(|(attempt, answers)| AttemptDetail::new(attempt, answers, now));
     Ok(Data {
         data: Page {
             items: items.collect(),
             next_cursor,
         },
     })
+}
+
+/// An attempt with its answers.
+type Answered = (Attempt, Vec<AnswerRow>);
+
+async fn with_answers(
+    tx: &mut nudge_db::Tx,
+    app_id: Uuid,
+    attempts: Vec<Attempt>,
+) -> nudge_db::Result<Vec<Answered>> {
+    let ids: Vec<Uuid> = attempts.iter().map(|attempt| attempt.id).collect();
+    let mut answers: HashMap<Uuid, Vec<AnswerRow>> = HashMap::new();
+    for row in store::answer_rows(tx, app_id, &ids).await? {
+        answers.entry(row.attempt_id).or_default().push(row);
+    }
+    let answered = attempts.into_iter().map(|attempt| {
+        let answers = answers.remove(&attempt.id).unwrap_or_default();
+        (attempt, answers)
+    });
+    Ok(answered.collect())
 }
 
 /// Reads an attempt with its answers.
@@ -309,23 +338,20 @@ pub async fn get_survey_attempt(
     let attempt = attempt
         .filter(|attempt| attempt.survey_id == survey.id)
         .ok_or_else(|| ApiError::new(Code::NotFound))?;
-    let answers = store::answers(&mut tx, scope.app.id, &[attempt.id]).await?;
-    let answers = answers
-        .into_iter()
-        .map(|(_, question_id, answer)| (question_id, answer));
-    let data = AttemptDetail::new(attempt, answers.collect(), services.clock.now());
+    let answers = store::answer_rows(&mut tx, scope.app.id, &[attempt.id]).await?;
+    let data = AttemptDetail::new(attempt, answers, services.clock.now());
     Ok(Data { data })
 }
 
 impl AttemptDetail {
     /// Answers of ways that were left are not shown.
-    fn new(attempt: Attempt, answers: Vec<(String, Answer)>, now: Timestamp) -> Self {
-        let counted = answers.into_iter().filter(|(_, answer)| answer.counted);
-        let answers = counted.map(|(question_id, answer)| AnswerView {
+    fn new(attempt: Attempt, answers: Vec<AnswerRow>, now: Timestamp) -> Self {
+        let counted = answers.into_iter().filter(|answer| answer.counted);
+        let answers = counted.map(|answer| AnswerView {
             attempt_id: attempt.id,
             campaign_id: attempt.survey_id,
-            question_id,
-            answer_value: answer.value,
+            question_id: answer.question_id,
+            answer_value: RawValue::from_string(answer.value).unwrap_or_default(),
             answered_at: clock::to_text(answer.answered_at),
         });
         Self {

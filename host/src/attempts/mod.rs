@@ -19,6 +19,7 @@ use std::time::Duration;
 
 use nudge_db::{Timestamp, Tx};
 use serde_json::Value;
+use serde_json::value::RawValue;
 use uuid::Uuid;
 
 use crate::apps::App;
@@ -135,8 +136,8 @@ pub struct Answer {
 pub struct Given {
     /// The question.
     pub question_id: String,
-    /// The answer.
-    pub value: Value,
+    /// The answer, as it was sent; none is null.
+    pub value: Option<Box<RawValue>>,
     /// When it was given.
     pub answered_at: Timestamp,
 }

@@ -33,12 +33,13 @@ pub(super) struct AttemptRow {
 }
 
 #[derive(sqlx::FromRow)]
-struct AnswerRow {
-    attempt_id: Uuid,
-    question_id: String,
-    value: String,
-    counted: bool,
-    answered_at: Timestamp,
+pub(super) struct AnswerRow {
+    pub(super) attempt_id: Uuid,
+    pub(super) question_id: String,
+    /// As JSON.
+    pub(super) value: String,
+    pub(super) counted: bool,
+    pub(super) answered_at: Timestamp,
 }
 
 #[derive(sqlx::FromRow)]
@@ -234,6 +235,26 @@ pub async fn answers(
     app_id: Uuid,
     attempts: &[Uuid],
 ) -> Result<Vec<(Uuid, String, Answer)>> {
+    let read = |row: AnswerRow| {
+        let value: Value = serde_json::from_str(&row.value)
+            .map_err(|cause| Error::corrupt("survey_answers", "value", cause))?;
+        let answer = Answer {
+            value,
+            counted: row.counted,
+            answered_at: row.answered_at,
+        };
+        Ok((row.attempt_id, row.question_id, answer))
+    };
+    let rows = answer_rows(tx, app_id, attempts).await?;
+    rows.into_iter().map(read).collect()
+}
+
+/// The answers of attempts as they are stored, oldest first.
+pub(super) async fn answer_rows(
+    tx: &mut Tx,
+    app_id: Uuid,
+    attempts: &[Uuid],
+) -> Result<Vec<AnswerRow>> {
     let mut found = Vec::new();
     for chunk in attempts.chunks(Rows::MOST) {
         let rows: Vec<AnswerRow> = tx
@@ -246,16 +267,7 @@ pub async fn answers(
             .push(" ORDER BY n.answered_at, n.question_id")
             .fetch_all()
             .await?;
-        for row in rows {
-            let value: Value = serde_json::from_str(&row.value)
-                .map_err(|cause| Error::corrupt("survey_answers", "value", cause))?;
-            let answer = Answer {
-                value,
-                counted: row.counted,
-                answered_at: row.answered_at,
-            };
-            found.push((row.attempt_id, row.question_id, answer));
-        }
+        found.extend(rows);
     }
     Ok(found)
 }

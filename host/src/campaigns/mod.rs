@@ -3,7 +3,9 @@
 
 pub mod ending;
 pub mod http;
+pub mod listing;
 pub mod saved;
+pub mod size;
 pub mod trigger;
 
 use std::sync::Arc;

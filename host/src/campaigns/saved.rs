@@ -6,7 +6,7 @@ use nudge_db::{Timestamp, Tx};
 use serde_json::json;
 use uuid::Uuid;
 
-use super::{Kind, Status};
+use super::{Kind, Status, size};
 use crate::apps;
 use crate::audit::{self, Entry};
 use crate::http::{ApiError, Code, FieldError};
@@ -88,6 +88,15 @@ pub enum Error {
     /// The app has as many of the kind as it may.
     #[error("too many campaigns")]
     TooMany(Kind),
+    /// It is larger than one may be.
+    #[error("too large a campaign")]
+    TooLarge,
+    /// It has more values than one may have.
+    #[error("too many values in a campaign")]
+    TooMuch,
+    /// With it the app's surveys and campaigns are larger than all may be.
+    #[error("too large campaigns")]
+    TooLargeTogether,
     /// Somebody changed it meanwhile.
     #[error("changed meanwhile")]
     VersionMismatch,
@@ -127,6 +136,21 @@ impl From<Error> for ApiError {
                     Kind::Push => "campaigns",
                 };
                 let detail = format!("an app has at most {MOST} {what}");
+                Self::because(Code::LimitExceeded, detail)
+            }
+            Error::TooLarge => {
+                let detail = format!("it has at most {} bytes as JSON", size::MOST_BYTES);
+                Self::because(Code::LimitExceeded, detail)
+            }
+            Error::TooMuch => {
+                let detail = "it has far more values than its length is good for";
+                Self::because(Code::LimitExceeded, detail)
+            }
+            Error::TooLargeTogether => {
+                let detail = format!(
+                    "the surveys, campaigns and event definitions of an app have at most {} bytes as JSON together; remove some first",
+                    size::MOST_TOTAL
+                );
                 Self::because(Code::LimitExceeded, detail)
             }
             Error::VersionMismatch => Self::overtaken(),

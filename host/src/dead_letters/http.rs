@@ -4,6 +4,7 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use nudge_db::Timestamp;
 use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
@@ -16,7 +17,7 @@ use crate::audit::{self, Entry};
 use crate::clock;
 use crate::http::auth::{Editor, Scope, Viewer};
 use crate::http::body::OptionalJson;
-use crate::http::page::{Page, PageQuery};
+use crate::http::page::{Gathering, Page, PageQuery};
 use crate::http::query::{begin, end};
 use crate::http::{ApiError, Code, Data, Json, Params, ResourceId, cursor};
 use crate::ingest::validation::Violation;
@@ -44,7 +45,8 @@ pub struct LetterView {
     plugin: Option<PluginVersion>,
     #[serde(skip_serializing_if = "Option::is_none")]
     campaign_id: Option<Uuid>,
-    event: Value,
+    #[schema(value_type = Value)]
+    event: Box<RawValue>,
     attempts: i64,
     state: &'static str,
 }
@@ -178,7 +180,7 @@ impl From<Found> for LetterView {
             violations: letter.violations,
             plugin: letter.plugin,
             campaign_id: letter.campaign_id,
-            event: serde_json::from_str(&letter.event).unwrap_or_default(),
+            event: RawValue::from_string(letter.event).unwrap_or_default(),
             attempts: letter.attempts,
             state: "open",
         }
@@ -237,10 +239,18 @@ pub async fn list_dead_letters(
     let list = format!("dead letters {} {filter:?}", scope.app.id);
     let before: Option<Place> = paging.position(&services.secrets, &list, now)?;
     let mut tx = services.db.read().await?;
-    let mut found =
-        store::list(&mut tx, scope.app.id, &filter, before, i64::from(limit) + 1).await?;
-    let more = found.len() > limit as usize;
-    found.truncate(limit as usize);
+    let mut page = Gathering::new(limit as usize);
+    while let Some(wanted) = page.wanted() {
+        let shown = page
+            .last()
+            .map(|Found { letter, .. }| (letter.timestamp, letter.id));
+        let wanted = i64::try_from(wanted).unwrap_or(i64::MAX);
+        let before = shown.or(before);
+        let found = store::list(&mut tx, scope.app.id, &filter, before, wanted).await?;
+        page.add(found, |Found { letter, .. }| letter.event.len());
+    }
+    drop(tx);
+    let (found, more) = page.end();
     let end = found.last().filter(|_| more);
     let next_cursor = end.map(|Found { letter, .. }| {
         let place: Place = (letter.timestamp, letter.id);

@@ -18,7 +18,7 @@ use crate::ingest::commit::Outcome;
 use crate::ingest::validation::{self, Verdict, Violation};
 use crate::ingest::{Event, Submission};
 use crate::jobs;
-use crate::pipeline::{Work, occasions};
+use crate::pipeline::{Size, Work, occasions};
 use crate::push::sender;
 use crate::services::Services;
 
@@ -285,7 +285,8 @@ pub(super) async fn replay_triggers(
             }));
             continue;
         };
-        let room = services.pipeline.wait_for_room(1).await;
+        let size = Size::of([&*stored.event]);
+        let room = services.pipeline.wait_for_room(size).await;
         let (sender, receiver) = oneshot::channel();
         let work = Work::replay(app.id, letter, stored, room, sender);
         services.pipeline.submit(work);

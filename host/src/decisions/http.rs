@@ -20,7 +20,13 @@ use crate::{clock, id};
 /// Decisions that one request looks at. A page of a filtered list may end before it is full.
 const SCANNED: usize = 2_000;
 /// Decisions that are read at a time.
-const READ_AT_ONCE: i64 = 100;
+const READ_AT_ONCE: usize = 100;
+/// The bytes of decisions that are read at once, as far as is known before: one may have some megabytes.
+const READ_BYTES: usize = 4 * 1024 * 1024;
+/// Decisions that are read first.
+const FIRST: usize = 8;
+/// The bytes of decisions that one request looks through.
+const SCANNED_BYTES: usize = 64 * 1024 * 1024;
 
 /// Which decisions to list.
 #[derive(Clone, Debug, Default, Deserialize, IntoParams)]
@@ -150,17 +156,23 @@ async fn list(
     let position: Option<Uuid> = paging.position(&services.secrets, &list, now)?;
     let mut before = position.unwrap_or(Uuid::max());
     let mut items = Vec::new();
-    let mut scanned = 0;
+    let (mut scanned, mut scanned_bytes) = (0, 0);
     let mut ended = false;
     let mut tx = services.db.read().await?;
-    'pages: while scanned < SCANNED {
-        let rows = store::list(&mut tx, app_id, query.subject_id, before, READ_AT_ONCE).await?;
-        let last_page = i64::try_from(rows.len()).is_ok_and(|found| found < READ_AT_ONCE);
+    'pages: while scanned < SCANNED && scanned_bytes < SCANNED_BYTES {
+        let wanted = match scanned_bytes.checked_div(scanned) {
+            None => FIRST,
+            Some(each) => (READ_BYTES / each.max(1)).clamp(1, READ_AT_ONCE),
+        };
+        let most = i64::try_from(wanted).unwrap_or(1);
+        let rows = store::list(&mut tx, app_id, query.subject_id, before, most).await?;
+        let last_page = rows.len() < wanted;
         for row in rows {
             if items.len() == limit {
                 break 'pages;
             }
             scanned += 1;
+            scanned_bytes += row.record.len();
             before = row.id;
             match Record::decode(&row.record) {
                 Ok(record) if query.selects(&record) => items.push(view(row.id, record)),

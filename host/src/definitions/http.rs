@@ -9,9 +9,10 @@ use uuid::Uuid;
 
 use super::{Content, Definition, Error, Status, store};
 use crate::audit::{self, Entry};
+use crate::campaigns::size;
 use crate::clock;
 use crate::http::auth::{Editor, Scope, Viewer};
-use crate::http::page::{Page, PageQuery, page};
+use crate::http::page::{Gathering, Page, PageQuery};
 use crate::http::precondition::IfMatch;
 use crate::http::{
     ApiError, Code, Data, FieldError, Json, Params, ResourceId, body, created, cursor, merge,
@@ -127,12 +128,28 @@ pub async fn list_event_definitions(
     let list = format!("definitions {}", scope.app.id);
     let before = query.position(&services.secrets, &list, now)?;
     let mut tx = services.db.read().await?;
-    let found = store::list(&mut tx, scope.app.id, before, i64::from(limit) + 1).await?;
+    let mut page = Gathering::new(limit as usize);
+    while let Some(wanted) = page.wanted() {
+        let before = page
+            .last()
+            .map(|(definition, _): &(Definition, usize)| definition.id)
+            .or(before);
+        let wanted = i64::try_from(wanted).unwrap_or(i64::MAX);
+        let found = store::list(&mut tx, scope.app.id, before, wanted).await?;
+        page.add(found, |(_, bytes)| *bytes);
+    }
     drop(tx);
-    let views = views(&services, scope.app.id, found).await?;
-    let seal = |id: &Uuid| cursor::encode(&services.secrets, &list, id, now.plus(cursor::LIFETIME));
+    let (found, more) = page.end();
+    let end = found
+        .last()
+        .filter(|_| more)
+        .map(|(definition, _)| definition.id);
+    let seal = |id| cursor::encode(&services.secrets, &list, &id, now.plus(cursor::LIFETIME));
+    let next_cursor = end.map(seal);
+    let found = found.into_iter().map(|(definition, _)| definition);
+    let items = views(&services, scope.app.id, found.collect()).await?;
     Ok(Data {
-        data: page(views, limit, |view: &DefinitionView| view.id, seal),
+        data: Page { items, next_cursor },
     })
 }
 
@@ -158,9 +175,11 @@ pub async fn create_event_definition(
         created_at: now,
         updated_at: now,
     };
+    let growth = size::check(&definition.content, None)?;
     super::check(&services.plugins, &scope.app.deciders, &definition, None).await?;
     let mut tx = services.db.write().await?;
     super::create(&mut tx, &definition).await?;
+    size::check_total(&mut tx, scope.app.id, growth).await?;
     record(&mut tx, &scope, "event_definition.created", &definition).await?;
     tx.commit().await?;
     services.apps.refresh(scope.app.id).await?;
@@ -277,6 +296,7 @@ async fn save(
     definition: &Definition,
     before: &Content,
 ) -> Result<(), ApiError> {
+    let growth = size::check(&definition.content, Some(before))?;
     super::check(
         &services.plugins,
         &scope.app.deciders,
@@ -286,6 +306,7 @@ async fn save(
     .await?;
     let mut tx = services.db.write().await?;
     super::update(&mut tx, definition).await?;
+    size::check_total(&mut tx, definition.app_id, growth).await?;
     record(&mut tx, scope, action, definition).await?;
     tx.commit().await?;
     services.apps.refresh(definition.app_id).await?;

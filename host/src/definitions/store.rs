@@ -117,13 +117,13 @@ pub async fn find(tx: &mut Tx, app_id: Uuid, id: Uuid) -> Result<Option<Definiti
     row.map(Row::read).transpose()
 }
 
-/// Lists definitions, newest first, from below an id on.
+/// Lists definitions, newest first, from below an id on, each with the bytes of its text.
 pub async fn list(
     tx: &mut Tx,
     app_id: Uuid,
     before: Option<Uuid>,
     limit: i64,
-) -> Result<Vec<Definition>> {
+) -> Result<Vec<(Definition, usize)>> {
     let mut statement = tx
         .sql(
             "SELECT id, app_id, name, version, status, body, created_at, updated_at
@@ -138,7 +138,11 @@ pub async fn list(
         .push_bind(limit)
         .fetch_all()
         .await?;
-    rows.into_iter().map(Row::read).collect()
+    let read = |row: Row| {
+        let bytes = row.body.len();
+        Ok((row.read()?, bytes))
+    };
+    rows.into_iter().map(read).collect()
 }
 
 /// The definitions in force.

@@ -62,6 +62,8 @@ pub struct Seat {
 #[derive(Debug)]
 pub struct Room {
     free: Arc<Semaphore>,
+    /// As much as there is: one body always fits.
+    most: usize,
     taken: Option<OwnedSemaphorePermit>,
 }
 
@@ -84,7 +86,7 @@ impl Admission {
     pub fn new(config: &config::Server) -> Self {
         let of = |number: usize| number.clamp(1, Semaphore::MAX_PERMITS);
         let semaphore = |number: usize| Arc::new(Semaphore::new(of(number)));
-        // One body always fits, decompressed beside what was sent.
+        // One body always fits, whatever is made of it: none takes more than all of it.
         let body_units = of(config.body_memory_bytes.max(4 * MOST_BODY_BYTES) / UNIT);
         Self {
             places: semaphore(config.max_requests),
@@ -144,6 +146,7 @@ impl Admission {
     pub(super) fn room(&self) -> Room {
         Room {
             free: Arc::clone(&self.bodies),
+            most: self.body_units,
             taken: None,
         }
     }
@@ -152,7 +155,7 @@ impl Admission {
 impl Room {
     /// Makes the room what so many bytes take, or refuses.
     pub(super) fn resize(&mut self, bytes: usize) -> Result<(), ApiError> {
-        let wanted = bytes.div_ceil(UNIT);
+        let wanted = bytes.div_ceil(UNIT).min(self.most);
         let has = self
             .taken
             .as_ref()

@@ -319,6 +319,11 @@ pub fn subject_token(
         Policy::Subject,
         token.subject_id.into_bytes(),
     )?;
+    Notes::of(&parts.extensions).count_for(
+        services,
+        Policy::SubjectBytes,
+        token.subject_id.into_bytes(),
+    );
     Ok(Some(token))
 }
 
@@ -332,6 +337,7 @@ async fn app_key(parts: &Parts, services: &Services, hash: &[u8; 32]) -> Result<
     };
     let (app_id, key_id, reason) = match holder {
         Holder::Live(app, key) if key.is_live(now) => {
+            let notes = Notes::of(&parts.extensions);
             // A write key is public: an address's share of it comes before what all have together.
             let shared = address(parts, services).filter(|_| key.kind == Kind::Write);
             let share = shared.map(|address| share_of(key.id, address));
@@ -339,7 +345,12 @@ async fn app_key(parts: &Parts, services: &Services, hash: &[u8; 32]) -> Result<
                 charge(parts, services, Policy::KeyAddress, share)?;
             }
             charge(parts, services, Policy::Key, key.id.into_bytes())?;
-            Notes::of(&parts.extensions).set_app(&app)?;
+            notes.set_app(&app)?;
+            notes.count_for(services, Policy::AppBytes, app.id.into_bytes());
+            // Counted from the last to the first.
+            if let Some(share) = share {
+                notes.count_for(services, Policy::KeyAddressBytes, share);
+            }
             services.key_uses.used(app.id, &key, now);
             return Ok(AppKey { app, key });
         }

@@ -1,6 +1,9 @@
 //! Request bodies: media type, compression, limits, JSON.
 
+pub mod budget;
+mod few;
 mod objects;
+mod sound;
 mod whole;
 
 use std::io::Read as _;
@@ -18,6 +21,7 @@ use super::admission::Room;
 use super::code::Code;
 use super::error::{ApiError, FieldError};
 use super::notes::Notes;
+pub use few::Few;
 use objects::Objects;
 pub use whole::whole;
 
@@ -42,6 +46,22 @@ impl<S: Send + Sync> FromRequest<S> for JsonText {
     type Rejection = ApiError;
 
     async fn from_request(request: Request, _: &S) -> Result<Self, ApiError> {
+        let received = Received::of(request).await?;
+        let Received { text, notes, room } = received;
+        notes.keep_room(room);
+        Ok(Self(text))
+    }
+}
+
+/// A body that has arrived, and the room that it takes until it is kept in the notes.
+struct Received {
+    text: String,
+    notes: Notes,
+    room: Option<Room>,
+}
+
+impl Received {
+    async fn of(request: Request) -> Result<Self, ApiError> {
         let (head, body) = request.into_parts();
         require_json(&head.headers)?;
         let encoding = Encoding::of(&head.headers)?;
@@ -61,12 +81,30 @@ impl<S: Send + Sync> FromRequest<S> for JsonText {
             resize(room.as_mut(), bytes.len() + MOST_BODY_BYTES)?;
         }
         let bytes = encoding.decode(bytes, MOST_BODY_BYTES)?;
-        resize(room.as_mut(), bytes.len())?;
-        notes.keep_room(room);
+        // What is made of it holds its texts once more.
+        resize(room.as_mut(), 2 * bytes.len())?;
+        notes.count_bytes(bytes.len())?;
         let text = String::from_utf8(bytes.into())
             .map_err(|_| ApiError::because(Code::MalformedJson, "the body is not UTF-8"))?;
         check_depth(&text)?;
-        Ok(Self(text))
+        Ok(Self { text, notes, room })
+    }
+
+    /// Takes room for what the text becomes once it is parsed, which stays in proportion.
+    fn expect_tree(&mut self) -> Result<(), ApiError> {
+        let tree_bytes = budget::tree_bytes(&self.text);
+        let least = if self.notes.app().is_some() {
+            budget::LEAST_OF_KEYS
+        } else {
+            budget::LEAST
+        };
+        if !budget::fits(&self.text, tree_bytes, least) {
+            let detail = "the body has far more values than its length is good for: it would take more than ten times \
+                          its length in memory; send it in parts";
+            return Err(ApiError::because(Code::PayloadTooLarge, detail));
+        }
+        let all = 2 * self.text.len() + tree_bytes;
+        resize(self.room.as_mut(), all)
     }
 }
 
@@ -198,8 +236,11 @@ fn broke_off() -> ApiError {
 impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for Json<T> {
     type Rejection = ApiError;
 
-    async fn from_request(request: Request, state: &S) -> Result<Self, ApiError> {
-        let JsonText(text) = JsonText::from_request(request, state).await?;
+    async fn from_request(request: Request, _: &S) -> Result<Self, ApiError> {
+        let mut received = Received::of(request).await?;
+        received.expect_tree()?;
+        let Received { text, notes, room } = received;
+        notes.keep_room(room);
         parse(&text).map(Self)
     }
 }
@@ -264,11 +305,20 @@ pub fn whole_number<'de, D: Deserializer<'de>>(deserializer: D) -> Result<i64, D
     whole(&value).ok_or_else(|| D::Error::custom("a whole number belongs here"))
 }
 
+/// Parses the text of a part of a body, which is JSON. `place` is the part's JSON pointer.
+pub fn shape_text<'a, T: Deserialize<'a>>(text: &'a str, place: &str) -> Result<T, FieldError> {
+    let mut deserializer = serde_json::Deserializer::from_str(text);
+    serde_path_to_error::deserialize(Objects(&mut deserializer)).map_err(|error| {
+        let pointer = format!("{place}{}", pointer(error.path()));
+        misshapen(error.inner(), pointer)
+    })
+}
+
 /// Tells what is not JSON from what is JSON of the wrong shape. The parser's word for it is not enough: a number where
 /// one of some names belongs is a mistake in the syntax to it.
 fn refuse(text: &str, error: &serde_json::Error, pointer: String) -> ApiError {
-    match serde_json::from_str::<serde_json::Value>(text) {
-        Ok(_) => wrong_shape(error, pointer),
+    match sound::check(text) {
+        Ok(()) => wrong_shape(error, pointer),
         Err(error) => malformed(&error),
     }
 }

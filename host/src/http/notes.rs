@@ -11,7 +11,8 @@ use axum::http::{Extensions, HeaderMap, HeaderName, HeaderValue};
 use super::admission::{Admission, Place, Room, Share};
 use super::error::ApiError;
 use crate::apps::App;
-use crate::rate_limits::{Policy, Quota};
+use crate::clock::Clock;
+use crate::rate_limits::{Policy, Quota, RateLimits};
 use crate::services::Services;
 
 /// The quota that is left, by policy (IETF draft ratelimit-headers).
@@ -36,7 +37,11 @@ struct Inner {
     admission: Option<Arc<Admission>>,
     place: Option<Place>,
     share: Option<Share>,
-    body: Option<Room>,
+    body: Option<Arc<Room>>,
+    /// Whose bytes the body's are.
+    senders: Vec<(Policy, [u8; 16])>,
+    /// What counts them.
+    meter: Option<(Arc<RateLimits>, Clock)>,
 }
 
 impl Notes {
@@ -97,7 +102,60 @@ impl Notes {
 
     /// Keeps the room of the body until the request is answered.
     pub(super) fn keep_room(&self, room: Option<Room>) {
-        self.lock().body = room;
+        self.lock().body = room.map(Arc::new);
+    }
+
+    /// The room of the body, for whatever is still at work on it when its client has gone.
+    pub fn body_room(&self) -> Option<Arc<Room>> {
+        self.lock().body.clone()
+    }
+
+    /// Notes whose bytes those of the body are.
+    pub(super) fn count_for(&self, services: &Services, policy: Policy, owner: [u8; 16]) {
+        let mut inner = self.lock();
+        if !inner.senders.iter().any(|(known, _)| *known == policy) {
+            inner.senders.push((policy, owner));
+        }
+        if inner.meter.is_none() {
+            let limits = Arc::clone(&services.rate_limits);
+            inner.meter = Some((limits, services.clock.clone()));
+        }
+    }
+
+    /// Counts the bytes of the body for all whose they are; refuses them if they are too many for one.
+    pub(super) fn count_bytes(&self, bytes: usize) -> Result<(), ApiError> {
+        let senders = std::mem::take(&mut self.lock().senders);
+        // A subject's first: what is refused for it takes nothing of its app's.
+        for (policy, owner) in senders.into_iter().rev() {
+            self.count_bytes_for(policy, owner, bytes)?;
+        }
+        Ok(())
+    }
+
+    /// Counts bytes for somebody who sent them.
+    pub fn count_bytes_for(
+        &self,
+        policy: Policy,
+        owner: [u8; 16],
+        bytes: usize,
+    ) -> Result<(), ApiError> {
+        let mut inner = self.lock();
+        let outcome = inner
+            .meter
+            .as_ref()
+            .and_then(|(limits, clock)| limits.charge_bytes(policy, owner, bytes, clock.now()));
+        let Some(outcome) = outcome else {
+            return Ok(());
+        };
+        let quota = outcome.unwrap_or_else(|quota| quota);
+        inner.quotas.push(quota);
+        match outcome {
+            Ok(_) => Ok(()),
+            Err(quota) => {
+                let detail = "too many bytes; the request may be sent again after Retry-After";
+                Err(ApiError::rate_limited(quota.reset_seconds).with_detail(detail))
+            }
+        }
     }
 
     /// Whether the request was refused as one too many under a policy.
@@ -122,7 +180,12 @@ impl Notes {
         };
         let policies = list(&|quota| {
             let (name, burst) = (quota.policy.name(), quota.burst);
-            format!("\"{name}\";q={burst};w={}", quota.window_seconds)
+            let unit = if quota.policy.counts_bytes() {
+                ";qu=\"content-bytes\""
+            } else {
+                ""
+            };
+            format!("\"{name}\";q={burst}{unit};w={}", quota.window_seconds)
         });
         let rest = list(&|quota| {
             let (name, remaining) = (quota.policy.name(), quota.remaining);

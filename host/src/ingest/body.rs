@@ -14,6 +14,7 @@ use uuid::Uuid;
 use super::event::{MOST_BYTES, Refusal};
 use super::{MOST_EVENTS, Origin, Source};
 use crate::clock;
+use crate::http::body::Few;
 use crate::http::{ApiError, Code, FieldError, body};
 use crate::subjects::http::check_anonymous_id;
 
@@ -62,7 +63,7 @@ struct Wire<'a, E> {
     context: Option<Context<'a>>,
     #[serde(borrow)]
     user_id: Option<Text<'a>>,
-    events: Option<Vec<E>>,
+    events: Option<Few<E, MOST_EVENTS>>,
     #[serde(borrow)]
     delivery: Option<&'a RawValue>,
 }
@@ -99,7 +100,7 @@ pub(super) struct Context<'a> {
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Delivery {
-    pub event_ids: Vec<Uuid>,
+    pub event_ids: Few<Uuid, MOST_DELIVERY_IDS>,
     pub screen_name: Option<String>,
     pub client_id: Option<Uuid>,
 }
@@ -291,11 +292,11 @@ impl<'a> Body<'a> {
         // No event of so short a request is too large.
         let short = text.len() <= MOST_BYTES;
         let together = short.then(|| body::parse_good(text)).flatten();
-        let (body, events) = match together {
+        let (body, events, count) = match together {
             Some(wire) => Self::of(wire, Events::Read),
             None => Self::of(body::parse_quickly(text)?, Events::Apart),
         };
-        if events.len() == 0 || events.len() > MOST_EVENTS {
+        if count == 0 || count > MOST_EVENTS {
             let detail = format!("events must have 1 to {MOST_EVENTS} items");
             return Err(ApiError::field("/events", "out_of_range", detail));
         }
@@ -312,13 +313,18 @@ impl<'a> Body<'a> {
         Ok((body, events))
     }
 
-    fn of<E>(wire: Wire<'a, E>, events: impl FnOnce(Vec<E>) -> Events<'a>) -> (Self, Events<'a>) {
+    /// The request, its events, and how many it has, which may be more.
+    fn of<E>(
+        wire: Wire<'a, E>,
+        events: impl FnOnce(Vec<E>) -> Events<'a>,
+    ) -> (Self, Events<'a>, usize) {
         let body = Self {
             context: wire.context,
             user_id: wire.user_id,
             delivery: wire.delivery,
         };
-        (body, events(wire.events.unwrap_or_default()))
+        let Few { items, count } = wire.events.unwrap_or_default();
+        (body, events(items), count)
     }
 
     /// What the request says about all its events. One without a context comes from a server.
@@ -358,11 +364,10 @@ impl<'a> Body<'a> {
                 vec![FieldError::new(pointer, "invalid", detail)],
             )
         };
-        let value = serde_json::from_str(raw.get())
-            .map_err(|error| invalid("/delivery", error.to_string()))?;
-        let delivery: Delivery = body::shape(value, "/delivery")
+        let delivery: Delivery = body::shape_text(raw.get(), "/delivery")
             .map_err(|error| ApiError::fields(Code::InvalidDelivery, vec![error]))?;
-        if delivery.event_ids.is_empty() || delivery.event_ids.len() > MOST_DELIVERY_IDS {
+        let count = delivery.event_ids.count;
+        if count == 0 || count > MOST_DELIVERY_IDS {
             let detail = format!("eventIds must have 1 to {MOST_DELIVERY_IDS} ids");
             return Err(invalid("/delivery/eventIds", detail));
         }

@@ -22,7 +22,8 @@ use super::kept::{Plan, count, keep_letters, new_events, plan, without};
 use super::store::Stored;
 use crate::config::Ingest;
 use crate::dead_letters::Letter;
-use crate::pipeline::{Fired, Pipeline, Room, Seen, Work};
+use crate::http::admission;
+use crate::pipeline::{Fired, Pipeline, Room, Seen, Size, Work};
 
 /// How often a transaction that lost against another is tried.
 const MOST_TRIES: usize = 8;
@@ -73,7 +74,12 @@ pub enum Error {
     Storage(#[source] Arc<nudge_db::Error>),
 }
 
-type Reply = oneshot::Sender<Result<Outcome, Error>>;
+/// Who waits for a submission's outcome, and the room of the body that it came in: it is in memory until then, also if
+/// its client has gone meanwhile.
+struct Reply {
+    sender: oneshot::Sender<Result<Outcome, Error>>,
+    _body: Option<Arc<admission::Room>>,
+}
 
 /// Hands submissions to the writers. Cheap to clone.
 #[derive(Clone, Debug)]
@@ -119,10 +125,23 @@ impl Committer {
 
     /// Commits a submission together with others. An alias always has the same writer.
     pub async fn commit(&self, submission: Submission) -> Result<Outcome, Error> {
+        self.commit_body(submission, None).await
+    }
+
+    /// Commits a submission that came in a body, as [`commit`](Self::commit) does.
+    pub async fn commit_body(
+        &self,
+        submission: Submission,
+        body: Option<Arc<admission::Room>>,
+    ) -> Result<Outcome, Error> {
         let index =
             usize::try_from(submission.alias.unsigned_abs()).unwrap_or(0) % self.writers.len();
         let writer = self.writers.get(index).ok_or(Error::Stopping)?;
-        let (reply, replied) = oneshot::channel();
+        let (sender, replied) = oneshot::channel();
+        let reply = Reply {
+            sender,
+            _body: body,
+        };
         writer
             .send_timeout((submission, reply), self.queue_wait)
             .await
@@ -241,7 +260,10 @@ impl Writer {
     ) -> nudge_db::Result<Vec<Outcome>> {
         let rooms: Vec<Option<Room>> = submissions
             .iter()
-            .map(|submission| self.pipeline.room(submission.events.len()))
+            .map(|submission| {
+                let events = submission.events.iter().map(|event| &**event);
+                self.pipeline.room(Size::of(events))
+            })
             .collect();
         // Events and their row in `pending` are one statement on PostgreSQL; letters are another.
         let together = submissions
@@ -365,6 +387,6 @@ struct News {
 /// Answers the requests. One whose caller has gone is on disk all the same.
 fn answer(replies: Vec<Reply>, outcomes: impl IntoIterator<Item = Result<Outcome, Error>>) {
     for (reply, outcome) in replies.into_iter().zip(outcomes) {
-        drop(reply.send(outcome));
+        drop(reply.sender.send(outcome));
     }
 }

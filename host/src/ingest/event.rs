@@ -8,6 +8,7 @@ use nudge_db::Timestamp;
 use uuid::Uuid;
 
 use super::body::{EventBody, Events, Field};
+use super::canonical::canonical;
 use super::{Rejection, is_reserved, properties};
 use crate::apps::settings::Ingest;
 use crate::{clock, id, secrets};
@@ -190,9 +191,8 @@ fn check_owner(
 
 /// The id of an event that came without: it depends on the content alone, so that a retry has the same.
 fn derived_id(rules: &Rules<'_>, name: &str, timestamp: Timestamp, properties: &str) -> Uuid {
-    // A parsed object has its keys sorted: their order does not matter.
-    let canonical = serde_json::from_str::<serde_json::Value>(properties)
-        .map_or_else(|_| properties.to_owned(), |value| value.to_string());
+    // With the keys sorted: their order does not matter.
+    let canonical = canonical(properties).unwrap_or_else(|| properties.to_owned());
     let hash = secrets::hash(&[
         rules.app_id.as_bytes(),
         &rules.alias.to_be_bytes(),

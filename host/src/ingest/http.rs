@@ -24,6 +24,8 @@ use crate::http::auth::{self, AppKey};
 use crate::http::notes::Notes;
 use crate::http::{ApiError, Code, Data, FieldError, JsonText};
 use crate::instructions::{self, Instruction, http::InstructionView};
+use crate::rate_limits::Policy;
+use crate::secrets;
 use crate::services::Shared;
 use crate::stats;
 use crate::subjects::identity::is_external_id;
@@ -84,6 +86,12 @@ pub async fn ingest_events(
 ) -> Result<Data<IngestView>, ApiError> {
     let received_at = services.clock.now();
     let (body, events) = Body::parse(&text)?;
+    if let (Kind::Write, None, Some(user_id)) = (caller.key.key.kind, &caller.token, &body.user_id)
+    {
+        // Nothing but the request says whose events a public key's are.
+        let owner = named_owner(caller.app.id, user_id);
+        notes.count_bytes_for(Policy::SubjectBytes, owner, text.len())?;
+    }
     let delivery = body.delivery()?;
     let owner = owner(&services, &caller, &body, &events).await?;
     let rules = rules(&caller.app, &body, &owner, received_at);
@@ -112,7 +120,10 @@ pub async fn ingest_events(
         ..divided.submission(app, &owner, origin, received_at)
     };
     let there = there_already(&services, app, owner.subject_id, &rejections).await?;
-    let outcome = services.committer.commit(submission).await?;
+    let committed = services
+        .committer
+        .commit_body(submission, notes.body_room());
+    let outcome = committed.await?;
     let committed = matches!(outcome, Outcome::Committed(_));
     if delivery.is_some() {
         // Whoever waits for a decision keeps nobody waiting.
@@ -127,6 +138,12 @@ pub async fn ingest_events(
     count(stats::Kind::Ignored, ignored);
     count(stats::Kind::Rejected, view.rejected);
     Ok(Data { data: view })
+}
+
+/// The bucket of somebody who is known by an external id.
+fn named_owner(app_id: Uuid, user_id: &str) -> [u8; 16] {
+    let hash = secrets::hash(&[app_id.as_bytes(), user_id.as_bytes()]);
+    hash.first_chunk().copied().unwrap_or_default()
 }
 
 /// What the events are checked against.
@@ -279,7 +296,12 @@ async fn check_delivery(
         .map(|(_, event)| event.id)
         .chain(rejections.iter().filter_map(|rejection| rejection.event_id))
         .collect();
-    if let Some(index) = delivery.event_ids.iter().position(|id| !known.contains(id)) {
+    if let Some(index) = delivery
+        .event_ids
+        .items
+        .iter()
+        .position(|id| !known.contains(id))
+    {
         let pointer = format!("/delivery/eventIds/{index}");
         let error = FieldError::new(
             pointer,
@@ -529,7 +551,7 @@ async fn instructions_for(
                 let asked = |instruction: &Instruction| {
                     instruction
                         .trigger_event_id
-                        .is_some_and(|id| delivery.event_ids.contains(&id))
+                        .is_some_and(|id| delivery.event_ids.items.contains(&id))
                 };
                 let found = fired.instructions.into_iter().filter(asked).collect();
                 return Ok(instructions::http::views(&services.db, app, found).await?);
@@ -547,7 +569,7 @@ async fn instructions_for(
         &mut tx,
         app.id,
         committed.subject_id,
-        &delivery.event_ids,
+        &delivery.event_ids.items,
         now,
     )
     .await?;

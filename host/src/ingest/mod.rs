@@ -2,6 +2,7 @@
 //! other requests.
 
 mod body;
+mod canonical;
 pub mod commit;
 pub mod event;
 pub mod http;
@@ -25,7 +26,7 @@ use uuid::Uuid;
 use crate::apps::{App, settings};
 use crate::dead_letters::Letter;
 use crate::http::ApiError;
-pub use event::Event;
+pub use event::{Event, MOST_BYTES as MOST_EVENT_BYTES};
 
 /// Events of one request at the most (specification 8).
 pub const MOST_EVENTS: usize = 500;

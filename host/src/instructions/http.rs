@@ -6,7 +6,7 @@ use std::time::Duration;
 use axum::extract::State;
 use nudge_db::{Db, Timestamp};
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::value::RawValue;
 use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
 
@@ -45,7 +45,27 @@ pub struct InstructionView {
     expires_at: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     trigger: Option<TriggerView>,
-    payload: Value,
+    payload: PayloadView,
+}
+
+/// What to show, as JSON that is not taken apart.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = InstructionPayload)]
+pub struct PayloadView {
+    #[schema(value_type = Object)]
+    survey: Arc<RawValue>,
+    /// The attempt that a coordinated survey's instruction authorizes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    attempt: Option<AuthorizedView>,
+}
+
+/// An attempt that an instruction authorizes.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = AuthorizedAttempt)]
+pub struct AuthorizedView {
+    attempt_id: Uuid,
+    expires_at: String,
 }
 
 /// The event that fired an instruction.
@@ -261,19 +281,18 @@ pub async fn views(
 }
 
 /// The payload of an instruction; a coordinated survey's has the attempt that it authorizes.
-fn shown(instruction: &Instruction, payload: &Payload, locale: Option<&str>) -> Value {
-    let survey = payload.survey(locale);
-    if payload.coordinated {
-        let attempt_id = attempts::counterpart(instruction.id);
-        let expires_at = clock::to_text(instruction.expires_at);
-        json!({"survey": survey, "attempt": {"attemptId": attempt_id, "expiresAt": expires_at}})
-    } else {
-        json!({"survey": survey})
+fn shown(instruction: &Instruction, payload: &Payload, locale: Option<&str>) -> PayloadView {
+    PayloadView {
+        survey: payload.survey(locale),
+        attempt: payload.coordinated.then(|| AuthorizedView {
+            attempt_id: attempts::counterpart(instruction.id),
+            expires_at: clock::to_text(instruction.expires_at),
+        }),
     }
 }
 
 impl InstructionView {
-    fn new(instruction: Instruction, payload: Value) -> Self {
+    fn new(instruction: Instruction, payload: PayloadView) -> Self {
         Self {
             instruction_id: instruction.id,
             kind: "survey",

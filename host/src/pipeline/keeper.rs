@@ -7,11 +7,11 @@ use std::time::Duration;
 use nudge_db::{Dialect, Timestamp, Tx};
 use uuid::Uuid;
 
-use super::Pipeline;
 use super::claims::{self, ClaimedTimer};
 use super::devices::Device;
 use super::occasions::{self, ClaimedOccasion, DueOccasion};
 use super::work::{Claim, DueTimer, Work};
+use super::{Pipeline, Size};
 use crate::ingest;
 use crate::ingest::store::Stored;
 
@@ -163,7 +163,9 @@ impl Keeper {
     /// Claims work that waits, as far as there is room; answers whether there may be more.
     async fn claim(&self, now: Timestamp) -> nudge_db::Result<bool> {
         let inner = self.pipeline.inner();
-        if inner.free() < ingest::MOST_EVENTS || inner.halt.is_cancelled() {
+        let (free_requests, free_events) =
+            (inner.space().free_requests(), inner.space().free_events());
+        if free_requests == 0 || inner.halt.is_cancelled() {
             return Ok(false);
         }
         let few = OCCASIONS.saturating_sub(inner.in_hand.occasions());
@@ -177,13 +179,12 @@ impl Keeper {
         if !arrived && !occasion {
             return Ok(false);
         }
-        let limit = i64::try_from(inner.free() / ingest::MOST_EVENTS)
-            .unwrap_or(1)
-            .clamp(1, CLAIM);
-        let few = i64::try_from(few).unwrap_or_default();
+        let at_most = |free: usize| i64::try_from(free).unwrap_or(CLAIM).clamp(1, CLAIM);
+        let limit = at_most(free_requests);
+        let few = i64::try_from(few.min(free_events)).unwrap_or_default();
         let mut tx = inner.db.write().await?;
         let requests = claims::claim_requests(&mut tx, inner.node(), limit).await?;
-        let timers = claims::claim_timers(&mut tx, inner.node(), now, CLAIM).await?;
+        let timers = claims::claim_timers(&mut tx, inner.node(), now, at_most(free_events)).await?;
         let occasions = if occasion {
             occasions::claim(&mut tx, inner.node(), now, few).await?
         } else {
@@ -197,7 +198,7 @@ impl Keeper {
         let mut events = ingest::store::events_of(&mut tx, &numbers).await?;
         for request in requests {
             let events = events.remove(&request.id).unwrap_or_default();
-            let room = inner.room_for_claimed(events.len());
+            let room = inner.room_for_claimed(Size::of_stored(&events));
             let (app_id, alias) = (request.app_id, request.alias_number);
             let mut work = Work::left_over(app_id, alias, request.id, events, room);
             work.device = Device::of(request.device_id, request.sdk_version);
@@ -235,7 +236,8 @@ impl Keeper {
                 payload: timer.payload,
                 due_at: timer.due_at,
             };
-            let room = self.pipeline.inner().room_for_claimed(1);
+            let size = Size::of([&*stored.event]);
+            let room = self.pipeline.inner().room_for_claimed(size);
             self.pipeline
                 .submit(Work::timer(app_id, alias, due, stored, room));
         }
@@ -264,7 +266,8 @@ impl Keeper {
                 key: occasion.key,
                 firing_id: occasion.firing_id,
             };
-            let room = self.pipeline.inner().room_for_claimed(1);
+            let size = Size::of([&*stored.event]);
+            let room = self.pipeline.inner().room_for_claimed(size);
             let (app_id, alias) = (occasion.app_id, occasion.alias_number);
             self.pipeline
                 .submit(Work::occasion(app_id, alias, due, stored, room));

@@ -27,6 +27,7 @@ mod projection;
 mod reading;
 pub(crate) mod recipients;
 mod recording;
+mod room;
 mod run_firings;
 mod shares;
 mod store;
@@ -40,7 +41,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use nudge_db::Db;
-use tokio::sync::{Semaphore, mpsc};
+use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use uuid::Uuid;
@@ -60,8 +61,10 @@ pub use keeper::Keeper;
 use memory::Memory;
 pub use memory::Seen;
 pub use projection::SESSION_BEGAN;
+use room::Space;
+pub use room::{Room, Size};
 use work::InHand;
-pub use work::{Fired, Room, Source, Work};
+pub use work::{Fired, Source, Work};
 
 /// Hands work to the lanes. Cheap to clone.
 #[derive(Clone)]
@@ -81,7 +84,7 @@ pub(crate) struct Inner {
     pub halt: CancellationToken,
     tasks: TaskTracker,
     node: Uuid,
-    room: Arc<Semaphore>,
+    space: Space,
     /// Whether new requests wait in the database, behind others that do.
     spilling: AtomicBool,
     in_hand: InHand,
@@ -116,7 +119,7 @@ impl Pipeline {
         tasks: TaskTracker,
         halt: CancellationToken,
     ) -> Self {
-        let room = Arc::new(Semaphore::new(config.memory_events.max(1)));
+        let space = Space::new(&config);
         let node = crate::id::new(clock.now());
         let inner = Inner {
             db,
@@ -129,7 +132,7 @@ impl Pipeline {
             halt,
             tasks,
             node,
-            room,
+            space,
             spilling: AtomicBool::new(false),
             in_hand: InHand::default(),
             memory: Memory::new(),
@@ -157,25 +160,22 @@ impl Pipeline {
         &self.inner.deliveries
     }
 
-    /// Room in memory for so many events, if there is. Once there is none, new requests wait in the
+    /// Room in memory for some events, if there is. Once there is none, new requests wait in the
     /// database until those before them were taken from there, so that they do not overtake them.
-    pub fn room(&self, events: usize) -> Option<Room> {
+    pub fn room(&self, size: Size) -> Option<Room> {
         if self.inner.spilling.load(Ordering::Relaxed) {
             return None;
         }
-        let room = self.inner.room_for_claimed(events);
+        let room = self.inner.room_for_claimed(size);
         if room.is_none() {
             self.inner.spilling.store(true, Ordering::Relaxed);
         }
         room
     }
 
-    /// Room in memory for so many events, when there is. None: the server stops.
-    pub async fn wait_for_room(&self, events: usize) -> Option<Room> {
-        Arc::clone(&self.inner.room)
-            .acquire_many_owned(self.inner.permits(events))
-            .await
-            .ok()
+    /// Room in memory for some events, when there is. None: the server stops.
+    pub async fn wait_for_room(&self, size: Size) -> Option<Room> {
+        self.inner.space.take(size).await
     }
 
     /// Gives work to its lane. A subject's work is always in the same one.
@@ -219,14 +219,8 @@ impl Inner {
     }
 
     /// Room for work that was claimed from the database.
-    pub(crate) fn room_for_claimed(&self, events: usize) -> Option<Room> {
-        Arc::clone(&self.room)
-            .try_acquire_many_owned(self.permits(events))
-            .ok()
-    }
-
-    fn permits(&self, events: usize) -> u32 {
-        u32::try_from(events.min(self.config.memory_events)).unwrap_or(u32::MAX)
+    pub(crate) fn room_for_claimed(&self, size: Size) -> Option<Room> {
+        self.space.try_take(size)
     }
 
     /// Nothing waits in the database any longer.
@@ -234,8 +228,8 @@ impl Inner {
         self.spilling.store(false, Ordering::Relaxed);
     }
 
-    /// Events that could still be taken into memory.
-    pub(crate) fn free(&self) -> usize {
-        self.room.available_permits()
+    /// The memory for events.
+    fn space(&self) -> &Space {
+        &self.space
     }
 }

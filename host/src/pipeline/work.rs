@@ -4,19 +4,17 @@ use std::collections::HashSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use nudge_db::Timestamp;
-use tokio::sync::{OwnedSemaphorePermit, oneshot};
+use tokio::sync::oneshot;
 use uuid::Uuid;
 
 use super::devices::Device;
 use super::memory::Seen;
 use super::occasions::DueOccasion;
+use super::room::Room;
 use crate::dead_letters::Letter;
 use crate::ingest::Submission;
 use crate::ingest::store::Stored;
 use crate::instructions::Instruction;
-
-/// A place in memory for the events of some work.
-pub type Room = OwnedSemaphorePermit;
 
 /// What some work fired.
 #[derive(Debug, Default)]

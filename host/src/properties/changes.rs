@@ -10,7 +10,7 @@ use super::update::Change;
 use crate::ingest::insert::{self, NewRequest};
 use crate::ingest::store::Stored;
 use crate::ingest::{Event, Origin, SEQ_BLOCK, Source};
-use crate::pipeline::Work;
+use crate::pipeline::{Size, Work};
 use crate::services::Services;
 use crate::{id, subjects};
 
@@ -37,7 +37,9 @@ pub(super) async fn note(
         source,
         ..Origin::default()
     });
-    let room = services.pipeline.room(events.len());
+    let room = services
+        .pipeline
+        .room(Size::of(events.iter().map(|event| &**event)));
     let request = NewRequest {
         app_id,
         alias,

@@ -53,8 +53,14 @@ impl Rate {
         self.interval.saturating_mul(self.burst)
     }
 
-    /// Takes a token from a bucket that would be full at an instant.
-    pub(super) fn take(self, full_at: Timestamp, now: Timestamp) -> Result<Taken, Empty> {
+    /// Takes tokens from a bucket that would be full at an instant: all of them, or none. More than a full bucket has are
+    /// as many as it has, so that nobody waits in vain.
+    pub(super) fn take(
+        self,
+        tokens: i64,
+        full_at: Timestamp,
+        now: Timestamp,
+    ) -> Result<Taken, Empty> {
         // No bucket takes longer to fill than an empty one: the clock has been set back since, and nobody has to
         // wait for it to get there again.
         let full_at = if full_at.0.saturating_sub(now.0) > self.span() {
@@ -62,7 +68,8 @@ impl Rate {
         } else {
             full_at
         };
-        let next = full_at.0.max(now.0).saturating_add(self.interval);
+        let taken = self.interval.saturating_mul(tokens.clamp(1, self.burst));
+        let next = full_at.0.max(now.0).saturating_add(taken);
         let missing = next.saturating_sub(now.0);
         if missing > self.span() {
             return Err(Empty {
@@ -93,14 +100,30 @@ mod tests {
         let now = Timestamp::from_seconds(1_000);
         let mut full_at = Timestamp(0);
         for remaining in [2, 1, 0] {
-            let taken = rate.take(full_at, now).unwrap();
+            let taken = rate.take(1, full_at, now).unwrap();
             assert_eq!(taken.remaining, remaining);
             full_at = taken.full_at;
         }
-        assert_eq!(rate.take(full_at, now), Err(Empty { wait: 500_000 }));
-        assert!(rate.take(full_at, Timestamp(now.0 + 499_999)).is_err());
-        assert!(rate.take(full_at, Timestamp(now.0 + 500_000)).is_ok());
+        assert_eq!(rate.take(1, full_at, now), Err(Empty { wait: 500_000 }));
+        assert!(rate.take(1, full_at, Timestamp(now.0 + 499_999)).is_err());
+        assert!(rate.take(1, full_at, Timestamp(now.0 + 500_000)).is_ok());
         assert_eq!(rate.window_seconds(), 2);
+    }
+
+    #[test]
+    fn many_are_taken_together_or_not_at_all() {
+        let rate = Rate::new(1.0, 10);
+        let now = Timestamp::from_seconds(1_000);
+        let taken = rate.take(7, Timestamp(0), now).unwrap();
+        assert_eq!(taken.remaining, 3);
+        assert_eq!(
+            rate.take(4, taken.full_at, now),
+            Err(Empty { wait: 1_000_000 })
+        );
+        assert_eq!(rate.take(3, taken.full_at, now).unwrap().remaining, 0);
+        // More than ever fit pass a full bucket, and empty it.
+        assert_eq!(rate.take(11, Timestamp(0), now).unwrap().remaining, 0);
+        assert!(rate.take(11, taken.full_at, now).is_err());
     }
 
     #[test]
@@ -108,12 +131,12 @@ mod tests {
         let rate = Rate::new(2.0, 3);
         let now = Timestamp::from_seconds(10_000);
         let earlier = Timestamp::from_seconds(10_000 - 3_600);
-        let taken = rate.take(Timestamp(0), now).unwrap();
-        let taken = rate.take(taken.full_at, earlier).unwrap();
+        let taken = rate.take(1, Timestamp(0), now).unwrap();
+        let taken = rate.take(1, taken.full_at, earlier).unwrap();
         assert_eq!(taken.remaining, 2);
         let last = Timestamp(earlier.0 + rate.span());
         assert!(
-            rate.take(last, earlier).is_err(),
+            rate.take(1, last, earlier).is_err(),
             "an empty bucket stays empty"
         );
     }
@@ -131,7 +154,7 @@ mod tests {
             let (mut now, mut full_at, mut passed) = (start, Timestamp(0), 0_i64);
             for gap in gaps {
                 now = Timestamp(now.0 + gap);
-                if let Ok(taken) = rate.take(full_at, now) {
+                if let Ok(taken) = rate.take(1, full_at, now) {
                     prop_assert!((0..i64::from(burst)).contains(&taken.remaining));
                     full_at = taken.full_at;
                     passed += 1;

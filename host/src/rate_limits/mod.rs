@@ -1,8 +1,8 @@
 //! Rate limits (contract 15): token buckets in this process's memory, a bucket for each key, subject,
-//! principal, and address whose credentials fail.
+//! principal, and address whose credentials fail; and for the bytes that each subject and each app sends.
 //!
-//! A write key is public, so that its bucket is everybody's: of what is in it one address has a share, which is asked
-//! first. What is over that share takes nothing from the others.
+//! A write key is public, so that its bucket is everybody's: of what is in it, and of the app's bytes, one address has a share,
+//! which is asked first. What is over that share takes nothing from the others.
 //!
 //! Processes do not share buckets: behind a balancer a caller has up to as many times the rate.
 
@@ -17,6 +17,9 @@ use uuid::Uuid;
 use crate::config;
 use gcra::{Rate, ceil_seconds};
 use table::{Owner, Table};
+
+/// What a token of a bucket of bytes stands for: few enough tokens a second that microseconds tell them apart.
+const BYTES_A_TOKEN: i64 = 1024;
 
 /// What is limited.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -33,6 +36,12 @@ pub enum Policy {
     Principal,
     /// Failed authentication from one address.
     Address,
+    /// Bytes of bodies with subject tokens of one subject, decompressed.
+    SubjectBytes,
+    /// Bytes of bodies with the keys of one app, decompressed.
+    AppBytes,
+    /// Of these, with a key that is public, those from one address.
+    KeyAddressBytes,
 }
 
 impl Policy {
@@ -45,6 +54,26 @@ impl Policy {
             Self::Subject => "subject",
             Self::Principal => "principal",
             Self::Address => "address",
+            Self::SubjectBytes => "subject_bytes",
+            Self::AppBytes => "app_bytes",
+            Self::KeyAddressBytes => "key_address_bytes",
+        }
+    }
+
+    /// Whether it is bytes that are counted, not requests.
+    pub fn counts_bytes(self) -> bool {
+        matches!(
+            self,
+            Self::SubjectBytes | Self::AppBytes | Self::KeyAddressBytes
+        )
+    }
+
+    /// What one token stands for: a request, or so many bytes.
+    fn unit(self) -> i64 {
+        if self.counts_bytes() {
+            BYTES_A_TOKEN
+        } else {
+            1
         }
     }
 }
@@ -54,13 +83,13 @@ impl Policy {
 pub struct Quota {
     /// Which policy.
     pub policy: Policy,
-    /// Requests of a full bucket.
+    /// Requests, or bytes, of a full bucket.
     pub burst: i64,
     /// Seconds in which an empty bucket fills.
     pub window_seconds: i64,
-    /// Requests that are left now.
+    /// Requests, or bytes, that are left now.
     pub remaining: i64,
-    /// Seconds until the bucket is full; of an empty one, until the next request.
+    /// Seconds until the bucket is full; of an empty one, until the same request may come again.
     pub reset_seconds: i64,
 }
 
@@ -75,12 +104,19 @@ pub struct RateLimits {
     subject: Rate,
     principal: Rate,
     address: Rate,
+    subject_bytes: Rate,
+    app_bytes: Rate,
+    key_address_bytes: Rate,
 }
 
 impl RateLimits {
     /// The limits of a configuration. `embedded` decides where that leaves it open.
     pub fn new(config: &config::RateLimits, embedded: bool) -> Self {
         let rate = |bucket: &config::Bucket| Rate::new(bucket.per_second, bucket.burst);
+        let bytes = |bucket: &config::Bucket| {
+            let tokens = u32::try_from(i64::from(bucket.burst) / BYTES_A_TOKEN);
+            Rate::new(bucket.per_second / 1024.0, tokens.unwrap_or(u32::MAX))
+        };
         Self {
             table: config.enabled.decide(!embedded).then(Table::default),
             key: rate(&config.key),
@@ -89,6 +125,9 @@ impl RateLimits {
             subject: rate(&config.subject),
             principal: rate(&config.principal),
             address: rate(&config.address),
+            subject_bytes: bytes(&config.subject_bytes),
+            app_bytes: bytes(&config.app_bytes),
+            key_address_bytes: bytes(&config.key_address_bytes),
         }
     }
 
@@ -99,16 +138,39 @@ impl RateLimits {
         owner: [u8; 16],
         now: Timestamp,
     ) -> Option<Result<Quota, Quota>> {
+        self.charge_many(policy, owner, 1, now)
+    }
+
+    /// Counts the bytes of a body. `None`: nothing is limited. An error: they are too many.
+    pub fn charge_bytes(
+        &self,
+        policy: Policy,
+        owner: [u8; 16],
+        bytes: usize,
+        now: Timestamp,
+    ) -> Option<Result<Quota, Quota>> {
+        let bytes = i64::try_from(bytes).unwrap_or(i64::MAX);
+        let tokens = bytes.saturating_add(BYTES_A_TOKEN - 1) / BYTES_A_TOKEN;
+        self.charge_many(policy, owner, tokens, now)
+    }
+
+    fn charge_many(
+        &self,
+        policy: Policy,
+        owner: [u8; 16],
+        tokens: i64,
+        now: Timestamp,
+    ) -> Option<Result<Quota, Quota>> {
         let table = self.table.as_ref()?;
         let rate = self.rate(policy);
-        let quota = |remaining, micros| Quota {
+        let quota = |remaining: i64, micros| Quota {
             policy,
-            burst: rate.burst(),
+            burst: rate.burst() * policy.unit(),
             window_seconds: rate.window_seconds(),
-            remaining,
+            remaining: remaining * policy.unit(),
             reset_seconds: ceil_seconds(micros),
         };
-        let outcome = table.take(policy, owner, rate, now);
+        let outcome = table.take(policy, owner, tokens, rate, now);
         Some(match outcome {
             Ok(taken) => Ok(quota(taken.remaining, taken.full_at.0 - now.0)),
             Err(empty) => Err(quota(0, empty.wait)),
@@ -123,6 +185,9 @@ impl RateLimits {
             Policy::Subject => self.subject,
             Policy::Principal => self.principal,
             Policy::Address => self.address,
+            Policy::SubjectBytes => self.subject_bytes,
+            Policy::AppBytes => self.app_bytes,
+            Policy::KeyAddressBytes => self.key_address_bytes,
         }
     }
 }

@@ -50,11 +50,12 @@ impl Default for Table {
 }
 
 impl Table {
-    /// Takes a token from a caller's bucket.
+    /// Takes tokens from a caller's bucket.
     pub(super) fn take(
         &self,
         policy: Policy,
         owner: Owner,
+        tokens: i64,
         rate: Rate,
         now: Timestamp,
     ) -> Result<Taken, Empty> {
@@ -64,7 +65,7 @@ impl Table {
                 .get(&(policy, owner))
                 .copied()
                 .unwrap_or_default();
-            let taken = rate.take(full_at, now)?;
+            let taken = rate.take(tokens, full_at, now)?;
             shard.make_room(now);
             shard.buckets.insert((policy, owner), taken.full_at);
             Ok(taken)
@@ -136,7 +137,7 @@ mod tests {
         let now = Timestamp::from_seconds(1_000);
         for number in 0..400_000 {
             table
-                .take(Policy::Address, owner(number), rate, now)
+                .take(Policy::Address, owner(number), 1, rate, now)
                 .unwrap();
         }
         assert!(table.len() <= SHARDS * MOST, "{}", table.len());
@@ -145,7 +146,9 @@ mod tests {
         for number in 0..400_000 {
             let quick = Rate::new(1_000_000.0, 5);
             let at = Timestamp(later.0 + i64::from(number) * 10);
-            table.take(Policy::Key, owner(number), quick, at).unwrap();
+            table
+                .take(Policy::Key, owner(number), 1, quick, at)
+                .unwrap();
         }
         assert!(table.len() <= SHARDS * MOST / 16, "{}", table.len());
     }
@@ -155,9 +158,9 @@ mod tests {
         let table = Table::default();
         let rate = Rate::new(1.0, 1);
         let now = Timestamp::from_seconds(1_000);
-        assert!(table.take(Policy::Key, owner(1), rate, now).is_ok());
-        assert!(table.take(Policy::Key, owner(1), rate, now).is_err());
-        assert!(table.take(Policy::Key, owner(2), rate, now).is_ok());
-        assert!(table.take(Policy::Subject, owner(1), rate, now).is_ok());
+        assert!(table.take(Policy::Key, owner(1), 1, rate, now).is_ok());
+        assert!(table.take(Policy::Key, owner(1), 1, rate, now).is_err());
+        assert!(table.take(Policy::Key, owner(2), 1, rate, now).is_ok());
+        assert!(table.take(Policy::Subject, owner(1), 1, rate, now).is_ok());
     }
 }

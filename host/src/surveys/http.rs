@@ -2,6 +2,7 @@
 
 use axum::extract::State;
 use axum::http::StatusCode;
+use axum::response::Response;
 use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;
@@ -10,6 +11,7 @@ use uuid::Uuid;
 use super::{Content, Survey, store};
 use crate::attempts;
 use crate::campaigns::http::{find, patched, record};
+use crate::campaigns::{listing, size};
 use crate::clock;
 use crate::http::auth::{Editor, Viewer};
 use crate::http::precondition::IfMatch;
@@ -51,12 +53,8 @@ impl From<Survey> for SurveyView {
 pub async fn list_surveys(
     Viewer(scope): Viewer,
     State(services): State<Shared>,
-) -> Result<Data<Vec<SurveyView>>, ApiError> {
-    let mut tx = services.db.read().await?;
-    let surveys = store::list(&mut tx, scope.app.id).await?;
-    Ok(Data {
-        data: surveys.into_iter().map(SurveyView::from).collect(),
-    })
+) -> Result<Response, ApiError> {
+    listing::answer(&services, store::LISTED, scope.app.id, |_| None).await
 }
 
 /// Creates a survey; an active one runs from the answer on.
@@ -67,11 +65,13 @@ pub async fn create_survey(
     State(services): State<Shared>,
     Json(content): Json<Content>,
 ) -> Result<(StatusCode, Data<SurveyView>), ApiError> {
+    let growth = size::check(&content, None)?;
     super::check(&services.plugins, &scope.app.deciders, &content, None).await?;
     let now = services.clock.now();
     let survey = Survey::new(crate::id::new(now), scope.app.id, content, now);
     let mut tx = services.db.write().await?;
     super::create(&mut tx, &survey).await?;
+    size::check_total(&mut tx, scope.app.id, growth).await?;
     record(&mut tx, &scope, "survey.created", &survey, now).await?;
     tx.commit().await?;
     services.apps.refresh(scope.app.id).await?;
@@ -106,12 +106,14 @@ pub async fn update_survey(
     let current: Survey = find(&services, &scope, id).await?;
     let content = patched(&current, if_match, patch)?;
     let before = Some(&current.content);
+    let growth = size::check(&content, before)?;
     super::check(&services.plugins, &scope.app.deciders, &content, before).await?;
 
     let now = services.clock.now();
     let (mut survey, activated) = current.changed(content, now);
     let mut tx = services.db.write().await?;
     super::update(&mut tx, &survey).await?;
+    size::check_total(&mut tx, scope.app.id, growth).await?;
     record(&mut tx, &scope, "survey.updated", &survey, now).await?;
     // It may have as many responses already as it is to get now.
     let app_id = scope.app.id;

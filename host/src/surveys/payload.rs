@@ -1,5 +1,8 @@
 //! What SDKs get to show of a survey.
 
+use std::sync::Arc;
+
+use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
@@ -19,7 +22,8 @@ const MOST_BYTES: usize = 64 * 1024;
 /// What an SDK gets to show: the survey without what decides whom it is for.
 #[derive(Clone, Debug)]
 pub struct Payload {
-    survey: Value,
+    /// As JSON: a tree of it would take many times as much, for as long as the survey runs.
+    survey: Arc<RawValue>,
     localization: Option<Localization>,
     /// Whether an attempt comes with it.
     pub coordinated: bool,
@@ -36,7 +40,7 @@ impl Payload {
             }
         }
         Self {
-            survey,
+            survey: text(&survey),
             localization: content.localization.clone(),
             coordinated: content.is_coordinated(),
         }
@@ -48,13 +52,21 @@ impl Payload {
     }
 
     /// The survey in a person's language, as far as there is text in it.
-    pub fn survey(&self, locale: Option<&str>) -> Value {
-        let mut survey = self.survey.clone();
-        if let (Some(localization), Some(flow)) = (&self.localization, survey.get_mut("flow")) {
+    pub fn survey(&self, locale: Option<&str>) -> Arc<RawValue> {
+        let Some(localization) = &self.localization else {
+            return Arc::clone(&self.survey);
+        };
+        let mut survey: Value = serde_json::from_str(self.survey.get()).unwrap_or_default();
+        if let Some(flow) = survey.get_mut("flow") {
             localization.apply(flow, locale);
         }
-        survey
+        text(&survey)
     }
+}
+
+/// A tree as text. Any has one; the null of one that had not would be shown as nothing.
+fn text(tree: &Value) -> Arc<RawValue> {
+    Arc::from(serde_json::value::to_raw_value(tree).unwrap_or_default())
 }
 
 /// Checks what is handed to SDKs as it is, under a key of the survey.

@@ -4,10 +4,22 @@ use nudge_db::{Error, Result, Timestamp, Tx};
 use uuid::Uuid;
 
 use super::{Content, Survey};
+use crate::campaigns::listing::Source;
 
 /// What a [`Row`] is read from.
 const COLUMNS: &str =
     "SELECT id, app_id, version, body, created_at, updated_at, activated_at FROM surveys";
+
+/// What lists show.
+pub(super) const LISTED: Source = Source {
+    table: "surveys",
+    select: COLUMNS,
+    defaults: &[
+        ("mode", r#""triggered""#),
+        ("status", r#""draft""#),
+        ("priority", "0"),
+    ],
+};
 
 #[derive(sqlx::FromRow)]
 struct Row {
@@ -196,17 +208,6 @@ pub async fn max_responses(tx: &mut Tx, app_id: Uuid, id: Uuid) -> Result<Option
     let body = serde_json::from_str(&row.body)
         .map_err(|cause| Error::corrupt("surveys", "body", cause))?;
     Ok(super::max_responses(&body))
-}
-
-/// All surveys, newest first (specification 4.3).
-pub async fn list(tx: &mut Tx, app_id: Uuid) -> Result<Vec<Survey>> {
-    let rows: Vec<Row> = tx
-        .sql(COLUMNS)
-        .push(" WHERE app_id = $1 ORDER BY id DESC")
-        .bind(app_id)
-        .fetch_all()
-        .await?;
-    rows.into_iter().map(Row::read).collect()
 }
 
 /// The surveys that run.

@@ -16,7 +16,7 @@ use super::{MOST_SEARCH, Position, Search, Total};
 use crate::apps::App;
 use crate::clock;
 use crate::http::auth::Viewer;
-use crate::http::page::{DEFAULT_LIMIT, Page, PageQuery, checked_limit};
+use crate::http::page::{DEFAULT_LIMIT, Gathering, Page, PageQuery, checked_limit};
 use crate::http::query::{begin, end};
 use crate::http::{ApiError, Code, Data, Params, ResourceName, cursor};
 use crate::push::tokens;
@@ -208,16 +208,18 @@ pub async fn list_users(
     let bookmark: Option<Bookmark> = paging.position(&services.secrets, &list, now)?;
 
     let mut tx = services.db.read().await?;
-    let total = match &bookmark {
-        Some(bookmark) => Total {
-            count: bookmark.count,
-            at_least: bookmark.at_least,
-        },
+    let (total, scanned) = match &bookmark {
+        Some(bookmark) => {
+            let (count, at_least) = (bookmark.count, bookmark.at_least);
+            (Total { count, at_least }, None)
+        }
         None => super::total(&mut tx, app_id, search.as_ref()).await?,
     };
     let after = bookmark.map(|bookmark| bookmark.after);
     let found = match (&search, after) {
-        (Some(search), after) => super::search(&mut tx, app_id, search, after, limit).await?,
+        (Some(search), after) => {
+            super::search(&mut tx, app_id, search, after, limit, scanned).await?
+        }
         (None, Some(Position::Id(after))) => {
             super::everybody(&mut tx, app_id, Some(after), limit).await?
         }
@@ -434,10 +436,14 @@ pub async fn list_user_events(
     let id = find(&mut tx, app_id, &name).await?;
     let aliases = store::aliases(&mut tx, app_id, &[id]).await?;
     let numbers: Vec<i64> = aliases.iter().map(|alias| alias.number).collect();
-    let mut events = timeline::page(&mut tx, app_id, &numbers, &filter, after, limit + 1).await?;
+    let mut page = Gathering::new(limit);
+    while let Some(wanted) = page.wanted() {
+        let after = page.last().map(Event::position).or(after);
+        let events = timeline::page(&mut tx, app_id, &numbers, &filter, after, wanted).await?;
+        page.add(events, |event| event.properties.len());
+    }
     drop(tx);
-    let more = events.len() > limit;
-    events.truncate(limit);
+    let (events, more) = page.end();
     let next = events.last().filter(|_| more).map(Event::position);
     let expires: Timestamp = now.plus(cursor::LIFETIME);
     let seal = |next| cursor::encode(&services.secrets, &list, &next, expires);

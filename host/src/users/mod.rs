@@ -10,6 +10,7 @@ use nudge_db::{Result, Tx};
 use uuid::Uuid;
 
 pub use search::{Position, Search};
+pub use store::Scan;
 
 /// People that a count is exact up to (contract 0).
 pub const MOST_COUNTED: i64 = 10_000;
@@ -57,13 +58,15 @@ pub async fn everybody(
 ///
 /// Each part follows an index, so that a page costs the same whatever number of people there are. No index
 /// helps to find a part of a value: a request looks through [`MOST_SCANNED`] values and answers with what it
-/// has found, and where to go on, even if that is nobody yet.
+/// has found, and where to go on, even if that is nobody yet. `scanned` is what [`total`] has found among the first of
+/// them, which are not looked through again.
 pub async fn search(
     tx: &mut Tx,
     app_id: Uuid,
     search: &Search,
     from: Option<Position>,
     limit: usize,
+    scanned: Option<Scan>,
 ) -> Result<Found> {
     let mut hits: Vec<(Uuid, Position)> = Vec::new();
     let wanted = limit + 1;
@@ -90,10 +93,14 @@ pub async fn search(
     }
     let mut rest = None;
     if hits.len() < wanted {
-        let most = count(wanted - hits.len());
-        let scan = store::by_value(tx, app_id, search, value, most).await?;
+        let most = wanted - hits.len();
+        let scan = match scanned.filter(|_| value.is_none()) {
+            Some(scan) => scan,
+            None => store::by_value(tx, app_id, search, value, count(most)).await?,
+        };
         rest = scan.rest.map(Position::Value);
-        hits.extend(scan.ids.into_iter().map(|id| (id, Position::Value(id))));
+        let found = scan.ids.into_iter().take(most);
+        hits.extend(found.map(|id| (id, Position::Value(id))));
     }
     let next = if hits.len() > limit {
         hits.truncate(limit);
@@ -105,22 +112,28 @@ pub async fn search(
     Ok(Found { ids, next })
 }
 
-/// How many people there are, or a search finds.
-pub async fn total(tx: &mut Tx, app_id: Uuid, search: Option<&Search>) -> Result<Total> {
+/// How many people there are, or a search finds; and what it has found among values, for [`search`] from the beginning.
+pub async fn total(
+    tx: &mut Tx,
+    app_id: Uuid,
+    search: Option<&Search>,
+) -> Result<(Total, Option<Scan>)> {
     let most = MOST_COUNTED + 1;
-    let (count, scanned_all) = match search {
-        None => (store::count(tx, app_id, most).await?, true),
+    let (count, scan) = match search {
+        None => (store::count(tx, app_id, most).await?, None),
         Some(search) => {
             let named = store::count_by_name(tx, app_id, search, most).await?;
             let known = named + store::count_by_id(tx, app_id, search, most - named).await?;
             let scan = store::by_value(tx, app_id, search, None, most - known).await?;
-            (known + count(scan.ids.len()), scan.rest.is_none())
+            (known + count(scan.ids.len()), Some(scan))
         }
     };
-    Ok(Total {
+    let is_cut = scan.as_ref().is_some_and(|scan| scan.rest.is_some());
+    let total = Total {
         count: count.min(MOST_COUNTED),
-        at_least: count > MOST_COUNTED || !scanned_all,
-    })
+        at_least: count > MOST_COUNTED || is_cut,
+    };
+    Ok((total, scan))
 }
 
 fn count(number: usize) -> i64 {

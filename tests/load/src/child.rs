@@ -267,6 +267,23 @@ impl Server {
             << 10)
     }
 
+    /// The most memory that the server has had since [`reset_peak`](Self::reset_peak), in bytes.
+    pub(crate) fn peak(&self) -> anyhow::Result<u64> {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.process.child.id()))?;
+        let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+        let kilobytes = line.and_then(|line| line.trim().strip_suffix(" kB"));
+        Ok(kilobytes
+            .context("an unknown /proc format")?
+            .parse::<u64>()?
+            << 10)
+    }
+
+    /// Forgets the most memory that the server has had.
+    pub(crate) fn reset_peak(&self) -> anyhow::Result<()> {
+        let file = format!("/proc/{}/clear_refs", self.process.child.id());
+        Ok(std::fs::write(file, "5")?)
+    }
+
     /// Waits until the pipeline has processed everything.
     pub(crate) async fn drained(&self) -> anyhow::Result<()> {
         loop {

@@ -7,6 +7,7 @@
 
 mod audience;
 mod bare;
+mod bodies;
 mod broadcast;
 mod child;
 mod client;
@@ -54,6 +55,8 @@ enum Command {
     Audience(audience::Arguments),
     /// A broadcast to many people, with kills amid it if asked for: how long it takes, who gets it how often.
     Broadcast(broadcast::Arguments),
+    /// What bodies take in memory that are small as sent and large as parsed, many at once.
+    Bodies(bodies::Arguments),
     /// Events a second over HTTP, against bare inserts of the same rows.
     Ingest(ingest::Arguments),
     /// Kills servers while clients send events, and counts what is there afterwards.
@@ -100,6 +103,7 @@ fn main() -> anyhow::Result<()> {
         match cli.command {
             Command::Audience(arguments) => audience::run(arguments).await,
             Command::Broadcast(arguments) => broadcast::run(arguments).await,
+            Command::Bodies(arguments) => bodies::run(arguments).await,
             Command::Ingest(arguments) => ingest::run(arguments).await,
             Command::Crash(arguments) => crash::run(arguments).await,
             Command::Growth(arguments) => growth::run(arguments).await,

@@ -2,6 +2,7 @@
 
 use axum::extract::State;
 use axum::http::StatusCode;
+use axum::response::Response;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::{IntoParams, ToSchema};
@@ -11,6 +12,7 @@ use super::content::Kind;
 use super::{Campaign, Content, Status, store};
 use crate::apps::App;
 use crate::campaigns::http::{find, patched, record};
+use crate::campaigns::{listing, size};
 use crate::clock;
 use crate::http::auth::{Editor, Viewer};
 use crate::http::precondition::IfMatch;
@@ -68,18 +70,17 @@ pub async fn list_campaigns(
     Viewer(scope): Viewer,
     State(services): State<Shared>,
     Params(query): Params<ListQuery>,
-) -> Result<Data<Vec<CampaignView>>, ApiError> {
+) -> Result<Response, ApiError> {
     let Kind::Push = query.kind.unwrap_or_default();
     let mut tx = services.db.read().await?;
-    let campaigns = store::list(&mut tx, scope.app.id).await?;
-    let mut stats = deliveries::store::stats(&mut tx, scope.app.id, None).await?;
-    let views = campaigns.into_iter().map(|campaign| {
-        let stats = stats.remove(&campaign.id).unwrap_or_default();
-        CampaignView::new(campaign, stats)
-    });
-    Ok(Data {
-        data: views.collect(),
-    })
+    let stats = deliveries::store::stats(&mut tx, scope.app.id, None).await?;
+    drop(tx);
+    let none = Stats::default();
+    let stats = move |id: Uuid| {
+        let stats = stats.get(&id).unwrap_or(&none);
+        serde_json::value::to_raw_value(stats).ok()
+    };
+    listing::answer(&services, store::LISTED, scope.app.id, stats).await
 }
 
 /// Creates a campaign; an active one runs from the answer on.
@@ -90,12 +91,14 @@ pub async fn create_campaign(
     State(services): State<Shared>,
     Json(mut content): Json<Content>,
 ) -> Result<(StatusCode, Data<CampaignView>), ApiError> {
+    let growth = size::check(&content, None)?;
     super::check(&services.plugins, &scope.app.deciders, &content, None).await?;
     let now = services.clock.now();
     content.identify(&[], || crate::id::new(now));
     let campaign = Campaign::new(crate::id::new(now), scope.app.id, content, now);
     let mut tx = services.db.write().await?;
     super::create(&mut tx, &campaign).await?;
+    size::check_total(&mut tx, scope.app.id, growth).await?;
     record(&mut tx, &scope, "campaign.created", &campaign, now).await?;
     tx.commit().await?;
     services.apps.refresh(scope.app.id).await?;
@@ -130,6 +133,7 @@ pub async fn update_campaign(
     let current: Campaign = find(&services, &scope, id).await?;
     let mut content = patched(&current, if_match, patch)?;
     let before = Some(&current.content);
+    let growth = size::check(&content, before)?;
     super::check(&services.plugins, &scope.app.deciders, &content, before).await?;
     let now = services.clock.now();
     content.identify(&current.content.variants, || crate::id::new(now));
@@ -139,6 +143,7 @@ pub async fn update_campaign(
     let resumes = was == Status::Paused && campaign.content.status != Status::Paused;
     let mut tx = services.db.write().await?;
     super::update(&mut tx, &campaign).await?;
+    size::check_total(&mut tx, scope.app.id, growth).await?;
     if resumes {
         deliveries::store::resume(&mut tx, scope.app.id, id, now).await?;
     }

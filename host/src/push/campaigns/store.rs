@@ -4,10 +4,24 @@ use nudge_db::{Error, Result, Timestamp, Tx};
 use uuid::Uuid;
 
 use super::{Campaign, Content};
+use crate::campaigns::listing::Source;
 
 /// What a [`Row`] is read from.
 const COLUMNS: &str =
     "SELECT id, app_id, version, body, created_at, updated_at, activated_at FROM push_campaigns";
+
+/// What lists show.
+pub(super) const LISTED: Source = Source {
+    table: "push_campaigns",
+    select: COLUMNS,
+    defaults: &[
+        ("type", r#""push""#),
+        ("mode", r#""triggered""#),
+        ("status", r#""draft""#),
+        ("priority", "0"),
+        ("variants", "[]"),
+    ],
+};
 
 #[derive(sqlx::FromRow)]
 struct Row {
@@ -161,17 +175,6 @@ pub async fn find(tx: &mut Tx, app_id: Uuid, id: Uuid) -> Result<Option<Campaign
         .fetch_optional()
         .await?;
     row.map(Row::read).transpose()
-}
-
-/// All campaigns, newest first.
-pub async fn list(tx: &mut Tx, app_id: Uuid) -> Result<Vec<Campaign>> {
-    let rows: Vec<Row> = tx
-        .sql(COLUMNS)
-        .push(" WHERE app_id = $1 ORDER BY id DESC")
-        .bind(app_id)
-        .fetch_all()
-        .await?;
-    rows.into_iter().map(Row::read).collect()
 }
 
 /// The campaigns that run.
