@@ -223,7 +223,11 @@ pub const BELONGINGS: &[Store] = &[
         Copied::In("devices.json"),
     ),
     store(
-        table("push_tokens", "app_id, device_id", OfApp::Indexed),
+        table(
+            "push_tokens",
+            "app_id, subject_id, device_id",
+            OfApp::Indexed,
+        ),
         OF_SUBJECT,
         Copied::In("devices.json"),
     ),

@@ -91,7 +91,12 @@ async fn requests_beyond_the_limit_are_told_to_come_back(app: &mut TestApp) {
     assert_eq!(app.get("/livez", &Credential::none()).await.status, 200);
     let viewer = app.get(&app.path("/surveys"), &app.viewer()).await;
     assert!(was_shed(&viewer), "people wait as SDKs do");
-    for page in ["/openapi.json", "/docs", "/docs/page.js", "/.well-known/jwks.json"] {
+    for page in [
+        "/openapi.json",
+        "/docs",
+        "/docs/page.js",
+        "/.well-known/jwks.json",
+    ] {
         let answer = app.get(page, &Credential::none()).await;
         assert!(was_shed(&answer), "{page}: {}", answer.status);
     }

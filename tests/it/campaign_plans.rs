@@ -1,6 +1,7 @@
 //! What campaigns ask of a database is found by indexes, whatever number of people, answers and messages there is.
 
 use nudge::attempts::analytics::{self, Range};
+use nudge::attempts::store::Whose;
 use nudge::attempts::{self, recipients, responses};
 use nudge::campaigns::Kind;
 use nudge::explain;
@@ -107,10 +108,12 @@ async fn results_and_their_lists_are_found_by_indexes(app: &mut TestApp) {
         check_scans(&tx.plans(), "how many responses there are");
         let bounds = (range.from, range.to);
         for after in [None, Some((now, app.id()))] {
-            attempts::store::list(&mut tx, key, bounds, after, 50)
-                .await
-                .unwrap();
-            check_scans(&tx.plans(), "a page of attempts");
+            for whose in [Whose::Everybody, Whose::Shown, Whose::Hidden] {
+                attempts::store::list(&mut tx, key, bounds, after, 50, whose)
+                    .await
+                    .unwrap();
+                check_scans(&tx.plans(), "a page of attempts");
+            }
         }
     }
     attempts::store::answers(&mut tx, app_id, &[app.id()])

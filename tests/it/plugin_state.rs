@@ -29,7 +29,7 @@ async fn states_and_timers_are_shown_by_campaign(app: &mut TestApp) {
     let ada = app.session("ada").await;
     assert_eq!(
         kept(app, "ada").await,
-        json!({"campaigns": [], "stateBytes": 0, "timers": 0})
+        json!({"matchedBy": "anonymousId", "campaigns": [], "stateBytes": 0, "timers": 0})
     );
     let counts = app
         .survey(&json!({"kind": "event", "eventName": "a", "occurrence": {"mode": "nth", "n": 9}}))

@@ -3,6 +3,7 @@
 use futures_util::future::join_all;
 use nudge::push::providers::{Address, Environment, Platform, Provider, Target};
 use nudge::push::tokens::store;
+use nudge_db::Dialect;
 use serde_json::{Value, json};
 use tests::client::Answer;
 use tests::{Session, TestApp, on_both_backends};
@@ -16,7 +17,9 @@ on_both_backends!(
     what_is_no_token_is_refused,
     endpoints_of_browsers_must_be_public,
     without_permission_nothing_is_sent,
-    a_token_and_a_device_are_one_persons,
+    a_token_is_one_persons_and_a_device_name_proves_nothing,
+    of_a_device_that_two_had_one_registration_is_left,
+    registrations_from_before_are_carried_over,
     a_token_never_serves_two_at_once,
     a_person_has_a_hundred_at_the_most,
     merged_people_keep_their_devices,
@@ -255,26 +258,126 @@ async fn without_permission_nothing_is_sent(app: &mut TestApp) {
     assert_eq!(targets(app, &ada).await.len(), 1);
 }
 
-async fn a_token_and_a_device_are_one_persons(app: &mut TestApp) {
+async fn a_token_is_one_persons_and_a_device_name_proves_nothing(app: &mut TestApp) {
     let (ada, bob) = (app.session("ada").await, app.session("bob").await);
     app.push_token(&ada, "phone", &fcm("token-1")).await;
-    // Somebody else takes the device over, with a token of their own.
-    app.push_token(&bob, "phone", &fcm("token-2")).await;
+    // Somebody who knows what the device is called registers one of that name, in each way that there is.
+    let denied = json!({"provider": "apns", "permission": "denied"});
+    for (parts, held) in [(fcm("token-2"), 1), (denied, 0), (fcm("token-3"), 1)] {
+        app.push_token(&bob, "phone", &parts).await;
+        assert_eq!(targets(app, &bob).await.len(), held);
+        let kept = targets(app, &ada).await;
+        assert_eq!(kept.len(), 1);
+        assert_eq!(kept[0].address, Address::Token("token-1".to_owned()));
+        assert_eq!(devices(app, "ada").await[0]["push"]["status"], "active");
+    }
+    // What one of them removes is the own one.
+    remove(app, &bob, "phone").await.data(204);
+    remove(app, &bob, "phone").await.refused(404, "not_found");
+    assert_eq!(targets(app, &ada).await.len(), 1);
+
+    // The device is somebody else's now: its SDK has the token, and shows it.
+    app.push_token(&bob, "phone", &fcm("token-1")).await;
     assert!(targets(app, &ada).await.is_empty());
     assert!(devices(app, "ada").await[0].get("push").is_none());
     assert_eq!(
         targets(app, &bob).await[0].address,
-        Address::Token("token-2".to_owned())
+        Address::Token("token-1".to_owned())
     );
     remove(app, &ada, "phone").await.refused(404, "not_found");
 
     // The app is installed anew: the same token under another device id.
-    app.push_token(&ada, "phone-again", &fcm("token-2")).await;
+    app.push_token(&ada, "phone-again", &fcm("token-1")).await;
     assert!(targets(app, &bob).await.is_empty());
     assert_eq!(targets(app, &ada).await.len(), 1);
     // The same text is another token for another provider.
     app.push_token(&bob, "phone", &apns(TOKEN)).await;
     app.push_token(&bob, "tablet", &fcm(TOKEN)).await;
+    assert_eq!(targets(app, &bob).await.len(), 2);
+}
+
+async fn of_a_device_that_two_had_one_registration_is_left(app: &mut TestApp) {
+    let backend = Backend::new(app).await;
+    for (earlier, later) in [("person", "visitor"), ("visitor", "person")] {
+        let external_id = format!("e-{earlier}");
+        let person = backend
+            .identify(app, &format!("p-{earlier}"), &external_id)
+            .await;
+        let visitor = app.session(&format!("v-{earlier}")).await;
+        for who in [earlier, later] {
+            let session = if who == "person" { &person } else { &visitor };
+            let token = fcm(&format!("token-of-{who}-{earlier}"));
+            app.push_token(session, "phone", &token).await;
+            app.advance(1);
+        }
+        let merged = backend
+            .identify(app, &visitor.anonymous_id, &external_id)
+            .await;
+        assert_eq!(merged.subject_id, person.subject_id);
+        let left = targets(app, &merged).await;
+        assert_eq!(left.len(), 1);
+        let newest = Address::Token(format!("token-of-{later}-{earlier}"));
+        assert_eq!(left[0].address, newest);
+    }
+}
+
+async fn registrations_from_before_are_carried_over(app: &mut TestApp) {
+    let (ada, bob) = (app.session("ada").await, app.session("bob").await);
+    app.push_token(&ada, "phone", &fcm("token-1")).await;
+    app.push_token(&bob, "tablet", &apns(TOKEN)).await;
+    app.push_token(
+        &bob,
+        "watch",
+        &json!({"provider": "fcm", "permission": "denied"}),
+    )
+    .await;
+    let before = targets(app, &ada).await;
+    // The table as it was when a device of an app had one row.
+    let services = app.services();
+    let mut tx = services.db.write().await.unwrap();
+    let texts: &[&'static str] = match services.db.dialect() {
+        Dialect::Sqlite => &[
+            "CREATE TABLE earlier (
+                app_id BLOB NOT NULL, device_id TEXT NOT NULL, subject_id BLOB NOT NULL,
+                registration TEXT NOT NULL UNIQUE, provider TEXT NOT NULL, environment TEXT NOT NULL, token_hash TEXT,
+                token_suffix TEXT NOT NULL, sealed TEXT, status TEXT NOT NULL, registered_at INTEGER NOT NULL,
+                PRIMARY KEY (app_id, device_id)) STRICT",
+            "INSERT INTO earlier SELECT app_id, device_id, subject_id, registration, provider, environment, token_hash,
+                                        token_suffix, sealed, status, registered_at FROM push_tokens",
+            "DROP TABLE push_tokens",
+            "ALTER TABLE earlier RENAME TO push_tokens",
+            "CREATE UNIQUE INDEX push_token_hashes ON push_tokens (app_id, token_hash)",
+            "CREATE INDEX push_tokens_of_subject ON push_tokens (subject_id, registered_at)",
+        ],
+        Dialect::Postgres => &[
+            "ALTER TABLE push_tokens DROP CONSTRAINT push_tokens_pkey, ADD PRIMARY KEY (app_id, device_id)",
+        ],
+    };
+    for text in texts {
+        tx.sql(text).execute().await.unwrap();
+    }
+    tx.sql("DROP INDEX subjects_hidden")
+        .execute()
+        .await
+        .unwrap();
+    tx.sql("DELETE FROM _sqlx_migrations WHERE version = 20")
+        .execute()
+        .await
+        .unwrap();
+    tx.commit().await.unwrap();
+    app.restart().await;
+
+    assert_eq!(count(app, "SELECT count(*) FROM push_tokens").await, 3);
+    let after = targets(app, &ada).await;
+    assert_eq!(after.len(), 1);
+    assert_eq!(
+        (&after[0].registration, &after[0].address),
+        (&before[0].registration, &before[0].address)
+    );
+    assert_eq!(targets(app, &bob).await.len(), 1);
+    // The new key is in force.
+    app.push_token(&bob, "phone", &fcm("token-2")).await;
+    assert_eq!(targets(app, &ada).await.len(), 1);
     assert_eq!(targets(app, &bob).await.len(), 2);
 }
 

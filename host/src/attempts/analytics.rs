@@ -81,14 +81,18 @@ pub struct Facts {
     pub texts: Vec<(String, Vec<String>)>,
 }
 
-/// What attempts add up to.
+/// What attempts add up to, but for those of people who are being deleted.
 pub async fn tally(tx: &mut Tx, key: (Uuid, Uuid), range: Range) -> Result<Tally> {
     let ((first, last), rest) = range.parts();
     let mut tally = store::sum(tx, key, first, last).await?;
     for part in rest.into_iter().flatten() {
         tally.merge(&edges::tally(tx, key, (part.from, part.to)).await?);
     }
-    Ok(tally)
+    let hidden = edges::hidden(tx, key, (range.from, range.to)).await?;
+    if hidden.0.is_empty() {
+        return Ok(tally);
+    }
+    Ok(tally.since(&hidden))
 }
 
 /// Reads the results of a survey.

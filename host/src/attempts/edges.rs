@@ -6,6 +6,7 @@ use std::collections::HashMap;
 use nudge_db::{Result, Timestamp, Tx};
 use uuid::Uuid;
 
+use super::store::Whose;
 use super::tally::Tally;
 use super::{Attempt, store};
 use crate::surveys;
@@ -15,16 +16,30 @@ use crate::surveys::flow::{Answers, Flow, Walker};
 const PAGE: i64 = 500;
 
 /// What the attempts add up to that began from an instant on and before another.
-pub async fn tally(
+pub async fn tally(tx: &mut Tx, key: (Uuid, Uuid), range: (Timestamp, Timestamp)) -> Result<Tally> {
+    tally_of(tx, key, range, Whose::Everybody).await
+}
+
+/// What of [`tally`] is of people who are being deleted: in the counts until their attempts are erased.
+pub(super) async fn hidden(
+    tx: &mut Tx,
+    key: (Uuid, Uuid),
+    range: (Timestamp, Timestamp),
+) -> Result<Tally> {
+    tally_of(tx, key, range, Whose::Hidden).await
+}
+
+async fn tally_of(
     tx: &mut Tx,
     (app_id, survey_id): (Uuid, Uuid),
     range: (Timestamp, Timestamp),
+    whose: Whose,
 ) -> Result<Tally> {
     let mut sum = Tally::default();
     let mut flows: HashMap<i64, Option<Flow>> = HashMap::new();
     let mut after = None;
     loop {
-        let page = store::list(tx, (app_id, survey_id), range, after, PAGE).await?;
+        let page = store::list(tx, (app_id, survey_id), range, after, PAGE, whose).await?;
         let Some(last) = page.last() else {
             return Ok(sum);
         };

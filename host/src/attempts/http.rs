@@ -17,7 +17,7 @@ use crate::http::auth::SdkSubject;
 use crate::http::body::OptionalJson;
 use crate::http::{ApiError, Code, Data, FieldError, Json, ResourceId, created};
 use crate::services::Shared;
-use crate::subjects::http::{current, current_of, is_current};
+use crate::subjects::http::{current, current_of};
 use crate::subjects::{self, Standing};
 use crate::surveys::{self, Payload};
 
@@ -159,7 +159,7 @@ pub async fn start_attempt(
     };
     let now = services.clock.now();
     let mut tx = services.db.write().await?;
-    let standing = locked(&mut tx, &subject, standing).await?;
+    let standing = subjects::current::lock(&mut tx, &subject.token).await?;
     let outcome = super::start(&mut tx, &subject.app, &standing, start, now).await?;
     let survey = match request.instruction_id {
         None => Some(shown(&mut tx, &outcome, &standing).await?),
@@ -211,7 +211,7 @@ pub async fn answer_attempt(
         .map(|(index, answer)| given(index, answer, now))
         .collect::<Result<Vec<_>, _>>()?;
     let mut tx = services.db.write().await?;
-    let standing = locked(&mut tx, &subject, standing).await?;
+    let standing = subjects::current::lock(&mut tx, &subject.token).await?;
     let app = &subject.app;
     let outcome = super::take_answers(&mut tx, app, &standing, id, &given, now).await?;
     tx.commit().await?;
@@ -291,7 +291,7 @@ async fn end(
         return Err(Error::NotFound.into());
     }
     let mut tx = services.db.write().await?;
-    let standing = locked(&mut tx, subject, standing).await?;
+    let standing = subjects::current::lock(&mut tx, &subject.token).await?;
     let (app, now) = (&subject.app, services.clock.now());
     let outcome = match how {
         End::Complete => super::complete(&mut tx, app, &standing, id, now).await?,
@@ -304,21 +304,4 @@ async fn end(
     Ok(Data {
         data: AttemptView::new(outcome, now),
     })
-}
-
-/// Locks a subject, and reads again how it stands: it may have been merged or suppressed meanwhile.
-async fn locked(
-    tx: &mut Tx,
-    subject: &SdkSubject,
-    standing: Standing,
-) -> Result<Standing, ApiError> {
-    let revoked = || ApiError::new(Code::SubjectTokenExpired);
-    let app_id = subject.app.id;
-    if !subjects::store::lock(tx, app_id, standing.subject_id).await? {
-        return Err(revoked());
-    }
-    subjects::store::get(tx, app_id, subject.token.alias)
-        .await?
-        .filter(|standing| is_current(&subject.token, standing) && !standing.suppressed)
-        .ok_or_else(revoked)
 }

@@ -9,6 +9,7 @@ use serde_json::value::RawValue;
 use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
 
+use super::Attempt;
 use super::analytics::{self, Range, Report};
 use super::recipients::{self, RecipientState};
 use super::responses;
@@ -18,6 +19,7 @@ use crate::http::auth::Viewer;
 use crate::http::page::{DEFAULT_LIMIT, Gathering, MOST, Page, checked_limit};
 use crate::http::query::{begin, end};
 use crate::http::{ApiError, Code, Data, NestedId, Params, ResourceId, cursor};
+use crate::privacy::hidden;
 use crate::services::Shared;
 use crate::surveys::{self, Survey};
 
@@ -274,7 +276,7 @@ pub async fn list_survey_attempts(
             .map(|(last, _): &Answered| (last.started_at, last.id));
         let wanted = i64::try_from(wanted).unwrap_or(i64::MAX);
         let after = shown.or(after);
-        let attempts = store::list(&mut tx, key, all, after, wanted).await?;
+        let attempts = store::list(&mut tx, key, all, after, wanted, store::Whose::Shown).await?;
         let answered = with_answers(&mut tx, scope.app.id, attempts).await?;
         page.add(answered, |(_, answers)| {
             answers.iter().map(|answer| answer.value.len()).sum()
@@ -338,6 +340,9 @@ pub async fn get_survey_attempt(
     let attempt = attempt
         .filter(|attempt| attempt.survey_id == survey.id)
         .ok_or_else(|| ApiError::new(Code::NotFound))?;
+    if hidden::is_hidden(&mut tx, scope.app.id, attempt.subject_id).await? {
+        return Err(ApiError::new(Code::NotFound));
+    }
     let answers = store::answer_rows(&mut tx, scope.app.id, &[attempt.id]).await?;
     let data = AttemptDetail::new(attempt, answers, services.clock.now());
     Ok(Data { data })

@@ -6,6 +6,8 @@ use serde::Deserialize;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
+use crate::privacy::hidden;
+
 /// Instructions that one request looks through for those in a state: no index leads to a state, which depends on the
 /// time and on the attempt.
 pub const MOST_SCANNED: i64 = 20_000;
@@ -184,7 +186,11 @@ async fn instructions(
         "SELECT i.id, i.subject_id, i.status, i.status_at, i.expires_at, a.state AS attempt_state,
                 a.active_at AS attempt_at, i.suppressed_by
          FROM (SELECT id, subject_id, status, status_at, expires_at, suppressed_by FROM instructions
-               WHERE app_id = $1 AND campaign_id = $2 AND id < $3 ORDER BY id DESC LIMIT $4) i
+               WHERE app_id = $1 AND campaign_id = $2 AND id < $3 AND subject_id NOT IN ",
+    )
+    .push(hidden::SUBJECTS)
+    .push(
+        " ORDER BY id DESC LIMIT $4) i
          LEFT JOIN survey_attempts a ON a.instruction_id = i.id
          ORDER BY i.id DESC",
     )
@@ -204,9 +210,10 @@ async fn alone(
 ) -> Result<Vec<AttemptRow>> {
     tx.sql(
         "SELECT id, subject_id, state, active_at FROM survey_attempts
-         WHERE app_id = $1 AND survey_id = $2 AND instruction_id IS NULL AND id < $3
-         ORDER BY id DESC LIMIT $4",
+         WHERE app_id = $1 AND survey_id = $2 AND instruction_id IS NULL AND id < $3 AND subject_id NOT IN ",
     )
+    .push(hidden::SUBJECTS)
+    .push(" ORDER BY id DESC LIMIT $4")
     .bind(app_id)
     .bind(survey_id)
     .bind(after)

@@ -4,6 +4,7 @@ use nudge_db::{Result, Timestamp, Tx};
 use uuid::Uuid;
 
 use super::analytics::Range;
+use crate::privacy::hidden;
 
 /// Answers that a count is exact up to (contract 0).
 pub const MOST_COUNTED: i64 = 10_000;
@@ -38,8 +39,11 @@ pub async fn page(
     tx.sql(
         "SELECT n.attempt_id, n.question_id, n.value, n.answered_at
          FROM (SELECT attempt_id, question_id FROM survey_answers
-               WHERE survey_id = $2 AND counted = $5 AND answered_at >= $3 AND answered_at < $4
-               ORDER BY answered_at DESC, attempt_id DESC, question_id DESC LIMIT $6 OFFSET $7) p
+               WHERE survey_id = $2 AND counted = $5 AND answered_at >= $3 AND answered_at < $4 AND attempt_id NOT IN ",
+    )
+    .push(hidden::ATTEMPTS)
+    .push(
+        " ORDER BY answered_at DESC, attempt_id DESC, question_id DESC LIMIT $6 OFFSET $7) p
          JOIN survey_answers n ON n.attempt_id = p.attempt_id AND n.question_id = p.question_id AND n.app_id = $1
          ORDER BY n.answered_at DESC, n.attempt_id DESC, n.question_id DESC",
     )
@@ -61,9 +65,10 @@ pub async fn count(tx: &mut Tx, (app_id, survey_id): (Uuid, Uuid), range: Range)
             "SELECT count(*) AS count FROM (
                 SELECT 1 FROM survey_answers
                 WHERE survey_id = $2 AND counted = $5 AND answered_at >= $3 AND answered_at < $4
-                  AND EXISTS (SELECT 1 FROM surveys WHERE id = $2 AND app_id = $1)
-                LIMIT $6) AS counted",
+                  AND EXISTS (SELECT 1 FROM surveys WHERE id = $2 AND app_id = $1) AND attempt_id NOT IN ",
         )
+        .push(hidden::ATTEMPTS)
+        .push(" LIMIT $6) AS counted")
         .bind(app_id)
         .bind(survey_id)
         .bind(range.from)

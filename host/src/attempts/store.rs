@@ -6,6 +6,7 @@ use uuid::Uuid;
 
 use super::tally::Tally;
 use super::{Answer, Attempt, State};
+use crate::privacy::hidden;
 
 /// The length of a day of the counts, in microseconds.
 pub const DAY: i64 = 86_400_000_000;
@@ -129,6 +130,17 @@ pub async fn of_subject(
     rows.into_iter().map(AttemptRow::read).collect()
 }
 
+/// Whose attempts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Whose {
+    /// Everybody's: of who is being deleted too, as long as the attempts are in the counts.
+    Everybody,
+    /// Of nobody who is being deleted.
+    Shown,
+    /// Of those alone who are being deleted.
+    Hidden,
+}
+
 /// A survey's attempts that began from an instant on and before another, newest first, after one of them.
 pub async fn list(
     tx: &mut Tx,
@@ -136,27 +148,41 @@ pub async fn list(
     (from, to): (Timestamp, Timestamp),
     after: Option<(Timestamp, Uuid)>,
     limit: i64,
+    whose: Whose,
 ) -> Result<Vec<Attempt>> {
     let mut statement = tx
         .sql(
-            "SELECT id, app_id, survey_id, survey_version, subject_id, instruction_id, client_attempt_id, state,
-                    started_at, active_at, completed_at, last_question_id, position_question_id
-             FROM survey_attempts WHERE app_id = $1 AND survey_id = $2 AND started_at >= $3 AND started_at < $4",
+            "SELECT a.id, a.app_id, a.survey_id, a.survey_version, a.subject_id, a.instruction_id, a.client_attempt_id,
+                    a.state, a.started_at, a.active_at, a.completed_at, a.last_question_id, a.position_question_id",
         )
+        .push(match whose {
+            Whose::Everybody | Whose::Shown => " FROM survey_attempts a WHERE",
+            // By way of the few people.
+            Whose::Hidden => {
+                " FROM subjects hidden CROSS JOIN survey_attempts a
+                 WHERE a.subject_id = hidden.id AND hidden.app_id = $1 AND hidden.suppressed AND"
+            }
+        })
+        .push(" a.app_id = $1 AND a.survey_id = $2 AND a.started_at >= $3 AND a.started_at < $4")
         .bind(app_id)
         .bind(survey_id)
         .bind(from)
         .bind(to);
+    if whose == Whose::Shown {
+        statement = statement
+            .push(" AND a.subject_id NOT IN ")
+            .push(hidden::SUBJECTS);
+    }
     if let Some((started_at, id)) = after {
         statement = statement
-            .push(" AND (started_at, id) < (")
+            .push(" AND (a.started_at, a.id) < (")
             .push_bind(started_at)
             .push(", ")
             .push_bind(id)
             .push(")");
     }
     let rows: Vec<AttemptRow> = statement
-        .push(" ORDER BY started_at DESC, id DESC LIMIT ")
+        .push(" ORDER BY a.started_at DESC, a.id DESC LIMIT ")
         .push_bind(limit)
         .fetch_all()
         .await?;

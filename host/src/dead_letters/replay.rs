@@ -209,7 +209,7 @@ pub(super) fn submission(app: &Arc<App>, first: &Letter, events: Vec<(Uuid, Even
     Submission {
         app: Arc::clone(app),
         alias: first.alias,
-        token: None,
+        claims: None,
         origin: Arc::clone(&first.origin),
         received_at: first.received_at,
         events,

@@ -10,6 +10,7 @@ use uuid::Uuid;
 use super::{Letter, PluginVersion, Stage};
 use crate::ingest::Origin;
 use crate::ingest::validation::Violation;
+use crate::privacy::hidden;
 
 /// A place in the letters of an app, which are in the order in which their events happened.
 pub type Place = (Timestamp, Uuid);
@@ -167,8 +168,11 @@ struct CountRow {
 }
 
 impl Filter {
-    /// Appends the conditions on the letters `d`.
+    /// Appends the conditions on the letters `d` of the app `$1`; of nobody who is being deleted.
     fn apply<'t>(&self, mut statement: Statement<'t>) -> Statement<'t> {
+        statement = statement
+            .push(" AND d.alias_number NOT IN ")
+            .push(hidden::ALIASES);
         if let Some(name) = &self.event_name {
             statement = statement
                 .push(" AND d.event_name = ")
@@ -385,6 +389,8 @@ pub async fn find(tx: &mut Tx, app_id: Uuid, id: Uuid) -> Result<Option<Found>> 
         .bind(app_id)
         .push(" AND d.id = ")
         .push_bind(id)
+        .push(" AND d.alias_number NOT IN ")
+        .push(hidden::ALIASES)
         .fetch_optional()
         .await?;
     row.map(Row::read).transpose()

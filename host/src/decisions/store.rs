@@ -4,6 +4,7 @@ use nudge_db::{Error, Result, Rows, Timestamp, Tx};
 use uuid::Uuid;
 
 use super::{Config, NewDecision};
+use crate::privacy::hidden;
 
 /// A decision as it is stored.
 #[derive(Debug, sqlx::FromRow)]
@@ -109,16 +110,18 @@ pub async fn config(tx: &mut Tx, app_id: Uuid, digest: [u8; 32]) -> Result<Optio
     .transpose()
 }
 
-/// Finds a decision.
+/// Finds a decision, unless it holds data of somebody who is being deleted.
 pub async fn find(tx: &mut Tx, app_id: Uuid, id: Uuid) -> Result<Option<DecisionRow>> {
-    tx.sql("SELECT id, record FROM decisions WHERE app_id = $1 AND id = $2")
+    tx.sql("SELECT id, record FROM decisions WHERE app_id = $1 AND id = $2 AND id NOT IN ")
+        .push(hidden::DECISIONS)
         .bind(app_id)
         .bind(id)
         .fetch_optional()
         .await
 }
 
-/// Decisions that were made before one, the latest first, of all subjects or of one.
+/// Decisions that were made before one, the latest first, of all subjects or of one; none that holds data of somebody who
+/// is being deleted.
 pub(super) async fn list(
     tx: &mut Tx,
     app_id: Uuid,
@@ -128,7 +131,9 @@ pub(super) async fn list(
 ) -> Result<Vec<DecisionRow>> {
     let statement = match subject_id {
         None => tx
-            .sql("SELECT id, record FROM decisions WHERE app_id = $1 AND id < $2 ORDER BY id DESC LIMIT $3")
+            .sql("SELECT id, record FROM decisions WHERE app_id = $1 AND id < $2 AND id NOT IN ")
+            .push(hidden::DECISIONS)
+            .push(" ORDER BY id DESC LIMIT $3")
             .bind(app_id)
             .bind(before)
             .bind(limit),
@@ -136,9 +141,10 @@ pub(super) async fn list(
             .sql(
                 "SELECT d.id, d.record FROM decision_subjects s
                  JOIN decisions d ON d.app_id = s.app_id AND d.id = s.decision_id
-                 WHERE s.app_id = $1 AND s.subject_id = $2 AND s.decision_id < $3
-                 ORDER BY s.decision_id DESC LIMIT $4",
+                 WHERE s.app_id = $1 AND s.subject_id = $2 AND s.decision_id < $3 AND s.decision_id NOT IN ",
             )
+            .push(hidden::DECISIONS)
+            .push(" ORDER BY s.decision_id DESC LIMIT $4")
             .bind(app_id)
             .bind(subject_id)
             .bind(before)

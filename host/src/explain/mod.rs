@@ -113,6 +113,7 @@ pub async fn explain(
     let campaign = campaign(services, app, campaign_id).await?;
     let mut tx = services.db.read().await?;
     let standing = subjects::store::of_subject(&mut tx, app.id, subject_id).await?;
+    let standing = standing.filter(|standing| !standing.suppressed);
     let standing = standing.ok_or(Error::NotFound)?;
     let person = plugin::person(&mut tx, app, standing.alias).await?;
     let person = person.ok_or(Error::NotFound)?;

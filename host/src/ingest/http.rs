@@ -28,6 +28,7 @@ use crate::rate_limits::Policy;
 use crate::secrets;
 use crate::services::Shared;
 use crate::stats;
+use crate::subjects::current::{Claim, Claims};
 use crate::subjects::identity::is_external_id;
 use crate::subjects::token::{self, SubjectToken};
 use crate::subjects::{self, AliasKind, NOBODY};
@@ -68,7 +69,7 @@ impl FromRequestParts<Shared> for Caller {
 struct Owner {
     alias: i64,
     subject_id: Uuid,
-    token: Option<(Uuid, i64)>,
+    claims: Option<Claims>,
     mismatch: Option<Mismatch>,
     anonymous_id: Option<String>,
     external_id: Option<String>,
@@ -203,10 +204,15 @@ async fn owner_by_token(
         .token
         .as_ref()
         .ok_or_else(|| ApiError::new(Code::SubjectTokenRequired))?;
+    let claim = Claim::of_token(token);
+    let mut claims = Claims {
+        token: claim,
+        named: claim,
+    };
     let mut owner = Owner {
         alias: token.alias,
         subject_id: token.subject_id,
-        token: Some((token.subject_id, token.epoch)),
+        claims: None,
         mismatch: None,
         anonymous_id: Some(anonymous_id.to_owned()),
         external_id: None,
@@ -219,7 +225,7 @@ async fn owner_by_token(
         match named.filter(|named| named.subject_id == token.subject_id) {
             Some(named) => {
                 owner.alias = named.alias;
-                owner.token = Some((named.subject_id, named.token_epoch));
+                claims.named = Claim::of(&named);
             }
             None => owner.mismatch = Some(Mismatch::Anonymous),
         }
@@ -236,6 +242,7 @@ async fn owner_by_token(
             owner.mismatch = Some(Mismatch::External);
         }
     }
+    owner.claims = Some(claims);
     Ok(owner)
 }
 
@@ -276,7 +283,7 @@ async fn owner_by_user_id(
     Ok(Owner {
         alias: standing.alias,
         subject_id: standing.subject_id,
-        token: None,
+        claims: None,
         mismatch: None,
         anonymous_id: None,
         external_id: standing.external_id,
@@ -317,6 +324,8 @@ async fn check_delivery(
         let session = subjects::store::find_client(&mut tx, caller.app.id, client_id).await?;
         if !session.is_some_and(|session| session.subject_id == token.subject_id && !session.ended)
         {
+            // What ended the browser session, or gave it to another subject, may have revoked the token too.
+            subjects::current::read(&mut tx, token).await?;
             return Err(ApiError::new(Code::ClientSessionInvalid));
         }
     }
@@ -365,7 +374,7 @@ impl Divided {
         Submission {
             app: Arc::clone(app),
             alias: owner.alias,
-            token: owner.token,
+            claims: owner.claims,
             origin,
             received_at,
             events: events.collect(),

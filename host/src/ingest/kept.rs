@@ -14,6 +14,7 @@ use super::{Event, SEQ_BLOCK, Submission};
 use crate::dead_letters::{self, Letter};
 use crate::pipeline::Seen;
 use crate::stats::{self, Stats, Tally};
+use crate::subjects::current::{Claim, Claims};
 use crate::subjects::{self, NOBODY, Versioned};
 
 /// Stores what a job replays, in the job's own transaction. No process has it in hand then: whichever has room
@@ -141,11 +142,13 @@ pub(super) fn without<'s>(
     Cow::Owned(rest)
 }
 
-/// Looks at what submissions may bring.
+/// Looks at what submissions may bring. A token counts as long as its own alias is as it was when the token was issued,
+/// whichever of the subject's aliases the events come under.
 pub(super) async fn plan(tx: &mut Tx, submissions: &[Submission]) -> nudge_db::Result<Plan> {
     let mut aliases: Vec<i64> = submissions
         .iter()
-        .map(|submission| submission.alias)
+        .flat_map(|it| [Some(it.alias), it.claims.map(|claims| claims.token.alias)])
+        .flatten()
         .collect();
     aliases.sort_unstable();
     aliases.dedup();
@@ -154,6 +157,11 @@ pub(super) async fn plan(tx: &mut Tx, submissions: &[Submission]) -> nudge_db::R
         .into_iter()
         .map(|versioned| (versioned.standing.alias, versioned))
         .collect();
+    let is_so = |claim: Claim| {
+        let found = standings.get(&claim.alias);
+        found.is_some_and(|found| Claim::of(&found.standing) == claim)
+    };
+    let holds = |claims: &Claims| is_so(claims.token) && is_so(claims.named);
     let plan = submissions.iter().map(|submission| {
         if submission.alias == NOBODY {
             return Err(Outcome::Suppressed);
@@ -163,8 +171,7 @@ pub(super) async fn plan(tx: &mut Tx, submissions: &[Submission]) -> nudge_db::R
         } = standings
             .get(&submission.alias)
             .ok_or(Outcome::TokenRevoked)?;
-        let current = (standing.subject_id, standing.token_epoch);
-        if submission.token.is_some_and(|token| token != current) {
+        if submission.claims.is_some_and(|claims| !holds(&claims)) {
             Err(Outcome::TokenRevoked)
         } else if standing.suppressed {
             Err(Outcome::Suppressed)

@@ -26,6 +26,7 @@ use uuid::Uuid;
 use crate::apps::{App, settings};
 use crate::dead_letters::Letter;
 use crate::http::ApiError;
+use crate::subjects::current::Claims;
 pub use event::{Event, MOST_BYTES as MOST_EVENT_BYTES};
 
 /// Events of one request at the most (specification 8).
@@ -109,8 +110,8 @@ pub struct Submission {
     pub app: Arc<App>,
     /// Whose events they are.
     pub alias: i64,
-    /// The subject and epoch that the caller's token names; none for servers.
-    pub token: Option<(Uuid, i64)>,
+    /// What the caller's token claims; none for servers.
+    pub claims: Option<Claims>,
     /// What the request says about all of them.
     pub origin: Arc<Origin>,
     /// When the request arrived.

@@ -11,6 +11,7 @@ use nudge_db::{Result, Rows, Timestamp, Tx};
 use uuid::Uuid;
 
 use super::{Event, Origin, SEQ_BLOCK, Source};
+use crate::privacy::hidden;
 
 /// An event as it is stored.
 #[derive(Clone, Debug)]
@@ -301,7 +302,7 @@ pub async fn span_before(tx: &mut Tx, end: i64, most: i64) -> Result<(i64, i64)>
     Ok((row.count, row.first.unwrap_or(end)))
 }
 
-/// Events of an app and a name with numbers from `first` to before `end`, newest first.
+/// Events of an app and a name with numbers from `first` to before `end`, newest first; of nobody who is being deleted.
 pub async fn named_between(
     tx: &mut Tx,
     app_id: Uuid,
@@ -314,8 +315,10 @@ pub async fn named_between(
         .sql(
             "SELECT seq, event_id, name, timestamp, client_timestamp, received_at, properties, platform,
                     app_version, locale, timezone, source
-             FROM events WHERE seq >= $2 AND seq < $3 AND app_id = $1 AND name = $4 ORDER BY seq DESC LIMIT $5",
+             FROM events WHERE seq >= $2 AND seq < $3 AND app_id = $1 AND name = $4 AND alias_number NOT IN ",
         )
+        .push(hidden::ALIASES)
+        .push(" ORDER BY seq DESC LIMIT $5")
         .bind(app_id)
         .bind(first)
         .bind(end)

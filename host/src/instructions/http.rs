@@ -20,7 +20,8 @@ use crate::http::notes::Notes;
 use crate::http::page::checked_limit;
 use crate::http::{ApiError, Data, Json, Params, cursor};
 use crate::services::Shared;
-use crate::subjects::http::current_of;
+use crate::subjects::current;
+use crate::subjects::http::check_anonymous_id;
 use crate::surveys::{self, Payload};
 use crate::{attempts, subjects};
 
@@ -198,7 +199,7 @@ pub async fn acknowledge_instructions(
             format!("acks must have 1 to {MOST_ACKS} items"),
         ));
     }
-    let standing = current_of(&services, &subject, &request.anonymous_id).await?;
+    check_anonymous_id("/anonymousId", &request.anonymous_id)?;
     let now = services.clock.now();
     let mut acks = Vec::with_capacity(request.acks.len());
     for (index, ack) in request.acks.into_iter().enumerate() {
@@ -219,6 +220,7 @@ pub async fn acknowledge_instructions(
         ));
     }
     let mut tx = services.db.write().await?;
+    let standing = current::lock_of(&mut tx, &subject.token, &request.anonymous_id).await?;
     let mut view = AckView {
         accepted: 0,
         unknown: Vec::new(),

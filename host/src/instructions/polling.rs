@@ -18,7 +18,7 @@ use crate::http::auth::SdkSubject;
 use crate::http::notes::Notes;
 use crate::http::{ApiError, Code};
 use crate::services::Shared;
-use crate::subjects::http::current_in;
+use crate::subjects::current;
 
 /// Where a subject's next page begins.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -151,7 +151,10 @@ pub async fn poll(
         };
         let mut tx = services.db.read().await?;
         let now = services.clock.now();
-        let standing = current_in(&mut tx, subject).await?;
+        if subject.token.expires_at <= now {
+            return Err(ApiError::new(Code::SubjectTokenExpired));
+        }
+        let standing = current::read(&mut tx, &subject.token).await?;
         let subject_id = standing.subject_id;
         let state = store::state(&mut tx, subject.app.id, subject_id).await?;
         let Some(state) = state.filter(|_| standing.may_message(&subject.app)) else {

@@ -1,11 +1,12 @@
 //! What personalization plugins can ask about the recipients of messages.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use nudge_db::{Db, Result, Timestamp};
 use nudge_wasm::personalization::Facts;
 use nudge_wasm::{FactsUnavailable, PastEvent, Value};
+use serde_json::value::RawValue;
 use tokio::runtime::Handle;
 use uuid::Uuid;
 
@@ -177,19 +178,63 @@ impl Facts for View {
     }
 }
 
-/// An event without the properties that the privacy policy keeps from messages.
+/// An event without the properties that the privacy policy keeps from messages. Values stay as they are written; of
+/// properties that can't be read nobody knows what they say, and none is let through.
 fn without(denied: &HashSet<String>, event: PastEvent) -> PastEvent {
     if denied.is_empty() {
         return event;
     }
-    let Ok(mut properties) =
-        serde_json::from_str::<serde_json::Map<String, serde_json::Value>>(&event.properties)
-    else {
-        return event;
-    };
-    properties.retain(|key, _| !denied.contains(key));
+    let permitted = permitted(denied, &event.properties).unwrap_or_else(|error| {
+        tracing::error!(event.id = %event.id, error = %error, "an event's properties can't be read and are kept from messages");
+        "{}".to_owned()
+    });
     PastEvent {
-        properties: serde_json::Value::Object(properties).to_string().into(),
+        properties: permitted.into(),
         ..event
+    }
+}
+
+/// An object in JSON without members of these names.
+fn permitted(denied: &HashSet<String>, properties: &str) -> serde_json::Result<String> {
+    let mut members: BTreeMap<String, &RawValue> = serde_json::from_str(properties)?;
+    members.retain(|key, _| !denied.contains(key));
+    serde_json::to_string(&members)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_policy_denies_goes_and_the_rest_stays_as_it_is_written() {
+        let denied = HashSet::from(["secret".to_owned()]);
+        let text = r#"{"a": 12345678901234567890123, "secret": 1, "\u0073ecret": {"a": 2}, "b": {"secret": [3]}}"#;
+        assert_eq!(
+            permitted(&denied, text).unwrap(),
+            r#"{"a":12345678901234567890123,"b":{"secret": [3]}}"#
+        );
+    }
+
+    #[test]
+    fn of_what_cannot_be_read_nothing_is_let_through() {
+        let event = |properties: &str| PastEvent {
+            id: Uuid::nil(),
+            timestamp: 0,
+            properties: properties.into(),
+        };
+        let denied = HashSet::from(["secret".to_owned()]);
+        for text in [
+            "",
+            "secret",
+            r#"["secret"]"#,
+            r#"{"secret": 1"#,
+            r#"{"secret": 1} x"#,
+            r#"{"secret": 1, "\ud800": 2}"#,
+        ] {
+            let shown = without(&denied, event(text));
+            assert_eq!(&*shown.properties, "{}", "{text}");
+        }
+        let all = without(&HashSet::new(), event(r#"{"secret": 1}"#));
+        assert_eq!(&*all.properties, r#"{"secret": 1}"#);
     }
 }

@@ -2,12 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use axum::extract::{FromRequestParts, RawPathParams, State};
+use axum::extract::State;
 use axum::http::StatusCode;
-use axum::http::request::Parts;
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
-use nudge_db::Tx;
 use serde::Serialize;
 use serde_json::json;
 use utoipa::ToSchema;
@@ -15,9 +13,9 @@ use uuid::Uuid;
 
 use super::store::kept;
 use crate::http::auth::{Admin, Viewer};
-use crate::http::{ApiError, Code, Data};
+use crate::http::{ApiError, Data, Params, ResourceName};
 use crate::services::Shared;
-use crate::subjects::{self, AliasKind};
+use crate::users::named::{IdKind, NameQuery};
 use crate::{audit, clock};
 
 /// What people's keyed hashes in the audit log are for.
@@ -29,6 +27,8 @@ const HASH_BYTES: usize = 16;
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct KeptView {
+    /// As what the id in the path was found. Somebody else may have it as the other kind of id.
+    matched_by: IdKind,
     /// Campaigns whose plugins keep something.
     campaigns: Vec<CampaignView>,
     /// What all states take together.
@@ -62,51 +62,20 @@ pub(super) struct TimerView {
     bytes: usize,
 }
 
-/// The person that a path names by an anonymous id or, if nobody has it, an external id.
-#[derive(Clone, Debug)]
-pub struct Person(String);
-
-impl<S: Send + Sync> FromRequestParts<S> for Person {
-    type Rejection = ApiError;
-
-    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
-        let not_found = || ApiError::new(Code::NotFound);
-        let params = RawPathParams::from_request_parts(parts, state)
-            .await
-            .map_err(|_| not_found())?;
-        let named = params.iter().find(|(name, _)| *name == "anonymousId");
-        let (_, text) = named.ok_or_else(not_found)?;
-        // No text of ours has a NUL in it, and PostgreSQL takes none.
-        if text.contains('\0') {
-            return Err(not_found());
-        }
-        Ok(Self(text.to_owned()))
-    }
-}
-
-impl Person {
-    async fn find(&self, tx: &mut Tx, app_id: Uuid) -> Result<Uuid, ApiError> {
-        for kind in [AliasKind::Anonymous, AliasKind::External] {
-            if let Some(standing) = subjects::store::find(tx, app_id, kind, &self.0).await? {
-                return Ok(standing.subject_id);
-            }
-        }
-        Err(ApiError::new(Code::NotFound))
-    }
-}
-
 /// Shows what trigger plugins keep of a person: states and timers, by campaign.
 #[utoipa::path(get, path = "/v1/apps/{appId}/users/{anonymousId}/plugin-state", tag = "plugins",
-    params(("appId" = Uuid, Path), ("anonymousId" = String, Path)),
+    params(("appId" = Uuid, Path), ("anonymousId" = String, Path), NameQuery),
     responses((status = 200, body = Data<KeptView>)))]
 pub async fn get_plugin_state(
     Viewer(scope): Viewer,
+    ResourceName(name): ResourceName,
     State(services): State<Shared>,
-    person: Person,
+    Params(query): Params<NameQuery>,
 ) -> Result<Data<KeptView>, ApiError> {
     let app_id = scope.app.id;
     let mut tx = services.db.read().await?;
-    let subject_id = person.find(&mut tx, app_id).await?;
+    let named = query.find(&mut tx, app_id, &name).await?;
+    let subject_id = named.subject_id;
     let states = kept::states(&mut tx, app_id, subject_id).await?;
     let timers = kept::timers(&mut tx, app_id, subject_id).await?;
     drop(tx);
@@ -135,6 +104,7 @@ pub async fn get_plugin_state(
         });
     Ok(Data {
         data: KeptView {
+            matched_by: named.matched_by,
             campaigns: campaigns.collect(),
             state_bytes,
             timers: count,
@@ -142,17 +112,20 @@ pub async fn get_plugin_state(
     })
 }
 
-/// Erases what trigger plugins keep of a person. Campaigns begin with the person as if they were new.
+/// Erases what trigger plugins keep of a person. Campaigns begin with the person as if they were new. An id that is one
+/// person's anonymous id and another one's external id names neither: `idKind` says which is meant.
 #[utoipa::path(delete, path = "/v1/apps/{appId}/users/{anonymousId}/plugin-state", tag = "plugins",
-    params(("appId" = Uuid, Path), ("anonymousId" = String, Path)), responses((status = 204)))]
+    params(("appId" = Uuid, Path), ("anonymousId" = String, Path), NameQuery), responses((status = 204)))]
 pub async fn erase_plugin_state(
     Admin(scope): Admin,
+    ResourceName(name): ResourceName,
     State(services): State<Shared>,
-    person: Person,
+    Params(query): Params<NameQuery>,
 ) -> Result<StatusCode, ApiError> {
     let (app_id, now) = (scope.app.id, services.clock.now());
     let mut tx = services.db.write().await?;
-    let subject_id = person.find(&mut tx, app_id).await?;
+    let named = query.find(&mut tx, app_id, &name).await?.unambiguous()?;
+    let subject_id = named.subject_id;
     let (states, timers) = kept::erase(&mut tx, app_id, subject_id).await?;
     let hash = services.secrets.sign(AUDIT, &[subject_id.as_bytes()]);
     let hash = URL_SAFE_NO_PAD.encode(hash.get(..HASH_BYTES).unwrap_or_default());

@@ -16,7 +16,6 @@ use super::store::{self, Deleted};
 use crate::analytics::Erasure;
 use crate::attempts;
 use crate::jobs::{self, Error, Running};
-use crate::pipeline::backtest;
 use crate::services::Services;
 use crate::tables::{self, Store};
 
@@ -191,17 +190,13 @@ impl Deletion<'_> {
         Ok(())
     }
 
-    /// Backtests show a few events, with whose they are.
+    /// Backtests may have ended since the deletion was queued.
     async fn erase_samples(&mut self) -> Result<(), Error> {
         let Deleted {
             app_id, subject_id, ..
         } = self.deleted;
         let mut tx = self.services.db.write().await?;
-        let mut ids = store::merged(&mut tx, app_id, subject_id).await?;
-        ids.push(subject_id);
-        for id in ids {
-            backtest::erase_subject(&mut tx, app_id, id).await?;
-        }
+        super::erase_samples(&mut tx, app_id, subject_id).await?;
         tx.commit().await?;
         Ok(())
     }

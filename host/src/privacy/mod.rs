@@ -2,6 +2,7 @@
 
 pub mod deletion;
 pub mod exports;
+pub mod hidden;
 pub mod http;
 pub mod pseudonyms;
 pub mod receipt;
@@ -14,6 +15,7 @@ use uuid::Uuid;
 
 use crate::audit::{self, Entry};
 use crate::jobs::{self, NewJob};
+use crate::pipeline::backtest;
 use crate::subjects::{self, AliasKind};
 use pseudonyms::Pseudonyms;
 use store::Deleted;
@@ -97,6 +99,9 @@ pub async fn delete(
         job_id: jobs::queue(tx, &job, now).await?,
     };
     store::revoke_tokens(tx, app_id, subject_id).await?;
+    // What was made of the person's data before must not be had any longer either.
+    exports::end(tx, app_id, subject_id).await?;
+    erase_samples(tx, app_id, subject_id).await?;
     suppress_names(tx, pseudonyms, deleted, now).await?;
     let entry = Entry {
         app_id,
@@ -121,6 +126,16 @@ async fn running(tx: &mut Tx, app_id: Uuid, hash: &str) -> nudge_db::Result<Opti
     Ok(job
         .filter(|job| job.completed_at.is_none())
         .map(|job| job.id))
+}
+
+/// Takes a person out of the results of backtests, which show a few events with whose they are.
+async fn erase_samples(tx: &mut Tx, app_id: Uuid, subject_id: Uuid) -> nudge_db::Result<()> {
+    let mut ids = store::merged(tx, app_id, subject_id).await?;
+    ids.push(subject_id);
+    for id in ids {
+        backtest::erase_subject(tx, app_id, id).await?;
+    }
+    Ok(())
 }
 
 /// Puts all names of a person on the suppression list; to be done again when more may have come.

@@ -20,7 +20,7 @@ use crate::apps::settings::Privacy;
 use crate::ingest::Source;
 use crate::pipeline::Work;
 use crate::services::Services;
-use crate::subjects::http::is_current;
+use crate::subjects::current::{self, Refusal};
 use crate::subjects::token::SubjectToken;
 use crate::subjects::{self, AliasKind, NOBODY, Standing};
 pub use update::{Invalid, Update};
@@ -78,6 +78,16 @@ pub enum Error {
     /// The database.
     #[error("the database refused an update")]
     Storage(#[from] nudge_db::Error),
+}
+
+impl From<Refusal> for Error {
+    fn from(refusal: Refusal) -> Self {
+        match refusal {
+            Refusal::Revoked => Self::TokenRevoked,
+            Refusal::Mismatch => Self::SubjectMismatch,
+            Refusal::Storage(cause) => Self::Storage(cause),
+        }
+    }
 }
 
 /// Takes an update of a person's properties.
@@ -183,22 +193,7 @@ async fn find(tx: &mut Tx, app: &App, whom: &Whom) -> Result<Uuid, Error> {
     let standing = match whom {
         // Somebody who was deleted: no new session would change anything.
         Whom::Token(token, _) if token.alias == NOBODY => return Err(Error::ConsentRequired),
-        Whom::Token(token, anonymous_id) => {
-            // First of all, so that it is not merged into another between the two looks.
-            if !subjects::store::lock(tx, app.id, token.subject_id).await? {
-                return Err(Error::TokenRevoked);
-            }
-            let standing = subjects::store::get(tx, app.id, token.alias).await?;
-            let standing = standing
-                .filter(|standing| is_current(token, standing) && !standing.suppressed)
-                .ok_or(Error::TokenRevoked)?;
-            let kind = AliasKind::Anonymous;
-            let named = subjects::store::find(tx, app.id, kind, anonymous_id).await?;
-            if named.is_none_or(|named| named.subject_id != standing.subject_id) {
-                return Err(Error::SubjectMismatch);
-            }
-            Some(standing)
-        }
+        Whom::Token(token, anonymous_id) => Some(current::lock_of(tx, token, anonymous_id).await?),
         Whom::Anonymous(id) => subjects::store::find(tx, app.id, AliasKind::Anonymous, id).await?,
         Whom::External(id) => subjects::store::find(tx, app.id, AliasKind::External, id).await?,
         Whom::Subject(id) => subjects::store::of_subject(tx, app.id, *id).await?,

@@ -5,14 +5,14 @@ use std::time::Duration;
 use axum::extract::{FromRequestParts, State};
 use axum::http::StatusCode;
 use axum::http::request::Parts;
-use nudge_db::{Timestamp, Tx};
+use nudge_db::Timestamp;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
 use super::link::{self, Link, MOST_ALIASES};
 use super::token::{self, SubjectToken};
-use super::{AliasKind, NOBODY, Standing, identity, store};
+use super::{AliasKind, Standing, current, identity, store};
 use crate::apps::App;
 use crate::clock;
 use crate::http::auth::{self, Sdk, SdkSubject};
@@ -191,10 +191,11 @@ async fn unproven(
         let required = || ApiError::new(Code::IdentityRequired);
         let token = current.ok_or_else(required)?;
         let mut tx = services.db.read().await?;
-        store::get(&mut tx, app.id, token.alias)
-            .await?
-            .filter(|named| is_current(&token, named) && named.subject_id == standing.subject_id)
-            .ok_or_else(required)?;
+        match current::read(&mut tx, &token).await {
+            Ok(named) if named.subject_id == standing.subject_id => {}
+            Err(current::Refusal::Storage(cause)) => return Err(cause.into()),
+            _ => return Err(required()),
+        }
         expires_at = token.expires_at;
     }
     if let Some(client_id) = request.client_id
@@ -208,6 +209,16 @@ async fn unproven(
         tx.commit().await?;
     }
     Ok((standing, expires_at))
+}
+
+impl From<current::Refusal> for ApiError {
+    fn from(refusal: current::Refusal) -> Self {
+        match refusal {
+            current::Refusal::Revoked => Self::new(Code::SubjectTokenExpired),
+            current::Refusal::Mismatch => Self::new(Code::SubjectMismatch),
+            current::Refusal::Storage(cause) => cause.into(),
+        }
+    }
 }
 
 impl From<link::Error> for ApiError {
@@ -276,12 +287,12 @@ pub async fn end_session(
     State(services): State<Shared>,
     OptionalJson(request): OptionalJson<EndSessionRequest>,
 ) -> Result<StatusCode, ApiError> {
-    let standing = current(&services, &subject).await?;
+    let now = services.clock.now();
+    let mut tx = services.db.write().await?;
+    let standing = current::lock(&mut tx, &subject.token).await?;
     if standing.is_nobody() {
         return Ok(StatusCode::NO_CONTENT);
     }
-    let now = services.clock.now();
-    let mut tx = services.db.write().await?;
     if let Some(client_id) = request.client_id
         && !store::end_client(&mut tx, subject.app.id, client_id, standing.subject_id, now).await?
     {
@@ -301,8 +312,10 @@ pub async fn update_consent(
     State(services): State<Shared>,
     Json(request): Json<ConsentRequest>,
 ) -> Result<Data<ConsentView>, ApiError> {
-    let before = current_of(&services, &subject, &request.anonymous_id).await?;
+    check_anonymous_id("/anonymousId", &request.anonymous_id)?;
     let now = services.clock.now();
+    let mut tx = services.db.write().await?;
+    let before = current::lock_of(&mut tx, &subject.token, &request.anonymous_id).await?;
     if before.is_nobody() {
         let view = ConsentView {
             analytics: false,
@@ -311,7 +324,6 @@ pub async fn update_consent(
         };
         return Ok(Data { data: view });
     }
-    let mut tx = services.db.write().await?;
     let (analytics, messaging) = (request.analytics, request.messaging);
     let updated = store::update_consent(
         &mut tx,
@@ -323,8 +335,7 @@ pub async fn update_consent(
     )
     .await?;
     if !updated {
-        // Merged into another subject a moment ago: the token is revoked.
-        return Err(ApiError::new(Code::SubjectTokenExpired));
+        return Err(nudge_db::Error::lost_race().into());
     }
     tx.commit().await?;
     services.polls.wake(before.subject_id);
@@ -344,18 +355,7 @@ pub async fn update_consent(
 /// The token's subject, if the token is not revoked.
 pub async fn current(services: &Shared, subject: &SdkSubject) -> Result<Standing, ApiError> {
     let mut tx = services.db.read().await?;
-    current_in(&mut tx, subject).await
-}
-
-/// The token's subject as a transaction sees it, if the token is not revoked.
-pub async fn current_in(tx: &mut Tx, subject: &SdkSubject) -> Result<Standing, ApiError> {
-    if subject.token.alias == NOBODY {
-        return Ok(Standing::nobody(subject.token.subject_id));
-    }
-    store::get(tx, subject.app.id, subject.token.alias)
-        .await?
-        .filter(|standing| is_current(&subject.token, standing) && !standing.suppressed)
-        .ok_or_else(|| ApiError::new(Code::SubjectTokenExpired))
+    Ok(current::read(&mut tx, &subject.token).await?)
 }
 
 /// The token's subject, if the token is not revoked and the anonymous id is one of the subject's.
@@ -365,27 +365,8 @@ pub async fn current_of(
     anonymous_id: &str,
 ) -> Result<Standing, ApiError> {
     check_anonymous_id("/anonymousId", anonymous_id)?;
-    let standing = current(services, subject).await?;
-    if standing.is_nobody() && token::fingerprint(anonymous_id) == subject.token.fingerprint {
-        return Ok(standing);
-    }
     let mut tx = services.db.read().await?;
-    match store::find(&mut tx, subject.app.id, AliasKind::Anonymous, anonymous_id).await? {
-        Some(named) if named.subject_id == standing.subject_id => Ok(standing),
-        _ => {
-            drop(tx);
-            // Unless the subject was merged into another between the two looks.
-            current(services, subject).await?;
-            Err(ApiError::new(Code::SubjectMismatch))
-        }
-    }
-}
-
-/// Whether a token is still good for the subject behind its alias.
-pub fn is_current(token: &SubjectToken, standing: &Standing) -> bool {
-    token.alias == standing.alias
-        && token.epoch == standing.token_epoch
-        && token.subject_id == standing.subject_id
+    Ok(current::read_of(&mut tx, &subject.token, anonymous_id).await?)
 }
 
 /// An anonymous id has 1 to 128 characters, none of them control characters.

@@ -66,7 +66,13 @@ const MOVES: &[&str] = &[
             THEN excluded.last_seen_at ELSE devices.last_seen_at END",
     "DELETE FROM devices WHERE app_id = $1 AND subject_id = $3 AND subject_id <> $2",
     "UPDATE deliveries SET subject_id = $2 WHERE app_id = $1 AND subject_id = $3",
-    // A device has one token, so that there are never two of one.
+    // Of one device that both have registered, the registration that came last stays.
+    "DELETE FROM push_tokens WHERE app_id = $1 AND subject_id = $3 AND EXISTS (
+        SELECT 1 FROM push_tokens own WHERE own.app_id = $1 AND own.subject_id = $2
+          AND own.device_id = push_tokens.device_id AND own.registered_at > push_tokens.registered_at)",
+    "DELETE FROM push_tokens WHERE app_id = $1 AND subject_id = $2 AND EXISTS (
+        SELECT 1 FROM push_tokens given WHERE given.app_id = $1 AND given.subject_id = $3
+          AND given.device_id = push_tokens.device_id)",
     "UPDATE push_tokens SET subject_id = $2 WHERE app_id = $1 AND subject_id = $3",
     // What a plugin knows of both can't be united without the plugin.
     "UPDATE plugin_states SET subject_id = $2 WHERE app_id = $1 AND subject_id = $3

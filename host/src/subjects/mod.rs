@@ -1,5 +1,6 @@
 //! Subjects: the people behind events, their aliases, sessions and consent.
 
+pub mod current;
 pub mod http;
 pub mod identity;
 pub mod link;

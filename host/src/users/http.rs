@@ -10,6 +10,7 @@ use serde_json::value::RawValue;
 use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
 
+use super::named::{IdKind, NameQuery};
 use super::store::{self, Alias, Device, Person, Property};
 use super::timeline::{self, Event, Filter};
 use super::{MOST_SEARCH, Position, Search, Total};
@@ -21,7 +22,7 @@ use crate::http::query::{begin, end};
 use crate::http::{ApiError, Code, Data, Params, ResourceName, cursor};
 use crate::push::tokens;
 use crate::services::Shared;
-use crate::subjects::{self, AliasKind};
+use crate::subjects::AliasKind;
 
 /// Events of the largest page (contract 0).
 const MOST_EVENTS: u32 = 500;
@@ -72,7 +73,10 @@ pub struct UsersQuery {
 
 /// A person.
 #[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
 pub struct UserDetail {
+    /// As what the id in the path was found. Somebody else may have it as the other kind of id.
+    matched_by: IdKind,
     profile: ProfileView,
     devices: Vec<DeviceView>,
     properties: Vec<PropertyView>,
@@ -142,7 +146,11 @@ pub struct PropertyView {
 
 /// Which events of a person to list.
 #[derive(Debug, Default, Deserialize, IntoParams)]
+#[serde(rename_all = "camelCase")]
 pub struct EventsQuery {
+    /// What the id in the path is. Unless given: what begins with `externalId:` is an external id; anything else an
+    /// anonymous id or, if nobody has it, an external id.
+    id_kind: Option<IdKind>,
     /// Only events of this name.
     name: Option<String>,
     /// Happened at or after: an ISO 8601 instant, or a day (UTC).
@@ -170,6 +178,16 @@ pub struct EventView {
     platform: Option<String>,
     app_version: Option<String>,
     source: String,
+}
+
+/// A page of a person's events.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct TimelineView {
+    /// As what the id in the path was found. Somebody else may have it as the other kind of id.
+    matched_by: IdKind,
+    #[serde(flatten)]
+    page: Page<EventView>,
 }
 
 /// A place in the list, and what the first page said of its length.
@@ -305,16 +323,18 @@ fn json(text: &str) -> Value {
 
 /// Shows a person, found by any anonymous id or by the external id.
 #[utoipa::path(get, path = "/v1/apps/{appId}/users/{anonymousId}", tag = "users",
-    params(("appId" = Uuid, Path), ("anonymousId" = String, Path)),
+    params(("appId" = Uuid, Path), ("anonymousId" = String, Path), NameQuery),
     responses((status = 200, body = Data<UserDetail>)))]
 pub async fn get_user(
     Viewer(scope): Viewer,
     ResourceName(name): ResourceName,
     State(services): State<Shared>,
+    Params(query): Params<NameQuery>,
 ) -> Result<Data<UserDetail>, ApiError> {
     let app_id = scope.app.id;
     let mut tx = services.db.read().await?;
-    let id = find(&mut tx, app_id, &name).await?;
+    let named = query.find(&mut tx, app_id, &name).await?;
+    let id = named.subject_id;
     let person = store::people(&mut tx, app_id, &[id]).await?.pop();
     // Merged into another a moment ago, or deleted.
     let person = person.ok_or_else(|| ApiError::new(Code::NotFound))?;
@@ -325,6 +345,7 @@ pub async fn get_user(
     let properties = store::recent_properties(&mut tx, app_id, id).await?;
     let user = UserView::new(&person, &aliases, top);
     let data = UserDetail {
+        matched_by: named.matched_by,
         profile: ProfileView::new(person, user, &scope.app),
         devices: devices
             .into_iter()
@@ -342,23 +363,14 @@ pub async fn get_user(
 
 /// Shows the person of the anonymous id `properties`, whose path is that of updates too.
 #[utoipa::path(get, path = "/v1/apps/{appId}/users/properties", tag = "users",
-    params(("appId" = Uuid, Path)), responses((status = 200, body = Data<UserDetail>)))]
+    params(("appId" = Uuid, Path), NameQuery), responses((status = 200, body = Data<UserDetail>)))]
 pub async fn get_user_called_properties(
     viewer: Viewer,
     services: State<Shared>,
+    query: Params<NameQuery>,
 ) -> Result<Data<UserDetail>, ApiError> {
-    get_user(viewer, ResourceName("properties".to_owned()), services).await
-}
-
-/// The subject with this anonymous id or, if there is none, with this external id.
-async fn find(tx: &mut Tx, app_id: Uuid, name: &str) -> Result<Uuid, ApiError> {
-    for kind in [AliasKind::Anonymous, AliasKind::External] {
-        let found = subjects::store::find(tx, app_id, kind, name).await?;
-        if let Some(standing) = found.filter(|standing| !standing.suppressed) {
-            return Ok(standing.subject_id);
-        }
-    }
-    Err(ApiError::new(Code::NotFound))
+    let name = ResourceName("properties".to_owned());
+    get_user(viewer, name, services, query).await
 }
 
 impl ProfileView {
@@ -413,13 +425,13 @@ impl From<Property> for PropertyView {
 /// Lists a person's events under all ids, newest first.
 #[utoipa::path(get, path = "/v1/apps/{appId}/users/{anonymousId}/events", tag = "users",
     params(("appId" = Uuid, Path), ("anonymousId" = String, Path), EventsQuery),
-    responses((status = 200, body = Data<Page<EventView>>)))]
+    responses((status = 200, body = Data<TimelineView>)))]
 pub async fn list_user_events(
     Viewer(scope): Viewer,
     ResourceName(name): ResourceName,
     State(services): State<Shared>,
     Params(query): Params<EventsQuery>,
-) -> Result<Data<Page<EventView>>, ApiError> {
+) -> Result<Data<TimelineView>, ApiError> {
     let limit = checked_limit(query.limit, DEFAULT_LIMIT, MOST_EVENTS)? as usize;
     let filter = Filter {
         name: query.name,
@@ -427,14 +439,15 @@ pub async fn list_user_events(
         to: end("to", query.to.as_deref())?,
     };
     let (app_id, now) = (scope.app.id, services.clock.now());
-    let list = format!("events {app_id} {name:?} {filter:?}");
+    let list = format!("events {app_id} {name:?} {:?} {filter:?}", query.id_kind);
     let after: Option<timeline::Position> = match query.cursor {
         Some(text) => Some(cursor::decode(&services.secrets, &list, &text, now)?),
         None => None,
     };
     let mut tx = services.db.read().await?;
-    let id = find(&mut tx, app_id, &name).await?;
-    let aliases = store::aliases(&mut tx, app_id, &[id]).await?;
+    let named = NameQuery::of(query.id_kind);
+    let named = named.find(&mut tx, app_id, &name).await?;
+    let aliases = store::aliases(&mut tx, app_id, &[named.subject_id]).await?;
     let numbers: Vec<i64> = aliases.iter().map(|alias| alias.number).collect();
     let mut page = Gathering::new(limit);
     while let Some(wanted) = page.wanted() {
@@ -454,7 +467,11 @@ pub async fn list_user_events(
             .map(|event| EventView::new(event, &aliases))
             .collect(),
     };
-    Ok(Data { data: page })
+    let data = TimelineView {
+        matched_by: named.matched_by,
+        page,
+    };
+    Ok(Data { data })
 }
 
 impl EventView {

@@ -2,6 +2,7 @@
 //! (contract 5, specification 2.1).
 
 pub mod http;
+pub mod named;
 pub mod search;
 pub mod store;
 pub mod timeline;

@@ -4,6 +4,7 @@ use nudge_db::{Result, Rows, Statement, Timestamp, Tx};
 use uuid::Uuid;
 
 use super::{MOST_SCANNED, Search};
+use crate::privacy::hidden;
 
 /// Properties of one person in a list.
 const TOP_PROPERTIES: i64 = 20;
@@ -123,7 +124,9 @@ struct CountRow {
 /// The ids of people, newest first.
 pub async fn ids(tx: &mut Tx, app_id: Uuid, after: Option<Uuid>, limit: i64) -> Result<Vec<Uuid>> {
     let rows: Vec<IdRow> = tx
-        .sql("SELECT id FROM subjects WHERE app_id = $1 AND id < $2 ORDER BY id DESC LIMIT $3")
+        .sql("SELECT id FROM subjects WHERE app_id = $1 AND id < $2 AND id NOT IN ")
+        .push(hidden::SUBJECTS)
+        .push(" ORDER BY id DESC LIMIT $3")
         .bind(app_id)
         .bind(after.unwrap_or(Uuid::max()))
         .bind(limit)
@@ -135,7 +138,9 @@ pub async fn ids(tx: &mut Tx, app_id: Uuid, after: Option<Uuid>, limit: i64) -> 
 /// How many people there are, up to a number.
 pub async fn count(tx: &mut Tx, app_id: Uuid, most: i64) -> Result<i64> {
     let row: CountRow = tx
-        .sql("SELECT count(*) AS count FROM (SELECT 1 FROM subjects WHERE app_id = $1 ORDER BY id LIMIT $2) AS counted")
+        .sql("SELECT count(*) AS count FROM (SELECT 1 FROM subjects WHERE app_id = $1 AND id NOT IN ")
+        .push(hidden::SUBJECTS)
+        .push(" ORDER BY id LIMIT $2) AS counted")
         .bind(app_id)
         .bind(most)
         .fetch_one()
@@ -155,6 +160,7 @@ pub async fn by_name(
     let after = after.unwrap_or((low.clone(), 0));
     tx.sql("SELECT a.subject_id, a.folded, a.number")
         .push(FIRST_NAMES)
+        .push(hidden::SUBJECTS)
         .bind(app_id)
         .bind(low)
         .bind(high)
@@ -166,11 +172,11 @@ pub async fn by_name(
         .await
 }
 
-/// Aliases `a` of the app `$1` from `$2` to before `$3`, each subject's first.
+/// Aliases `a` of the app `$1` from `$2` to before `$3`, each subject's first, but for those of subjects in a set.
 const FIRST_NAMES: &str = " FROM aliases a WHERE a.app_id = $1 AND a.folded >= $2 AND a.folded < $3
     AND NOT EXISTS (SELECT 1 FROM aliases b
                     WHERE b.subject_id = a.subject_id AND b.folded >= $2 AND b.folded < $3
-                      AND (b.folded, b.number) < (a.folded, a.number))";
+                      AND (b.folded, b.number) < (a.folded, a.number)) AND a.subject_id NOT IN ";
 
 /// How many people [`by_name`] finds, up to a number.
 pub async fn count_by_name(tx: &mut Tx, app_id: Uuid, search: &Search, most: i64) -> Result<i64> {
@@ -178,6 +184,7 @@ pub async fn count_by_name(tx: &mut Tx, app_id: Uuid, search: &Search, most: i64
     let row: CountRow = tx
         .sql("SELECT count(*) AS count FROM (SELECT 1")
         .push(FIRST_NAMES)
+        .push(hidden::SUBJECTS)
         .push(" LIMIT $4) AS counted")
         .bind(app_id)
         .bind(low)
@@ -240,8 +247,9 @@ fn unnamed_ids<'t>(
         .bind(range.1)
         .push(
             " AND NOT EXISTS (SELECT 1 FROM aliases b
-                              WHERE b.subject_id = s.id AND b.folded >= $4 AND b.folded < $5)",
+                              WHERE b.subject_id = s.id AND b.folded >= $4 AND b.folded < $5) AND s.id NOT IN ",
         )
+        .push(hidden::SUBJECTS)
         .bind(low)
         .bind(high)
 }
@@ -282,8 +290,10 @@ pub async fn by_value(
                AND NOT (t.subject_id >= $5 AND t.subject_id <= $6)
                AND NOT EXISTS (SELECT 1 FROM aliases b
                                WHERE b.subject_id = t.subject_id AND b.folded >= $7 AND b.folded < $8)
-             ORDER BY id DESC LIMIT $9",
+               AND t.subject_id NOT IN ",
         )
+        .push(hidden::SUBJECTS)
+        .push(" ORDER BY id DESC LIMIT $9")
         .bind(app_id)
         .bind(rest.unwrap_or(Uuid::nil()))
         .bind(after)

@@ -5,6 +5,7 @@ use uuid::Uuid;
 
 use super::Range;
 use crate::attempts::tally::{Count, Measure, Tally};
+use crate::privacy::hidden;
 
 #[derive(sqlx::FromRow)]
 struct SumRow {
@@ -75,9 +76,10 @@ pub(super) async fn live(
         .sql(
             "SELECT position_question_id, count(*) AS count FROM survey_attempts
              WHERE app_id = $1 AND survey_id = $2 AND active_at > $3 AND state = 'started'
-               AND started_at + 0 >= $4 AND started_at + 0 < $5
-             GROUP BY position_question_id",
+               AND started_at + 0 >= $4 AND started_at + 0 < $5 AND subject_id NOT IN ",
         )
+        .push(hidden::SUBJECTS)
+        .push(" GROUP BY position_question_id")
         .bind(app_id)
         .bind(survey_id)
         .bind(active_after)
@@ -115,7 +117,21 @@ pub(super) async fn shown(
             .await?;
         shown += row.count;
     }
-    Ok(shown)
+    // Those of people who are being deleted are found by way of the few people.
+    let row: CountRow = tx
+        .sql(
+            "SELECT count(*) AS count FROM subjects hidden CROSS JOIN instructions i
+             WHERE i.subject_id = hidden.id AND hidden.app_id = $1 AND hidden.suppressed AND i.campaign_id = $2
+               AND i.created_at + 0 >= $3 AND i.created_at + 0 < $4
+               AND i.status IN ('displayed', 'dismissed', 'completed')",
+        )
+        .bind(app_id)
+        .bind(survey_id)
+        .bind(range.from)
+        .bind(range.to)
+        .fetch_one()
+        .await?;
+    Ok(shown - row.count)
 }
 
 /// The newest answers in words to a question.
@@ -130,9 +146,10 @@ pub(super) async fn texts(
         .sql(
             "SELECT value FROM survey_answers
              WHERE app_id = $1 AND survey_id = $2 AND question_id = $3 AND counted = $4
-               AND started_at >= $5 AND started_at < $6
-             ORDER BY answered_at DESC, attempt_id DESC LIMIT $7",
+               AND started_at >= $5 AND started_at < $6 AND attempt_id NOT IN ",
         )
+        .push(hidden::ATTEMPTS)
+        .push(" ORDER BY answered_at DESC, attempt_id DESC LIMIT $7")
         .bind(app_id)
         .bind(survey_id)
         .bind(question_id.to_owned())

@@ -5,6 +5,7 @@ use uuid::Uuid;
 
 use super::{About, Line, Taken, rank};
 use crate::plugins::catalogue::SERVER;
+use crate::privacy::hidden;
 
 /// A line as it is stored.
 #[derive(Clone, Debug, sqlx::FromRow)]
@@ -80,7 +81,7 @@ async fn add_subjects(tx: &mut Tx, about: &[About]) -> Result<()> {
     Ok(())
 }
 
-/// Lines of a plugin in an app, newest first; for [`SERVER`], in all apps.
+/// Lines of a plugin in an app, newest first; for [`SERVER`], in all apps. None about anybody who is being deleted.
 pub(super) async fn list(
     tx: &mut Tx,
     app_id: Uuid,
@@ -92,8 +93,9 @@ pub(super) async fn list(
     let mut statement = tx
         .sql(
             "SELECT id, app_id, version, at, level, kind, message FROM plugin_log
-             WHERE owner_id = $1 AND name = $2",
+             WHERE owner_id = $1 AND name = $2 AND call_id NOT IN ",
         )
+        .push(hidden::CALLS)
         .bind(owner_id)
         .bind(name.to_owned());
     if app_id != SERVER {

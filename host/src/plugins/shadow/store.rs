@@ -6,6 +6,7 @@ use uuid::Uuid;
 use super::{Comparison, MOST_SAMPLES, Place, Sample, Taken};
 use crate::id;
 use crate::plugins::catalogue::SERVER;
+use crate::privacy::hidden;
 
 /// The numbers of a candidate, in one app or in all.
 #[derive(Clone, Debug, sqlx::FromRow)]
@@ -176,7 +177,7 @@ pub(in crate::plugins) async fn of_plugin(
         .await
 }
 
-/// The differences that were kept of a candidate.
+/// The differences that were kept of a candidate, but for those about people who are being deleted.
 pub(in crate::plugins) async fn differences(
     tx: &mut Tx,
     app_id: Uuid,
@@ -187,8 +188,9 @@ pub(in crate::plugins) async fn differences(
     let mut statement = tx
         .sql(
             "SELECT event_id, campaign_id, difference, at FROM plugin_differences
-             WHERE owner_id = $1 AND name = $2 AND version = $3 AND since = $4",
+             WHERE owner_id = $1 AND name = $2 AND version = $3 AND since = $4 AND subject_id NOT IN ",
         )
+        .push(hidden::ANYWHERE)
         .bind(owner_id)
         .bind(name.to_owned())
         .bind(candidate.version.clone())

@@ -52,6 +52,12 @@ pub enum Refusal {
     Storage(#[from] nudge_db::Error),
 }
 
+/// Ends the exports of a person: those that are there are to be had no longer, and none that is being made is finished.
+/// The deletion erases them.
+pub(super) async fn end(tx: &mut Tx, app_id: Uuid, subject_id: Uuid) -> nudge_db::Result<()> {
+    store::end(tx, app_id, subject_id).await
+}
+
 /// Queues an export; answers its id.
 pub async fn queue(
     tx: &mut Tx,
@@ -66,6 +72,11 @@ pub async fn queue(
     let subject_id = subjects::store::find_owner(tx, app_id, kind, value)
         .await?
         .ok_or(Refusal::NotFound)?;
+    // Locked, so that a deletion that is queued meanwhile ends this export too.
+    let person = subjects::store::locked(tx, app_id, subject_id).await?;
+    if person.is_none_or(|person| person.suppressed) {
+        return Err(Refusal::NotFound);
+    }
     if super::store::suppressed_by(tx, app_id, &hash)
         .await?
         .is_some()

@@ -72,11 +72,27 @@ pub(super) async fn find(tx: &mut Tx, app_id: Uuid, id: Uuid) -> Result<Option<E
     .await
 }
 
-/// Notes how large the archive is so far. False: the person was deleted, and nothing more may be written. The row
-/// stays locked, so that a deletion waits for what is written with it, and erases it then.
+/// Ends the exports of a person: whoever has a link gets nothing for it, and what is being made is not finished.
+pub(super) async fn end(tx: &mut Tx, app_id: Uuid, subject_id: Uuid) -> Result<()> {
+    tx.sql(
+        "UPDATE privacy_exports SET reference = NULL, expires_at = 0
+         WHERE app_id = $1 AND subject_id = $2",
+    )
+    .bind(app_id)
+    .bind(subject_id)
+    .execute()
+    .await?;
+    Ok(())
+}
+
+/// Notes how large the archive is so far. False: the person was deleted, or is about to be, and nothing more may be
+/// written. The row stays locked, so that a deletion waits for what is written with it, and ends and erases it then.
 pub(super) async fn grow(tx: &mut Tx, key: Key, size_bytes: i64) -> Result<bool> {
     let updated = tx
-        .sql("UPDATE privacy_exports SET size_bytes = $4 WHERE app_id = $1 AND id = $2 AND subject_id = $3")
+        .sql(
+            "UPDATE privacy_exports SET size_bytes = $4
+             WHERE app_id = $1 AND id = $2 AND subject_id = $3 AND reference IS NOT NULL",
+        )
         .bind(key.app_id)
         .bind(key.export_id)
         .bind(key.subject_id)
@@ -116,7 +132,7 @@ pub(super) async fn complete(
     Ok(())
 }
 
-/// A piece of an archive.
+/// A piece of an archive, unless the export has ended with its person's data.
 pub(super) async fn chunk(
     tx: &mut Tx,
     app_id: Uuid,
@@ -124,7 +140,10 @@ pub(super) async fn chunk(
     number: i64,
 ) -> Result<Option<Vec<u8>>> {
     let row: Option<BytesRow> = tx
-        .sql("SELECT bytes FROM privacy_export_chunks WHERE app_id = $1 AND export_id = $2 AND number = $3")
+        .sql(
+            "SELECT c.bytes FROM privacy_exports e JOIN privacy_export_chunks c ON c.export_id = e.id AND c.number = $3
+             WHERE e.app_id = $1 AND e.id = $2 AND e.reference IS NOT NULL AND c.app_id = $1",
+        )
         .bind(app_id)
         .bind(export_id)
         .bind(number)

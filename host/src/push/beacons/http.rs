@@ -10,7 +10,6 @@ use crate::clock;
 use crate::http::auth::SdkSubject;
 use crate::http::{ApiError, Data, Json};
 use crate::services::Shared;
-use crate::subjects::http::current;
 
 /// Receipts of one request.
 const MOST: usize = 100;
@@ -75,8 +74,7 @@ pub async fn send_receipts(
             at: at.min(now),
         });
     }
-    let standing = current(&services, &subject).await?;
-    let taken = take(&services, &subject.app, standing.subject_id, &beacons).await?;
+    let taken = take(&services, &subject.app, &subject.token, &beacons).await?;
     let mut view = ReceiptsView {
         accepted: 0,
         unknown: Vec::new(),

@@ -14,6 +14,8 @@ use uuid::Uuid;
 use crate::apps::App;
 use crate::push::deliveries::{self, Change, Status};
 use crate::services::Services;
+use crate::subjects::current::{self, Refusal};
+use crate::subjects::token::SubjectToken;
 
 /// How often beacons are tried that meet other writes.
 const TRIES: usize = 8;
@@ -62,10 +64,11 @@ impl Type {
 pub async fn take(
     services: &Services,
     app: &App,
-    subject_id: Uuid,
+    token: &SubjectToken,
     beacons: &[Beacon],
-) -> nudge_db::Result<Vec<bool>> {
+) -> Result<Vec<bool>, Refusal> {
     let mut tx = services.db.read().await?;
+    let subject_id = current::read(&mut tx, token).await?.subject_id;
     let mut known = store::known(&mut tx, app.id, subject_id, beacons).await?;
     drop(tx);
     let news: Vec<&Beacon> = beacons
@@ -78,8 +81,12 @@ pub async fn take(
         .collect();
     let mut tries = 1;
     while !news.is_empty() {
-        match attempt(services, app, subject_id, &news).await {
-            Err(error) if error.kind() == Kind::Serialization && tries < TRIES => tries += 1,
+        match attempt(services, app, token, &news).await {
+            Err(Refusal::Storage(error))
+                if error.kind() == Kind::Serialization && tries < TRIES =>
+            {
+                tries += 1
+            }
             lost => {
                 for delivery_id in lost? {
                     known.remove(&delivery_id);
@@ -96,11 +103,12 @@ pub async fn take(
 async fn attempt(
     services: &Services,
     app: &App,
-    subject_id: Uuid,
+    token: &SubjectToken,
     news: &[&Beacon],
-) -> nudge_db::Result<Vec<Uuid>> {
+) -> Result<Vec<Uuid>, Refusal> {
     let now = services.clock.now();
     let mut tx = services.db.write().await?;
+    let subject_id = current::lock(&mut tx, token).await?.subject_id;
     let (mut changes, mut lost) = (Vec::new(), Vec::new());
     for beacon in news {
         let (id, kind) = (beacon.delivery_id, beacon.kind);

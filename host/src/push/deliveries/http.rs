@@ -14,6 +14,7 @@ use crate::http::auth::Viewer;
 use crate::http::page::{Page, PageQuery};
 use crate::http::query::{begin, end};
 use crate::http::{ApiError, Code, Data, Params, ResourceId, cursor};
+use crate::privacy::hidden;
 use crate::services::Shared;
 
 /// A delivery as the API shows it.
@@ -143,7 +144,9 @@ pub async fn get_delivery(
 ) -> Result<Data<DeliveryView>, ApiError> {
     let mut tx = services.db.read().await?;
     let found = store::find(&mut tx, scope.app.id, id).await?;
-    Ok(Data {
-        data: found.ok_or_else(|| ApiError::new(Code::NotFound))?.into(),
-    })
+    let found = found.ok_or_else(|| ApiError::new(Code::NotFound))?;
+    if hidden::is_hidden(&mut tx, scope.app.id, found.subject_id).await? {
+        return Err(ApiError::new(Code::NotFound));
+    }
+    Ok(Data { data: found.into() })
 }

@@ -13,6 +13,7 @@ pub(super) use counts::count;
 pub use counts::{HourCount, counts_between, stats};
 
 use super::{NewDelivery, Rendered, Status};
+use crate::privacy::hidden;
 
 /// Which deliveries a list shows.
 #[derive(Clone, Debug, Default)]
@@ -236,7 +237,7 @@ pub async fn find_by_key(tx: &mut Tx, app_id: Uuid, key: &str) -> Result<Option<
     statement.push_bind(key.to_owned()).fetch_optional().await
 }
 
-/// Lists deliveries, the newest first, from before a place on.
+/// Lists deliveries, the newest first, from before a place on; none to anybody who is being deleted.
 pub async fn list(
     tx: &mut Tx,
     app_id: Uuid,
@@ -245,6 +246,9 @@ pub async fn list(
     limit: i64,
 ) -> Result<Vec<DeliveryRow>> {
     let mut statement = tx.sql(COLUMNS).bind(app_id);
+    statement = statement
+        .push(" AND subject_id NOT IN ")
+        .push(hidden::SUBJECTS);
     if let Some(campaign_id) = filter.campaign_id {
         statement = statement.push(" AND campaign_id = ").push_bind(campaign_id);
     }

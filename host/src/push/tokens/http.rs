@@ -83,7 +83,7 @@ impl From<Error> for ApiError {
     }
 }
 
-/// Registers where a device is reached. The device and its token are the subject's from then on, and nobody else's.
+/// Registers where a device of the subject is reached. The token is the subject's from then on, and nobody else's.
 #[utoipa::path(post, path = "/v1/sdk/push-tokens", tag = "sdk", request_body = RegisterRequest,
     responses((status = 200, body = Data<RegisteredView>)))]
 pub async fn register_push_token(

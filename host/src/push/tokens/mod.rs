@@ -1,7 +1,8 @@
 //! Push tokens: where people's devices are reached (contract 9).
 //!
-//! A device of an app has one token, and a token is one device's: whoever registers either has both from then on,
-//! and nobody else. Tokens are sealed; a keyed hash tells that two are the same.
+//! A person's device has one token, and a token is one person's device's: whoever shows the same token has it from then on,
+//! and nobody else. What an SDK calls a device proves nothing: it changes no registration of others, who may call
+//! theirs the same. Tokens are sealed; a keyed hash tells that two are the same.
 
 mod check;
 pub mod http;
@@ -15,9 +16,9 @@ use crate::pipeline;
 use crate::sealed::{self, Closed, Sealed};
 use crate::secrets::{self, Secrets};
 use crate::services::Services;
-use crate::subjects::http::is_current;
+use crate::subjects::NOBODY;
+use crate::subjects::current::{self, Refusal};
 use crate::subjects::token::SubjectToken;
-use crate::subjects::{self, AliasKind, NOBODY};
 
 /// Tokens that are kept of one person, those that were registered last.
 const MOST: i64 = 100;
@@ -89,6 +90,16 @@ pub enum Error {
     /// The database.
     #[error("the database refused a push token")]
     Storage(#[from] nudge_db::Error),
+}
+
+impl From<Refusal> for Error {
+    fn from(refusal: Refusal) -> Self {
+        match refusal {
+            Refusal::Revoked => Self::TokenRevoked,
+            Refusal::Mismatch => Self::SubjectMismatch,
+            Refusal::Storage(cause) => Self::Storage(cause),
+        }
+    }
 }
 
 impl std::fmt::Debug for Hashes {
@@ -204,9 +215,13 @@ pub async fn register(
     loop {
         left -= 1;
         match try_register(services, app_id, subject, anonymous_id, token).await {
-            // Somebody else registered the same device or token at the same time; whoever is last has it.
+            // Somebody else registered the same token at the same time; whoever is last has it.
             Err(Error::Storage(error))
                 if left > 0 && matches!(error.kind(), Kind::Conflict | Kind::Serialization) => {}
+            // Many do: the request is a lost race, which is answered once more.
+            Err(Error::Storage(error)) if error.kind() == Kind::Conflict => {
+                return Err(nudge_db::Error::lost_race().into());
+            }
             result => return result,
         }
     }
@@ -222,9 +237,10 @@ async fn try_register(
     let now = services.clock.now();
     let registration = token.sealed(services, app_id, now)?;
     let mut tx = services.db.write().await?;
-    let subject_id = find(&mut tx, app_id, subject, Some(anonymous_id)).await?;
+    let subject_id = find(&mut tx, subject, Some(anonymous_id)).await?;
     if let Some(hash) = &registration.token_hash {
-        store::take_from_others(&mut tx, app_id, &token.device_id, hash).await?;
+        let device = (subject_id, token.device_id.as_str());
+        store::take_from_others(&mut tx, app_id, device, hash).await?;
     }
     store::put(&mut tx, app_id, subject_id, &registration, now).await?;
     store::forget(&mut tx, app_id, subject_id, MOST).await?;
@@ -243,7 +259,7 @@ pub async fn remove(
     device_id: &str,
 ) -> Result<(), Error> {
     let mut tx = services.db.write().await?;
-    let subject_id = find(&mut tx, app_id, subject, None).await?;
+    let subject_id = find(&mut tx, subject, None).await?;
     if !store::remove(&mut tx, app_id, subject_id, device_id).await? {
         return Err(Error::NotFound);
     }
@@ -253,22 +269,15 @@ pub async fn remove(
 /// The subject, locked, so that it is not merged into another meanwhile.
 async fn find(
     tx: &mut nudge_db::Tx,
-    app_id: Uuid,
     token: &SubjectToken,
     anonymous_id: Option<&str>,
 ) -> Result<Uuid, Error> {
-    if token.alias == NOBODY || !subjects::store::lock(tx, app_id, token.subject_id).await? {
+    if token.alias == NOBODY {
         return Err(Error::TokenRevoked);
     }
-    let standing = subjects::store::get(tx, app_id, token.alias)
-        .await?
-        .filter(|standing| is_current(token, standing) && !standing.suppressed)
-        .ok_or(Error::TokenRevoked)?;
-    if let Some(name) = anonymous_id {
-        let named = subjects::store::find(tx, app_id, AliasKind::Anonymous, name).await?;
-        if named.is_none_or(|named| named.subject_id != standing.subject_id) {
-            return Err(Error::SubjectMismatch);
-        }
-    }
+    let standing = match anonymous_id {
+        Some(anonymous_id) => current::lock_of(tx, token, anonymous_id).await?,
+        None => current::lock(tx, token).await?,
+    };
     Ok(standing.subject_id)
 }

@@ -102,23 +102,28 @@ pub(super) fn place(registration: &str) -> Place<'_> {
     }
 }
 
-/// Removes a token from all other devices.
+/// Removes a token from whoever has it, but for this device of this person.
 pub(super) async fn take_from_others(
     tx: &mut Tx,
     app_id: Uuid,
-    device_id: &str,
+    (subject_id, device_id): (Uuid, &str),
     token_hash: &str,
 ) -> Result<()> {
-    tx.sql("DELETE FROM push_tokens WHERE app_id = $1 AND token_hash = $2 AND device_id <> $3")
-        .bind(app_id)
-        .bind(token_hash.to_owned())
-        .bind(device_id.to_owned())
-        .execute()
-        .await?;
+    tx.sql(
+        "DELETE FROM push_tokens
+         WHERE app_id = $1 AND token_hash = $2 AND (subject_id <> $3 OR device_id <> $4)",
+    )
+    .bind(app_id)
+    .bind(token_hash.to_owned())
+    .bind(subject_id)
+    .bind(device_id.to_owned())
+    .execute()
+    .await?;
     Ok(())
 }
 
-/// Adds a device's token, or puts it in the place of the one before, whosever that was.
+/// Adds the token of a person's device, or puts it in the place of the one before. What others have registered for a
+/// device of that name is theirs.
 pub(super) async fn put(
     tx: &mut Tx,
     app_id: Uuid,
@@ -130,7 +135,7 @@ pub(super) async fn put(
         "INSERT INTO push_tokens (app_id, device_id, subject_id, registration, provider, environment, token_hash,
                                   token_suffix, sealed, status, registered_at)
          VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
-         ON CONFLICT (app_id, device_id) DO UPDATE SET subject_id = excluded.subject_id,
+         ON CONFLICT (app_id, subject_id, device_id) DO UPDATE SET
             registration = excluded.registration, provider = excluded.provider, environment = excluded.environment,
             token_hash = excluded.token_hash, token_suffix = excluded.token_suffix, sealed = excluded.sealed,
             status = excluded.status, registered_at = excluded.registered_at",

@@ -3,6 +3,7 @@
 use nudge_db::{Result, Rows, Timestamp, Tx};
 use uuid::Uuid;
 
+use crate::privacy::hidden;
 use crate::webhooks::message::Message;
 
 /// Rows that one statement changes at the most.
@@ -69,7 +70,7 @@ pub struct AttemptRow {
     pub next_attempt_at: Option<Timestamp>,
 }
 
-/// Lists attempts at an endpoint, newest first, from below an id on.
+/// Lists attempts at an endpoint, newest first, from below an id on; none about anybody who is being deleted.
 pub(in crate::webhooks) async fn list_attempts(
     tx: &mut Tx,
     app_id: Uuid,
@@ -80,8 +81,9 @@ pub(in crate::webhooks) async fn list_attempts(
     let mut statement = tx
         .sql(
             "SELECT id, message_id, event_type, attempt, at, status_code, latency_ms, error, next_attempt_at
-             FROM webhook_attempts WHERE app_id = $1 AND webhook_id = $2",
+             FROM webhook_attempts WHERE app_id = $1 AND webhook_id = $2 AND message_id NOT IN ",
         )
+        .push(hidden::MESSAGES)
         .bind(app_id)
         .bind(webhook_id);
     if let Some(before) = before {

@@ -1,0 +1,61 @@
+//! People whose deletion is queued are shown to nobody: what is still stored of them is left out of all that reads.
+//!
+//! Each text is a set for `IN` and `NOT IN`, in a statement whose `$1` is the app. There are few such people and an index
+//! of them, so that the set costs next to nothing, whatever the statement reads.
+
+use nudge_db::{Result, Tx};
+use uuid::Uuid;
+
+/// Their subjects.
+pub const SUBJECTS: &str =
+    "(SELECT hidden.id FROM subjects hidden WHERE hidden.app_id = $1 AND hidden.suppressed)";
+
+/// The aliases that they have.
+pub const ALIASES: &str = "(SELECT known.number FROM subjects hidden CROSS JOIN aliases known
+    WHERE known.subject_id = hidden.id AND hidden.app_id = $1 AND hidden.suppressed)";
+
+/// Their attempts at surveys.
+pub const ATTEMPTS: &str = "(SELECT begun.id FROM subjects hidden CROSS JOIN survey_attempts begun
+    WHERE begun.subject_id = hidden.id AND hidden.app_id = $1 AND hidden.suppressed)";
+
+/// Decisions that hold data of theirs, also of when they had another subject.
+pub const DECISIONS: &str = "(SELECT about.decision_id FROM subjects hidden CROSS JOIN decision_subjects about
+    WHERE about.app_id = $1 AND about.subject_id = hidden.id AND hidden.app_id = $1 AND hidden.suppressed
+    UNION ALL
+    SELECT about.decision_id FROM subjects hidden CROSS JOIN merged_subjects former CROSS JOIN decision_subjects about
+    WHERE about.app_id = $1 AND about.subject_id = former.id AND former.subject_id = hidden.id
+      AND hidden.app_id = $1 AND hidden.suppressed)";
+
+/// Plugin calls about them, in whichever app: plugins of the server serve all.
+pub const CALLS: &str = "(SELECT about.call_id FROM subjects hidden CROSS JOIN plugin_log_subjects about
+    WHERE about.app_id = hidden.app_id AND about.subject_id = hidden.id AND hidden.suppressed
+    UNION ALL
+    SELECT about.call_id FROM subjects hidden CROSS JOIN merged_subjects former CROSS JOIN plugin_log_subjects about
+    WHERE about.app_id = hidden.app_id AND about.subject_id = former.id AND former.subject_id = hidden.id
+      AND hidden.suppressed)";
+
+/// They, in whichever app, under the subjects that they have and had.
+pub const ANYWHERE: &str = "(SELECT hidden.id FROM subjects hidden WHERE hidden.suppressed
+    UNION ALL
+    SELECT former.id FROM subjects hidden CROSS JOIN merged_subjects former
+    WHERE former.subject_id = hidden.id AND hidden.suppressed)";
+
+/// Messages to webhooks about them.
+pub const MESSAGES: &str = "(SELECT told.id FROM subjects hidden CROSS JOIN webhook_messages told
+    WHERE told.subject_id = hidden.id AND hidden.app_id = $1 AND hidden.suppressed)";
+
+#[derive(sqlx::FromRow)]
+struct IdRow {
+    id: Uuid,
+}
+
+/// Whether somebody is among them.
+pub async fn is_hidden(tx: &mut Tx, app_id: Uuid, subject_id: Uuid) -> Result<bool> {
+    let row: Option<IdRow> = tx
+        .sql("SELECT id FROM subjects WHERE app_id = $1 AND id = $2 AND suppressed")
+        .bind(app_id)
+        .bind(subject_id)
+        .fetch_optional()
+        .await?;
+    Ok(row.is_some_and(|row| row.id == subject_id))
+}
