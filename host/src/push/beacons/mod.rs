@@ -85,7 +85,7 @@ pub async fn take(
             Err(Refusal::Storage(error))
                 if error.kind() == Kind::Serialization && tries < TRIES =>
             {
-                tries += 1
+                tries += 1;
             }
             lost => {
                 for delivery_id in lost? {
