@@ -180,11 +180,11 @@ async fn receipts_of_a_request_are_one_transaction(app: &mut TestApp) {
         .rows("SELECT DISTINCT created_at FROM webhook_messages")
         .await;
     assert_eq!(instants.len(), 1, "one transaction");
-    let received = receiver.wait(app, "/hook", 75).await;
+    let requests = receiver.wait(app, "/hook", 75).await;
     for id in &ids {
-        let of_id: Vec<Value> = received
+        let of_id: Vec<Value> = requests
             .iter()
-            .map(|request| request.json())
+            .map(super::receiver::Received::json)
             .filter(|body| body["data"]["deliveryId"] == json!(id))
             .collect();
         let told: Vec<String> = of_id.iter().map(|body| text(body, "event")).collect();

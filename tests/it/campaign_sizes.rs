@@ -41,12 +41,12 @@ async fn a_survey_and_a_campaign_have_at_most_256_kib(app: &mut TestApp) {
         .await
         .data(201);
     let path = app.path(&format!("/surveys/{}", text(&made, "id")));
-    let patch = async |patch: Value| app.patch(&path, &app.editor(), &patch).await;
-    patch(json!({"theme": {"a": "x".repeat(8192)}}))
+    let change = async |body: Value| app.patch(&path, &app.editor(), &body).await;
+    change(json!({"theme": {"a": "x".repeat(8192)}}))
         .await
         .refused(422, "limit_exceeded");
     assert_eq!(app.get(&path, &app.viewer()).await.ok(), made);
-    patch(json!({"theme": {"a": "x".repeat(1024)}})).await.ok();
+    change(json!({"theme": {"a": "x".repeat(1024)}})).await.ok();
 
     create(app, "/campaigns", &campaign_of(MOST))
         .await
@@ -106,16 +106,18 @@ async fn what_is_larger_from_before_stays_readable_and_can_be_stopped(app: &mut 
     let list = app.get(&app.path("/surveys"), &app.viewer()).await.ok();
     assert_eq!(list[0]["description"], read["description"]);
 
-    let patch = async |patch: Value| app.patch(&path, &app.editor(), &patch).await;
+    let change = async |body: Value| app.patch(&path, &app.editor(), &body).await;
     assert_eq!(
-        patch(json!({"status": "paused"})).await.ok()["status"],
+        change(json!({"status": "paused"})).await.ok()["status"],
         "paused"
     );
-    patch(json!({"name": "much longer than it was"}))
+    change(json!({"name": "much longer than it was"}))
         .await
         .refused(422, "limit_exceeded");
-    patch(json!({"description": "short"})).await.ok();
-    patch(json!({"name": "much longer than it was"})).await.ok();
+    change(json!({"description": "short"})).await.ok();
+    change(json!({"name": "much longer than it was"}))
+        .await
+        .ok();
 }
 
 async fn lists_show_what_is_stored(app: &mut TestApp) {

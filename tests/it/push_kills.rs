@@ -131,10 +131,10 @@ async fn survives_a_kill(backend: Backend) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_message_in_doubt_is_not_sent_again_on_sqlite() {
-    survives_a_kill(Backend::Sqlite).await;
+    Box::pin(survives_a_kill(Backend::Sqlite)).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_message_in_doubt_is_not_sent_again_on_postgres() {
-    survives_a_kill(Backend::Postgres).await;
+    Box::pin(survives_a_kill(Backend::Postgres)).await;
 }

@@ -6,6 +6,7 @@ use serde_json::json;
 use tests::client::{Answer, send};
 use tests::session::text;
 use tests::{Session, TestApp, on_both_backends};
+use tokio::task::JoinSet;
 use uuid::Uuid;
 
 use crate::attempts::{link_survey, question, start};
@@ -221,14 +222,15 @@ async fn a_token_that_ends_while_it_waits_gets_nothing(app: &mut TestApp) {
     let cursor = text(&app.poll(&phone, "").await.ok(), "nextCursor");
     let path = format!("/v1/sdk/instructions?wait=25&cursor={cursor}");
     let request = app.request(Method::GET, &path, &phone.credential());
-    let waiting = tokio::spawn(send(request));
+    let mut waiting = JoinSet::new();
+    waiting.spawn(send(request));
     // What the poll is woken by comes after the token's time.
     app.until("the poll waits", async || app.services().polls.looks() >= 2)
         .await;
     app.advance(3_601);
     let web = scene.backend.identify(app, "web", "e-1").await;
     assert_eq!(app.fires(&web, "purchase", &json!({})).await, 1);
-    let answer = waiting.await.unwrap();
+    let answer = waiting.join_next().await.unwrap().unwrap();
     answer.refused(401, "subject_token_expired");
 }
 

@@ -366,8 +366,8 @@ struct Loaded {
     identity_keys: Vec<IdentityKey>,
     catalogue: Catalogue,
     definitions: Vec<definitions::Definition>,
-    surveys: Vec<surveys::Survey>,
-    push_campaigns: Vec<push::campaigns::Campaign>,
+    surveys: Vec<surveys::store::Unread>,
+    push_campaigns: Vec<push::campaigns::store::Unread>,
     webhooks: Vec<webhooks::Subscription>,
 }
 
@@ -382,8 +382,8 @@ async fn load(tx: &mut Tx, row: store::AppRow) -> nudge_db::Result<Loaded> {
     let identity_keys = identity_keys::store::list(tx, row.id).await?;
     let catalogue = plugins::store::catalogue(tx, row.id).await?;
     let definitions = definitions::store::active(tx, row.id).await?;
-    let surveys = surveys::store::active(tx, row.id).await?;
-    let push_campaigns = push::campaigns::store::active(tx, row.id).await?;
+    let surveys = surveys::store::active_unread(tx, row.id).await?;
+    let push_campaigns = push::campaigns::store::active_unread(tx, row.id).await?;
     let webhooks = webhooks::store::subscriptions(tx, row.id).await?;
     Ok(Loaded {
         row,
@@ -400,7 +400,10 @@ async fn load(tx: &mut Tx, row: store::AppRow) -> nudge_db::Result<Loaded> {
 
 impl Loaded {
     fn last_activation(&self) -> Option<Timestamp> {
-        let activations = self.surveys.iter().map(|survey| survey.activated_at);
+        let activations = self
+            .surveys
+            .iter()
+            .map(surveys::store::Unread::activated_at);
         activations.max().flatten()
     }
 
@@ -437,6 +440,7 @@ impl Loaded {
             .collect();
         let mut campaigns = Vec::new();
         for survey in self.surveys {
+            let survey = survey.read()?;
             let before = running.get(&survey.id).copied();
             match surveys::run(plugins, &deciders, &survey, before).await {
                 Ok(running) => campaigns.push(running),
@@ -446,7 +450,7 @@ impl Loaded {
             }
         }
         let pushed = run_push(plugins, &deciders, self.push_campaigns, before, &running);
-        let (push, running) = pushed.await;
+        let (push, running) = pushed.await?;
         campaigns.extend(running);
         let (routes, everywhere) = routes(&campaigns);
         Ok(App {
@@ -482,12 +486,13 @@ fn history(campaigns: &[Running]) -> HashSet<String> {
 async fn run_push(
     plugins: &Plugins,
     deciders: &Deciders,
-    campaigns: Vec<push::campaigns::Campaign>,
+    campaigns: Vec<push::campaigns::store::Unread>,
     before: Option<&App>,
     running: &HashMap<Uuid, &Running>,
-) -> (HashMap<Uuid, Arc<Sending>>, Vec<Running>) {
+) -> nudge_db::Result<(HashMap<Uuid, Arc<Sending>>, Vec<Running>)> {
     let (mut sendings, mut all) = (HashMap::new(), Vec::new());
     for campaign in campaigns {
+        let campaign = campaign.read()?;
         let id = campaign.id;
         let sending = before.and_then(|before| before.push.get(&id));
         let before = (sending.map(|sending| &**sending), running.get(&id).copied());
@@ -501,7 +506,7 @@ async fn run_push(
             }
         }
     }
-    (sendings, all)
+    Ok((sendings, all))
 }
 
 /// For each event name the campaigns that read it, and those that read every event, all ascending.

@@ -21,7 +21,7 @@ pub(super) const LISTED: Source = Source {
     ],
 };
 
-#[derive(sqlx::FromRow)]
+#[derive(Debug, sqlx::FromRow)]
 struct Row {
     id: Uuid,
     app_id: Uuid,
@@ -210,15 +210,37 @@ pub async fn max_responses(tx: &mut Tx, app_id: Uuid, id: Uuid) -> Result<Option
     Ok(super::max_responses(&body))
 }
 
+/// A survey as it is stored, which takes a fraction of what it takes once it is read.
+#[derive(Debug)]
+pub struct Unread(Row);
+
+impl Unread {
+    /// When it last became active.
+    pub fn activated_at(&self) -> Option<Timestamp> {
+        self.0.activated_at
+    }
+
+    /// Reads it.
+    pub fn read(self) -> Result<Survey> {
+        self.0.read()
+    }
+}
+
 /// The surveys that run.
 pub async fn active(tx: &mut Tx, app_id: Uuid) -> Result<Vec<Survey>> {
+    let unread = active_unread(tx, app_id).await?;
+    unread.into_iter().map(Unread::read).collect()
+}
+
+/// The surveys that run, to be read one by one.
+pub async fn active_unread(tx: &mut Tx, app_id: Uuid) -> Result<Vec<Unread>> {
     let rows: Vec<Row> = tx
         .sql(COLUMNS)
         .push(" WHERE app_id = $1 AND status = 'active' ORDER BY id")
         .bind(app_id)
         .fetch_all()
         .await?;
-    rows.into_iter().map(Row::read).collect()
+    Ok(rows.into_iter().map(Unread).collect())
 }
 
 /// Surveys that run and whose schedule is over, of all apps.

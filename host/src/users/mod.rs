@@ -113,7 +113,7 @@ pub async fn search(
     Ok(Found { ids, next })
 }
 
-/// How many people there are, or a search finds; and what it has found among values, for [`search`] from the beginning.
+/// How many people there are, or a search finds; and what it has found among values, for [`search`](search()) from the beginning.
 pub async fn total(
     tx: &mut Tx,
     app_id: Uuid,

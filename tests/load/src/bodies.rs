@@ -49,7 +49,9 @@ struct Case {
 
 pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<()> {
     let databases = Databases::new(arguments.database)?;
-    let server = Server::start(&databases, 0).await?;
+    // On a slow machine, or in a debug build, it takes longer until the last of them is looked at.
+    let variables = [("NUDGE_SERVER__FIRST_BYTES_SECONDS", "120")];
+    let server = Server::start_with(&databases, 0, &variables).await?;
     drive::furnish(&server).await?;
     let people = drive::people(&server, 1).await?;
     let person = people.first().context("somebody")?;
@@ -63,38 +65,22 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<()> {
         "goal",
         "",
     ]);
+    let client = Client::builder().no_proxy().build()?;
     for case in cases(&server, &person.anonymous_id)? {
         let body = gzip(&case.text)?;
         server.reset_peak()?;
-        let held = hold(&server).await?;
-        let mut requests = JoinSet::new();
-        let client = Client::new();
-        for _ in 0..arguments.bodies {
-            let url = format!("http://{}{}", server.address(), case.path);
-            let request = client
-                .request(case.method.clone(), url)
-                .header("content-type", "application/json")
-                .header("content-encoding", "gzip")
-                .body(body.clone());
-            let request = if case.is_sdk {
-                request
-                    .bearer_auth(server.access("writeKey")?)
-                    .header("x-service-subject-token", &person.token)
-            } else {
-                request.bearer_auth(server.access("editorToken")?)
-            };
-            requests.spawn(async move { anyhow::Ok(request.send().await?.status().as_u16()) });
-        }
-        tokio::time::sleep(HELD).await;
-        held.rollback().await?;
-        let mut statuses: BTreeMap<u16, usize> = BTreeMap::new();
-        while let Some(status) = requests.join_next().await {
-            *statuses.entry(status??).or_default() += 1;
-        }
-        server.drained().await?;
+        let statuses = send(
+            &server,
+            &client,
+            &case,
+            &person.token,
+            &body,
+            arguments.bodies,
+        )
+        .await?;
         let peak = server.peak()?;
-        let statuses = statuses.iter();
         let statuses: Vec<String> = statuses
+            .iter()
             .map(|(status, count)| format!("{count} x {status}"))
             .collect();
         let row = [
@@ -111,6 +97,43 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<()> {
     }
     server.stop().await?;
     Ok(table.print()?)
+}
+
+/// Sends a body so many times while the database takes nothing; answers how often there was which status.
+async fn send(
+    server: &Server,
+    client: &Client,
+    case: &Case,
+    token: &str,
+    body: &[u8],
+    times: usize,
+) -> anyhow::Result<BTreeMap<u16, usize>> {
+    let held = hold(server).await?;
+    let mut requests = JoinSet::new();
+    for _ in 0..times {
+        let url = format!("http://{}{}", server.address(), case.path);
+        let request = client
+            .request(case.method.clone(), url)
+            .header("content-type", "application/json")
+            .header("content-encoding", "gzip")
+            .body(body.to_vec());
+        let request = if case.is_sdk {
+            request
+                .bearer_auth(server.access("writeKey")?)
+                .header("x-service-subject-token", token)
+        } else {
+            request.bearer_auth(server.access("editorToken")?)
+        };
+        requests.spawn(async move { anyhow::Ok(request.send().await?.status().as_u16()) });
+    }
+    tokio::time::sleep(HELD).await;
+    held.rollback().await?;
+    let mut statuses: BTreeMap<u16, usize> = BTreeMap::new();
+    while let Some(status) = requests.join_next().await {
+        *statuses.entry(status??).or_default() += 1;
+    }
+    server.drained().await?;
+    Ok(statuses)
 }
 
 #[expect(clippy::cast_precision_loss, reason = "shown with one decimal")]

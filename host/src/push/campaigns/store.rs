@@ -23,7 +23,7 @@ pub(super) const LISTED: Source = Source {
     ],
 };
 
-#[derive(sqlx::FromRow)]
+#[derive(Debug, sqlx::FromRow)]
 struct Row {
     id: Uuid,
     app_id: Uuid,
@@ -177,15 +177,32 @@ pub async fn find(tx: &mut Tx, app_id: Uuid, id: Uuid) -> Result<Option<Campaign
     row.map(Row::read).transpose()
 }
 
+/// A campaign as it is stored, which takes a fraction of what it takes once it is read.
+#[derive(Debug)]
+pub struct Unread(Row);
+
+impl Unread {
+    /// Reads it.
+    pub fn read(self) -> Result<Campaign> {
+        self.0.read()
+    }
+}
+
 /// The campaigns that run.
 pub async fn active(tx: &mut Tx, app_id: Uuid) -> Result<Vec<Campaign>> {
+    let unread = active_unread(tx, app_id).await?;
+    unread.into_iter().map(Unread::read).collect()
+}
+
+/// The campaigns that run, to be read one by one.
+pub async fn active_unread(tx: &mut Tx, app_id: Uuid) -> Result<Vec<Unread>> {
     let rows: Vec<Row> = tx
         .sql(COLUMNS)
         .push(" WHERE app_id = $1 AND status = 'active' ORDER BY id")
         .bind(app_id)
         .fetch_all()
         .await?;
-    rows.into_iter().map(Row::read).collect()
+    Ok(rows.into_iter().map(Unread).collect())
 }
 
 /// Campaigns that run and whose schedule is over, of all apps.
