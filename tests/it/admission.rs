@@ -59,13 +59,15 @@ fn buys(app: &TestApp, session: &Session, requests: &mut JoinSet<Answer>) {
     requests.spawn(client::send(request));
 }
 
-fn poll(app: &TestApp, session: &Session, requests: &mut JoinSet<Answer>) {
+/// Opens a poll that waits as long as polls may.
+pub(crate) fn poll(app: &TestApp, session: &Session, requests: &mut JoinSet<Answer>) {
     let path = "/v1/sdk/instructions?wait=25";
     let request = app.request(reqwest::Method::GET, path, &session.credential());
     requests.spawn(client::send(request));
 }
 
-async fn open_polls(app: &TestApp, count: usize) {
+/// Waits until so many polls are open and have looked.
+pub(crate) async fn open_polls(app: &TestApp, count: usize) {
     app.until("the polls are open", async || {
         app.services().polls.count() == count && app.services().polls.looks() >= count as u64
     })

@@ -10,8 +10,10 @@ use axum::body::Bytes;
 use axum::http::Request;
 use h2::client::{Builder, SendRequest};
 use serde_json::json;
-use tests::{Session, TestApp, client, on_both_backends};
+use tests::{Session, TestApp, on_both_backends};
 use tokio::task::JoinSet;
+
+use crate::admission::{open_polls, poll};
 
 on_both_backends!(
     who_sends_no_request_is_let_go,
@@ -163,19 +165,6 @@ async fn a_full_listener_takes_new_clients(app: &mut TestApp) {
     for answer in polls.join_all().await {
         assert_eq!(answer.ok()["items"].as_array().unwrap().len(), 1);
     }
-}
-
-fn poll(app: &TestApp, session: &Session, requests: &mut JoinSet<tests::Answer>) {
-    let path = "/v1/sdk/instructions?wait=25";
-    let request = app.request(reqwest::Method::GET, path, &session.credential());
-    requests.spawn(client::send(request));
-}
-
-async fn open_polls(app: &TestApp, count: usize) {
-    app.until("the polls are open", async || {
-        app.services().polls.count() == count && app.services().polls.looks() >= count as u64
-    })
-    .await;
 }
 
 async fn operators_are_answered_whoever_holds_connections(app: &mut TestApp) {
