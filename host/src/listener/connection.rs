@@ -131,6 +131,8 @@ pub(super) struct Connection {
 struct State {
     /// Whether there was a request.
     began: bool,
+    /// Whether there should have been one by now. The connection ends once its socket is found empty.
+    overdue: bool,
     idle_since: Instant,
     /// A handful at the most: HTTP/1 has one, HTTP/2 as many as streams are allowed.
     exchanges: Vec<(u64, Exchange)>,
@@ -170,6 +172,7 @@ impl Connection {
     ) -> Self {
         let state = State {
             began: false,
+            overdue: false,
             idle_since: now,
             exchanges: Vec::new(),
             next: 0,
@@ -201,6 +204,7 @@ impl Connection {
     pub(super) fn begin(self: &Arc<Self>, now: Instant) -> Arc<Hand> {
         let mut state = self.lock();
         state.began = true;
+        state.overdue = false;
         state.next += 1;
         let id = state.next;
         let exchange = Exchange {
@@ -256,8 +260,6 @@ impl Connection {
         let mut stalled = answers.chain(state.blocked);
         if state.order >= Some(Order::Close) {
             None
-        } else if !state.began && passed(self.opened, patience.first) {
-            Some((Order::Close, Reason::NoRequest))
         } else if stalled.any(|pace| pace.behind(now) >= patience.stalled) {
             Some((Order::Reset, Reason::Stalled))
         } else if let Some(drained) = state.drained {
@@ -269,6 +271,32 @@ impl Connection {
         } else {
             None
         }
+    }
+
+    /// Has the socket looked at once more where the first request has not begun in time. The wall clock alone does not
+    /// end a connection: a server that is late itself may not have read the request that has arrived.
+    pub(super) fn check_first(&self, first: Duration, now: Instant) {
+        let mut state = self.lock();
+        let late = now.saturating_duration_since(self.opened) >= first;
+        if state.began || state.overdue || !late {
+            return;
+        }
+        state.overdue = true;
+        drop(state);
+        self.ordered.notify_one();
+    }
+
+    /// Whether the connection ends as soon as its socket has nothing to read.
+    pub(super) fn is_overdue(&self) -> bool {
+        self.lock().overdue
+    }
+
+    /// Ends it, and counts why.
+    pub(super) fn end(&self, order: Order, reason: Reason, now: Instant) {
+        metrics::counter!("nudge_http_connections_ended_total", "reason" => reason.name())
+            .increment(1);
+        tracing::debug!(peer = %self.peer, reason = reason.name(), ?order, "a connection is ended");
+        self.tell(order, now);
     }
 
     /// Tells it what to do, unless it was told as much already.
@@ -288,7 +316,7 @@ impl Connection {
         self.lock().order
     }
 
-    /// Waits until it is told something more.
+    /// Waits until it is told something more, or its socket has to be looked at.
     pub(super) async fn told(&self) {
         self.ordered.notified().await;
     }
@@ -387,9 +415,14 @@ mod tests {
         let start = Instant::now();
         let connection = connection(start);
         let due = |after| connection.due(&PATIENCE, start + after);
-        assert_eq!(due(seconds(9)), None);
-        assert_eq!(due(seconds(10)), Some((Order::Close, Reason::NoRequest)));
-        let hand = connection.begin(start + seconds(5));
+        let is_overdue = |after| {
+            connection.check_first(PATIENCE.first, start + after);
+            connection.is_overdue()
+        };
+        assert!(!is_overdue(seconds(9)));
+        assert!(is_overdue(seconds(10)));
+        let hand = connection.begin(start + seconds(11));
+        assert!(!is_overdue(seconds(12)));
         assert_eq!(due(seconds(300)), None);
         drop(hand);
         assert_eq!(due(seconds(30)), None);

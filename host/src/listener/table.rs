@@ -131,7 +131,7 @@ impl Table {
             waiting.truncate(count);
         }
         for (_, connection) in waiting {
-            end(&connection, Order::Close, Reason::Room, now);
+            connection.end(Order::Close, Reason::Room, now);
             inner.remove(&connection);
         }
     }
@@ -139,8 +139,9 @@ impl Table {
     /// Ends what has taken too long.
     pub(super) fn sweep(&self, now: Instant) {
         for connection in self.all() {
+            connection.check_first(self.patience.first, now);
             if let Some((order, reason)) = connection.due(&self.patience, now) {
-                end(&connection, order, reason, now);
+                connection.end(order, reason, now);
             }
         }
     }
@@ -160,7 +161,7 @@ impl Table {
             if bytes == 0 {
                 return;
             }
-            end(&connection, Order::Reset, Reason::Memory, now);
+            connection.end(Order::Reset, Reason::Memory, now);
             bytes = bytes.saturating_sub(held);
         }
     }
@@ -175,12 +176,6 @@ impl Table {
     fn all(&self) -> Vec<Arc<Connection>> {
         self.lock().open.values().cloned().collect()
     }
-}
-
-fn end(connection: &Connection, order: Order, reason: Reason, now: Instant) {
-    metrics::counter!("nudge_http_connections_ended_total", "reason" => reason.name()).increment(1);
-    tracing::debug!(peer = %connection.peer, reason = reason.name(), ?order, "a connection is ended");
-    connection.tell(order, now);
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! What passes between HTTP and a connection's client, watched: the socket, the bodies of requests, those of answers.
 
 use std::io;
+use std::mem::MaybeUninit;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
@@ -9,13 +10,15 @@ use std::time::Instant;
 use axum::body::Body;
 use bytes::{Buf, Bytes};
 use hyper::body::{Body as HttpBody, Frame, SizeHint};
+use socket2::SockRef;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 
-use super::connection::{Connection, Hand, Order};
+use super::connection::{Connection, Hand, Order, Reason};
 use super::pace::Pace;
 
-/// A socket that tells its connection while it takes no more.
+/// A socket that tells its connection while it takes no more, and ends it where a request is overdue and nothing has
+/// arrived.
 #[derive(Debug)]
 pub(super) struct Socket {
     stream: TcpStream,
@@ -32,6 +35,14 @@ impl Socket {
             pace: connection.pace(Instant::now()),
             blocked: false,
         }
+    }
+
+    /// Whether nothing has arrived that was not read yet. The system is asked: the runtime hears of arrivals late where
+    /// it has much to do.
+    fn is_empty(&self) -> bool {
+        let mut byte = [MaybeUninit::uninit()];
+        let peeked = SockRef::from(&self.stream).peek(&mut byte);
+        peeked.is_err_and(|error| error.kind() == io::ErrorKind::WouldBlock)
     }
 
     fn note(&mut self, written: Poll<io::Result<usize>>) -> Poll<io::Result<usize>> {
@@ -73,7 +84,12 @@ impl AsyncRead for Socket {
         context: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_read(context, buffer)
+        let read = Pin::new(&mut self.stream).poll_read(context, buffer);
+        if read.is_pending() && self.connection.is_overdue() && self.is_empty() {
+            self.connection
+                .end(Order::Close, Reason::NoRequest, Instant::now());
+        }
+        read
     }
 }
 
@@ -239,5 +255,47 @@ impl Drop for Piece {
         if !self.bytes.is_empty() {
             self.hand.release(self.bytes.len());
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write as _;
+    use std::time::Duration;
+
+    use tokio::io::AsyncReadExt as _;
+    use tokio::net::TcpListener;
+
+    use super::*;
+
+    fn is_pending(socket: &mut Socket, bytes: &mut [u8]) -> bool {
+        let mut context = Context::from_waker(std::task::Waker::noop());
+        let mut buffer = ReadBuf::new(bytes);
+        let read = Pin::new(socket).poll_read(&mut context, &mut buffer);
+        read.is_pending()
+    }
+
+    #[tokio::test]
+    async fn what_has_arrived_is_read_before_a_client_counts_as_silent() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let mut client = std::net::TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let (stream, peer) = listener.accept().await.unwrap();
+        let opened = Instant::now();
+        let first = Duration::from_secs(10);
+        let connection = Connection::new(1, peer.ip(), first, &Arc::default(), opened);
+        let connection = Arc::new(connection);
+        let mut socket = Socket::new(stream, &connection);
+        let mut bytes = [0; 3];
+        assert!(is_pending(&mut socket, &mut bytes));
+        // Bytes arrive, and the only thread of the runtime is too busy to hear of them.
+        client.write_all(b"GET").unwrap();
+        connection.check_first(first, opened + first);
+        assert!(is_pending(&mut socket, &mut bytes));
+        assert_eq!(connection.order(), None);
+        socket.read_exact(&mut bytes).await.unwrap();
+        assert_eq!((&bytes, connection.order()), (b"GET", None));
+        // Nothing more arrives.
+        assert!(is_pending(&mut socket, &mut bytes));
+        assert_eq!(connection.order(), Some(Order::Close));
     }
 }

@@ -49,9 +49,7 @@ struct Case {
 
 pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<()> {
     let databases = Databases::new(arguments.database)?;
-    // On a slow machine, or in a debug build, it takes longer until the last of them is looked at.
-    let variables = [("NUDGE_SERVER__FIRST_BYTES_SECONDS", "120")];
-    let server = Server::start_with(&databases, 0, &variables).await?;
+    let server = Server::start(&databases, 0).await?;
     drive::furnish(&server).await?;
     let people = drive::people(&server, 1).await?;
     let person = people.first().context("somebody")?;
