@@ -1,5 +1,4 @@
-//! Embeds what the program brings along: migrations (see `nudge-db`), and for `nudge plugin new` the guest
-//! SDK, the contract and the templates of projects.
+//! Embeds the files that `nudge plugin new` writes: the guest SDK, the contract and the templates of projects.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -13,7 +12,6 @@ const LISTS: [(&str, &str); 3] = [
 ];
 
 fn main() -> io::Result<()> {
-    println!("cargo:rerun-if-changed=migrations");
     let package = env_path("CARGO_MANIFEST_DIR")?;
     let mut source = String::new();
     for (name, folder) in LISTS {

@@ -5,11 +5,10 @@ mod pages;
 
 use std::sync::OnceLock;
 
+use nudge_http::error::Problem;
+use nudge_http::{ApiError, Code, Data};
 use serde::Serialize;
 use utoipa::{OpenApi, ToSchema};
-
-use crate::http::error::Problem;
-use crate::http::{ApiError, Code, Data};
 
 pub use finish::finish;
 pub use pages::{Page, add_security_headers, routes};

@@ -5,10 +5,10 @@ use axum::extract::State;
 use axum::http::{StatusCode, header};
 use axum::response::IntoResponse;
 use axum::routing::get;
+use nudge_http::ApiError;
+use nudge_platform::telemetry;
 
-use crate::http::ApiError;
 use crate::services::Shared;
-use crate::telemetry;
 
 /// `/livez`, `/readyz` and `/metrics`.
 pub fn routes() -> Router<Shared> {
@@ -30,7 +30,7 @@ async fn readyz(State(services): State<Shared>) -> Result<(StatusCode, &'static 
     }
     let ready = async {
         let mut tx = services.db.read().await?;
-        crate::apps::store::first(&mut tx).await
+        nudge_campaigns::apps::first(&mut tx).await
     };
     match ready.await {
         Ok(_) => Ok((StatusCode::OK, "ok\n")),

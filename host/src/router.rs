@@ -1,39 +1,45 @@
 //! Every route.
 
-use std::sync::Arc;
-
 use axum::Router;
 use axum::extract::{Request, State};
 use axum::http::{HeaderValue, Version, header};
 use axum::middleware::{Next, from_fn, from_fn_with_state};
 use axum::response::Response;
 use futures_util::FutureExt as _;
+use nudge_apps as apps;
+use nudge_apps::{cors, identity_keys, keys, plugins};
+use nudge_http::request::{self, Around};
+use nudge_http::{ApiError, Code, admission};
+use nudge_ingest::properties;
+use nudge_people::{privacy, users};
+use nudge_pipeline::{backtest, explain, plugin_state};
+use nudge_push as push;
+use nudge_push::webhooks;
+use nudge_surveys::attempts;
 use utoipa::OpenApi as _;
 use utoipa::openapi::OpenApi;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use crate::http::request::Around;
-use crate::http::{ApiError, Code, admission, cors, request};
 use crate::services::Shared;
-use crate::{
-    apps, attempts, audit, dead_letters, decisions, definitions, explain, identity_keys, ingest,
-    instructions, jobs, keys, openapi, operations, plugins, privacy, properties, push, stats,
-    subjects, surveys, users, webhooks,
-};
+use crate::{openapi, operations};
 
 /// The API with its documentation.
 pub fn api(services: &Shared) -> (Router<Shared>, OpenApi) {
     let (sdk, sdk_document) = OpenApiRouter::new()
         .routes(routes!(
-            subjects::http::start_session,
-            subjects::http::end_session
+            nudge_people::sessions::start_session,
+            nudge_people::sessions::end_session
         ))
-        .routes(routes!(subjects::http::update_consent))
+        .routes(routes!(nudge_people::sessions::update_consent))
         .routes(routes!(properties::http::update_own_properties))
-        .routes(routes!(ingest::http::ingest_events))
-        .routes(routes!(instructions::http::poll_instructions))
-        .routes(routes!(instructions::http::acknowledge_instructions))
+        .routes(routes!(nudge_ingest::http::ingest_events))
+        .routes(routes!(
+            nudge_surveys::instructions::http::poll_instructions
+        ))
+        .routes(routes!(
+            nudge_surveys::instructions::http::acknowledge_instructions
+        ))
         .routes(routes!(push::tokens::http::register_push_token))
         .routes(routes!(push::tokens::http::remove_push_token))
         .routes(routes!(push::beacons::http::send_receipts))
@@ -45,13 +51,13 @@ pub fn api(services: &Shared) -> (Router<Shared>, OpenApi) {
     // A fallback that is set later would be outside of the layer, which answers browsers' OPTIONS.
     let sdk = sdk
         .method_not_allowed_fallback(method_not_allowed)
-        .layer(from_fn_with_state(Arc::clone(services), around_sdk));
+        .layer(from_fn_with_state(services.clone(), around_sdk));
     let (management, mut document) = OpenApiRouter::with_openapi(openapi::Document::openapi())
         .merge(management())
         .routes(routes!(openapi::list_errors))
         .split_for_parts();
     document.merge(sdk_document);
-    let management = management.layer(from_fn_with_state(Arc::clone(services), around_management));
+    let management = management.layer(from_fn_with_state(services.clone(), around_management));
     (management.merge(sdk), document)
 }
 
@@ -59,7 +65,7 @@ pub fn api(services: &Shared) -> (Router<Shared>, OpenApi) {
 
 async fn around_sdk(State(services): State<Shared>, request: Request, next: Next) -> Response {
     // Outside, so that pages may read that they are to come back.
-    let answer = |request| admission::around(&services, request, next);
+    let answer = |request| admission::around(&services.admission, request, next);
     cors::around(&services, request, answer).await
 }
 
@@ -68,7 +74,7 @@ async fn around_management(
     request: Request,
     next: Next,
 ) -> Response {
-    admission::around(&services, request, next).await
+    admission::around(&services.admission, request, next).await
 }
 
 /// What people and tools manage apps with.
@@ -81,8 +87,8 @@ fn management() -> OpenApiRouter<Shared> {
             apps::http::delete_app
         ))
         .routes(routes!(
-            apps::settings::http::get_settings,
-            apps::settings::http::update_settings
+            nudge_apps::settings::get_settings,
+            nudge_apps::settings::update_settings
         ))
         .routes(routes!(keys::http::list_keys, keys::http::create_key))
         .routes(routes!(keys::http::revoke_key))
@@ -92,19 +98,19 @@ fn management() -> OpenApiRouter<Shared> {
         ))
         .routes(routes!(identity_keys::http::delete_identity_key))
         .merge(push_routes())
-        .routes(routes!(audit::http::list_audit_log))
+        .routes(routes!(nudge_apps::audit::list_audit_log))
         .routes(routes!(
-            surveys::http::list_surveys,
-            surveys::http::create_survey
+            nudge_surveys::surveys::http::list_surveys,
+            nudge_surveys::surveys::http::create_survey
         ))
         .routes(routes!(
-            surveys::http::get_survey,
-            surveys::http::update_survey,
-            surveys::http::delete_survey
+            nudge_surveys::surveys::http::get_survey,
+            nudge_surveys::surveys::http::update_survey,
+            nudge_surveys::surveys::http::delete_survey
         ))
-        .routes(routes!(jobs::http::get_job))
-        .routes(routes!(decisions::http::list_decisions))
-        .routes(routes!(decisions::http::rerun_decision))
+        .routes(routes!(crate::jobs::http::get_job))
+        .routes(routes!(nudge_pipeline::decisions::http::list_decisions))
+        .routes(routes!(nudge_pipeline::decisions::http::rerun_decision))
         .routes(routes!(explain::http::explain))
         .routes(routes!(users::http::list_users))
         .routes(routes!(users::http::get_user))
@@ -174,26 +180,30 @@ fn webhook_routes() -> OpenApiRouter<Shared> {
 fn event_routes() -> OpenApiRouter<Shared> {
     OpenApiRouter::new()
         .routes(routes!(
-            definitions::http::list_event_definitions,
-            definitions::http::create_event_definition
+            nudge_ingest::definitions::http::list_event_definitions,
+            nudge_ingest::definitions::http::create_event_definition
         ))
         .routes(routes!(
-            definitions::http::get_event_definition,
-            definitions::http::update_event_definition,
-            definitions::http::delete_event_definition
+            nudge_ingest::definitions::http::get_event_definition,
+            nudge_ingest::definitions::http::update_event_definition,
+            nudge_ingest::definitions::http::delete_event_definition
         ))
-        .routes(routes!(definitions::dry_run::dry_run_event_definition))
-        .routes(routes!(definitions::infer::infer_event_definition))
-        .routes(routes!(dead_letters::http::list_dead_letters))
         .routes(routes!(
-            dead_letters::http::get_dead_letter,
-            dead_letters::http::acknowledge_dead_letter
+            nudge_ingest::definitions::dry_run::dry_run_event_definition
         ))
-        .routes(routes!(dead_letters::http::replay_dead_letter))
-        .routes(routes!(dead_letters::http::summarize_dead_letters))
-        .routes(routes!(dead_letters::http::replay_dead_letters))
-        .routes(routes!(dead_letters::http::acknowledge_dead_letters))
-        .routes(routes!(stats::http::get_stats))
+        .routes(routes!(
+            nudge_ingest::definitions::infer::infer_event_definition
+        ))
+        .routes(routes!(crate::dead_letters::http::list_dead_letters))
+        .routes(routes!(
+            crate::dead_letters::http::get_dead_letter,
+            crate::dead_letters::http::acknowledge_dead_letter
+        ))
+        .routes(routes!(crate::dead_letters::http::replay_dead_letter))
+        .routes(routes!(crate::dead_letters::http::summarize_dead_letters))
+        .routes(routes!(crate::dead_letters::http::replay_dead_letters))
+        .routes(routes!(crate::dead_letters::http::acknowledge_dead_letters))
+        .routes(routes!(crate::stats::http::get_stats))
 }
 
 /// What became of surveys.
@@ -222,11 +232,11 @@ fn plugin_routes() -> OpenApiRouter<Shared> {
             plugins::http::delete_plugin_version
         ))
         .routes(routes!(
-            plugins::kept::get_plugin_state,
-            plugins::kept::erase_plugin_state
+            plugin_state::get_plugin_state,
+            plugin_state::erase_plugin_state
         ))
         .routes(routes!(plugins::testing::test_plugin_version))
-        .routes(routes!(plugins::backtest::backtest_plugin_version))
+        .routes(routes!(backtest::http::backtest_plugin_version))
         .routes(routes!(plugins::http::activate_plugin))
         .routes(routes!(plugins::http::promote_plugin))
         .routes(routes!(plugins::http::roll_back_plugin))
@@ -250,7 +260,7 @@ fn plugin_routes() -> OpenApiRouter<Shared> {
             plugins::operator::delete_server_plugin_version
         ))
         .routes(routes!(plugins::testing::test_server_plugin_version))
-        .routes(routes!(plugins::backtest::backtest_server_plugin_version))
+        .routes(routes!(backtest::http::backtest_server_plugin_version))
         .routes(routes!(plugins::operator::activate_server_plugin))
         .routes(routes!(plugins::operator::promote_server_plugin))
         .routes(routes!(plugins::operator::roll_back_server_plugin))
@@ -261,7 +271,7 @@ fn plugin_routes() -> OpenApiRouter<Shared> {
             plugins::operator::set_server_plugin_slot,
             plugins::operator::clear_server_plugin_slot
         ))
-        .routes(routes!(audit::http::list_server_audit_log))
+        .routes(routes!(nudge_apps::audit::list_server_audit_log))
 }
 
 /// The whole main listener. `with_operations` adds the operators' routes (embedded mode).
@@ -269,7 +279,7 @@ pub fn router(services: Shared, with_operations: bool) -> serde_json::Result<Rou
     let (api, document) = api(&services);
     // Everybody may read them, so that they take places as all other requests do.
     let pages = openapi::routes(&services, &openapi::finish(document))?
-        .layer(from_fn_with_state(Arc::clone(&services), around_management));
+        .layer(from_fn_with_state(services.clone(), around_management));
     let mut router = api.merge(pages);
     if with_operations {
         router = router.merge(operations::routes());

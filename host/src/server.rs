@@ -8,46 +8,41 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context as _, bail};
+use nudge_apps::{Registry, keys};
 use nudge_db::{Db, Options};
+use nudge_http::admission::Admission;
+use nudge_http::issuer::Issuer;
+use nudge_http::listener::{self, Answers, Limits};
+use nudge_http::oidc::AccessTokens;
+use nudge_http::traces;
+use nudge_ingest::commit::Committer;
+use nudge_ingest::validation::batcher::Together;
+use nudge_pipeline::{Keeper, Pipeline};
+use nudge_platform::analytics::{self, AnalyticsStore};
+use nudge_platform::clock::Clock;
+use nudge_platform::config::Config;
+use nudge_platform::outbound::lookups::{Purpose, System};
+use nudge_platform::outbound::{Lookup, Lookups};
+use nudge_platform::polls::Polls;
+use nudge_platform::rate_limits::RateLimits;
+use nudge_platform::schema::migrations;
+use nudge_platform::secrets::Secrets;
+use nudge_platform::{jobs, telemetry};
+use nudge_plugin_runtime::Plugins;
+use nudge_push as push;
+use nudge_push::providers::Providers;
+use nudge_push::tokens;
+use nudge_push::webhooks::Webhooks;
+use nudge_push::webhooks::sender::Sender;
+use nudge_records::instructions::polls;
+use nudge_records::pseudonyms::Pseudonyms;
+use nudge_records::stats;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::analytics::{self, AnalyticsStore};
-use crate::apps::Registry;
-use crate::clock::Clock;
-use crate::config::Config;
-use crate::decisions;
-use crate::http::admission::Admission;
-use crate::ingest::commit::Committer;
-use crate::ingest::together::Together;
-use crate::instructions::polls::{self, Polls};
-use crate::issuer::Issuer;
-use crate::jobs;
-use crate::keys;
-use crate::listener::{self, Answers, Limits};
-use crate::oidc::AccessTokens;
-use crate::outbound::lookups::{Purpose, System};
-use crate::outbound::{Lookup, Lookups};
-use crate::pipeline::{Keeper, Pipeline};
-use crate::plugins::{self, Plugins};
-use crate::privacy::pseudonyms::Pseudonyms;
-use crate::private;
-use crate::push;
-use crate::push::providers::Providers;
-use crate::push::tokens;
-use crate::rate_limits::RateLimits;
-use crate::retention;
-use crate::router;
-use crate::runs;
-use crate::secrets::Secrets;
-use crate::services::{Services, Shared, migrations};
-use crate::stats;
-use crate::surveys;
-use crate::telemetry;
-use crate::traces;
-use crate::webhooks::Webhooks;
-use crate::webhooks::sender::Sender;
+use crate::services::{Services, Shared};
+use crate::{private, retention, router};
 
 /// The file in a data directory that its server locks.
 const LOCK: &str = "lock";
@@ -122,22 +117,12 @@ impl Server {
         if let Some(exporter) = exporter {
             tasks.spawn(exporter.run(halt.clone()));
         }
-        let services = Arc::new(Services {
+        let apps = nudge_apps::services::Services {
             issuer: Issuer::new(&secrets, &config.auth.embedded_issuer)?,
             access_tokens: AccessTokens::new(&config.auth, &lookups)?,
             admission: Arc::new(Admission::new(&config.server)),
             rate_limits: Arc::new(RateLimits::new(&config.rate_limits, start.embedded)),
             key_uses: keys::Uses::default(),
-            pseudonyms: Pseudonyms::open(&db, &secrets).await?,
-            providers: Providers::new(
-                &db,
-                &secrets,
-                &start.clock,
-                &config.push,
-                // Browsers name endpoints, as customers name webhooks: one rule says where those may be.
-                webhooks.guard.with_purpose(Purpose::Endpoint),
-            )?,
-            push_token_hashes: tokens::Hashes::open(&db, &secrets).await?,
             analytics: start.analytics.unwrap_or_else(operational),
             public_url: public_url(&config, address),
             db,
@@ -145,16 +130,42 @@ impl Server {
             secrets,
             apps,
             plugins,
-            validations: Together::default(),
-            committer,
-            stats: pipeline.stats(),
-            pipeline,
             traces,
             jobs: jobs::Wake::default(),
-            webhooks,
             polls,
             stop,
             config,
+        };
+        let records = nudge_records::services::Services {
+            pseudonyms: Pseudonyms::open(&apps.db, &apps.secrets).await?,
+            stats: pipeline.stats(),
+            below: Arc::new(apps),
+        };
+        let pipeline = Arc::new(nudge_pipeline::services::Services {
+            below: Arc::new(records),
+            pipeline,
+        });
+        let push = nudge_push::services::Services {
+            providers: Providers::new(
+                &pipeline.db,
+                &pipeline.secrets,
+                &pipeline.clock,
+                &pipeline.config.push,
+                // Browsers name endpoints, as customers name webhooks: one rule says where those may be.
+                webhooks.guard.with_purpose(Purpose::Endpoint),
+            )?,
+            push_token_hashes: tokens::Hashes::open(&pipeline.db, &pipeline.secrets).await?,
+            webhooks,
+            below: Arc::clone(&pipeline),
+        };
+        let ingest = nudge_ingest::services::Services {
+            below: pipeline,
+            validations: Together::default(),
+            committer,
+        };
+        let services = Shared::new(Services {
+            ingest: Arc::new(ingest),
+            push: Arc::new(push),
         });
         keep_house(&services, &tasks, &halt);
         let mut server = Self {
@@ -174,8 +185,8 @@ impl Server {
         let limits = Limits::new(&self.services.config.server);
         let answers = Answers {
             name: "api",
-            router: router::router(Arc::clone(&self.services), embedded)?,
-            beyond: router::full_router(Arc::clone(&self.services), embedded),
+            router: router::router(self.services.clone(), embedded)?,
+            beyond: router::full_router(self.services.clone(), embedded),
         };
         let stop = self.services.stop.clone();
         self.requests
@@ -183,7 +194,7 @@ impl Server {
         if !self.services.config.server.ops_listen.is_empty() {
             let listener = listen(&self.services.config.server.ops_listen).await?;
             self.operations_address = Some(listener.local_addr()?);
-            let router = router::operations_router(Arc::clone(&self.services));
+            let router = router::operations_router(self.services.clone());
             let limits = Limits {
                 connections: OPERATORS,
                 of_an_address: limits.of_an_address.min(OPERATORS_OF_AN_ADDRESS),
@@ -252,21 +263,41 @@ impl Server {
 /// Starts what goes on besides requests and the pipeline.
 fn keep_house(services: &Shared, tasks: &TaskTracker, halt: &CancellationToken) {
     warm_up(services, tasks, halt);
-    let runner = jobs::Runner::new(Arc::clone(services), tasks.clone(), halt.clone());
+    let parts = jobs::Parts {
+        db: services.db.clone(),
+        clock: services.clock.clone(),
+        node: services.pipeline.node(),
+        wake: services.jobs.clone(),
+        poll: Duration::from_millis(services.config.pipeline.poll_ms.max(1)),
+        kinds: crate::jobs::kinds(services),
+    };
+    let runner = jobs::Runner::new(parts, tasks.clone(), halt.clone());
     tasks.spawn(runner.run());
-    let sender = push::sender::Sender::new(Arc::clone(services), tasks.clone(), halt.clone());
+    let sender = push::sender::Sender::new(Arc::clone(&services.push), tasks.clone(), halt.clone());
     tasks.spawn(sender.run());
-    let sender = Sender::new(Arc::clone(services), tasks.clone());
+    let sender = Sender::new(Arc::clone(&services.push), tasks.clone());
     tasks.spawn(sender.run());
     tasks.spawn(telemetry::keep(halt.clone()));
-    tasks.spawn(keys::keep(Arc::clone(services), halt.clone()));
-    tasks.spawn(retention::keep(Arc::clone(services), halt.clone()));
-    tasks.spawn(surveys::ending::keep(Arc::clone(services), halt.clone()));
-    tasks.spawn(plugins::watch::run(Arc::clone(services), halt.clone()));
-    tasks.spawn(polls::keep(Arc::clone(services), halt.clone()));
-    tasks.spawn(runs::watch::keep(Arc::clone(services), halt.clone()));
-    tasks.spawn(decisions::keep(Arc::clone(services), halt.clone()));
-    tasks.spawn(stats::keep(Arc::clone(services), halt.clone()));
+    tasks.spawn(keys::keep(Arc::clone(services.apps()), halt.clone()));
+    tasks.spawn(retention::keep(services.clone(), halt.clone()));
+    tasks.spawn(nudge_apps::campaigns::survey_ending::keep(
+        Arc::clone(services.apps()),
+        halt.clone(),
+    ));
+    tasks.spawn(nudge_apps::plugins::watch::run(
+        Arc::clone(services.apps()),
+        halt.clone(),
+    ));
+    tasks.spawn(polls::keep(Arc::clone(services.records()), halt.clone()));
+    tasks.spawn(nudge_pipeline::runs::watch::keep(
+        Arc::clone(services.pipeline()),
+        halt.clone(),
+    ));
+    tasks.spawn(nudge_records::decisions::recovery::run(
+        Arc::clone(services.records()),
+        halt.clone(),
+    ));
+    tasks.spawn(stats::keep(Arc::clone(services.records()), halt.clone()));
 }
 
 async fn open_database(config: &Config) -> anyhow::Result<Db> {
@@ -308,7 +339,7 @@ pub(crate) async fn open_plugins(
 
 /// Compiles plugins ahead of the requests that need them.
 fn warm_up(services: &Shared, tasks: &TaskTracker, halt: &CancellationToken) {
-    let (services, halt) = (Arc::clone(services), halt.clone());
+    let (services, halt) = (services.clone(), halt.clone());
     tasks.spawn(async move {
         if let Err(error) = services.plugins.loaders.tell_isolation().await {
             tracing::warn!(%error, "nobody knows what isolates the plugins' compiler");

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use nudge::issuer::Role;
+use nudge_http::issuer::Role;
 use serde_json::json;
 use tests::{Credential, TestApp, on_both_backends};
 use uuid::Uuid;
@@ -36,7 +36,7 @@ async fn tokens_expire(app: &mut TestApp) {
 }
 
 async fn revoked_and_mistyped_keys_are_refused(app: &mut TestApp) {
-    let key = app.key(nudge::apps::key::Kind::Write, &[]).await;
+    let key = app.key(nudge_apps::key::Kind::Write, &[]).await;
     let start = async |key: &str| {
         let body = json!({"anonymousId": "ada"});
         app.post("/v1/sdk/session", &Credential::bearer(key), &body)
@@ -61,7 +61,7 @@ async fn revoked_and_mistyped_keys_are_refused(app: &mut TestApp) {
         .execute()
         .await
         .unwrap();
-    nudge::apps::store::touch(&mut tx, app.access.app_id, now)
+    nudge_campaigns::apps::touch(&mut tx, app.access.app_id, now)
         .await
         .unwrap();
     tx.commit().await.unwrap();

@@ -5,7 +5,7 @@ use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 use std::time::Duration;
 
-use nudge::apps::key::Kind;
+use nudge_apps::key::Kind;
 use nudge_db::{Dialect, Tx};
 use serde_json::json;
 use tests::{Answer, Credential, Session, TestApp, client, on_both_backends};

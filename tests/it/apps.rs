@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use nudge::apps::key::Kind;
-use nudge::issuer::Role;
-use nudge::tables::{self, OfApp};
+use nudge_apps::key::Kind;
+use nudge_http::issuer::Role;
+use nudge_platform::tables::{self, OfApp};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tests::{Child, Credential, TestApp, client, on_both_backends, site};

@@ -283,7 +283,9 @@ async fn a_coordinated_attempt_begins_with_its_first_answer(app: &mut TestApp) {
 
     // Closed at once.
     let second = fire(app, &ada).await;
-    let closed = nudge::attempts::counterpart(Uuid::parse_str(&second).unwrap()).to_string();
+    let closed =
+        nudge_records::instructions::counterpart::counterpart(Uuid::parse_str(&second).unwrap())
+            .to_string();
     end(app, &ada, &closed, "dismiss").await.ok();
     assert_eq!(detail(app, survey, &closed).await["state"], "abandoned");
     // Nobody hands out attempts of surveys that are not coordinated.
@@ -298,7 +300,9 @@ async fn a_coordinated_attempt_begins_with_its_first_answer(app: &mut TestApp) {
     let third = fire(app, &ada).await;
     let offered = app.offered(&ada).await;
     assert!(offered[0]["payload"].get("attempt").is_none());
-    let guessed = nudge::attempts::counterpart(Uuid::parse_str(&third).unwrap()).to_string();
+    let guessed =
+        nudge_records::instructions::counterpart::counterpart(Uuid::parse_str(&third).unwrap())
+            .to_string();
     answer(app, &ada, &guessed, json!([["q1", 9]]))
         .await
         .refused(404, "not_found");

@@ -352,7 +352,8 @@ async fn without_consent_nothing_is_started(app: &mut TestApp) {
             .await
             .refused(403, "consent_required");
     }
-    let coordinated = nudge::attempts::counterpart(Uuid::parse_str(&id).unwrap());
+    let coordinated =
+        nudge_records::instructions::counterpart::counterpart(Uuid::parse_str(&id).unwrap());
     answer(app, &ada, &coordinated.to_string(), json!([["q1", 9]]))
         .await
         .refused(403, "consent_required");

@@ -220,7 +220,7 @@ async fn a_sample_is_the_same_people_every_time(app: &mut TestApp) {
 
 async fn who_left_out_a_sample_does_not_matter_to_the_rest(app: &mut TestApp) {
     app.set(|settings| {
-        settings.frequency.surveys = Some(nudge::apps::settings::Cap {
+        settings.frequency.surveys = Some(nudge_campaigns::settings::Cap {
             max: 1,
             window_days: 1,
         });

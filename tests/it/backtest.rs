@@ -428,7 +428,7 @@ async fn samples_go_with_their_subject(app: &mut TestApp) {
     let subject: Uuid = ada.subject_id.parse().unwrap();
     let app_id = app.access.app_id;
     let mut tx = app.services().db.write().await.unwrap();
-    let erased = nudge::pipeline::backtest::erase_subject(&mut tx, app_id, subject).await;
+    let erased = nudge_pipeline::backtest::erase_subject(&mut tx, app_id, subject).await;
     assert_eq!(erased.unwrap(), 1);
     tx.commit().await.unwrap();
     let left = result(app, &job).await;

@@ -1,6 +1,6 @@
 //! What devices say of messages (contract 9).
 
-use nudge::webhooks::EventType::{Clicked, Dismissed, Displayed, Opened};
+use nudge_campaigns::webhooks::EventType::{Clicked, Dismissed, Displayed, Opened};
 use nudge_db::Dialect;
 use serde_json::{Value, json};
 use tests::campaigns::states;

@@ -410,7 +410,7 @@ async fn letters_of_other_apps_are_not_touched(app: &mut TestApp) {
     breaks(app, &ada, 2).await;
     let workspace_id = app.access.workspace_id;
     let (other, _) = app
-        .another_app(workspace_id, nudge::apps::key::Kind::Write, &[])
+        .another_app(workspace_id, nudge_apps::key::Kind::Write, &[])
         .await;
     for (what, result) in [
         (
@@ -488,12 +488,12 @@ async fn fill(child: &Child) -> (String, String) {
         .await
         .ok();
     let token = text(&session, "subjectToken");
-    let clock = nudge::clock::Clock::default();
+    let clock = nudge_platform::clock::Clock::default();
     for _ in 0..LETTERS / 100 {
         let events: Vec<Value> = (0..100)
             .map(|_| {
                 let now = clock.now();
-                json!({"eventId": nudge::id::new(now), "name": "purchase", "timestamp": nudge::clock::to_text(now), "anonymousId": "ada"})
+                json!({"eventId": nudge_platform::id::new(now), "name": "purchase", "timestamp": nudge_platform::clock::to_text(now), "anonymousId": "ada"})
             })
             .collect();
         let body = json!({"context": {"anonymousId": "ada"}, "events": events});

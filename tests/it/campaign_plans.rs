@@ -1,16 +1,15 @@
 //! What campaigns ask of a database is found by indexes, whatever number of people, answers and messages there is.
 
-use nudge::attempts::analytics::{self, Range};
-use nudge::attempts::store::Whose;
-use nudge::attempts::{self, recipients, responses};
-use nudge::campaigns::Kind;
-use nudge::explain;
-use nudge::ingest::store::find_by_id;
-use nudge::pipeline::{history, occasions};
-use nudge::runs;
-use nudge::targeting::interactions;
-use nudge::targeting::store::{self as presentations, Asked, Question};
+use nudge_campaigns::campaign::Kind;
+use nudge_campaigns::runs;
 use nudge_db::{Timestamp, Tx};
+use nudge_pipeline::audience::{self, Asked, Question, interactions};
+use nudge_pipeline::{explain, history};
+use nudge_records::events::store::find_by_id;
+use nudge_records::scheduled_work;
+use nudge_surveys::attempts::analytics::{self, Range};
+use nudge_surveys::attempts::store::Whose;
+use nudge_surveys::attempts::{self, recipients, responses};
 use tests::{TestApp, on_both_backends};
 use uuid::Uuid;
 
@@ -89,7 +88,7 @@ async fn results_and_their_lists_are_found_by_indexes(app: &mut TestApp) {
     let (app_id, now) = (app.access.app_id, app.clock.now());
     let key = (app_id, survey_id);
     let mut tx = app.services().db.read().await.unwrap();
-    let survey = nudge::surveys::store::find(&mut tx, app_id, survey_id).await;
+    let survey = nudge_campaigns::surveys::store::find(&mut tx, app_id, survey_id).await;
     let survey = survey.unwrap().unwrap();
     tx.explain();
     let within = Range {
@@ -156,7 +155,7 @@ async fn what_firings_depend_on_is_found_by_indexes(app: &mut TestApp) {
                 campaign_id,
                 since: Timestamp(0),
             };
-            presentations::counts(&mut tx, app_id, &[question], Asked::now(now))
+            audience::counts(&mut tx, app_id, &[question], Asked::now(now))
                 .await
                 .unwrap();
             check_scans(&tx.plans(), "what caps count");
@@ -201,41 +200,55 @@ async fn runs_and_occasions_are_found_by_indexes(app: &mut TestApp) {
         job_id: None,
     };
     let mut tx = reading(app).await;
-    runs::store::due(&mut tx, now, 100).await.unwrap();
-    runs::store::to_look_at(&mut tx, now, 100).await.unwrap();
+    nudge_pipeline::runs::store::due(&mut tx, now, 100)
+        .await
+        .unwrap();
+    nudge_pipeline::runs::store::to_look_at(&mut tx, now, 100)
+        .await
+        .unwrap();
     check_scans(&tx.plans(), "runs that are due");
-    runs::store::count_due(&mut tx, app_id, survey_id, now, 1_000)
+    nudge_pipeline::runs::store::count_due(&mut tx, app_id, survey_id, now, 1_000)
         .await
         .unwrap_err();
     check_scans(&tx.plans(), "how many occasions are due");
-    runs::store::waiting(&mut tx, app_id, survey_id)
+    nudge_pipeline::runs::store::waiting(&mut tx, app_id, survey_id)
         .await
         .unwrap();
     check_scans(&tx.plans(), "who waits");
-    runs::store::any_on_offer(&mut tx, app_id, survey_id, now)
+    nudge_pipeline::runs::store::any_on_offer(&mut tx, app_id, survey_id, now)
         .await
         .unwrap();
     check_scans(&tx.plans(), "what is on offer");
-    runs::store::newest_subject(&mut tx, app_id).await.unwrap();
+    nudge_pipeline::runs::store::newest_subject(&mut tx, app_id)
+        .await
+        .unwrap();
     check_scans(&tx.plans(), "the newest person");
-    runs::store::people(&mut tx, app_id, Uuid::nil(), Uuid::max(), 500)
+    nudge_pipeline::runs::store::people(&mut tx, app_id, Uuid::nil(), Uuid::max(), 500)
         .await
         .unwrap();
     check_scans(&tx.plans(), "a page of people");
-    occasions::any_waits(&mut tx, now).await.unwrap();
+    scheduled_work::any_waits(&mut tx, now).await.unwrap();
     check_scans(&tx.plans(), "whether an occasion is due");
-    occasions::claimed_by(&mut tx, app.id(), 100).await.unwrap();
+    scheduled_work::claimed_by(&mut tx, app.id(), 100)
+        .await
+        .unwrap();
     check_scans(&tx.plans(), "claimed occasions");
     drop(tx);
     let mut tx = app.services().db.write().await.unwrap();
     tx.explain();
-    occasions::claim(&mut tx, app.id(), now, 100).await.unwrap();
+    scheduled_work::claim(&mut tx, app.id(), now, 100)
+        .await
+        .unwrap();
     check_scans(&tx.plans(), "claiming occasions");
-    runs::store::resume(&mut tx, &planned, now).await.unwrap();
+    nudge_pipeline::runs::store::resume(&mut tx, &planned, now)
+        .await
+        .unwrap();
     check_scans(&tx.plans(), "occasions that a campaign goes on with");
-    runs::store::drop_left(&mut tx, &planned).await.unwrap();
+    nudge_pipeline::runs::store::drop_left(&mut tx, &planned)
+        .await
+        .unwrap();
     check_search(&tx.plans(), "occasions_of_campaign");
-    runs::store::forget_firings(&mut tx, &planned, "run 9999")
+    nudge_pipeline::runs::store::forget_firings(&mut tx, &planned, "run 9999")
         .await
         .unwrap();
     check_search(&tx.plans(), "run_firings_pkey");

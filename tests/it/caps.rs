@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use nudge::apps::settings::Cap;
+use nudge_campaigns::settings::Cap;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tests::session::{instruction_ids, text};

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use nudge::config::{Bucket, Switch};
+use nudge_platform::config::{Bucket, Switch};
 use serde_json::json;
 use tests::session::{instruction_ids, text};
 use tests::{Credential, TestApp, on_both_backends};

@@ -29,7 +29,7 @@ fn config_prints_every_key_with_its_default() {
     assert!(output.status.success());
     assert_eq!(
         standard_output(&output).trim_end(),
-        nudge::config::DEFAULTS.trim_end()
+        nudge_platform::config::DEFAULTS.trim_end()
     );
 }
 
@@ -461,7 +461,7 @@ async fn production_begins_with_a_token() {
     let path = format!("/v1/apps/{}/keys", made["id"].as_str().unwrap());
     let key = json!({"kind": "server", "name": "Backend", "scopes": ["events.write"]});
     let key = post(&path, &admin, key).await.data(201);
-    let event = json!({"userId": "ada", "events": [{"name": "opened", "timestamp": nudge::clock::to_text(nudge::clock::Clock::default().now())}]});
+    let event = json!({"userId": "ada", "events": [{"name": "opened", "timestamp": nudge_platform::clock::to_text(nudge_platform::clock::Clock::default().now())}]});
     let taken = post("/v1/sdk/ingest", key["key"].as_str().unwrap(), event)
         .await
         .ok();

@@ -1,6 +1,6 @@
 //! Which pages may read answers (contract 0, `settings.allowedOrigins`).
 
-use nudge::apps::key::Kind;
+use nudge_apps::key::Kind;
 use reqwest::Method;
 use serde_json::json;
 use tests::{Answer, Credential, TestApp, client, on_both_backends};

@@ -154,7 +154,7 @@ async fn a_replay_ignores_the_past_window(app: &mut TestApp) {
         "replayed"
     );
     let times: Vec<(i64,)> = app.rows("SELECT timestamp FROM events").await;
-    let sent = nudge::clock::from_text(&text(&event, "timestamp")).unwrap();
+    let sent = nudge_platform::clock::from_text(&text(&event, "timestamp")).unwrap();
     assert_eq!(times, [(sent.0,)]);
 }
 
@@ -397,7 +397,7 @@ async fn letters_of_others_are_not_found(app: &mut TestApp) {
     define(app).await;
     let (_, id) = breaks(app, json!({})).await;
     let (other, _) = app
-        .another_app(app.access.workspace_id, nudge::apps::key::Kind::Write, &[])
+        .another_app(app.access.workspace_id, nudge_apps::key::Kind::Write, &[])
         .await;
     let foreign = format!("/v1/apps/{other}/dead-letters/{id}");
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use nudge::issuer::Role;
+use nudge_http::issuer::Role;
 use serde_json::{Value, json};
 use tests::{Session, TestApp, on_both_backends};
 use uuid::Uuid;
@@ -387,7 +387,9 @@ async fn decisions_are_removed_after_their_time(app: &mut TestApp) {
     let ada = app.session("ada").await;
     app.fires(&ada, "a", &json!({})).await;
     days_pass(app, 29);
-    nudge::decisions::expire(app.services()).await.unwrap();
+    nudge_records::decisions::expire(app.services())
+        .await
+        .unwrap();
     let old = list(app, "").await;
     assert_eq!(old.len(), 1);
     assert_eq!(rerun(app, &old[0]).await.ok()["same"], true);
@@ -396,14 +398,18 @@ async fn decisions_are_removed_after_their_time(app: &mut TestApp) {
     app.fires(&ada, "a", &json!({})).await;
     days_pass(app, 1);
     app.advance(60);
-    nudge::decisions::expire(app.services()).await.unwrap();
+    nudge_records::decisions::expire(app.services())
+        .await
+        .unwrap();
     let left = list(app, "").await;
     assert_eq!(left.len(), 1);
     assert_eq!(rerun(app, &left[0]).await.ok()["same"], true);
     rerun(app, &old[0]).await.refused(404, "not_found");
 
     days_pass(app, 40);
-    nudge::decisions::expire(app.services()).await.unwrap();
+    nudge_records::decisions::expire(app.services())
+        .await
+        .unwrap();
     for table in [
         "SELECT app_id FROM decisions",
         "SELECT app_id FROM decision_subjects",
@@ -453,7 +459,7 @@ async fn decisions_of_another_app_are_not_found(app: &mut TestApp) {
     let decision = list(app, "").await.remove(0);
     let workspace = app.access.workspace_id;
     let (other, _) = app
-        .another_app(workspace, nudge::apps::key::Kind::Write, &[])
+        .another_app(workspace, nudge_apps::key::Kind::Write, &[])
         .await;
     let id = decision["decisionId"].as_str().unwrap();
     let path = format!("/v1/apps/{other}/decisions/{id}/rerun");

@@ -205,7 +205,7 @@ async fn definitions_are_paged(app: &mut TestApp) {
 async fn definitions_of_others_are_not_found(app: &mut TestApp) {
     let made = app.define("purchase", &json!({})).await;
     let (other, _) = app
-        .another_app(app.access.workspace_id, nudge::apps::key::Kind::Write, &[])
+        .another_app(app.access.workspace_id, nudge_apps::key::Kind::Write, &[])
         .await;
     let foreign = format!("/v1/apps/{other}/event-definitions/{}", text(&made, "id"));
 
@@ -224,17 +224,17 @@ async fn an_app_has_at_most_1000_definitions(app: &mut TestApp) {
     let mut tx = app.services().db.write().await.unwrap();
     let now = app.clock.now();
     for number in 0..1000 {
-        let definition = nudge::definitions::Definition {
+        let definition = nudge_campaigns::definitions::Definition {
             id: app.id(),
             app_id: app.access.app_id,
             name: format!("event_{number}"),
             version: 1,
-            status: nudge::definitions::Status::Archived,
+            status: nudge_campaigns::definitions::Status::Archived,
             content: serde_json::from_value(json!({})).unwrap(),
             created_at: now,
             updated_at: now,
         };
-        nudge::definitions::store::insert(&mut tx, &definition)
+        nudge_campaigns::definitions::store::insert(&mut tx, &definition)
             .await
             .unwrap();
     }

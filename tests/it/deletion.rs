@@ -9,8 +9,8 @@ use aws_lc_rs::signature::{ED25519, UnparsedPublicKey};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use futures_util::future::BoxFuture;
-use nudge::analytics::{AnalyticsStore, Erasure, Unconfirmed};
-use nudge::tables;
+use nudge_platform::analytics::{AnalyticsStore, Erasure, Unconfirmed};
+use nudge_platform::tables;
 use serde_json::{Value, json};
 use tests::session::{hex, text};
 use tests::{Credential, TestApp, on_both_backends};
@@ -311,7 +311,7 @@ async fn whoever_comes_back_under_a_deleted_name_is_nobody(app: &mut TestApp) {
         .refused(404, "not_found");
     // Another app knows another person by that name.
     let (_, key) = app
-        .another_app(app.access.workspace_id, nudge::apps::key::Kind::Write, &[])
+        .another_app(app.access.workspace_id, nudge_apps::key::Kind::Write, &[])
         .await;
     let data = app
         .post(

@@ -41,12 +41,12 @@ async fn fill(child: &Child) {
         .await
         .ok();
     let token = text(&session, "subjectToken");
-    let clock = nudge::clock::Clock::default();
+    let clock = nudge_platform::clock::Clock::default();
     for _ in 0..BATCHES {
         let events: Vec<Value> = (0..EVENTS)
             .map(|_| {
                 let now = clock.now();
-                json!({"eventId": nudge::id::new(now), "name": "purchase", "timestamp": nudge::clock::to_text(now), "anonymousId": "ada"})
+                json!({"eventId": nudge_platform::id::new(now), "name": "purchase", "timestamp": nudge_platform::clock::to_text(now), "anonymousId": "ada"})
             })
             .collect();
         let body = json!({"context": {"anonymousId": "ada"}, "events": events});

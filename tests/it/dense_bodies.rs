@@ -45,10 +45,10 @@ async fn send(app: &TestApp, method: &str, path: &str, who: &Credential, text: &
 /// The credentials with which each operation lets somebody in, tried one after another.
 async fn credentials(app: &TestApp) -> Vec<Credential> {
     let server = app.key(
-        nudge::apps::key::Kind::Server,
+        nudge_apps::key::Kind::Server,
         &["events.write", "push.transactional"],
     );
-    let api = app.key(nudge::apps::key::Kind::Api, &["users.properties.write"]);
+    let api = app.key(nudge_apps::key::Kind::Api, &["users.properties.write"]);
     vec![
         app.session("ada").await.credential(),
         app.admin(),

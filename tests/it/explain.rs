@@ -1,6 +1,6 @@
 //! Why campaigns fire or do not, for an event and a subject (contract 13, `explain`).
 
-use nudge::apps::settings::Cap;
+use nudge_campaigns::settings::Cap;
 use serde_json::{Value, json};
 use tests::session::{event_id, text};
 use tests::{Session, TestApp, on_both_backends};

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use nudge::config::Config;
+use nudge_platform::config::Config;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tests::postgres::{Cluster, Durability};
@@ -76,7 +76,7 @@ async fn send_amid(
 async fn sends(
     request: reqwest::RequestBuilder,
     person: Session,
-    clock: nudge::clock::Clock,
+    clock: nudge_platform::clock::Clock,
     over: Arc<AtomicBool>,
     mut ids: Vec<String>,
 ) -> Vec<String> {
@@ -85,8 +85,8 @@ async fn sends(
     while accepted < REQUESTS || !over.load(Ordering::SeqCst) {
         let now = clock.now();
         let event = json!({
-            "eventId": nudge::id::new(now), "name": "purchase", "anonymousId": person.anonymous_id,
-            "timestamp": nudge::clock::to_text(now),
+            "eventId": nudge_platform::id::new(now), "name": "purchase", "anonymousId": person.anonymous_id,
+            "timestamp": nudge_platform::clock::to_text(now),
         });
         loop {
             let request = request

@@ -1,6 +1,6 @@
 //! PostgreSQL with hardly any connections: what takes one gives it back before it waits for anything else.
 
-use nudge::config::Config;
+use nudge_platform::config::Config;
 use serde_json::json;
 use tests::{Backend, TestApp, site};
 

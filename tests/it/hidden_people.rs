@@ -1,7 +1,7 @@
 //! Between the moment when a deletion is queued and its end nothing that reads shows anything of the person (contract 6).
 
-use nudge::privacy::{self, Reference, exports};
 use nudge_db::Timestamp;
+use nudge_people::privacy::{self, Reference, exports};
 use reqwest::Method;
 use serde_json::{Value, json};
 use tests::session::text;

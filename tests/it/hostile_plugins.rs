@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use nudge::apps::key::Kind;
+use nudge_apps::key::Kind;
 use serde_json::{Value, json};
 use tests::session::{Session, text};
 use tests::{TestApp, on_both_backends};

@@ -1,7 +1,7 @@
 //! Identified, suppressed and expired: states that no route of this version makes, but every route minds
 //! (contract 1, 2, 3).
 
-use nudge::apps::key::Kind;
+use nudge_apps::key::Kind;
 use serde_json::{Value, json};
 use tests::session::text;
 use tests::{Credential, Session, TestApp, on_both_backends};
@@ -147,7 +147,7 @@ async fn an_expired_key_is_refused(app: &mut TestApp) {
         .execute()
         .await
         .unwrap();
-    nudge::apps::store::touch(&mut tx, app.access.app_id, app.clock.now())
+    nudge_campaigns::apps::touch(&mut tx, app.access.app_id, app.clock.now())
         .await
         .unwrap();
     tx.commit().await.unwrap();

@@ -9,7 +9,7 @@ use aws_lc_rs::signature::{
 };
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use nudge::clock;
+use nudge_platform::clock;
 use serde_json::{Value, json};
 use tests::client::Answer;
 use tests::session::text;

@@ -235,7 +235,7 @@ async fn a_skewed_clock_is_corrected(app: &mut TestApp) {
         .rows("SELECT name, timestamp, client_timestamp, received_at FROM events ORDER BY seq")
         .await;
     let (late, in_time) = (&rows[0], &rows[1]);
-    let sent = nudge::clock::from_text(&text(&events[0], "timestamp")).unwrap();
+    let sent = nudge_platform::clock::from_text(&text(&events[0], "timestamp")).unwrap();
     assert_eq!(late.2, Some(sent.0));
     let age = late.3 - late.1;
     assert!(

@@ -60,7 +60,7 @@ async fn an_instruction_says_what_to_show_and_why(app: &mut TestApp) {
     assert!(instruction["payload"]["survey"].get("trigger").is_none());
     for key in ["createdAt", "availableAt", "expiresAt"] {
         assert!(
-            nudge::clock::from_text(&text(instruction, key)).is_some(),
+            nudge_platform::clock::from_text(&text(instruction, key)).is_some(),
             "{key}"
         );
     }
@@ -327,7 +327,7 @@ async fn instructions_expire(app: &mut TestApp) {
     app.survey(&purchase()).await;
     let ada = app.session("ada").await;
     let expires = text(&fire(app, &ada).await[0], "expiresAt");
-    let left = nudge::clock::from_text(&expires).unwrap().0 - app.clock.now().0;
+    let left = nudge_platform::clock::from_text(&expires).unwrap().0 - app.clock.now().0;
     let left = u64::try_from(left / 1_000_000).unwrap();
 
     app.advance(left - 60);

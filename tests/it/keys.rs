@@ -1,6 +1,6 @@
 //! Keys: made, used, listed, revoked (contract 1, 13).
 
-use nudge::apps::key::Kind;
+use nudge_apps::key::Kind;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tests::{Credential, TestApp, on_both_backends, site};

@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
-use nudge::clock::Clock;
-use nudge::config::Config;
+use nudge_platform::clock::Clock;
+use nudge_platform::config::Config;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tests::campaigns::campaign_body;
@@ -74,11 +74,11 @@ impl Remote {
 
 /// New purchases of a person.
 pub(crate) fn events(count: usize) -> Vec<Value> {
-    let clock = nudge::clock::Clock::default();
+    let clock = nudge_platform::clock::Clock::default();
     (0..count)
         .map(|_| {
             let now = clock.now();
-            json!({"eventId": nudge::id::new(now), "name": "purchase", "timestamp": nudge::clock::to_text(now), "anonymousId": "ada"})
+            json!({"eventId": nudge_platform::id::new(now), "name": "purchase", "timestamp": nudge_platform::clock::to_text(now), "anonymousId": "ada"})
         })
         .collect()
 }

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use nudge::config::Config;
-use nudge::pipeline::Size;
+use nudge_pipeline::Size;
+use nudge_platform::config::Config;
 use serde_json::json;
 use tempfile::TempDir;
 use tests::session::{event_id, instruction_ids};

@@ -5,9 +5,10 @@ use std::net::IpAddr;
 use std::sync::{Arc, Condvar, Mutex};
 
 use futures_util::future::join_all;
-use nudge::outbound::Lookup;
-use nudge::push::providers::{Address, Options, Outcome, Target};
-use nudge::webhooks::EventType::{Opened, Sent};
+use nudge_campaigns::push::options::Options;
+use nudge_campaigns::webhooks::EventType::{Opened, Sent};
+use nudge_platform::outbound::Lookup;
+use nudge_push::providers::{Address, Outcome, Target};
 use serde_json::{Value, json};
 use tests::{Session, TestApp, on_both_backends};
 use uuid::Uuid;
@@ -103,7 +104,7 @@ async fn register(app: &TestApp, session: &Session, body: &Value) -> tests::Answ
 
 async fn registrations_look_nothing_up(app: &mut TestApp) {
     // As servers have it.
-    app.config.webhooks = nudge::config::Config::defaults().unwrap().webhooks;
+    app.config.webhooks = nudge_platform::config::Config::defaults().unwrap().webhooks;
     let names = with_names(app, 16).await;
     let ada = app.session("ada").await;
 

@@ -68,6 +68,7 @@ mod instructions;
 mod jobs;
 mod keys;
 mod kills;
+mod layers;
 mod left_over;
 mod lifecycle;
 mod localization;

@@ -4,8 +4,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use nudge::apps::key::Kind;
-use nudge::issuer::Role;
+use nudge_apps::key::Kind;
+use nudge_http::issuer::Role;
 use reqwest::Method;
 use serde_json::{Value, json};
 use tests::client::{self, Answer};

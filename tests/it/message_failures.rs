@@ -1,7 +1,7 @@
 //! Messages without an event of anybody's that the personalization plugin fails on: what is seen of them, and that
 //! what the server owes is not lost (contract 9, 11, 12).
 
-use nudge::webhooks::EventType;
+use nudge_campaigns::webhooks::EventType;
 use serde_json::{Value, json};
 use tests::campaigns::personalization;
 use tests::providers::Providers;

@@ -5,12 +5,11 @@ mod provider;
 
 use std::path::Path;
 
-use nudge::config::{Config, OidcIssuer};
+use fake::{FakeIssuer, Signer, token};
+use nudge_platform::config::{Config, OidcIssuer};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tests::{Answer, Credential, TestApp, child, site};
-
-use fake::{FakeIssuer, Signer, token};
 
 /// A configured issuer with the default claims.
 fn configured(issuer: &str) -> OidcIssuer {
@@ -45,7 +44,7 @@ fn claims(app: &TestApp, issuer: &FakeIssuer, change: Value) -> Value {
         "iss": issuer.url, "aud": "nudge", "sub": "ada", "iat": now, "exp": now + 3600,
         "roles": {workspace: "admin"},
     });
-    nudge::http::merge::apply(&mut claims, change);
+    nudge_platform::json::merge::apply(&mut claims, change);
     claims
 }
 
@@ -101,7 +100,7 @@ async fn with_issuers_configured_the_embedded_one_is_off() {
     let (folder, issuer) = (folder(), FakeIssuer::start().await);
     let app = server(folder.path(), &[&issuer]).await;
     let services = app.services();
-    let roles = [(app.access.workspace_id, nudge::issuer::Role::Admin)].into();
+    let roles = [(app.access.workspace_id, nudge_http::issuer::Role::Admin)].into();
     let hour = std::time::Duration::from_hours(1);
     let own = services
         .issuer

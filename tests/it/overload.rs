@@ -3,8 +3,8 @@
 
 use std::collections::BTreeSet;
 
-use nudge::config::{Bucket, Switch};
 use nudge_db::Dialect;
+use nudge_platform::config::{Bucket, Switch};
 use serde_json::json;
 use tests::session::event_id;
 use tests::{Answer, TestApp, client, on_both_backends};

@@ -1,10 +1,11 @@
 //! How people are found: by indexes, whatever number of them there is (contract 5).
 
-use nudge::ingest::{Event, Origin, insert};
-use nudge::users::{self, Position, Search, timeline};
-use nudge_db::{Dialect, Timestamp, Tx};
-use serde_json::json;
 use std::sync::Arc;
+
+use nudge_db::{Dialect, Timestamp, Tx};
+use nudge_people::users::{self, Position, Search, timeline};
+use nudge_records::events::{Event, Origin, insert};
+use serde_json::json;
 use tests::{TestApp, on_both_backends};
 use uuid::Uuid;
 

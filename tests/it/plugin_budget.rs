@@ -1,6 +1,6 @@
 //! One app's slow plugin is no other app's trouble.
 
-use nudge::apps::key::Kind;
+use nudge_apps::key::Kind;
 use serde_json::{Value, json};
 use tests::session::{event_id, text};
 use tests::{Credential, Session, TestApp, on_both_backends};

@@ -112,7 +112,7 @@ async fn events_that_cannot_be_validated_are_refused_for_now(app: &mut TestApp) 
 
 async fn events_that_cannot_be_validated_pass_where_the_app_says_so(app: &mut TestApp) {
     app.set(|settings| {
-        settings.plugins.validation_failure = nudge::apps::settings::ValidationFailure::Open;
+        settings.plugins.validation_failure = nudge_campaigns::settings::ValidationFailure::Open;
     })
     .await;
     let data = break_validation(app).await;

@@ -94,7 +94,7 @@ async fn nobody_and_strangers_are_not_found(app: &mut TestApp) {
     }
     let workspace = app.access.workspace_id;
     let (other, _) = app
-        .another_app(workspace, nudge::apps::key::Kind::Write, &[])
+        .another_app(workspace, nudge_apps::key::Kind::Write, &[])
         .await;
     let path = format!("/v1/apps/{other}/users/ada/plugin-state");
     app.get(&path, &app.viewer())

@@ -151,7 +151,7 @@ async fn a_version_that_cannot_be_loaded_leaves_the_one_before_in_force(app: &mu
             .await
             .unwrap();
         let now = app.clock.now();
-        nudge::apps::store::touch(&mut tx, app.access.app_id, now)
+        nudge_campaigns::apps::touch(&mut tx, app.access.app_id, now)
             .await
             .unwrap();
         tx.commit().await.unwrap();
@@ -283,10 +283,10 @@ async fn fires(http: &reqwest::Client, child: &Child) -> usize {
     let body = json!({"anonymousId": "ada"});
     let session = http.post(url("/v1/sdk/session")).bearer_auth(key);
     let session = client::send(session.json(&body)).await.ok();
-    let now = nudge::clock::Clock::default().now();
-    let id = nudge::id::new(now);
+    let now = nudge_platform::clock::Clock::default().now();
+    let id = nudge_platform::id::new(now);
     let event: Value = json!({"eventId": id, "name": "purchase",
-        "timestamp": nudge::clock::to_text(now), "anonymousId": "ada"});
+        "timestamp": nudge_platform::clock::to_text(now), "anonymousId": "ada"});
     let body = json!({"context": {"anonymousId": "ada"}, "events": [event], "delivery": {"eventIds": [id]}});
     let request = http
         .post(url("/v1/sdk/ingest"))

@@ -380,7 +380,7 @@ async fn a_component_goes_with_its_last_version(app: &mut TestApp) {
 async fn plugins_of_other_apps_are_not_seen(app: &mut TestApp) {
     deploy(app, 1, 1).await;
     let workspace_id = app.access.workspace_id;
-    let kind = nudge::apps::key::Kind::Write;
+    let kind = nudge_apps::key::Kind::Write;
     let (other, _) = app.another_app(workspace_id, kind, &[]).await;
     let path = format!("/v1/apps/{other}/plugins");
     let page = app.get(&path, &app.viewer()).await.ok();
@@ -440,7 +440,7 @@ async fn an_app_has_at_most_50_plugins(app: &mut TestApp) {
         let now = app.clock.now();
         let kind = nudge_wasm::Kind::Trigger;
         let app_id = app.access.app_id;
-        nudge::plugins::store::insert(&mut tx, app_id, &format!("p{number}"), kind, now)
+        nudge_plugin_runtime::store::insert(&mut tx, app_id, &format!("p{number}"), kind, now)
             .await
             .unwrap();
     }

@@ -234,7 +234,7 @@ async fn what_is_not_available_yet_is_not_passed_by(app: &mut TestApp) {
         .iter()
         .map(|item| text(item, "availableAt"))
         .collect();
-    assert!(available.contains(&nudge::clock::to_text(in_an_hour)));
+    assert!(available.contains(&nudge_platform::clock::to_text(in_an_hour)));
     let cursor = text(&later, "nextCursor");
     let rest = app.poll(&ada, &format!("?cursor={cursor}")).await.ok();
     assert_eq!(rest["items"], json!([]));

@@ -1,6 +1,6 @@
 //! Updates of properties, on both routes (specification 4.1, contract 5).
 
-use nudge::apps::key::Kind;
+use nudge_apps::key::Kind;
 use serde_json::{Value, json};
 use tests::client::Answer;
 use tests::session::text;

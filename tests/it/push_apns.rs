@@ -1,6 +1,6 @@
 //! Apple's service: what it is sent, and what its answers mean (contract 9).
 
-use nudge::push::providers::Options;
+use nudge_campaigns::push::options::Options;
 use serde_json::json;
 use tests::providers::{Reply, apns};
 use tests::{TestApp, on_both_backends};

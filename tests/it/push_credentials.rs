@@ -272,7 +272,7 @@ async fn an_app_has_a_hundred_at_the_most(app: &mut TestApp) {
 async fn other_apps_have_their_own(app: &mut TestApp) {
     let record = app.credential(&generated()).await;
     let (other, _) = app
-        .another_app(app.access.workspace_id, nudge::apps::key::Kind::Write, &[])
+        .another_app(app.access.workspace_id, nudge_apps::key::Kind::Write, &[])
         .await;
     let path = format!("/v1/apps/{other}/push/credentials");
     assert_eq!(app.get(&path, &app.admin()).await.ok(), json!([]));

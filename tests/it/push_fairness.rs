@@ -1,7 +1,7 @@
 //! One app's messages do not wait for another's, nor what is urgent for what is not.
 
-use nudge::apps::key::Kind;
-use nudge::push::deliveries::{self, Lane, NewDelivery, Status};
+use nudge_apps::key::Kind;
+use nudge_records::deliveries::{self, Lane, NewDelivery, Status};
 use serde_json::json;
 use tests::providers::{Hold, Reply};
 use tests::session::text;

@@ -1,7 +1,8 @@
 //! Google's service: what it is sent and granted, and what its answers mean (contract 9).
 
 use futures_util::future::join_all;
-use nudge::push::providers::{Message, Options};
+use nudge_campaigns::push::message::Message;
+use nudge_campaigns::push::options::Options;
 use serde_json::{Value, json};
 use tests::providers::{Reply, fcm};
 use tests::{TestApp, on_both_backends};

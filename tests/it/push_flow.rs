@@ -1,6 +1,6 @@
 //! From an event to a device, and what a customer is told of it.
 
-use nudge::webhooks::EventType;
+use nudge_campaigns::webhooks::EventType;
 use serde_json::json;
 use tests::session::text;
 use tests::{TestApp, on_both_backends};

@@ -3,7 +3,7 @@
 
 use std::time::{Duration, Instant};
 
-use nudge::config::Config;
+use nudge_platform::config::Config;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tests::client;

@@ -3,9 +3,9 @@
 
 use std::time::Duration;
 
-use nudge::push::providers::{
-    MOST_PAYLOAD_BYTES, Message, Options, Outcome, Priority, Target, payload_bytes,
-};
+use nudge_campaigns::push::message::Message;
+use nudge_campaigns::push::options::{Options, Priority};
+use nudge_push::providers::{MOST_PAYLOAD_BYTES, Outcome, Target, payload_bytes};
 use serde_json::{Value, json};
 use tests::{Session, TestApp, on_both_backends};
 
@@ -46,6 +46,7 @@ pub(crate) fn everything() -> Options {
 pub(crate) async fn send(app: &TestApp, target: &Target, message: &Message) -> Outcome {
     let sent = app
         .services()
+        .push
         .providers
         .send(app.access.app_id, target, message);
     sent.await.unwrap()
@@ -201,10 +202,11 @@ async fn without_a_credential_nothing_is_asked(app: &mut TestApp) {
     assert_eq!(send(app, &apple, &message).await, Outcome::NoCredential);
     // Another app has none of this app's.
     let (other, _) = app
-        .another_app(app.access.workspace_id, nudge::apps::key::Kind::Write, &[])
+        .another_app(app.access.workspace_id, nudge_apps::key::Kind::Write, &[])
         .await;
     let sent = app
         .services()
+        .push
         .providers
         .send(other, &google, &message)
         .await;

@@ -1,9 +1,10 @@
 //! Push tokens: registered, shown, moved, removed (contract 5, 6, 9).
 
 use futures_util::future::join_all;
-use nudge::push::providers::{Address, Environment, Platform, Provider, Target};
-use nudge::push::tokens::store;
 use nudge_db::Dialect;
+use nudge_push::providers::{Address, Environment, Target};
+use nudge_push::tokens::store;
+use nudge_records::deliveries::provider::{Platform, Provider};
 use serde_json::{Value, json};
 use tests::client::Answer;
 use tests::{Session, TestApp, on_both_backends};
@@ -208,7 +209,7 @@ async fn what_is_no_token_is_refused(app: &mut TestApp) {
 
 async fn endpoints_of_browsers_must_be_public(app: &mut TestApp) {
     // As servers have it; the tests' are made for receivers on this machine.
-    app.config.webhooks = nudge::config::Config::defaults().unwrap().webhooks;
+    app.config.webhooks = nudge_platform::config::Config::defaults().unwrap().webhooks;
     app.restart().await;
     let ada = app.session("ada").await;
     let keys = json!({

@@ -1,6 +1,8 @@
 //! Browsers' services: what they are sent, what their answers mean, and where they may be (contract 9).
 
-use nudge::push::providers::{Options, Provider, payload_bytes};
+use nudge_campaigns::push::options::Options;
+use nudge_push::providers::payload_bytes;
+use nudge_records::deliveries::provider::Provider;
 use serde_json::json;
 use tests::providers::Reply;
 use tests::{TestApp, on_both_backends};

@@ -3,8 +3,8 @@
 use std::io::Read as _;
 use std::process::Stdio;
 
-use nudge::apps::key::{Kind, NewKey};
-use nudge::config::{Bucket, Config, Switch};
+use nudge_apps::key::{Kind, NewKey};
+use nudge_platform::config::{Bucket, Config, Switch};
 use serde_json::json;
 use tempfile::TempDir;
 use tests::child;

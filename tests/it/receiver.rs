@@ -8,7 +8,7 @@ use axum::body::Bytes;
 use axum::extract::State;
 use axum::http::{HeaderMap, Uri};
 use axum::response::{IntoResponse as _, Response};
-use nudge::webhooks::EventType;
+use nudge_campaigns::webhooks::EventType;
 use serde_json::{Value, json};
 use tests::TestApp;
 use tokio::net::TcpListener;

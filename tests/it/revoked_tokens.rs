@@ -143,7 +143,9 @@ async fn routes(app: &TestApp, scene: &Scene, session: &Session, named: &str) ->
 /// What is stored of people, but for what jobs have in hand.
 async fn stored(app: &TestApp) -> Vec<(String, Vec<String>)> {
     app.settle().await;
-    let people: Vec<&str> = nudge::tables::personal().map(|it| it.table.name).collect();
+    let people: Vec<&str> = nudge_platform::tables::personal()
+        .map(|it| it.table.name)
+        .collect();
     let mut dump = app.dump().await;
     dump.retain(|(table, _)| people.contains(&table.as_str()));
     for (_, rows) in &mut dump {

@@ -380,7 +380,7 @@ async fn a_canary_decides_about_its_share_of_subjects(app: &mut TestApp) {
     let mut in_canary = 0;
     for session in &sessions {
         let id = Uuid::parse_str(&session.subject_id).unwrap();
-        let candidate = nudge::plugins::rollout::in_canary(&name(1), id, 40);
+        let candidate = nudge_plugin_runtime::rollout::in_canary(&name(1), id, 40);
         let number = if candidate { 2 } else { 1 };
         assert_eq!(decides_for(app, session).await, by(1, number));
         in_canary += u32::from(candidate);

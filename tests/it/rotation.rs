@@ -4,9 +4,10 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::Output;
 
-use nudge::push::credentials::store as credentials;
-use nudge::push::providers::{Environment, Platform};
-use nudge::push::tokens::store as tokens;
+use nudge_push::credentials;
+use nudge_push::providers::Environment;
+use nudge_push::tokens;
+use nudge_records::deliveries::provider::Platform;
 use serde_json::json;
 use tempfile::TempDir;
 use tests::app::MASTER_KEY;
@@ -21,7 +22,7 @@ const NEW_KEY: &str = "AQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQE=";
 
 async fn rotates(backend: Backend) {
     let cache = TempDir::with_prefix("nudge-test-").unwrap();
-    let own_cache = |config: &mut nudge::config::Config| {
+    let own_cache = |config: &mut nudge_platform::config::Config| {
         // Compiled plugins are authenticated with the key too; other tests share theirs.
         cache.path().clone_into(&mut config.plugins.cache_dir);
     };
@@ -57,12 +58,12 @@ async fn rotates(backend: Backend) {
     let new = app.session("bob").await;
     let services = app.services();
     let mut told = 0;
-    let sealed = nudge::sealed::reseal(&services.db, &services.secrets, |_, _| told += 1)
+    let sealed = nudge_platform::sealed::reseal(&services.db, &services.secrets, |_, _| told += 1)
         .await
         .unwrap();
     // Two keys of the server's own, a credential and a token, in three tables.
     assert_eq!((sealed, told), (4, 3));
-    let again = nudge::sealed::reseal(&services.db, &services.secrets, |_, _| {})
+    let again = nudge_platform::sealed::reseal(&services.db, &services.secrets, |_, _| {})
         .await
         .unwrap();
     assert_eq!(again, 0, "nothing is left to do");
@@ -76,9 +77,9 @@ async fn rotates(backend: Backend) {
     let mut tx = services.db.read().await.unwrap();
     let ids = [Uuid::parse_str(&ada.subject_id).unwrap()];
     let id = app.access.app_id;
-    let targets = tokens::active_of(&mut tx, &services.secrets, id, &ids).await;
+    let targets = tokens::store::active_of(&mut tx, &services.secrets, id, &ids).await;
     assert_eq!(targets.unwrap().len(), 1);
-    let key = credentials::used(&mut tx, id, Platform::Web, Environment::Production).await;
+    let key = credentials::store::used(&mut tx, id, Platform::Web, Environment::Production).await;
     let key = key.unwrap().unwrap();
     key.open(&services.secrets).unwrap();
     drop(tx);

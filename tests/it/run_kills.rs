@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use nudge::config::Config;
+use nudge_platform::config::Config;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tests::client;

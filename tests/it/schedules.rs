@@ -1,6 +1,6 @@
 //! When campaigns run: their begin and end, days, windows, quiet hours that defer or drop (contract 8, Schedule).
 
-use nudge::apps::settings::{OnQuiet, QuietHours};
+use nudge_campaigns::settings::{OnQuiet, QuietHours};
 use serde_json::{Value, json};
 use tests::session::{instruction_ids, text};
 use tests::{Session, TestApp, on_both_backends};

@@ -1,6 +1,6 @@
 //! Events that customers' servers send (contract 3, server-side shape).
 
-use nudge::apps::key::Kind;
+use nudge_apps::key::Kind;
 use serde_json::{Value, json};
 use tests::{Credential, TestApp, on_both_backends};
 

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use nudge::clock;
 use nudge_db::Timestamp;
+use nudge_platform::clock;
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;

@@ -103,7 +103,7 @@ async fn a_token_of_another_app_or_a_changed_one_is_no_token(app: &mut TestApp) 
     let session = app.session("ada").await;
     let workspace = app.access.workspace_id;
     let (_, foreign_key) = app
-        .another_app(workspace, nudge::apps::key::Kind::Write, &[])
+        .another_app(workspace, nudge_apps::key::Kind::Write, &[])
         .await;
     let changed = format!("{}x", session.token);
 

@@ -82,7 +82,7 @@ async fn recipients(app: &TestApp, survey: Uuid, query: &str) -> Vec<(String, St
         let path = app.path(&format!("/surveys/{survey}/recipients{rest}"));
         let page = app.get(&path, &app.viewer()).await.ok();
         for item in page["items"].as_array().unwrap() {
-            assert!(nudge::clock::from_text(&text(item, "at")).is_some());
+            assert!(nudge_platform::clock::from_text(&text(item, "at")).is_some());
             assert!(!text(item, "subjectId").is_empty());
             all.push((text(item, "anonymousId"), text(item, "state")));
         }

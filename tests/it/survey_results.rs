@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use nudge::attempts::analytics::{self, Range};
-use nudge::attempts::edges;
 use nudge_db::Timestamp;
+use nudge_surveys::attempts::analytics::{self, Range};
+use nudge_surveys::attempts::edges;
 use serde_json::{Value, json};
 use tests::session::text;
 use tests::{Session, TestApp, on_both_backends};

@@ -57,7 +57,7 @@ async fn a_survey_comes_back_as_it_was_made(app: &mut TestApp) {
     assert_eq!(made["appId"], json!(app.access.app_id));
     for key in ["createdAt", "updatedAt", "activatedAt"] {
         assert!(
-            nudge::clock::from_text(&text(&made, key)).is_some(),
+            nudge_platform::clock::from_text(&text(&made, key)).is_some(),
             "{key}"
         );
     }
@@ -249,7 +249,7 @@ async fn an_app_has_at_most_1000_surveys(app: &mut TestApp) {
     let mut tx = app.services().db.write().await.unwrap();
     let now = app.clock.now();
     for _ in 0..1000 {
-        let survey = nudge::surveys::Survey {
+        let survey = nudge_campaigns::surveys::Survey {
             id: app.id(),
             app_id: app.access.app_id,
             version: 1,
@@ -258,7 +258,7 @@ async fn an_app_has_at_most_1000_surveys(app: &mut TestApp) {
             updated_at: now,
             activated_at: None,
         };
-        nudge::surveys::store::insert(&mut tx, &survey)
+        nudge_campaigns::surveys::store::insert(&mut tx, &survey)
             .await
             .unwrap();
     }
@@ -277,7 +277,7 @@ async fn surveys_of_others_are_not_found(app: &mut TestApp) {
     let made = create(app, &survey_body()).await.data(201);
     let workspace = app.access.workspace_id;
     let (other, _) = app
-        .another_app(workspace, nudge::apps::key::Kind::Write, &[])
+        .another_app(workspace, nudge_apps::key::Kind::Write, &[])
         .await;
     let foreign = format!("/v1/apps/{other}/surveys/{}", text(&made, "id"));
 

@@ -1,7 +1,7 @@
 //! Messages that a backend asks for (specification 2.6 and 4.4, contract 9).
 
 use futures_util::future::join_all;
-use nudge::apps::key::Kind;
+use nudge_apps::key::Kind;
 use serde_json::{Value, json};
 use tests::campaigns::personalization;
 use tests::session::text;

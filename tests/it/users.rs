@@ -456,7 +456,7 @@ async fn an_anonymous_id_can_be_the_name_of_another_path(app: &mut TestApp) {
 async fn people_of_other_apps_are_not_shown(app: &mut TestApp) {
     let workspace = app.access.workspace_id;
     let (other, key) = app
-        .another_app(workspace, nudge::apps::key::Kind::Write, &[])
+        .another_app(workspace, nudge_apps::key::Kind::Write, &[])
         .await;
     let key = tests::Credential::bearer(&key);
     let body = json!({"anonymousId": "theirs"});

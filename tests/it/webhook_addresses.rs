@@ -4,8 +4,8 @@
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex};
 
-use nudge::outbound::Lookup;
-use nudge::webhooks::EventType::Sent;
+use nudge_campaigns::webhooks::EventType::Sent;
+use nudge_platform::outbound::Lookup;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tests::{Child, TestApp, client, on_both_backends, site};
@@ -138,7 +138,7 @@ async fn plain_http_and_private_networks_are_for_development(app: &mut TestApp) 
             );
         }
     }
-    let config = nudge::config::Config::defaults().unwrap();
+    let config = nudge_platform::config::Config::defaults().unwrap();
     assert!(!config.webhooks.allow_http && !config.webhooks.allow_private_networks);
 }
 

@@ -3,7 +3,7 @@
 
 use std::collections::HashSet;
 
-use nudge::webhooks::EventType::{self, Clicked, Delivered, Failed, Opened, Sent};
+use nudge_campaigns::webhooks::EventType::{self, Clicked, Delivered, Failed, Opened, Sent};
 use nudge_db::Timestamp;
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -82,7 +82,7 @@ async fn a_transition_is_told_to_whoever_listens(app: &mut TestApp) {
         .await
         .data(201);
     let delivery = app.id();
-    let at = nudge::clock::to_text(app.clock.now());
+    let at = nudge_platform::clock::to_text(app.clock.now());
 
     app.transit(SUBJECT, delivery, EventType::ALL).await;
     // Told again, they are told to nobody.
@@ -159,7 +159,7 @@ async fn a_message_is_sent_five_times_at_the_most(app: &mut TestApp) {
         let attempt = noted(app, &webhook, number + 1).await.remove(number);
         let instant = |key: &str| {
             let text = attempt[key].as_str().unwrap();
-            nudge::clock::from_text(text).unwrap()
+            nudge_platform::clock::from_text(text).unwrap()
         };
         let pause = instant("nextAttemptAt").since(instant("at"));
         // The pause begins when the answer is there.
@@ -233,7 +233,8 @@ async fn a_receiver_may_ask_for_a_pause(app: &mut TestApp) {
         let webhook = receiver.subscribe(app, path, &[Sent]).await;
         app.transit(SUBJECT, app.id(), &[Sent]).await;
         let attempt = noted(app, &webhook, 1).await.remove(0);
-        let instant = |key: &str| nudge::clock::from_text(attempt[key].as_str().unwrap()).unwrap();
+        let instant =
+            |key: &str| nudge_platform::clock::from_text(attempt[key].as_str().unwrap()).unwrap();
         let pause = instant("nextAttemptAt").since(instant("at")).as_secs_f64();
         assert!(pause >= least && pause < most, "{path}: {pause}");
     }

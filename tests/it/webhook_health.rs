@@ -1,6 +1,6 @@
 //! How webhooks fare (contract 10): health, disabling of what only fails, enabling, sending again.
 
-use nudge::webhooks::EventType::{Delivered, Opened, Sent};
+use nudge_campaigns::webhooks::EventType::{Delivered, Opened, Sent};
 use serde_json::{Value, json};
 use tests::{Session, TestApp, on_both_backends};
 use uuid::Uuid;

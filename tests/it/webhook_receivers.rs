@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use nudge::webhooks::EventType::{self, Delivered, Displayed, Opened, Sent};
+use nudge_campaigns::webhooks::EventType::{self, Delivered, Displayed, Opened, Sent};
 use serde_json::{Value, json};
 use tests::session::text;
 use tests::{TestApp, on_both_backends};

@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use aws_lc_rs::hmac;
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
-use nudge::webhooks::EventType;
+use nudge_campaigns::webhooks::EventType;
 use serde_json::{Value, json};
 use tests::{Backend, TestApp, site};
 use uuid::Uuid;

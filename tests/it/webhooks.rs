@@ -1,6 +1,6 @@
 //! Management of webhooks (specification 2.8, 4.5; contract 10): the endpoints, their secrets, tests.
 
-use nudge::webhooks::EventType;
+use nudge_campaigns::webhooks::EventType;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tests::app::MASTER_KEY;
@@ -316,7 +316,7 @@ async fn secrets_are_sealed_anew_under_a_new_master_key(app: &mut TestApp) {
     for (count, previous) in [(1, true), (2, false)] {
         if !previous {
             let services = app.services();
-            nudge::sealed::reseal(&services.db, &services.secrets, |_, _| {})
+            nudge_platform::sealed::reseal(&services.db, &services.secrets, |_, _| {})
                 .await
                 .unwrap();
             app.config.secrets.previous_keys.clear();

@@ -8,13 +8,14 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use nudge::analytics::AnalyticsStore;
-use nudge::cli::dev::{self, Access};
-use nudge::clock::{self, Clock};
-use nudge::config::Config;
-use nudge::outbound::Lookup;
+use nudge::cli::dev;
+use nudge::cli::dev::Access;
 use nudge::server::{Server, Start};
 use nudge::services::Services;
+use nudge_platform::analytics::AnalyticsStore;
+use nudge_platform::clock::{self, Clock};
+use nudge_platform::config::Config;
+use nudge_platform::outbound::Lookup;
 use tempfile::TempDir;
 use uuid::Uuid;
 
@@ -193,7 +194,7 @@ impl TestApp {
 
     /// A new id.
     pub fn id(&self) -> Uuid {
-        nudge::id::new(self.clock.now())
+        nudge_platform::id::new(self.clock.now())
     }
 
     /// A path under the demo app.
@@ -255,7 +256,10 @@ async fn serve(
         let mut telemetry = config.telemetry.clone();
         telemetry.log_filter = log_filter;
         // The second server of the process finds the log started, which is all that is asked here.
-        drop(nudge::telemetry::Logs::new(&telemetry).and_then(nudge::telemetry::Logs::start));
+        drop(
+            nudge_platform::telemetry::Logs::new(&telemetry)
+                .and_then(nudge_platform::telemetry::Logs::start),
+        );
     }
     let start = Start {
         embedded: true,

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use axum::Router;
 use axum::http::StatusCode;
-use nudge::clock::{self, Clock};
+use nudge_platform::clock::{self, Clock};
 use reqwest::Method;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
@@ -307,7 +307,7 @@ impl Inner {
         }
         if round.is_multiple_of(4) {
             let body = json!({
-                "anonymousId": person.anonymous_id, "mutationId": nudge::id::new(Clock::default().now()),
+                "anonymousId": person.anonymous_id, "mutationId": nudge_platform::id::new(Clock::default().now()),
                 "set": {"rounds": round},
             });
             self.sdk(person, "/v1/sdk/user-properties", &body).await?;
@@ -396,7 +396,7 @@ impl Inner {
 fn event(person: &Person, name: &str) -> Value {
     let now = Clock::default().now();
     json!({
-        "eventId": nudge::id::new(now), "name": name, "timestamp": clock::to_text(now),
+        "eventId": nudge_platform::id::new(now), "name": name, "timestamp": clock::to_text(now),
         "anonymousId": person.anonymous_id,
         "properties": {"sku": "A-1029-XL", "price": 19.99, "currency": "EUR", "member": true},
     })

@@ -6,11 +6,11 @@
 
 use std::time::{Duration, Instant};
 
-use nudge::apps;
-use nudge::apps::key::Kind;
-use nudge::apps::settings::Settings;
-use nudge::subjects::{self, AliasKind};
+use nudge_apps as apps;
+use nudge_apps::key::Kind;
+use nudge_campaigns::settings::Settings;
 use nudge_db::{Dialect, Record};
+use nudge_records::subjects::{self, AliasKind};
 use serde_json::Value;
 use uuid::Uuid;
 
@@ -76,12 +76,12 @@ impl TestApp {
         let app_id = self.access.app_id;
         let now = self.clock.now();
         let mut tx = services.db.write().await.expect("the database answers");
-        let row = apps::store::find(&mut tx, app_id).await;
+        let row = nudge_campaigns::apps::find(&mut tx, app_id).await;
         let row = row.expect("the database answers").expect("the demo app");
         let mut settings = serde_json::from_str(&row.settings).expect("settings");
         change(&mut settings);
         let revision = row.settings_revision;
-        apps::store::replace_settings(&mut tx, app_id, &settings, revision, now)
+        nudge_campaigns::apps::replace_settings(&mut tx, app_id, &settings, revision, now)
             .await
             .expect("the settings are stored");
         tx.commit().await.expect("the database commits");

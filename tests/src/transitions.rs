@@ -4,7 +4,8 @@
     reason = "test support: a test whose database fails fails where it stands"
 )]
 
-use nudge::webhooks::{self, EventType, Transition};
+use nudge_campaigns::webhooks::EventType;
+use nudge_records::webhooks::message::Transition;
 use serde_json::json;
 use uuid::Uuid;
 
@@ -36,7 +37,7 @@ impl TestApp {
                 "anonymousId": "ada",
                 "platform": "ios",
                 "test": false,
-                format!("{}At", event.name()): nudge::clock::to_text(at),
+                format!("{}At", event.name()): nudge_platform::clock::to_text(at),
             }),
             at,
         }
@@ -48,12 +49,13 @@ impl TestApp {
         let found = services.apps.get(self.access.app_id).await;
         let app = found.expect("the app is read").expect("the demo app");
         let mut tx = services.db.write().await.expect("the database answers");
-        let queued = webhooks::enqueue(&mut tx, &app, transitions, self.clock.now())
-            .await
-            .expect("messages are written");
+        let queued =
+            nudge_records::webhooks::message::enqueue(&mut tx, &app, transitions, self.clock.now())
+                .await
+                .expect("messages are written");
         if commit {
             tx.commit().await.expect("the database commits");
-            services.webhooks.wake(queued);
+            services.push.webhooks.wake(queued);
         } else {
             tx.rollback().await.expect("the database rolls back");
         }

@@ -19,12 +19,12 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, bail};
 use clap::Args;
-use indicatif::{ProgressBar, ProgressStyle};
-
-use crate::config::Config;
-use crate::server::Server;
 use client::Client;
+use indicatif::{ProgressBar, ProgressStyle};
+use nudge_platform::config::Config;
 use report::{Report, Seconds};
+
+use crate::server::Server;
 
 /// How often the pipeline is asked whether it is done.
 const LOOK_AGAIN: Duration = Duration::from_millis(10);

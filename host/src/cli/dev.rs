@@ -7,16 +7,16 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use clap::Args;
+use nudge_apps as apps;
+use nudge_apps::key::Kind;
+use nudge_apps::keys;
+use nudge_http::issuer::Role;
+use nudge_platform::config::Config;
 use serde::Serialize;
 use tempfile::NamedTempFile;
 use uuid::Uuid;
 
 use super::ServerArguments;
-use crate::apps;
-use crate::apps::key::Kind;
-use crate::config::Config;
-use crate::issuer::Role;
-use crate::keys;
 use crate::server::Server;
 use crate::services::Services;
 
@@ -112,10 +112,10 @@ pub async fn access(server: &Server) -> anyhow::Result<Access> {
     let services = server.services();
     let now = services.clock.now();
     let mut tx = services.db.write().await?;
-    let (app_id, workspace_id) = if let Some(app) = apps::store::first(&mut tx).await? {
+    let (app_id, workspace_id) = if let Some(app) = nudge_campaigns::apps::first(&mut tx).await? {
         (app.id, app.workspace_id)
     } else {
-        let workspace_id = crate::id::new(now);
+        let workspace_id = nudge_platform::id::new(now);
         (
             apps::create(&mut tx, workspace_id, "Demo", now).await?,
             workspace_id,

@@ -13,10 +13,10 @@ use std::process::ExitCode;
 
 use anyhow::Context as _;
 use clap::{Args, Parser, Subcommand};
+use nudge_platform::config::{self, Config};
+use nudge_platform::telemetry;
 
-use crate::config::{self, Config};
 use crate::server::{Server, Start};
-use crate::telemetry;
 
 /// Engagement server whose decisions are WebAssembly plugins.
 #[derive(Debug, Parser)]
@@ -51,7 +51,7 @@ enum Command {
     /// Write, test and deploy plugins.
     #[command(subcommand)]
     Plugin(plugin::Command),
-    #[command(name = crate::plugins::COMPILE_COMMAND, hide = true)]
+    #[command(name = nudge_plugin_runtime::COMPILE_COMMAND, hide = true)]
     CompileComponent(compile::Arguments),
 }
 

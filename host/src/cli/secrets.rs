@@ -2,13 +2,13 @@
 
 use anyhow::{Context as _, bail};
 use clap::{Args, Subcommand};
+use nudge_platform::config::Config;
+use nudge_platform::schema::migrations;
+use nudge_platform::sealed;
+use nudge_platform::secrets::Secrets;
 
 use super::ServerArguments;
-use crate::config::Config;
-use crate::sealed;
-use crate::secrets::Secrets;
 use crate::server::lock;
-use crate::services::migrations;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum Command {

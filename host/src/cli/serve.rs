@@ -4,18 +4,19 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use nudge_db::{Db, Options};
+use nudge_http::oidc::AccessTokens;
+use nudge_http::traces;
+use nudge_platform::clock::Clock;
+use nudge_platform::config::Config;
+use nudge_platform::outbound::Lookups;
+use nudge_platform::schema::migrations;
+use nudge_platform::secrets::Secrets;
+use nudge_platform::telemetry;
+use nudge_push::providers::check_certificates;
 use tokio::net::lookup_host;
 
 use super::ServerArguments;
-use crate::clock::Clock;
-use crate::config::Config;
-use crate::oidc::AccessTokens;
-use crate::outbound::Lookups;
-use crate::push::providers::check_certificates;
-use crate::secrets::Secrets;
 use crate::server::{make_data_dir, open_plugins};
-use crate::services::migrations;
-use crate::{telemetry, traces};
 
 /// Runs a server until it is asked to stop.
 pub(super) async fn run(mut config: Config, arguments: ServerArguments) -> anyhow::Result<()> {

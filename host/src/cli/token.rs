@@ -6,12 +6,11 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use clap::Args;
+use nudge_http::issuer::{Issuer, Role};
+use nudge_platform::clock::Clock;
+use nudge_platform::config::Config;
+use nudge_platform::secrets::Secrets;
 use uuid::Uuid;
-
-use crate::clock::Clock;
-use crate::config::Config;
-use crate::issuer::{Issuer, Role};
-use crate::secrets::Secrets;
 
 /// Arguments of the command.
 #[derive(Debug, Args)]

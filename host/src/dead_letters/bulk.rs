@@ -9,19 +9,21 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use nudge_apps::App;
+use nudge_http::Code;
+use nudge_ingest::kept;
+use nudge_ingest::submission::Submission;
+use nudge_ingest::validation::{self, Verdict};
+use nudge_platform::jobs::{Error, Running};
+use nudge_records::dead_letters::store::{self, Failure, Filter, Found, Place};
+use nudge_records::dead_letters::{Letter, Stage};
+use nudge_records::events::Event;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use uuid::Uuid;
 
 use super::replay::{self, Judged, Tried};
-use super::store::{self, Failure, Filter, Found, Place};
-use super::{Letter, Stage};
-use crate::apps::App;
-use crate::http::Code;
-use crate::ingest::validation::{self, Verdict};
-use crate::ingest::{Event, Submission, kept};
-use crate::jobs::{Error, Running};
-use crate::services::Services;
+use crate::services::{Services, Shared};
 
 /// The job that replays.
 pub const REPLAY: &str = "dead_letters.replay";
@@ -76,7 +78,7 @@ struct Plan {
 }
 
 /// Replays letters.
-pub async fn run_replay(services: &Arc<Services>, job: &mut Running) -> Result<Value, Error> {
+pub async fn run_replay(services: &Shared, job: &mut Running) -> Result<Value, Error> {
     let input: Input = job.input()?;
     let mut progress: Progress = job.progress()?;
     loop {
@@ -152,7 +154,7 @@ async fn plan(
         letter, subject_id, ..
     } in letters
     {
-        match replay::event(&letter, input.patch.as_ref()) {
+        match nudge_records::dead_letters::replay::event(&letter, input.patch.as_ref()) {
             Ok(event) => events.push((subject_id, letter, event)),
             // Patched, it is not an event any longer.
             Err(_) => plan.failures.push(Failure::of(&letter)),
@@ -245,7 +247,7 @@ async fn commit(
 }
 
 /// Acknowledges letters.
-pub async fn run_acknowledge(services: &Arc<Services>, job: &mut Running) -> Result<Value, Error> {
+pub async fn run_acknowledge(services: &Shared, job: &mut Running) -> Result<Value, Error> {
     let input: Input = job.input()?;
     let (mut done, mut total): (i64, Option<i64>) = job.progress()?;
     loop {

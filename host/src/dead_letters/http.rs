@@ -2,7 +2,18 @@
 
 use axum::extract::State;
 use axum::http::StatusCode;
+use nudge_apps::auth::{Editor, Scope, Viewer};
 use nudge_db::Timestamp;
+use nudge_http::body::OptionalJson;
+use nudge_http::page::{Gathering, Page, PageQuery};
+use nudge_http::query::{begin, end};
+use nudge_http::{ApiError, Code, Data, Json, Params, ResourceId, cursor};
+use nudge_platform::audit::{self, Entry};
+use nudge_platform::clock;
+use nudge_platform::jobs::{self, NewJob};
+use nudge_records::dead_letters::store::{self, Filter, Found, Group, Place};
+use nudge_records::dead_letters::violation::Violation;
+use nudge_records::dead_letters::{PluginVersion, Stage};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -11,17 +22,6 @@ use uuid::Uuid;
 
 use super::bulk::{self, Input};
 use super::replay::{self, Replayed};
-use super::store::{self, Filter, Found, Group, Place};
-use super::{PluginVersion, Stage};
-use crate::audit::{self, Entry};
-use crate::clock;
-use crate::http::auth::{Editor, Scope, Viewer};
-use crate::http::body::OptionalJson;
-use crate::http::page::{Gathering, Page, PageQuery};
-use crate::http::query::{begin, end};
-use crate::http::{ApiError, Code, Data, Json, Params, ResourceId, cursor};
-use crate::ingest::validation::Violation;
-use crate::jobs::{self, NewJob};
 use crate::services::Shared;
 
 /// Groups that a summary has at the most.
@@ -303,7 +303,7 @@ pub async fn replay_dead_letters(
             let detail = "events of this stage were accepted; only events that broke their definition can be patched";
             return Err(ApiError::field("/patch", "not_allowed", detail));
         }
-        crate::ingest::check_properties(&Value::Object(patch.clone()).to_string())
+        nudge_records::events::check_properties(&Value::Object(patch.clone()).to_string())
             .map_err(|detail| ApiError::field("/patch", "invalid", detail))?;
     }
     let input = Input {

@@ -3,23 +3,27 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use nudge_apps::App;
+use nudge_apps::auth::Scope;
+use nudge_campaigns::settings::ValidationFailure;
+use nudge_http::{ApiError, Code};
+use nudge_ingest::commit::Outcome;
+use nudge_ingest::submission::Submission;
+use nudge_ingest::validation::{self, Verdict};
+use nudge_pipeline::{Size, Work};
+use nudge_platform::audit::{self, Entry};
+use nudge_platform::jobs;
+use nudge_push::sender;
+use nudge_records::dead_letters::replay::event;
+use nudge_records::dead_letters::store::{self, Failure, Found};
+use nudge_records::dead_letters::violation::Violation;
+use nudge_records::dead_letters::{Letter, Stage};
+use nudge_records::events::Event;
+use nudge_records::scheduled_work;
 use serde_json::{Map, Value, json};
 use tokio::sync::oneshot;
 use uuid::Uuid;
 
-use super::store::{self, Failure, Found};
-use super::{Letter, Stage};
-use crate::apps::App;
-use crate::apps::settings::ValidationFailure;
-use crate::audit::{self, Entry};
-use crate::http::auth::Scope;
-use crate::http::{ApiError, Code, FieldError, merge};
-use crate::ingest::commit::Outcome;
-use crate::ingest::validation::{self, Verdict, Violation};
-use crate::ingest::{Event, Submission};
-use crate::jobs;
-use crate::pipeline::{Size, Work, occasions};
-use crate::push::sender;
 use crate::services::Services;
 
 /// The reason of a letter whose event was removed since.
@@ -271,10 +275,10 @@ pub(super) async fn replay_triggers(
         let mut tx = services.db.read().await?;
         let (alias, event_id) = (letter.alias, letter.event_id);
         // Of a campaign's own occasion there is no event.
-        let stored = if letter.event_name == occasions::SCHEDULED {
-            Some(occasions::event_with_id(event_id, letter.timestamp))
+        let stored = if letter.event_name == nudge_platform::event_names::SCHEDULED {
+            Some(scheduled_work::event_with_id(event_id, letter.timestamp))
         } else {
-            crate::ingest::store::find_by_id(&mut tx, app.id, alias, event_id).await?
+            nudge_records::events::store::find_by_id(&mut tx, app.id, alias, event_id).await?
         };
         drop(tx);
         let Some(stored) = stored else {
@@ -316,35 +320,11 @@ pub(super) async fn replay_personalization(
     letter: Letter,
 ) -> Result<Replayed, ApiError> {
     let reason = letter.reason.clone();
-    if sender::replay::replay(services, app, letter).await? {
+    if sender::replay::replay(&services.push, app, letter).await? {
         return Ok(Replayed::Done);
     }
     Ok(Replayed::StillFailing {
         reason,
         violations: Vec::new(),
-    })
-}
-
-/// The event that a letter keeps, patched.
-pub(crate) fn event(
-    letter: &Letter,
-    patch: Option<&Map<String, Value>>,
-) -> Result<Event, FieldError> {
-    let mut kept: Value = serde_json::from_str(&letter.event).unwrap_or_default();
-    let mut properties = kept
-        .get_mut("properties")
-        .map(Value::take)
-        .unwrap_or_default();
-    if let Some(patch) = patch {
-        merge::apply(&mut properties, Value::Object(patch.clone()));
-        crate::ingest::check_properties(&properties.to_string())
-            .map_err(|detail| FieldError::new("/patch", "invalid", detail))?;
-    }
-    Ok(Event {
-        id: letter.event_id,
-        name: letter.event_name.as_str().into(),
-        timestamp: letter.timestamp,
-        client_timestamp: letter.client_timestamp,
-        properties: properties.to_string().into(),
     })
 }

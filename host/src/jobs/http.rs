@@ -1,16 +1,16 @@
 //! The route of jobs (contract 11).
 
 use axum::extract::State;
+use nudge_apps::auth::Viewer;
+use nudge_http::{ApiError, Code, Data, ResourceId};
+use nudge_people::privacy;
+use nudge_platform::clock;
+use nudge_platform::jobs::store::{self, JobRow};
 use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use super::store::{self, JobRow};
-use crate::clock;
-use crate::http::auth::Viewer;
-use crate::http::{ApiError, Code, Data, ResourceId};
-use crate::privacy;
 use crate::services::Shared;
 
 /// A job and how far it is.

@@ -1,149 +1,61 @@
-//! Long work that survives restarts: queued in the transaction that asks for it, run by one process at a
-//! time, resumed from its own note of progress after a crash.
+//! Every kind of job that the server knows: the only place where they are registered.
 
 pub mod http;
-mod runner;
-mod share;
-pub mod store;
 
-use std::sync::Arc;
+use nudge_apps::campaigns::survey_removal;
+use nudge_apps::deletion;
+use nudge_campaigns::surveys::removal;
+use nudge_people::privacy;
+use nudge_pipeline::{backtest, runs};
+use nudge_platform::jobs::Kinds;
+use nudge_push::webhooks;
 
-use nudge_db::{Timestamp, Tx};
-use serde::Serialize;
-use serde::de::DeserializeOwned;
-use serde_json::Value;
-use tokio_util::sync::CancellationToken;
-use uuid::Uuid;
-
-pub use runner::{Runner, Wake};
-
-use crate::apps::deletion;
 use crate::dead_letters::bulk;
-use crate::pipeline::backtest;
-use crate::privacy;
-use crate::runs;
-use crate::services::Services;
-use crate::surveys::removal;
-use crate::webhooks;
+use crate::services::Shared;
 
-/// A job to be queued.
-#[derive(Clone, Debug)]
-pub struct NewJob<'a> {
-    /// The app.
-    pub app_id: Uuid,
-    /// What it does: a name in [`run`].
-    pub kind: &'static str,
-    /// What it is asked to do.
-    pub input: Value,
-    /// Who asked.
-    pub requested_by: &'a str,
+/// Adds a kind: its name, the state that it takes, and the function that runs it.
+macro_rules! add {
+    ($kinds:ident, $name:expr, $state:expr, $run:path) => {
+        let state = $state.clone();
+        $kinds.add($name, move |job| {
+            let state = state.clone();
+            Box::pin(async move { $run(&state, job).await })
+        });
+    };
 }
 
-/// Queues a job; it runs once the transaction is committed. Wake the [`Runner`] then.
-pub async fn queue(tx: &mut Tx, job: &NewJob<'_>, now: Timestamp) -> nudge_db::Result<Uuid> {
-    let id = crate::id::new(now);
-    store::insert(tx, id, job, now).await?;
-    Ok(id)
-}
-
-/// A job that this process has in hand.
-#[derive(Debug)]
-pub struct Running {
-    /// Its id.
-    pub id: Uuid,
-    /// The app.
-    pub app_id: Uuid,
-    kind: String,
-    input: Value,
-    progress: Value,
-    failures: i64,
-    node: Uuid,
-    halt: CancellationToken,
-}
-
-/// Why a job did not end.
-#[derive(Debug, thiserror::Error)]
-pub enum Error {
-    /// The database; the job is tried again.
-    #[error("the database refused a step of a job")]
-    Storage(#[from] nudge_db::Error),
-    /// The server stops; the job goes on after the next start.
-    #[error("the server is shutting down")]
-    Stopping,
-    /// Another process has the job now, or it is gone.
-    #[error("the job is not this process's any longer")]
-    Lost,
-    /// It has to wait for something else than the database, and goes on then; meanwhile others may run.
-    #[error("the job waits")]
-    Wait(std::time::Duration),
-    /// It can't be done. The text is for the person who asked, and names no secret.
-    #[error("{0}")]
-    Failed(String),
-}
-
-impl Running {
-    /// What the job was asked to do.
-    pub fn input<T: DeserializeOwned>(&self) -> Result<T, Error> {
-        serde_json::from_value(self.input.clone())
-            .map_err(|cause| Error::Storage(nudge_db::Error::corrupt("jobs", "input", cause)))
-    }
-
-    /// What [`advance`](Self::advance) noted last; the default at the start.
-    pub fn progress<T: DeserializeOwned + Default>(&self) -> Result<T, Error> {
-        if self.progress.is_null() {
-            return Ok(T::default());
-        }
-        serde_json::from_value(self.progress.clone())
-            .map_err(|cause| Error::Storage(nudge_db::Error::corrupt("jobs", "progress", cause)))
-    }
-
-    /// Notes how far the job is, in the transaction of what it did: both are there or neither. `done` of
-    /// `total` is what people see. The error [`Error::Lost`] must lead to a roll-back.
-    pub async fn advance(
-        &mut self,
-        tx: &mut Tx,
-        progress: &(impl Serialize + Sync),
-        done: i64,
-        total: Option<i64>,
-        now: Timestamp,
-    ) -> Result<(), Error> {
-        let progress = serde_json::to_value(progress)
-            .map_err(|cause| Error::Storage(nudge_db::Error::corrupt("jobs", "progress", cause)))?;
-        if !store::advance(tx, self, &progress, done, total, now).await? {
-            return Err(Error::Lost);
-        }
-        self.progress = progress;
-        Ok(())
-    }
-
-    /// Replaces what the job was asked to do by something that names nobody, in the transaction of its last
-    /// step.
-    pub async fn forget_input(&self, tx: &mut Tx, left: &Value) -> Result<(), Error> {
-        Ok(store::replace_input(tx, self, left).await?)
-    }
-
-    /// An error once the server stops; long steps ask now and then.
-    pub fn check(&self) -> Result<(), Error> {
-        if self.halt.is_cancelled() {
-            return Err(Error::Stopping);
-        }
-        Ok(())
-    }
-}
-
-/// Runs a job to its end; answers its result. The one list of all kinds.
-async fn run(services: &Arc<Services>, job: &mut Running) -> Result<Value, Error> {
-    match job.kind.as_str() {
-        bulk::REPLAY => bulk::run_replay(services, job).await,
-        bulk::ACKNOWLEDGE => bulk::run_acknowledge(services, job).await,
-        backtest::KIND => backtest::run(services, job).await,
-        deletion::KIND => deletion::run(services, job).await,
-        runs::job::KIND => runs::job::run(services, job).await,
-        privacy::exports::KIND => privacy::exports::run(services, job).await,
-        privacy::deletion::KIND => privacy::deletion::run(services, job).await,
-        webhooks::clear::KIND => webhooks::clear::run(services, job).await,
-        webhooks::recover::KIND => webhooks::recover::run(services, job).await,
-        removal::KIND => removal::run(services, job).await,
-        unknown => Err(Error::Failed(format!("no such kind of job: {unknown}"))),
-    }
+/// Every kind of job.
+pub fn kinds(services: &Shared) -> Kinds {
+    let mut kinds = Kinds::default();
+    add!(kinds, bulk::REPLAY, services, bulk::run_replay);
+    add!(kinds, bulk::ACKNOWLEDGE, services, bulk::run_acknowledge);
+    add!(kinds, backtest::KIND, services.pipeline(), backtest::run);
+    add!(kinds, deletion::KIND, services.apps(), deletion::run);
+    add!(kinds, runs::job::KIND, services.pipeline(), runs::job::run);
+    add!(
+        kinds,
+        privacy::exports::KIND,
+        services.records(),
+        privacy::exports::run
+    );
+    add!(
+        kinds,
+        privacy::deletion::KIND,
+        services.records(),
+        privacy::deletion::run
+    );
+    add!(
+        kinds,
+        webhooks::clear::KIND,
+        services.push,
+        webhooks::clear::run
+    );
+    add!(
+        kinds,
+        webhooks::recover::KIND,
+        services.push,
+        webhooks::recover::run
+    );
+    add!(kinds, removal::KIND, services.apps(), survey_removal::run);
+    kinds
 }

@@ -6,10 +6,10 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodRouter, get};
 use bytes::Bytes;
+use nudge_http::{ApiError, Code};
 use serde::Serialize;
 use utoipa::openapi::OpenApi;
 
-use crate::http::{ApiError, Code};
 use crate::services::Shared;
 
 /// What a page for browsers may do (contract 22): run the server's own scripts and styles, none of which is inline,

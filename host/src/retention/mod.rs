@@ -6,16 +6,13 @@ mod store;
 use std::time::Duration;
 
 use nudge_db::Timestamp;
+use nudge_people::privacy;
+use nudge_push::webhooks;
+use nudge_records::{deliveries, stats};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use crate::apps;
-use crate::privacy;
-use crate::properties;
-use crate::push::deliveries;
 use crate::services::Shared;
-use crate::stats;
-use crate::webhooks;
 
 /// The pause between two rounds, by the server's clock.
 const PAUSE: Duration = Duration::from_hours(1);
@@ -58,9 +55,9 @@ async fn round(
     halt: &CancellationToken,
 ) -> nudge_db::Result<()> {
     let mut tx = services.db.read().await?;
-    let versions = apps::store::versions(&mut tx).await?;
+    let versions = nudge_campaigns::apps::versions(&mut tx).await?;
     let ids: Vec<Uuid> = versions.into_iter().map(|(id, _)| id).collect();
-    let settings = apps::store::settings(&mut tx, &ids).await?;
+    let settings = nudge_campaigns::apps::settings(&mut tx, &ids).await?;
     drop(tx);
     for (app_id, _, settings) in settings {
         let Some(settings) = settings else { continue };
@@ -87,7 +84,7 @@ async fn round(
         while !halt.is_cancelled() {
             let mut tx = services.db.write().await?;
             let removed =
-                properties::store::forget_before(&mut tx, app_id, mutations_before).await?;
+                nudge_records::properties::forget_before(&mut tx, app_id, mutations_before).await?;
             tx.commit().await?;
             if removed == 0 {
                 break;
@@ -133,7 +130,8 @@ async fn remove_messages(
 ) -> nudge_db::Result<()> {
     while !halt.is_cancelled() {
         let mut tx = services.db.write().await?;
-        let removed = webhooks::store::messages::delete_before(&mut tx, app_id, before).await?;
+        let removed =
+            nudge_records::webhooks::messages::delete_before(&mut tx, app_id, before).await?;
         tx.commit().await?;
         if removed == 0 {
             break;

@@ -4,17 +4,18 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use axum::extract::State;
+use nudge_apps::auth::Viewer;
 use nudge_db::Timestamp;
+use nudge_http::query::{begin, end};
+use nudge_http::{ApiError, Data, Params};
+use nudge_platform::clock;
+use nudge_records::deliveries;
+use nudge_records::deliveries::store::HourCount;
+use nudge_records::stats::HOUR;
+use nudge_records::stats::store::{self, CountRow};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
-use super::HOUR;
-use super::store::{self, CountRow};
-use crate::clock;
-use crate::http::auth::Viewer;
-use crate::http::query::{begin, end};
-use crate::http::{ApiError, Data, Params};
-use crate::push::deliveries::{self, store::HourCount};
 use crate::services::Shared;
 
 /// Intervals that one answer has at the most.
@@ -140,7 +141,7 @@ fn range(query: &StatsQuery, interval: Interval, now: Timestamp) -> Result<(i64,
     if from > to {
         return Err(out_of_range("from must not be after to".to_owned()));
     }
-    let begin = super::begin(from, span);
+    let begin = nudge_records::stats::begin(from, span);
     let intervals =
         (to.0 - begin).div_euclid(span) + i64::from((to.0 - begin).rem_euclid(span) > 0);
     if intervals > MOST_INTERVALS {
@@ -166,11 +167,13 @@ fn view(
     let mut totals = Counts::default();
     for row in rows {
         totals.add(&row.kind, row.count);
-        let counts = intervals.entry(super::begin(row.begins_at, span));
+        let counts = intervals.entry(nudge_records::stats::begin(row.begins_at, span));
         counts.or_default().add(&row.kind, row.count);
     }
     for row in deliveries {
-        let counts = intervals.entry(super::begin(row.hour, span)).or_default();
+        let counts = intervals
+            .entry(nudge_records::stats::begin(row.hour, span))
+            .or_default();
         for counts in [counts, &mut totals] {
             *counts.deliveries.entry(row.state.clone()).or_default() += row.count;
         }

@@ -4,16 +4,16 @@ use std::path::Path;
 use std::sync::LazyLock;
 use std::time::Duration;
 
-use nudge::apps::key;
-use nudge::config::OidcIssuer;
-use nudge::http::cursor;
-use nudge::instructions::polling::Place;
-use nudge::issuer::LEEWAY;
-use nudge::oidc::claims as provider;
-use nudge::public_key::PublicKey;
-use nudge::secrets::Secrets;
-use nudge::subjects::{identity, token};
+use nudge_apps::{key, subject_token};
 use nudge_db::Timestamp;
+use nudge_http::cursor;
+use nudge_http::issuer::LEEWAY;
+use nudge_http::oidc::claims;
+use nudge_platform::config::OidcIssuer;
+use nudge_platform::public_key::PublicKey;
+use nudge_platform::secrets::Secrets;
+use nudge_records::subjects::identity;
+use nudge_surveys::instructions::polling::Place;
 use serde_json::Value;
 use uuid::Uuid;
 
@@ -31,8 +31,8 @@ pub fn tokens(input: &[u8]) {
     let Ok(text) = std::str::from_utf8(input) else {
         return;
     };
-    if let Some(opened) = token::open(&SECRETS, text) {
-        assert_eq!(token::seal(&SECRETS, &opened), text);
+    if let Some(opened) = subject_token::open(&SECRETS, text) {
+        assert_eq!(subject_token::seal(&SECRETS, &opened), text);
     }
     if let Ok(position) = cursor::decode::<(i64, Uuid)>(&SECRETS, "list", text, NOW) {
         let again = cursor::encode(&SECRETS, "list", &position, NOW.plus(cursor::LIFETIME));
@@ -104,9 +104,9 @@ pub fn claims(input: &[u8]) {
         roles_claim: "resource_access.nudge.roles".to_owned(),
         operator_claim: "operator".to_owned(),
     };
-    provider::unverified_issuer(text);
+    claims::unverified_issuer(text);
     if let Ok(value) = serde_json::from_str::<Value>(text)
-        && let Some(claims) = provider::read(&value, &issuer, NOW)
+        && let Some(claims) = claims::read(&value, &issuer, NOW)
     {
         assert_eq!(claims.iss, issuer.issuer);
         assert!(!claims.sub.is_empty());

@@ -4,11 +4,12 @@ use std::collections::HashSet;
 
 use axum::body::Body;
 use axum::extract::{FromRequest as _, Request};
-use nudge::apps::settings;
-use nudge::http::{JsonText, body, merge};
-use nudge::ingest::{self, MOST_EVENTS};
-use nudge::surveys::flow::{self, Answers, Flow, Walker};
+use nudge_campaigns::settings;
+use nudge_campaigns::surveys::flow::{self, Answers, Flow, Walker};
 use nudge_db::Timestamp;
+use nudge_http::{JsonText, body};
+use nudge_platform::json::merge;
+use nudge_records::events::MOST_EVENTS;
 use serde_json::Value;
 
 use crate::halves;
@@ -52,7 +53,7 @@ pub fn ingest(input: &[u8]) {
 /// Each event is either taken or refused, once.
 fn check(text: &str) {
     let settings = settings::Ingest::default();
-    if let Ok(examined) = ingest::examine(text, &settings, NOW) {
+    if let Ok(examined) = nudge_ingest::submission::examine(text, &settings, NOW) {
         let (events, rejections) = (examined.events, examined.rejections);
         assert!(events.len() + rejections.len() <= MOST_EVENTS);
         let mut places: Vec<usize> = events.iter().map(|(place, _)| *place).collect();

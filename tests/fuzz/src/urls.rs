@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use nudge::outbound::{Rule, address};
+use nudge_platform::outbound::{Rule, address};
 
 /// A URL, or the bytes of an address. What is let through is public also by what the standard library knows, and
 /// passes once more as it is requested.

@@ -172,7 +172,7 @@ impl FakeIssuer {
     /// Publishes a key set, and the discovery document with changes.
     pub(super) fn publish_documents(&self, discovery: &Value, keys: &Value) {
         let mut document = json!({"issuer": self.url, "jwks_uri": format!("{}/jwks", self.url)});
-        nudge::http::merge::apply(&mut document, discovery.clone());
+        nudge_platform::json::merge::apply(&mut document, discovery.clone());
         let mut said = self.said.lock().unwrap();
         said.discovery = document;
         said.keys = keys.clone();

@@ -4,9 +4,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::bail;
-use nudge::clock::Clock;
-use nudge::ingest::{Event, SEQ_BLOCK};
 use nudge_db::{Db, Rows, Timestamp, Tx};
+use nudge_platform::clock::Clock;
+use nudge_records::events::{Event, SEQ_BLOCK};
 use tokio::task::JoinSet;
 use uuid::Uuid;
 
@@ -29,7 +29,7 @@ pub(crate) struct Plan {
 /// Inserts the rows into a fresh database; answers how long that took.
 pub(crate) async fn insert(database: &Fresh, plan: Plan) -> anyhow::Result<Duration> {
     let db = database.open(u32::try_from(plan.connections)?).await?;
-    db.migrate(&nudge::services::migrations()).await?;
+    db.migrate(&nudge_platform::schema::migrations()).await?;
     // The first transactions prepare the statement and fill the caches, here as for the server.
     run(&db, plan, plan.transaction * 4 * plan.connections, 0).await?;
     let time = run(&db, plan, plan.rows, 1).await?;

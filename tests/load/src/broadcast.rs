@@ -9,13 +9,13 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, ensure};
 use clap::Args;
-use nudge::clock::Clock;
-use nudge::id;
-use nudge::push::deliveries::store::insert;
-use nudge::push::deliveries::{Lane, NewDelivery, Status};
-use nudge::sealed::{Place, Sealed};
-use nudge::secrets::Secrets;
 use nudge_db::{Db, Rows, Timestamp, Tx};
+use nudge_platform::clock::Clock;
+use nudge_platform::id;
+use nudge_platform::sealed::{Place, Sealed};
+use nudge_platform::secrets::Secrets;
+use nudge_records::deliveries::store::insert;
+use nudge_records::deliveries::{Lane, NewDelivery, Status};
 use serde_json::{Value, json};
 use tests::providers::{Providers, Received, fcm};
 use tokio::task::JoinSet;
@@ -381,7 +381,7 @@ async fn compare(db: &Db, people: &[Uuid], received: &[Received]) -> anyhow::Res
 async fn bare(databases: &Databases, count: usize) -> anyhow::Result<Duration> {
     let database = databases.fresh()?;
     let db = database.open(2).await?;
-    db.migrate(&nudge::services::migrations()).await?;
+    db.migrate(&nudge_platform::schema::migrations()).await?;
     let now = Clock::default().now();
     let campaign_id = id::new(now);
     let rows: Vec<NewDelivery> = (0..count)

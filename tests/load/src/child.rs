@@ -8,10 +8,10 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, bail};
 use clap::Args;
-use nudge::apps;
-use nudge::config::Config;
 use nudge::server::{Server as NudgeServer, Start};
+use nudge_apps as apps;
 use nudge_db::Db;
+use nudge_platform::config::Config;
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -45,7 +45,7 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<()> {
     // The environment can change any key, to find out what it does.
     let mut config = Config::load(None)?;
     if std::env::var_os(LOG_VARIABLE).is_some() {
-        nudge::telemetry::Logs::new(&config.telemetry)?.start()?;
+        nudge_platform::telemetry::Logs::new(&config.telemetry)?.start()?;
     }
     "127.0.0.1:0".clone_into(&mut config.server.listen);
     config.server.ops_listen = String::new();

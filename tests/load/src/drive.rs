@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, bail};
-use nudge::clock::Clock;
+use nudge_platform::clock::Clock;
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
 

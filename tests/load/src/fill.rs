@@ -1,8 +1,8 @@
 //! People and events by the million, written past the server.
 
-use nudge::clock::Clock;
-use nudge::id;
 use nudge_db::{Db, Dialect, Rows, Timestamp, Tx};
+use nudge_platform::clock::Clock;
+use nudge_platform::id;
 use serde_json::Value;
 use uuid::Uuid;
 

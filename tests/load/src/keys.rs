@@ -3,8 +3,8 @@
 use std::time::Instant;
 
 use clap::{Args, ValueEnum};
-use nudge::clock::Clock;
 use nudge_db::{Db, Dialect, Rows, Timestamp};
+use nudge_platform::clock::Clock;
 use uuid::Uuid;
 
 use crate::database::{Databases, Fresh, Kind};

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, bail, ensure};
 use clap::Args;
-use nudge::clock::Clock;
+use nudge_platform::clock::Clock;
 use tokio::task::JoinSet;
 
 use crate::child::Server;

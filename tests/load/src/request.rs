@@ -2,8 +2,8 @@
 
 use std::fmt::Write as _;
 
-use nudge::clock;
 use nudge_db::Timestamp;
+use nudge_platform::clock;
 
 use crate::client;
 use crate::random::Random;

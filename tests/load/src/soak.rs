@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use clap::Args;
-use nudge::clock::Clock;
+use nudge_platform::clock::Clock;
 use tests::providers::Providers;
 use tests::soak::{Done, Mix, Soak, Swapped};
 

@@ -5,13 +5,14 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 use clap::Args;
-use nudge::attempts::tally::{self, Standing, Tally};
-use nudge::attempts::{counterpart, store};
-use nudge::clock::Clock;
-use nudge::id;
-use nudge::surveys::flow::{Answers, Flow, Walker};
-use nudge::surveys::{Content, Survey};
+use nudge_campaigns::surveys::flow::{Answers, Flow, Walker};
+use nudge_campaigns::surveys::{Content, Survey};
 use nudge_db::{Db, Dialect, Rows, Timestamp, Tx};
+use nudge_platform::clock::Clock;
+use nudge_platform::id;
+use nudge_records::instructions::counterpart::counterpart;
+use nudge_surveys::attempts::store;
+use nudge_surveys::attempts::tally::{self, Standing, Tally};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
@@ -124,7 +125,7 @@ impl Filler<'_> {
     async fn people(&mut self) -> anyhow::Result<Vec<Uuid>> {
         let mut people = Vec::with_capacity(PEOPLE);
         let mut tx = self.db.write().await?;
-        nudge::surveys::store::insert(&mut tx, &self.survey).await?;
+        nudge_campaigns::surveys::store::insert(&mut tx, &self.survey).await?;
         while people.len() < PEOPLE {
             let size = Rows::MOST.min(PEOPLE - people.len());
             let ids: Vec<Uuid> = (0..size).map(|_| id::new(self.now)).collect();
@@ -352,7 +353,8 @@ async fn measure(server: &Server, survey_id: Uuid, arguments: &Arguments) -> any
     let base = format!("/v1/apps/{}/surveys/{survey_id}", server.access("appId")?);
     let token = format!("Bearer {}", server.access("viewerToken")?);
     let mut connection = Connection::open(server.address()).await?;
-    let now = nudge::clock::to_text(Clock::default().now().minus(Duration::from_hours(36)));
+    let now =
+        nudge_platform::clock::to_text(Clock::default().now().minus(Duration::from_hours(36)));
     let mut table = Table::new(&["request", "p50", "p99"]);
     for (name, rest) in [
         ("analytics", "/analytics".to_owned()),

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use anyhow::{Context as _, bail};
 use clap::Args;
-use nudge::clock::Clock;
+use nudge_platform::clock::Clock;
 use serde_json::{Map, Value, json};
 
 use crate::child::Server;

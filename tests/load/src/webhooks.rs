@@ -10,10 +10,11 @@ use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use axum::routing::post;
 use clap::Args;
-use nudge::apps::registry::App;
-use nudge::config::Config;
 use nudge::server::{Server, Start};
-use nudge::webhooks::{self, EventType, Transition};
+use nudge_apps::registry::App;
+use nudge_campaigns::webhooks::EventType;
+use nudge_platform::config::Config;
+use nudge_records::webhooks::message::Transition;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
@@ -167,7 +168,7 @@ async fn measure(
 async fn tell(server: &Server, app: &App, seen: &Shared) -> anyhow::Result<()> {
     let services = server.services();
     let now = services.clock.now();
-    let delivery_id = nudge::id::new(now);
+    let delivery_id = nudge_platform::id::new(now);
     let transition = Transition {
         app_id: app.id,
         subject_id: Uuid::from_u128(1),
@@ -178,9 +179,10 @@ async fn tell(server: &Server, app: &App, seen: &Shared) -> anyhow::Result<()> {
     };
     lock(seen).told.insert(delivery_id, Instant::now());
     let mut tx = services.db.write().await?;
-    let queued = webhooks::enqueue(&mut tx, app, &[transition], now).await?;
+    let queued =
+        nudge_records::webhooks::message::enqueue(&mut tx, app, &[transition], now).await?;
     tx.commit().await?;
-    services.webhooks.wake(queued);
+    services.push.webhooks.wake(queued);
     Ok(())
 }
 

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
 use jsonwebtoken::{Algorithm, DecodingKey, Validation};
-use nudge::clock::Clock;
+use nudge_platform::clock::Clock;
 use rcgen::{KeyPair, PKCS_ECDSA_P256_SHA256};
 use serde_json::{Value, json};
 

@@ -9,7 +9,7 @@ use aws_lc_rs::signature::{KeyPair as _, RsaKeyPair};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use jsonwebtoken::{Algorithm, DecodingKey, Validation};
-use nudge::clock::Clock;
+use nudge_platform::clock::Clock;
 use serde_json::{Value, json};
 
 use super::Authority;

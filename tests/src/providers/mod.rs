@@ -13,8 +13,8 @@ pub mod webpush;
 
 use std::path::{Path, PathBuf};
 
-use nudge::clock::Clock;
-use nudge::config::Config;
+use nudge_platform::clock::Clock;
+use nudge_platform::config::Config;
 use rcgen::{
     BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair, PKCS_ECDSA_P256_SHA256,
 };

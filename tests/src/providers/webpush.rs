@@ -10,7 +10,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use hkdf::Hkdf;
 use jsonwebtoken::{Algorithm, DecodingKey, Validation};
-use nudge::clock::Clock;
+use nudge_platform::clock::Clock;
 use p256::elliptic_curve::sec1::ToSec1Point as _;
 use p256::{PublicKey, SecretKey, ecdh};
 use serde_json::{Value, json};

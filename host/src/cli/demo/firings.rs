@@ -4,6 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use nudge_db::Timestamp;
+use nudge_platform::clock;
 use serde::Serialize;
 use serde_json::{Map, Value};
 use tokio::task::JoinSet;
@@ -13,7 +14,6 @@ use super::client::{Client, Instruction};
 use super::database::Decided;
 use super::recording::{self, Batch, Event};
 use super::replay::{Person, happened};
-use crate::clock;
 
 /// How many firings are explained.
 const EXAMPLES: usize = 5;

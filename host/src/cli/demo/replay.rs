@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use indicatif::ProgressBar;
 use nudge_db::Timestamp;
+use nudge_platform::clock;
 use serde::Serialize;
 use serde_json::{Map, Value};
 use tokio::sync::mpsc;
@@ -14,7 +15,6 @@ use uuid::Uuid;
 
 use super::client::{Client, Ingested, Session};
 use super::recording::Batch;
-use crate::clock;
 
 /// People whose requests are under way at the same time.
 const IN_FLIGHT: usize = 32;

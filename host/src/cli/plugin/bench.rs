@@ -4,22 +4,22 @@ use std::time::Duration;
 
 use anyhow::bail;
 use clap::Args;
+use nudge_platform::config::Config;
+use nudge_plugin_runtime as plugins;
+use nudge_plugin_runtime::cases::{Bench, Measured, bench};
 use nudge_wasm::{Call, Kind, Limits, Plugin};
 use serde_json::{Value as Json, json};
 
 use super::style::{self, Style};
 use super::test::{Found, find};
 use super::{Checked, Component, engine};
-use crate::config::Config;
-use crate::plugins;
-use crate::plugins::cases::{Bench, Measured, bench};
 
 /// Sizes of batches.
 const SIZES: [usize; 2] = [1, 100];
 
 /// Arguments of the command.
 #[derive(Debug, Args)]
-pub(in crate::cli) struct Arguments {
+pub(crate) struct Arguments {
     #[command(flatten)]
     component: Checked,
     /// How long each case and size is measured, in milliseconds.

@@ -10,11 +10,11 @@ use std::process::{Command, Output, Stdio};
 use std::{fs, io};
 
 use anyhow::{Context as _, bail};
+use nudge_platform::config::{Config, PREFIX};
 use serde_json::json;
 
 use super::project::{Language, Project};
 use super::{Folder, engine, style};
-use crate::config::{Config, PREFIX};
 
 pub(super) fn run(config: &Config, arguments: &Folder) -> anyhow::Result<()> {
     let path = build(&Project::open(&arguments.dir)?)?;

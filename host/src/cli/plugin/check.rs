@@ -3,13 +3,13 @@
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, bail};
+use nudge_platform::config::Config;
+use nudge_plugin_runtime as plugins;
 use nudge_wasm::{Limits, Plugin};
 use serde_json::json;
 
 use super::style::{self, Style};
 use super::{Checked, Component, engine};
-use crate::config::Config;
-use crate::plugins;
 
 /// One thing that is measured, and its limit.
 struct Measure {

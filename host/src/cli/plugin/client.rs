@@ -5,12 +5,11 @@ use std::time::Duration;
 
 use anyhow::{Context as _, bail};
 use clap::Args;
+use nudge_platform::config::Config;
 use reqwest::{Method, RequestBuilder, StatusCode, Url};
 use serde::Deserialize;
 use serde_json::Value as Json;
 use uuid::Uuid;
-
-use crate::config::Config;
 
 /// Longer than a server takes to compile an upload (contract 15).
 const PATIENCE: Duration = Duration::from_mins(2);
@@ -23,7 +22,7 @@ const SHOWN: usize = 200;
 
 /// Which server, which app, and who asks.
 #[derive(Debug, Args)]
-pub(in crate::cli) struct Target {
+pub(crate) struct Target {
     /// The server; else `NUDGE_PLUGIN__URL`, or `url` in `[plugin]` of nudge.toml.
     #[arg(long, value_name = "URL")]
     url: Option<String>,

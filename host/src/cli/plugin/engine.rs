@@ -4,12 +4,12 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
+use nudge_platform::config::Config;
+use nudge_platform::secrets::Secrets;
+use nudge_plugin_runtime as plugins;
 use nudge_wasm::{Compiler, Engine, EngineConfig, Plugin};
 
-use crate::config::Config;
-use crate::plugins;
 use crate::private;
-use crate::secrets::Secrets;
 
 /// An engine with the server's limits, which keeps what it compiles in `folder`.
 pub(super) fn open(config: &Config, folder: &Path) -> anyhow::Result<Engine> {

@@ -16,8 +16,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use clap::{Args, Subcommand};
-
-use crate::config::Config;
+use nudge_platform::config::Config;
 
 /// Commands for authors of plugins.
 #[derive(Debug, Subcommand)]

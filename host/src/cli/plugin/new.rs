@@ -15,7 +15,7 @@ const NAME_BYTES: usize = 64;
 
 /// Arguments of the command.
 #[derive(Debug, Args)]
-pub(in crate::cli) struct Arguments {
+pub(crate) struct Arguments {
     /// The plugin's name: lower-case letters, digits and hyphens.
     name: String,
     /// What it decides: trigger, validation or personalization.

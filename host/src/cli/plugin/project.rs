@@ -13,7 +13,7 @@ const MANIFEST: &str = "nudge-plugin.toml";
 /// What plugins are written in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, ValueEnum)]
 #[serde(rename_all = "lowercase")]
-pub(in crate::cli) enum Language {
+pub(crate) enum Language {
     /// Rust, by cargo.
     Rust,
     /// JavaScript, by componentize-js.

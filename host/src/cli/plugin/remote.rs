@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
+use nudge_platform::config::Config;
 use nudge_wasm::Description;
 use reqwest::{Method, StatusCode, header};
 use serde_json::{Value as Json, json};
@@ -12,7 +13,6 @@ use serde_json::{Value as Json, json};
 use super::client::{Client, Target};
 use super::{Component, engine};
 use crate::cli::say;
-use crate::config::Config;
 
 /// How often `logs --follow` asks.
 const GLANCE: Duration = Duration::from_secs(1);
@@ -22,7 +22,7 @@ const REMEMBERED: usize = 10_000;
 
 /// Arguments of `push`.
 #[derive(Debug, Args)]
-pub(in crate::cli) struct Push {
+pub(crate) struct Push {
     /// The component. Without it, the project is built.
     file: Option<PathBuf>,
     /// The project.
@@ -34,7 +34,7 @@ pub(in crate::cli) struct Push {
 
 /// A plugin on the server.
 #[derive(Debug, Args)]
-pub(in crate::cli) struct Named {
+pub(crate) struct Named {
     /// The plugin; that of the project unless given.
     name: Option<String>,
     /// The project.
@@ -46,7 +46,7 @@ pub(in crate::cli) struct Named {
 
 /// Arguments of `activate`.
 #[derive(Debug, Args)]
-pub(in crate::cli) struct Activate {
+pub(crate) struct Activate {
     #[command(flatten)]
     plugin: Named,
     /// The version; that of the project unless given.
@@ -76,14 +76,14 @@ enum Strategy {
 
 /// Arguments of `list`.
 #[derive(Debug, Args)]
-pub(in crate::cli) struct List {
+pub(crate) struct List {
     #[command(flatten)]
     target: Target,
 }
 
 /// Arguments of `logs`.
 #[derive(Debug, Args)]
-pub(in crate::cli) struct Logs {
+pub(crate) struct Logs {
     #[command(flatten)]
     plugin: Named,
     /// Go on until Ctrl-C.

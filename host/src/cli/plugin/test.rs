@@ -8,17 +8,17 @@ use std::time::Instant;
 
 use anyhow::{Context as _, bail};
 use clap::Args;
+use nudge_platform::config::Config;
+use nudge_plugin_runtime::cases::{self, Case};
+use report::{Report, Tested};
 use serde::Deserialize;
 
 use super::style::Style;
 use super::{Checked, Component, engine};
-use crate::config::Config;
-use crate::plugins::cases::{self, Case};
-use report::{Report, Tested};
 
 /// Arguments of the command.
 #[derive(Debug, Args)]
-pub(in crate::cli) struct Arguments {
+pub(crate) struct Arguments {
     #[command(flatten)]
     component: Checked,
     /// Only cases whose name or file contains this text.

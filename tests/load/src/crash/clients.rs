@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use anyhow::{Context as _, bail};
-use nudge::clock::{self, Clock};
+use nudge_platform::clock::{self, Clock};
 use serde_json::{Value, json};
 
 use super::ledger::Sent;

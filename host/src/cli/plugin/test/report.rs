@@ -3,11 +3,11 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
+use nudge_plugin_runtime::cases::{BadCase, CaseReport, Difference};
 use nudge_wasm::Plugin;
 use serde_json::{Value as Json, json};
 
 use super::super::style::{self, Style};
-use crate::plugins::cases::{BadCase, CaseReport, Difference};
 
 /// Longest value that a difference shows, in characters.
 const SHOWN: usize = 400;
@@ -192,7 +192,7 @@ fn short(value: &Json) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plugins::cases::{Cost, compare};
+    use nudge_plugin_runtime::cases::{Cost, compare};
 
     fn failed(output: &Json, expected: &Json) -> String {
         let report = CaseReport {

@@ -1,0 +1,111 @@
+//! The route of the audit log (contract 13).
+
+use axum::extract::State;
+use nudge_http::page::{Page, PageQuery, page};
+use nudge_http::query::{begin, end};
+use nudge_http::{ApiError, Data, Params, cursor};
+use nudge_platform::audit::store::{self, EntryRow, Filter};
+use nudge_platform::clock;
+use nudge_plugin_runtime::catalogue::SERVER;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use utoipa::{IntoParams, ToSchema};
+use uuid::Uuid;
+
+use crate::auth::{Admin, Operator};
+use crate::services::{Services, Shared};
+
+/// Something that was changed or refused.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct EntryView {
+    id: Uuid,
+    at: String,
+    /// The subject of an access token, `key/<id>`, or `server`.
+    actor: String,
+    /// What was done, as `resource.verb`.
+    action: String,
+    /// What it was done to: a kind and an id or name.
+    resource: String,
+    detail: Value,
+}
+
+/// Which entries to list.
+#[derive(Debug, Default, Deserialize, IntoParams)]
+pub struct AuditQuery {
+    /// Only this action.
+    action: Option<String>,
+    /// Only by this actor.
+    actor: Option<String>,
+    /// From here on: an ISO 8601 instant, or a day (UTC).
+    from: Option<String>,
+    /// Before: an ISO 8601 instant; or a day, which is included.
+    to: Option<String>,
+    /// How many items, 1 to 200; 50 unless given.
+    limit: Option<u32>,
+    /// Where to go on: `nextCursor` of the page before.
+    cursor: Option<String>,
+}
+
+impl From<EntryRow> for EntryView {
+    fn from(row: EntryRow) -> Self {
+        Self {
+            id: row.id,
+            at: clock::to_text(row.at),
+            actor: row.actor,
+            action: row.action,
+            resource: row.resource,
+            detail: serde_json::from_str(&row.detail).unwrap_or_default(),
+        }
+    }
+}
+
+/// Lists what was changed in an app and which uses of keys were refused, newest first.
+#[utoipa::path(get, path = "/v1/apps/{appId}/audit-log", tag = "audit",
+    params(("appId" = Uuid, Path), AuditQuery), responses((status = 200, body = Data<Page<EntryView>>)))]
+pub async fn list_audit_log(
+    Admin(scope): Admin,
+    State(services): State<Shared>,
+    Params(query): Params<AuditQuery>,
+) -> Result<Data<Page<EntryView>>, ApiError> {
+    let data = entries(&services, scope.app.id, query).await?;
+    Ok(Data { data })
+}
+
+/// Lists what operators and the server itself did with the server's plugins, newest first.
+#[utoipa::path(get, path = "/v1/operator/audit-log", tag = "operator",
+    params(AuditQuery), responses((status = 200, body = Data<Page<EntryView>>)))]
+pub async fn list_server_audit_log(
+    _: Operator,
+    State(services): State<Shared>,
+    Params(query): Params<AuditQuery>,
+) -> Result<Data<Page<EntryView>>, ApiError> {
+    let data = entries(&services, SERVER, query).await?;
+    Ok(Data { data })
+}
+
+/// A page of the log of an app, or of the server.
+async fn entries(
+    services: &Services,
+    app_id: Uuid,
+    query: AuditQuery,
+) -> Result<Page<EntryView>, ApiError> {
+    let paging = PageQuery {
+        limit: query.limit,
+        cursor: query.cursor,
+    };
+    let limit = paging.limit()?;
+    let filter = Filter {
+        from: begin("from", query.from.as_deref())?,
+        to: end("to", query.to.as_deref())?,
+        action: query.action,
+        actor: query.actor,
+    };
+    let now = services.clock.now();
+    let list = format!("audit log {app_id} {filter:?}");
+    let before = paging.position(&services.secrets, &list, now)?;
+    let mut tx = services.db.read().await?;
+    let found = store::list(&mut tx, app_id, &filter, before, i64::from(limit) + 1).await?;
+    let views = found.into_iter().map(EntryView::from).collect();
+    let seal = |id: &Uuid| cursor::encode(&services.secrets, &list, id, now.plus(cursor::LIFETIME));
+    Ok(page(views, limit, |view: &EntryView| view.id, seal))
+}

@@ -1,0 +1,58 @@
+//! What the routes of surveys and of push campaigns have in common.
+
+use nudge_campaigns::campaign::Kind;
+use nudge_campaigns::lifecycle::{Campaign, Content, Error};
+use nudge_db::{Timestamp, Tx};
+use nudge_http::ApiError;
+use nudge_http::precondition::IfMatch;
+use nudge_platform::audit::{self, Entry};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value, json};
+use uuid::Uuid;
+
+use crate::auth::Scope;
+use crate::services::Services;
+
+/// A campaign of the caller's app.
+pub async fn find<C: Content>(
+    services: &Services,
+    scope: &Scope,
+    id: Uuid,
+) -> Result<Campaign<C>, ApiError> {
+    let mut tx = services.db.read().await?;
+    let found = C::find(&mut tx, scope.app.id, id).await?;
+    Ok(found.ok_or(Error::NotFound)?)
+}
+
+/// What a campaign says once a merge patch is applied. `if_match` is the caller's condition.
+pub fn patched<C: Content + Serialize + DeserializeOwned>(
+    current: &Campaign<C>,
+    if_match: IfMatch,
+    patch: Map<String, Value>,
+) -> Result<C, ApiError> {
+    if_match.check(current.version)?;
+    nudge_http::merge::patched(&current.content, patch)
+}
+
+/// Adds what was done to a campaign to the audit log.
+pub async fn record<C: Content>(
+    tx: &mut Tx,
+    scope: &Scope,
+    action: &'static str,
+    campaign: &Campaign<C>,
+    now: Timestamp,
+) -> nudge_db::Result<()> {
+    let resource = match C::KIND {
+        Kind::Survey => "survey",
+        Kind::Push => "campaign",
+    };
+    let entry = Entry {
+        app_id: scope.app.id,
+        actor: &scope.actor,
+        action,
+        resource: format!("{resource}/{}", campaign.id),
+        detail: json!({"version": campaign.version, "status": campaign.content.status()}),
+    };
+    audit::record(tx, &entry, now).await
+}

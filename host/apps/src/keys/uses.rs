@@ -1,0 +1,214 @@
+//! What keys are used for, on its way to the database: requests leave a note in memory, a task writes what
+//! has come together.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use nudge_db::Timestamp;
+use nudge_platform::audit::{self, Entry};
+use serde_json::json;
+use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
+
+use super::store;
+use crate::key::Key;
+use crate::services::Shared;
+
+/// How often notes are written.
+const PAUSE: Duration = Duration::from_millis(500);
+/// The pause between two entries for the same refusal.
+const REFUSALS_APART: Duration = Duration::from_mins(1);
+/// Refusals that are remembered for that; more in a minute are one flood, not more to know.
+const MOST_REMEMBERED: usize = 4096;
+/// Notes that wait to be written, of each sort.
+const MOST_WAITING: usize = 1024;
+
+/// Why a key was refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Reason {
+    /// It was revoked.
+    Revoked,
+    /// Its time is over.
+    Expired,
+    /// It is of another kind than the route takes.
+    WrongKind,
+    /// It has not the scope.
+    MissingScope,
+    /// It is not of the app of the path.
+    OtherApp,
+}
+
+impl Reason {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Revoked => "revoked",
+            Self::Expired => "expired",
+            Self::WrongKind => "wrong_kind",
+            Self::MissingScope => "missing_scope",
+            Self::OtherApp => "other_app",
+        }
+    }
+}
+
+/// The notes of this process.
+#[derive(Debug, Default)]
+pub struct Uses(Mutex<Notes>);
+
+#[derive(Debug, Default)]
+struct Notes {
+    used: Vec<(Uuid, Uuid, Timestamp)>,
+    refused: Vec<Refused>,
+    /// When a key was last refused for a reason.
+    remembered: HashMap<(Uuid, Reason), Timestamp>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Refused {
+    app_id: Uuid,
+    key_id: Uuid,
+    reason: Reason,
+    at: Timestamp,
+}
+
+impl Uses {
+    /// Notes that a key was used. Costs next to nothing but once a minute.
+    pub fn used(&self, app_id: Uuid, key: &Key, now: Timestamp) {
+        if key.notes_use(now) {
+            let mut notes = self.lock();
+            if notes.used.len() < MOST_WAITING {
+                notes.used.push((app_id, key.id, now));
+            }
+        }
+    }
+
+    /// Notes that a key of an app was refused.
+    pub fn refused(&self, app_id: Uuid, key_id: Uuid, reason: Reason, now: Timestamp) {
+        let mut notes = self.lock();
+        let before = notes.remembered.get(&(key_id, reason)).copied();
+        if before.is_some_and(|before| now.since(before) < REFUSALS_APART) {
+            return;
+        }
+        if notes.remembered.len() >= MOST_REMEMBERED {
+            notes
+                .remembered
+                .retain(|_, before| now.since(*before) < REFUSALS_APART);
+        }
+        if notes.remembered.len() >= MOST_REMEMBERED || notes.refused.len() >= MOST_WAITING {
+            metrics::counter!("nudge_key_refusals_unaudited_total").increment(1);
+            return;
+        }
+        notes.remembered.insert((key_id, reason), now);
+        notes.refused.push(Refused {
+            app_id,
+            key_id,
+            reason,
+            at: now,
+        });
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Notes> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Writes notes until the server stops, and once more then.
+pub async fn keep(services: Shared, halt: CancellationToken) {
+    loop {
+        let stopping = tokio::select! {
+            () = tokio::time::sleep(PAUSE) => false,
+            () = halt.cancelled() => true,
+        };
+        let (used, refused) = {
+            let mut notes = services.key_uses.lock();
+            (
+                std::mem::take(&mut notes.used),
+                std::mem::take(&mut notes.refused),
+            )
+        };
+        if !(used.is_empty() && refused.is_empty())
+            && let Err(error) = write(&services, &used, &refused).await
+        {
+            tracing::warn!(error = ?error, "uses of keys could not be written yet");
+            let mut notes = services.key_uses.lock();
+            if notes.used.len() + used.len() <= MOST_WAITING {
+                notes.used.extend(used);
+            }
+            if notes.refused.len() + refused.len() <= MOST_WAITING {
+                notes.refused.extend(refused);
+            }
+        }
+        if stopping {
+            return;
+        }
+    }
+}
+
+async fn write(
+    services: &Shared,
+    used: &[(Uuid, Uuid, Timestamp)],
+    refused: &[Refused],
+) -> nudge_db::Result<()> {
+    let mut tx = services.db.write().await?;
+    store::note_uses(&mut tx, used).await?;
+    for refused in refused {
+        // A deleted app has no log any longer.
+        if nudge_campaigns::apps::find(&mut tx, refused.app_id)
+            .await?
+            .is_none()
+        {
+            continue;
+        }
+        let key = format!("key/{}", refused.key_id);
+        let entry = Entry {
+            app_id: refused.app_id,
+            actor: &key,
+            action: "key.refused",
+            resource: key.clone(),
+            detail: json!({"reason": refused.reason.name()}),
+        };
+        audit::record(&mut tx, &entry, refused.at).await?;
+    }
+    tx.commit().await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_flood_of_refusals_is_one_note_a_minute_and_takes_bounded_memory() {
+        let uses = Uses::default();
+        let at = Timestamp::from_seconds;
+        let key = Uuid::from_u128(1);
+        for second in 0..60 {
+            uses.refused(Uuid::nil(), key, Reason::Revoked, at(second));
+            uses.refused(Uuid::nil(), key, Reason::Expired, at(second));
+        }
+        assert_eq!(uses.lock().refused.len(), 2);
+        uses.refused(Uuid::nil(), key, Reason::Revoked, at(60));
+        assert_eq!(uses.lock().refused.len(), 3);
+
+        for number in 0..100_000 {
+            uses.refused(
+                Uuid::nil(),
+                Uuid::from_u128(number),
+                Reason::Revoked,
+                at(60),
+            );
+        }
+        let notes = uses.lock();
+        assert!(notes.refused.len() <= MOST_WAITING);
+        assert!(notes.remembered.len() <= MOST_REMEMBERED);
+    }
+
+    #[test]
+    fn a_use_is_noted_once_a_minute() {
+        let uses = Uses::default();
+        let key = Key::new(Uuid::nil(), crate::key::Kind::Write, Vec::new(), None, None);
+        for second in [1_000, 1_001, 1_059, 1_060, 1_119] {
+            uses.used(Uuid::nil(), &key, Timestamp::from_seconds(second));
+        }
+        assert_eq!(uses.lock().used.len(), 2);
+    }
+}

@@ -1,0 +1,257 @@
+//! Changing what an app or the server has of plugins. Each change is checked before it is made, made in one
+//! transaction, and in force in this process when it is answered.
+
+mod rollout;
+pub mod slot;
+mod upload;
+mod withdraw;
+
+use nudge_db::{Timestamp, Tx};
+use serde_json::Value;
+use uuid::Uuid;
+
+pub(super) use rollout::{Change, change};
+pub(super) use upload::upload;
+pub(super) use withdraw::{Reason, withdraw};
+
+use crate::plugins::references;
+use crate::services::Services;
+use nudge_platform::audit;
+use nudge_platform::field_error::FieldError;
+use nudge_plugin_runtime::active::Origin;
+use nudge_plugin_runtime::catalogue::{Entry, SERVER};
+use nudge_plugin_runtime::loaders::Unloadable;
+use nudge_plugin_runtime::rollout::Impossible;
+use nudge_plugin_runtime::workers::Lost;
+use nudge_plugin_runtime::{CheckFailed, Refused, store};
+
+/// Plugins an app or the server may have.
+pub const MOST_PLUGINS: usize = 50;
+/// Versions a plugin may have.
+pub const MOST_VERSIONS: usize = 200;
+/// How often a change that met another one is tried.
+const MOST_TRIES: usize = 5;
+
+/// Whose plugins are changed, and who does it.
+#[derive(Clone, Debug)]
+pub struct Owner {
+    /// The app; [`SERVER`] for the server.
+    pub app_id: Uuid,
+    /// Who asks for the change.
+    pub actor: String,
+}
+
+/// Why a change is not made.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// There is no such plugin, version or kind.
+    #[error("no such plugin")]
+    NotFound,
+    /// The plugin is not the caller's to change.
+    #[error("the plugin belongs to the server")]
+    ReadOnly(Origin),
+    /// The version was uploaded with other bytes.
+    #[error("the version exists")]
+    VersionExists,
+    /// Something needs it.
+    #[error("the plugin is in use")]
+    InUse(String),
+    /// The component can't be what it is asked to be.
+    #[error("the plugin is rejected")]
+    Rejected(Vec<FieldError>),
+    /// The request breaks the contract.
+    #[error("invalid request")]
+    Invalid(Vec<FieldError>),
+    /// There is nothing to promote.
+    #[error("no candidate")]
+    NoCandidate,
+    /// There is nothing to go back to.
+    #[error("no version before")]
+    NoPrevious,
+    /// There are as many as there may be.
+    #[error("too many")]
+    TooMany(String),
+    /// It can't be done now.
+    #[error("the server is busy")]
+    Busy(#[source] anyhow::Error),
+    /// A plugin could not be asked.
+    #[error("a configuration could not be checked")]
+    Check(#[from] CheckFailed),
+    /// A version can't be run here.
+    #[error("a version can't be loaded")]
+    Unloadable(#[source] Unloadable),
+    /// The host panicked.
+    #[error(transparent)]
+    Lost(#[from] Lost),
+    /// The database.
+    #[error("storage failed")]
+    Storage(#[from] nudge_db::Error),
+}
+
+impl From<Refused> for Error {
+    fn from(refused: Refused) -> Self {
+        match refused {
+            Refused::Invalid(errors) => Self::Rejected(errors),
+            Refused::Check(cause) => Self::Check(cause),
+        }
+    }
+}
+
+impl From<Unloadable> for Error {
+    fn from(error: Unloadable) -> Self {
+        match error {
+            Unloadable::Storage(cause) => Self::Storage(cause),
+            Unloadable::Lost(lost) => Self::Lost(lost),
+            Unloadable::Refused(cause) => {
+                match nudge_plugin_runtime::upload_errors::of_load(&cause) {
+                    Some(errors) => Self::Rejected(errors),
+                    None => Self::Busy(cause.into()),
+                }
+            }
+            other => Self::Unloadable(other),
+        }
+    }
+}
+
+impl From<Impossible> for Error {
+    fn from(impossible: Impossible) -> Self {
+        let strategy =
+            |detail| Self::Invalid(vec![FieldError::new("/strategy", "invalid", detail)]);
+        match impossible {
+            Impossible::NothingActive => strategy(
+                "no version is active that a candidate could be compared with; activate one with `instant` first",
+            ),
+            Impossible::ActiveAlready => strategy(
+                "this version is active already; try another one, or activate it with `instant`",
+            ),
+            Impossible::NoCandidate => Self::NoCandidate,
+            Impossible::NoPrevious => Self::NoPrevious,
+        }
+    }
+}
+
+impl Owner {
+    /// The plugin of this name, if it is the owner's to change.
+    async fn entry(&self, services: &Services, tx: &mut Tx, name: &str) -> Result<Entry, Error> {
+        if let Some(entry) = store::find(tx, self.app_id, name).await? {
+            return Ok(entry);
+        }
+        let mut built_in = services.plugins.built_in();
+        if built_in.any(|active| active.plugin.description().name == name) {
+            return Err(Error::ReadOnly(Origin::BuiltIn));
+        }
+        if self.app_id != SERVER && store::find(tx, SERVER, name).await?.is_some() {
+            return Err(Error::ReadOnly(Origin::Server));
+        }
+        Err(Error::NotFound)
+    }
+
+    /// The apps that a change concerns.
+    async fn apps(&self, tx: &mut Tx) -> nudge_db::Result<Vec<Uuid>> {
+        if self.app_id != SERVER {
+            return Ok(vec![self.app_id]);
+        }
+        let versions = nudge_campaigns::apps::versions(tx).await?;
+        Ok(versions.into_iter().map(|(app_id, _)| app_id).collect())
+    }
+
+    /// A pointer to what is wrong in an app; operators are told in which.
+    fn place(&self, app_id: Uuid, errors: Vec<FieldError>) -> Vec<FieldError> {
+        if self.app_id != SERVER {
+            return errors;
+        }
+        let of_app = |error: FieldError| {
+            let pointer = format!("/apps/{app_id}{}", error.pointer);
+            FieldError { pointer, ..error }
+        };
+        errors.into_iter().map(of_app).collect()
+    }
+
+    /// Notes that snapshots have changed.
+    async fn touch(&self, tx: &mut Tx, now: Timestamp) -> nudge_db::Result<()> {
+        if self.app_id == SERVER {
+            nudge_campaigns::apps::touch_all(tx, now).await
+        } else {
+            nudge_campaigns::apps::touch(tx, self.app_id, now).await
+        }
+    }
+
+    /// Brings a committed change into force in this process.
+    async fn refresh(&self, services: &Services) -> nudge_db::Result<()> {
+        if self.app_id == SERVER {
+            services.apps.refresh_all().await
+        } else {
+            services.apps.refresh(self.app_id).await.map(drop)
+        }
+    }
+
+    async fn record(
+        &self,
+        tx: &mut Tx,
+        action: &'static str,
+        resource: String,
+        detail: Value,
+        now: Timestamp,
+    ) -> nudge_db::Result<()> {
+        let entry = audit::Entry {
+            app_id: self.app_id,
+            actor: &self.actor,
+            action,
+            resource,
+            detail,
+        };
+        audit::record(tx, &entry, now).await
+    }
+}
+
+/// Removes a plugin that nothing needs.
+pub(super) async fn delete(services: &Services, owner: &Owner, name: &str) -> Result<(), Error> {
+    let now = services.clock.now();
+    let mut tx = services.db.write().await?;
+    owner.entry(services, &mut tx, name).await?;
+    store::lock(&mut tx, owner.app_id, name).await?;
+    if let Some(detail) = references::of(&mut tx, owner.app_id, name).await? {
+        return Err(Error::InUse(detail));
+    }
+    store::delete(&mut tx, owner.app_id, name).await?;
+    owner.touch(&mut tx, now).await?;
+    let resource = format!("plugin/{name}");
+    owner
+        .record(&mut tx, "plugin.deleted", resource, Value::Null, now)
+        .await?;
+    tx.commit().await?;
+    Ok(owner.refresh(services).await?)
+}
+
+/// Removes a version that is not in force.
+pub(super) async fn delete_version(
+    services: &Services,
+    owner: &Owner,
+    name: &str,
+    version: &str,
+) -> Result<(), Error> {
+    let now = services.clock.now();
+    let mut tx = services.db.write().await?;
+    owner.entry(services, &mut tx, name).await?;
+    store::lock(&mut tx, owner.app_id, name).await?;
+    let found = store::find_version(&mut tx, owner.app_id, name, version).await?;
+    let found = found.ok_or(Error::NotFound)?;
+    // Read again, now that nobody else changes it.
+    let entry = owner.entry(services, &mut tx, name).await?;
+    if entry.rollout.uses(version) {
+        let detail = "the version is active, a candidate, or what a roll-back would bring back";
+        return Err(Error::InUse(detail.to_owned()));
+    }
+    store::delete_version(&mut tx, owner.app_id, name, &found.release).await?;
+    let resource = format!("plugin/{name}/{version}");
+    owner
+        .record(
+            &mut tx,
+            "plugin_version.deleted",
+            resource,
+            Value::Null,
+            now,
+        )
+        .await?;
+    Ok(tx.commit().await?)
+}

@@ -1,0 +1,228 @@
+//! Bringing versions into force and out of it.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use nudge_db::Timestamp;
+use nudge_plugin_runtime::catalogue::{Entry, Slot};
+use nudge_plugin_runtime::rollout::{Impossible, Release, Strategy};
+use nudge_plugin_runtime::store;
+use nudge_wasm::Plugin;
+use serde_json::{Value, json};
+
+use super::{Error, MOST_TRIES, Owner};
+use crate::plugins::in_force_check;
+use crate::services::Services;
+
+/// What is to become of a plugin's versions.
+#[derive(Clone, Debug)]
+pub(crate) enum Change {
+    /// A version comes into force.
+    Activate {
+        /// The version.
+        version: String,
+        /// How it is tried first; none: it is active at once.
+        strategy: Option<Strategy>,
+        /// Whether the plugin is put into its kind's slot too.
+        slot: bool,
+    },
+    /// The candidate becomes the active version.
+    Promote,
+    /// The candidate goes, or the version before comes back.
+    RollBack,
+}
+
+/// A change as it would be, nothing of it done yet.
+struct Plan {
+    entry: Entry,
+    slot: Option<Slot>,
+    /// What comes into force by it.
+    comes: Option<Release>,
+    /// What must accept the configurations that it would decide under.
+    checked: Vec<Release>,
+    action: &'static str,
+    detail: Value,
+}
+
+/// Changes which versions of a plugin are in force.
+pub(crate) async fn change(
+    services: &Services,
+    owner: &Owner,
+    name: &str,
+    change: &Change,
+) -> Result<Entry, Error> {
+    for _ in 0..MOST_TRIES {
+        let plan = plan(services, owner, name, change).await?;
+        // Held until the snapshots are made anew, so that what was loaded stays loaded.
+        let mut loaded = Vec::new();
+        if let Some(release) = &plan.comes {
+            let loaders = &services.plugins.loaders;
+            loaded.push(loaders.load(&services.db, &release.digest).await?);
+        }
+        check(services, owner, &plan, &mut loaded).await?;
+        if let Some(entry) = write(services, owner, plan).await? {
+            owner.refresh(services).await?;
+            drop(loaded);
+            return Ok(entry);
+        }
+    }
+    Err(Error::Busy(anyhow::anyhow!(
+        "the plugin is being changed by others"
+    )))
+}
+
+async fn plan(
+    services: &Services,
+    owner: &Owner,
+    name: &str,
+    change: &Change,
+) -> Result<Plan, Error> {
+    let now = services.clock.now();
+    let mut tx = services.db.read().await?;
+    let entry = owner.entry(services, &mut tx, name).await?;
+    let release = match change {
+        Change::Activate { version, .. } => {
+            let found = store::find_version(&mut tx, owner.app_id, name, version).await?;
+            Some(found.ok_or(Error::NotFound)?.release)
+        }
+        Change::Promote | Change::RollBack => None,
+    };
+    Ok(planned(entry, change, release, now)?)
+}
+
+/// What a change makes of a plugin. `release` is the version that is to be activated.
+fn planned(
+    entry: Entry,
+    change: &Change,
+    release: Option<Release>,
+    now: Timestamp,
+) -> Result<Plan, Impossible> {
+    let from = entry.rollout.active.as_ref();
+    let from = from.map(|release| release.version.clone());
+    let gives_up_candidate = entry.rollout.candidate.is_some();
+    let rollout = entry.rollout.clone();
+    let (rollout, comes, action) = match (change, release) {
+        (Change::Activate { strategy, .. }, Some(release)) => {
+            let comes = Some(release.clone());
+            let rollout = match strategy {
+                None => rollout.activate(release, now),
+                Some(strategy) => rollout.try_out(release, *strategy, now)?,
+            };
+            (rollout, comes, "plugin.activated")
+        }
+        (Change::Activate { .. } | Change::Promote, _) => {
+            let rollout = rollout.promote(now)?;
+            let comes = rollout.active.clone();
+            (rollout, comes, "plugin.promoted")
+        }
+        (Change::RollBack, _) => {
+            let rollout = rollout.roll_back(now)?;
+            let comes = rollout.active.clone().filter(|_| !gives_up_candidate);
+            (rollout, comes, "plugin.rolled_back")
+        }
+    };
+    let slot = matches!(change, Change::Activate { slot: true, .. }).then(|| Slot {
+        app_id: entry.app_id,
+        kind: entry.kind,
+        plugin: entry.name.clone(),
+    });
+    // A roll-back happens at once, whatever the version thinks of configurations that were made since.
+    let checks = !matches!(change, Change::RollBack);
+    let mut checked: Vec<Release> = comes.clone().into_iter().filter(|_| checks).collect();
+    if slot.is_some() {
+        let active = rollout.active.clone().into_iter();
+        checked.extend(active.filter(|active| Some(active) != comes.as_ref()));
+    }
+    let candidate = rollout.candidate.as_ref();
+    let strategy = candidate.map(|candidate| candidate.strategy);
+    let detail = json!({
+        "from": from,
+        "version": comes.as_ref().map(|release| &release.version),
+        "strategy": strategy.map_or("instant", Strategy::name),
+        "percent": strategy.and_then(Strategy::percent),
+        "slot": slot.is_some(),
+    });
+    Ok(Plan {
+        entry: Entry {
+            rollout,
+            updated_at: now,
+            ..entry
+        },
+        slot,
+        comes,
+        checked,
+        action,
+        detail,
+    })
+}
+
+/// Asks the versions about everything that they would decide.
+async fn check(
+    services: &Services,
+    owner: &Owner,
+    plan: &Plan,
+    loaded: &mut Vec<Arc<Plugin>>,
+) -> Result<(), Error> {
+    let started = Instant::now();
+    let entry = &plan.entry;
+    let mut tx = services.db.read().await?;
+    let apps = owner.apps(&mut tx).await?;
+    drop(tx);
+    for release in &plan.checked {
+        let loaders = &services.plugins.loaders;
+        let plugin = loaders.load(&services.db, &release.digest).await?;
+        for app_id in &apps {
+            let mut tx = services.db.read().await?;
+            let mut catalogue = store::catalogue(&mut tx, *app_id).await?;
+            let in_force = in_force_check::in_force(&mut tx, *app_id).await?;
+            drop(tx);
+            catalogue = catalogue.with_entry(entry.clone());
+            if let Some(slot) = &plan.slot {
+                catalogue = catalogue.with_slot(slot.clone());
+            }
+            let decides = |asked: nudge_plugin_runtime::Asked<'_>| {
+                in_force_check::decides(&catalogue, entry.app_id, &entry.name, entry.kind, asked)
+            };
+            let errors =
+                in_force_check::refusals(&services.plugins, &plugin, &in_force, decides, started)
+                    .await?;
+            if !errors.is_empty() {
+                return Err(Error::Rejected(owner.place(*app_id, errors)));
+            }
+        }
+        loaded.push(plugin);
+    }
+    Ok(())
+}
+
+/// Writes a plan; none: somebody else changed the plugin since it was read.
+async fn write(services: &Services, owner: &Owner, plan: Plan) -> Result<Option<Entry>, Error> {
+    let Plan {
+        entry,
+        slot,
+        comes,
+        action,
+        detail,
+        ..
+    } = plan;
+    let now = entry.updated_at;
+    let mut tx = services.db.write().await?;
+    if !store::update(&mut tx, &entry).await? {
+        return Ok(None);
+    }
+    if let Some(release) = comes {
+        let version =
+            store::find_version(&mut tx, owner.app_id, &entry.name, &release.version).await?;
+        if version.is_none_or(|version| version.release != release) {
+            return Ok(None);
+        }
+    }
+    if let Some(slot) = slot {
+        store::set_slot(&mut tx, &slot, now).await?;
+    }
+    owner.touch(&mut tx, now).await?;
+    let resource = format!("plugin/{}", entry.name);
+    owner.record(&mut tx, action, resource, detail, now).await?;
+    tx.commit().await?;
+    Ok(Some(entry))
+}

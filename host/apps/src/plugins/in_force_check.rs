@@ -1,0 +1,133 @@
+//! Whether a version accepts the configurations that it would decide under.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use nudge_campaigns::{definitions, push, surveys};
+use nudge_db::Tx;
+use nudge_platform::field_error::FieldError;
+use nudge_plugin_runtime::catalogue::{Asked, Catalogue};
+use nudge_plugin_runtime::{Configuration, Plugins, Refused};
+use nudge_wasm::{Kind, Plugin};
+use uuid::Uuid;
+
+/// How long the plugin may take over all of them. One that is slower would hold up every change of an app.
+const TIME: Duration = Duration::from_secs(20);
+/// Errors that are told; whoever mends that many asks again.
+const MOST_ERRORS: usize = 100;
+
+/// Everything of an app that has a configuration for plugins and is in force.
+#[derive(Debug)]
+pub(super) struct InForce {
+    surveys: Vec<surveys::Survey>,
+    push: Vec<push::Campaign>,
+    definitions: Vec<definitions::Definition>,
+}
+
+/// Reads what is in force in an app.
+pub(super) async fn in_force(tx: &mut Tx, app_id: Uuid) -> nudge_db::Result<InForce> {
+    Ok(InForce {
+        surveys: surveys::store::active(tx, app_id).await?,
+        push: push::store::active(tx, app_id).await?,
+        definitions: definitions::store::active(tx, app_id).await?,
+    })
+}
+
+impl InForce {
+    /// The configurations of a kind, each with a pointer that names whose it is.
+    fn configurations(&self, kind: Kind) -> Vec<(String, Configuration<'_>)> {
+        match kind {
+            Kind::Trigger => {
+                let configurations = self.surveys.iter().filter_map(|survey| {
+                    let content = &survey.content;
+                    // One that waits for nothing is not decided about.
+                    content.trigger.as_ref().or(content.audience.as_ref())?;
+                    let configuration = content.terms().configuration().ok()?;
+                    Some((format!("/surveys/{}", survey.id), configuration))
+                });
+                let pushed = self.push.iter().filter_map(|campaign| {
+                    let content = &campaign.content;
+                    content.trigger.as_ref().or(content.audience.as_ref())?;
+                    let configuration = content.terms().configuration().ok()?;
+                    Some((format!("/campaigns/{}", campaign.id), configuration))
+                });
+                configurations.chain(pushed).collect()
+            }
+            Kind::Validation => {
+                let configurations = self.definitions.iter().map(|definition| {
+                    let place = format!("/event-definitions/{}", definition.id);
+                    (place, definition.content.configuration())
+                });
+                configurations.collect()
+            }
+            Kind::Personalization => self.push.iter().flat_map(personalizations).collect(),
+        }
+    }
+}
+
+/// What the variants of a campaign ask of their plugin, each with a pointer that names it.
+fn personalizations(
+    campaign: &push::Campaign,
+) -> impl Iterator<Item = (String, Configuration<'_>)> {
+    let variants = campaign.content.variants.iter().enumerate();
+    variants.filter_map(move |(index, variant)| {
+        let personalization = variant.personalization.as_ref()?;
+        let place = format!("/campaigns/{}/variants/{index}", campaign.id);
+        Some((place, push::sending::configuration(personalization)))
+    })
+}
+
+/// Asks a version about every configuration for which `decides` says that it is the one.
+pub(super) async fn refusals(
+    plugins: &Plugins,
+    plugin: &Arc<Plugin>,
+    in_force: &InForce,
+    decides: impl Fn(Asked<'_>) -> bool,
+    started: Instant,
+) -> Result<Vec<FieldError>, Refused> {
+    let mut errors = Vec::new();
+    for (place, configuration) in in_force.configurations(plugin.kind()) {
+        if !decides(configuration.asked) || errors.len() >= MOST_ERRORS {
+            continue;
+        }
+        if started.elapsed() > TIME {
+            let detail = format!(
+                "`check-config` takes too long: not all configurations were checked within {} seconds",
+                TIME.as_secs()
+            );
+            errors.push(FieldError::new(place, "check_config_too_slow", detail));
+            break;
+        }
+        let checked = plugins.check_config(plugin, configuration.text.clone());
+        match checked.await {
+            Ok(Ok(_)) => {}
+            Ok(Err(problems)) => {
+                let found = configuration.problems(problems).into_iter().map(|error| {
+                    let pointer = format!("{place}{}", error.pointer);
+                    FieldError { pointer, ..error }
+                });
+                errors.extend(found);
+            }
+            Err(nudge_plugin_runtime::CheckFailed::Failed(failed)) if !failed.is_the_hosts() => {
+                let detail = format!("`check-config` failed on this configuration: {failed}");
+                errors.push(FieldError::new(place, "check_config_failed", detail));
+            }
+            Err(error) => return Err(error.into()),
+        }
+    }
+    errors.truncate(MOST_ERRORS);
+    Ok(errors)
+}
+
+/// Whether a plugin is the one that decides where something is asked for.
+pub(super) fn decides(
+    catalogue: &Catalogue,
+    app_id: Uuid,
+    name: &str,
+    kind: Kind,
+    asked: Asked<'_>,
+) -> bool {
+    catalogue
+        .decides(kind, asked)
+        .is_some_and(|entry| entry.app_id == app_id && entry.name == name)
+}

@@ -1,0 +1,164 @@
+//! What an app or the server has of plugins, as the API shows it.
+
+use nudge_campaigns::settings::Settings;
+use nudge_db::Tx;
+use nudge_http::page::{Page, PageQuery};
+use nudge_http::{ApiError, cursor};
+use nudge_plugin_runtime::active::Active;
+use nudge_plugin_runtime::catalogue::{Catalogue, Entry, SERVER};
+use nudge_plugin_runtime::store;
+use nudge_wasm::Kind;
+use uuid::Uuid;
+
+use super::changes::Error;
+use super::statistics::views::health;
+use super::views::{PluginDetailView, PluginView, SlotView, VersionView};
+use crate::services::Services;
+
+/// The plugins that an app sees, by name; for [`SERVER`], the server's and the built-in ones. Of two with the
+/// same name there is the app's own.
+pub(super) async fn plugins(
+    services: &Services,
+    app_id: Uuid,
+    query: &PageQuery,
+) -> Result<Page<PluginView>, ApiError> {
+    let limit = query.limit()? as usize;
+    let now = services.clock.now();
+    let list = format!("plugins {app_id}");
+    let after: Option<String> = query.position(&services.secrets, &list, now)?;
+    let mut tx = services.db.read().await?;
+    let catalogue = store::catalogue(&mut tx, app_id).await?;
+    drop(tx);
+    let shown = |entry: &&Entry| {
+        let found = catalogue.find(&entry.name);
+        found.is_some_and(|found| found.app_id == entry.app_id)
+    };
+    let stored = catalogue.entries.iter().filter(shown);
+    let mut views: Vec<PluginView> = stored
+        .map(|entry| PluginView::stored(entry, in_slot(&catalogue, entry)))
+        .collect();
+    let built_in = services.plugins.built_in();
+    views.extend(
+        built_in.map(|active| PluginView::built_in(active, built_in_decides(&catalogue, active))),
+    );
+    views.sort_by(|one, other| one.name.cmp(&other.name));
+    views.retain(|view| after.as_ref().is_none_or(|after| view.name > *after));
+    let more = views.len() > limit;
+    views.truncate(limit);
+    let seal = |view: &PluginView| {
+        let expires = now.plus(cursor::LIFETIME);
+        cursor::encode(&services.secrets, &list, &view.name, expires)
+    };
+    Ok(Page {
+        next_cursor: views.last().filter(|_| more).map(seal),
+        items: views,
+    })
+}
+
+fn in_slot(catalogue: &Catalogue, entry: &Entry) -> bool {
+    let decides = catalogue.decides(entry.kind, nudge_plugin_runtime::Asked::Slot);
+    decides.is_some_and(|decides| (decides.app_id, &decides.name) == (entry.app_id, &entry.name))
+}
+
+fn built_in_decides(catalogue: &Catalogue, active: &Active) -> bool {
+    let kind = active.plugin.kind();
+    catalogue
+        .decides(kind, nudge_plugin_runtime::Asked::Slot)
+        .is_none()
+}
+
+/// Whose a plugin is that an app sees under a name; [`SERVER`] for built-in ones.
+pub(super) async fn owner_of(
+    services: &Services,
+    tx: &mut Tx,
+    app_id: Uuid,
+    name: &str,
+) -> Result<Uuid, Error> {
+    if built_in(services, name).is_some() {
+        return Ok(SERVER);
+    }
+    let catalogue = store::catalogue(tx, app_id).await?;
+    let entry = catalogue.find(name).ok_or(Error::NotFound)?;
+    Ok(entry.app_id)
+}
+
+/// A plugin with its versions.
+pub(super) async fn plugin(
+    services: &Services,
+    app_id: Uuid,
+    name: &str,
+) -> Result<PluginDetailView, Error> {
+    let now = services.clock.now();
+    let settings = match services.apps.get(app_id).await? {
+        Some(app) => app.settings.plugins.clone(),
+        None => Settings::default().plugins,
+    };
+    let most = settings.max_failure_rate;
+    let mut tx = services.db.read().await?;
+    let catalogue = store::catalogue(&mut tx, app_id).await?;
+    if let Some(active) = built_in(services, name) {
+        let view = PluginView::built_in(active, built_in_decides(&catalogue, active));
+        let version = Some(&*active.plugin.description().version);
+        let health = health(&mut tx, app_id, SERVER, name, version, most, now).await?;
+        return Ok(view.with(vec![VersionView::built_in(active)], health));
+    }
+    let entry = catalogue.find(name).ok_or(Error::NotFound)?;
+    let versions = store::versions(&mut tx, entry.app_id, name).await?;
+    let active = entry.rollout.active.as_ref();
+    let version = active.map(|release| &*release.version);
+    let health = health(&mut tx, app_id, entry.app_id, name, version, most, now).await?;
+    let versions = versions
+        .into_iter()
+        .map(|version| VersionView::stored(name, entry.kind, version));
+    Ok(PluginView::stored(entry, in_slot(&catalogue, entry)).with(versions.collect(), health))
+}
+
+/// A version of a plugin.
+pub(super) async fn version(
+    services: &Services,
+    app_id: Uuid,
+    name: &str,
+    version: &str,
+) -> Result<VersionView, Error> {
+    if let Some(active) = built_in(services, name) {
+        let same = active.plugin.description().version == version;
+        return Some(VersionView::built_in(active))
+            .filter(|_| same)
+            .ok_or(Error::NotFound);
+    }
+    let mut tx = services.db.read().await?;
+    let catalogue = store::catalogue(&mut tx, app_id).await?;
+    let entry = catalogue.find(name).ok_or(Error::NotFound)?;
+    let found = store::find_version(&mut tx, entry.app_id, name, version).await?;
+    let found = found.ok_or(Error::NotFound)?;
+    Ok(VersionView::stored(name, entry.kind, found))
+}
+
+fn built_in<'s>(services: &'s Services, name: &str) -> Option<&'s Active> {
+    let mut built_in = services.plugins.built_in();
+    let found = built_in.find(|active| active.plugin.description().name == name);
+    found.map(|active| &**active)
+}
+
+/// All slots and what is in them.
+pub(super) async fn slots(services: &Services, app_id: Uuid) -> Result<Vec<SlotView>, Error> {
+    let mut slots = Vec::new();
+    for kind in Kind::ALL {
+        slots.push(slot(services, app_id, kind).await?);
+    }
+    Ok(slots)
+}
+
+/// A slot and what is in it.
+pub(super) async fn slot(services: &Services, app_id: Uuid, kind: Kind) -> Result<SlotView, Error> {
+    let mut tx = services.db.read().await?;
+    let catalogue = store::catalogue(&mut tx, app_id).await?;
+    if let Some(entry) = catalogue.decides(kind, nudge_plugin_runtime::Asked::Slot) {
+        return SlotView::stored(entry).ok_or(Error::NotFound);
+    }
+    let mut built_in = services.plugins.built_in();
+    let active = built_in.find(|active| active.plugin.kind() == kind);
+    active
+        .map(|active| SlotView::built_in(active))
+        .ok_or(Error::NotFound)
+}

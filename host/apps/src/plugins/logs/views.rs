@@ -1,0 +1,120 @@
+//! Lines of plugins as the API shows them.
+
+use nudge_db::Timestamp;
+use nudge_http::page::{Page, PageQuery, page};
+use nudge_http::query::begin;
+use nudge_http::{ApiError, cursor};
+use nudge_platform::clock;
+use nudge_plugin_runtime::logs::store::{self, Filter, Row};
+use nudge_wasm::Level;
+use serde::{Deserialize, Serialize};
+use utoipa::{IntoParams, ToSchema};
+use uuid::Uuid;
+
+use crate::plugins::lists;
+use crate::services::Services;
+
+/// Which lines to list.
+#[derive(Clone, Debug, Default, Deserialize, IntoParams)]
+pub struct LogQuery {
+    /// Of this version.
+    version: Option<String>,
+    /// Of this level and those above it: `debug`, `info`, `warn` or `error`.
+    level: Option<String>,
+    /// At or after: an ISO 8601 instant, or a day (UTC).
+    since: Option<String>,
+    /// How many items, 1 to 200; 50 unless given.
+    limit: Option<u32>,
+    /// Where to go on: `nextCursor` of the page before.
+    cursor: Option<String>,
+}
+
+/// A line that a plugin logged.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct LogLineView {
+    at: String,
+    version: String,
+    /// `debug`, `info`, `warn` or `error`.
+    level: &'static str,
+    message: String,
+    /// `decision`, `shadow`, or `dropped`: the server's own line about others that were not kept.
+    kind: String,
+    /// For operators: in which app.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    app_id: Option<Uuid>,
+}
+
+const LEVELS: [Level; 4] = [Level::Debug, Level::Info, Level::Warn, Level::Error];
+
+fn level(name: &str) -> Result<i64, ApiError> {
+    let found = LEVELS.into_iter().find(|level| level.as_str() == name);
+    found.map(nudge_plugin_runtime::logs::rank).ok_or_else(|| {
+        let detail = "level is debug, info, warn or error";
+        ApiError::field("/level", "invalid", detail)
+    })
+}
+
+fn view(row: Row, with_app: bool) -> LogLineView {
+    let level = LEVELS
+        .into_iter()
+        .find(|level| nudge_plugin_runtime::logs::rank(*level) == row.level);
+    LogLineView {
+        at: clock::to_text(row.at),
+        version: row.version,
+        level: level.unwrap_or(Level::Error).as_str(),
+        message: row.message,
+        kind: row.kind,
+        app_id: with_app.then_some(row.app_id),
+    }
+}
+
+/// What a plugin logged in an app, newest first; for [`SERVER`](crate::plugins::catalogue::SERVER), in all apps.
+pub(crate) async fn list(
+    services: &Services,
+    app_id: Uuid,
+    name: &str,
+    query: LogQuery,
+) -> Result<Page<LogLineView>, ApiError> {
+    let paging = PageQuery {
+        limit: query.limit,
+        cursor: query.cursor.clone(),
+    };
+    let limit = paging.limit()?;
+    let now = services.clock.now();
+    let level = query.level.as_deref().map(level).transpose()?;
+    let since: Option<Timestamp> = begin("since", query.since.as_deref())?;
+    let list = format!(
+        "plugin log {app_id} {name} {:?} {level:?} {since:?}",
+        query.version
+    );
+    let after: Option<Uuid> = paging.position(&services.secrets, &list, now)?;
+    services.plugins.recorder.flush(&services.db).await?;
+    let mut tx = services.db.read().await?;
+    let owner_id = lists::owner_of(services, &mut tx, app_id, name).await?;
+    let filter = Filter {
+        version: query.version,
+        level,
+        since,
+        after,
+    };
+    let rows = store::list(&mut tx, app_id, owner_id, name, filter, limit + 1).await?;
+    let page = page(
+        rows,
+        limit,
+        |row| row.id,
+        |id| {
+            let expires = now.plus(cursor::LIFETIME);
+            cursor::encode(&services.secrets, &list, id, expires)
+        },
+    );
+    let with_app = app_id == nudge_plugin_runtime::catalogue::SERVER;
+    Ok(Page {
+        items: page
+            .items
+            .into_iter()
+            .map(|row| view(row, with_app))
+            .collect(),
+        next_cursor: page.next_cursor,
+    })
+}

@@ -1,0 +1,15 @@
+//! Plugins.
+
+pub mod changes;
+pub mod http;
+mod in_force_check;
+mod lists;
+pub mod logs;
+pub mod operator;
+mod references;
+pub mod requests;
+pub mod shadow;
+pub mod statistics;
+pub mod testing;
+mod views;
+pub mod watch;

@@ -1,0 +1,3 @@
+//! Shadow.
+
+pub(super) mod views;

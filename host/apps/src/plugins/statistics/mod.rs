@@ -1,0 +1,3 @@
+//! Statistics.
+
+pub(super) mod views;

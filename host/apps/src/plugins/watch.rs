@@ -1,0 +1,115 @@
+//! Looks after plugins while the server runs: writes down how they fare, takes back what fails, forgets what is old.
+
+use std::time::Duration;
+
+use nudge_campaigns::settings::Settings;
+use nudge_db::Timestamp;
+use nudge_plugin_runtime::catalogue::SERVER;
+use nudge_plugin_runtime::rollout_period::Term;
+use nudge_plugin_runtime::{logs, shadow, statistics};
+use tokio_util::sync::CancellationToken;
+
+use super::changes::{self, Error, Reason};
+use crate::services::{Services, Shared};
+
+/// How long what was noted stays in memory only: what a crash loses.
+const TURN: Duration = Duration::from_millis(500);
+/// How many turns mere counts wait: on SQLite each commit makes requests wait.
+const PATIENCE: u32 = 4;
+/// How often what is old is removed.
+const PRUNE: Duration = Duration::from_mins(10);
+/// Fewer calls say nothing (contract 12).
+const LEAST_CALLS: i64 = 20;
+
+/// Runs until the server stops. What is noted after that is written by [`Recorder::flush`](super::Recorder::flush).
+pub async fn run(services: Shared, halt: CancellationToken) {
+    let mut pruned = services.clock.now();
+    let mut waited = 0;
+    loop {
+        tokio::select! {
+            () = tokio::time::sleep(TURN) => {}
+            () = halt.cancelled() => return,
+        }
+        waited += 1;
+        if waited < PATIENCE && !services.plugins.recorder.is_urgent() {
+            continue;
+        }
+        waited = 0;
+        if let Err(error) = turn(&services).await {
+            tracing::warn!(error = ?error, "how plugins fare can't be written down and is tried again");
+        }
+        let now = services.clock.now();
+        if now.since(pruned) >= PRUNE {
+            match prune(&services, now).await {
+                Ok(()) => pruned = now,
+                Err(error) => {
+                    tracing::warn!(error = ?error, "old statistics can't be removed, which is tried again");
+                }
+            }
+        }
+    }
+}
+
+async fn turn(services: &Services) -> nudge_db::Result<()> {
+    services.plugins.recorder.flush(&services.db).await?;
+    for term in services.plugins.recorder.failing() {
+        if let Err(error) = look_at(services, &term).await {
+            tracing::warn!(
+                plugin.name = term.name,
+                plugin.version = term.version,
+                error = ?error,
+                "a failing version can't be rolled back and is looked at again"
+            );
+        }
+    }
+    Ok(())
+}
+
+/// Rolls a version back that fails too often.
+///
+/// A call counts once it is settled: one that is taken apart or tried again does not, so that an event that a
+/// plugin can't stand, in a large batch, is one failure among many successes. What the machine starved twice does
+/// not count either: on a machine under load every plugin would look broken.
+async fn look_at(services: &Services, term: &Term) -> Result<(), Error> {
+    let mut tx = services.db.read().await?;
+    let tally = statistics::store::of_term(&mut tx, term).await?;
+    drop(tx);
+    // The server's plugins decide in every app, and no app's setting takes one from the others.
+    let most = if term.owner == SERVER {
+        Settings::default().plugins.max_failure_rate
+    } else {
+        let app = services.apps.get(term.owner).await?;
+        let Some(app) = app else { return Ok(()) };
+        app.settings.plugins.max_failure_rate
+    };
+    let rate = statistics::rate(tally.calls, tally.failures);
+    if tally.calls < LEAST_CALLS || rate <= most {
+        return Ok(());
+    }
+    let reason = Reason {
+        calls: tally.calls,
+        failures: tally.failures,
+        rate,
+        most,
+    };
+    if let Some(restored) = changes::withdraw(services, term, reason).await? {
+        tracing::warn!(
+            app.id = %term.owner,
+            plugin.name = term.name,
+            plugin.version = term.version,
+            plugin.restored = restored,
+            calls = tally.calls,
+            failures = tally.failures,
+            "a failing version was rolled back"
+        );
+    }
+    Ok(())
+}
+
+async fn prune(services: &Services, now: Timestamp) -> nudge_db::Result<()> {
+    let mut tx = services.db.write().await?;
+    statistics::store::prune(&mut tx, now.minus(statistics::KEPT)).await?;
+    logs::store::prune(&mut tx, now.minus(logs::KEPT)).await?;
+    shadow::store::prune(&mut tx, now.minus(statistics::KEPT)).await?;
+    tx.commit().await
+}

@@ -1,0 +1,230 @@
+//! Apps and keys in the database.
+
+use nudge_db::{Error, Result, Rows, Timestamp, Tx};
+use uuid::Uuid;
+
+use crate::settings::Settings;
+
+/// An app as it is stored.
+#[derive(Debug, sqlx::FromRow)]
+pub struct AppRow {
+    /// Its id.
+    pub id: Uuid,
+    /// The workspace that it belongs to.
+    pub workspace_id: Uuid,
+    /// Its name.
+    pub name: String,
+    /// Its settings, as JSON.
+    pub settings: String,
+    /// Grows with each change of the snapshot.
+    pub version: i64,
+    /// Grows with each change of the app itself.
+    pub revision: i64,
+    /// Grows with each change of the settings.
+    pub settings_revision: i64,
+    /// When it was made.
+    pub created_at: Timestamp,
+    /// When something of it changed last.
+    pub updated_at: Timestamp,
+}
+
+#[derive(sqlx::FromRow)]
+struct CountRow {
+    count: i64,
+}
+
+#[derive(sqlx::FromRow)]
+struct SettingsRow {
+    id: Uuid,
+    version: i64,
+    settings: String,
+}
+
+#[derive(sqlx::FromRow)]
+struct VersionRow {
+    id: Uuid,
+    version: i64,
+}
+
+/// Adds an app.
+pub async fn insert(
+    tx: &mut Tx,
+    id: Uuid,
+    workspace_id: Uuid,
+    name: &str,
+    settings: &Settings,
+    now: Timestamp,
+) -> Result<()> {
+    let settings = serde_json::to_string(settings)
+        .map_err(|cause| Error::corrupt("apps", "settings", cause))?;
+    tx.sql(
+        "INSERT INTO apps (id, workspace_id, name, settings, version, created_at, updated_at)
+         VALUES ($1, $2, $3, $4, 1, $5, $5)",
+    )
+    .bind(id)
+    .bind(workspace_id)
+    .bind(name.to_owned())
+    .bind(settings)
+    .bind(now)
+    .execute()
+    .await?;
+    Ok(())
+}
+
+/// Finds an app.
+pub async fn find(tx: &mut Tx, id: Uuid) -> Result<Option<AppRow>> {
+    tx.sql(
+        "SELECT id, workspace_id, name, settings, version, revision, settings_revision, created_at, updated_at
+         FROM apps WHERE id = $1",
+    )
+    .bind(id)
+    .fetch_optional()
+    .await
+}
+
+/// The first app of the database, if there is one.
+pub async fn first(tx: &mut Tx) -> Result<Option<AppRow>> {
+    tx.sql(
+        "SELECT id, workspace_id, name, settings, version, revision, settings_revision, created_at, updated_at
+         FROM apps ORDER BY id LIMIT 1",
+    )
+    .fetch_optional()
+    .await
+}
+
+/// Lists the apps of workspaces, newest first, from below an id on.
+pub async fn list(
+    tx: &mut Tx,
+    workspaces: impl IntoIterator<Item = Uuid>,
+    before: Option<Uuid>,
+    limit: i64,
+) -> Result<Vec<AppRow>> {
+    let mut statement = tx
+        .sql(
+            "SELECT id, workspace_id, name, settings, version, revision, settings_revision, created_at, updated_at
+             FROM apps WHERE workspace_id IN ",
+        )
+        .push_list(workspaces);
+    if let Some(before) = before {
+        statement = statement.push(" AND id < ").push_bind(before);
+    }
+    statement
+        .push(" ORDER BY id DESC LIMIT ")
+        .push_bind(limit)
+        .fetch_all()
+        .await
+}
+
+/// How many apps a workspace has.
+pub async fn count(tx: &mut Tx, workspace_id: Uuid) -> Result<i64> {
+    let row: CountRow = tx
+        .sql("SELECT count(*) AS count FROM apps WHERE workspace_id = $1")
+        .bind(workspace_id)
+        .fetch_one()
+        .await?;
+    Ok(row.count)
+}
+
+/// Renames an app that is still of a revision; answers whether it was.
+pub async fn rename(
+    tx: &mut Tx,
+    id: Uuid,
+    name: &str,
+    revision: i64,
+    now: Timestamp,
+) -> Result<bool> {
+    let renamed = tx
+        .sql(
+            "UPDATE apps SET name = $3, revision = revision + 1, version = version + 1, updated_at = $4
+             WHERE id = $1 AND revision = $2",
+        )
+        .bind(id)
+        .bind(revision)
+        .bind(name.to_owned())
+        .bind(now)
+        .execute()
+        .await?;
+    Ok(renamed == 1)
+}
+
+/// Removes an app itself; what belongs to it is still there. Answers whether it was there.
+pub async fn delete(tx: &mut Tx, id: Uuid) -> Result<bool> {
+    let removed = tx
+        .sql("DELETE FROM apps WHERE id = $1")
+        .bind(id)
+        .execute()
+        .await?;
+    Ok(removed == 1)
+}
+
+/// Replaces the settings of an app that still has some revision of them; answers whether it had.
+pub async fn replace_settings(
+    tx: &mut Tx,
+    id: Uuid,
+    settings: &Settings,
+    revision: i64,
+    now: Timestamp,
+) -> Result<bool> {
+    let settings = serde_json::to_string(settings)
+        .map_err(|cause| Error::corrupt("apps", "settings", cause))?;
+    let replaced = tx
+        .sql(
+            "UPDATE apps SET settings = $3, settings_revision = settings_revision + 1, version = version + 1,
+                             updated_at = $4
+             WHERE id = $1 AND settings_revision = $2",
+        )
+        .bind(id)
+        .bind(revision)
+        .bind(settings)
+        .bind(now)
+        .execute()
+        .await?;
+    Ok(replaced == 1)
+}
+
+/// Settings of apps, with the version of the snapshot that they are of. One app's that can't be read are an
+/// error in the log and no reason to leave the others alone.
+pub async fn settings(tx: &mut Tx, ids: &[Uuid]) -> Result<Vec<(Uuid, i64, Option<Settings>)>> {
+    let mut found = Vec::with_capacity(ids.len());
+    for chunk in ids.chunks(Rows::MOST) {
+        let rows: Vec<SettingsRow> = tx
+            .with_rows("v(id)", Rows::new().uuids(chunk.iter().copied()))
+            .push(" SELECT a.id, a.version, a.settings FROM v JOIN apps a ON a.id = v.id")
+            .fetch_all()
+            .await?;
+        for row in rows {
+            let settings = serde_json::from_str(&row.settings)
+                .inspect_err(|error| {
+                    tracing::error!(app.id = %row.id, error = %error, "settings can't be read");
+                })
+                .ok();
+            found.push((row.id, row.version, settings));
+        }
+    }
+    Ok(found)
+}
+
+/// Notes that the app's snapshot has changed. Every change of what is in it calls this.
+pub async fn touch(tx: &mut Tx, id: Uuid, now: Timestamp) -> Result<()> {
+    tx.sql("UPDATE apps SET version = version + 1, updated_at = $2 WHERE id = $1")
+        .bind(id)
+        .bind(now)
+        .execute()
+        .await?;
+    Ok(())
+}
+
+/// Notes that the snapshots of all apps have changed.
+pub async fn touch_all(tx: &mut Tx, now: Timestamp) -> Result<()> {
+    tx.sql("UPDATE apps SET version = version + 1, updated_at = $1")
+        .bind(now)
+        .execute()
+        .await?;
+    Ok(())
+}
+
+/// The versions of all apps.
+pub async fn versions(tx: &mut Tx) -> Result<Vec<(Uuid, i64)>> {
+    let rows: Vec<VersionRow> = tx.sql("SELECT id, version FROM apps").fetch_all().await?;
+    Ok(rows.into_iter().map(|row| (row.id, row.version)).collect())
+}

@@ -1,0 +1,108 @@
+//! What surveys and push campaigns have in common: how they are saved, what they wait for while they run, and what a
+//! firing of theirs brings about.
+
+pub mod size;
+
+use std::sync::Arc;
+
+use nudge_plugin_runtime::Accepted;
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+use uuid::Uuid;
+
+use crate::push::Sending;
+use crate::surveys::Payload;
+use crate::targeting::Rules;
+
+/// Where a campaign stands. Every status may follow every other (specification 3).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[schema(as = CampaignStatus)]
+#[serde(rename_all = "snake_case")]
+pub enum Status {
+    /// Being written.
+    #[default]
+    Draft,
+    /// Running.
+    Active,
+    /// Stopped for now: messages that are queued wait.
+    Paused,
+    /// Over: messages that are queued are sent.
+    Completed,
+    /// Put away: messages that are queued are not sent.
+    Archived,
+}
+
+impl Status {
+    /// The status's name in the API and the database.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Draft => "draft",
+            Self::Active => "active",
+            Self::Paused => "paused",
+            Self::Completed => "completed",
+            Self::Archived => "archived",
+        }
+    }
+}
+
+/// A campaign in force, as the pipeline needs it.
+#[derive(Clone, Debug)]
+pub struct Running {
+    /// The campaign's id.
+    pub id: Uuid,
+    /// Its version.
+    pub version: i64,
+    /// Which comes first when several fire.
+    pub priority: i32,
+    /// Its configuration and the plugin that decides.
+    pub accepted: Accepted,
+    /// Whom, when and how often it may reach: what the host enforces whatever the plugin says.
+    pub rules: Arc<Rules>,
+    /// What a firing brings about.
+    pub act: Act,
+}
+
+/// What a firing brings about.
+#[derive(Clone, Debug)]
+pub enum Act {
+    /// An instruction, with what an SDK gets to show.
+    Present(Arc<Payload>),
+    /// A push message.
+    Send(Arc<Sending>),
+}
+
+/// What sort of campaign it is. Caps and pauses are counted by it (contract 8).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Kind {
+    /// A survey, which an SDK presents.
+    Survey,
+    /// A push message.
+    Push,
+}
+
+impl Kind {
+    /// The kind of this name.
+    pub fn parse(name: &str) -> Option<Self> {
+        let mut all = [Self::Survey, Self::Push].into_iter();
+        all.find(|kind| kind.name() == name)
+    }
+
+    /// The kind's name in the database.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Survey => "survey",
+            Self::Push => "push",
+        }
+    }
+}
+
+impl Act {
+    /// The sort of campaign that brings this about.
+    pub fn kind(&self) -> Kind {
+        match self {
+            Self::Present(_) => Kind::Survey,
+            Self::Send(_) => Kind::Push,
+        }
+    }
+}

@@ -1,0 +1,186 @@
+//! Lists of campaigns: what is stored goes out as it is, some rows at a time, and is never there whole.
+//!
+//! A list has every campaign of an app, which together may be many megabytes, and as trees many times as much. Each page
+//! of rows is read in a transaction of its own, so that a slow reader holds none.
+
+use std::collections::BTreeMap;
+use std::io;
+
+use axum::body::{Body, Bytes};
+use axum::http::header;
+use axum::response::Response;
+use futures_util::stream;
+use nudge_db::{Db, Error, Result, Timestamp, Tx};
+use nudge_http::ApiError;
+use nudge_platform::clock;
+use serde::Serialize;
+use serde_json::value::RawValue;
+use uuid::Uuid;
+
+/// Bytes of rows that are read at a time, as far as is known before.
+const PAGE_BYTES: usize = 256 * 1024;
+/// Rows of the first page.
+const FIRST: usize = 4;
+/// Rows of any page.
+const MOST: usize = 100;
+
+/// Which campaigns are listed.
+#[derive(Clone, Copy, Debug)]
+pub struct Source {
+    /// The table.
+    pub table: &'static str,
+    /// What reads its rows, up to the condition.
+    pub select: &'static str,
+    /// Members that rows may lack which older servers wrote, with the JSON of what that means.
+    pub defaults: &'static [(&'static str, &'static str)],
+}
+
+#[derive(sqlx::FromRow)]
+struct Row {
+    id: Uuid,
+    app_id: Uuid,
+    version: i64,
+    body: String,
+    created_at: Timestamp,
+    updated_at: Timestamp,
+    activated_at: Option<Timestamp>,
+}
+
+/// A campaign as the API shows it.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct View<'a> {
+    id: Uuid,
+    app_id: Uuid,
+    version: i64,
+    #[serde(flatten)]
+    content: BTreeMap<String, &'a RawValue>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stats: Option<Box<RawValue>>,
+    created_at: String,
+    updated_at: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    activated_at: Option<String>,
+}
+
+impl Source {
+    /// Campaigns of an app before one, newest first.
+    async fn page(self, tx: &mut Tx, app_id: Uuid, before: Uuid, limit: usize) -> Result<Vec<Row>> {
+        tx.sql(self.select)
+            .push(" WHERE app_id = $1 AND id < $2 ORDER BY id DESC LIMIT $3")
+            .bind(app_id)
+            .bind(before)
+            .bind(i64::try_from(limit).unwrap_or(i64::MAX))
+            .fetch_all()
+            .await
+    }
+
+    /// Writes a campaign as JSON.
+    fn write(self, row: &Row, stats: Option<Box<RawValue>>, to: &mut Vec<u8>) -> Result<()> {
+        let corrupt = |cause| Error::corrupt(self.table, "body", cause);
+        let mut content: BTreeMap<String, &RawValue> =
+            serde_json::from_str(&row.body).map_err(corrupt)?;
+        for (name, value) in self.defaults {
+            if !content.contains_key(*name) {
+                let value = serde_json::from_str(value).map_err(corrupt)?;
+                content.insert((*name).to_owned(), value);
+            }
+        }
+        let view = View {
+            id: row.id,
+            app_id: row.app_id,
+            version: row.version,
+            content,
+            stats,
+            created_at: clock::to_text(row.created_at),
+            updated_at: clock::to_text(row.updated_at),
+            activated_at: row.activated_at.map(clock::to_text),
+        };
+        serde_json::to_writer(to, &view).map_err(corrupt)
+    }
+}
+
+/// Where a list is.
+struct Place<S> {
+    db: Db,
+    source: Source,
+    app_id: Uuid,
+    stats: S,
+    /// The last campaign that was listed.
+    before: Uuid,
+    /// Rows of the next page; none: the end was written.
+    limit: Option<usize>,
+    is_first: bool,
+}
+
+impl<S: Fn(Uuid) -> Option<Box<RawValue>>> Place<S> {
+    /// The next part of the list.
+    async fn next(&mut self) -> Result<Option<Bytes>> {
+        let Some(limit) = self.limit else {
+            return Ok(None);
+        };
+        let mut tx = self.db.read().await?;
+        let rows = self.source.page(&mut tx, self.app_id, self.before, limit);
+        let rows = rows.await?;
+        drop(tx);
+        let bytes: usize = rows.iter().map(|row| row.body.len()).sum();
+        let mut text = Vec::with_capacity(bytes + 512 * (rows.len() + 1));
+        if self.is_first {
+            text.extend_from_slice(b"{\"data\":[");
+        }
+        for row in &rows {
+            if !std::mem::take(&mut self.is_first) {
+                text.push(b',');
+            }
+            self.source.write(row, (self.stats)(row.id), &mut text)?;
+            self.before = row.id;
+        }
+        self.limit = if rows.len() < limit {
+            text.extend_from_slice(b"]}");
+            None
+        } else {
+            let each = (bytes / rows.len().max(1)).max(1);
+            Some((PAGE_BYTES / each).clamp(1, MOST))
+        };
+        Ok(Some(text.into()))
+    }
+}
+
+/// Every campaign of an app, newest first (specification 4.3): an answer that is made while it is sent. `stats` says what
+/// is counted of each.
+pub async fn answer<S>(
+    db: &Db,
+    source: Source,
+    app_id: Uuid,
+    stats: S,
+) -> std::result::Result<Response, ApiError>
+where
+    S: Fn(Uuid) -> Option<Box<RawValue>> + Send + Sync + 'static,
+{
+    let mut place = Place {
+        db: db.clone(),
+        source,
+        app_id,
+        stats,
+        before: Uuid::max(),
+        limit: Some(FIRST),
+        is_first: true,
+    };
+    // What can't be read at all is refused as such; what fails later breaks the answer off.
+    let first = place.next().await?;
+    let rest = stream::unfold(place, async |mut place| {
+        let part = place.next().await.transpose()?;
+        let part = part.map_err(|error| {
+            tracing::warn!(app.id = %place.app_id, error = %error, "a list breaks off");
+            place.limit = None;
+            io::Error::other(error)
+        });
+        Some((part, place))
+    });
+    let first = stream::iter(first.map(Ok));
+    let body = Body::from_stream(futures_util::StreamExt::chain(first, rest));
+    let mut response = Response::new(body);
+    let json = header::HeaderValue::from_static("application/json");
+    response.headers_mut().insert(header::CONTENT_TYPE, json);
+    Ok(response)
+}

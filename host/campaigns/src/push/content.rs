@@ -1,0 +1,559 @@
+//! What people write of a push campaign (specification 2.5; contract 9).
+
+use nudge_platform::field_error::FieldError;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use utoipa::ToSchema;
+use uuid::Uuid;
+
+use super::link;
+use crate::campaign::Status;
+use crate::links;
+use crate::push::options::Options;
+use crate::push::personalization::Spec;
+use crate::push::template::{Json, Text};
+use crate::runs::{Manner, Plan};
+use crate::targeting::Rules;
+use crate::trigger::{BY_THE_CALENDAR, Terms};
+
+/// Variants of a campaign (contract 9).
+pub const MOST_VARIANTS: usize = 10;
+/// The longest name, title and body, in characters. What is sent has a limit of its own.
+const MOST_NAME: usize = 200;
+const MOST_DESCRIPTION: usize = 2_000;
+const MOST_TITLE: usize = 1_000;
+const MOST_BODY: usize = 4_000;
+/// The longest URL, in characters.
+const MOST_URL: usize = 2_048;
+/// The longest collapse key and name of a sound, in bytes.
+const MOST_KEY: usize = 64;
+const MOST_SOUND: usize = 100;
+/// How long a provider can be asked to keep trying: 28 days, in seconds.
+const MOST_TTL: u32 = 28 * 24 * 3600;
+
+/// The kind of a campaign. The route is there for other kinds too.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[schema(as = CampaignKind)]
+#[serde(rename_all = "snake_case")]
+pub enum Kind {
+    /// A push message.
+    #[default]
+    Push,
+}
+
+/// How a campaign finds its people.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[schema(as = CampaignMode)]
+#[serde(rename_all = "snake_case")]
+pub enum Mode {
+    /// A backend asks for each message.
+    Transactional,
+    /// An event triggers it.
+    #[default]
+    Triggered,
+    /// A schedule does.
+    Scheduled,
+    /// It goes to its audience once.
+    Broadcast,
+}
+
+/// What people write of a campaign.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Content {
+    /// Its name.
+    pub name: String,
+    /// Always `push`.
+    #[serde(default, rename = "type")]
+    pub kind: Kind,
+    /// How it finds its people.
+    #[serde(default)]
+    pub mode: Mode,
+    /// Where it stands.
+    #[serde(default)]
+    pub status: Status,
+    /// What it is for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// Which comes first when several fire; higher first.
+    #[serde(default)]
+    pub priority: i32,
+    /// What it says; a person always gets the same one.
+    #[serde(default)]
+    pub variants: Vec<Variant>,
+    /// What triggers it, as the trigger plugin reads it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trigger: Option<Value>,
+    /// Whom it is for, as the trigger plugin reads it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub audience: Option<Value>,
+    /// When it may be sent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub schedule: Option<Value>,
+    /// How often a person gets it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub frequency_cap: Option<Value>,
+    /// How it is delivered and shown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub options: Option<Options>,
+}
+
+/// One way to say it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Variant {
+    /// Its id; made when it is missing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub id: Option<Uuid>,
+    /// The headline; may have tokens.
+    #[serde(default)]
+    pub title: String,
+    /// The text; may have tokens.
+    #[serde(default)]
+    pub body: String,
+    /// Its share of the people, in proportion to the others'.
+    #[serde(default = "one")]
+    pub weight: f64,
+    /// What opening it does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub open_action: Option<OpenAction>,
+    /// What its tokens stand for, as the personalization plugin reads it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub personalization: Option<Value>,
+}
+
+fn one() -> f64 {
+    1.0
+}
+
+/// What opening a message does.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct OpenAction {
+    /// What.
+    pub action: Action,
+    /// Where to: of `url` a page of the web, of `deep_link` any address but of what would run as a program
+    /// (`javascript:`, `data:`, `file:` …). May have tokens; what they make of it is held to the same.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub url: Option<String>,
+    /// What the app gets, of `json`; its values may be tokens.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub action_json: Option<Value>,
+}
+
+/// What opening a message does.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Action {
+    /// Nothing.
+    None,
+    /// It opens the app.
+    #[default]
+    OpenApp,
+    /// It opens a page.
+    Url,
+    /// It opens a place in the app.
+    DeepLink,
+    /// The app gets some JSON.
+    Json,
+}
+
+impl Action {
+    /// The name, as the API has it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::OpenApp => "open_app",
+            Self::Url => "url",
+            Self::DeepLink => "deep_link",
+            Self::Json => "json",
+        }
+    }
+}
+
+impl Content {
+    /// What a trigger plugin decides by.
+    pub fn terms(&self) -> Terms<'_> {
+        let named =
+            |trigger: &&Value| trigger.get("kind").and_then(Value::as_str) == Some("plugin");
+        let trigger = match self.mode {
+            Mode::Transactional | Mode::Triggered => self.trigger.as_ref(),
+            Mode::Scheduled => self.trigger.as_ref().or(Some(&BY_THE_CALENDAR)),
+            // Whatever it would wait for: it goes to its audience once.
+            Mode::Broadcast => {
+                let named = self.trigger.as_ref().filter(named);
+                named.or(Some(&BY_THE_CALENDAR))
+            }
+        };
+        Terms {
+            trigger,
+            audience: self.audience.as_ref(),
+        }
+    }
+
+    /// When it runs by the calendar; none: by what people do, or as backends ask.
+    pub fn plan(&self) -> Result<Option<Plan>, Vec<FieldError>> {
+        let manner = match self.mode {
+            Mode::Transactional => Manner::Never,
+            Mode::Triggered => Manner::Triggered,
+            Mode::Scheduled => Manner::Scheduled,
+            Mode::Broadcast => Manner::Broadcast,
+        };
+        Plan::read(manner, self.trigger.as_ref(), self.schedule.as_ref())
+    }
+
+    /// What the host enforces: sampling, schedule, caps.
+    pub fn rules(&self) -> Result<Rules, Vec<FieldError>> {
+        Rules::compile(
+            self.audience.as_ref(),
+            self.schedule.as_ref(),
+            self.frequency_cap.as_ref(),
+        )
+    }
+
+    /// Gives variants without an id one: that of the variant which stood in the same place before, or a new one.
+    pub fn identify(&mut self, before: &[Variant], new_id: impl Fn() -> Uuid) {
+        let mut taken: Vec<Uuid> = self
+            .variants
+            .iter()
+            .filter_map(|variant| variant.id)
+            .collect();
+        for (place, variant) in self.variants.iter_mut().enumerate() {
+            if variant.id.is_none() {
+                let kept = before.get(place).and_then(|before| before.id);
+                let id = kept
+                    .filter(|id| !taken.contains(id))
+                    .unwrap_or_else(&new_id);
+                taken.push(id);
+                variant.id = Some(id);
+            }
+        }
+    }
+
+    /// What is wrong with it, whatever its status. What its plugins have to say is not asked here.
+    pub fn check(&self) -> Vec<FieldError> {
+        let mut errors = Vec::new();
+        let mut text = |place: &str, text: &str, least: usize, most: usize| {
+            if !(least..=most).contains(&text.chars().count()) {
+                let detail = format!("must have {least} to {most} characters");
+                errors.push(FieldError::new(place, "invalid", detail));
+            }
+        };
+        text("/name", &self.name, 1, MOST_NAME);
+        text(
+            "/description",
+            self.description.as_deref().unwrap_or_default(),
+            0,
+            MOST_DESCRIPTION,
+        );
+        if self.variants.len() > MOST_VARIANTS {
+            let detail = format!("at most {MOST_VARIANTS} variants");
+            errors.push(FieldError::new("/variants", "out_of_range", detail));
+        }
+        for (index, variant) in self.variants.iter().enumerate().take(MOST_VARIANTS) {
+            let place = format!("/variants/{index}");
+            let others = self.variants.iter().take(index);
+            if variant.id.is_some() && others.clone().any(|other| other.id == variant.id) {
+                let detail = "another variant has this id";
+                errors.push(FieldError::new(
+                    format!("{place}/id"),
+                    "duplicate_id",
+                    detail,
+                ));
+            }
+            errors.extend(variant.check(&place));
+        }
+        if let Some(options) = &self.options {
+            check_options(options, &mut errors);
+        }
+        errors.extend(self.rules().err().unwrap_or_default());
+        errors
+    }
+
+    /// What keeps it from running.
+    pub fn not_activatable(&self) -> Vec<FieldError> {
+        let mut errors = Vec::new();
+        if self.variants.is_empty() {
+            let detail = "an active campaign has at least one variant";
+            errors.push(FieldError::new("/variants", "required", detail));
+        } else if self.variants.iter().all(|variant| variant.weight == 0.0) {
+            let detail = "at least one variant has a weight over 0";
+            errors.push(FieldError::new("/variants", "out_of_range", detail));
+        }
+        for (index, variant) in self.variants.iter().enumerate() {
+            if variant.title.trim().is_empty() && variant.body.trim().is_empty() {
+                let detail = "a variant of an active campaign has a title or a body";
+                errors.push(FieldError::new(
+                    format!("/variants/{index}/title"),
+                    "required",
+                    detail,
+                ));
+            }
+        }
+        if self.mode == Mode::Triggered && self.trigger.is_none() {
+            let detail = "an active triggered campaign has a trigger";
+            errors.push(FieldError::new("/trigger", "required", detail));
+        }
+        errors
+    }
+}
+
+impl Variant {
+    /// What is wrong with it; pointers begin at `place`.
+    pub fn check(&self, place: &str) -> Vec<FieldError> {
+        let mut errors = Vec::new();
+        let spec = self.spec(place, &mut errors);
+        if !(0.0..=1e6).contains(&self.weight) {
+            let detail = "must be 0 to 1000000";
+            errors.push(FieldError::new(
+                format!("{place}/weight"),
+                "out_of_range",
+                detail,
+            ));
+        }
+        let mut texts = vec![
+            ("/title", self.title.as_str(), MOST_TITLE),
+            ("/body", &self.body, MOST_BODY),
+        ];
+        let action = self.open_action.clone().unwrap_or_default();
+        action.check(place, &mut errors);
+        if let Some(url) = &action.url {
+            texts.push(("/openAction/url", url, MOST_URL));
+        }
+        let mut tokens: Vec<(String, String)> = Vec::new();
+        for (name, text, most) in texts {
+            let place = format!("{place}{name}");
+            if text.chars().count() > most {
+                let detail = format!("must have at most {most} characters");
+                errors.push(FieldError::new(place, "out_of_range", detail));
+                continue;
+            }
+            match Text::parse(text) {
+                Ok(text) => tokens.extend(text.tokens().map(|id| (id.to_owned(), place.clone()))),
+                Err(error) => {
+                    errors.push(FieldError::new(place, "unknown_token", error.to_string()));
+                }
+            }
+        }
+        if let Some(json) = &action.action_json {
+            let place = format!("{place}/openAction/actionJson");
+            match Json::parse(json) {
+                Ok(json) => json.tokens(&place, &mut |id, place| {
+                    tokens.push((id.to_owned(), place.to_owned()));
+                }),
+                Err(below) => {
+                    let detail =
+                        "`{{` begins a token `{{p.<binding id>}}`, which can stand in a value";
+                    errors.push(FieldError::new(place + &below, "unknown_token", detail));
+                }
+            }
+        }
+        if let Some(spec) = spec {
+            for (id, place) in tokens {
+                if spec.binding(&id).is_none() {
+                    let detail = format!("the variant's personalization has no binding `{id}`");
+                    errors.push(FieldError::new(place, "unknown_binding", detail));
+                }
+            }
+        }
+        errors
+    }
+}
+
+impl Variant {
+    /// What its tokens can stand for; none where that is wrong itself.
+    fn spec(&self, place: &str, errors: &mut Vec<FieldError>) -> Option<Spec> {
+        match self.personalization.as_ref().map(Spec::read) {
+            None => Some(Spec::default()),
+            Some(Ok(spec)) => Some(spec),
+            Some(Err(wrong)) => {
+                errors.extend(wrong.into_iter().map(|error| FieldError {
+                    pointer: format!("{place}/personalization{}", error.pointer),
+                    ..error
+                }));
+                None
+            }
+        }
+    }
+}
+
+impl OpenAction {
+    fn check(&self, place: &str, errors: &mut Vec<FieldError>) {
+        let place = format!("{place}/openAction");
+        let takes_url = matches!(self.action, Action::Url | Action::DeepLink);
+        let mut part = |name: &str, wanted: bool, there: bool, fits: Result<(), &str>| {
+            let place = format!("{place}/{name}");
+            let action = self.action.name();
+            if wanted && !there {
+                let detail = format!("the action `{action}` has `{name}`");
+                errors.push(FieldError::new(place, "required", detail));
+            } else if there && !wanted {
+                let detail = format!("the action `{action}` has no `{name}`");
+                errors.push(FieldError::new(place, "not_allowed", detail));
+            } else if let Err(detail) = fits {
+                errors.push(FieldError::new(place, "invalid", detail));
+            }
+        };
+        let url = self.url.as_deref();
+        let fits = url.map_or(Ok(()), |url| match Text::parse(url) {
+            Ok(text) => link::check(self.action, &text),
+            // That is said of its tokens.
+            Err(_) => Ok(()),
+        });
+        part("url", takes_url, url.is_some(), fits);
+        let json = self.action_json.as_ref();
+        part(
+            "actionJson",
+            self.action == Action::Json,
+            json.is_some(),
+            match json {
+                Some(json) if !json.is_object() => Err("`actionJson` is an object"),
+                _ => Ok(()),
+            },
+        );
+    }
+}
+
+fn check_options(options: &Options, errors: &mut Vec<FieldError>) {
+    let mut check = |name: &str, good: bool, detail: &str| {
+        if !good {
+            errors.push(FieldError::new(
+                format!("/options/{name}"),
+                "out_of_range",
+                detail,
+            ));
+        }
+    };
+    let within = |text: &Option<String>, most: usize| {
+        text.as_ref()
+            .is_none_or(|text| (1..=most).contains(&text.len()))
+    };
+    check(
+        "collapseKey",
+        within(&options.collapse_key, MOST_KEY),
+        "must have 1 to 64 bytes",
+    );
+    check(
+        "sound",
+        within(&options.sound, MOST_SOUND),
+        "must have 1 to 100 bytes",
+    );
+    let ttl = options
+        .ttl_seconds
+        .is_none_or(|seconds| seconds <= MOST_TTL);
+    check("ttlSeconds", ttl, "must be 0 to 2419200");
+    let image = options.image_url.as_ref();
+    let image = image.is_none_or(|url| url.starts_with("https://") && links::Kind::Web.has(url));
+    check(
+        "imageUrl",
+        image,
+        "must be an https URL of at most 2048 bytes",
+    );
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn wrong(variant: Value) -> Vec<(String, String)> {
+        let variant: Variant = serde_json::from_value(variant).unwrap();
+        let errors = variant.check("/v");
+        errors
+            .into_iter()
+            .map(|error| (error.pointer, error.code))
+            .collect()
+    }
+
+    fn personalization() -> Value {
+        json!({"version": 1, "sources": [{"id": "s", "kind": "send_data"}],
+            "bindings": [{"id": "code", "sourceId": "s", "key": "code", "type": "string"}]})
+    }
+
+    #[test]
+    fn every_token_needs_a_binding() {
+        let variant = json!({"title": "{{p.code}}", "body": "{{p.other}} {{code}}",
+            "openAction": {"action": "json", "actionJson": {"a": ["{{p.none}}"], "b": "{{p.code}}"}},
+            "personalization": personalization()});
+        let pointer = |pointer: &str, code: &str| (pointer.to_owned(), code.to_owned());
+        assert_eq!(
+            wrong(variant),
+            [
+                pointer("/v/body", "unknown_token"),
+                pointer("/v/openAction/actionJson/a/0", "unknown_binding")
+            ]
+        );
+        assert_eq!(
+            wrong(json!({"title": "{{p.code}}"})),
+            [pointer("/v/title", "unknown_binding")]
+        );
+        let bad = json!({"title": "{{p.code}}", "personalization": {"version": 2}});
+        assert_eq!(
+            wrong(bad),
+            [pointer("/v/personalization/version", "unknown_version")]
+        );
+    }
+
+    #[test]
+    fn an_action_has_what_it_takes() {
+        let action = |action: Value| wrong(json!({"title": "t", "openAction": action}));
+        for (good, parts) in [
+            (true, json!({"action": "none"})),
+            (true, json!({"action": "open_app"})),
+            (
+                true,
+                json!({"action": "url", "url": "https://shop.example"}),
+            ),
+            (true, json!({"action": "json", "actionJson": {}})),
+            (false, json!({"action": "url"})),
+            (false, json!({"action": "deep_link", "url": ""})),
+            (true, json!({"action": "deep_link", "url": "shop://7"})),
+            (false, json!({"action": "url", "url": "shop://7"})),
+            (
+                false,
+                json!({"action": "url", "url": "javascript:alert(1)"}),
+            ),
+            (
+                false,
+                json!({"action": "deep_link", "url": "data:text/html,x"}),
+            ),
+            (
+                false,
+                json!({"action": "deep_link", "url": "file:///etc/passwd"}),
+            ),
+            (false, json!({"action": "json"})),
+            (false, json!({"action": "json", "actionJson": []})),
+            (
+                false,
+                json!({"action": "none", "url": "https://shop.example"}),
+            ),
+        ] {
+            assert_eq!(action(parts.clone()).is_empty(), good, "{parts}");
+        }
+    }
+
+    #[test]
+    fn a_variant_keeps_its_id_by_its_place() {
+        let ids = [1, 2, 3].map(Uuid::from_u128);
+        let variant = |id: Option<Uuid>| Variant {
+            id,
+            title: String::new(),
+            body: String::new(),
+            weight: 1.0,
+            open_action: None,
+            personalization: None,
+        };
+        let mut content: Content = serde_json::from_value(json!({"name": "n"})).unwrap();
+        let before = [variant(Some(ids[0])), variant(Some(ids[1]))];
+        content.variants = vec![variant(None), variant(Some(ids[0])), variant(None)];
+        content.identify(&before, || ids[2]);
+        let found: Vec<Option<Uuid>> = content.variants.iter().map(|variant| variant.id).collect();
+        // The first would be the second's, which says so.
+        assert_eq!(found[1], Some(ids[0]));
+        assert_ne!(found[0], found[1]);
+        content.variants = vec![variant(None), variant(None)];
+        content.identify(&before, || ids[2]);
+        assert_eq!(content.variants[1].id, Some(ids[1]));
+    }
+}

@@ -1,0 +1,26 @@
+//! Message.
+
+use nudge_db::Timestamp;
+use serde_json::Value;
+use uuid::Uuid;
+
+use crate::push::options::Options;
+
+/// A resolved message for one delivery. It is the same on each retry.
+#[derive(Clone, Debug)]
+pub struct Message {
+    /// The delivery, which beacons name.
+    pub delivery_id: Uuid,
+    /// When the delivery was queued: `ttlSeconds` counts from here.
+    pub created_at: Timestamp,
+    /// Whether somebody tries the campaign out.
+    pub test: bool,
+    /// The headline.
+    pub title: String,
+    /// The text.
+    pub body: String,
+    /// What opening it does: `{action, url?, actionJson?}`, resolved.
+    pub open_action: Value,
+    /// How it is delivered.
+    pub options: Options,
+}

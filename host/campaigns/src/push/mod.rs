@@ -1,0 +1,212 @@
+//! Push campaigns: what they say, whom they are for, and the forms in which they run (specification 2.5;
+//! contract 9).
+
+pub mod content;
+pub mod link;
+pub mod message;
+pub mod options;
+pub mod personalization;
+pub mod rendered;
+pub mod sending;
+pub mod store;
+pub mod template;
+pub mod verdict;
+
+use std::sync::Arc;
+
+use nudge_db::{Timestamp, Tx};
+use uuid::Uuid;
+
+pub use crate::campaign::Status;
+use crate::campaign::{Act, Kind, Running};
+use crate::lifecycle;
+pub use crate::lifecycle::{Error, create, update};
+use crate::runs::Plan;
+pub use content::{Content, Mode, Variant};
+use nudge_platform::field_error::FieldError;
+use nudge_plugin_runtime as plugins;
+use nudge_plugin_runtime::{Deciders, Plugins};
+pub use sending::{NotPrepared, Prepared, Sending};
+
+/// A campaign.
+pub type Campaign = lifecycle::Campaign<Content>;
+
+impl lifecycle::Content for Content {
+    const KIND: Kind = Kind::Push;
+
+    fn status(&self) -> Status {
+        self.status
+    }
+
+    fn set_status(&mut self, status: Status) {
+        self.status = status;
+    }
+
+    fn plan(&self) -> Result<Option<Plan>, Vec<FieldError>> {
+        Self::plan(self)
+    }
+
+    async fn count(tx: &mut Tx, app_id: Uuid) -> nudge_db::Result<usize> {
+        store::count(tx, app_id).await
+    }
+
+    async fn insert(tx: &mut Tx, campaign: &Campaign) -> nudge_db::Result<()> {
+        store::insert(tx, campaign).await
+    }
+
+    async fn replace(tx: &mut Tx, campaign: &Campaign) -> nudge_db::Result<bool> {
+        store::update(tx, campaign).await
+    }
+
+    async fn find(tx: &mut Tx, app_id: Uuid, id: Uuid) -> nudge_db::Result<Option<Campaign>> {
+        store::find(tx, app_id, id).await
+    }
+
+    async fn ended(tx: &mut Tx, now: Timestamp, limit: i64) -> nudge_db::Result<Vec<Campaign>> {
+        store::ended(tx, now, limit).await
+    }
+}
+
+/// Everything that must hold before a campaign is saved. `before` is what it said until now: what plugins were
+/// asked about then and has not changed is not asked again unless the campaign runs, so that one whose plugin
+/// has become another can always be stopped.
+pub async fn check(
+    plugins: &Plugins,
+    deciders: &Deciders,
+    content: &Content,
+    before: Option<&Content>,
+) -> Result<(), Error> {
+    let mut errors = content.check();
+    if errors.is_empty() {
+        errors.extend(content.plan().err().into_iter().flatten());
+    }
+    let runs = content.status == Status::Active;
+    let terms_known = before.is_some_and(|before| {
+        before.trigger == content.trigger && before.audience == content.audience
+    });
+    let asks = content.trigger.is_some() || content.audience.is_some();
+    if asks && (runs || !terms_known) {
+        match content.terms().configuration() {
+            Ok(configuration) => {
+                let accepted = configuration.accept(plugins, deciders, None).await;
+                gather(accepted, "", &mut errors)?;
+            }
+            Err(wrong) => errors.extend(wrong),
+        }
+    }
+    for (index, variant) in content
+        .variants
+        .iter()
+        .enumerate()
+        .take(content::MOST_VARIANTS)
+    {
+        let known = before.is_some_and(|before| before.variants.contains(variant));
+        if runs || !known {
+            check_personalization(
+                plugins,
+                deciders,
+                variant,
+                &format!("/variants/{index}"),
+                &mut errors,
+            )
+            .await?;
+        }
+    }
+    if !errors.is_empty() {
+        return Err(Error::Invalid(errors));
+    }
+    if runs {
+        let errors = content.not_activatable();
+        if !errors.is_empty() {
+            return Err(Error::NotActivatable(errors));
+        }
+    }
+    Ok(())
+}
+
+/// Asks the personalization plugin what it has against a variant. What the host found already is not said twice.
+pub async fn check_personalization(
+    plugins: &Plugins,
+    deciders: &Deciders,
+    variant: &Variant,
+    place: &str,
+    errors: &mut Vec<FieldError>,
+) -> Result<(), Error> {
+    let Some(personalization) = &variant.personalization else {
+        return Ok(());
+    };
+    let accepted = sending::configuration(personalization)
+        .accept(plugins, deciders, None)
+        .await;
+    gather(accepted, place, errors)
+}
+
+/// Adds what a plugin found to what is known, unless the same place is wrong already.
+fn gather<T>(
+    outcome: Result<T, plugins::Refused>,
+    place: &str,
+    errors: &mut Vec<FieldError>,
+) -> Result<(), Error> {
+    match outcome {
+        Ok(_) => Ok(()),
+        Err(plugins::Refused::Invalid(found)) => {
+            for error in found {
+                let pointer = format!("{place}{}", error.pointer);
+                if errors.iter().all(|known| known.pointer != pointer) {
+                    errors.push(FieldError { pointer, ..error });
+                }
+            }
+            Ok(())
+        }
+        Err(plugins::Refused::Check(cause)) => Err(cause.into()),
+    }
+}
+
+/// The forms in which an active campaign runs: how it makes messages and, unless backends ask for each of them,
+/// what it waits for. `before` are the forms in which it ran until now.
+pub async fn run(
+    plugins: &Plugins,
+    deciders: &Deciders,
+    campaign: &Campaign,
+    before: (Option<&Sending>, Option<&Running>),
+) -> Result<(Arc<Sending>, Option<Running>), Error> {
+    let content = &campaign.content;
+    let sending = Sending::prepare(
+        plugins,
+        deciders,
+        campaign.id,
+        campaign.version,
+        content,
+        before.0,
+    );
+    let sending = Arc::new(sending.await.map_err(|cause| match cause {
+        NotPrepared::Refused(refused) => refused.into(),
+        NotPrepared::Template(cause) => Error::Invalid(vec![FieldError::new(
+            "/variants",
+            "unknown_token",
+            cause.to_string(),
+        )]),
+    })?);
+    if content.mode == Mode::Transactional {
+        return Ok((sending, None));
+    }
+    let configuration = content.terms().configuration().map_err(Error::Invalid)?;
+    let before = before.1.map(|before| &before.accepted);
+    let running = Running {
+        id: campaign.id,
+        version: campaign.version,
+        priority: content.priority,
+        accepted: configuration.accept(plugins, deciders, before).await?,
+        rules: Arc::new(content.rules().map_err(Error::Invalid)?),
+        act: Act::Send(Arc::clone(&sending)),
+    };
+    Ok((sending, Some(running)))
+}
+
+/// Removes a campaign with what plugins keep for it. Its deliveries stay: they are what became of it.
+pub async fn delete(tx: &mut Tx, app_id: Uuid, id: Uuid, now: Timestamp) -> Result<(), Error> {
+    if !store::delete(tx, app_id, id).await? {
+        return Err(Error::NotFound);
+    }
+    Ok(crate::apps::touch(tx, app_id, now).await?)
+}

@@ -1,0 +1,354 @@
+//! Surveys: what they ask, whom they wait for, and the form in which the pipeline runs them.
+
+pub mod flow;
+pub mod localization;
+mod payload;
+pub mod removal;
+pub mod store;
+
+use std::sync::Arc;
+
+use nudge_db::{Timestamp, Tx};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use utoipa::ToSchema;
+use uuid::Uuid;
+
+pub use crate::campaign::Status;
+use crate::campaign::{Act, Kind, Running};
+use crate::lifecycle::Campaign;
+pub use crate::lifecycle::{Error, create, update};
+use crate::runs::{Manner, Plan};
+use crate::targeting::Rules;
+use crate::trigger::{BY_THE_CALENDAR, Terms};
+use flow::Flow;
+use localization::Localization;
+use nudge_platform::field_error::FieldError;
+use nudge_platform::json::whole;
+use nudge_plugin_runtime::{Deciders, Plugins};
+pub use payload::Payload;
+
+/// The setting that makes instructions come with an attempt (specification 4.2).
+const COORDINATED: &str = "coordinated";
+
+/// How a survey finds its people.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Mode {
+    /// An event triggers it.
+    #[default]
+    Triggered,
+    /// A schedule does.
+    Scheduled,
+    /// The app asks for it.
+    OnDemand,
+    /// Somebody follows a link.
+    LinkOnly,
+}
+
+/// What people write of a survey.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[schema(as = SurveyContent)]
+pub struct Content {
+    /// Its name.
+    pub name: String,
+    /// How it finds its people.
+    #[serde(default)]
+    pub mode: Mode,
+    /// Where it stands.
+    #[serde(default)]
+    pub status: Status,
+    /// What it is for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// Which comes first when several fire; higher first.
+    #[serde(default)]
+    pub priority: i32,
+    /// What triggers it, as the trigger plugin reads it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trigger: Option<Value>,
+    /// What it asks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub flow: Option<Flow>,
+    /// What it asks in other languages.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub localization: Option<Localization>,
+    /// Whom it is for, as the trigger plugin reads it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub audience: Option<Value>,
+    /// When it runs (contract 8, Schedule).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub schedule: Option<Value>,
+    /// How often a person meets it (contract 8, Frequency cap).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub frequency_cap: Option<Value>,
+    /// How it looks; handed to the SDK as it is. An object of at most 256 members and 64 KiB.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Object>)]
+    pub theme: Option<Value>,
+    /// How it behaves; handed to the SDK as it is, and limited as `theme` is. With `coordinated: true`, instructions come
+    /// with an attempt.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Object>)]
+    pub settings: Option<Value>,
+}
+
+impl Content {
+    /// What a trigger plugin decides by.
+    pub fn terms(&self) -> Terms<'_> {
+        let scheduled = self.mode == Mode::Scheduled;
+        let by_the_calendar = scheduled.then_some(&*BY_THE_CALENDAR);
+        Terms {
+            trigger: self.trigger.as_ref().or(by_the_calendar),
+            audience: self.audience.as_ref(),
+        }
+    }
+
+    /// When it runs by the calendar; none: by what people do.
+    pub fn plan(&self) -> Result<Option<Plan>, Vec<FieldError>> {
+        let manner = match self.mode {
+            Mode::Triggered => Manner::Triggered,
+            Mode::Scheduled => Manner::Scheduled,
+            Mode::OnDemand | Mode::LinkOnly => Manner::Never,
+        };
+        Plan::read(manner, self.trigger.as_ref(), self.schedule.as_ref())
+    }
+
+    /// What the host enforces: sampling, schedule, caps.
+    pub fn rules(&self) -> Result<Rules, Vec<FieldError>> {
+        Rules::compile(
+            self.audience.as_ref(),
+            self.schedule.as_ref(),
+            self.frequency_cap.as_ref(),
+        )
+    }
+}
+
+/// A survey.
+pub type Survey = Campaign<Content>;
+
+impl crate::lifecycle::Content for Content {
+    const KIND: Kind = Kind::Survey;
+
+    fn status(&self) -> Status {
+        self.status
+    }
+
+    fn set_status(&mut self, status: Status) {
+        self.status = status;
+    }
+
+    fn plan(&self) -> Result<Option<Plan>, Vec<FieldError>> {
+        Self::plan(self)
+    }
+
+    async fn count(tx: &mut Tx, app_id: Uuid) -> nudge_db::Result<usize> {
+        store::count(tx, app_id).await
+    }
+
+    async fn insert(tx: &mut Tx, survey: &Survey) -> nudge_db::Result<()> {
+        store::insert(tx, survey).await
+    }
+
+    async fn replace(tx: &mut Tx, survey: &Survey) -> nudge_db::Result<bool> {
+        store::update(tx, survey).await
+    }
+
+    async fn find(tx: &mut Tx, app_id: Uuid, id: Uuid) -> nudge_db::Result<Option<Survey>> {
+        store::find(tx, app_id, id).await
+    }
+
+    async fn ended(tx: &mut Tx, now: Timestamp, limit: i64) -> nudge_db::Result<Vec<Survey>> {
+        store::ended(tx, now, limit).await
+    }
+}
+
+/// Everything that must hold before a survey is saved. `before` is what it said until now.
+///
+/// What a survey waits for is not asked of its plugin again where nothing of it changes and it does not run: a
+/// survey whose plugin has become another can always be stopped.
+pub async fn check(
+    plugins: &Plugins,
+    deciders: &Deciders,
+    content: &Content,
+    before: Option<&Content>,
+) -> Result<(), Error> {
+    if content.name.is_empty() || content.name.chars().count() > 200 {
+        return Err(Error::Invalid(vec![FieldError::new(
+            "/name",
+            "invalid",
+            "a name has 1 to 200 characters",
+        )]));
+    }
+    if let Some(flow) = &content.flow {
+        let errors = flow::check(flow);
+        // A key that nothing has is a typo like any other (contract 0), not a flow that can't be walked.
+        if errors.iter().any(|error| error.code == "unknown_key") {
+            return Err(Error::Invalid(errors));
+        }
+        if !errors.is_empty() {
+            return Err(Error::InvalidFlow(errors));
+        }
+    }
+    check_shown(content, before)?;
+    content.plan().map_err(Error::Invalid)?;
+    content.rules().map_err(Error::Invalid)?;
+    check_texts(content)?;
+    let known = before.is_some_and(|before| {
+        before.trigger == content.trigger && before.audience == content.audience
+    });
+    let asks = content.trigger.is_some() || content.audience.is_some();
+    if asks && (content.status == Status::Active || !known) {
+        let configuration = content.terms().configuration().map_err(Error::Invalid)?;
+        configuration.accept(plugins, deciders, None).await?;
+    }
+    if content.status == Status::Active {
+        let errors = not_activatable(content);
+        if !errors.is_empty() {
+            return Err(Error::NotActivatable(errors));
+        }
+    }
+    Ok(())
+}
+
+fn not_activatable(content: &Content) -> Vec<FieldError> {
+    let mut errors = Vec::new();
+    if content
+        .flow
+        .as_ref()
+        .is_none_or(|flow| flow.questions.is_empty())
+    {
+        errors.push(FieldError::new(
+            "/flow/questions",
+            "required",
+            "an active survey asks at least one question",
+        ));
+    }
+    if content.mode == Mode::Triggered && content.trigger.is_none() {
+        errors.push(FieldError::new(
+            "/trigger",
+            "required",
+            "an active triggered survey has a trigger",
+        ));
+    }
+    errors
+}
+
+/// The form in which the pipeline runs a survey. `before` is the form in which it ran until now.
+pub async fn run(
+    plugins: &Plugins,
+    deciders: &Deciders,
+    survey: &Survey,
+    before: Option<&Running>,
+) -> Result<Running, Error> {
+    let configuration = survey
+        .content
+        .terms()
+        .configuration()
+        .map_err(Error::Invalid)?;
+    let before = before.map(|before| &before.accepted);
+    let accepted = configuration.accept(plugins, deciders, before).await?;
+    Ok(Running {
+        id: survey.id,
+        version: survey.version,
+        priority: survey.content.priority,
+        accepted,
+        rules: Arc::new(survey.content.rules().map_err(Error::Invalid)?),
+        act: Act::Present(Arc::new(Payload::new(
+            survey.id,
+            survey.version,
+            &survey.content,
+        ))),
+    })
+}
+
+/// What of a survey is checked beside its flow: texts in other languages, and the one setting that the server reads.
+fn check_texts(content: &Content) -> Result<(), Error> {
+    if let Some(localization) = &content.localization {
+        let flow = payload::document(content.flow.as_ref());
+        let errors = localization.check(&flow);
+        if !errors.is_empty() {
+            return Err(Error::Invalid(errors));
+        }
+    }
+    let coordinated = content
+        .settings
+        .as_ref()
+        .and_then(|settings| settings.get(COORDINATED));
+    if coordinated.is_some_and(|value| !value.is_boolean()) {
+        let pointer = format!("/settings/{COORDINATED}");
+        let error = FieldError::new(pointer, "invalid", "true or false");
+        return Err(Error::Invalid(vec![error]));
+    }
+    Ok(())
+}
+
+/// Checks what is handed to SDKs as it is. What was there before there were limits may stay.
+fn check_shown(content: &Content, before: Option<&Content>) -> Result<(), Error> {
+    let parts = [
+        ("theme", &content.theme, before.map(|before| &before.theme)),
+        (
+            "settings",
+            &content.settings,
+            before.map(|before| &before.settings),
+        ),
+    ];
+    let mut errors = Vec::new();
+    for (key, part, known) in parts {
+        if let Some(part) = part
+            && known.is_none_or(|known| known.as_ref() != Some(part))
+        {
+            payload::check(key, part, &mut errors);
+        }
+    }
+    if errors.is_empty() {
+        Ok(())
+    } else {
+        Err(Error::Invalid(errors))
+    }
+}
+
+impl Content {
+    /// Whether instructions come with an attempt, so that no request starts one.
+    pub fn is_coordinated(&self) -> bool {
+        let settings = self.settings.as_ref();
+        settings.and_then(|settings| settings.get(COORDINATED)) == Some(&Value::Bool(true))
+    }
+}
+
+/// How many complete attempts end a survey (`schedule.maxResponses`, contract 8), as its body says.
+pub fn max_responses(body: &Value) -> Option<i64> {
+    whole(body.pointer("/schedule/maxResponses")?)
+}
+
+/// Removes a survey with everything that hangs on it. What there may be a great deal of goes by a job that the
+/// transaction queues; nothing leads there without the survey.
+pub async fn delete(
+    tx: &mut Tx,
+    app_id: Uuid,
+    id: Uuid,
+    actor: &str,
+    now: Timestamp,
+) -> Result<(), Error> {
+    if !store::delete(tx, app_id, id).await? {
+        return Err(Error::NotFound);
+    }
+    crate::surveys::removal::queue(tx, app_id, id, actor, now).await?;
+    Ok(crate::apps::touch(tx, app_id, now).await?)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn the_responses_that_end_a_survey_are_read_however_they_are_written() {
+        let most = |most: Value| max_responses(&json!({"schedule": {"maxResponses": most}}));
+        assert_eq!(most(json!(7)), Some(7));
+        assert_eq!(most(json!(7.0)), Some(7));
+        assert_eq!(most(json!(null)), None);
+    }
+}

@@ -1,0 +1,145 @@
+//! What a campaign waits for, as the plugin that decides gets it.
+
+use std::sync::LazyLock;
+
+use nudge_platform::field_error::FieldError;
+use nudge_platform::json::escaped;
+use nudge_plugin_runtime::{Asked, Configuration};
+use nudge_wasm::Kind;
+use serde_json::{Value, json};
+
+/// The trigger of a campaign that runs by the calendar and has none of its own.
+pub static BY_THE_CALENDAR: LazyLock<Value> = LazyLock::new(|| json!({"kind": "schedule"}));
+
+/// The kind of a trigger that names a plugin (contract 8).
+const PLUGIN: &str = "plugin";
+
+/// The parts of a campaign that a trigger plugin decides by.
+#[derive(Clone, Copy, Debug)]
+pub struct Terms<'a> {
+    /// What it waits for.
+    pub trigger: Option<&'a Value>,
+    /// Whom it is for.
+    pub audience: Option<&'a Value>,
+}
+
+impl<'a> Terms<'a> {
+    /// The plugin that the trigger names, if it names one.
+    pub fn named_plugin(&self) -> Option<&'a str> {
+        let trigger = self.trigger?;
+        let names_one = trigger.get("kind").and_then(Value::as_str) == Some(PLUGIN);
+        names_one.then(|| trigger.get("plugin")?.as_str())?
+    }
+
+    /// The configuration that the trigger plugin gets: of the slot's plugin the trigger and the audience, of
+    /// one that is named what stands beside its name.
+    pub fn configuration(&self) -> Result<Configuration<'a>, Vec<FieldError>> {
+        if let Some(trigger) = self.trigger
+            && trigger.get("kind").and_then(Value::as_str) == Some(PLUGIN)
+        {
+            return self.own_plugin(trigger);
+        }
+        let mut config = serde_json::Map::new();
+        for (key, part) in [("trigger", self.trigger), ("audience", self.audience)] {
+            if let Some(part) = part {
+                config.insert(key.to_owned(), part.clone());
+            }
+        }
+        Ok(Configuration {
+            kind: Kind::Trigger,
+            asked: Asked::Slot,
+            text: json!(config).to_string(),
+            place: "",
+            name_place: "",
+        })
+    }
+
+    fn own_plugin(&self, trigger: &'a Value) -> Result<Configuration<'a>, Vec<FieldError>> {
+        let mut errors = Vec::new();
+        let keys = trigger
+            .as_object()
+            .into_iter()
+            .flatten()
+            .map(|(key, _)| key);
+        for key in keys.filter(|key| !["kind", "plugin", "config"].contains(&key.as_str())) {
+            let detail = "a trigger of the kind `plugin` has `plugin` and `config`; the rest is the plugin's, put it \
+                          into `config`";
+            errors.push(FieldError::new(
+                format!("/trigger/{}", escaped(key)),
+                "unknown_key",
+                detail,
+            ));
+        }
+        if self.audience.is_some() {
+            let detail = "the plugin that a trigger names decides alone; put what it needs into `trigger.config`";
+            errors.push(FieldError::new("/audience", "not_allowed", detail));
+        }
+        let name = trigger.get("plugin").and_then(Value::as_str);
+        if name.is_none() {
+            let detail = "a trigger of the kind `plugin` names the plugin that decides";
+            errors.push(FieldError::new("/trigger/plugin", "required", detail));
+        }
+        let config = trigger.get("config");
+        match name {
+            Some(name) if errors.is_empty() => Ok(Configuration {
+                kind: Kind::Trigger,
+                asked: Asked::Named(name),
+                text: config.map_or_else(|| "{}".to_owned(), Value::to_string),
+                place: "/trigger/config",
+                name_place: "/trigger/plugin",
+            }),
+            _ => Err(errors),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn terms(parts: &Value) -> Terms<'_> {
+        Terms {
+            trigger: parts.get("trigger"),
+            audience: parts.get("audience"),
+        }
+    }
+
+    #[test]
+    fn the_slots_plugin_gets_trigger_and_audience() {
+        let parts = json!({"trigger": {"kind": "event"}, "audience": {"include": 1}});
+        let terms = terms(&parts);
+        let configuration = terms.configuration().unwrap();
+        assert_eq!(configuration.asked, Asked::Slot);
+        let config: Value = serde_json::from_str(&configuration.text).unwrap();
+        assert_eq!(config, parts);
+        assert_eq!(terms.named_plugin(), None);
+    }
+
+    #[test]
+    fn a_named_plugin_gets_its_config() {
+        let parts = json!({"trigger": {"kind": "plugin", "plugin": "cart", "config": {"a": 1}}});
+        let terms = terms(&parts);
+        let configuration = terms.configuration().unwrap();
+        assert_eq!(configuration.asked, Asked::Named("cart"));
+        assert_eq!(configuration.text, r#"{"a":1}"#);
+        assert_eq!(terms.named_plugin(), Some("cart"));
+    }
+
+    #[test]
+    fn what_a_named_plugin_would_not_see_is_refused() {
+        let pointers = |parts: &Value| -> Vec<String> {
+            let errors = terms(parts).configuration().unwrap_err();
+            errors.into_iter().map(|error| error.pointer).collect()
+        };
+        let trigger = json!({"kind": "plugin", "plugin": "cart", "delaySeconds": 5, "a/b": 1});
+        assert_eq!(
+            pointers(&json!({"trigger": trigger})),
+            ["/trigger/a~1b", "/trigger/delaySeconds"]
+        );
+        let trigger = json!({"kind": "plugin"});
+        assert_eq!(
+            pointers(&json!({"trigger": trigger, "audience": {}})),
+            ["/audience", "/trigger/plugin"]
+        );
+    }
+}

@@ -1,0 +1,333 @@
+//! How much is in hand at a time: requests, open polls, and the bytes of bodies. What is too much is refused at once,
+//! so that whatever is taken is answered soon (contract 14).
+//!
+//! A request has a *place* while the server works on it: from before its credentials are looked at until its answer
+//! is made, but not while it waits for the client to send the body, for a decision about its events, or for
+//! instructions. Of an app only so many requests are in hand, those that wait for a decision too, which leaves places to
+//! the others.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use axum::body::HttpBody as _;
+use axum::extract::Request;
+use axum::middleware::Next;
+use axum::response::{IntoResponse as _, Response};
+use http_body_util::BodyExt as _;
+use nudge_platform::config;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use uuid::Uuid;
+
+use super::body::MOST_BODY_BYTES;
+use super::code::Code;
+use super::error::ApiError;
+use super::notes::Notes;
+
+/// How long a request whose body has arrived waits for a place.
+const RETURNS_WITHIN: Duration = Duration::from_secs(5);
+/// What of a refused request's body is read, so that the client listens to the answer.
+const LISTENS_AFTER: usize = 128 * 1024;
+/// How long that is waited for.
+const READS_REFUSED: Duration = Duration::from_secs(1);
+/// Bodies are counted in units of so many bytes.
+const UNIT: usize = 1024;
+
+/// What is free. One a server.
+#[derive(Debug)]
+pub struct Admission {
+    places: Arc<Semaphore>,
+    requests: Shares,
+    seats: Arc<Semaphore>,
+    polls: Shares,
+    bodies: Arc<Semaphore>,
+    body_units: usize,
+}
+
+/// A place among the requests that are worked on; given back when it is dropped.
+#[derive(Debug)]
+pub struct Place {
+    _permit: OwnedSemaphorePermit,
+}
+
+/// A place among the open polls; given back when it is dropped.
+#[derive(Debug)]
+pub struct Seat {
+    _permit: OwnedSemaphorePermit,
+    _share: Share,
+}
+
+/// Memory for a body; given back when it is dropped.
+#[derive(Debug)]
+pub struct Room {
+    free: Arc<Semaphore>,
+    /// As much as there is: one body always fits.
+    most: usize,
+    taken: Option<OwnedSemaphorePermit>,
+}
+
+/// How many of something each app has.
+#[derive(Debug)]
+struct Shares {
+    most: usize,
+    apps: Arc<Mutex<HashMap<Uuid, usize>>>,
+}
+
+/// One of an app's; given back when it is dropped.
+#[derive(Debug)]
+pub struct Share {
+    app_id: Uuid,
+    apps: Arc<Mutex<HashMap<Uuid, usize>>>,
+}
+
+impl Admission {
+    /// Everything is free.
+    pub fn new(config: &config::Server) -> Self {
+        let of = |number: usize| number.clamp(1, Semaphore::MAX_PERMITS);
+        let semaphore = |number: usize| Arc::new(Semaphore::new(of(number)));
+        // One body always fits, whatever is made of it: none takes more than all of it.
+        let body_units = of(config.body_memory_bytes.max(4 * MOST_BODY_BYTES) / UNIT);
+        Self {
+            places: semaphore(config.max_requests),
+            requests: Shares::new(config.max_requests, config.app_share),
+            seats: semaphore(config.max_polls),
+            polls: Shares::new(config.max_polls, config.app_share),
+            bodies: semaphore(body_units),
+            body_units,
+        }
+    }
+
+    /// A place, if there is one.
+    fn enter(&self) -> Option<Place> {
+        let permit = Arc::clone(&self.places).try_acquire_owned();
+        permit.ok().map(|permit| Place { _permit: permit })
+    }
+
+    /// A place for a request that had one before, as soon as there is one. They come before those that are new, of
+    /// which none is let in meanwhile.
+    pub(super) async fn come_back(&self) -> Result<Place, ApiError> {
+        let permit = Arc::clone(&self.places).acquire_owned();
+        match tokio::time::timeout(RETURNS_WITHIN, permit).await {
+            Ok(Ok(permit)) => Ok(Place { _permit: permit }),
+            _ => Err(refuse("requests")),
+        }
+    }
+
+    /// One of the requests of an app.
+    pub(super) fn request_of(&self, app_id: Uuid) -> Result<Share, ApiError> {
+        self.requests.take(app_id).ok_or_else(|| {
+            shed("app");
+            let detail = "the app has as many requests under way as it may have; try again after Retry-After";
+            ApiError::rate_limited(1).with_detail(detail)
+        })
+    }
+
+    /// A place for a poll that begins to wait.
+    pub fn seat(&self, app_id: Uuid) -> Result<Seat, ApiError> {
+        let share = self.polls.take(app_id).ok_or_else(|| refuse("polls"))?;
+        let permit = Arc::clone(&self.seats).try_acquire_owned();
+        permit
+            .map(|permit| Seat {
+                _permit: permit,
+                _share: share,
+            })
+            .map_err(|_| refuse("polls"))
+    }
+
+    /// What bodies take now, in bytes.
+    pub fn body_bytes(&self) -> usize {
+        self.body_units
+            .saturating_sub(self.bodies.available_permits())
+            * UNIT
+    }
+
+    /// Room for a body, none of it taken yet.
+    pub(super) fn room(&self) -> Room {
+        Room {
+            free: Arc::clone(&self.bodies),
+            most: self.body_units,
+            taken: None,
+        }
+    }
+}
+
+impl Room {
+    /// Makes the room what so many bytes take, or refuses.
+    pub(super) fn resize(&mut self, bytes: usize) -> Result<(), ApiError> {
+        let wanted = bytes.div_ceil(UNIT).min(self.most);
+        let has = self
+            .taken
+            .as_ref()
+            .map_or(0, OwnedSemaphorePermit::num_permits);
+        if wanted < has {
+            // What is split off is dropped, and with it given back.
+            drop(
+                self.taken
+                    .as_mut()
+                    .and_then(|taken| taken.split(has - wanted)),
+            );
+        } else if wanted > has {
+            let more = u32::try_from(wanted - has).unwrap_or(u32::MAX);
+            let more = Arc::clone(&self.free).try_acquire_many_owned(more);
+            let more = more.map_err(|_| refuse("bodies"))?;
+            match &mut self.taken {
+                Some(taken) => taken.merge(more),
+                None => self.taken = Some(more),
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Shares {
+    fn new(all: usize, share: f64) -> Self {
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            clippy::cast_precision_loss,
+            reason = "a part of a number of requests"
+        )]
+        let most = (all as f64 * share.clamp(0.0, 1.0)) as usize;
+        Self {
+            most: most.max(1),
+            apps: Arc::default(),
+        }
+    }
+
+    fn take(&self, app_id: Uuid) -> Option<Share> {
+        let mut apps = self.apps.lock().unwrap_or_else(PoisonError::into_inner);
+        let taken = apps.entry(app_id).or_default();
+        if *taken >= self.most {
+            return None;
+        }
+        *taken += 1;
+        Some(Share {
+            app_id,
+            apps: Arc::clone(&self.apps),
+        })
+    }
+}
+
+impl Drop for Share {
+    fn drop(&mut self) {
+        let mut apps = self.apps.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(taken) = apps.get_mut(&self.app_id) {
+            *taken = taken.saturating_sub(1);
+            if *taken == 0 {
+                apps.remove(&self.app_id);
+            }
+        }
+    }
+}
+
+fn refuse(what: &'static str) -> ApiError {
+    shed(what);
+    let detail = "the server has as much in hand as it takes; try again after Retry-After";
+    ApiError::new(Code::Unavailable).with_detail(detail)
+}
+
+fn shed(what: &'static str) {
+    metrics::counter!("nudge_http_shed_total", "full" => what).increment(1);
+}
+
+/// Lets a request in if there is a place for it.
+pub async fn around(admission: &Arc<Admission>, request: Request, next: Next) -> Response {
+    let Some(place) = admission.enter() else {
+        drain(request).await;
+        return refuse("requests").into_response();
+    };
+    let notes = Notes::of(request.extensions());
+    notes.admit(admission, place);
+    let response = next.run(request).await;
+    notes.leave();
+    response
+}
+
+/// Reads what a refused client is sending already: many do not listen before they have sent everything.
+async fn drain(request: Request) {
+    let mut body = request.into_body();
+    if body.is_end_stream() {
+        return;
+    }
+    let read = async {
+        let mut left = LISTENS_AFTER;
+        while let Some(Ok(frame)) = body.frame().await {
+            let length = frame.data_ref().map_or(0, bytes::Bytes::len);
+            match left.checked_sub(length) {
+                Some(rest) => left = rest,
+                None => return,
+            }
+        }
+    };
+    // Whoever has not sent it by then is answered all the same.
+    let _ = tokio::time::timeout(READS_REFUSED, read).await;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use nudge_platform::config::Config;
+
+    fn admission(change: impl FnOnce(&mut config::Server)) -> Admission {
+        let mut config = Config::defaults().unwrap().server;
+        change(&mut config);
+        Admission::new(&config)
+    }
+
+    #[test]
+    fn places_are_given_back() {
+        let admission = admission(|config| config.max_requests = 2);
+        let places: Vec<Option<Place>> = (0..3).map(|_| admission.enter()).collect();
+        assert_eq!(places.iter().flatten().count(), 2);
+        drop(places);
+        assert!(admission.enter().is_some());
+    }
+
+    #[tokio::test]
+    async fn who_comes_back_is_before_who_is_new() {
+        let admission = Arc::new(admission(|config| config.max_requests = 1));
+        let place = admission.enter();
+        let mut returns = std::pin::pin!(admission.come_back());
+        assert!(futures_util::FutureExt::now_or_never(&mut returns).is_none());
+        drop(place);
+        assert!(admission.enter().is_none());
+        assert!(returns.await.is_ok());
+    }
+
+    #[test]
+    fn an_app_leaves_something_to_others() {
+        let admission = admission(|config| {
+            config.max_requests = 4;
+            config.max_polls = 4;
+            config.app_share = 0.5;
+        });
+        let (one, two) = (Uuid::from_u128(1), Uuid::from_u128(2));
+        let shares: Vec<_> = (0..3).map(|_| admission.request_of(one)).collect();
+        assert_eq!(shares.iter().filter(|share| share.is_ok()).count(), 2);
+        assert!(admission.request_of(two).is_ok());
+        drop(shares);
+        assert!(admission.request_of(one).is_ok());
+        assert!(admission.requests.apps.lock().unwrap().is_empty());
+
+        let seats: Vec<_> = (0..3).map(|_| admission.seat(one)).collect();
+        assert_eq!(seats.iter().filter(|seat| seat.is_ok()).count(), 2);
+        assert!(admission.seat(two).is_ok());
+    }
+
+    #[test]
+    fn bodies_take_what_they_are_long() {
+        let admission = admission(|config| config.body_memory_bytes = 0);
+        let mut room = admission.room();
+        room.resize(3 * MOST_BODY_BYTES).unwrap();
+        let mut other = admission.room();
+        other.resize(MOST_BODY_BYTES).unwrap();
+        assert_eq!(
+            other.resize(MOST_BODY_BYTES + 1).unwrap_err().code(),
+            Code::Unavailable
+        );
+        room.resize(1).unwrap();
+        other.resize(3 * MOST_BODY_BYTES).unwrap();
+        drop((room, other));
+        assert_eq!(admission.body_bytes(), 0);
+    }
+}

@@ -1,0 +1,170 @@
+//! Query strings.
+
+use axum::extract::FromRequestParts;
+use axum::http::request::Parts;
+use chrono::NaiveDate;
+use nudge_db::Timestamp;
+use nudge_platform::clock;
+use serde::de::DeserializeOwned;
+
+use super::error::ApiError;
+
+/// The parsed query string; one that can't be parsed is a contract violation.
+#[derive(Debug)]
+pub struct Params<T>(pub T);
+
+impl<S: Send + Sync, T: DeserializeOwned> FromRequestParts<S> for Params<T> {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, ApiError> {
+        parse(parts.uri.query().unwrap_or_default()).map(Self)
+    }
+}
+
+/// Parses a query string. The error's pointer names the parameter, as that of a limit out of range does.
+fn parse<T: DeserializeOwned>(query: &str) -> Result<T, ApiError> {
+    let pairs = || form_urlencoded::parse(query.as_bytes());
+    // No text of ours has a NUL in it, and PostgreSQL takes none.
+    let has_nul = |part: &str| part.contains('\0');
+    if let Some((name, _)) = pairs().find(|(name, text)| has_nul(name) || has_nul(text)) {
+        let name = name.replace('\0', "");
+        return Err(invalid(
+            &nudge_platform::json::escaped(&name),
+            "has a NUL character",
+        ));
+    }
+    let pairs = serde_urlencoded::Deserializer::new(pairs());
+    serde_path_to_error::deserialize(pairs).map_err(|error| {
+        let reason = error.inner().to_string();
+        // What is missing or there twice has no place of its own.
+        let mut named = reason.split('`');
+        let about_name = named
+            .next()
+            .is_some_and(|words| matches!(words, "missing field " | "duplicate field "));
+        match named.next().filter(|_| about_name) {
+            Some(name) if reason.starts_with("missing") => invalid(name, "is required"),
+            Some(name) => invalid(name, "is given twice"),
+            None => {
+                let pointer = nudge_platform::json::pointer(error.path());
+                let name = pointer.trim_start_matches('/');
+                invalid(name, &format!("can't be read: {reason}"))
+            }
+        }
+    })
+}
+
+/// What is wrong with a parameter; `name` as it stands in a JSON pointer.
+fn invalid(name: &str, what: &str) -> ApiError {
+    let (pointer, detail) = if name.is_empty() {
+        (String::new(), format!("a name {what}"))
+    } else {
+        (format!("/{name}"), format!("`{name}` {what}"))
+    };
+    ApiError::field(pointer, "invalid_query", detail)
+}
+
+/// Where a range of time begins, if that was said: an ISO 8601 instant with an offset, or a day by UTC. `place` is where
+/// it was said, as in a JSON pointer but for its first slash.
+pub fn begin(place: &str, text: Option<&str>) -> Result<Option<Timestamp>, ApiError> {
+    text.map(|text| since(place, text)).transpose()
+}
+
+/// Where a range of time begins; as [`begin`], where it must be said.
+pub fn since(place: &str, text: &str) -> Result<Timestamp, ApiError> {
+    bound(place, text, Some)
+}
+
+/// Where a range of time ends, if that was said: before an instant, or with a day, which is included. `place` as in
+/// [`begin`].
+pub fn end(place: &str, text: Option<&str>) -> Result<Option<Timestamp>, ApiError> {
+    let read = |text| bound(place, text, |day| day.succ_opt());
+    text.map(read).transpose()
+}
+
+fn bound(
+    place: &str,
+    text: &str,
+    midnight_of: impl Fn(NaiveDate) -> Option<NaiveDate>,
+) -> Result<Timestamp, ApiError> {
+    let of_day = || {
+        let day = NaiveDate::parse_from_str(text, "%Y-%m-%d").ok()?;
+        let midnight = midnight_of(day)?.and_hms_opt(0, 0, 0)?;
+        Some(Timestamp(midnight.and_utc().timestamp_micros()))
+    };
+    clock::from_text(text).or_else(of_day).ok_or_else(|| {
+        let detail = "a day, as in 2026-01-31, or an ISO 8601 instant with an offset";
+        ApiError::field(format!("/{place}"), "invalid", detail)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde::Deserialize;
+
+    use super::*;
+    use crate::page::PageQuery;
+
+    #[derive(Debug, Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Query {
+        #[expect(dead_code, reason = "that it can be read is what matters")]
+        campaign_id: uuid::Uuid,
+        limit: Option<u32>,
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_named() {
+        let id = "campaignId=01980000-0000-7000-8000-000000000000";
+        assert_eq!(
+            parse::<Query>(&format!("{id}&limit=7")).unwrap().limit,
+            Some(7)
+        );
+        for (query, pointer) in [
+            (format!("{id}&limit=many"), "/limit"),
+            (format!("{id}&limit=1.5"), "/limit"),
+            (format!("{id}&limit=-1"), "/limit"),
+            (format!("{id}&limit="), "/limit"),
+            (format!("{id}&limit=1&limit=2"), "/limit"),
+            (format!("{id}&limit=1%00"), "/limit"),
+            (format!("{id}&a/b=%00"), "/a~1b"),
+            (format!("{id}&%00=1"), ""),
+            ("campaignId=nobody".to_owned(), "/campaignId"),
+            ("limit=1".to_owned(), "/campaignId"),
+            (String::new(), "/campaignId"),
+        ] {
+            let error = parse::<Query>(&query).unwrap_err();
+            let error = &error.errors()[0];
+            assert_eq!(
+                (error.pointer.as_str(), error.code.as_str()),
+                (pointer, "invalid_query"),
+                "{query}: {}",
+                error.detail
+            );
+        }
+        assert!(parse::<PageQuery>("").unwrap().limit.is_none());
+    }
+
+    #[test]
+    fn a_range_is_of_days_or_instants() {
+        let instant = |text| clock::from_text(text).unwrap();
+        let day = Some("2026-02-28");
+        let midnight = instant("2026-02-28T00:00:00Z");
+        assert_eq!(begin("from", day).unwrap(), Some(midnight));
+        let next = instant("2026-03-01T00:00:00Z");
+        assert_eq!(end("to", day).unwrap(), Some(next), "the day is included");
+        let at = Some("2026-02-28T01:00:00+01:00");
+        assert_eq!(begin("from", at).unwrap(), Some(midnight));
+        assert_eq!(end("to", at).unwrap(), Some(midnight));
+        assert_eq!(begin("from", None).unwrap(), None);
+        for wrong in [
+            "yesterday",
+            "2026-02-30",
+            "2026-02-28T01:00:00",
+            "+262142-12-31",
+            "",
+        ] {
+            let error = end("filter/to", Some(wrong)).unwrap_err();
+            assert_eq!(error.errors()[0].pointer, "/filter/to", "{wrong}");
+        }
+    }
+}

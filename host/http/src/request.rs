@@ -1,0 +1,119 @@
+//! What happens around every request: its id, its log line, its metrics, its quotas, panics, refusals.
+
+use std::time::Instant;
+
+use axum::extract::{MatchedPath, Request};
+use axum::http::{HeaderName, HeaderValue};
+use axum::middleware::Next;
+use axum::response::Response;
+use futures_util::FutureExt as _;
+use nudge_platform::clock::Clock;
+use uuid::Uuid;
+
+use super::again;
+use super::error::ApiError;
+use super::meters::Meters;
+use super::notes::Notes;
+use crate::traces::Traces;
+
+/// The header that carries a request's id.
+pub const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+
+/// What a listener's requests are answered with. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct Around {
+    /// The clock.
+    pub clock: Clock,
+    /// What counts them.
+    pub meters: Meters,
+    /// Where their spans go; none: they have none.
+    pub traces: Option<Traces>,
+}
+
+impl Around {
+    /// Requests without spans, counted by themselves.
+    pub fn untraced(clock: &Clock) -> Self {
+        Self {
+            clock: clock.clone(),
+            meters: Meters::default(),
+            traces: None,
+        }
+    }
+}
+
+/// Gives the request an id, answers it, logs one line and counts it.
+pub async fn layer(around: Around, mut request: Request, next: Next) -> Response {
+    let Around {
+        clock,
+        meters,
+        traces,
+    } = around;
+    let started = Instant::now();
+    let span = traces.and_then(|traces| traces.begin(request.headers(), clock.now()));
+    let method = request.method().clone();
+    let path = request.extensions().get::<MatchedPath>().cloned();
+    let route = path.as_ref().map_or("unmatched", MatchedPath::as_str);
+    let id = request_id(&request, &clock);
+    let notes = Notes::default();
+    request.extensions_mut().insert(notes.clone());
+
+    let answered = std::panic::AssertUnwindSafe(again::run(next, request))
+        .catch_unwind()
+        .await;
+    let mut response = answered.unwrap_or_else(|_| {
+        axum::response::IntoResponse::into_response(ApiError::internal(anyhow::anyhow!(
+            "the handler panicked"
+        )))
+    });
+    if let Some(error) = response.extensions_mut().remove::<ApiError>() {
+        response = keep_headers(&response, error.render(&id));
+    }
+
+    notes.write_quotas(response.headers_mut());
+
+    let elapsed = started.elapsed();
+    let status = response.status().as_u16();
+    tracing::info!(
+        request.id = id,
+        http.method = %method,
+        http.route = route,
+        http.status = status,
+        elapsed_us = u64::try_from(elapsed.as_micros()).unwrap_or(u64::MAX),
+        "request"
+    );
+    if let Some(span) = span {
+        span.end(elapsed, &method, route, status, &id);
+    }
+    meters.count(route, &method, status, elapsed);
+    if let Ok(value) = HeaderValue::from_str(&id) {
+        response.headers_mut().insert(REQUEST_ID, value);
+    }
+    response
+}
+
+/// Refusals keep what inner layers put into the response's head, such as `Allow`.
+fn keep_headers(from: &Response, mut to: Response) -> Response {
+    for (name, value) in from.headers() {
+        if !to.headers().contains_key(name) && name != axum::http::header::CONTENT_LENGTH {
+            to.headers_mut().insert(name.clone(), value.clone());
+        }
+    }
+    to
+}
+
+/// The caller's id where it is a sane one: up to 128 letters, digits and `-_.:`.
+fn request_id(request: &Request, clock: &Clock) -> String {
+    request
+        .headers()
+        .get(&REQUEST_ID)
+        .and_then(|value| value.to_str().ok())
+        .filter(|id| !id.is_empty() && id.len() <= 128)
+        .filter(|id| {
+            id.bytes()
+                .all(|byte| byte.is_ascii_alphanumeric() || b"-_.:".contains(&byte))
+        })
+        .map_or_else(
+            || Uuid::to_string(&nudge_platform::id::new(clock.now())),
+            str::to_owned,
+        )
+}

@@ -1,0 +1,238 @@
+//! What of submissions may be stored, and what came of it: for the writers and for jobs that replay.
+
+use std::borrow::Cow;
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use nudge_db::Tx;
+use nudge_pipeline::Seen;
+use nudge_records::dead_letters::{self, Letter};
+use nudge_records::events::insert::{self, NewRequest};
+use nudge_records::events::store::{self, Stored};
+use nudge_records::events::{Event, SEQ_BLOCK};
+use nudge_records::stats::{self, Stats, Tally};
+use nudge_records::subjects::current::{Claim, Claims};
+use nudge_records::subjects::{self, NOBODY, Versioned};
+use uuid::Uuid;
+
+use super::commit::Outcome;
+use crate::submission::Submission;
+
+/// Stores what a job replays, in the job's own transaction. No process has it in hand then: whichever has room
+/// processes it. Answers for each submission the events that are new, or why nothing of it was stored.
+pub async fn store_replayed(
+    tx: &mut Tx,
+    submissions: &[Submission],
+) -> nudge_db::Result<Vec<Result<Vec<Arc<Event>>, Outcome>>> {
+    if submissions.is_empty() {
+        return Ok(Vec::new());
+    }
+    let Plan { seen: plan, known } = plan(tx, submissions).await?;
+    let new: Vec<Cow<'_, Submission>> = submissions.iter().map(|it| without(it, &known)).collect();
+    let kept: Vec<&Submission> = new
+        .iter()
+        .map(|submission| &**submission)
+        .zip(&plan)
+        .filter(|(submission, plan)| plan.is_ok() && !submission.events.is_empty())
+        .map(|(submission, _)| submission)
+        .collect();
+    let requests: Vec<NewRequest<'_>> = kept
+        .iter()
+        .map(|submission| NewRequest {
+            app_id: submission.app.id,
+            alias: submission.alias,
+            node: None,
+            received_at: submission.received_at,
+            origin: &submission.origin,
+            events: &submission.events,
+        })
+        .collect();
+    let inserted = insert::insert(tx, &requests, false).await?;
+    let stored = new_events(tx, &kept, &inserted.ids, false).await?;
+    keep_letters(tx, &new, &plan).await?;
+    let mut stored = stored.into_iter();
+    let outcomes = new.iter().zip(plan).map(|(submission, plan)| {
+        plan?;
+        if submission.events.is_empty() {
+            return Ok(Vec::new());
+        }
+        let new = stored.next().unwrap_or_default();
+        Ok(new.into_iter().map(|stored| stored.event).collect())
+    });
+    Ok(outcomes.collect())
+}
+
+/// Keeps the letters of those submissions that may be stored, and removes those that they replay; answers which
+/// were kept.
+pub(super) async fn keep_letters(
+    tx: &mut Tx,
+    submissions: &[Cow<'_, Submission>],
+    plan: &[Result<Seen, Outcome>],
+) -> nudge_db::Result<HashSet<Uuid>> {
+    let planned = || {
+        let planned = submissions.iter().zip(plan);
+        planned.filter(|(_, plan)| plan.is_ok()).map(|(it, _)| it)
+    };
+    let letters: Vec<&Letter> = planned().flat_map(|it| &it.letters).collect();
+    let replayed = planned().flat_map(|it| it.replays.iter().map(|id| (it.app.id, *id)));
+    let replayed: Vec<(Uuid, Uuid)> = replayed.collect();
+    let kept = dead_letters::store::insert(tx, &letters).await?;
+    dead_letters::store::delete_all(tx, &replayed).await?;
+    Ok(kept)
+}
+
+/// Counts what was stored of a submission.
+pub fn count(
+    stats: &Stats,
+    submission: &Submission,
+    new_events: &[Arc<Event>],
+    known_letters: &[Uuid],
+) {
+    let app = &submission.app;
+    let at = submission.received_at;
+    stats.count(app.id, at, stats::Kind::Accepted, new_events.len());
+    if app.definitions.is_empty() || !submission.replays.is_empty() {
+        // What a replay stores was seen when it arrived.
+        return;
+    }
+    let mut tallies: HashMap<Uuid, Tally> = HashMap::new();
+    let mut add = |name: &str, violations| {
+        if let Some(enforced) = app.definitions.get(name) {
+            tallies.entry(enforced.id).or_default().add(Tally {
+                seen: 1,
+                violations,
+            });
+        }
+    };
+    for event in new_events {
+        add(
+            &event.name,
+            i64::from(submission.observed.contains(&event.id)),
+        );
+    }
+    for letter in &submission.letters {
+        if !known_letters.contains(&letter.id) {
+            add(&letter.event_name, 1);
+        }
+    }
+    if !tallies.is_empty() {
+        stats.count_definition(app.id, at, tallies);
+    }
+}
+
+/// What of submissions is to be stored.
+pub(super) struct Plan {
+    /// For each its subject as of now, or why nothing of it may be stored.
+    pub seen: Vec<Result<Seen, Outcome>>,
+    /// Events that their subjects have under other aliases, with the alias that they come under now.
+    pub known: HashSet<(i64, Uuid)>,
+}
+
+/// A submission without those events that are known.
+pub(super) fn without<'s>(
+    submission: &'s Submission,
+    known: &HashSet<(i64, Uuid)>,
+) -> Cow<'s, Submission> {
+    let is_new = |id: Uuid| !known.contains(&(submission.alias, id));
+    if known.is_empty() || submission.event_ids().all(is_new) {
+        return Cow::Borrowed(submission);
+    }
+    let mut rest = submission.clone();
+    rest.events.retain(|event| is_new(event.id));
+    rest.letters.retain(|letter| is_new(letter.event_id));
+    Cow::Owned(rest)
+}
+
+/// Looks at what submissions may bring. A token counts as long as its own alias is as it was when the token was issued,
+/// whichever of the subject's aliases the events come under.
+pub(super) async fn plan(tx: &mut Tx, submissions: &[Submission]) -> nudge_db::Result<Plan> {
+    let mut aliases: Vec<i64> = submissions
+        .iter()
+        .flat_map(|it| [Some(it.alias), it.claims.map(|claims| claims.token.alias)])
+        .flatten()
+        .collect();
+    aliases.sort_unstable();
+    aliases.dedup();
+    let standings: HashMap<i64, Versioned> = subjects::store::standings(tx, aliases)
+        .await?
+        .into_iter()
+        .map(|versioned| (versioned.standing.alias, versioned))
+        .collect();
+    let is_so = |claim: Claim| {
+        let found = standings.get(&claim.alias);
+        found.is_some_and(|found| Claim::of(&found.standing) == claim)
+    };
+    let holds = |claims: &Claims| is_so(claims.token) && is_so(claims.named);
+    let plan = submissions.iter().map(|submission| {
+        if submission.alias == NOBODY {
+            return Err(Outcome::Suppressed);
+        }
+        let Versioned {
+            standing, version, ..
+        } = standings
+            .get(&submission.alias)
+            .ok_or(Outcome::TokenRevoked)?;
+        if submission.claims.is_some_and(|claims| !holds(&claims)) {
+            Err(Outcome::TokenRevoked)
+        } else if standing.suppressed {
+            Err(Outcome::Suppressed)
+        } else if !standing.may_analyze(&submission.app) {
+            Err(Outcome::ConsentMissing)
+        } else {
+            Ok(Seen {
+                subject_id: standing.subject_id,
+                version: *version,
+            })
+        }
+    });
+    let seen: Vec<Result<Seen, Outcome>> = plan.collect();
+    let shared = |alias| standings.get(&alias).is_some_and(|it| it.has_others);
+    let asked = submissions.iter().zip(&seen).filter_map(|(it, seen)| {
+        let seen = seen.as_ref().ok().filter(|_| shared(it.alias))?;
+        Some(it.event_ids().map(|id| (it.alias, seen.subject_id, id)))
+    });
+    let asked: Vec<(i64, Uuid, Uuid)> = asked.flatten().collect();
+    let known = store::known_elsewhere(tx, &asked).await?;
+    Ok(Plan { seen, known })
+}
+
+/// Of each request the events that are new; requests without any are done with.
+pub(super) async fn new_events(
+    tx: &mut Tx,
+    kept: &[&Submission],
+    ids: &[i64],
+    all_new: bool,
+) -> nudge_db::Result<Vec<Vec<Stored>>> {
+    let mut stored = Vec::with_capacity(kept.len());
+    let mut empty = Vec::new();
+    for (submission, id) in kept.iter().zip(ids) {
+        let new: Option<Vec<i64>> = if all_new {
+            None
+        } else {
+            Some(store::seqs_of(tx, *id).await?)
+        };
+        if new.as_ref().is_some_and(Vec::is_empty) {
+            empty.push(*id);
+        }
+        let events = (0_i64..)
+            .zip(&submission.events)
+            .map(|(offset, event)| Stored {
+                seq: id * SEQ_BLOCK + offset,
+                received_at: submission.received_at,
+                origin: Arc::clone(&submission.origin),
+                event: Arc::clone(event),
+            });
+        stored.push(
+            events
+                .filter(|event| {
+                    new.as_ref()
+                        .is_none_or(|new| new.binary_search(&event.seq).is_ok())
+                })
+                .collect(),
+        );
+    }
+    if !empty.is_empty() {
+        store::delete_pending(tx, &empty).await?;
+    }
+    Ok(stored)
+}

@@ -1,0 +1,239 @@
+//! Saved properties of people and their updates (specification 2.2 and 4.1, contract 5).
+//!
+//! An update, the memory of its `mutationId` and the note of what it changed are one transaction. The note is
+//! an event of the server's own: the pipeline processes it like any other, exactly once, but it is in nobody's
+//! timeline and count.
+
+use nudge_platform::event_names::PROPERTY_CHANGED;
+use nudge_records::properties as store;
+use nudge_records::properties::MOST;
+
+mod changes;
+pub mod http;
+pub mod update;
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use nudge_db::{Timestamp, Tx};
+use uuid::Uuid;
+
+use crate::services::Services;
+use nudge_apps::App;
+use nudge_apps::subject_token::SubjectToken;
+use nudge_campaigns::settings::Privacy;
+use nudge_pipeline::Work;
+use nudge_records::events::Source;
+use nudge_records::subjects;
+use nudge_records::subjects::current;
+use nudge_records::subjects::current::Refusal;
+use nudge_records::subjects::{AliasKind, NOBODY, Standing};
+pub use update::{Invalid, Update};
+
+/// How often an update is tried that meets others.
+const MOST_TRIES: usize = 8;
+
+/// Whose properties to update.
+#[derive(Clone, Debug)]
+pub enum Whom {
+    /// The subject of an SDK's token, by one of its anonymous ids.
+    Token(SubjectToken, String),
+    /// The person with this anonymous id.
+    Anonymous(String),
+    /// The person with this external id.
+    External(String),
+    /// The subject, or the one that it was merged into.
+    Subject(Uuid),
+}
+
+/// What became of an update.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Outcome {
+    /// Whether it has taken effect now. Not if it had before, or if the privacy policy leaves nothing of it.
+    pub applied: bool,
+    /// Keys that the privacy policy takes out, ascending.
+    pub filtered_keys: Vec<String>,
+}
+
+/// Why an update was not taken. Nothing of it has taken effect.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The token is revoked.
+    #[error("the token is revoked")]
+    TokenRevoked,
+    /// The anonymous id is not one of the token's subject.
+    #[error("another subject's anonymous id")]
+    SubjectMismatch,
+    /// There is nobody of this id.
+    #[error("no such subject")]
+    SubjectNotFound,
+    /// Analytics consent is missing.
+    #[error("no consent")]
+    ConsentRequired,
+    /// The `mutationId` was used for something else.
+    #[error("the mutation id is taken")]
+    MutationConflict,
+    /// The person would have too many properties.
+    #[error("too many properties")]
+    TooMany,
+    /// The database.
+    #[error("the database refused an update")]
+    Storage(#[from] nudge_db::Error),
+}
+
+impl From<Refusal> for Error {
+    fn from(refusal: Refusal) -> Self {
+        match refusal {
+            Refusal::Revoked => Self::TokenRevoked,
+            Refusal::Mismatch => Self::SubjectMismatch,
+            Refusal::Storage(cause) => Self::Storage(cause),
+        }
+    }
+}
+
+/// Takes an update of a person's properties.
+pub async fn take(
+    services: &Services,
+    app: &Arc<App>,
+    whom: &Whom,
+    update: &Update,
+) -> Result<Outcome, Error> {
+    let mut tries = 1;
+    loop {
+        match attempt(services, app, whom, update).await {
+            // Another transaction was quicker, or the subject was merged into another just now.
+            Err(Error::Storage(error))
+                if error.kind() == nudge_db::Kind::Serialization && tries < MOST_TRIES =>
+            {
+                tries += 1;
+            }
+            outcome => return outcome,
+        }
+    }
+}
+
+async fn attempt(
+    services: &Services,
+    app: &Arc<App>,
+    whom: &Whom,
+    update: &Update,
+) -> Result<Outcome, Error> {
+    let now = services.clock.now();
+    let mut tx = services.db.write().await?;
+    let subject_id = find(&mut tx, app, whom).await?;
+    let filtered_keys = filtered(&app.settings.privacy, whom, update);
+    let digest = update.digest(whom);
+    if !store::remember(
+        &mut tx,
+        app.id,
+        update.mutation_id,
+        subject_id,
+        &digest,
+        now,
+    )
+    .await?
+    {
+        let known = store::digest(&mut tx, app.id, update.mutation_id).await?;
+        if known.as_deref() != Some(digest.as_slice()) {
+            return Err(Error::MutationConflict);
+        }
+        return Ok(Outcome {
+            applied: false,
+            filtered_keys,
+        });
+    }
+    let kept = update.without(&filtered_keys);
+    let applied = !kept.is_empty();
+    let mut work = None;
+    if applied {
+        work = write(services, &mut tx, app, subject_id, whom, &kept, now).await?;
+    }
+    tx.commit().await?;
+    if let Some(work) = work {
+        services.pipeline.submit(work);
+    }
+    Ok(Outcome {
+        applied,
+        filtered_keys,
+    })
+}
+
+/// Writes the properties and, if a campaign listens, notes what changed. The work is the pipeline's once the
+/// transaction is committed.
+async fn write(
+    services: &Services,
+    tx: &mut Tx,
+    app: &App,
+    subject_id: Uuid,
+    whom: &Whom,
+    update: &Update,
+    now: Timestamp,
+) -> Result<Option<Work>, Error> {
+    let before = store::values(tx, app.id, subject_id, update.keys()).await?;
+    store::set(tx, app.id, subject_id, &update.set, whom.source(), now).await?;
+    store::unset(tx, app.id, subject_id, &update.unset).await?;
+    store::index_texts(tx, app.id, subject_id, &update.set, &update.unset).await?;
+    if store::count(tx, app.id, subject_id).await? > MOST {
+        return Err(Error::TooMany);
+    }
+    let listened = app.campaigns_for(PROPERTY_CHANGED).next().is_some();
+    let changed = if listened {
+        update.changes(&before)
+    } else {
+        Vec::new()
+    };
+    let source = match whom {
+        Whom::Token(..) => Source::Sdk,
+        _ => Source::Server,
+    };
+    Ok(changes::note(services, tx, app.id, subject_id, source, &changed, now).await?)
+}
+
+/// The subject, locked, if its properties may be updated.
+async fn find(tx: &mut Tx, app: &App, whom: &Whom) -> Result<Uuid, Error> {
+    let standing = match whom {
+        // Somebody who was deleted: no new session would change anything.
+        Whom::Token(token, _) if token.alias == NOBODY => return Err(Error::ConsentRequired),
+        Whom::Token(token, anonymous_id) => Some(current::lock_of(tx, token, anonymous_id).await?),
+        Whom::Anonymous(id) => subjects::store::find(tx, app.id, AliasKind::Anonymous, id).await?,
+        Whom::External(id) => subjects::store::find(tx, app.id, AliasKind::External, id).await?,
+        Whom::Subject(id) => subjects::store::of_subject(tx, app.id, *id).await?,
+    };
+    let standing: Standing = standing
+        .filter(|standing| !standing.suppressed)
+        .ok_or(Error::SubjectNotFound)?;
+    if !standing.may_analyze(app) {
+        return Err(Error::ConsentRequired);
+    }
+    if !matches!(whom, Whom::Token(..)) {
+        subjects::store::lock_found(tx, app.id, standing.subject_id).await?;
+    }
+    Ok(standing.subject_id)
+}
+
+/// Keys that the policy takes out (contract 5): the denied ones, and from backends all that are not allowed.
+fn filtered(privacy: &Privacy, whom: &Whom, update: &Update) -> Vec<String> {
+    let denied: BTreeSet<&str> = privacy.deny_keys.iter().map(String::as_str).collect();
+    let allowed: Option<BTreeSet<&str>> = match (whom, &privacy.allow_keys) {
+        (Whom::Token(..), _) | (_, None) => None,
+        (_, Some(keys)) => Some(keys.iter().map(String::as_str).collect()),
+    };
+    let is_out = |key: &&str| {
+        denied.contains(key)
+            || allowed
+                .as_ref()
+                .is_some_and(|allowed| !allowed.contains(key))
+    };
+    let keys: BTreeSet<&str> = update.keys().filter(is_out).collect();
+    keys.into_iter().map(str::to_owned).collect()
+}
+
+impl Whom {
+    /// How the API names who set a property.
+    fn source(&self) -> &'static str {
+        match self {
+            Self::Token(..) => "sdk",
+            _ => "api",
+        }
+    }
+}

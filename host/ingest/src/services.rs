@@ -1,0 +1,28 @@
+//! The state of this package's handlers: the state of the package below, and more.
+
+use std::ops::Deref;
+use std::sync::Arc;
+
+use crate::commit::Committer;
+use crate::validation::batcher::Together;
+
+/// The state of handlers. Cheap to clone.
+pub type Shared = Arc<Services>;
+
+/// What taking events takes.
+pub struct Services {
+    /// The state of the package below.
+    pub below: Arc<nudge_pipeline::services::Services>,
+    /// Checks events against definitions.
+    pub validations: Together,
+    /// Commits events.
+    pub committer: Committer,
+}
+
+impl Deref for Services {
+    type Target = nudge_pipeline::services::Services;
+
+    fn deref(&self) -> &Self::Target {
+        &self.below
+    }
+}

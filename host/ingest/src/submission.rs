@@ -1,0 +1,137 @@
+//! Submission.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use nudge_apps::App;
+use nudge_campaigns::settings;
+use nudge_db::Timestamp;
+use nudge_http::ApiError;
+use nudge_records::dead_letters::Letter;
+use nudge_records::events::{Event, Origin};
+use nudge_records::subjects::current::Claims;
+use serde::Serialize;
+use utoipa::ToSchema;
+use uuid::Uuid;
+
+use crate::{body, event};
+
+/// A request's events on their way into the database.
+#[derive(Clone, Debug)]
+pub struct Submission {
+    /// The app.
+    pub app: Arc<App>,
+    /// Whose events they are.
+    pub alias: i64,
+    /// What the caller's token claims; none for servers.
+    pub claims: Option<Claims>,
+    /// What the request says about all of them.
+    pub origin: Arc<Origin>,
+    /// When the request arrived.
+    pub received_at: Timestamp,
+    /// Events that passed every check.
+    pub events: Vec<Arc<Event>>,
+    /// Events that broke their definition.
+    pub letters: Vec<Letter>,
+    /// Events among `events` that break a definition which only observes.
+    pub observed: HashSet<Uuid>,
+    /// Dead letters that this submission replays.
+    pub replays: Vec<Uuid>,
+    /// Whether the caller waits for instructions.
+    pub wants_instructions: bool,
+}
+
+impl Submission {
+    /// The ids of its events, those that broke their definition among them.
+    pub fn event_ids(&self) -> impl Iterator<Item = Uuid> {
+        let letters = self.letters.iter().map(|letter| letter.event_id);
+        self.events.iter().map(|event| event.id).chain(letters)
+    }
+}
+
+/// What became of a request's events.
+#[derive(Debug)]
+pub struct Examined {
+    /// Those that passed, each with its place in the request.
+    pub events: Vec<(usize, Event)>,
+    /// The others.
+    pub rejections: Vec<Rejection>,
+}
+
+/// Parses a request and checks its events as the route does, for anybody, and looks nothing up. What meets
+/// hostile bytes first can so be tried without a server.
+pub fn examine(
+    text: &str,
+    settings: &settings::Ingest,
+    received_at: Timestamp,
+) -> Result<Examined, ApiError> {
+    let (body, events) = body::Body::parse(text)?;
+    body.delivery()?;
+    let context = body.context.as_ref();
+    let rules = event::Rules {
+        app_id: Uuid::nil(),
+        alias: 0,
+        mismatch: None,
+        anonymous_id: context.and_then(|context| context.anonymous_id.as_deref()),
+        external_id: context.and_then(|context| context.external_id.as_deref()),
+        settings,
+        received_at,
+        skew: event::skew(body.sent_at(), received_at),
+    };
+    let (events, rejections) = event::check_all(events, &rules);
+    Ok(Examined { events, rejections })
+}
+
+/// Why one event was rejected.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Rejection {
+    /// Its place in the request.
+    pub index: usize,
+    /// Its id, where it has a usable one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub event_id: Option<Uuid>,
+    /// A stable reason.
+    pub code: &'static str,
+    /// A sentence for a person.
+    pub message: String,
+    /// Whether the same event may be accepted later.
+    pub retryable: bool,
+    /// Where it is kept, if it broke its definition.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub dead_letter_id: Option<Uuid>,
+}
+
+/// Reasons that have to do with what an event says, or with a plugin that could not tell.
+const ABOUT_CONTENT: [&str; 6] = [
+    "event_too_large",
+    "invalid_name",
+    "invalid_properties",
+    "invalid_timestamp",
+    "plugin_unavailable",
+    "timestamp_out_of_window",
+];
+
+impl Rejection {
+    /// Whether the event could be one that is there already, sent again.
+    pub fn is_about_content(&self) -> bool {
+        ABOUT_CONTENT.contains(&self.code)
+    }
+
+    /// A rejection that sending again does not change.
+    pub fn new(
+        index: usize,
+        event_id: Option<Uuid>,
+        code: &'static str,
+        message: impl Into<String>,
+    ) -> Self {
+        Self {
+            index,
+            event_id,
+            code,
+            message: message.into(),
+            retryable: false,
+            dead_letter_id: None,
+        }
+    }
+}

@@ -1,0 +1,91 @@
+//! What shadow candidates of validation plugins would have found. Nobody's request waits for it.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use nudge_plugin_runtime::shadow::{Comparison, Difference, MOST_WAITING, Sample};
+use nudge_plugin_runtime::{Plugins, Term, logs};
+
+use crate::validation::{Context, Declared, Found, Verdict, Version, Work};
+
+/// Shadow candidates and the events that they are shown.
+pub(super) struct Trials(Vec<(Version, Vec<Declared>)>);
+
+impl Trials {
+    /// The candidates of some events' definitions; none: there are none, as nearly always.
+    pub(super) fn of(declared: &[Declared]) -> Option<Self> {
+        let mut trials: Vec<(Version, Vec<Declared>)> = Vec::new();
+        for event in declared {
+            let Some((trial, _)) = event.enforced.accepted.shadow() else {
+                continue;
+            };
+            let same =
+                |(version, _): &&mut (Version, _)| Arc::ptr_eq(&version.plugin, &trial.plugin);
+            if let Some((_, events)) = trials.iter_mut().find(same) {
+                events.push(event.clone());
+            } else {
+                let (plugin, term) = (Arc::clone(&trial.plugin), Arc::clone(&trial.term));
+                trials.push((Version { plugin, term }, vec![event.clone()]));
+            }
+        }
+        (!trials.is_empty()).then_some(Self(trials))
+    }
+
+    /// Has the candidates asked when there is time, or counts that there was none.
+    pub(super) fn offer(self, plugins: &Plugins, context: Context, did: Found) {
+        let terms: Vec<Arc<Term>> = self
+            .0
+            .iter()
+            .map(|(version, _)| Arc::clone(&version.term))
+            .collect();
+        let app_id = context.app_id;
+        let run = move || {
+            for (version, declared) in self.0 {
+                let term = Arc::clone(&version.term);
+                let shown: Vec<&Declared> = declared.iter().collect();
+                let would = Work::new(&context, version, logs::Kind::Shadow).run(&shown);
+                let comparison = compare(&declared, &did, &would);
+                if let Some(recorder) = &context.recorder {
+                    recorder.compared(app_id, &term, comparison);
+                }
+            }
+        };
+        if !plugins.shadows.offer(app_id, MOST_WAITING, run) {
+            for term in terms {
+                plugins
+                    .recorder
+                    .compared(app_id, &term, Comparison::skipped());
+            }
+        }
+    }
+}
+
+/// Compares verdicts. What the active version failed on is compared with nothing.
+fn compare(declared: &[Declared], did: &Found, would: &Found) -> Comparison {
+    let mut comparison = Comparison::default();
+    comparison.counts.calls = 1;
+    let by_place = |found: &Found| -> HashMap<usize, Verdict> { found.iter().cloned().collect() };
+    let (mut did, mut would) = (by_place(did), by_place(would));
+    for event in declared {
+        let did = did.remove(&event.place).unwrap_or(Verdict::Pass);
+        let would = would.remove(&event.place).unwrap_or(Verdict::Pass);
+        let difference = match (did, would) {
+            (_, Verdict::Unchecked) => Difference::Failed,
+            (Verdict::Unchecked, _) => continue,
+            (did, would) if did == would => {
+                comparison.same();
+                continue;
+            }
+            (Verdict::Pass, _) => Difference::Added,
+            (_, Verdict::Pass) => Difference::Removed,
+            _ => Difference::Violations,
+        };
+        comparison.differs(Sample {
+            subject_id: event.subject,
+            event_id: event.event.id,
+            campaign_id: None,
+            difference,
+        });
+    }
+    comparison
+}

@@ -1,0 +1,14 @@
+//! Sessions, people, and what they may ask of their data: search, profiles, timelines, exports, deletion.
+//!
+//! # Invariants
+//!
+//! - **A paged list has an order that nobody moves in**: people by the id of their subject, events by time and id. A search finds nobody twice.
+//! - **A deletion is a job of steps**, each of whose rows and count are one commit. It is completed after the analytics store has confirmed.
+//!   From the transaction that queues it, no route shows anything of the person.
+//! - **A name of a deleted person is stored nowhere again.** Keyed hashes stay on the suppression list; the name gets a session of `NOBODY`, an alias
+//!   that is in no table.
+
+pub mod privacy;
+pub mod services;
+pub mod sessions;
+pub mod users;

@@ -1,0 +1,149 @@
+//! The suppression list in the database, and the statements that suppress and erase.
+
+use nudge_db::{Result, Timestamp, Tx};
+use nudge_platform::tables::{Personal, Store};
+use uuid::Uuid;
+
+/// Aliases that are suppressed together.
+const ALIASES: i64 = 200;
+
+/// An alias that is not on the suppression list yet.
+#[derive(Debug, sqlx::FromRow)]
+pub(super) struct AliasRow {
+    pub number: i64,
+    pub kind: String,
+    pub value: String,
+}
+
+#[derive(sqlx::FromRow)]
+struct MergedRow {
+    id: Uuid,
+}
+
+#[derive(sqlx::FromRow)]
+struct NumberRow {
+    number: i64,
+}
+
+/// Whose deletion an erasing statement is part of.
+#[derive(Clone, Copy, Debug)]
+#[expect(
+    clippy::struct_field_names,
+    reason = "they are called as the columns are"
+)]
+pub(super) struct Deleted {
+    pub app_id: Uuid,
+    pub subject_id: Uuid,
+    pub job_id: Uuid,
+}
+
+/// Lets nothing more be stored of a subject. False: that was so already. The version moves, so that whatever
+/// the pipeline has in hand of the subject starts over, and finds it suppressed.
+pub(super) async fn suppress(tx: &mut Tx, app_id: Uuid, subject_id: Uuid) -> Result<bool> {
+    let updated = tx
+        .sql(
+            "UPDATE subjects SET suppressed = $3, version = version + 1
+             WHERE app_id = $1 AND id = $2 AND suppressed <> $3",
+        )
+        .bind(app_id)
+        .bind(subject_id)
+        .bind(true)
+        .execute()
+        .await?;
+    Ok(updated == 1)
+}
+
+/// Revokes the tokens of all aliases of a subject.
+pub(super) async fn revoke_tokens(tx: &mut Tx, app_id: Uuid, subject_id: Uuid) -> Result<()> {
+    tx.sql(
+        "UPDATE aliases SET token_epoch = token_epoch + 1 WHERE app_id = $1 AND subject_id = $2",
+    )
+    .bind(app_id)
+    .bind(subject_id)
+    .execute()
+    .await?;
+    Ok(())
+}
+
+/// Some aliases of a subject, from above a number on.
+pub(super) async fn aliases(
+    tx: &mut Tx,
+    app_id: Uuid,
+    subject_id: Uuid,
+    after: i64,
+) -> Result<Vec<AliasRow>> {
+    tx.sql(
+        "SELECT number, kind, value FROM aliases
+         WHERE app_id = $1 AND subject_id = $2 AND number > $3 ORDER BY number LIMIT $4",
+    )
+    .bind(app_id)
+    .bind(subject_id)
+    .bind(after)
+    .bind(ALIASES)
+    .fetch_all()
+    .await
+}
+
+/// Puts a name on the list.
+pub(super) async fn add(
+    tx: &mut Tx,
+    deleted: Deleted,
+    hash: String,
+    alias: Option<i64>,
+    now: Timestamp,
+) -> Result<()> {
+    tx.sql(
+        "INSERT INTO suppressions (app_id, hash, job_id, alias_number, created_at) VALUES ($1, $2, $3, $4, $5)
+         ON CONFLICT (app_id, hash) DO UPDATE
+         SET job_id = excluded.job_id, alias_number = COALESCE(excluded.alias_number, suppressions.alias_number)",
+    )
+    .bind(deleted.app_id)
+    .bind(hash)
+    .bind(deleted.job_id)
+    .bind(alias)
+    .bind(now)
+    .execute()
+    .await?;
+    Ok(())
+}
+
+/// The numbers that owned events of a person.
+pub(super) async fn alias_numbers(tx: &mut Tx, deleted: Deleted) -> Result<Vec<i64>> {
+    let rows: Vec<NumberRow> = tx
+        .sql(
+            "SELECT alias_number AS number FROM suppressions
+             WHERE app_id = $1 AND job_id = $2 AND alias_number IS NOT NULL ORDER BY alias_number",
+        )
+        .bind(deleted.app_id)
+        .bind(deleted.job_id)
+        .fetch_all()
+        .await?;
+    Ok(rows.into_iter().map(|row| row.number).collect())
+}
+
+/// Erases some rows of a person; answers how many.
+pub(super) async fn erase(tx: &mut Tx, store: &Store, deleted: Deleted) -> Result<i64> {
+    let owner = match store.rows {
+        Personal::Alias => deleted.job_id,
+        Personal::Where(_) | Personal::Selected(_) => deleted.subject_id,
+    };
+    let rows = store
+        .erase(tx)
+        .bind(deleted.app_id)
+        .bind(owner)
+        .bind(store.step)
+        .execute()
+        .await?;
+    Ok(i64::try_from(rows).unwrap_or(i64::MAX))
+}
+
+/// The subjects that became part of one.
+pub(super) async fn merged(tx: &mut Tx, app_id: Uuid, subject_id: Uuid) -> Result<Vec<Uuid>> {
+    let rows: Vec<MergedRow> = tx
+        .sql("SELECT id FROM merged_subjects WHERE app_id = $1 AND subject_id = $2")
+        .bind(app_id)
+        .bind(subject_id)
+        .fetch_all()
+        .await?;
+    Ok(rows.into_iter().map(|row| row.id).collect())
+}

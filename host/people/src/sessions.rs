@@ -1,0 +1,345 @@
+//! Routes of sessions and consent (contract 2).
+
+use std::time::Duration;
+
+use axum::extract::FromRef;
+use axum::extract::{FromRequestParts, State};
+use axum::http::StatusCode;
+use axum::http::request::Parts;
+use nudge_apps::App;
+use nudge_apps::auth::{self, Sdk, SdkSubject};
+use nudge_apps::subject_token::{self, SubjectToken};
+use nudge_db::Timestamp;
+use nudge_http::body::OptionalJson;
+use nudge_http::{ApiError, Code, Data, Json};
+use nudge_platform::clock;
+use nudge_records::instructions::POLL_AFTER_SECONDS;
+use nudge_records::subjects::current::{self, check_anonymous_id};
+use nudge_records::subjects::link::{self, Link};
+use nudge_records::subjects::{AliasKind, Standing, identity, store};
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+use uuid::Uuid;
+
+use crate::services::Shared;
+
+/// How long a subject token is good for (contract 2).
+const TOKEN_LIFETIME: Duration = Duration::from_hours(24);
+/// The longest name of a platform, in characters, as in ingest.
+const MOST_PLATFORM: usize = 256;
+/// Silence that ends a session, in seconds (specification 6.1).
+pub const SESSION_TIMEOUT_SECONDS: u32 = 30 * 60;
+
+/// A request for a session.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct SessionRequest {
+    anonymous_id: String,
+    platform: Option<String>,
+    identity_token: Option<String>,
+    client_id: Option<Uuid>,
+}
+
+/// A session.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct SessionView {
+    subject_token: String,
+    expires_at: String,
+    subject: SubjectView,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    client_id: Option<Uuid>,
+    server_time: String,
+    sdk_config: SdkConfig,
+}
+
+/// Who a session is of.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct SubjectView {
+    subject_id: Uuid,
+    anonymous_id: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    external_id: Option<String>,
+    identified: bool,
+}
+
+/// How an SDK should behave.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct SdkConfig {
+    flush_at: u32,
+    flush_interval_seconds: u32,
+    session_timeout_seconds: u32,
+    lifecycle_events: bool,
+    immediate_triggers: Vec<String>,
+    poll_after_seconds: u32,
+}
+
+/// Which browser session to end.
+#[derive(Debug, Default, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct EndSessionRequest {
+    client_id: Option<Uuid>,
+}
+
+/// Consent given or refused.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ConsentRequest {
+    anonymous_id: String,
+    analytics: Option<bool>,
+    messaging: Option<bool>,
+}
+
+/// Consent as it stands.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ConsentView {
+    analytics: bool,
+    messaging: bool,
+    updated_at: String,
+}
+
+/// The request's subject token, where it has a good one, of a request that begins a session, which is counted.
+pub struct CurrentToken(Option<SubjectToken>);
+
+impl<S> FromRequestParts<S> for CurrentToken
+where
+    Shared: FromRef<S>,
+    nudge_apps::services::Shared: FromRef<S>,
+    S: Send + Sync,
+{
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
+        let services = &Shared::from_ref(state);
+        let Sdk { app } = Sdk::from_request_parts(parts, state).await?;
+        auth::charge_session(parts, services, &app)?;
+        auth::good_subject_token(parts, services, &app).map(Self)
+    }
+}
+
+/// Starts a session: an SDK's first call.
+#[utoipa::path(post, path = "/v1/sdk/session", tag = "sdk", request_body = SessionRequest,
+    responses((status = 200, body = Data<SessionView>)))]
+pub async fn start_session(
+    Sdk { app }: Sdk,
+    CurrentToken(current): CurrentToken,
+    State(services): State<Shared>,
+    Json(request): Json<SessionRequest>,
+) -> Result<Data<SessionView>, ApiError> {
+    check_anonymous_id("/anonymousId", &request.anonymous_id)?;
+    if let Some(platform) = &request.platform {
+        check_platform(platform)?;
+    }
+    let (standing, expires_at) = match &request.identity_token {
+        Some(token) => identified(&services, &app, token, &request).await?,
+        None => unproven(&services, &app, current, &request).await?,
+    };
+    let data = session(&services, &app, standing, request, expires_at);
+    Ok(Data { data })
+}
+
+/// Whose session it is, by an identity token, and how long it may be good for.
+async fn identified(
+    services: &Shared,
+    app: &App,
+    token: &str,
+    request: &SessionRequest,
+) -> Result<(Standing, Timestamp), ApiError> {
+    let now = services.clock.now();
+    let identity = identity::verify(app, token, &request.anonymous_id, now)
+        .map_err(|refusal| ApiError::because(Code::InvalidCredentials, refusal.to_string()))?;
+    let link = Link {
+        app_id: app.id,
+        anonymous_id: &request.anonymous_id,
+        external_id: &identity.external_id,
+        platform: request.platform.as_deref(),
+        client_id: request.client_id,
+    };
+    let linked = match link::link(&services.db, &services.pseudonyms, link, now).await {
+        Err(link::Error::Suppressed) => {
+            let (kind, name) = (AliasKind::Anonymous, &request.anonymous_id);
+            let nobody = Standing::nobody(services.pseudonyms.nobody(app.id, kind, name));
+            return Ok((nobody, identity.expires_at));
+        }
+        linked => linked?,
+    };
+    if let Some(merged) = linked.merged {
+        services.polls.wake(merged);
+        services.polls.wake(linked.standing.subject_id);
+    }
+    Ok((linked.standing, identity.expires_at))
+}
+
+/// Whose session it is, by the anonymous id alone or the current subject token, and how long it may be good
+/// for: nobody prolongs what an identity token has granted.
+async fn unproven(
+    services: &Shared,
+    app: &App,
+    current: Option<SubjectToken>,
+    request: &SessionRequest,
+) -> Result<(Standing, Timestamp), ApiError> {
+    let now = services.clock.now();
+    let (kind, name) = (AliasKind::Anonymous, &request.anonymous_id);
+    let platform = request.platform.as_deref();
+    let standing = nudge_records::subjects::ensure(
+        &services.db,
+        &services.pseudonyms,
+        app.id,
+        kind,
+        name,
+        platform,
+        now,
+    )
+    .await?;
+    let mut expires_at = now.plus(TOKEN_LIFETIME);
+    if standing.external_id.is_some() {
+        let required = || ApiError::new(Code::IdentityRequired);
+        let token = current.ok_or_else(required)?;
+        let mut tx = services.db.read().await?;
+        match current::read(&mut tx, &token).await {
+            Ok(named) if named.subject_id == standing.subject_id => {}
+            Err(current::Refusal::Storage(cause)) => return Err(cause.into()),
+            _ => return Err(required()),
+        }
+        expires_at = token.expires_at;
+    }
+    if let Some(client_id) = request.client_id
+        && !standing.is_nobody()
+    {
+        let mut tx = services.db.write().await?;
+        store::lock_found(&mut tx, app.id, standing.subject_id).await?;
+        if !store::bind_client(&mut tx, app.id, client_id, standing.subject_id, now).await? {
+            return Err(ApiError::new(Code::ClientSessionInvalid));
+        }
+        tx.commit().await?;
+    }
+    Ok((standing, expires_at))
+}
+
+fn session(
+    services: &Shared,
+    app: &App,
+    standing: Standing,
+    request: SessionRequest,
+    expires_at: Timestamp,
+) -> SessionView {
+    let SessionRequest {
+        anonymous_id,
+        client_id,
+        ..
+    } = request;
+    let now = services.clock.now();
+    let token = SubjectToken {
+        app_id: app.id,
+        subject_id: standing.subject_id,
+        alias: standing.alias,
+        epoch: standing.token_epoch,
+        expires_at: expires_at.min(now.plus(TOKEN_LIFETIME)),
+        fingerprint: subject_token::fingerprint(&anonymous_id),
+    };
+    SessionView {
+        subject_token: subject_token::seal(&services.secrets, &token),
+        expires_at: clock::to_text(token.expires_at),
+        subject: SubjectView {
+            subject_id: standing.subject_id,
+            anonymous_id,
+            identified: standing.external_id.is_some(),
+            external_id: standing.external_id,
+        },
+        client_id,
+        server_time: clock::to_text(now),
+        sdk_config: SdkConfig {
+            flush_at: 100,
+            flush_interval_seconds: 15,
+            session_timeout_seconds: SESSION_TIMEOUT_SECONDS,
+            lifecycle_events: app.settings.lifecycle_events,
+            immediate_triggers: app.trigger_names().into_iter().map(str::to_owned).collect(),
+            poll_after_seconds: POLL_AFTER_SECONDS,
+        },
+    }
+}
+
+/// Ends a session: its token stops working at once.
+#[utoipa::path(delete, path = "/v1/sdk/session", tag = "sdk", request_body = EndSessionRequest,
+    responses((status = 204)))]
+pub async fn end_session(
+    subject: SdkSubject,
+    State(services): State<Shared>,
+    OptionalJson(request): OptionalJson<EndSessionRequest>,
+) -> Result<StatusCode, ApiError> {
+    let now = services.clock.now();
+    let mut tx = services.db.write().await?;
+    let standing = current::lock(&mut tx, &subject.token).await?;
+    if standing.is_nobody() {
+        return Ok(StatusCode::NO_CONTENT);
+    }
+    if let Some(client_id) = request.client_id
+        && !store::end_client(&mut tx, subject.app.id, client_id, standing.subject_id, now).await?
+    {
+        return Err(ApiError::new(Code::ClientSessionInvalid));
+    }
+    store::revoke_tokens(&mut tx, subject.app.id, standing.alias).await?;
+    tx.commit().await?;
+    services.polls.wake(standing.subject_id);
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// Gives or refuses consent.
+#[utoipa::path(post, path = "/v1/sdk/consent", tag = "sdk", request_body = ConsentRequest,
+    responses((status = 200, body = Data<ConsentView>)))]
+pub async fn update_consent(
+    subject: SdkSubject,
+    State(services): State<Shared>,
+    Json(request): Json<ConsentRequest>,
+) -> Result<Data<ConsentView>, ApiError> {
+    check_anonymous_id("/anonymousId", &request.anonymous_id)?;
+    let now = services.clock.now();
+    let mut tx = services.db.write().await?;
+    let before = current::lock_of(&mut tx, &subject.token, &request.anonymous_id).await?;
+    if before.is_nobody() {
+        let view = ConsentView {
+            analytics: false,
+            messaging: false,
+            updated_at: clock::to_text(now),
+        };
+        return Ok(Data { data: view });
+    }
+    let (analytics, messaging) = (request.analytics, request.messaging);
+    let updated = store::update_consent(
+        &mut tx,
+        subject.app.id,
+        before.subject_id,
+        analytics,
+        messaging,
+        now,
+    )
+    .await?;
+    if !updated {
+        return Err(nudge_db::Error::lost_race().into());
+    }
+    tx.commit().await?;
+    services.polls.wake(before.subject_id);
+    let standing = Standing {
+        analytics_consent: request.analytics.or(before.analytics_consent),
+        messaging_consent: request.messaging.or(before.messaging_consent),
+        ..before
+    };
+    let view = ConsentView {
+        analytics: standing.may_analyze(&subject.app),
+        messaging: standing.may_message(&subject.app),
+        updated_at: clock::to_text(now),
+    };
+    Ok(Data { data: view })
+}
+
+fn check_platform(platform: &str) -> Result<(), ApiError> {
+    if platform.chars().count() <= MOST_PLATFORM && !platform.chars().any(char::is_control) {
+        return Ok(());
+    }
+    let detail =
+        format!("platform has at most {MOST_PLATFORM} characters and no control characters");
+    Err(ApiError::field("/platform", "invalid", detail))
+}

@@ -1,0 +1,330 @@
+//! A lane: takes what waits for an app, batch by batch, until the server halts.
+
+use std::collections::{HashSet, VecDeque};
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::FutureExt as _;
+use nudge_plugin_runtime::Lost;
+use nudge_records::dead_letters;
+use nudge_records::scheduled_work::DueOccasion;
+use tokio::sync::mpsc;
+use tokio::time::Instant;
+use uuid::Uuid;
+
+use super::waiting::Waiting;
+use super::work::{DueTimer, Fired, Work};
+use super::{Inner, Source, claims};
+use crate::batch::{self, Trouble};
+
+/// How long to wait for the database, at first and at the most.
+const RETRY_WAIT: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(5));
+
+/// How long work that nobody waits for may gather. A transaction for many requests costs little more than
+/// one for a single request, and SQLite has one at a time, commits of further requests among them.
+const GATHERING: Duration = Duration::from_millis(10);
+/// How long work that no campaign reads may gather: all that comes of it are the profiles' newest counts.
+const QUIET_GATHERING: Duration = Duration::from_millis(100);
+/// So many times the events that may be evaluated together are processed together.
+const QUIET_EVENTS: usize = 4;
+
+/// Runs a lane.
+pub(super) async fn run(inner: Arc<Inner>, mut receiver: mpsc::UnboundedReceiver<Work>) {
+    let mut queue = VecDeque::new();
+    let mut waiting = Waiting::default();
+    let mut wait = RETRY_WAIT.0;
+    loop {
+        let in_hand = queue.len();
+        if queue.is_empty() {
+            let look_at = waiting.next_look();
+            let next = tokio::select! {
+                next = receiver.recv() => next.map(Some),
+                () = sleep_until(look_at) => Some(None),
+                () = inner.halt.cancelled() => None,
+            };
+            let Some(next) = next else { return };
+            if let Some(next) = next {
+                queue.push_back(next);
+                gather(&inner, &mut receiver, &mut queue).await;
+            }
+        }
+        while let Ok(next) = receiver.try_recv() {
+            queue.push_back(next);
+        }
+        if inner.halt.is_cancelled() {
+            // Claims end with the process; the work is in the database.
+            return;
+        }
+        let arrived = queue.split_off(in_hand);
+        queue.extend(waiting.keep_behind(arrived));
+        queue.extend(waiting.look(&inner).await);
+        if queue.is_empty() {
+            continue;
+        }
+        queue.make_contiguous().sort_by_key(Work::order);
+        let batch = take(&mut queue, inner.config.batch_events);
+        let held_up = process(&inner, batch).await;
+        if !held_up.order.is_empty() {
+            held_up.order.into_iter().for_each(|work| waiting.add(work));
+            queue = waiting.keep_behind(queue).into();
+        }
+        if held_up.database.is_empty() {
+            wait = RETRY_WAIT.0;
+        } else {
+            queue.extend(held_up.database);
+            tokio::select! {
+                () = tokio::time::sleep(wait) => {}
+                () = inner.halt.cancelled() => return,
+            }
+            wait = (wait * 2).min(RETRY_WAIT.1);
+        }
+    }
+}
+
+/// Waits for an instant; without one, for ever.
+async fn sleep_until(at: Option<Instant>) {
+    match at {
+        Some(at) => tokio::time::sleep_until(at).await,
+        None => std::future::pending().await,
+    }
+}
+
+/// Lets more work come to the first piece, until somebody waits for a piece or there is enough for a batch.
+async fn gather(
+    inner: &Inner,
+    receiver: &mut mpsc::UnboundedReceiver<Work>,
+    queue: &mut VecDeque<Work>,
+) {
+    let mut until = Instant::now() + QUIET_GATHERING;
+    let mut size = Size::default();
+    while let Some(last) = queue.back() {
+        size.add(last);
+        if last.is_awaited() || size.is_full(inner.config.batch_events) {
+            return;
+        }
+        if last.routed {
+            until = until.min(Instant::now() + GATHERING);
+        }
+        let next = tokio::select! {
+            next = receiver.recv() => next,
+            () = tokio::time::sleep_until(until) => None,
+            () = inner.halt.cancelled() => None,
+        };
+        let Some(next) = next else { return };
+        queue.push_back(next);
+    }
+}
+
+/// Work that is not done yet.
+#[derive(Default)]
+struct HeldUp {
+    /// Something must be processed before it, or changes again and again.
+    order: Vec<Work>,
+    /// The database says no.
+    database: Vec<Work>,
+}
+
+impl HeldUp {
+    /// Takes what stands behind work that is held up, if it is the same alias's.
+    fn keep_behind(&mut self, works: &mut Vec<Work>) {
+        if self.order.is_empty() && self.database.is_empty() {
+            return;
+        }
+        for list in [&mut self.order, &mut self.database] {
+            let ahead: HashSet<i64> = list.iter().map(|ahead| ahead.alias).collect();
+            list.extend(works.extract_if(.., |work| ahead.contains(&work.alias)));
+        }
+    }
+}
+
+/// How many events some work has.
+#[derive(Clone, Copy, Default)]
+struct Size {
+    all: usize,
+    routed: usize,
+}
+
+impl Size {
+    fn add(&mut self, work: &Work) {
+        self.all += work.events.len();
+        if work.routed {
+            self.routed += work.events.len();
+        }
+    }
+
+    /// Whether there is enough for a batch that evaluates so many events at the most.
+    fn is_full(self, most_evaluated: usize) -> bool {
+        self.routed >= most_evaluated || self.all >= most_evaluated * QUIET_EVENTS
+    }
+
+    fn exceeds(self, most_evaluated: usize) -> bool {
+        self.routed > most_evaluated || self.all > most_evaluated * QUIET_EVENTS
+    }
+}
+
+/// Takes work for a batch that evaluates so many events at the most; at least one piece.
+fn take(queue: &mut VecDeque<Work>, most_evaluated: usize) -> Vec<Work> {
+    let mut size = Size::default();
+    let mut batch = Vec::new();
+    while let Some(next) = queue.front() {
+        size.add(next);
+        if !batch.is_empty() && size.exceeds(most_evaluated) {
+            break;
+        }
+        batch.extend(queue.pop_front());
+    }
+    batch
+}
+
+/// Processes a batch together. If its effects can't be written together, what has to wait is put aside and the rest
+/// tried again; where nothing has to wait, the halves are tried, down to single pieces.
+async fn process(inner: &Inner, batch: Vec<Work>) -> HeldUp {
+    let mut held_up = HeldUp::default();
+    let mut parts = vec![batch];
+    while let Some(mut part) = parts.pop() {
+        held_up.keep_behind(&mut part);
+        if part.is_empty() {
+            continue;
+        }
+        match attempt(inner, &mut part).await {
+            Ok(()) => {}
+            Err(Trouble::Conflict) => match sort_out(inner, &mut part, &mut held_up.order).await {
+                Ok(true) => parts.push(part),
+                Ok(false) => halve(part, &mut parts, &mut held_up.order),
+                Err(_) => held_up.database.append(&mut part),
+            },
+            Err(Trouble::Database(error)) if error.is_temporary() => {
+                tracing::warn!(error = %error, "the pipeline waits for the database");
+                held_up.database.append(&mut part);
+                held_up.database.extend(parts.drain(..).flatten());
+            }
+            Err(Trouble::Database(error)) => {
+                tracing::error!(error = ?error, works = part.len(), "work failed; its halves are tried, a single piece stays in the database");
+                halve(part, &mut parts, &mut held_up.database);
+            }
+            Err(Trouble::Lost(error)) => {
+                tracing::error!(error = %error, works = part.len(), "work failed; its halves are tried, a single piece stays in the database");
+                halve(part, &mut parts, &mut held_up.database);
+            }
+        }
+    }
+    held_up
+}
+
+/// Has both halves of some work tried, the first one first. A single piece is held up.
+fn halve(mut works: Vec<Work>, parts: &mut Vec<Vec<Work>>, held_up: &mut Vec<Work>) {
+    if works.len() < 2 {
+        held_up.append(&mut works);
+        return;
+    }
+    let second = works.split_off(works.len() / 2);
+    parts.push(second);
+    parts.push(works);
+}
+
+/// Processes work; a panic is a defect that must not take the lane with it.
+async fn attempt(inner: &Inner, works: &mut Vec<Work>) -> Result<(), Trouble> {
+    let attempt = std::panic::AssertUnwindSafe(batch::process(inner, works)).catch_unwind();
+    attempt.await.unwrap_or(Err(Trouble::Lost(Lost)))
+}
+
+/// Takes out what is another process's by now, which has done it or will, and what has to wait; answers whether
+/// there was any.
+async fn sort_out(
+    inner: &Inner,
+    works: &mut Vec<Work>,
+    waiting: &mut Vec<Work>,
+) -> nudge_db::Result<bool> {
+    let (mut requests, mut timers, mut occasions) = (Vec::new(), Vec::new(), Vec::new());
+    for work in works.iter() {
+        match &work.source {
+            Source::Request(id) => requests.push(*id),
+            Source::Timer(timer) => timers.push(timer.id),
+            Source::Occasion(due) => occasions.push(due.id),
+            Source::Letter { .. } => {}
+        }
+    }
+    let node = inner.node();
+    let mut tx = inner.db.read().await?;
+    let standing = claims::standing(&mut tx, &requests, node).await?;
+    let mut own = claims::own(&mut tx, "timers", &timers, node).await?;
+    own.extend(claims::own(&mut tx, "occasions", &occasions, node).await?);
+    for work in works.iter() {
+        if let Source::Letter { id, .. } = &work.source {
+            let found = dead_letters::store::find(&mut tx, work.app_id, *id).await?;
+            own.extend(found.map(|found| found.letter.id));
+        }
+    }
+    drop(tx);
+    let own: HashSet<Uuid> = own.into_iter().collect();
+    let before = works.len();
+    works.retain_mut(|work| {
+        let own = match &work.source {
+            Source::Request(id) => standing.contains_key(id),
+            Source::Timer(DueTimer { id, .. })
+            | Source::Occasion(DueOccasion { id, .. })
+            | Source::Letter { id, .. } => own.contains(id),
+        };
+        if !own {
+            work.finish(Fired::default());
+        }
+        own
+    });
+    let waits = |work: &mut Work| {
+        let id = work.request_id();
+        id.and_then(|id| standing.get(&id))
+            .is_some_and(|waits| *waits)
+    };
+    waiting.extend(works.extract_if(.., waits));
+    Ok(works.len() < before)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn requests(of: &[(i64, i64)]) -> Vec<Work> {
+        let request =
+            |(id, alias): &(i64, i64)| Work::left_over(Uuid::nil(), *alias, *id, Vec::new(), None);
+        of.iter().map(request).collect()
+    }
+
+    fn ids(works: &[Work]) -> Vec<i64> {
+        works.iter().filter_map(Work::request_id).collect()
+    }
+
+    #[test]
+    fn work_is_halved_down_to_single_pieces_in_order() {
+        let mut parts = vec![requests(&[(1, 1), (2, 2), (3, 1), (4, 3), (5, 2)])];
+        let mut held_up = Vec::new();
+        while let Some(part) = parts.pop() {
+            halve(part, &mut parts, &mut held_up);
+        }
+        assert_eq!(ids(&held_up), [1, 2, 3, 4, 5]);
+    }
+
+    #[test]
+    fn what_stands_behind_something_of_its_alias_is_held_up_with_it() {
+        let mut held_up = HeldUp {
+            order: requests(&[(1, 1)]),
+            database: requests(&[(2, 2)]),
+        };
+        let mut works = requests(&[(3, 1), (4, 3), (5, 2)]);
+        held_up.keep_behind(&mut works);
+        assert_eq!(ids(&works), [4]);
+        assert_eq!(ids(&held_up.order), [1, 3]);
+        assert_eq!(ids(&held_up.database), [2, 5]);
+    }
+
+    #[tokio::test]
+    async fn an_alias_that_waits_has_its_later_requests_wait_too() {
+        let mut waiting = Waiting::default();
+        assert_eq!(waiting.next_look(), None);
+        for work in requests(&[(1, 1)]) {
+            waiting.add(work);
+        }
+        let free = waiting.keep_behind(requests(&[(2, 1), (3, 2)]));
+        assert_eq!(ids(&free), [3]);
+        assert!(waiting.next_look().is_some());
+    }
+}

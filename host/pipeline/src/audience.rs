@@ -1,0 +1,134 @@
+//! What a person was shown, in the database.
+
+pub mod interactions;
+
+use nudge_campaigns::campaign::Kind;
+use nudge_campaigns::targeting::caps::RESERVED;
+use nudge_db::{Result, Rows, Timestamp, Tx};
+use uuid::Uuid;
+
+/// How many presentations of one campaign, or of all of a kind, a subject had after an instant. Counting ends
+/// at the largest number that a cap can have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Question {
+    /// Whose.
+    pub subject_id: Uuid,
+    /// The kind of campaigns.
+    pub kind: Kind,
+    /// The campaign; none: all of the kind.
+    pub campaign_id: Option<Uuid>,
+    /// After when.
+    pub since: Timestamp,
+}
+
+/// As of when is counted.
+#[derive(Clone, Copy, Debug)]
+pub struct Asked {
+    at: Timestamp,
+    issued_before: Timestamp,
+}
+
+impl Asked {
+    /// Everything that was issued counts.
+    pub fn now(now: Timestamp) -> Self {
+        Self {
+            at: now,
+            issued_before: Timestamp(i64::MAX),
+        }
+    }
+
+    /// What was issued before an instant counts, as far as it is known what became of it until then.
+    pub fn before(at: Timestamp) -> Self {
+        Self {
+            at,
+            issued_before: at,
+        }
+    }
+}
+
+#[derive(sqlx::FromRow)]
+struct CountRow {
+    number: i64,
+    count: i64,
+}
+
+/// Instructions of a campaign that count, up to 1,000, by the index that is made for it. What was issued and not
+/// displayed counts for [`RESERVED`].
+const OF_CAMPAIGN: &str = " SELECT v.number, (SELECT count(*) FROM (
+        SELECT 1 AS one FROM instructions i
+        WHERE i.subject_id = v.subject_id AND i.campaign_id = v.campaign_id AND i.counted_at > v.since
+          AND i.app_id = v.app_id AND i.created_at < v.before AND (i.displayed_at IS NOT NULL OR i.counted_at > v.reserved) LIMIT 1000
+    ) AS counted) AS count FROM v WHERE true";
+
+/// The same of all campaigns of a kind.
+const OF_KIND: &str = " SELECT v.number, (SELECT count(*) FROM (
+        SELECT 1 AS one FROM instructions i
+        WHERE i.subject_id = v.subject_id AND i.kind = 'survey' AND i.counted_at > v.since
+          AND i.app_id = v.app_id AND i.created_at < v.before AND (i.displayed_at IS NOT NULL OR i.counted_at > v.reserved) LIMIT 1000
+    ) AS counted) AS count FROM v WHERE true";
+
+/// Push messages of a campaign that count: those that were not called off, skipped or failed. Those that somebody
+/// asked for one by one, and tests, are outside of caps.
+const PUSHED_OF_CAMPAIGN: &str = " SELECT v.number, (SELECT count(*) FROM (
+        SELECT 1 AS one FROM deliveries d
+        WHERE d.subject_id = v.subject_id AND d.created_at > v.since AND d.created_at < v.before AND d.campaign_id = v.campaign_id
+          AND d.app_id = v.app_id AND d.lane = 1
+          AND d.status NOT IN ('skipped', 'cancelled', 'failed', 'bounced') LIMIT 1000
+    ) AS counted) AS count FROM v WHERE true";
+
+/// The same of all campaigns.
+const PUSHED: &str = " SELECT v.number, (SELECT count(*) FROM (
+        SELECT 1 AS one FROM deliveries d
+        WHERE d.subject_id = v.subject_id AND d.created_at > v.since AND d.created_at < v.before
+          AND d.app_id = v.app_id AND d.lane = 1
+          AND d.status NOT IN ('skipped', 'cancelled', 'failed', 'bounced') LIMIT 1000
+    ) AS counted) AS count FROM v WHERE true";
+
+/// Answers questions, each with a number, in their order.
+///
+/// This is the one place that knows where presentations are: those of surveys are instructions, push messages are
+/// deliveries.
+pub async fn counts(
+    tx: &mut Tx,
+    app_id: Uuid,
+    questions: &[Question],
+    asked: Asked,
+) -> Result<Vec<u32>> {
+    let mut counts = vec![0; questions.len()];
+    for (kind, of_campaign, text) in [
+        (Kind::Survey, true, OF_CAMPAIGN),
+        (Kind::Survey, false, OF_KIND),
+        (Kind::Push, true, PUSHED_OF_CAMPAIGN),
+        (Kind::Push, false, PUSHED),
+    ] {
+        let chosen = questions.iter().enumerate().filter(|(_, question)| {
+            question.kind == kind && question.campaign_id.is_some() == of_campaign
+        });
+        let chosen: Vec<(usize, &Question)> = chosen.collect();
+        for chunk in chosen.chunks(Rows::MOST) {
+            let rows = Rows::new()
+                .integers(chunk.iter().map(|(number, _)| i64::try_from(*number).ok()))
+                .uuids(chunk.iter().map(|_| app_id))
+                .uuids(chunk.iter().map(|(_, question)| question.subject_id))
+                .uuids(chunk.iter().map(|(_, question)| question.campaign_id))
+                .timestamps(chunk.iter().map(|(_, question)| question.since))
+                .timestamps(chunk.iter().map(|_| asked.at.minus(RESERVED)))
+                .timestamps(chunk.iter().map(|_| asked.issued_before));
+            let rows: Vec<CountRow> = tx
+                .with_rows(
+                    "v(number, app_id, subject_id, campaign_id, since, reserved, before)",
+                    rows,
+                )
+                .push(text)
+                .fetch_all()
+                .await?;
+            for row in rows {
+                let place = usize::try_from(row.number).ok();
+                if let Some(count) = place.and_then(|place| counts.get_mut(place)) {
+                    *count = u32::try_from(row.count).unwrap_or(u32::MAX);
+                }
+            }
+        }
+    }
+    Ok(counts)
+}

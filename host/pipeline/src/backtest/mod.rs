@@ -1,0 +1,287 @@
+//! Backtests: recorded events through two versions of a plugin side by side (contract 12).
+//!
+//! | module | holds |
+//! |---|---|
+//! | `window` | the recorded events, in order, a few at a time |
+//! | `people` | what is known of a subject as of an event |
+//! | `side` | one version with the states and timers that it would have |
+//! | `triggers`, `validations` | both versions about the same events, compared |
+//! | `report` | what came of it |
+//!
+//! Each version begins at `since` without states and timers, and timers fall due in recorded time. Nothing takes
+//! effect: consent, caps and what else stands between a firing and a person is not looked at. What a job
+//! simulates is in memory only, so that one that is interrupted begins its window anew.
+
+pub mod http;
+mod people;
+mod report;
+mod side;
+mod triggers;
+mod validations;
+mod window;
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use nudge_db::{Db, Timestamp};
+use nudge_wasm::{Kind, Plugin};
+use report::Report;
+pub use report::erase_subject;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use tokio::runtime::Handle;
+use triggers::Triggers;
+use uuid::Uuid;
+use validations::Validations;
+use window::Request;
+
+use crate::services::Services;
+use nudge_apps::App;
+use nudge_platform::jobs::{Error, Running};
+use nudge_plugin_runtime::{Accepted, Reading, Unloadable};
+
+/// The kind of the job.
+pub const KIND: &str = "plugin_backtest";
+/// Events that a backtest runs unless told otherwise.
+pub const DEFAULT_LIMIT: u64 = 100_000;
+/// Events that a backtest may run.
+pub const MOST_EVENTS: u64 = 1_000_000;
+/// Events that a version may fail on before nobody asks it any more.
+const MOST_FAILURES: u64 = 1_000;
+/// What both versions' states and timers, and what is known of subjects, may take together, in bytes.
+const MOST_BYTES: usize = 128 << 20;
+/// How long a backtest keeps a plugin thread at a time.
+const SLICE: Duration = Duration::from_millis(100);
+/// How long it waits at the most before it asks for the thread again.
+const LONGEST_PAUSE: Duration = Duration::from_millis(250);
+
+/// What a job is asked to do.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Input {
+    /// The plugin's name.
+    pub plugin: String,
+    /// The digest of the version that is tried.
+    pub digest: String,
+    /// Events that arrived at or after this instant.
+    pub since: Timestamp,
+    /// Events that arrived before this instant.
+    pub until: Timestamp,
+    /// The only campaign to look at, whichever plugin decides about it.
+    pub campaign_id: Option<Uuid>,
+    /// How many events to run.
+    pub limit: u64,
+}
+
+/// A campaign or definition under both versions.
+#[derive(Clone, Debug)]
+struct Target {
+    /// The campaign's id; of a definition none.
+    id: Option<Uuid>,
+    /// A definition's event name.
+    name: Option<String>,
+    config: Arc<str>,
+    /// What the active version reads.
+    active: Arc<Reading>,
+    /// What the candidate reads.
+    candidate: Arc<Reading>,
+}
+
+/// The versions that are compared, and where.
+#[derive(Clone, Debug)]
+struct Match {
+    active: Arc<Plugin>,
+    candidate: Arc<Plugin>,
+    targets: Vec<Target>,
+}
+
+/// What simulations ask the database with.
+#[derive(Clone, Debug)]
+struct Context {
+    app_id: Uuid,
+    db: Db,
+    runtime: Handle,
+}
+
+/// Either simulation.
+enum Simulation {
+    Triggers(Box<Triggers>),
+    Validations(Box<Validations>),
+}
+
+impl Simulation {
+    fn run(&mut self, request: &Request) -> nudge_db::Result<()> {
+        match self {
+            Self::Triggers(simulation) => simulation.run(request),
+            Self::Validations(simulation) => simulation.run(request),
+        }
+    }
+
+    fn report(&mut self) -> &mut Report {
+        match self {
+            Self::Triggers(simulation) => &mut simulation.report,
+            Self::Validations(simulation) => &mut simulation.report,
+        }
+    }
+}
+
+/// What is decided by a plugin, or the one campaign that is named: with the active version.
+pub fn decided<'a>(
+    app: &'a App,
+    kind: Kind,
+    plugin: &str,
+    campaign_id: Option<Uuid>,
+) -> Vec<(Option<Uuid>, Option<String>, &'a Accepted)> {
+    let by_plugin = |accepted: &Accepted| accepted.decider.plugin.description().name == plugin;
+    match kind {
+        Kind::Trigger => app
+            .campaigns
+            .iter()
+            .filter(|campaign| match campaign_id {
+                Some(id) => campaign.id == id,
+                None => by_plugin(&campaign.accepted),
+            })
+            .map(|campaign| (Some(campaign.id), None, &campaign.accepted))
+            .collect(),
+        Kind::Validation => app
+            .definitions
+            .iter()
+            .filter(|(_, enforced)| by_plugin(&enforced.accepted))
+            .map(|(name, enforced)| (None, Some(name.clone()), &enforced.accepted))
+            .collect(),
+        Kind::Personalization => Vec::new(),
+    }
+}
+
+/// Runs a backtest to its end.
+pub async fn run(services: &Arc<Services>, job: &mut Running) -> Result<Value, Error> {
+    let input: Input = job.input()?;
+    let app = services.apps.get(job.app_id).await?;
+    let app = app.ok_or_else(|| Error::Failed("the app is gone".to_owned()))?;
+    let versions = prepare(services, &app, &input).await?;
+    let report = Report::new(&versions, &input);
+    let context = Context {
+        app_id: app.id,
+        db: services.db.clone(),
+        runtime: Handle::current(),
+    };
+    let mut simulation = match versions.candidate.kind() {
+        Kind::Trigger => Simulation::Triggers(Box::new(Triggers::new(context, &versions, report))),
+        _ => Simulation::Validations(Box::new(Validations::new(context, &versions, report))),
+    };
+    let mut window = window::Window::open(&services.db, app.id, input.since, input.until).await?;
+    let mut scanned = 0_i64;
+    while simulation.report().stopped.is_none() {
+        job.check()?;
+        let Some(requests) = window.next(&services.db).await? else {
+            break;
+        };
+        if requests.is_empty() {
+            continue;
+        }
+        scanned += requests.iter().map(Request::len).sum::<i64>();
+        simulation = run_all(services, app.id, simulation, requests).await?;
+        let now = services.clock.now();
+        let mut tx = services.db.write().await?;
+        job.advance(&mut tx, &(), scanned, None, now).await?;
+        tx.commit().await?;
+    }
+    let until = input.until.min(services.clock.now());
+    simulation = finish(services, job, app.id, simulation, until).await?;
+    Ok(simulation.report().result())
+}
+
+/// Loads the version and asks it about everything that it is compared on.
+async fn prepare(services: &Services, app: &App, input: &Input) -> Result<Match, Error> {
+    let failed = |detail: &str| Error::Failed(detail.to_owned());
+    let loaded = services.plugins.by_digest(&services.db, &input.digest);
+    let candidate = match loaded.await {
+        Ok(plugin) => plugin,
+        Err(Unloadable::Storage(error)) => return Err(error.into()),
+        Err(error) => return Err(Error::Failed(format!("the version: {error}"))),
+    };
+    let decided = decided(app, candidate.kind(), &input.plugin, input.campaign_id);
+    let Some((_, _, first)) = decided.first() else {
+        return Err(failed("nothing that the plugin decides is active any more"));
+    };
+    let active = Arc::clone(&first.decider.plugin);
+    let mut targets = Vec::with_capacity(decided.len());
+    for (id, name, accepted) in decided {
+        let asked = services
+            .plugins
+            .check_config(&candidate, accepted.config.to_string())
+            .await;
+        let reads = match asked {
+            Ok(Ok(reads)) => reads,
+            Ok(Err(_)) => return Err(failed("the version refuses a configuration")),
+            Err(error) => return Err(Error::Failed(error.to_string())),
+        };
+        targets.push(Target {
+            id,
+            name,
+            config: Arc::clone(&accepted.config),
+            active: Arc::clone(&accepted.reading),
+            candidate: Arc::new(reads.into()),
+        });
+    }
+    Ok(Match {
+        active,
+        candidate,
+        targets,
+    })
+}
+
+/// Runs requests in slices, between which the plugin threads are others'.
+async fn run_all(
+    services: &Services,
+    app_id: Uuid,
+    mut simulation: Simulation,
+    requests: Vec<Request>,
+) -> Result<Simulation, Error> {
+    let mut left = requests.into_iter();
+    while left.len() > 0 {
+        let started = Instant::now();
+        let slice = services.plugins.aside(app_id, move || {
+            let started = Instant::now();
+            for request in left.by_ref() {
+                simulation.run(&request)?;
+                if simulation.report().stopped.is_some() {
+                    left = Vec::new().into_iter();
+                    break;
+                }
+                if started.elapsed() >= SLICE {
+                    break;
+                }
+            }
+            Ok::<_, nudge_db::Error>((simulation, left))
+        });
+        (simulation, left) = slice.await??;
+        tokio::time::sleep(started.elapsed().min(LONGEST_PAUSE)).await;
+    }
+    Ok(simulation)
+}
+
+/// Lets the timers fall due that are left.
+async fn finish(
+    services: &Services,
+    job: &Running,
+    app_id: Uuid,
+    simulation: Simulation,
+    until: Timestamp,
+) -> Result<Simulation, Error> {
+    let Simulation::Triggers(mut triggers) = simulation else {
+        return Ok(simulation);
+    };
+    loop {
+        job.check()?;
+        let slice = services.plugins.aside(app_id, move || {
+            let ended = triggers.pass_time(until, SLICE)?;
+            Ok::<_, nudge_db::Error>((triggers, ended))
+        });
+        let ended;
+        (triggers, ended) = slice.await??;
+        if ended {
+            return Ok(Simulation::Triggers(triggers));
+        }
+        tokio::time::sleep(SLICE).await;
+    }
+}

@@ -1,0 +1,315 @@
+//! One version of a plugin with the states and timers that it would have.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::{Arc, Mutex};
+
+use nudge_db::Timestamp;
+use nudge_platform::event_names::SESSION_BEGAN;
+use nudge_plugin_runtime::Reading;
+use nudge_records::decisions::transcript::Transcript;
+use nudge_records::events::store::Stored;
+use nudge_wasm::trigger::{self, Outcome, TimerChange};
+use nudge_wasm::{Failure, Plugin};
+use uuid::Uuid;
+
+use super::super::facts::{Ledger, Read, View};
+use super::people::Scene;
+use super::{Context, Target};
+
+/// What a state or timer takes besides its bytes, about.
+const ENTRY_BYTES: usize = 200;
+/// The number of the only subject of a batch.
+const SUBJECT: u32 = 0;
+
+/// A target, a subject and the timer's key.
+pub(super) type TimerKey = (usize, Uuid, String);
+
+/// A timer that is not due yet.
+#[derive(Clone, Debug)]
+pub(super) struct Pending {
+    payload: Vec<u8>,
+    pub event: Stored,
+}
+
+/// Events of one subject, or a timer of it, to be decided about together.
+pub(super) struct Batch<'a> {
+    pub now: i64,
+    pub items: &'a [trigger::Item],
+    /// For each item its event.
+    pub events: &'a [Stored],
+    pub scene: &'a Scene,
+}
+
+/// What a version made of a batch.
+#[derive(Debug, Default)]
+pub(super) struct Made {
+    /// Items and the targets that they fired.
+    pub fired: BTreeSet<(usize, usize)>,
+    /// Items that it failed on.
+    pub failed: BTreeSet<usize>,
+    /// Whether it was told something that may have been otherwise then.
+    pub approximate: bool,
+}
+
+impl Made {
+    /// The targets that an item fired; none: it failed.
+    pub(super) fn of(&self, item: usize) -> Option<BTreeSet<usize>> {
+        if self.failed.contains(&item) {
+            return None;
+        }
+        let fired = self.fired.iter().filter(|(fired, _)| *fired == item);
+        Some(fired.map(|(_, target)| *target).collect())
+    }
+}
+
+/// Targets and the items that concern them, ascending.
+pub(super) type Concerned = BTreeMap<usize, Vec<u32>>;
+
+/// One version and its world.
+#[derive(Debug)]
+pub(super) struct Side {
+    plugin: Arc<Plugin>,
+    seed: u64,
+    targets: Vec<(Target, Arc<Reading>)>,
+    routes: HashMap<String, Vec<usize>>,
+    everywhere: Vec<usize>,
+    states: HashMap<(usize, Uuid), Vec<u8>>,
+    timers: BTreeMap<(i64, TimerKey), Pending>,
+    due: BTreeMap<TimerKey, i64>,
+    pub bytes: usize,
+}
+
+impl Side {
+    pub(super) fn new(
+        app_id: Uuid,
+        plugin: &Arc<Plugin>,
+        targets: Vec<(Target, Arc<Reading>)>,
+    ) -> Self {
+        let mut routes: HashMap<String, Vec<usize>> = HashMap::new();
+        let mut everywhere = Vec::new();
+        for (number, (_, reading)) in targets.iter().enumerate() {
+            for name in &reading.event_names {
+                match name.as_str() {
+                    "*" => everywhere.push(number),
+                    name => routes.entry(name.to_owned()).or_default().push(number),
+                }
+            }
+        }
+        Self {
+            plugin: Arc::clone(plugin),
+            seed: super::super::groups::seed(app_id, plugin),
+            targets,
+            routes,
+            everywhere,
+            states: HashMap::new(),
+            timers: BTreeMap::new(),
+            due: BTreeMap::new(),
+            bytes: 0,
+        }
+    }
+
+    /// The targets that an event of this name concerns.
+    pub(super) fn concerned(&self, name: &str) -> impl Iterator<Item = usize> {
+        let named = self.routes.get(name).map_or(&[][..], Vec::as_slice);
+        named.iter().chain(&self.everywhere).copied()
+    }
+
+    /// The targets that hear of the beginning of sessions.
+    pub(super) fn session_targets(&self) -> &[usize] {
+        self.routes.get(SESSION_BEGAN).map_or(&[], Vec::as_slice)
+    }
+
+    /// The timer that is due next.
+    pub(super) fn next(&self) -> Option<&(i64, TimerKey)> {
+        self.timers.first_key_value().map(|(at, _)| at)
+    }
+
+    /// Takes a timer that is due; what it is called with.
+    pub(super) fn take(&mut self, at: &(i64, TimerKey)) -> Option<(Pending, trigger::Timer)> {
+        let pending = self.timers.remove(at)?;
+        self.due.remove(&at.1);
+        self.bytes = self
+            .bytes
+            .saturating_sub(ENTRY_BYTES + pending.payload.len());
+        let timer = trigger::Timer {
+            key: at.1.2.clone(),
+            payload: pending.payload.clone(),
+        };
+        Some((pending, timer))
+    }
+
+    /// Decides about a batch; where that fails, about each item and target alone.
+    pub(super) fn decide(
+        &mut self,
+        context: &Context,
+        batch: &Batch<'_>,
+        concerned: &Concerned,
+    ) -> nudge_db::Result<Made> {
+        let mut made = Made::default();
+        if concerned.is_empty() || self.call(context, batch, concerned, &mut made)? {
+            return Ok(made);
+        }
+        let items: BTreeSet<u32> = concerned.values().flatten().copied().collect();
+        for item in items {
+            for (target, routed) in concerned {
+                if !routed.contains(&item) {
+                    continue;
+                }
+                let alone = Concerned::from([(*target, vec![item])]);
+                let is_all = alone == *concerned;
+                if is_all || !self.call(context, batch, &alone, &mut made)? {
+                    made.failed.insert(item as usize);
+                }
+            }
+        }
+        Ok(made)
+    }
+
+    /// Makes one call; answers whether it succeeded.
+    fn call(
+        &mut self,
+        context: &Context,
+        batch: &Batch<'_>,
+        concerned: &Concerned,
+        made: &mut Made,
+    ) -> nudge_db::Result<bool> {
+        let scene = batch.scene;
+        let targets: Vec<usize> = concerned.keys().copied().collect();
+        let transcript = Transcript::default();
+        let ledger = self.ledger(context, scene, &targets, batch.now);
+        let view = View {
+            ledger: Arc::new(Mutex::new(ledger)),
+            campaigns: targets.clone(),
+            transcript: Some(transcript.clone()),
+        };
+        match self
+            .plugin
+            .evaluate(self.batch(batch, concerned), Box::new(view))
+        {
+            Ok(outcome) => {
+                let heard = transcript.finish();
+                made.approximate |= scene.is_approximate(heard.as_ref());
+                self.accept(outcome, batch, &targets, made);
+                Ok(true)
+            }
+            Err(failed) if failed.failure == Failure::Unavailable => Err(
+                nudge_db::Error::unavailable(std::io::Error::other("facts unavailable")),
+            ),
+            Err(_) => Ok(false),
+        }
+    }
+
+    fn ledger(&self, context: &Context, scene: &Scene, targets: &[usize], now: i64) -> Ledger {
+        let id = scene.subject.id;
+        let state = |target: &usize| {
+            let state = self.states.get(&(*target, id))?.clone();
+            Some(((*target, SUBJECT), state))
+        };
+        Ledger {
+            app_id: context.app_id,
+            db: context.db.clone(),
+            runtime: context.runtime.clone(),
+            subjects: vec![scene.subject.clone()],
+            properties: scene.properties.clone(),
+            states: targets.iter().filter_map(state).collect(),
+            earlier: Vec::new(),
+            aliases: HashMap::from([(id, scene.aliases.clone())]),
+            until: Timestamp(now),
+            read: Read::default(),
+        }
+    }
+
+    fn batch(&self, batch: &Batch<'_>, concerned: &Concerned) -> trigger::Batch {
+        let campaign = |(number, items): (&usize, &Vec<u32>)| {
+            let (target, reading) = self.targets.get(*number)?;
+            Some(trigger::Campaign {
+                id: target.id.unwrap_or_default(),
+                config: Arc::clone(&target.config),
+                properties: Arc::clone(&reading.properties),
+                items: items.clone(),
+            })
+        };
+        trigger::Batch {
+            now: batch.now,
+            items: batch.items.to_vec(),
+            campaigns: concerned.iter().filter_map(campaign).collect(),
+            explaining: false,
+            seed: self.seed,
+        }
+    }
+
+    /// Lets what the version asked for take effect, in its own world.
+    fn accept(&mut self, outcome: Outcome, batch: &Batch<'_>, targets: &[usize], made: &mut Made) {
+        let subject = batch.scene.subject.id;
+        let target = |number: u32| targets.get(number as usize).copied();
+        for firing in &outcome.fired {
+            let fired = target(firing.campaign).map(|target| (firing.item as usize, target));
+            made.fired.extend(fired);
+        }
+        for write in outcome.states {
+            if let Some(target) = target(write.campaign) {
+                self.set_state((target, subject), write.state);
+            }
+        }
+        for change in outcome.timers {
+            match change {
+                TimerChange::Set {
+                    campaign,
+                    item,
+                    key,
+                    at,
+                    payload,
+                } => {
+                    let event = batch.events.get(item as usize).cloned();
+                    if let (Some(target), Some(event)) = (target(campaign), event) {
+                        let pending = Pending { payload, event };
+                        self.set_timer((target, subject, key), at, pending);
+                    }
+                }
+                TimerChange::Cancel { campaign, key, .. } => {
+                    if let Some(target) = target(campaign) {
+                        self.cancel(&(target, subject, key));
+                    }
+                }
+                TimerChange::CancelAll { campaign, .. } => {
+                    if let Some(target) = target(campaign) {
+                        self.cancel_all(target, subject);
+                    }
+                }
+            }
+        }
+    }
+
+    fn cancel_all(&mut self, target: usize, subject: Uuid) {
+        let from = (target, subject, String::new());
+        let of = |key: &&TimerKey| (key.0, key.1) == (target, subject);
+        let later = self.due.range(from..).map(|(key, _)| key);
+        let keys: Vec<TimerKey> = later.take_while(of).cloned().collect();
+        for key in &keys {
+            self.cancel(key);
+        }
+    }
+
+    fn set_state(&mut self, place: (usize, Uuid), state: Option<Vec<u8>>) {
+        let after = state.as_ref().map_or(0, |state| ENTRY_BYTES + state.len());
+        let before = match state {
+            Some(state) => self.states.insert(place, state),
+            None => self.states.remove(&place),
+        };
+        let before = before.map_or(0, |state| ENTRY_BYTES + state.len());
+        self.bytes = (self.bytes + after).saturating_sub(before);
+    }
+
+    fn set_timer(&mut self, key: TimerKey, at: i64, pending: Pending) {
+        self.cancel(&key);
+        self.bytes += ENTRY_BYTES + pending.payload.len();
+        self.due.insert(key.clone(), at);
+        self.timers.insert((at, key), pending);
+    }
+
+    fn cancel(&mut self, key: &TimerKey) {
+        if let Some(at) = self.due.get(key).copied() {
+            drop(self.take(&(at, key.clone())));
+        }
+    }
+}

@@ -1,0 +1,236 @@
+//! Two versions of a trigger plugin about the same events.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use nudge_db::Timestamp;
+use nudge_platform::event_names::SESSION_BEGAN;
+use nudge_records::events::store::Stored;
+use nudge_wasm::trigger;
+
+use super::people::{People, Scene};
+use super::report::{Report, Verdicts};
+use super::side::{Batch, Concerned, Made, Side, TimerKey};
+use super::window::Request;
+use super::{Context, Match};
+
+/// The events that at least one version reads, with what each of them is asked.
+#[derive(Default)]
+struct Asked {
+    items: Vec<trigger::Item>,
+    events: Vec<Stored>,
+    active: Concerned,
+    candidate: Concerned,
+}
+
+impl Asked {
+    /// Adds an item, if it concerns anything of a version.
+    fn add(
+        &mut self,
+        event: &Stored,
+        item: trigger::Item,
+        active: Vec<usize>,
+        candidate: Vec<usize>,
+    ) {
+        if active.is_empty() && candidate.is_empty() {
+            return;
+        }
+        let number = u32::try_from(self.items.len()).unwrap_or(u32::MAX);
+        for target in active {
+            self.active.entry(target).or_default().push(number);
+        }
+        for target in candidate {
+            self.candidate.entry(target).or_default().push(number);
+        }
+        self.items.push(item);
+        self.events.push(event.clone());
+    }
+}
+
+/// Both versions and what they know.
+#[derive(Debug)]
+pub(super) struct Triggers {
+    context: Context,
+    active: Side,
+    candidate: Side,
+    people: People,
+    pub report: Report,
+}
+
+impl Triggers {
+    pub(super) fn new(context: Context, versions: &Match, report: Report) -> Self {
+        let targets = versions.targets.iter();
+        let active = targets
+            .clone()
+            .map(|target| (target.clone(), Arc::clone(&target.active)));
+        let candidate = targets.map(|target| (target.clone(), Arc::clone(&target.candidate)));
+        Self {
+            active: Side::new(context.app_id, &versions.active, active.collect()),
+            candidate: Side::new(context.app_id, &versions.candidate, candidate.collect()),
+            people: People::new(context.clone()),
+            context,
+            report,
+        }
+    }
+
+    /// Runs a request's events, after the timers that were due before it.
+    pub(super) fn run(&mut self, request: &Request) -> nudge_db::Result<()> {
+        let Some(first) = request.events.first() else {
+            return Ok(());
+        };
+        self.pass_time(first.received_at, Duration::MAX)?;
+        if self.report.stopped.is_some() {
+            return Ok(());
+        }
+        let read = |event: &Stored| {
+            let name = &event.event.name;
+            [&self.active, &self.candidate].into_iter().any(|side| {
+                side.concerned(name).next().is_some() || !side.session_targets().is_empty()
+            })
+        };
+        let scene = if request.events.iter().any(read) {
+            self.people.scene(request.alias, first)?
+        } else {
+            None
+        };
+        let asked = self.lay_out(request);
+        let Some(scene) = scene else {
+            return Ok(());
+        };
+        let now = trigger::Batch::time(&asked.items);
+        let (active, candidate) = self.decide(now, &scene, &asked)?;
+        self.report.approximate += if active.approximate || candidate.approximate {
+            asked.items.len() as u64
+        } else {
+            0
+        };
+        for (number, event) in asked.events.iter().enumerate() {
+            let verdicts = Verdicts {
+                active: active.of(number),
+                candidate: candidate.of(number),
+            };
+            self.report.event(event, Some(scene.subject.id), &verdicts);
+        }
+        let bytes = self.active.bytes + self.candidate.bytes + self.people.bytes;
+        self.report.measure(bytes);
+        Ok(())
+    }
+
+    /// Takes a request's events into their subject, and finds what they concern.
+    fn lay_out(&mut self, request: &Request) -> Asked {
+        let mut asked = Asked::default();
+        for event in &request.events {
+            let session = self.people.take(request.alias, event);
+            let number = session.map_or(0, |session| session.number);
+            let given = item(event, event.received_at, number, None);
+            if session.is_some_and(|session| session.begins) {
+                let beginning = trigger::Item {
+                    name: SESSION_BEGAN.into(),
+                    ..given.clone()
+                };
+                let sides = [&self.active, &self.candidate];
+                let [active, candidate] = sides.map(|side| side.session_targets().to_vec());
+                asked.add(event, beginning, active, candidate);
+            }
+            let name = &event.event.name;
+            let active = self.active.concerned(name).collect();
+            let candidate = self.candidate.concerned(name).collect();
+            asked.add(event, given, active, candidate);
+        }
+        asked
+    }
+
+    fn decide(&mut self, now: i64, scene: &Scene, asked: &Asked) -> nudge_db::Result<(Made, Made)> {
+        let batch = Batch {
+            now,
+            items: &asked.items,
+            events: &asked.events,
+            scene,
+        };
+        let active = self.active.decide(&self.context, &batch, &asked.active)?;
+        let candidate = self
+            .candidate
+            .decide(&self.context, &batch, &asked.candidate)?;
+        Ok((active, candidate))
+    }
+
+    /// Lets timers fall due in order; answers whether none is left that is due by then. Gives up after `slice`.
+    pub(super) fn pass_time(
+        &mut self,
+        until: Timestamp,
+        slice: Duration,
+    ) -> nudge_db::Result<bool> {
+        let started = Instant::now();
+        loop {
+            let next = self.active.next().into_iter().chain(self.candidate.next());
+            let next = next.min().filter(|(due, _)| *due <= until.0).cloned();
+            let Some(next) = next else {
+                return Ok(true);
+            };
+            if self.report.stopped.is_some() {
+                return Ok(true);
+            }
+            if started.elapsed() >= slice {
+                return Ok(false);
+            }
+            self.fall_due(&next)?;
+        }
+    }
+
+    /// Lets a timer fall due that one version has set, or both.
+    fn fall_due(&mut self, at: &(i64, TimerKey)) -> nudge_db::Result<()> {
+        let (due, (target, subject, key)) = at;
+        let mut verdicts = [None, None];
+        let mut event = None;
+        for (side, verdict) in [&mut self.active, &mut self.candidate]
+            .into_iter()
+            .zip(&mut verdicts)
+        {
+            // A version that has not set it has not fired it.
+            *verdict = Some(BTreeSet::new());
+            let Some((pending, timer)) = side.take(at) else {
+                continue;
+            };
+            let Some(scene) = self.people.now(*subject, Timestamp(*due)) else {
+                continue;
+            };
+            let session = scene.subject.session_number;
+            let item = item(&pending.event, Timestamp(*due), session, Some(timer));
+            let batch = Batch {
+                now: *due,
+                items: &[item],
+                events: std::slice::from_ref(&pending.event),
+                scene: &scene,
+            };
+            let concerned = Concerned::from([(*target, vec![0])]);
+            *verdict = side.decide(&self.context, &batch, &concerned)?.of(0);
+            event = Some(pending.event);
+        }
+        let [active, candidate] = verdicts;
+        if let Some(event) = event {
+            let verdicts = Verdicts { active, candidate };
+            self.report.timer(&event, *subject, key, &verdicts);
+        }
+        Ok(())
+    }
+}
+
+fn item(
+    stored: &Stored,
+    received: Timestamp,
+    session: i64,
+    timer: Option<trigger::Timer>,
+) -> trigger::Item {
+    let event = &stored.event;
+    trigger::Item {
+        subject: 0,
+        event_id: event.id,
+        name: Arc::clone(&event.name),
+        timestamp: event.timestamp.0,
+        received: received.0,
+        session: u32::try_from(session).unwrap_or(u32::MAX),
+        properties: Arc::clone(&event.properties),
+        timer,
+    }
+}

@@ -1,0 +1,343 @@
+//! One batch of a lane, from reading the subjects to writing the effects.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use nudge_apps::App;
+use nudge_plugin_runtime::{Lost, logs};
+use nudge_records::events::store::Stored;
+use nudge_records::instructions::Instruction;
+use nudge_records::stats;
+use uuid::Uuid;
+
+use super::calls::Calls;
+use super::effects::{self, Effects};
+use super::evaluate::{Decided, Decisions, Evaluation, Item, Routes};
+use super::facts::Ledger;
+use super::groups::{self, Group};
+use super::memory::{self, Recalled};
+use super::projection::{Subject, Subjects};
+use super::reading::{self, People, Reader};
+use super::work::{Fired, Source, Work};
+use super::{Inner, devices, run_firings};
+use crate::delivery_rules::{self, Gate};
+use crate::quota;
+use crate::shadow::Trials;
+
+/// Why a batch could not be processed. Nothing of it has taken effect.
+#[derive(Debug)]
+pub(super) enum Trouble {
+    /// Something else must be processed first, or something changed meanwhile.
+    Conflict,
+    /// The database.
+    Database(nudge_db::Error),
+    /// The host panicked.
+    Lost(Lost),
+}
+
+impl From<nudge_db::Error> for Trouble {
+    fn from(error: nudge_db::Error) -> Self {
+        match error.kind() {
+            nudge_db::Kind::Serialization => Self::Conflict,
+            _ => Self::Database(error),
+        }
+    }
+}
+
+/// Processes work of one app. On success whoever waits is told, and `works` is empty.
+pub(super) async fn process(inner: &Inner, works: &mut Vec<Work>) -> Result<(), Trouble> {
+    let Some(app_id) = works.first().map(|work| work.app_id) else {
+        return Ok(());
+    };
+    let Some(app) = inner.apps.get(app_id).await? else {
+        // The app was deleted, and its work with it.
+        works.clear();
+        return Ok(());
+    };
+    let recalled = inner.memory.recall(app_id, works);
+    let outcome = process_with(inner, &app, works, &recalled).await;
+    if let Err(Trouble::Conflict) = outcome
+        && !recalled.is_empty()
+    {
+        let outdated = recalled.values().map(|it| it.subject.id);
+        inner.memory.forget(app_id, outdated);
+        return Box::pin(process_with(inner, &app, works, &Recalled::new())).await;
+    }
+    outcome
+}
+
+/// Processes work; what was recalled is not read.
+async fn process_with(
+    inner: &Inner,
+    app: &Arc<App>,
+    works: &mut Vec<Work>,
+    recalled: &Recalled,
+) -> Result<(), Trouble> {
+    let mut reader = Reader::new(&inner.db);
+    let before = reading::subjects(&mut reader, app.id, works, recalled).await?;
+    let mut after = before.all.clone();
+    let mut states = memory::states(recalled, &before.all);
+    let given = run_firings::of(&mut reader, app.id, works, &before).await?;
+    let Layout {
+        items,
+        routes,
+        waited,
+    } = lay_out(app, works, &given, &before, &mut after);
+    let ledger = if routes.is_empty() {
+        None
+    } else {
+        let people = People {
+            before: &before,
+            after: &after,
+            states: &mut states,
+        };
+        Some(reading::ledger(inner, &mut reader, app, people, &items, &routes).await?)
+    };
+    drop(reader);
+    let trials = ledger
+        .as_ref()
+        .and_then(|ledger| Trials::of(app, &items, &routes, ledger));
+    let Decided {
+        mut decisions,
+        items,
+        calls,
+    } = match ledger {
+        None => undecided(inner, app, items),
+        Some(ledger) => {
+            let groups = groups::of(app, &items, &before.all, routes);
+            evaluate(inner, app, items, groups, ledger).await?
+        }
+    };
+    if quota::matters(&decisions) {
+        let mut tx = inner.db.read().await?;
+        quota::enforce(&mut tx, app, works, &items, &before.all, &mut decisions).await?;
+    }
+    let trials = trials.map(|trials| trials.against(&decisions));
+    // No plugin has a say in these any longer.
+    decisions.fired.splice(..0, waited);
+    decisions.fired = delivery_rules::in_order(app, decisions.fired);
+    let now = inner.clock.now();
+    let gate = Gate::open(&inner.db, app, &items, &after, &decisions.fired, now).await?;
+    let mut effects = Effects::new(app, works, &items, after, decisions, gate);
+    effects.devices = devices::sightings(works, &before);
+    effects::write(inner, &effects).await?;
+    calls.settle();
+    memory::update(&mut states, &effects);
+    let written = std::mem::take(&mut effects.subjects);
+    inner.memory.remember(app.id, written, states);
+    finish(inner, works, &items, effects);
+    if let Some(trials) = trials {
+        trials.offer(inner, app, items);
+    }
+    Ok(())
+}
+
+/// A batch as it is put to plugins.
+#[derive(Default)]
+struct Layout {
+    items: Vec<Item>,
+    routes: Routes,
+    /// Campaigns and items that fire without being decided about again: firings that waited.
+    waited: Vec<(usize, usize)>,
+}
+
+/// Takes the events into their subjects and finds the campaigns that they concern.
+///
+/// `given`: work of runs that have given the subject something already, as to somebody who is one with it now.
+fn lay_out(
+    app: &App,
+    works: &[Work],
+    given: &HashSet<usize>,
+    subjects: &Subjects,
+    after: &mut [Subject],
+) -> Layout {
+    let mut layout = Layout::default();
+    for (number, work) in works.iter().enumerate() {
+        if given.contains(&number) {
+            continue;
+        }
+        let Some(index) = subjects.of(work.alias) else {
+            continue;
+        };
+        // Nothing follows from events of somebody who is being deleted; the rows themselves go with the rest.
+        let Some(subject) = after.get_mut(index).filter(|subject| !subject.suppressed) else {
+            continue;
+        };
+        for stored in &work.events {
+            let (timer, firing_id) = match &work.source {
+                Source::Timer(timer) => (Some(timer), None),
+                Source::Occasion(due) => (None, due.firing_id),
+                Source::Request(_) | Source::Letter { .. } => (None, None),
+            };
+            for part in parts(app, &work.source, stored, subject) {
+                let item = layout.items.len();
+                for campaign in part.campaigns {
+                    if firing_id.is_some() {
+                        layout.waited.push((campaign, item));
+                    } else {
+                        layout.routes.entry(campaign).or_default().push(item);
+                    }
+                }
+                layout.items.push(Item {
+                    work: number,
+                    stored: stored.clone(),
+                    subject: index,
+                    session: part.session,
+                    begins: part.begins,
+                    timer: timer.cloned(),
+                    alias: work.alias,
+                    firing_id,
+                });
+            }
+        }
+    }
+    layout
+}
+
+/// What an event is to campaigns: the beginning of a session, itself, or both.
+struct Part {
+    session: i64,
+    begins: bool,
+    campaigns: Vec<usize>,
+}
+
+/// The parts of an event that concern campaigns, by where it comes from.
+fn parts(app: &App, source: &Source, stored: &Stored, subject: &mut Subject) -> Vec<Part> {
+    let one = |id: Uuid| app.campaign(id).into_iter();
+    let mut parts = Vec::with_capacity(1);
+    let mut add = |session, begins, campaigns: Vec<usize>, wanted| {
+        if wanted || !campaigns.is_empty() {
+            parts.push(Part {
+                session,
+                begins,
+                campaigns,
+            });
+        }
+    };
+    match source {
+        Source::Request(_) => {
+            let session = subject.take(stored);
+            let name = &stored.event.name;
+            if session.begins {
+                let campaigns = app.session_campaigns().to_vec();
+                add(session.number, true, campaigns, false);
+            }
+            // An event that a campaign counts comes before those that it decides about.
+            let counts = app.looks_back_at(name);
+            add(
+                session.number,
+                false,
+                app.campaigns_for(name).collect(),
+                counts,
+            );
+        }
+        Source::Timer(timer) => {
+            let campaigns = one(timer.campaign_id).collect();
+            add(subject.session_number, false, campaigns, false);
+        }
+        Source::Occasion(due) => {
+            let hears =
+                |campaign: &usize| due.firing_id.is_some() || listens(app, *campaign, stored);
+            let campaigns = one(due.campaign_id).filter(hears).collect();
+            add(subject.session_number, false, campaigns, false);
+        }
+        Source::Letter {
+            campaign_id,
+            session,
+            begins,
+            ..
+        } => {
+            let session = session.unwrap_or(subject.session_number);
+            let campaign = campaign_id.and_then(|id| app.campaign(id));
+            if *begins {
+                add(session, true, campaign.into_iter().collect(), false);
+            }
+            // Besides, the campaign may read what the session began with.
+            let named = campaign.filter(|it| !begins || app.reads(*it, &stored.event.name));
+            add(session, false, named.into_iter().collect(), false);
+        }
+    }
+    parts
+}
+
+/// Whether a campaign reads events of this one's name.
+fn listens(app: &App, campaign: usize, stored: &Stored) -> bool {
+    let running = app.campaigns.get(campaign);
+    running.is_some_and(|running| {
+        let mut names = running.accepted.event_names();
+        names.any(|name| *name == *stored.event.name || name == "*")
+    })
+}
+
+/// A batch that no plugin was asked about.
+fn undecided(inner: &Inner, app: &App, items: Vec<Item>) -> Decided {
+    Decided {
+        decisions: Decisions::default(),
+        items,
+        calls: Calls::new(&inner.plugins.recorder, app.id, logs::Kind::Decision),
+    }
+}
+
+async fn evaluate(
+    inner: &Inner,
+    app: &Arc<App>,
+    items: Vec<Item>,
+    groups: Vec<Group>,
+    ledger: Ledger,
+) -> Result<Decided, Trouble> {
+    let decided = undecided(inner, app, items);
+    let Some(first) = groups.first() else {
+        return Ok(decided);
+    };
+    let recording = inner.plugins.keeps_decisions;
+    let evaluation = Evaluation::new(app, decided.items, ledger, first, decided.calls, recording);
+    match inner
+        .plugins
+        .workers
+        .run(app.id, move || evaluation.run(&groups))
+        .await
+    {
+        Ok(Ok(decided)) => Ok(decided),
+        Ok(Err(_)) => Err(Trouble::Database(nudge_db::Error::unavailable(
+            std::io::Error::other("facts unavailable"),
+        ))),
+        Err(lost) => Err(Trouble::Lost(lost)),
+    }
+}
+
+/// Tells whoever waits, and the open polls.
+fn finish(inner: &Inner, works: &mut Vec<Work>, items: &[Item], effects: Effects) {
+    let now = inner.clock.now();
+    let mut fired: Vec<Fired> = works.iter().map(|_| Fired::default()).collect();
+    for failed in &effects.failed_works {
+        if let Some(fired) = fired.get_mut(*failed) {
+            fired.failed = true;
+        }
+    }
+    let issued = effects.instructions.len();
+    let counted_at = effects.now;
+    inner.stats.count(
+        effects.app_id,
+        counted_at,
+        stats::Kind::Instructions,
+        issued,
+    );
+    for (item, instruction) in effects.instructions {
+        inner.polls.wake(instruction.subject_id);
+        let work = items.get(item).map_or(usize::MAX, |item| item.work);
+        if let Some(fired) = fired.get_mut(work) {
+            fired.instructions.push(instruction);
+        }
+    }
+    for (mut work, mut fired) in works.drain(..).zip(fired) {
+        fired
+            .instructions
+            .sort_by_key(|instruction: &Instruction| std::cmp::Reverse(instruction.priority));
+        metrics::counter!("nudge_pipeline_events_total").increment(work.events.len() as u64);
+        if let (Source::Request(_), Some(first)) = (&work.source, work.events.first()) {
+            metrics::histogram!("nudge_pipeline_lag_seconds")
+                .record(now.since(first.received_at).as_secs_f64());
+        }
+        work.finish(fired);
+    }
+}

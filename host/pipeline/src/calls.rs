@@ -1,0 +1,85 @@
+//! The calls of a batch, which count once it is known what became of the batch.
+
+use std::sync::Arc;
+
+use nudge_plugin_runtime::statistics::{Made, Outcome};
+use nudge_plugin_runtime::{Recorder, Term, logs};
+use nudge_wasm::Call;
+use uuid::Uuid;
+
+/// Calls that were made for a batch. Where they are dropped unsettled nothing of the batch took effect, it is
+/// decided again, and none of them is held against its plugin: an event that a plugin can't stand is one failure,
+/// however long the database has no room for what followed from it.
+#[derive(Debug)]
+pub(super) struct Calls {
+    recorder: Arc<Recorder>,
+    app_id: Uuid,
+    kind: logs::Kind,
+    all: Vec<Asked>,
+    settled: bool,
+}
+
+#[derive(Debug)]
+struct Asked {
+    term: Arc<Term>,
+    items: usize,
+    outcome: Outcome,
+    call: Call,
+    subjects: Vec<Uuid>,
+}
+
+impl Calls {
+    /// None yet. `kind`: whether they decide, or are a candidate's that only would.
+    pub(super) fn new(recorder: &Arc<Recorder>, app_id: Uuid, kind: logs::Kind) -> Self {
+        Self {
+            recorder: Arc::clone(recorder),
+            app_id,
+            kind,
+            all: Vec::new(),
+            settled: false,
+        }
+    }
+
+    /// Keeps a call about some items. `subjects` answers whose they are; it is asked only where the plugin logged.
+    pub(super) fn add(
+        &mut self,
+        term: &Arc<Term>,
+        items: usize,
+        outcome: Outcome,
+        call: Call,
+        subjects: impl FnOnce() -> Vec<Uuid>,
+    ) {
+        let logged = !call.logs.is_empty();
+        self.all.push(Asked {
+            term: Arc::clone(term),
+            items,
+            outcome,
+            call,
+            subjects: if logged { subjects() } else { Vec::new() },
+        });
+    }
+
+    /// What the calls decided holds: they count as what they were.
+    pub(super) fn settle(mut self) {
+        self.settled = true;
+    }
+}
+
+impl Drop for Calls {
+    fn drop(&mut self) {
+        for asked in self.all.drain(..) {
+            let made = Made {
+                app_id: self.app_id,
+                term: &asked.term,
+                items: asked.items,
+                outcome: if self.settled {
+                    asked.outcome
+                } else {
+                    asked.outcome.unsettled()
+                },
+                call: &asked.call,
+            };
+            self.recorder.made(&made, self.kind, || asked.subjects);
+        }
+    }
+}

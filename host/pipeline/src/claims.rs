@@ -1,0 +1,332 @@
+//! Which process has which row in hand, in the database.
+
+use std::collections::HashMap;
+use std::ops::RangeInclusive;
+
+use nudge_db::{Dialect, Result, Rows, Timestamp, Tx};
+use nudge_records::events::SEQ_BLOCK;
+use nudge_records::scheduled_work;
+use uuid::Uuid;
+
+use super::work::Claim;
+
+/// Claims that are looked at in one go.
+const MOST_CLAIMS: i64 = 20_000;
+/// Unclaimed requests that a process looks at to find some that it may claim, the oldest first.
+const MOST_LOOKED_AT: i64 = 2_000;
+
+#[derive(sqlx::FromRow)]
+struct NumberRow {
+    number: i64,
+}
+
+#[derive(sqlx::FromRow)]
+struct IdRow {
+    id: Uuid,
+}
+
+#[derive(sqlx::FromRow)]
+struct StandingRow {
+    id: i64,
+    earlier: Option<i64>,
+}
+
+/// Whether requests that are still this process's have to wait: an earlier one of the same alias that is none of
+/// them is still to be processed. A request that is missing is not this process's any longer.
+pub(super) async fn standing(tx: &mut Tx, ids: &[i64], node: Uuid) -> Result<HashMap<i64, bool>> {
+    let mut found = HashMap::with_capacity(ids.len());
+    for chunk in ids.chunks(Rows::MOST) {
+        let rows: Vec<StandingRow> = tx
+            .with_rows("v(id)", Rows::new().integers(chunk.iter().copied()))
+            .push(
+                " SELECT p.id, (SELECT min(earlier.id) FROM pending earlier
+                                WHERE earlier.alias_number = p.alias_number AND earlier.id < p.id
+                                  AND earlier.id NOT IN (SELECT v.id FROM v)) AS earlier
+                  FROM v JOIN pending p ON p.id = v.id WHERE p.node = ",
+            )
+            .push_bind(node)
+            .fetch_all()
+            .await?;
+        found.extend(rows.into_iter().map(|row| (row.id, row.earlier.is_some())));
+    }
+    Ok(found)
+}
+
+/// The rows of a list that are still to be processed by this process. `table` is `timers` or `occasions`.
+pub(super) async fn own(
+    tx: &mut Tx,
+    table: &'static str,
+    ids: &[Uuid],
+    node: Uuid,
+) -> Result<Vec<Uuid>> {
+    let mut found = Vec::with_capacity(ids.len());
+    for chunk in ids.chunks(Rows::MOST) {
+        let rows: Vec<IdRow> = tx
+            .with_rows("v(id)", Rows::new().uuids(chunk.iter().copied()))
+            .push(" SELECT t.id FROM v JOIN ")
+            .push(table)
+            .push(" t ON t.id = v.id WHERE t.node = ")
+            .push_bind(node)
+            .fetch_all()
+            .await?;
+        found.extend(rows.into_iter().map(|row| row.id));
+    }
+    Ok(found)
+}
+
+/// A request that this process has just claimed.
+#[derive(Debug, sqlx::FromRow)]
+pub(super) struct ClaimedRequest {
+    pub id: i64,
+    pub app_id: Uuid,
+    pub alias_number: i64,
+    pub device_id: Option<String>,
+    pub sdk_version: Option<String>,
+}
+
+/// A timer that this process has just claimed.
+#[derive(Debug, sqlx::FromRow)]
+pub(super) struct ClaimedTimer {
+    pub id: Uuid,
+    pub app_id: Uuid,
+    pub campaign_id: Uuid,
+    pub subject_id: Uuid,
+    pub key: String,
+    pub due_at: Timestamp,
+    pub payload: Vec<u8>,
+    pub event_seq: i64,
+}
+
+/// Whether a request or a timer waits that no process has claimed.
+pub(super) async fn anything_waits(tx: &mut Tx, now: Timestamp) -> Result<bool> {
+    let requests: Option<NumberRow> = tx
+        .sql("SELECT id AS number FROM pending WHERE node IS NULL ORDER BY id LIMIT 1")
+        .fetch_optional()
+        .await?;
+    if requests.is_some() {
+        return Ok(true);
+    }
+    let timers: Option<NumberRow> = tx
+        .sql("SELECT event_seq AS number FROM timers WHERE due_at <= $1 AND node IS NULL ORDER BY due_at LIMIT 1")
+        .bind(now)
+        .fetch_optional()
+        .await?;
+    Ok(timers.is_some())
+}
+
+/// Claims the oldest requests that no process has, but for those of aliases whose first request is another
+/// process's: they would only wait here. So what an alias has left over comes to one process.
+pub(super) async fn claim_requests(
+    tx: &mut Tx,
+    node: Uuid,
+    limit: i64,
+) -> Result<Vec<ClaimedRequest>> {
+    if tx.dialect() == Dialect::Postgres {
+        // Two that claim at the same moment would not see each other's claims, and share an alias between them.
+        // A row that all have in common keeps them apart, where an advisory lock is not known to every database
+        // that speaks PostgreSQL's protocol.
+        tx.sql("SELECT id FROM nodes ORDER BY id LIMIT 1 FOR UPDATE")
+            .execute()
+            .await?;
+    }
+    let mut claimed: Vec<ClaimedRequest> = tx
+        .sql("UPDATE pending SET node = ")
+        .push_bind(node)
+        .push(
+            " WHERE node IS NULL AND id IN (
+                SELECT waiting.id
+                FROM (SELECT id, alias_number FROM pending WHERE node IS NULL ORDER BY id LIMIT ",
+        )
+        .push_bind(MOST_LOOKED_AT)
+        .push(
+            ") waiting
+                WHERE COALESCE((SELECT oldest.node FROM pending oldest
+                                WHERE oldest.alias_number = waiting.alias_number ORDER BY oldest.id LIMIT 1), ",
+        )
+        .push_bind(node)
+        .push(") = ")
+        .push_bind(node)
+        .push(" ORDER BY waiting.id LIMIT ")
+        .push_bind(limit)
+        .push(") RETURNING id, app_id, alias_number, device_id, sdk_version")
+        .fetch_all()
+        .await?;
+    claimed.sort_unstable_by_key(|request| request.id);
+    Ok(claimed)
+}
+
+/// Gives up requests, for whichever process has those before them.
+pub(super) async fn release_requests(tx: &mut Tx, ids: &[i64], node: Uuid) -> Result<()> {
+    for chunk in ids.chunks(Rows::MOST) {
+        tx.with_rows("v(id)", Rows::new().integers(chunk.iter().copied()))
+            .push(" UPDATE pending SET node = NULL WHERE id IN (SELECT v.id FROM v) AND node = ")
+            .push_bind(node)
+            .execute()
+            .await?;
+    }
+    Ok(())
+}
+
+/// Claims timers that are due and that no process has.
+pub(super) async fn claim_timers(
+    tx: &mut Tx,
+    node: Uuid,
+    now: Timestamp,
+    limit: i64,
+) -> Result<Vec<ClaimedTimer>> {
+    let skip_locked = tx.dialect().skip_locked();
+    tx.sql("UPDATE timers SET node = ")
+        .push_bind(node)
+        .push(" WHERE id IN (SELECT id FROM timers WHERE node IS NULL AND due_at <= ")
+        .push_bind(now)
+        .push(" ORDER BY due_at LIMIT ")
+        .push_bind(limit)
+        .push(skip_locked)
+        .push(") RETURNING id, app_id, campaign_id, subject_id, key, due_at, payload, event_seq")
+        .fetch_all()
+        .await
+}
+
+/// The rows that a process has claimed, the oldest first.
+pub(super) async fn claims(tx: &mut Tx, node: Uuid) -> Result<Vec<Claim>> {
+    let requests: Vec<NumberRow> = tx
+        .sql("SELECT id AS number FROM pending WHERE node = $1 ORDER BY id LIMIT $2")
+        .bind(node)
+        .bind(MOST_CLAIMS)
+        .fetch_all()
+        .await?;
+    let timers: Vec<IdRow> = tx
+        .sql("SELECT id FROM timers WHERE node = $1 ORDER BY due_at LIMIT $2")
+        .bind(node)
+        .bind(MOST_CLAIMS)
+        .fetch_all()
+        .await?;
+    let occasions = scheduled_work::claimed_by(tx, node, MOST_CLAIMS).await?;
+    let requests = requests.into_iter().map(|row| Claim::Request(row.number));
+    let timers = timers.into_iter().map(|row| Claim::Timer(row.id));
+    let occasions = occasions.into_iter().map(Claim::Occasion);
+    Ok(requests.chain(timers).chain(occasions).collect())
+}
+
+/// Gives up claims of a process.
+pub(super) async fn release_claims(tx: &mut Tx, node: Uuid, claims: &[Claim]) -> Result<()> {
+    for claim in claims {
+        match claim {
+            Claim::Request(id) => tx
+                .sql("UPDATE pending SET node = NULL WHERE node = $1 AND id = $2")
+                .bind(node)
+                .bind(*id),
+            Claim::Timer(id) => tx
+                .sql("UPDATE timers SET node = NULL WHERE node = $1 AND id = $2")
+                .bind(node)
+                .bind(*id),
+            Claim::Occasion(id) => tx
+                .sql("UPDATE occasions SET node = NULL WHERE node = $1 AND id = $2")
+                .bind(node)
+                .bind(*id),
+        }
+        .execute()
+        .await?;
+    }
+    Ok(())
+}
+
+#[derive(sqlx::FromRow)]
+struct AliasRow {
+    subject_id: Uuid,
+    number: i64,
+}
+
+/// An alias of each of some subjects.
+pub(super) async fn aliases(tx: &mut Tx, subjects: &[Uuid]) -> Result<HashMap<Uuid, i64>> {
+    let mut found = HashMap::new();
+    for chunk in subjects.chunks(Rows::MOST) {
+        let rows: Vec<AliasRow> = tx
+            .with_rows("v(subject_id)", Rows::new().uuids(chunk.iter().copied()))
+            .push(
+                " SELECT a.subject_id, min(a.number) AS number FROM v JOIN aliases a ON a.subject_id = v.subject_id
+                  GROUP BY a.subject_id",
+            )
+            .fetch_all()
+            .await?;
+        found.extend(rows.into_iter().map(|row| (row.subject_id, row.number)));
+    }
+    Ok(found)
+}
+
+/// What waits to be processed.
+#[derive(Debug, sqlx::FromRow)]
+pub(super) struct Backlog {
+    /// How many requests.
+    pub requests: i64,
+    /// When the oldest arrived.
+    pub oldest: Option<Timestamp>,
+}
+
+/// How many requests wait, and since when the oldest one.
+pub(super) async fn backlog(tx: &mut Tx) -> Result<Backlog> {
+    tx.sql(
+        "SELECT count(*) AS requests,
+                (SELECT received_at FROM events WHERE seq >= (SELECT min(id) FROM pending) * $1
+                 ORDER BY seq LIMIT 1) AS oldest
+         FROM pending",
+    )
+    .bind(SEQ_BLOCK)
+    .fetch_one()
+    .await
+}
+
+/// Notes that a process lives.
+pub(super) async fn beat(tx: &mut Tx, node: Uuid, now: Timestamp) -> Result<()> {
+    tx.sql(
+        "INSERT INTO nodes (id, started_at, heartbeat_at) VALUES ($1, $2, $2)
+         ON CONFLICT (id) DO UPDATE SET heartbeat_at = excluded.heartbeat_at",
+    )
+    .bind(node)
+    .bind(now)
+    .execute()
+    .await?;
+    Ok(())
+}
+
+/// Forgets processes without a sign of life at these times. One from the future is from before clocks were set back.
+pub(super) async fn bury(tx: &mut Tx, alive: RangeInclusive<Timestamp>) -> Result<u64> {
+    tx.sql("DELETE FROM nodes WHERE heartbeat_at < $1 OR heartbeat_at > $2")
+        .bind(*alive.start())
+        .bind(*alive.end())
+        .execute()
+        .await
+}
+
+/// Forgets a process.
+pub(super) async fn leave(tx: &mut Tx, node: Uuid) -> Result<()> {
+    tx.sql("DELETE FROM nodes WHERE id = $1")
+        .bind(node)
+        .execute()
+        .await?;
+    release(tx).await
+}
+
+/// Forgets all processes but one: it has the database for itself.
+pub(super) async fn leave_all_but(tx: &mut Tx, node: Uuid) -> Result<()> {
+    tx.sql("DELETE FROM nodes WHERE id <> $1")
+        .bind(node)
+        .execute()
+        .await?;
+    release(tx).await
+}
+
+/// Gives up the claims of processes that are not there.
+pub(super) async fn release(tx: &mut Tx) -> Result<()> {
+    for text in [
+        "UPDATE pending SET node = NULL WHERE node IS NOT NULL AND node NOT IN (SELECT id FROM nodes)",
+        "UPDATE timers SET node = NULL WHERE node IS NOT NULL AND node NOT IN (SELECT id FROM nodes)",
+        "UPDATE occasions SET node = NULL WHERE node IS NOT NULL AND node NOT IN (SELECT id FROM nodes)",
+        "UPDATE jobs SET node = NULL WHERE node IS NOT NULL AND node NOT IN (SELECT id FROM nodes)",
+        "UPDATE deliveries SET node = NULL WHERE node IS NOT NULL AND node NOT IN (SELECT id FROM nodes)",
+        "UPDATE webhook_messages SET node = NULL WHERE node IS NOT NULL AND node NOT IN (SELECT id FROM nodes)",
+    ] {
+        tx.sql(text).execute().await?;
+    }
+    Ok(())
+}

@@ -1,0 +1,4 @@
+//! Decisions.
+
+pub mod http;
+mod rerun;

@@ -1,0 +1,154 @@
+//! What the host asks of every firing before it takes effect, whatever the plugin said: consent, the sample, the
+//! schedule, caps and pauses, quiet hours (contract 8).
+
+use std::cmp::Reverse;
+use std::collections::HashMap;
+
+use nudge_apps::App;
+use nudge_campaigns::campaign::{Kind, Running};
+use nudge_campaigns::targeting::{Clock, Opening, Quiet, Scope, Suppression};
+use nudge_db::{Db, Timestamp};
+use uuid::Uuid;
+
+use super::evaluate::Item;
+use super::projection::Subject;
+use crate::audience as store;
+use crate::audience::{Asked, Question};
+
+/// The gate that a batch's firings go through, one after another.
+#[derive(Debug)]
+pub(super) struct Gate {
+    /// The time that everything is judged by.
+    pub now: Timestamp,
+    quiet: Option<Quiet>,
+    /// What subjects had before the batch.
+    counts: HashMap<Question, u32>,
+    /// What they got in it: subject, campaign, kind.
+    passed: Vec<(Uuid, Uuid, Kind)>,
+}
+
+/// What becomes of a firing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Verdict {
+    /// It takes effect.
+    Passes,
+    /// The subject is not in the sample, or nobody: as if the campaign were not theirs.
+    NotTheirs,
+    /// It has no effect, and that is noted.
+    Suppressed(Suppression),
+    /// It comes up again at an instant.
+    Deferred(Timestamp),
+}
+
+impl Verdict {
+    /// Whether the campaign has not fired (contract 13), so that what fires once may fire again.
+    pub(super) fn holds_back(self) -> bool {
+        matches!(self, Self::NotTheirs | Self::Suppressed(_))
+    }
+}
+
+impl Gate {
+    /// Reads what the caps of firings depend on. Subjects are read before: what counts changes with a subject's
+    /// version, so that of two processes that let the last firing pass one starts over.
+    pub(super) async fn open(
+        db: &Db,
+        app: &App,
+        items: &[Item],
+        subjects: &[Subject],
+        fired: &[(usize, usize)],
+        now: Timestamp,
+    ) -> nudge_db::Result<Self> {
+        let mut gate = Self {
+            now,
+            quiet: app.settings.quiet_hours.as_ref().and_then(Quiet::of),
+            counts: HashMap::new(),
+            passed: Vec::new(),
+        };
+        let mut questions = Vec::new();
+        for (campaign, item) in fired {
+            let subject = items.get(*item).and_then(|item| subjects.get(item.subject));
+            if let (Some(running), Some(subject)) = (app.campaigns.get(*campaign), subject) {
+                let clocks = clocks(app, running).into_iter();
+                questions.extend(clocks.map(|clock| gate.question(running, subject, &clock)));
+            }
+        }
+        if questions.is_empty() {
+            return Ok(gate);
+        }
+        questions.sort_unstable_by_key(|question| {
+            (question.subject_id, question.campaign_id, question.since)
+        });
+        questions.dedup();
+        let mut tx = db.read().await?;
+        let counts = store::counts(&mut tx, app.id, &questions, Asked::now(now)).await?;
+        gate.counts = questions.into_iter().zip(counts).collect();
+        Ok(gate)
+    }
+
+    fn question(&self, running: &Running, subject: &Subject, clock: &Clock) -> Question {
+        Question {
+            subject_id: subject.id,
+            kind: running.act.kind(),
+            campaign_id: match clock.scope {
+                Scope::Campaign(id) => Some(id),
+                Scope::Kind(_) => None,
+            },
+            since: clock.since(self.now),
+        }
+    }
+
+    /// Judges a firing. One that passes counts for those after it.
+    pub(super) fn judge(&mut self, app: &App, running: &Running, subject: &Subject) -> Verdict {
+        let rules = &running.rules;
+        if subject.suppressed || !rules.sample.includes(running.id, subject.id) {
+            return Verdict::NotTheirs;
+        }
+        if !subject.may_message(app) {
+            return Verdict::Suppressed(Suppression::Consent);
+        }
+        let timezone = subject.timezone.as_deref();
+        let opening = rules.schedule.opening(self.now, timezone, self.quiet);
+        if let Opening::Closed(reason) = opening {
+            return Verdict::Suppressed(reason);
+        }
+        let clocks = clocks(app, running);
+        let full = clocks
+            .iter()
+            .find(|clock| self.count(running, subject, clock) >= clock.max);
+        if let Some(clock) = full {
+            return Verdict::Suppressed(clock.reason);
+        }
+        if let Opening::Deferred(until) = opening {
+            return Verdict::Deferred(until);
+        }
+        self.passed
+            .push((subject.id, running.id, running.act.kind()));
+        Verdict::Passes
+    }
+
+    fn count(&self, running: &Running, subject: &Subject, clock: &Clock) -> u32 {
+        let before = self.counts.get(&self.question(running, subject, clock));
+        let passed = self
+            .passed
+            .iter()
+            .filter(|(of, campaign_id, kind)| {
+                *of == subject.id && clock.counts(*campaign_id, *kind, self.now, self.now)
+            })
+            .count();
+        let passed = u32::try_from(passed).unwrap_or(u32::MAX);
+        before.copied().unwrap_or_default().saturating_add(passed)
+    }
+}
+
+fn clocks(app: &App, running: &Running) -> Vec<Clock> {
+    let cap = &running.rules.cap;
+    cap.clocks(running.id, running.act.kind(), &app.settings.frequency)
+}
+
+/// Firings in the order in which they are judged: as their items came, and of one item by priority, so that the
+/// most important one takes what a cap leaves.
+pub(super) fn in_order(app: &App, mut fired: Vec<(usize, usize)>) -> Vec<(usize, usize)> {
+    let priority = |campaign: usize| app.campaigns.get(campaign).map(|running| running.priority);
+    fired.sort_by_key(|(campaign, item)| (*item, Reverse(priority(*campaign)), *campaign));
+    fired
+}

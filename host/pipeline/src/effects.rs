@@ -1,0 +1,341 @@
+//! What a batch brings about, written in one transaction or not at all.
+
+use std::collections::{BTreeMap, HashMap};
+use std::time::Duration;
+
+use nudge_apps::App;
+use nudge_db::Timestamp;
+use nudge_platform::id;
+use nudge_records::dead_letters::store::Failure;
+use nudge_records::dead_letters::{self, Letter, Stage};
+use nudge_records::decisions::{self, NewDecision, Recorded};
+use nudge_records::deliveries::{self, NewDelivery};
+use nudge_records::instructions::{self, Instruction, Suppressed};
+use nudge_records::scheduled_work::{self, NewOccasion};
+use uuid::Uuid;
+
+use super::devices::{self, Sighting};
+use super::evaluate::{Decisions, Failed, Item, Timer};
+use super::projection::Subject;
+use super::run_firings::{self, RunFiring};
+use super::work::{Source, Work};
+use super::{Inner, store};
+use crate::batch::Trouble;
+use crate::delivery_rules::Gate;
+
+/// What lies between a timer and one that it sets, at the least.
+const TURN: Duration = Duration::from_secs(1);
+
+/// A plugin's state to be stored; none: removed.
+pub(super) type StateChange = (Uuid, Uuid, Option<Vec<u8>>);
+
+/// A timer to be set.
+#[derive(Clone, Debug)]
+pub(super) struct NewTimer {
+    pub id: Uuid,
+    pub campaign_id: Uuid,
+    pub subject_id: Uuid,
+    pub key: String,
+    pub due_at: Timestamp,
+    pub payload: Vec<u8>,
+    pub event_seq: i64,
+}
+
+/// Everything that a batch brings about.
+#[derive(Debug)]
+pub(super) struct Effects {
+    pub app_id: Uuid,
+    pub now: Timestamp,
+    /// What is done with: requests, timers, occasions and dead letters.
+    pub requests: Vec<i64>,
+    pub due_timers: Vec<Uuid>,
+    pub due_occasions: Vec<Uuid>,
+    /// Occasions whose campaign does not run.
+    pub parked: Vec<Uuid>,
+    pub replayed_letters: Vec<Uuid>,
+    /// Dead letters whose replay failed, with the reason.
+    pub failed_letters: Vec<Letter>,
+    pub subjects: Vec<Subject>,
+    /// Instructions and the items that fired them.
+    pub instructions: Vec<(usize, Instruction)>,
+    /// Push messages to be sent.
+    pub deliveries: Vec<NewDelivery>,
+    /// What would have been instructions, and why it is none.
+    pub suppressed: Vec<Suppressed>,
+    pub states: Vec<StateChange>,
+    /// Firings that the host held back: campaign, subject, and the event.
+    pub held_back: BTreeMap<(Uuid, Uuid), Uuid>,
+    /// Occasions of firings that are dropped with their campaign, and the events.
+    pub dropped: Vec<(Uuid, Uuid)>,
+    /// Items that led to something: a firing, or a timer.
+    pub led_on: Vec<usize>,
+    /// Whom runs have given something.
+    pub run_firings: Vec<RunFiring>,
+    pub cancelled_all: Vec<(Uuid, Uuid)>,
+    pub cancelled: Vec<(Uuid, Uuid, String)>,
+    pub timers: Vec<NewTimer>,
+    /// What the host does later.
+    pub occasions: Vec<NewOccasion>,
+    pub letters: Vec<Letter>,
+    /// Devices that the events came from.
+    pub devices: Vec<Sighting>,
+    pub decisions: Vec<NewDecision>,
+    /// Pieces of work that a plugin failed on.
+    pub failed_works: Vec<usize>,
+}
+
+impl Effects {
+    pub(super) fn new(
+        app: &App,
+        works: &[Work],
+        items: &[Item],
+        subjects: Vec<Subject>,
+        decisions: Decisions,
+        mut gate: Gate,
+    ) -> Self {
+        let mut effects = Self {
+            app_id: app.id,
+            now: gate.now,
+            requests: Vec::new(),
+            due_timers: Vec::new(),
+            due_occasions: Vec::new(),
+            parked: Vec::new(),
+            replayed_letters: Vec::new(),
+            failed_letters: Vec::new(),
+            subjects,
+            instructions: Vec::new(),
+            deliveries: Vec::new(),
+            suppressed: Vec::new(),
+            states: Vec::new(),
+            held_back: BTreeMap::new(),
+            dropped: Vec::new(),
+            led_on: Vec::new(),
+            run_firings: Vec::new(),
+            cancelled_all: Vec::new(),
+            cancelled: Vec::new(),
+            timers: Vec::new(),
+            occasions: Vec::new(),
+            letters: Vec::new(),
+            devices: Vec::new(),
+            decisions: Vec::new(),
+            failed_works: Vec::new(),
+        };
+        effects.fire(app, items, &decisions, &mut gate);
+        effects.store_states(app, decisions.states);
+        effects.change_timers(app, items, decisions.timers);
+        effects.keep_failed(app, works, items, &decisions.failed);
+        effects.keep_decisions(decisions.recorded);
+        effects.run_firings = run_firings::new(works, items, &effects.led_on, &effects.subjects);
+        for (number, work) in works.iter().enumerate() {
+            match &work.source {
+                Source::Request(id) => effects.requests.push(*id),
+                Source::Timer(timer) => effects.due_timers.push(timer.id),
+                Source::Occasion(due) => {
+                    // A firing that waited is dropped with its campaign; a run goes on when it is resumed.
+                    let runs = app.campaign(due.campaign_id).is_some();
+                    let event = work
+                        .events
+                        .first()
+                        .filter(|_| !runs && due.firing_id.is_some());
+                    let dropped = event.map(|stored| (due.id, stored.event.id));
+                    effects.dropped.extend(dropped);
+                    let list = if runs || due.firing_id.is_some() {
+                        &mut effects.due_occasions
+                    } else {
+                        &mut effects.parked
+                    };
+                    list.push(due.id);
+                }
+                Source::Letter { .. } if effects.failed_works.contains(&number) => {}
+                Source::Letter { id, .. } => effects.replayed_letters.push(*id),
+            }
+        }
+        effects
+    }
+
+    fn pair(&self, app: &App, campaign: usize, subject: u32) -> Option<(Uuid, Uuid)> {
+        Some((
+            app.campaigns.get(campaign)?.id,
+            self.subjects.get(subject as usize)?.id,
+        ))
+    }
+
+    fn store_states(&mut self, app: &App, states: HashMap<(usize, u32), Option<Vec<u8>>>) {
+        for ((campaign, subject), state) in states {
+            if let Some((campaign_id, subject_id)) = self.pair(app, campaign, subject) {
+                self.states.push((campaign_id, subject_id, state));
+            }
+        }
+    }
+
+    /// Of all changes of one timer only the last is left.
+    fn change_timers(&mut self, app: &App, items: &[Item], changes: Vec<Timer>) {
+        let mut last: HashMap<(Uuid, Uuid, String), Option<NewTimer>> = HashMap::new();
+        for change in changes {
+            match change {
+                Timer::Set {
+                    campaign,
+                    item,
+                    key,
+                    at,
+                    payload,
+                } => {
+                    self.led_on.push(item);
+                    let Some(item) = items.get(item) else {
+                        continue;
+                    };
+                    let subject = u32::try_from(item.subject).unwrap_or(u32::MAX);
+                    let Some((campaign_id, subject_id)) = self.pair(app, campaign, subject) else {
+                        continue;
+                    };
+                    let timer = NewTimer {
+                        id: id::new(self.now),
+                        campaign_id,
+                        subject_id,
+                        key: key.clone(),
+                        due_at: self
+                            .earliest(item)
+                            .map_or(Timestamp(at), |it| it.max(Timestamp(at))),
+                        payload,
+                        event_seq: item.stored.seq,
+                    };
+                    last.insert((campaign_id, subject_id, key), Some(timer));
+                }
+                Timer::Cancel {
+                    campaign,
+                    subject,
+                    key,
+                } => {
+                    if let Some((campaign_id, subject_id)) = self.pair(app, campaign, subject) {
+                        last.insert((campaign_id, subject_id, key), None);
+                    }
+                }
+                Timer::CancelAll { campaign, subject } => {
+                    if let Some(pair) = self.pair(app, campaign, subject) {
+                        last.retain(|key, _| (key.0, key.1) != pair);
+                        self.cancelled_all.push(pair);
+                    }
+                }
+            }
+        }
+        for (key, timer) in last {
+            match timer {
+                Some(timer) => self.timers.push(timer),
+                None => self.cancelled.push(key),
+            }
+        }
+    }
+
+    /// When a timer that is set at an item may be due. One that a timer sets waits for its turn: due at once,
+    /// it would be claimed again before the keeper does anything else, and so forever.
+    fn earliest(&self, item: &Item) -> Option<Timestamp> {
+        let timer = item.timer.as_ref();
+        timer.map(|_| self.now.plus(TURN))
+    }
+
+    fn keep_decisions(&mut self, recorded: Vec<Recorded>) {
+        let decision = |recorded: Recorded| NewDecision {
+            id: id::made_now(self.now),
+            subjects: recorded.subjects,
+            record: recorded.record,
+            configs: recorded.configs,
+        };
+        self.decisions = recorded.into_iter().map(decision).collect();
+    }
+
+    fn keep_failed(&mut self, app: &App, works: &[Work], items: &[Item], failed: &[Failed]) {
+        for failed in failed {
+            let (Some(item), Some(running)) =
+                (items.get(failed.item), app.campaigns.get(failed.campaign))
+            else {
+                continue;
+            };
+            let (Some(work), Some(subject)) =
+                (works.get(item.work), self.subjects.get(item.subject))
+            else {
+                continue;
+            };
+            let (plugin, _) = running.accepted.for_subject(subject.id);
+            let mut letter = Letter::new(
+                app.id,
+                item.alias,
+                item.stored.received_at,
+                &item.stored.event,
+                Stage::Trigger,
+                Some(running.id),
+                failed.reason.to_owned(),
+                plugin.description(),
+            );
+            letter.session = Some(item.session);
+            letter.opens_session = item.begins;
+            if matches!(work.source, Source::Letter { .. }) {
+                self.failed_letters.push(letter);
+            } else if self.letters.iter().all(|other| other.id != letter.id) {
+                self.letters.push(letter);
+            }
+            self.failed_works.push(item.work);
+        }
+    }
+}
+
+/// Writes the effects, if what they follow from still holds.
+pub(super) async fn write(inner: &Inner, effects: &Effects) -> Result<(), Trouble> {
+    let mut tx = inner.db.write_together().await?;
+    let node = inner.node();
+    store::hold_back_dropped(&mut tx, effects.app_id, &effects.dropped).await?;
+    let done = store::delete_requests(&mut tx, &effects.requests, node).await?
+        && store::delete_due_timers(&mut tx, &effects.due_timers, node).await?
+        && scheduled_work::delete_due(&mut tx, &effects.due_occasions, node).await?
+        && scheduled_work::park(&mut tx, &effects.parked, node).await?
+        && store::update_subjects(&mut tx, effects.app_id, &effects.subjects).await?;
+    if !done {
+        tx.rollback().await?;
+        return Err(Trouble::Conflict);
+    }
+    for letter in &effects.replayed_letters {
+        if !dead_letters::store::delete(&mut tx, effects.app_id, *letter).await? {
+            tx.rollback().await?;
+            return Err(Trouble::Conflict);
+        }
+    }
+    let failures: Vec<Failure> = effects.failed_letters.iter().map(Failure::of).collect();
+    dead_letters::store::update_failed(&mut tx, effects.app_id, &failures).await?;
+    let instructions: Vec<Instruction> = effects
+        .instructions
+        .iter()
+        .map(|(_, instruction)| instruction.clone())
+        .collect();
+    instructions::store::insert(&mut tx, &instructions).await?;
+    instructions::store::insert_suppressed(&mut tx, &effects.suppressed).await?;
+    store::write_states(&mut tx, effects.app_id, &effects.states, effects.now).await?;
+    store::hold_back(&mut tx, effects.app_id, &effects.held_back).await?;
+    run_firings::insert(&mut tx, effects.app_id, &effects.run_firings).await?;
+    store::cancel_timers(
+        &mut tx,
+        effects.app_id,
+        &effects.cancelled_all,
+        &effects.cancelled,
+    )
+    .await?;
+    store::set_timers(&mut tx, effects.app_id, &effects.timers).await?;
+    scheduled_work::insert(&mut tx, effects.app_id, &effects.occasions).await?;
+    devices::write(&mut tx, effects.app_id, &effects.devices).await?;
+    let letters: Vec<&Letter> = effects.letters.iter().collect();
+    dead_letters::store::insert(&mut tx, &letters).await?;
+    let (app_id, now) = (effects.app_id, effects.now);
+    deliveries::queue(&mut tx, app_id, &effects.deliveries, now).await?;
+    let noted = decisions::write(
+        &mut tx,
+        app_id,
+        &effects.decisions,
+        &inner.noted_configs,
+        now,
+    )
+    .await?;
+    tx.commit().await?;
+    inner.noted_configs.remember(app_id, &noted, now);
+    if !effects.deliveries.is_empty() {
+        inner.deliveries.wake();
+    }
+    Ok(())
+}

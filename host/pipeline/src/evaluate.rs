@@ -1,0 +1,442 @@
+//! Asking the trigger plugin about a batch. Where it fails, the batch is taken apart until only what it
+//! fails on is left: a poison event spoils no other.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use nudge_apps::App;
+use nudge_platform::event_names::SESSION_BEGAN;
+use nudge_plugin_runtime::statistics::Outcome;
+use nudge_plugin_runtime::{Reading, Term};
+use nudge_records::decisions::Recorded;
+use nudge_records::decisions::transcript::Transcript;
+use nudge_records::events::store::Stored;
+use nudge_wasm::trigger::{self, TimerChange};
+use nudge_wasm::{Call, Failure, PastEvent, Plugin};
+use uuid::Uuid;
+
+use super::calls::Calls;
+use super::facts::{Ledger, View};
+use super::groups::Group;
+use super::work::DueTimer;
+
+/// After so much time in failing calls, what is left of a batch counts as failed too.
+const FAILING_TIME: Duration = Duration::from_secs(2);
+
+/// An event or timer of a batch.
+#[derive(Clone, Debug)]
+pub(super) struct Item {
+    /// The piece of work that it belongs to.
+    pub work: usize,
+    /// The event, or the event that set the timer.
+    pub stored: Stored,
+    /// Its subject's number in the batch.
+    pub subject: usize,
+    /// The session that it belongs to.
+    pub session: i64,
+    /// Whether it stands for the beginning of that session: the event once more, under the name for that.
+    pub begins: bool,
+    /// The timer, if it is one.
+    pub timer: Option<DueTimer>,
+    /// The alias that it came under.
+    pub alias: i64,
+    /// The firing that waited for this, if it is one; no plugin is asked about it again.
+    pub firing_id: Option<Uuid>,
+}
+
+impl Item {
+    /// Whether a version reads the item.
+    pub(super) fn is_read(&self, reading: &Reading) -> bool {
+        if self.begins {
+            return reading.event_names.iter().any(|name| name == SESSION_BEGAN);
+        }
+        self.timer.is_some() || reading.has_event(&self.stored.event.name)
+    }
+}
+
+/// Which items concern which campaign (by its number in the app).
+pub(super) type Routes = BTreeMap<usize, Vec<usize>>;
+
+/// What the plugin decided about a batch.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Decisions {
+    /// Campaigns and the items that fire them.
+    pub fired: Vec<(usize, usize)>,
+    /// Plugin states by campaign and subject; none: removed.
+    pub states: HashMap<(usize, u32), Option<Vec<u8>>>,
+    /// Campaigns and subjects that a plugin keeps something of.
+    pub kept: HashSet<(usize, u32)>,
+    /// Changes of timers, in order.
+    pub timers: Vec<Timer>,
+    /// What the plugin failed on.
+    pub failed: Vec<Failed>,
+    /// The calls, so that they can be made again.
+    pub recorded: Vec<Recorded>,
+}
+
+/// A change of a timer.
+#[derive(Clone, Debug)]
+pub(super) enum Timer {
+    Set {
+        campaign: usize,
+        item: usize,
+        key: String,
+        at: i64,
+        payload: Vec<u8>,
+    },
+    Cancel {
+        campaign: usize,
+        subject: u32,
+        key: String,
+    },
+    CancelAll {
+        campaign: usize,
+        subject: u32,
+    },
+}
+
+/// An item that a campaign could not be decided for.
+#[derive(Clone, Debug)]
+pub(super) struct Failed {
+    pub campaign: usize,
+    pub item: usize,
+    /// The failure's code.
+    pub reason: &'static str,
+}
+
+/// A batch that was decided.
+#[derive(Debug)]
+pub(super) struct Decided {
+    pub decisions: Decisions,
+    pub items: Vec<Item>,
+    /// The calls that it took, to be settled once what follows is written.
+    pub calls: Calls,
+}
+
+/// The host could not answer a plugin's question; the batch must be tried again.
+#[derive(Debug)]
+pub(super) struct Unavailable;
+
+/// One batch, and the plugin that is asked about a part of it.
+pub(super) struct Evaluation {
+    pub(super) plugin: Arc<Plugin>,
+    pub(super) app: Arc<App>,
+    pub(super) items: Vec<Item>,
+    pub(super) ledger: Arc<Mutex<Ledger>>,
+    calls: Calls,
+    term: Arc<Term>,
+    pub(super) seed: u64,
+    pub(super) decisions: Decisions,
+    failing: Duration,
+    /// Whether calls are kept.
+    pub(super) recording: bool,
+}
+
+impl Evaluation {
+    /// A batch of which nothing is decided yet, to be decided by some groups, `first` the first of them.
+    pub(super) fn new(
+        app: &Arc<App>,
+        items: Vec<Item>,
+        ledger: Ledger,
+        first: &Group,
+        calls: Calls,
+        recording: bool,
+    ) -> Self {
+        Self {
+            plugin: Arc::clone(&first.plugin),
+            app: Arc::clone(app),
+            items,
+            ledger: Arc::new(Mutex::new(ledger)),
+            calls,
+            term: Arc::clone(&first.term),
+            seed: first.seed,
+            decisions: Decisions::default(),
+            failing: Duration::ZERO,
+            recording,
+        }
+    }
+
+    /// Decides everything, plugin by plugin. Blocks.
+    pub(super) fn run(mut self, groups: &[Group]) -> Result<Decided, Unavailable> {
+        for group in groups {
+            self.plugin = Arc::clone(&group.plugin);
+            self.term = Arc::clone(&group.term);
+            self.seed = group.seed;
+            self.failing = Duration::ZERO;
+            // What one plugin was told of the batch already, the next one is yet to see.
+            let mut ledger = self.ledger.lock().unwrap_or_else(PoisonError::into_inner);
+            ledger.earlier.clear();
+            drop(ledger);
+            let items = group.items(&self.app, &self.items);
+            self.decide(&items, &group.routes)?;
+        }
+        if groups.len() > 1 {
+            let order = |fired: &(usize, usize)| (fired.1, fired.0);
+            self.decisions.fired.sort_by_key(order);
+        }
+        let ledger = self.ledger.lock().unwrap_or_else(PoisonError::into_inner);
+        self.decisions.kept = ledger.states.keys().copied().collect();
+        drop(ledger);
+        Ok(Decided {
+            decisions: self.decisions,
+            items: self.items,
+            calls: self.calls,
+        })
+    }
+
+    /// Decides some items under some campaigns.
+    fn decide(&mut self, items: &[usize], routes: &Routes) -> Result<(), Unavailable> {
+        let routes = restrict(routes, items);
+        if routes.is_empty() {
+            return Ok(());
+        }
+        let campaigns: Vec<usize> = routes.keys().copied().collect();
+        let (outcome, transcript) = match self.ask(items, &routes, &campaigns) {
+            (Err(failed), _) if failed.was_starved() => {
+                self.failing += failed.call.elapsed;
+                self.note(items, Outcome::Retried, *failed.call);
+                self.ask(items, &routes, &campaigns)
+            }
+            asked => asked,
+        };
+        match outcome {
+            Ok(outcome) => {
+                self.record(items, &routes, &outcome, transcript);
+                let call = self.accept(outcome, items, &campaigns);
+                self.note(items, Outcome::Decided, call);
+                Ok(())
+            }
+            Err(failed) if failed.is_the_hosts() => {
+                self.note(items, Outcome::Unavailable, *failed.call);
+                Err(Unavailable)
+            }
+            Err(failed) => {
+                self.failing += failed.call.elapsed;
+                if items.len() == 1 && routes.len() == 1 || self.failing >= FAILING_TIME {
+                    self.give_up(&routes, &failed.failure);
+                    self.note(items, Outcome::settled(&failed), *failed.call);
+                    return Ok(());
+                }
+                self.note(items, Outcome::TakenApart, *failed.call);
+                self.take_apart(items, &routes)
+            }
+        }
+    }
+
+    /// Calls the plugin, and notes what it asks for and is told if that is to be kept.
+    fn ask(
+        &self,
+        items: &[usize],
+        routes: &Routes,
+        campaigns: &[usize],
+    ) -> (Result<trigger::Outcome, nudge_wasm::Failed>, Transcript) {
+        let transcript = Transcript::default();
+        let view = View {
+            ledger: Arc::clone(&self.ledger),
+            campaigns: campaigns.to_vec(),
+            transcript: self.recording.then(|| transcript.clone()),
+        };
+        let batch = self.batch(items, routes);
+        (self.plugin.evaluate(batch, Box::new(view)), transcript)
+    }
+
+    fn note(&mut self, items: &[usize], outcome: Outcome, call: Call) {
+        let (ledger, all) = (&self.ledger, &self.items);
+        self.calls.add(&self.term, items.len(), outcome, call, || {
+            subjects(ledger, all, items)
+        });
+    }
+
+    /// Notes what the plugin fails on.
+    fn give_up(&mut self, routes: &Routes, failure: &Failure) {
+        tracing::warn!(plugin.name = self.plugin.description().name, error = %failure, "a trigger failed");
+        for (campaign, items) in routes {
+            let reason = failure.code();
+            let failed = items.iter().map(|item| Failed {
+                campaign: *campaign,
+                item: *item,
+                reason,
+            });
+            self.decisions.failed.extend(failed);
+        }
+    }
+
+    /// Halves the items, and when one is left, the campaigns, until what fails is one of each.
+    fn take_apart(&mut self, items: &[usize], routes: &Routes) -> Result<(), Unavailable> {
+        if items.len() > 1 {
+            let (first, second) = items.split_at(items.len() / 2);
+            self.decide(first, routes)?;
+            self.remember(first);
+            return self.decide(second, routes);
+        }
+        for (campaign, items) in routes {
+            self.decide(items, &Routes::from([(*campaign, items.clone())]))?;
+        }
+        Ok(())
+    }
+
+    /// Later parts of the batch count these items as earlier events.
+    fn remember(&self, items: &[usize]) {
+        let mut ledger = self.ledger.lock().unwrap_or_else(PoisonError::into_inner);
+        for item in items
+            .iter()
+            .filter_map(|item| self.items.get(*item))
+            .filter(|item| item.timer.is_none() && !item.begins && item.stored.seq >= 0)
+        {
+            let event = &item.stored.event;
+            let seq = item.stored.seq;
+            let past = PastEvent {
+                id: event.id,
+                timestamp: event.timestamp.0,
+                properties: Arc::clone(&event.properties),
+            };
+            let subject = u32::try_from(item.subject).unwrap_or(u32::MAX);
+            ledger
+                .earlier
+                .push((subject, Arc::clone(&event.name), seq, past));
+        }
+    }
+
+    fn batch(&self, items: &[usize], routes: &Routes) -> trigger::Batch {
+        let numbers: HashMap<usize, u32> = items.iter().copied().zip(0..).collect();
+        let campaigns = routes.iter().filter_map(|(campaign, items)| {
+            let running = self.app.campaigns.get(*campaign)?;
+            Some(trigger::Campaign {
+                id: running.id,
+                config: Arc::clone(&running.accepted.config),
+                properties: Arc::clone(&running.accepted.reading_of(&self.plugin).properties),
+                items: items
+                    .iter()
+                    .filter_map(|item| numbers.get(item).copied())
+                    .collect(),
+            })
+        });
+        let items: Vec<trigger::Item> = self.trigger_items(items).collect();
+        trigger::Batch {
+            now: trigger::Batch::time(&items),
+            campaigns: campaigns.collect(),
+            items,
+            explaining: false,
+            seed: self.seed,
+        }
+    }
+
+    /// Items as the plugin gets them.
+    pub(super) fn trigger_items(&self, items: &[usize]) -> impl Iterator<Item = trigger::Item> {
+        let items = items.iter().filter_map(|item| self.items.get(*item));
+        items.map(trigger_item)
+    }
+
+    /// Takes an outcome over, its numbers turned into those of the whole batch; answers the call.
+    fn accept(&mut self, outcome: trigger::Outcome, items: &[usize], campaigns: &[usize]) -> Call {
+        let item = |number: u32| items.get(number as usize).copied();
+        let campaign = |number: u32| campaigns.get(number as usize).copied();
+        for fired in outcome.fired {
+            self.decisions
+                .fired
+                .extend(campaign(fired.campaign).zip(item(fired.item)));
+        }
+        let mut ledger = self.ledger.lock().unwrap_or_else(PoisonError::into_inner);
+        for write in outcome.states {
+            let Some(campaign) = campaign(write.campaign) else {
+                continue;
+            };
+            let key = (campaign, write.subject);
+            match &write.state {
+                Some(state) => drop(ledger.states.insert(key, state.clone())),
+                None => drop(ledger.states.remove(&key)),
+            }
+            self.decisions.states.insert(key, write.state);
+        }
+        drop(ledger);
+        for change in outcome.timers {
+            let change = match change {
+                TimerChange::Set {
+                    campaign: number,
+                    item: at_item,
+                    key,
+                    at,
+                    payload,
+                } => campaign(number)
+                    .zip(item(at_item))
+                    .map(|(campaign, item)| Timer::Set {
+                        campaign,
+                        item,
+                        key,
+                        at,
+                        payload,
+                    }),
+                TimerChange::Cancel {
+                    campaign: number,
+                    subject,
+                    key,
+                } => campaign(number).map(|campaign| Timer::Cancel {
+                    campaign,
+                    subject,
+                    key,
+                }),
+                TimerChange::CancelAll {
+                    campaign: number,
+                    subject,
+                } => campaign(number).map(|campaign| Timer::CancelAll { campaign, subject }),
+            };
+            self.decisions.timers.extend(change);
+        }
+        outcome.call
+    }
+}
+
+/// Whose events some items are.
+fn subjects(ledger: &Mutex<Ledger>, all: &[Item], items: &[usize]) -> Vec<Uuid> {
+    let ledger = ledger.lock().unwrap_or_else(PoisonError::into_inner);
+    let ids = items.iter().filter_map(|item| {
+        let item = all.get(*item)?;
+        Some(ledger.subjects.get(item.subject)?.id)
+    });
+    let mut ids: Vec<Uuid> = ids.collect();
+    ids.sort_unstable();
+    ids.dedup();
+    ids
+}
+
+fn trigger_item(item: &Item) -> trigger::Item {
+    let event = &item.stored.event;
+    let received = item
+        .timer
+        .as_ref()
+        .map_or(item.stored.received_at, |timer| timer.due_at);
+    trigger::Item {
+        subject: u32::try_from(item.subject).unwrap_or(u32::MAX),
+        event_id: event.id,
+        name: if item.begins {
+            SESSION_BEGAN.into()
+        } else {
+            Arc::clone(&event.name)
+        },
+        timestamp: event.timestamp.0,
+        received: received.0,
+        session: u32::try_from(item.session).unwrap_or(u32::MAX),
+        properties: Arc::clone(&event.properties),
+        timer: item.timer.as_ref().map(|timer| trigger::Timer {
+            key: timer.key.clone(),
+            payload: timer.payload.clone(),
+        }),
+    }
+}
+
+/// The routes of some items only. `items` ascend.
+fn restrict(routes: &Routes, items: &[usize]) -> Routes {
+    let mut restricted = Routes::new();
+    for (campaign, routed) in routes {
+        let kept: Vec<usize> = routed
+            .iter()
+            .filter(|item| items.binary_search(item).is_ok())
+            .copied()
+            .collect();
+        if !kept.is_empty() {
+            restricted.insert(*campaign, kept);
+        }
+    }
+    restricted
+}

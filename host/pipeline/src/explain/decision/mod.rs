@@ -1,0 +1,543 @@
+//! Asking a trigger plugin once more about an event, to learn why it decided as it did. Nothing takes effect.
+//!
+//! Where the decision was kept, the version that decided gets the configuration, the items and the answers of then;
+//! what it asks besides, since it explains more than it had to look at, is answered as of the event.
+//!
+//! Where the plugin set a timer at the event, it is asked about that too: as it decided when the timer was due, or as
+//! it would now while the timer waits.
+
+mod recalled;
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
+
+use nudge_apps::App;
+use nudge_campaigns::campaign::Running;
+use nudge_db::{Timestamp, Tx};
+use nudge_platform::id;
+use nudge_plugin_runtime::{Lost, Reading, Unloadable};
+use nudge_records::decisions::record::{Item, Record};
+use nudge_records::decisions::transcript::Heard;
+use nudge_records::events::store::Stored;
+use nudge_records::{decisions, events};
+use nudge_wasm::trigger::{self, Explanation, TimerChange};
+use nudge_wasm::{PastEvent, Plugin};
+use recalled::Recalled;
+use tokio::runtime::Handle;
+use uuid::Uuid;
+
+use crate::facts::{Ledger, Read, View};
+use crate::groups;
+use crate::projection::Subject;
+use crate::services::Services;
+use crate::store::{self, Kept};
+
+/// Decisions of a subject after an event that are looked through for the one about it.
+const MOST_DECISIONS: i64 = 100;
+/// The number of the only subject and of the only campaign.
+const ONLY: u32 = 0;
+
+/// The event and campaign that somebody asks about.
+#[derive(Clone, Copy, Debug)]
+pub struct Question<'a> {
+    /// The app.
+    pub app: &'a App,
+    /// The campaign, whether it runs or not.
+    pub running: &'a Running,
+    /// One of the subject's aliases.
+    pub alias: i64,
+    /// The event.
+    pub stored: &'a Stored,
+}
+
+/// What is known of the subject, as of now.
+#[derive(Clone, Debug)]
+pub struct Person {
+    /// Who it is.
+    pub id: Uuid,
+    /// Whether something may be presented or sent.
+    pub may_message: bool,
+    /// The subject's time zone.
+    pub timezone: Option<String>,
+}
+
+/// What the plugin says.
+#[derive(Clone, Debug)]
+pub struct Told {
+    /// The plugin's name and the version that decided, or would.
+    pub plugin: (String, String),
+    /// Whether the campaign's events have this one's name among them.
+    pub concerned: bool,
+    /// Whether it fires.
+    pub fires: bool,
+    /// What it checked.
+    pub explanations: Vec<Explanation>,
+    /// When the decision was made that was kept; none: it was not.
+    pub decided_at: Option<Timestamp>,
+    /// When a timer is due that it sets.
+    pub timer_at: Option<Timestamp>,
+}
+
+/// A timer that the plugin set at an event.
+#[derive(Clone, Debug)]
+pub enum Timer {
+    /// It waits: the plugin's key, and what it wants back.
+    Waits(String, Vec<u8>),
+    /// It was due then.
+    WasDue(Timestamp),
+}
+
+/// Why the plugin can't be asked.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The plugin failed. The text is for the person who asks.
+    #[error("the plugin failed: {0}")]
+    Failed(String),
+    /// The version does not load.
+    #[error("the version can't be loaded")]
+    Unloadable(#[from] Unloadable),
+    /// The host panicked.
+    #[error(transparent)]
+    Lost(#[from] Lost),
+    /// The database.
+    #[error("storage failed")]
+    Storage(#[from] nudge_db::Error),
+}
+
+/// A decision that was kept, and the place of the event in it.
+struct Found {
+    id: Uuid,
+    record: Record,
+    campaign: usize,
+    item: usize,
+}
+
+/// What the plugin is asked.
+struct Call {
+    plugin: Arc<Plugin>,
+    batch: trigger::Batch,
+    facts: Recalled,
+    /// The event's number in the batch.
+    item: u32,
+    decided_at: Option<Timestamp>,
+}
+
+/// The subject of an alias; none: it is gone.
+pub async fn person(tx: &mut Tx, app: &App, alias: i64) -> nudge_db::Result<Option<Person>> {
+    let found = store::subjects(tx, app.id, vec![alias]).await?;
+    Ok(found.into_iter().next().map(|(_, subject)| Person {
+        id: subject.id,
+        may_message: subject.may_message(app),
+        timezone: subject.timezone,
+    }))
+}
+
+/// Asks the plugin about an event.
+pub async fn ask(services: &Services, question: Question<'_>) -> Result<Told, Error> {
+    let mut tx = services.db.read().await?;
+    let subject = subject(&mut tx, question).await?;
+    let call = match subject {
+        None => None,
+        Some(subject) => match kept(&mut tx, services, question, &subject, None).await? {
+            Some(call) => Some(call),
+            None => today(&mut tx, services, question, subject).await?,
+        },
+    };
+    drop(tx);
+    let Some(call) = call else {
+        let description = question.running.accepted.decider.plugin.description();
+        return Ok(Told {
+            plugin: (description.name.clone(), description.version.clone()),
+            concerned: false,
+            fires: false,
+            explanations: Vec::new(),
+            decided_at: None,
+            timer_at: None,
+        });
+    };
+    make(services, question.app.id, call).await
+}
+
+/// Asks the plugin about a timer that it set at an event. None: what it decided then was not kept, or the timer was
+/// cancelled.
+pub async fn ask_later(
+    services: &Services,
+    question: Question<'_>,
+    timer: Timer,
+) -> Result<Option<Told>, Error> {
+    let mut tx = services.db.read().await?;
+    let Some(subject) = subject(&mut tx, question).await? else {
+        return Ok(None);
+    };
+    let call = match timer {
+        Timer::WasDue(at) => kept(&mut tx, services, question, &subject, Some(at)).await?,
+        Timer::Waits(key, payload) => {
+            let timer = trigger::Timer { key, payload };
+            Some(now(&mut tx, services, question, subject, timer).await?)
+        }
+    };
+    drop(tx);
+    match call {
+        Some(call) => make(services, question.app.id, call).await.map(Some),
+        None => Ok(None),
+    }
+}
+
+async fn subject(tx: &mut Tx, question: Question<'_>) -> nudge_db::Result<Option<Subject>> {
+    let found = store::subjects(tx, question.app.id, vec![question.alias]).await?;
+    Ok(found.into_iter().next().map(|(_, subject)| subject))
+}
+
+async fn make(services: &Services, app_id: Uuid, call: Call) -> Result<Told, Error> {
+    let description = call.plugin.description();
+    let plugin = (description.name.clone(), description.version.clone());
+    let (item, decided_at) = (call.item, call.decided_at);
+    let made = services.plugins.aside(app_id, move || {
+        call.plugin.evaluate(call.batch, Box::new(call.facts))
+    });
+    let outcome = made
+        .await?
+        .map_err(|failed| Error::Failed(failed.failure.to_string()))?;
+    let timer_at = |change: &TimerChange| match change {
+        TimerChange::Set {
+            item: at_item, at, ..
+        } if *at_item == item => Some(Timestamp(*at)),
+        _ => None,
+    };
+    let explanations = outcome.explanations.into_iter();
+    Ok(Told {
+        plugin,
+        concerned: true,
+        fires: outcome.fired.iter().any(|firing| firing.item == item),
+        explanations: explanations
+            .filter(|explanation| explanation.item == item)
+            .collect(),
+        decided_at,
+        timer_at: outcome.timers.iter().find_map(timer_at),
+    })
+}
+
+/// The call in which it was decided about an event, or since an instant about a timer of it, if that was kept.
+async fn kept(
+    tx: &mut Tx,
+    services: &Services,
+    question: Question<'_>,
+    subject: &Subject,
+    timer_since: Option<Timestamp>,
+) -> Result<Option<Call>, Error> {
+    let Question {
+        app,
+        running,
+        stored,
+        ..
+    } = question;
+    let found = find(tx, (app.id, subject.id, running.id), stored, timer_since).await?;
+    let Some(found) = found else {
+        return Ok(None);
+    };
+    // A version that is gone can't say why; the one that decides today may.
+    let digest = &found.record.plugin.digest;
+    let Ok(plugin) = services.plugins.by_digest(&services.db, digest).await else {
+        return Ok(None);
+    };
+    Ok(recall(tx, services, app, subject, plugin, found).await?)
+}
+
+/// What the version that decides today is asked about a timer that waits, if it were due now.
+async fn now(
+    tx: &mut Tx,
+    services: &Services,
+    question: Question<'_>,
+    subject: Subject,
+    timer: trigger::Timer,
+) -> nudge_db::Result<Call> {
+    let Question {
+        running, stored, ..
+    } = question;
+    let (plugin, reading) = running.accepted.for_subject(subject.id);
+    let at = services.clock.now();
+    let item = as_item(stored, session(subject.session_number), Some(timer), at.0);
+    let before = subject.last_seq.saturating_add(1);
+    let facts = as_of(tx, services, question, subject, (before, at)).await?;
+    Ok(call(question, plugin, reading, item, facts))
+}
+
+/// A call of today's version about one item.
+fn call(
+    question: Question<'_>,
+    plugin: &Arc<Plugin>,
+    reading: &Reading,
+    item: trigger::Item,
+    facts: View,
+) -> Call {
+    let Question { app, running, .. } = question;
+    let batch = trigger::Batch {
+        now: item.received,
+        items: vec![item],
+        campaigns: vec![trigger::Campaign {
+            id: running.id,
+            config: Arc::clone(&running.accepted.config),
+            properties: Arc::clone(&reading.properties),
+            items: vec![ONLY],
+        }],
+        explaining: true,
+        seed: groups::seed(app.id, plugin),
+    };
+    Call {
+        plugin: Arc::clone(plugin),
+        batch,
+        facts: Recalled {
+            heard: Heard::default(),
+            places: (ONLY, ONLY),
+            past: HashMap::new(),
+            now: facts,
+        },
+        item: ONLY,
+        decided_at: None,
+    }
+}
+
+/// What the version that decides today is asked, as of the event. None: it does not read such events.
+async fn today(
+    tx: &mut Tx,
+    services: &Services,
+    question: Question<'_>,
+    subject: Subject,
+) -> Result<Option<Call>, Error> {
+    let Question {
+        running, stored, ..
+    } = question;
+    let (plugin, reading) = running.accepted.for_subject(subject.id);
+    if !reading.has_event(&stored.event.name) {
+        return Ok(None);
+    }
+    let received = stored.received_at;
+    let item = as_item(stored, session(subject.session_number), None, received.0);
+    let facts = as_of(tx, services, question, subject, (stored.seq, received)).await?;
+    Ok(Some(call(question, plugin, reading, item, facts)))
+}
+
+/// What is known of a subject as of before an event and until an instant, and what the plugin keeps of it now.
+async fn as_of(
+    tx: &mut Tx,
+    services: &Services,
+    question: Question<'_>,
+    subject: Subject,
+    (before, until): (i64, Timestamp),
+) -> nudge_db::Result<View> {
+    let (app, campaign_id) = (question.app, question.running.id);
+    let kept = store::states(tx, app.id, vec![(campaign_id, subject.id)]).await?;
+    let kept = kept.into_values().next().map(|kept| (campaign_id, kept));
+    view(tx, services, app, subject, (before, until), kept).await
+}
+
+/// The decision about an event and campaign, or since an instant about a timer of it, if it was kept.
+async fn find(
+    tx: &mut Tx,
+    (app_id, subject_id, campaign_id): (Uuid, Uuid, Uuid),
+    stored: &Stored,
+    timer_since: Option<Timestamp>,
+) -> nudge_db::Result<Option<Found>> {
+    let from = id::first_of(timer_since.unwrap_or(stored.received_at));
+    let rows = decisions::store::of_subject(tx, app_id, subject_id, from, MOST_DECISIONS).await?;
+    for row in rows {
+        let Ok(record) = Record::decode(&row.record) else {
+            continue;
+        };
+        let is_it = |item: &Item| {
+            item.event_id == stored.event.id && item.timer.is_some() == timer_since.is_some()
+        };
+        let concerned = |number: usize| {
+            let number = u32::try_from(number).unwrap_or(u32::MAX);
+            let mut campaigns = record.campaigns.iter();
+            campaigns.position(|it| it.id == campaign_id && it.items.contains(&number))
+        };
+        let mut items = record.items.iter().enumerate();
+        let place = items.find_map(|(number, item)| {
+            let campaign = is_it(item).then(|| concerned(number)).flatten()?;
+            Some((number, campaign))
+        });
+        if let Some((item, campaign)) = place {
+            return Ok(Some(Found {
+                id: row.id,
+                record,
+                campaign,
+                item,
+            }));
+        }
+    }
+    Ok(None)
+}
+
+/// A call like the one that was kept: the subject's items up to the event, under the one campaign. None: something
+/// that it takes is gone.
+async fn recall(
+    tx: &mut Tx,
+    services: &Services,
+    app: &App,
+    subject: &Subject,
+    plugin: Arc<Plugin>,
+    found: Found,
+) -> nudge_db::Result<Option<Call>> {
+    let Found {
+        id,
+        mut record,
+        campaign: place,
+        item: last,
+    } = found;
+    let heard = record.heard.take().unwrap_or_default();
+    let (Some(campaign), Some(item)) = (record.campaigns.get(place), record.items.get(last)) else {
+        return Ok(None);
+    };
+    let number = item.subject;
+    let until_it = (0_u32..).zip(&record.items).take(last + 1);
+    let own: Vec<(u32, &Item)> = until_it
+        .filter(|(_, item)| item.subject == number)
+        .collect();
+    let histories = heard.histories.values().flatten().copied();
+    let seqs: Vec<i64> = own
+        .iter()
+        .map(|(_, item)| item.seq)
+        .chain(histories)
+        .collect();
+    let events = events_at(tx, app.id, &seqs).await?;
+    let Some(config) = decisions::store::config(tx, app.id, campaign.config).await? else {
+        return Ok(None);
+    };
+    let Some(items) = given(&own, &events) else {
+        return Ok(None);
+    };
+    let concerned = (0_u32..).zip(own.iter().map(|(place, _)| place));
+    let concerned = concerned.filter(|(_, place)| campaign.items.contains(place));
+    let batch = trigger::Batch {
+        now: record.now,
+        campaigns: vec![trigger::Campaign {
+            id: campaign.id,
+            config: config.text,
+            properties: config.properties,
+            items: concerned.map(|(number, _)| number).collect(),
+        }],
+        explaining: true,
+        seed: record.seed,
+        items,
+    };
+    let item = u32::try_from(batch.items.len().saturating_sub(1)).unwrap_or(u32::MAX);
+    let as_of = (before(&own, subject), Timestamp(record.now));
+    let now = view(tx, services, app, subject.clone(), as_of, None).await?;
+    Ok(Some(Call {
+        plugin,
+        batch,
+        facts: Recalled {
+            heard,
+            places: (u32::try_from(place).unwrap_or(u32::MAX), number),
+            past: events.into_iter().map(past).collect(),
+            now,
+        },
+        item,
+        decided_at: id::made_at(id),
+    }))
+}
+
+/// The number of the event before which a subject is known for a call about some items: the first one's. That of a
+/// timer is long past, so that of now is taken.
+fn before(items: &[(u32, &Item)], subject: &Subject) -> i64 {
+    let is_timer = items.last().is_some_and(|(_, item)| item.timer.is_some());
+    match items.first() {
+        Some((_, first)) if !is_timer => first.seq,
+        _ => subject.last_seq.saturating_add(1),
+    }
+}
+
+/// Events of an app by their numbers.
+async fn events_at(
+    tx: &mut Tx,
+    app_id: Uuid,
+    seqs: &[i64],
+) -> nudge_db::Result<HashMap<i64, Stored>> {
+    let found = events::store::at(tx, seqs).await?.into_iter();
+    Ok(found
+        .filter(|(of, _, _)| *of == app_id)
+        .map(|(_, _, stored)| (stored.seq, stored))
+        .collect())
+}
+
+fn past((seq, stored): (i64, Stored)) -> (i64, PastEvent) {
+    let event = &stored.event;
+    let past = PastEvent {
+        id: event.id,
+        timestamp: event.timestamp.0,
+        properties: Arc::clone(&event.properties),
+    };
+    (seq, past)
+}
+
+/// Items of a decision, each as the plugin got it. None: one is gone.
+fn given(own: &[(u32, &Item)], events: &HashMap<i64, Stored>) -> Option<Vec<trigger::Item>> {
+    let item = |(_, item): &(u32, &Item)| {
+        let timer = item.timer.as_ref().map(|(key, payload)| trigger::Timer {
+            key: key.clone(),
+            payload: payload.clone(),
+        });
+        let stored = events.get(&item.seq)?;
+        Some(as_item(stored, item.session, timer, item.received))
+    };
+    own.iter().map(item).collect()
+}
+
+/// What is known of a subject as of before an event, as far as it is still known.
+async fn view(
+    tx: &mut Tx,
+    services: &Services,
+    app: &App,
+    mut subject: Subject,
+    (before, until): (i64, Timestamp),
+    kept: Option<(Uuid, Kept)>,
+) -> nudge_db::Result<View> {
+    subject.last_seq = before - 1;
+    let properties = store::properties(tx, app.id, &[subject.id]).await?;
+    let held_back = kept.as_ref();
+    let held_back = held_back.and_then(|(campaign, kept)| Some((ONLY, *campaign, kept.held_back?)));
+    let ledger = Ledger {
+        app_id: app.id,
+        db: services.db.clone(),
+        runtime: Handle::current(),
+        subjects: vec![subject],
+        properties,
+        read: Read::with_held_back(held_back.into_iter()),
+        states: kept
+            .map(|(_, kept)| ((0, ONLY), kept.state))
+            .into_iter()
+            .collect(),
+        earlier: Vec::new(),
+        aliases: HashMap::new(),
+        until,
+    };
+    Ok(View {
+        ledger: Arc::new(Mutex::new(ledger)),
+        campaigns: vec![0],
+        transcript: None,
+    })
+}
+
+fn session(number: i64) -> u32 {
+    u32::try_from(number).unwrap_or(u32::MAX)
+}
+
+fn as_item(
+    stored: &Stored,
+    session: u32,
+    timer: Option<trigger::Timer>,
+    received: i64,
+) -> trigger::Item {
+    let event = &stored.event;
+    trigger::Item {
+        subject: ONLY,
+        event_id: event.id,
+        name: Arc::clone(&event.name),
+        timestamp: event.timestamp.0,
+        received,
+        session,
+        properties: Arc::clone(&event.properties),
+        timer,
+    }
+}

@@ -1,0 +1,420 @@
+//! Why a campaign fired or did not, for an event and a subject (contract 13, `explain`).
+//!
+//! The plugin is asked as it was asked when it decided (`pipeline/explain.rs`); consent, schedule and caps are
+//! judged by the rules that firings are judged by. What was forgotten since is taken as it is now. Where the event set a
+//! timer, what was decided when that was due is explained too (`later.rs`).
+
+pub mod decision;
+pub mod http;
+mod later;
+pub mod store;
+
+use later::Later;
+use nudge_apps::App;
+use nudge_campaigns::campaign::Running;
+use nudge_campaigns::targeting::{Opening, Quiet, Scope};
+use nudge_campaigns::{push, surveys};
+use nudge_db::{Timestamp, Tx};
+use nudge_platform::clock;
+use nudge_records::dead_letters::store::Found;
+use nudge_records::dead_letters::{self, Letter, Stage};
+use nudge_records::events::store::Stored;
+use nudge_records::{events, subjects};
+use serde::Serialize;
+use utoipa::ToSchema;
+use uuid::Uuid;
+
+use crate::audience::{self, Asked};
+use crate::explain::decision::{Person, Question, Told};
+use crate::services::Services;
+
+/// What became of an event for a campaign and subject.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Outcome {
+    /// The campaign fired.
+    Fired,
+    /// It did not: the trigger, the audience or the sample says no, or the campaign does not run.
+    NotFired,
+    /// It would have, and consent, the schedule or a cap kept it from having an effect.
+    Suppressed,
+    /// It fires when quiet hours are over.
+    Deferred,
+    /// It waits for its delay, or for what else its plugin set a timer for.
+    Waiting,
+    /// The event was not processed yet.
+    Processing,
+    /// The subject has no such event.
+    UnknownEvent,
+}
+
+/// One thing that was checked.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+#[schema(as = ExplainStep)]
+pub struct Step {
+    /// What: `event`, `consent`, `status`, `trigger`, `filter`, `occurrence`, `delay`, `audience_leaf`, `audience`,
+    /// `sample`, `schedule`, `caps`, or what a plugin of the app's own calls it.
+    pub check: String,
+    /// Whether it holds.
+    pub passed: bool,
+    /// For a person.
+    pub detail: String,
+}
+
+impl Step {
+    fn new(check: &str, passed: bool, detail: impl Into<String>) -> Self {
+        Self {
+            check: check.to_owned(),
+            passed,
+            detail: detail.into(),
+        }
+    }
+}
+
+/// Why.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct Explained {
+    /// What became of it.
+    pub outcome: Outcome,
+    /// What was checked, in the order in which it is.
+    pub steps: Vec<Step>,
+}
+
+/// Why something can't be explained.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// There is no such campaign or subject.
+    #[error("no such campaign or subject")]
+    NotFound,
+    /// The plugin can't be asked.
+    #[error("the plugin can't be asked")]
+    Plugin(#[from] decision::Error),
+    /// The campaign can't be read.
+    #[error("the campaign can't be read")]
+    Campaign(#[from] nudge_campaigns::lifecycle::Error),
+    /// The database.
+    #[error("storage failed")]
+    Storage(#[from] nudge_db::Error),
+}
+
+/// A campaign as it would run, and what keeps it from running.
+struct Campaign {
+    running: Running,
+    status: &'static str,
+}
+
+/// Says why a campaign fired or did not for an event of a subject.
+pub async fn explain(
+    services: &Services,
+    app: &App,
+    campaign_id: Uuid,
+    subject_id: Uuid,
+    event_id: Uuid,
+) -> Result<Explained, Error> {
+    let campaign = campaign(services, app, campaign_id).await?;
+    let mut tx = services.db.read().await?;
+    let standing = subjects::store::of_subject(&mut tx, app.id, subject_id).await?;
+    let standing = standing.filter(|standing| !standing.suppressed);
+    let standing = standing.ok_or(Error::NotFound)?;
+    let person = decision::person(&mut tx, app, standing.alias).await?;
+    let person = person.ok_or(Error::NotFound)?;
+    let Some((alias, stored)) = event_of(&mut tx, app.id, person.id, event_id).await? else {
+        let detail = "the subject has no event of this id, or it was removed since";
+        return Ok(Explained {
+            outcome: Outcome::UnknownEvent,
+            steps: vec![Step::new("event", false, detail)],
+        });
+    };
+    let letter = Letter::id_of(alias, &stored.event, Stage::Trigger, Some(campaign_id));
+    let letter = dead_letters::store::find(&mut tx, app.id, letter).await?;
+    let failure = letter.map(failed);
+    drop(tx);
+    let question = Question {
+        app,
+        running: &campaign.running,
+        alias,
+        stored: &stored,
+    };
+    let told = decision::ask(services, question).await;
+    if let (Err(decision::Error::Failed(_)), Some(failure)) = (&told, &failure) {
+        // Nothing was decided then, and nothing is now.
+        return Ok(Explained {
+            outcome: Outcome::NotFired,
+            steps: vec![received(&stored), failure.clone()],
+        });
+    }
+    let told = told?;
+    let mut tx = services.db.read().await?;
+    let trace = store::trace(&mut tx, app.id, person.id, campaign.running.id, &stored).await?;
+    drop(tx);
+    let later = later::ask(services, question, &trace, told.timer_at).await?;
+    let mut explained = finish(
+        services,
+        &campaign,
+        &person,
+        question,
+        &trace,
+        (told, later),
+    )
+    .await?;
+    // What the plugin says now is not what it said then.
+    explained.steps.extend(failure);
+    Ok(explained)
+}
+
+/// A subject's event and the alias that it came under.
+async fn event_of(
+    tx: &mut Tx,
+    app_id: Uuid,
+    subject_id: Uuid,
+    event_id: Uuid,
+) -> nudge_db::Result<Option<(i64, Stored)>> {
+    for alias in store::aliases(tx, app_id, subject_id).await? {
+        let stored = events::store::find_by_id(tx, app_id, alias, event_id).await?;
+        if let Some(stored) = stored {
+            return Ok(Some((alias, stored)));
+        }
+    }
+    Ok(None)
+}
+
+/// The event, which is there.
+fn received(stored: &Stored) -> Step {
+    let at = clock::to_text(stored.received_at);
+    let name = &stored.event.name;
+    Step::new("event", true, format!("{name}, received at {at}"))
+}
+
+/// The plugin that was to decide about the event failed.
+fn failed(found: Found) -> Step {
+    let Letter {
+        id, reason, plugin, ..
+    } = found.letter;
+    let who = plugin.map_or_else(
+        || "the plugin".to_owned(),
+        |plugin| format!("{} {}", plugin.name, plugin.version),
+    );
+    let detail =
+        format!("{who} failed on the event: {reason}; it can be replayed, as dead letter {id}");
+    Step::new("trigger", false, detail)
+}
+
+/// The campaign, whether it runs or not: a survey, or a push campaign that something triggers.
+async fn campaign(services: &Services, app: &App, id: Uuid) -> Result<Campaign, Error> {
+    let mut tx = services.db.read().await?;
+    let survey = surveys::store::find(&mut tx, app.id, id).await?;
+    let push = match survey {
+        Some(_) => None,
+        None => push::store::find(&mut tx, app.id, id).await?,
+    };
+    drop(tx);
+    let before = app.campaign(id).and_then(|index| app.campaigns.get(index));
+    if let Some(campaign) = push {
+        let status = campaign.content.status.name();
+        let before = (app.push.get(&id).map(|sending| &**sending), before);
+        let run = push::run(&services.plugins, &app.deciders, &campaign, before);
+        // What backends send one by one nothing triggers.
+        let running = run.await?.1.ok_or(Error::NotFound)?;
+        return Ok(Campaign { running, status });
+    }
+    let survey = survey.ok_or(Error::NotFound)?;
+    let status = survey.content.status.name();
+    let running = surveys::run(&services.plugins, &app.deciders, &survey, before).await?;
+    Ok(Campaign { running, status })
+}
+
+async fn finish(
+    services: &Services,
+    campaign: &Campaign,
+    person: &Person,
+    question: Question<'_>,
+    trace: &store::Trace,
+    (told, later): (Told, Option<Later>),
+) -> Result<Explained, Error> {
+    let Question {
+        app,
+        running,
+        stored,
+        ..
+    } = question;
+    let decided_at = later.as_ref().map_or(told.decided_at, Later::decided_at);
+    let at = match &trace.timer {
+        Some(_) => services.clock.now(),
+        None => trace
+            .issued_at()
+            .or(decided_at)
+            .unwrap_or(stored.received_at),
+    };
+    let name = &stored.event.name;
+    let mut steps = vec![
+        received(stored),
+        consent(person),
+        Step::new(
+            "status",
+            campaign.status == "active",
+            format!(
+                "the campaign is {}, in version {}",
+                campaign.status, running.version
+            ),
+        ),
+    ];
+    let fires = later.as_ref().map_or(told.fires, Later::fires);
+    let kept = decided_at.is_some();
+    steps.extend(trigger(name, told));
+    if let Some(later) = later {
+        later.explain(&mut steps);
+    }
+    let percent = running.rules.sample.percent();
+    let sampled = running.rules.sample.includes(running.id, person.id);
+    if percent < 100.0 {
+        let is = if sampled { "is" } else { "is not" };
+        let detail = format!("the subject {is} in the campaign's sample of {percent} %");
+        steps.push(Step::new("sample", sampled, detail));
+    }
+    let mut gate = vec![schedule(app, running, person, at)];
+    let mut tx = services.db.read().await?;
+    gate.extend(caps(&mut tx, app, running, person, at).await?);
+    drop(tx);
+    let closed = gate.iter().any(|step| !step.passed) || !person.may_message;
+    steps.extend(gate);
+    let runs = campaign.status == "active";
+    let held_back = fires && sampled && (kept || runs && closed);
+    let (outcome, left) = outcome(trace, held_back);
+    steps.extend(left);
+    Ok(Explained { outcome, steps })
+}
+
+/// What became of the event, by what is left of it, and what that says besides. `held_back`: the plugin fires, and
+/// nothing is left of it.
+fn outcome(trace: &store::Trace, held_back: bool) -> (Outcome, Option<Step>) {
+    if let Some(reason) = &trace.suppressed_by {
+        let step = Step::new(
+            "suppressed",
+            false,
+            format!("noted as suppressed by {reason}"),
+        );
+        return (Outcome::Suppressed, Some(step));
+    }
+    if trace.issued.is_some() {
+        return (Outcome::Fired, None);
+    }
+    if let Some(until) = trace.deferred_until {
+        let until = clock::to_text(until);
+        let detail = format!("waits for the end of quiet hours, {until}");
+        return (
+            Outcome::Deferred,
+            Some(Step::new("schedule", false, detail)),
+        );
+    }
+    if trace.timer.is_some() {
+        return (Outcome::Waiting, None);
+    }
+    let outcome = match (trace.pending, held_back) {
+        (true, _) => Outcome::Processing,
+        (false, true) => Outcome::Suppressed,
+        (false, false) => Outcome::NotFired,
+    };
+    (outcome, None)
+}
+
+fn consent(person: &Person) -> Step {
+    let detail = if person.may_message {
+        "the subject may be messaged"
+    } else {
+        "the subject has not agreed to be messaged"
+    };
+    Step::new("consent", person.may_message, detail)
+}
+
+/// What the plugin checked of the event.
+fn trigger(event_name: &str, told: Told) -> Vec<Step> {
+    let (name, version) = &told.plugin;
+    if !told.concerned {
+        let detail =
+            format!("{name} {version} does not read events named {event_name} for this campaign");
+        return vec![Step::new("trigger", false, detail)];
+    }
+    checks(told)
+}
+
+/// What the plugin explained. The check that is called `trigger` says which plugin it was, and as of when.
+fn checks(told: Told) -> Vec<Step> {
+    let (name, version) = told.plugin;
+    let source = if told.decided_at.is_some() {
+        "as it was decided"
+    } else {
+        "as of now"
+    };
+    let mut steps: Vec<Step> = told
+        .explanations
+        .into_iter()
+        .map(|explanation| Step {
+            check: explanation.check,
+            passed: explanation.passed,
+            detail: explanation.detail,
+        })
+        .collect();
+    if let Some(step) = steps.iter_mut().find(|step| step.check == "trigger") {
+        step.detail = format!("{} ({name} {version}, {source})", step.detail);
+    } else {
+        let fires = if told.fires { "fires" } else { "does not fire" };
+        let detail = format!("{name} {version} {fires}, {source}");
+        steps.insert(0, Step::new("trigger", told.fires, detail));
+    }
+    steps
+}
+
+fn schedule(app: &App, running: &Running, person: &Person, at: Timestamp) -> Step {
+    let quiet = app.settings.quiet_hours.as_ref().and_then(Quiet::of);
+    let opening = running
+        .rules
+        .schedule
+        .opening(at, person.timezone.as_deref(), quiet);
+    let at = clock::to_text(at);
+    match opening {
+        Opening::Open => Step::new("schedule", true, format!("open at {at}")),
+        Opening::Closed(reason) => {
+            let detail = format!("closed at {at}: {}", reason.name());
+            Step::new("schedule", false, detail)
+        }
+        Opening::Deferred(until) => {
+            let detail = format!("quiet hours at {at}, until {}", clock::to_text(until));
+            Step::new("schedule", false, detail)
+        }
+    }
+}
+
+/// A step for each cap and pause, by what the subject had before an instant.
+async fn caps(
+    tx: &mut nudge_db::Tx,
+    app: &App,
+    running: &Running,
+    person: &Person,
+    at: Timestamp,
+) -> nudge_db::Result<Vec<Step>> {
+    let kind = running.act.kind();
+    let cap = &running.rules.cap;
+    let clocks = cap.clocks(running.id, kind, &app.settings.frequency);
+    if clocks.is_empty() {
+        return Ok(vec![Step::new("caps", true, "there is no cap")]);
+    }
+    let questions: Vec<audience::Question> = clocks
+        .iter()
+        .map(|clock| audience::Question {
+            subject_id: person.id,
+            kind,
+            campaign_id: match clock.scope {
+                Scope::Campaign(id) => Some(id),
+                Scope::Kind(_) => None,
+            },
+            since: clock.since(at),
+        })
+        .collect();
+    let asked = Asked::before(at);
+    let counts = audience::counts(tx, app.id, &questions, asked).await?;
+    let steps = clocks.iter().zip(counts).map(|(clock, count)| {
+        let detail = format!("{}: {count} of {}", clock.reason.name(), clock.max);
+        Step::new("caps", count < clock.max, detail)
+    });
+    Ok(steps.collect())
+}

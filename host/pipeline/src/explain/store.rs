@@ -1,0 +1,158 @@
+//! What is left of a firing, in the database.
+
+use nudge_db::{Result, Timestamp, Tx};
+use nudge_records::events::SEQ_BLOCK;
+use nudge_records::events::store::Stored;
+use uuid::Uuid;
+
+/// What came of an event for a campaign and subject.
+#[derive(Debug, Default)]
+pub struct Trace {
+    /// When the instruction was issued, or the delivery made.
+    pub issued: Option<Timestamp>,
+    /// Why there is none, if that was noted for this very event.
+    pub suppressed_by: Option<String>,
+    /// When that was noted.
+    suppressed_at: Option<Timestamp>,
+    /// Until when it is deferred.
+    pub deferred_until: Option<Timestamp>,
+    /// A timer that the event set.
+    pub timer: Option<Waiting>,
+    /// Whether the event waits to be processed.
+    pub pending: bool,
+}
+
+impl Trace {
+    /// When it was judged, as far as that was noted.
+    pub fn issued_at(&self) -> Option<Timestamp> {
+        self.issued.or(self.suppressed_at)
+    }
+}
+
+#[derive(sqlx::FromRow)]
+struct NumberRow {
+    number: i64,
+}
+
+#[derive(sqlx::FromRow)]
+struct InstructionRow {
+    created_at: Timestamp,
+    suppressed_by: Option<String>,
+}
+
+#[derive(sqlx::FromRow)]
+struct DeliveryRow {
+    created_at: Timestamp,
+}
+
+#[derive(sqlx::FromRow)]
+struct DueRow {
+    due_at: Timestamp,
+}
+
+/// A timer that waits.
+#[derive(Debug, sqlx::FromRow)]
+pub struct Waiting {
+    /// When it is due.
+    pub due_at: Timestamp,
+    /// The plugin's key.
+    pub key: String,
+    /// What the plugin wants back.
+    pub payload: Vec<u8>,
+}
+
+/// The aliases of a subject.
+pub async fn aliases(tx: &mut Tx, app_id: Uuid, subject_id: Uuid) -> Result<Vec<i64>> {
+    let rows: Vec<NumberRow> = tx
+        .sql("SELECT number FROM aliases WHERE app_id = $1 AND subject_id = $2 ORDER BY number")
+        .bind(app_id)
+        .bind(subject_id)
+        .fetch_all()
+        .await?;
+    Ok(rows.into_iter().map(|row| row.number).collect())
+}
+
+/// What came of an event. An instruction counts for more than a note that there was none.
+pub async fn trace(
+    tx: &mut Tx,
+    app_id: Uuid,
+    subject_id: Uuid,
+    campaign_id: Uuid,
+    stored: &Stored,
+) -> Result<Trace> {
+    let mut trace = Trace::default();
+    let instruction: Option<InstructionRow> = tx
+        .sql(
+            "SELECT created_at, suppressed_by FROM instructions
+             WHERE app_id = $1 AND subject_id = $2 AND campaign_id = $3 AND trigger_event_id = $4
+             ORDER BY CASE WHEN suppressed_by IS NULL THEN 0 ELSE 1 END, created_at LIMIT 1",
+        )
+        .bind(app_id)
+        .bind(subject_id)
+        .bind(campaign_id)
+        .bind(stored.event.id)
+        .fetch_optional()
+        .await?;
+    if let Some(row) = instruction {
+        if row.suppressed_by.is_some() {
+            trace.suppressed_by = row.suppressed_by;
+            trace.suppressed_at = Some(row.created_at);
+        } else {
+            trace.issued = Some(row.created_at);
+        }
+    }
+    let delivery: Option<DeliveryRow> = tx
+        .sql(
+            "SELECT created_at FROM deliveries
+             WHERE app_id = $1 AND subject_id = $2 AND campaign_id = $3 AND event_id = $4 ORDER BY created_at LIMIT 1",
+        )
+        .bind(app_id)
+        .bind(subject_id)
+        .bind(campaign_id)
+        .bind(stored.event.id)
+        .fetch_optional()
+        .await?;
+    trace.issued = trace.issued.or(delivery.map(|row| row.created_at));
+    (trace.deferred_until, trace.timer) =
+        waiting(tx, (app_id, campaign_id, subject_id), stored.seq).await?;
+    let pending: Option<NumberRow> = tx
+        .sql("SELECT id AS number FROM pending WHERE id = $1 AND app_id = $2")
+        .bind(stored.seq / SEQ_BLOCK)
+        .bind(app_id)
+        .fetch_optional()
+        .await?;
+    trace.pending = pending.is_some_and(|row| row.number > 0);
+    Ok(trace)
+}
+
+/// What of an event waits: until when it is deferred, and a timer.
+async fn waiting(
+    tx: &mut Tx,
+    (app_id, campaign_id, subject_id): (Uuid, Uuid, Uuid),
+    seq: i64,
+) -> Result<(Option<Timestamp>, Option<Waiting>)> {
+    let deferred: Option<DueRow> = tx
+        .sql(
+            "SELECT due_at FROM occasions
+             WHERE app_id = $1 AND campaign_id = $2 AND subject_id = $3 AND event_seq = $4 AND firing_id IS NOT NULL
+             ORDER BY due_at LIMIT 1",
+        )
+        .bind(app_id)
+        .bind(campaign_id)
+        .bind(subject_id)
+        .bind(seq)
+        .fetch_optional()
+        .await?;
+    let timer = tx
+        .sql(
+            "SELECT due_at, key, payload FROM timers
+             WHERE app_id = $1 AND campaign_id = $2 AND subject_id = $3 AND event_seq = $4 ORDER BY due_at LIMIT 1",
+        )
+        .bind(app_id)
+        .bind(campaign_id)
+        .bind(subject_id)
+        .bind(seq)
+        .fetch_optional()
+        .await?;
+    Ok((deferred.map(|row| row.due_at), timer))
+}

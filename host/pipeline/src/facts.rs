@@ -1,0 +1,376 @@
+//! What trigger plugins can ask about a batch's subjects.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use nudge_campaigns::campaign::Kind;
+use nudge_db::{Db, Timestamp};
+use nudge_platform::clock;
+use nudge_records::decisions::transcript::Transcript;
+use nudge_wasm::trigger::Facts;
+use nudge_wasm::{FactsUnavailable, PastEvent, Value};
+use tokio::runtime::Handle;
+use uuid::Uuid;
+
+use super::projection::Subject;
+use crate::audience::interactions;
+
+/// So many of the newest events of a name are read when the first question about them comes.
+const NEWEST: u32 = 32;
+/// The fact that says which firings the host held back.
+const HELD_BACK: &str = "held_back";
+
+/// What is known about a batch. Grows while parts of the batch are evaluated one after another.
+#[derive(Clone, Debug)]
+pub(super) struct Ledger {
+    pub app_id: Uuid,
+    pub db: Db,
+    pub runtime: Handle,
+    /// The subjects as of before the batch.
+    pub subjects: Vec<Subject>,
+    /// Saved properties by subject and key.
+    pub properties: HashMap<(Uuid, String), Value>,
+    /// Plugin states by campaign (its number in the app) and subject.
+    pub states: HashMap<(usize, u32), Vec<u8>>,
+    /// Events of the batch that were evaluated in an earlier part: subject, name, number and event.
+    pub earlier: Vec<(u32, Arc<str>, i64, PastEvent)>,
+    /// Aliases by subject, once they were asked for.
+    pub aliases: HashMap<Uuid, Vec<i64>>,
+    /// When the batch was read: interactions after it are none of its facts.
+    pub until: Timestamp,
+    /// What was read already, so that many campaigns that ask alike cost no more than one.
+    pub read: Read,
+}
+
+/// Answers of the database that are asked for again.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Read {
+    /// The newest events of a subject and name.
+    newest: HashMap<(u32, String), Newest>,
+    /// Counts by subject, name, since when and up to how many.
+    counts: HashMap<(u32, String, i64, u32), u32>,
+    /// Interactions by subject and fact.
+    interactions: HashMap<(u32, String), String>,
+    /// By subject and campaign the event whose firing was held back last.
+    held_back: HashMap<u32, BTreeMap<Uuid, Uuid>>,
+}
+
+impl Read {
+    /// What was held back: subjects, campaigns and events.
+    pub(super) fn with_held_back(firings: impl Iterator<Item = (u32, Uuid, Uuid)>) -> Self {
+        let mut read = Self::default();
+        for (subject, campaign_id, event_id) in firings {
+            let of_subject = read.held_back.entry(subject).or_default();
+            of_subject.insert(campaign_id, event_id);
+        }
+        read
+    }
+
+    fn held_back(&self, subject: u32) -> Option<Value> {
+        let firings = self.held_back.get(&subject)?.iter();
+        let firings =
+            firings.map(|(campaign, event)| (campaign.to_string(), event.to_string().into()));
+        let firings: serde_json::Map<_, _> = firings.collect();
+        Some(Value::Json(serde_json::Value::Object(firings).to_string()))
+    }
+}
+
+/// When a subject's newest events of a name were, newest first.
+#[derive(Clone, Debug)]
+struct Newest {
+    timestamps: Vec<i64>,
+    /// Whether there are no others.
+    complete: bool,
+}
+
+impl Newest {
+    /// How many happened at or after an instant, up to a number; none: they do not say.
+    fn count(&self, since: i64, at_most: u32) -> Option<u32> {
+        let counted = self
+            .timestamps
+            .iter()
+            .take_while(|at| **at >= since)
+            .count();
+        let knows = self.complete || counted < self.timestamps.len() || counted >= at_most as usize;
+        let counted = u32::try_from(counted).unwrap_or(u32::MAX);
+        knows.then_some(counted.min(at_most))
+    }
+}
+
+/// A ledger, for a call about some of the app's campaigns.
+pub(super) struct View {
+    pub ledger: Arc<Mutex<Ledger>>,
+    /// For each campaign of the call its number in the app.
+    pub campaigns: Vec<usize>,
+    /// Takes down what is asked, if that is kept.
+    pub transcript: Option<Transcript>,
+}
+
+impl View {
+    fn with<T>(&self, use_ledger: impl FnOnce(&mut Ledger) -> T) -> T {
+        use_ledger(&mut self.ledger.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl Ledger {
+    fn subject(&self, subject: u32) -> Option<&Subject> {
+        self.subjects.get(subject as usize)
+    }
+
+    fn aliases_of(&mut self, subject_id: Uuid) -> nudge_db::Result<Vec<i64>> {
+        if let Some(known) = self.aliases.get(&subject_id) {
+            return Ok(known.clone());
+        }
+        let (db, app_id) = (self.db.clone(), self.app_id);
+        let aliases = self.runtime.block_on(async move {
+            let mut tx = db.read().await?;
+            crate::history::aliases(&mut tx, app_id, subject_id).await
+        })?;
+        self.aliases.insert(subject_id, aliases.clone());
+        Ok(aliases)
+    }
+
+    /// Events of before the batch, and then those of its earlier parts.
+    fn recent(
+        &mut self,
+        subject: u32,
+        name: &str,
+        since: Option<i64>,
+        limit: u32,
+    ) -> nudge_db::Result<Vec<(i64, PastEvent)>> {
+        let Some((subject_id, last_seq)) = self
+            .subject(subject)
+            .map(|found| (found.id, found.last_seq))
+        else {
+            return Ok(Vec::new());
+        };
+        let aliases = self.aliases_of(subject_id)?;
+        let (db, app_id, name_owned) = (self.db.clone(), self.app_id, name.to_owned());
+        let mut events = self.runtime.block_on(async move {
+            let mut tx = db.read().await?;
+            crate::history::recent_events(
+                &mut tx,
+                app_id,
+                &aliases,
+                &name_owned,
+                since,
+                last_seq,
+                limit,
+            )
+            .await
+        })?;
+        let of_batch = self.earlier.iter().filter(|(whose, what, _, event)| {
+            *whose == subject
+                && **what == *name
+                && since.is_none_or(|since| event.timestamp >= since)
+        });
+        events.extend(of_batch.map(|(_, _, seq, event)| (*seq, event.clone())));
+        events.sort_by_key(|(_, event)| std::cmp::Reverse(event.timestamp));
+        events.truncate(limit as usize);
+        Ok(events)
+    }
+
+    fn count(
+        &mut self,
+        subject: u32,
+        name: &str,
+        since: Option<i64>,
+        at_most: u32,
+    ) -> nudge_db::Result<u32> {
+        let Some((subject_id, last_seq)) = self
+            .subject(subject)
+            .map(|found| (found.id, found.last_seq))
+        else {
+            return Ok(0);
+        };
+        let stored = self.stored(
+            subject,
+            subject_id,
+            name,
+            since.unwrap_or(i64::MIN),
+            at_most,
+            last_seq,
+        )?;
+        let of_batch = self.earlier.iter().filter(|(whose, what, _, event)| {
+            *whose == subject
+                && **what == *name
+                && since.is_none_or(|since| event.timestamp >= since)
+        });
+        let count = stored.saturating_add(u32::try_from(of_batch.count()).unwrap_or(u32::MAX));
+        Ok(count.min(at_most))
+    }
+
+    /// How many events were before the batch. The newest of a name are read at once: questions of other campaigns
+    /// are mostly about the same ones. Of several aliases the newest are in no index's order.
+    fn stored(
+        &mut self,
+        subject: u32,
+        subject_id: Uuid,
+        name: &str,
+        since: i64,
+        at_most: u32,
+        last_seq: i64,
+    ) -> nudge_db::Result<u32> {
+        let of_name = (subject, name.to_owned());
+        if let Some(newest) = self.read.newest.get(&of_name)
+            && let Some(count) = newest.count(since, at_most)
+        {
+            return Ok(count);
+        }
+        let question = (subject, name.to_owned(), since, at_most);
+        if let Some(count) = self.read.counts.get(&question) {
+            return Ok(*count);
+        }
+        let aliases = self.aliases_of(subject_id)?;
+        let (db, app_id, name) = (self.db.clone(), self.app_id, name.to_owned());
+        if let [alias] = aliases[..] {
+            let limit = at_most.max(NEWEST);
+            let timestamps = self.runtime.block_on(async move {
+                let mut tx = db.read().await?;
+                crate::history::newest_events(&mut tx, app_id, alias, &name, last_seq, limit).await
+            })?;
+            let complete = timestamps.len() < limit as usize;
+            let newest = Newest {
+                timestamps,
+                complete,
+            };
+            let count = newest.count(since, at_most).unwrap_or(at_most);
+            self.read.newest.insert(of_name, newest);
+            return Ok(count);
+        }
+        let count = self.runtime.block_on(async move {
+            let mut tx = db.read().await?;
+            crate::history::count_events(
+                &mut tx,
+                app_id,
+                &aliases,
+                &name,
+                Some(since),
+                last_seq,
+                at_most,
+            )
+            .await
+        })?;
+        self.read.counts.insert(question, count);
+        Ok(count)
+    }
+
+    /// What a subject did with campaigns of a kind, as the fact of this name says it.
+    fn interactions(
+        &mut self,
+        subject: u32,
+        fact: &str,
+        kind: Kind,
+    ) -> nudge_db::Result<Option<Value>> {
+        let key = (subject, fact.to_owned());
+        if let Some(known) = self.read.interactions.get(&key) {
+            return Ok(Some(Value::Json(known.clone())));
+        }
+        let Some(subject_id) = self.subject(subject).map(|subject| subject.id) else {
+            return Ok(None);
+        };
+        let (db, app_id, until) = (self.db.clone(), self.app_id, self.until);
+        let text = self.runtime.block_on(async move {
+            let mut tx = db.read().await?;
+            interactions::of_subject(&mut tx, app_id, subject_id, kind, until).await
+        })?;
+        self.read.interactions.insert(key, text.clone());
+        Ok(Some(Value::Json(text)))
+    }
+}
+
+impl Facts for View {
+    fn subject_property(&mut self, subject: u32, key: &str) -> Option<Value> {
+        let answer = self.with(|ledger| {
+            let id = ledger.subject(subject)?.id;
+            ledger.properties.get(&(id, key.to_owned())).cloned()
+        });
+        if let Some(transcript) = &self.transcript {
+            transcript.property(subject, key, answer.as_ref());
+        }
+        answer
+    }
+
+    fn subject_fact(
+        &mut self,
+        subject: u32,
+        name: &str,
+    ) -> Result<Option<Value>, FactsUnavailable> {
+        let answer = match interactions::kind_of(name) {
+            Some(kind) => self
+                .with(|ledger| ledger.interactions(subject, name, kind))
+                .map_err(|error| unavailable(&error))?,
+            None if name == HELD_BACK => self.with(|ledger| ledger.read.held_back(subject)),
+            None => self.with(|ledger| fact(ledger.subject(subject)?, name)),
+        };
+        if let Some(transcript) = &self.transcript {
+            transcript.fact(subject, name, answer.as_ref());
+        }
+        Ok(answer)
+    }
+
+    fn count_events(
+        &mut self,
+        subject: u32,
+        name: &str,
+        since: Option<i64>,
+        at_most: u32,
+    ) -> Result<u32, FactsUnavailable> {
+        let answer = self
+            .with(|ledger| ledger.count(subject, name, since, at_most))
+            .map_err(|error| unavailable(&error))?;
+        if let Some(transcript) = &self.transcript {
+            transcript.count((subject, name, since, at_most), answer);
+        }
+        Ok(answer)
+    }
+
+    fn recent_events(
+        &mut self,
+        subject: u32,
+        name: &str,
+        since: Option<i64>,
+        limit: u32,
+    ) -> Result<Vec<PastEvent>, FactsUnavailable> {
+        let answer = self
+            .with(|ledger| ledger.recent(subject, name, since, limit))
+            .map_err(|error| unavailable(&error))?;
+        let (seqs, events): (Vec<i64>, _) = answer.into_iter().unzip();
+        if let Some(transcript) = &self.transcript {
+            transcript.history((subject, name, since, limit), seqs);
+        }
+        Ok(events)
+    }
+
+    fn state(&mut self, campaign: u32, subject: u32) -> Option<Vec<u8>> {
+        let number = *self.campaigns.get(campaign as usize)?;
+        let answer = self.with(|ledger| ledger.states.get(&(number, subject)).cloned());
+        if let Some(transcript) = &self.transcript {
+            transcript.state(campaign, subject, answer.as_deref());
+        }
+        answer
+    }
+}
+
+pub(super) fn unavailable(error: &nudge_db::Error) -> FactsUnavailable {
+    tracing::warn!(error = ?error, "a plugin's question could not be answered");
+    FactsUnavailable
+}
+
+/// A fact as `nudge:plugin` names it.
+pub(super) fn fact(subject: &Subject, name: &str) -> Option<Value> {
+    let text = |text: &Option<String>| text.clone().map(Value::Text);
+    match name {
+        "platform" => text(&subject.platform),
+        "country" => text(&subject.country),
+        "locale" => text(&subject.locale),
+        "app_version" => text(&subject.app_version),
+        "external_id" => text(&subject.external_id),
+        "identified" => Some(Value::Boolean(subject.external_id.is_some())),
+        "first_seen_at" => Some(Value::Text(clock::to_text(subject.first_seen_at))),
+        "last_seen_at" => Some(Value::Text(clock::to_text(subject.last_seen_at))),
+        #[expect(clippy::cast_precision_loss, reason = "nobody has 2^53 events")]
+        "event_count" => Some(Value::Number(subject.event_count as f64)),
+        _ => None,
+    }
+}

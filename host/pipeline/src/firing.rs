@@ -1,0 +1,189 @@
+//! What follows from a firing, if the host lets it take effect.
+
+use std::collections::HashSet;
+
+use nudge_apps::App;
+use nudge_campaigns::campaign::{Act, Running};
+use nudge_campaigns::targeting::Suppression;
+use nudge_db::Timestamp;
+use nudge_platform::{id, secrets};
+use nudge_records::deliveries::{Lane, NewDelivery, Status};
+use nudge_records::instructions::{self, Instruction, Suppressed};
+use nudge_records::scheduled_work::NewOccasion;
+use uuid::Uuid;
+
+use super::effects::Effects;
+use super::evaluate::{Decisions, Item};
+use super::projection::Subject;
+use crate::delivery_rules::{Gate, Verdict};
+
+/// A reason is noted once a day for each campaign and subject.
+const DAY_MICROSECONDS: i64 = 24 * 60 * 60 * 1_000_000;
+
+impl Effects {
+    /// Lets firings take effect, as far as they pass the gate.
+    pub(super) fn fire(
+        &mut self,
+        app: &App,
+        items: &[Item],
+        decisions: &Decisions,
+        gate: &mut Gate,
+    ) {
+        let mut seen = HashSet::new();
+        for (campaign, number) in &decisions.fired {
+            let (Some(running), Some(item)) = (app.campaigns.get(*campaign), items.get(*number))
+            else {
+                continue;
+            };
+            let now = self.now;
+            let Some(subject) = self.subjects.get_mut(item.subject) else {
+                continue;
+            };
+            let id = item
+                .firing_id
+                .unwrap_or_else(|| firing_id(running, subject, item));
+            if !seen.insert(id) {
+                // As the beginning of a session, and as the event that it is besides.
+                continue;
+            }
+            let verdict = gate.judge(app, running, subject);
+            if !verdict.holds_back() {
+                self.led_on.push(*number);
+            } else if can_be_used_up(decisions, *campaign, item) {
+                let event_id = item.stored.event.id;
+                self.held_back.insert((running.id, subject.id), event_id);
+            }
+            match verdict {
+                Verdict::Passes => {}
+                Verdict::NotTheirs => continue,
+                Verdict::Suppressed(reason) => {
+                    let id = suppression_id(running, subject, reason, now);
+                    self.suppressed.push(Suppressed {
+                        instruction: instruction(app, running, subject, item, (id, now)),
+                        kind: running.act.kind(),
+                        reason,
+                    });
+                    continue;
+                }
+                Verdict::Deferred(until) => {
+                    let behind = (item.alias, item.stored.seq);
+                    let (campaign_id, subject_id) = (running.id, subject.id);
+                    let occasion =
+                        NewOccasion::deferred(campaign_id, subject_id, behind, id, until, now);
+                    self.occasions.push(occasion);
+                    continue;
+                }
+            }
+            match &running.act {
+                Act::Present(_) => {
+                    subject.instruction_count += 1;
+                    let instruction = instruction(app, running, subject, item, (id, now));
+                    self.instructions.push((*number, instruction));
+                }
+                Act::Send(sending) => {
+                    // Without a variant of any weight there is nothing to send.
+                    if let Some(variant) = sending.variant_for(subject.id) {
+                        let delivery =
+                            delivery(app.id, running, subject.id, item, (id, variant.id));
+                        self.deliveries.push(delivery);
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Whether a firing that is held back may count for one: where plugins keep nothing it does not. Of what waited that was
+/// not read.
+fn can_be_used_up(decisions: &Decisions, campaign: usize, item: &Item) -> bool {
+    let subject = u32::try_from(item.subject).unwrap_or(u32::MAX);
+    item.firing_id.is_some() || decisions.kept.contains(&(campaign, subject))
+}
+
+/// A delivery that a firing brings about. `made`: its id, and that of the variant.
+fn delivery(
+    app_id: Uuid,
+    running: &Running,
+    subject_id: Uuid,
+    item: &Item,
+    made: (Uuid, Uuid),
+) -> NewDelivery {
+    let stored = &item.stored;
+    NewDelivery {
+        id: made.0,
+        app_id,
+        campaign_id: running.id,
+        campaign_version: running.version,
+        variant_id: made.1,
+        subject_id,
+        event: Some((item.alias, stored.seq, stored.event.id)),
+        data: None,
+        idempotency_key: None,
+        test: false,
+        recipients: 0,
+        status: Status::Queued,
+        reason: None,
+        content: None,
+        lane: Lane::Rest,
+    }
+}
+
+/// An instruction at the end of the subject's. `made`: its id, and when.
+fn instruction(
+    app: &App,
+    running: &Running,
+    subject: &Subject,
+    item: &Item,
+    made: (Uuid, Timestamp),
+) -> Instruction {
+    let (id, now) = made;
+    // Of the campaign's own occasion there is no event that anybody knows.
+    let event = (item.stored.seq >= 0).then_some(&item.stored.event);
+    let (plugin, _) = running.accepted.for_subject(subject.id);
+    let plugin = plugin.description();
+    Instruction {
+        id,
+        app_id: app.id,
+        subject_id: subject.id,
+        position: subject.instruction_count,
+        campaign_id: running.id,
+        campaign_version: running.version,
+        priority: running.priority,
+        trigger_event_id: event.map(|event| event.id),
+        trigger_name: event.map(|event| event.name.to_string()),
+        created_at: now,
+        available_at: now,
+        expires_at: now.plus(instructions::LIFETIME),
+        plugin: (plugin.name.clone(), plugin.version.clone()),
+    }
+}
+
+/// The id of what a firing brings about: the same firing never has two.
+pub(super) fn firing_id(running: &Running, subject: &Subject, item: &Item) -> Uuid {
+    let key = item.timer.as_ref().map_or("", |timer| timer.key.as_str());
+    let firing = secrets::hash(&[
+        running.id.as_bytes(),
+        subject.id.as_bytes(),
+        item.stored.event.id.as_bytes(),
+        key.as_bytes(),
+    ]);
+    id::derived(item.stored.received_at, &firing)
+}
+
+/// The id of the note that firings of a campaign were suppressed for a reason: one a subject and day.
+fn suppression_id(
+    running: &Running,
+    subject: &Subject,
+    reason: Suppression,
+    now: Timestamp,
+) -> Uuid {
+    let day = Timestamp(now.0 - now.0.rem_euclid(DAY_MICROSECONDS));
+    let note = secrets::hash(&[
+        b"suppressed",
+        running.id.as_bytes(),
+        subject.id.as_bytes(),
+        reason.name().as_bytes(),
+        &day.0.to_be_bytes(),
+    ]);
+    id::derived(day, &note)
+}

@@ -1,0 +1,168 @@
+//! What a batch reads before it is decided about: its subjects, and what plugins may ask of them.
+
+use std::collections::{HashMap, HashSet};
+
+use nudge_apps::App;
+use nudge_db::{Db, Tx};
+use tokio::runtime::Handle;
+use uuid::Uuid;
+
+use super::evaluate::{Item, Routes};
+use super::facts::{Ledger, Read};
+use super::memory::{Recalled, States};
+use super::projection::{Subject, Subjects};
+use super::work::Work;
+use super::{Inner, store};
+
+/// Reads from the database, if there is anything to read.
+pub(super) struct Reader<'d> {
+    db: &'d Db,
+    tx: Option<Tx>,
+}
+
+impl<'d> Reader<'d> {
+    pub(super) fn new(db: &'d Db) -> Self {
+        Self { db, tx: None }
+    }
+
+    /// The one transaction of all reads.
+    pub(super) async fn tx(&mut self) -> nudge_db::Result<&mut Tx> {
+        Ok(match &mut self.tx {
+            Some(tx) => tx,
+            none => none.insert(self.db.read().await?),
+        })
+    }
+}
+
+/// The subjects of a batch.
+pub(super) async fn subjects(
+    reader: &mut Reader<'_>,
+    app_id: Uuid,
+    works: &[Work],
+    recalled: &Recalled,
+) -> nudge_db::Result<Subjects> {
+    let aliases: HashSet<i64> = works.iter().map(|work| work.alias).collect();
+    let unknown = aliases.into_iter().filter(|it| !recalled.contains_key(it));
+    let unknown: Vec<i64> = unknown.collect();
+    let mut found = Vec::with_capacity(unknown.len() + recalled.len());
+    for (from, count) in [("database", unknown.len()), ("memory", recalled.len())] {
+        metrics::counter!("nudge_pipeline_aliases_total", "from" => from).increment(count as u64);
+    }
+    if !unknown.is_empty() {
+        found = store::subjects(reader.tx().await?, app_id, unknown).await?;
+    }
+    // After what was read, which is newer where somebody has both.
+    found.extend(
+        recalled
+            .iter()
+            .map(|(alias, it)| (*alias, it.subject.clone())),
+    );
+    Ok(Subjects::new(found))
+}
+
+/// The subjects of a batch before it and after it, and what plugins keep of them, as far as that is known.
+pub(super) struct People<'b> {
+    pub before: &'b Subjects,
+    pub after: &'b [Subject],
+    pub states: &'b mut States,
+}
+
+/// A campaign and somebody it may fire for, by their numbers in the app and in the batch, and by their ids.
+struct Pair {
+    campaign: usize,
+    subject: u32,
+    campaign_id: Uuid,
+    subject_id: Uuid,
+}
+
+/// Who is concerned by which campaign, and those of whom their plugins may ask properties.
+fn pairs(
+    app: &App,
+    subjects: &[Subject],
+    items: &[Item],
+    routes: &Routes,
+) -> (Vec<Pair>, HashSet<Uuid>) {
+    let mut pairs = Vec::new();
+    let mut read = HashSet::new();
+    for (campaign, numbers) in routes {
+        let Some(running) = app.campaigns.get(*campaign) else {
+            continue;
+        };
+        let of_campaign = numbers.iter().filter_map(|item| items.get(*item));
+        let concerned: HashSet<usize> = of_campaign.map(|item| item.subject).collect();
+        for index in concerned {
+            let Some(subject) = subjects.get(index) else {
+                continue;
+            };
+            if running.accepted.reads_subject() {
+                read.insert(subject.id);
+            }
+            pairs.push(Pair {
+                campaign: *campaign,
+                subject: u32::try_from(index).unwrap_or(u32::MAX),
+                campaign_id: running.id,
+                subject_id: subject.id,
+            });
+        }
+    }
+    (pairs, read)
+}
+
+/// Reads what the campaigns' plugins may ask for, and notes what they keep.
+pub(super) async fn ledger(
+    inner: &Inner,
+    reader: &mut Reader<'_>,
+    app: &App,
+    people: People<'_>,
+    items: &[Item],
+    routes: &Routes,
+) -> nudge_db::Result<Ledger> {
+    let (pairs, read) = pairs(app, &people.before.all, items, routes);
+    let mut states = HashMap::with_capacity(pairs.len());
+    let mut unknown = Vec::new();
+    for pair in pairs {
+        let of_subject = people.states.get(&pair.subject_id);
+        match of_subject.and_then(|it| it.get(&pair.campaign_id)) {
+            Some(known) => {
+                let place = (pair.campaign, pair.subject);
+                states.extend(known.clone().map(|state| (place, state)));
+            }
+            None => unknown.push(pair),
+        }
+    }
+    let mut held_back = Vec::new();
+    if !unknown.is_empty() {
+        let asked = unknown.iter().map(|it| (it.campaign_id, it.subject_id));
+        let mut kept = store::states(reader.tx().await?, app.id, asked.collect()).await?;
+        for pair in unknown {
+            let kept = kept.remove(&(pair.campaign_id, pair.subject_id));
+            let mark = kept.as_ref().and_then(|kept| kept.held_back);
+            let state = kept.map(|kept| kept.state);
+            if let Some(event) = mark {
+                held_back.push((pair.subject, pair.campaign_id, event));
+            } else {
+                let of_subject = people.states.entry(pair.subject_id).or_default();
+                of_subject.insert(pair.campaign_id, state.clone());
+            }
+            states.extend(state.map(|state| ((pair.campaign, pair.subject), state)));
+        }
+    }
+    let mut properties = HashMap::new();
+    if !read.is_empty() {
+        let read: Vec<Uuid> = read.into_iter().collect();
+        properties = store::properties(reader.tx().await?, app.id, &read).await?;
+    }
+    let before = people.before.all.iter().zip(people.after);
+    Ok(Ledger {
+        app_id: app.id,
+        db: inner.db.clone(),
+        runtime: Handle::current(),
+        subjects: before.map(|(it, after)| it.clone().at(after)).collect(),
+        properties,
+        states,
+        earlier: Vec::new(),
+        aliases: HashMap::new(),
+        until: inner.clock.now(),
+        read: Read::with_held_back(held_back.into_iter()),
+    })
+}

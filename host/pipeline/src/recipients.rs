@@ -1,0 +1,248 @@
+//! What personalization plugins can ask about the recipients of messages.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use nudge_apps::App;
+use nudge_db::{Db, Result, Timestamp};
+use nudge_wasm::personalization::Facts;
+use nudge_wasm::{FactsUnavailable, PastEvent, Value};
+use serde_json::value::RawValue;
+use tokio::runtime::Handle;
+use uuid::Uuid;
+
+use super::facts::{self, fact};
+use super::projection::Subject;
+use super::store;
+
+/// What is read of recipients before a plugin is asked.
+#[derive(Clone, Debug, Default)]
+pub struct Reads {
+    /// Whether saved properties are read.
+    pub properties: bool,
+    /// Newest events that are read, by name and from which instant on: outside of the call, whose time is short.
+    pub newest: Vec<(String, Timestamp)>,
+}
+
+/// Recipients and what is known of them. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct Recipients(Arc<Known>);
+
+#[derive(Debug)]
+struct Known {
+    app_id: Uuid,
+    db: Db,
+    runtime: Handle,
+    subjects: HashMap<Uuid, Subject>,
+    properties: HashMap<(Uuid, String), Value>,
+    newest: HashMap<(Uuid, String, i64), Option<PastEvent>>,
+    aliases: Mutex<HashMap<Uuid, Vec<i64>>>,
+    /// Keys that the app's privacy policy keeps from messages.
+    denied: HashSet<String>,
+}
+
+/// Recipients as the items of one call.
+struct View {
+    recipients: Recipients,
+    items: Vec<Uuid>,
+}
+
+impl Recipients {
+    /// Reads what is known of people.
+    pub async fn load(db: &Db, app: &App, ids: &[Uuid], reads: &Reads) -> Result<Self> {
+        let mut tx = db.read().await?;
+        let subjects = store::subjects_of(&mut tx, app.id, ids).await?;
+        let properties = if reads.properties {
+            store::properties(&mut tx, app.id, ids).await?
+        } else {
+            HashMap::new()
+        };
+        let denied: HashSet<String> = app.settings.privacy.deny_keys.iter().cloned().collect();
+        let (mut newest, mut aliases) = (HashMap::new(), HashMap::new());
+        if !reads.newest.is_empty() {
+            for subject in &subjects {
+                let own = crate::history::aliases(&mut tx, app.id, subject.id).await?;
+                for (name, since) in &reads.newest {
+                    let (since, last) = (since.0, subject.last_seq);
+                    let found = crate::history::recent_events(
+                        &mut tx,
+                        app.id,
+                        &own,
+                        name,
+                        Some(since),
+                        last,
+                        1,
+                    );
+                    let found = found.await?.pop().map(|(_, event)| without(&denied, event));
+                    newest.insert((subject.id, name.clone(), since), found);
+                }
+                aliases.insert(subject.id, own);
+            }
+        }
+        Ok(Self(Arc::new(Known {
+            app_id: app.id,
+            db: db.clone(),
+            runtime: Handle::current(),
+            subjects: subjects
+                .into_iter()
+                .map(|subject| (subject.id, subject))
+                .collect(),
+            properties,
+            newest,
+            aliases: Mutex::new(aliases),
+            denied,
+        })))
+    }
+
+    /// What a plugin may ask in a call about these people, in this order.
+    pub fn view(&self, items: Vec<Uuid>) -> Box<dyn Facts> {
+        Box::new(View {
+            recipients: self.clone(),
+            items,
+        })
+    }
+
+    /// An event as messages may have it.
+    pub fn permitted(&self, event: PastEvent) -> PastEvent {
+        without(&self.0.denied, event)
+    }
+}
+
+impl View {
+    fn subject(&self, item: u32) -> Option<&Subject> {
+        self.recipients
+            .0
+            .subjects
+            .get(self.items.get(item as usize)?)
+    }
+
+    fn recent(
+        &self,
+        item: u32,
+        name: &str,
+        since: Option<i64>,
+        limit: u32,
+    ) -> Result<Vec<PastEvent>> {
+        let known = &self.recipients.0;
+        let Some(subject) = self.subject(item) else {
+            return Ok(Vec::new());
+        };
+        if let (1, Some(since)) = (limit, since)
+            && let Some(newest) = known.newest.get(&(subject.id, name.to_owned(), since))
+        {
+            return Ok(newest.iter().cloned().collect());
+        }
+        let read_already = {
+            let aliases = known.aliases.lock().unwrap_or_else(PoisonError::into_inner);
+            aliases.get(&subject.id).cloned()
+        };
+        let (db, app_id, id) = (known.db.clone(), known.app_id, subject.id);
+        let (name, last_seq) = (name.to_owned(), subject.last_seq);
+        let (aliases, events) = known.runtime.block_on(async move {
+            let mut tx = db.read().await?;
+            let aliases = match read_already {
+                Some(aliases) => aliases,
+                None => crate::history::aliases(&mut tx, app_id, id).await?,
+            };
+            let events = crate::history::recent_events(
+                &mut tx, app_id, &aliases, &name, since, last_seq, limit,
+            )
+            .await?;
+            Ok::<_, nudge_db::Error>((aliases, events))
+        })?;
+        let mut known_aliases = known.aliases.lock().unwrap_or_else(PoisonError::into_inner);
+        known_aliases.insert(id, aliases);
+        Ok(events
+            .into_iter()
+            .map(|(_, event)| without(&known.denied, event))
+            .collect())
+    }
+}
+
+impl Facts for View {
+    fn subject_property(&mut self, item: u32, key: &str) -> Option<Value> {
+        let known = &self.recipients.0;
+        let id = self.items.get(item as usize)?;
+        let value = known.properties.get(&(*id, key.to_owned()))?;
+        if known.denied.contains(key) {
+            return Some(Value::Withheld);
+        }
+        Some(value.clone())
+    }
+
+    fn subject_fact(&mut self, item: u32, name: &str) -> Option<Value> {
+        fact(self.subject(item)?, name)
+    }
+
+    fn recent_events(
+        &mut self,
+        item: u32,
+        name: &str,
+        since: Option<i64>,
+        limit: u32,
+    ) -> std::result::Result<Vec<PastEvent>, FactsUnavailable> {
+        self.recent(item, name, since, limit)
+            .map_err(|error| facts::unavailable(&error))
+    }
+}
+
+/// An event without the properties that the privacy policy keeps from messages. Values stay as they are written; of
+/// properties that can't be read nobody knows what they say, and none is let through.
+fn without(denied: &HashSet<String>, event: PastEvent) -> PastEvent {
+    if denied.is_empty() {
+        return event;
+    }
+    let permitted = permitted(denied, &event.properties).unwrap_or_else(|error| {
+        tracing::error!(event.id = %event.id, error = %error, "an event's properties can't be read and are kept from messages");
+        "{}".to_owned()
+    });
+    PastEvent {
+        properties: permitted.into(),
+        ..event
+    }
+}
+
+/// An object in JSON without members of these names.
+fn permitted(denied: &HashSet<String>, properties: &str) -> serde_json::Result<String> {
+    let mut members: BTreeMap<String, &RawValue> = serde_json::from_str(properties)?;
+    members.retain(|key, _| !denied.contains(key));
+    serde_json::to_string(&members)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_policy_denies_goes_and_the_rest_stays_as_it_is_written() {
+        let denied = HashSet::from(["secret".to_owned()]);
+        let text = r#"{"a": 12345678901234567890123, "secret": 1, "\u0073ecret": {"a": 2}, "b": {"secret": [3]}}"#;
+        assert_eq!(
+            permitted(&denied, text).unwrap(),
+            r#"{"a":12345678901234567890123,"b":{"secret": [3]}}"#
+        );
+    }
+
+    #[test]
+    fn of_what_cannot_be_read_nothing_is_let_through() {
+        let event = |properties: &str| PastEvent {
+            id: Uuid::nil(),
+            timestamp: 0,
+            properties: properties.into(),
+        };
+        let denied = HashSet::from(["secret".to_owned()]);
+        for text in [
+            "",
+            "secret",
+            r#"["secret"]"#,
+            r#"{"secret": 1"#,
+            r#"{"secret": 1} x"#,
+            r#"{"secret": 1, "\ud800": 2}"#,
+        ] {
+            let shown = without(&denied, event(text));
+            assert_eq!(&*shown.properties, "{}", "{text}");
+        }
+        let all = without(&HashSet::new(), event(r#"{"secret": 1}"#));
+        assert_eq!(&*all.properties, r#"{"secret": 1}"#);
+    }
+}

@@ -1,0 +1,298 @@
+//! Keeps the pipeline going: signs of life, work that others left, timers that fall due, apps that
+//! others changed.
+
+use std::collections::{HashMap, HashSet};
+use std::time::Duration;
+
+use nudge_db::{Dialect, Timestamp, Tx};
+use nudge_records::events;
+use nudge_records::events::store::Stored;
+use nudge_records::scheduled_work::{self, ClaimedOccasion, DueOccasion};
+use uuid::Uuid;
+
+use super::claims::{self, ClaimedTimer};
+use super::devices::Device;
+use super::work::{Claim, DueTimer, Work};
+use super::{Pipeline, Size};
+
+/// How often a process says that it lives.
+const HEARTBEAT: Duration = Duration::from_secs(2);
+/// Requests and timers that are claimed at once, at the most.
+const CLAIM: i64 = 500;
+/// Occasions that are in memory at once, at the most: a run over all subjects leaves room for what arrives.
+const OCCASIONS: usize = 512;
+/// How soon more are looked for while some are in memory: a run over all subjects is not to wait for the next look.
+const MORE_OCCASIONS: Duration = Duration::from_millis(25);
+
+/// The pipeline's housekeeping: one a process.
+#[derive(Debug)]
+pub struct Keeper {
+    pipeline: Pipeline,
+    beat_at: Timestamp,
+    /// When claims of processes that are not there were given up last.
+    released_at: Timestamp,
+    /// Claims whose work was not in memory at the last look.
+    suspects: HashSet<Claim>,
+}
+
+impl Keeper {
+    /// Signs this process in. On SQLite it has the database for itself, and takes over at once what an
+    /// earlier one left.
+    pub async fn sign_in(pipeline: Pipeline) -> nudge_db::Result<Self> {
+        let inner = pipeline.inner();
+        let now = inner.clock.now();
+        let mut tx = inner.db.write().await?;
+        claims::beat(&mut tx, inner.node(), now).await?;
+        if tx.dialect() == Dialect::Sqlite {
+            claims::leave_all_but(&mut tx, inner.node()).await?;
+        }
+        tx.commit().await?;
+        Ok(Self {
+            pipeline,
+            beat_at: now,
+            released_at: now,
+            suspects: HashSet::new(),
+        })
+    }
+
+    /// Runs until the server stops.
+    pub async fn run(mut self) {
+        let pause = Duration::from_millis(self.pipeline.inner().config.poll_ms.max(1));
+        loop {
+            if let Err(error) = self.turn().await {
+                tracing::warn!(error = ?error, "the pipeline's housekeeping failed and is tried again");
+            }
+            let pause = match self.pipeline.inner().in_hand.occasions() {
+                0 => pause,
+                _ => pause.min(MORE_OCCASIONS),
+            };
+            tokio::select! {
+                () = tokio::time::sleep(pause) => {}
+                () = self.pipeline.inner().halt.cancelled() => return,
+            }
+        }
+    }
+
+    async fn turn(&mut self) -> nudge_db::Result<()> {
+        let inner = self.pipeline.inner();
+        let now = inner.clock.now();
+        // A clock that was set back must not silence this process.
+        if now < self.beat_at || now.since(self.beat_at) >= HEARTBEAT {
+            self.beat(now).await?;
+        }
+        let inner = self.pipeline.inner();
+        inner.memory.age();
+        for app in inner.apps.changed().await? {
+            // Loading plugins can take long, and neither other apps nor the rest of this turn wait for it.
+            let halt = inner.halt.clone();
+            inner.tasks.spawn(async move {
+                tokio::select! {
+                    () = app.finish() => {}
+                    () = halt.cancelled() => {}
+                }
+            });
+        }
+        while self.claim(now).await? {
+            // However much there is to claim: a process that gives no sign of life loses what it has claimed.
+            if inner.clock.now().since(self.beat_at) >= HEARTBEAT {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    async fn beat(&mut self, now: Timestamp) -> nudge_db::Result<()> {
+        let inner = self.pipeline.inner();
+        let mut tx = inner.db.write().await?;
+        claims::beat(&mut tx, inner.node(), now).await?;
+        let timeout = Duration::from_secs(inner.config.node_timeout_seconds);
+        let alive = now.minus(timeout)..=now.plus(timeout);
+        let buried = claims::bury(&mut tx, alive).await?;
+        if buried > 0 {
+            tracing::warn!(
+                nodes = buried,
+                "processes fell silent, their work is taken over"
+            );
+        }
+        // Once in a while in any case: one that was given up for dead may have claimed more before it ended.
+        let release = buried > 0 || now.since(self.released_at) >= timeout;
+        if release {
+            claims::release(&mut tx).await?;
+        }
+        tx.commit().await?;
+        if release {
+            self.released_at = now;
+        }
+        self.release_strays().await?;
+        let inner = self.pipeline.inner();
+        let mut tx = inner.db.read().await?;
+        let backlog = claims::backlog(&mut tx).await?;
+        #[expect(clippy::cast_precision_loss, reason = "a gauge")]
+        metrics::gauge!("nudge_pipeline_pending_requests").set(backlog.requests as f64);
+        let age = backlog
+            .oldest
+            .map_or(Duration::ZERO, |oldest| now.since(oldest));
+        metrics::gauge!("nudge_pipeline_oldest_pending_seconds").set(age.as_secs_f64());
+        self.beat_at = now;
+        Ok(())
+    }
+
+    /// Gives up claims whose work is not in memory, as after a commit whose answer got lost. One that is
+    /// seen twice in a row is not just on its way.
+    async fn release_strays(&mut self) -> nudge_db::Result<()> {
+        let inner = self.pipeline.inner();
+        let mut tx = inner.db.read().await?;
+        let mut own = claims::claims(&mut tx, inner.node()).await?;
+        drop(tx);
+        own.retain(|claim| !inner.in_hand.has(claim));
+        let strays: Vec<Claim> = own
+            .iter()
+            .filter(|claim| self.suspects.contains(claim))
+            .copied()
+            .collect();
+        if !strays.is_empty() {
+            tracing::warn!(claims = strays.len(), "claims without work are given up");
+            let mut tx = inner.db.write().await?;
+            claims::release_claims(&mut tx, inner.node(), &strays).await?;
+            tx.commit().await?;
+        }
+        self.suspects = own.into_iter().collect();
+        Ok(())
+    }
+
+    /// Claims work that waits, as far as there is room; answers whether there may be more.
+    async fn claim(&self, now: Timestamp) -> nudge_db::Result<bool> {
+        let inner = self.pipeline.inner();
+        let (free_requests, free_events) =
+            (inner.space().free_requests(), inner.space().free_events());
+        if free_requests == 0 || inner.halt.is_cancelled() {
+            return Ok(false);
+        }
+        let few = OCCASIONS.saturating_sub(inner.in_hand.occasions());
+        let mut tx = inner.db.read().await?;
+        let arrived = claims::anything_waits(&mut tx, now).await?;
+        if !arrived {
+            inner.caught_up();
+        }
+        let occasion = few > 0 && scheduled_work::any_waits(&mut tx, now).await?;
+        drop(tx);
+        if !arrived && !occasion {
+            return Ok(false);
+        }
+        let at_most = |free: usize| i64::try_from(free).unwrap_or(CLAIM).clamp(1, CLAIM);
+        let limit = at_most(free_requests);
+        let few = i64::try_from(few.min(free_events)).unwrap_or_default();
+        let mut tx = inner.db.write().await?;
+        let requests = claims::claim_requests(&mut tx, inner.node(), limit).await?;
+        let timers = claims::claim_timers(&mut tx, inner.node(), now, at_most(free_events)).await?;
+        let occasions = if occasion {
+            scheduled_work::claim(&mut tx, inner.node(), now, few).await?
+        } else {
+            Vec::new()
+        };
+        tx.commit().await?;
+
+        let more = requests.len() + timers.len() + occasions.len() > 0;
+        let mut tx = inner.db.read().await?;
+        let numbers: Vec<i64> = requests.iter().map(|request| request.id).collect();
+        let mut events = events::store::events_of(&mut tx, &numbers).await?;
+        for request in requests {
+            let events = events.remove(&request.id).unwrap_or_default();
+            let room = inner.room_for_claimed(Size::of_stored(&events));
+            let (app_id, alias) = (request.app_id, request.alias_number);
+            let mut work = Work::left_over(app_id, alias, request.id, events, room);
+            work.device = Device::of(request.device_id, request.sdk_version);
+            self.pipeline.submit(work);
+        }
+        self.submit_timers(&mut tx, timers).await?;
+        self.submit_occasions(&mut tx, occasions).await?;
+        Ok(more)
+    }
+
+    async fn submit_timers(&self, tx: &mut Tx, timers: Vec<ClaimedTimer>) -> nudge_db::Result<()> {
+        let events = events(tx, timers.iter().map(|timer| timer.event_seq)).await?;
+        // What a plugin set at its campaign's own occasion has no event that says whose it is.
+        let owners: Vec<Uuid> = timers
+            .iter()
+            .filter(|timer| scheduled_work::instant_of(timer.event_seq).is_some())
+            .map(|timer| timer.subject_id)
+            .collect();
+        let aliases = claims::aliases(tx, &owners).await?;
+        for timer in timers {
+            let found = match scheduled_work::instant_of(timer.event_seq) {
+                Some(at) => aliases.get(&timer.subject_id).map(|alias| {
+                    let event = scheduled_work::event(timer.campaign_id, at);
+                    (timer.app_id, *alias, event)
+                }),
+                None => events.get(&timer.event_seq).cloned(),
+            };
+            let Some((app_id, alias, stored)) = found else {
+                continue;
+            };
+            let due = DueTimer {
+                id: timer.id,
+                campaign_id: timer.campaign_id,
+                key: timer.key,
+                payload: timer.payload,
+                due_at: timer.due_at,
+            };
+            let size = Size::of([&*stored.event]);
+            let room = self.pipeline.inner().room_for_claimed(size);
+            self.pipeline
+                .submit(Work::timer(app_id, alias, due, stored, room));
+        }
+        Ok(())
+    }
+
+    async fn submit_occasions(
+        &self,
+        tx: &mut Tx,
+        claimed: Vec<ClaimedOccasion>,
+    ) -> nudge_db::Result<()> {
+        let events = events(tx, claimed.iter().map(|occasion| occasion.event_seq)).await?;
+        for occasion in claimed {
+            let stored = match scheduled_work::instant_of(occasion.event_seq) {
+                Some(at) => Some(scheduled_work::event(occasion.campaign_id, at)),
+                None => events
+                    .get(&occasion.event_seq)
+                    .map(|(_, _, stored)| stored.clone()),
+            };
+            let Some(stored) = stored else {
+                continue;
+            };
+            let due = DueOccasion {
+                id: occasion.id,
+                campaign_id: occasion.campaign_id,
+                key: occasion.key,
+                firing_id: occasion.firing_id,
+            };
+            let size = Size::of([&*stored.event]);
+            let room = self.pipeline.inner().room_for_claimed(size);
+            let (app_id, alias) = (occasion.app_id, occasion.alias_number);
+            self.pipeline
+                .submit(Work::occasion(app_id, alias, due, stored, room));
+        }
+        Ok(())
+    }
+
+    /// Signs a process out: what it has not done is free for others at once.
+    pub async fn sign_out(pipeline: &Pipeline) -> nudge_db::Result<()> {
+        let inner = pipeline.inner();
+        let mut tx = inner.db.write().await?;
+        claims::leave(&mut tx, inner.node()).await?;
+        tx.commit().await
+    }
+}
+
+/// Events that were sent, by their numbers, with their apps and aliases.
+async fn events(
+    tx: &mut Tx,
+    seqs: impl Iterator<Item = i64>,
+) -> nudge_db::Result<HashMap<i64, (Uuid, i64, Stored)>> {
+    let seqs: Vec<i64> = seqs.filter(|seq| *seq >= 0).collect();
+    let found = events::store::at(tx, &seqs).await?;
+    let by_number = found.into_iter();
+    Ok(by_number
+        .map(|(app_id, alias, stored)| (stored.seq, (app_id, alias, stored)))
+        .collect())
+}

@@ -1,0 +1,127 @@
+//! One run: an occasion for each of an app's subjects, page by page. What a page brings about and how far the run
+//! is are one commit, so that a crash sends nobody anything twice and misses nobody.
+
+use std::time::Duration;
+
+use nudge_campaigns::campaign::Kind;
+use nudge_campaigns::runs::calendar::Plan;
+use nudge_db::Timestamp;
+use nudge_platform::jobs::{Error, Running};
+use nudge_platform::{clock, id};
+use nudge_records::scheduled_work::{self, NewOccasion};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+use super::kinds;
+use crate::runs::kinds::Standing;
+use crate::services::Services;
+
+/// The kind of the job.
+pub const KIND: &str = "campaign.run";
+/// Subjects of a page.
+const PAGE: i64 = 500;
+/// So many occasions of a campaign may be due and not done before the run waits for the pipeline.
+const BACKLOG: i64 = 4_000;
+/// How long it waits then.
+const BREATHER: Duration = Duration::from_millis(200);
+/// How long it waits for its campaign to be resumed.
+const REST: Duration = Duration::from_secs(5);
+
+/// What a run is asked to do.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Input {
+    pub campaign_id: Uuid,
+    pub kind: Kind,
+    pub plan: Plan,
+    pub occasion: Timestamp,
+    /// Whoever comes after this one came after the run began.
+    pub last: Uuid,
+}
+
+/// How far a run is.
+#[derive(Debug, Default, Serialize, Deserialize)]
+struct Progress {
+    /// The subject that it has come to.
+    after: Uuid,
+    /// How many subjects there were.
+    subjects: i64,
+}
+
+/// Runs the job to its end.
+pub async fn run(services: &Services, job: &mut Running) -> Result<Value, Error> {
+    let input: Input = job.input()?;
+    let mut progress: Progress = job.progress()?;
+    loop {
+        job.check()?;
+        let mut tx = services.db.read().await?;
+        let now = services.clock.now();
+        let standing = kinds::standing(input.kind, &mut tx, job.app_id, input.campaign_id);
+        match standing.await? {
+            Standing::Runs => {}
+            Standing::Rests => return Err(Error::Wait(REST)),
+            Standing::Over => break,
+        }
+        let waiting =
+            crate::runs::store::count_due(&mut tx, job.app_id, input.campaign_id, now, BACKLOG);
+        if waiting.await? >= BACKLOG {
+            return Err(Error::Wait(BREATHER));
+        }
+        drop(tx);
+        if !page(services, job, &input, &mut progress).await? {
+            break;
+        }
+    }
+    Ok(
+        json!({"campaignId": input.campaign_id, "at": clock::to_text(input.occasion), "subjects": progress.subjects}),
+    )
+}
+
+/// The key of a run's occasions. Keys are in the order of runs.
+pub(super) fn key(occasion: Timestamp) -> String {
+    format!("run {}", clock::to_text(occasion))
+}
+
+/// Goes through one page; answers whether there may be more.
+async fn page(
+    services: &Services,
+    job: &mut Running,
+    input: &Input,
+    progress: &mut Progress,
+) -> Result<bool, Error> {
+    let (app_id, now) = (job.app_id, services.clock.now());
+    let mut tx = services.db.write().await?;
+    if !crate::runs::store::hold(&mut tx, app_id, input.campaign_id, job.id).await? {
+        return Ok(false);
+    }
+    let people =
+        crate::runs::store::people(&mut tx, app_id, progress.after, input.last, PAGE).await?;
+    let Some((newest, people)) = people else {
+        return Ok(false);
+    };
+    let key = key(input.occasion);
+    let occasion = |person: &crate::runs::store::Person| {
+        let at = input
+            .plan
+            .reaches(input.occasion, person.timezone.as_deref());
+        NewOccasion {
+            id: id::new(now),
+            campaign_id: input.campaign_id,
+            subject_id: person.id,
+            alias: person.alias,
+            key: key.clone(),
+            due_at: at,
+            event_seq: scheduled_work::seq_of(at),
+            firing_id: None,
+        }
+    };
+    let occasions: Vec<NewOccasion> = people.iter().map(occasion).collect();
+    scheduled_work::insert(&mut tx, app_id, &occasions).await?;
+    progress.after = newest;
+    progress.subjects += i64::try_from(people.len()).unwrap_or_default();
+    job.advance(&mut tx, progress, progress.subjects, None, now)
+        .await?;
+    tx.commit().await?;
+    Ok(true)
+}

@@ -1,0 +1,6 @@
+//! Runs.
+
+pub mod job;
+mod kinds;
+pub mod store;
+pub mod watch;

@@ -1,0 +1,323 @@
+//! Store.
+
+use nudge_campaigns::runs::PARKED;
+use nudge_campaigns::runs::calendar::Run;
+use nudge_campaigns::runs::store::{CountRow, IdRow, Planned, Row, STEP, lock};
+use nudge_db::{Result, Timestamp, Tx};
+use uuid::Uuid;
+
+/// Campaigns, of all apps, whose next run is to begin.
+pub async fn due(tx: &mut Tx, now: Timestamp, limit: i64) -> Result<Vec<(Uuid, Uuid)>> {
+    #[derive(sqlx::FromRow)]
+    struct DueRow {
+        app_id: Uuid,
+        campaign_id: Uuid,
+    }
+    let rows: Vec<DueRow> = tx
+        .sql(
+            "SELECT app_id, campaign_id FROM campaign_runs
+             WHERE next_at <= $1 ORDER BY next_at LIMIT $2",
+        )
+        .bind(now)
+        .bind(limit)
+        .fetch_all()
+        .await?;
+    Ok(rows
+        .into_iter()
+        .map(|row| (row.app_id, row.campaign_id))
+        .collect())
+}
+
+/// Notes that a run has begun, and the one after it. False: it was begun by somebody else, or is not to begin any
+/// longer.
+pub async fn begin(
+    tx: &mut Tx,
+    planned: &Planned,
+    run: Run,
+    after: Option<Run>,
+    job_id: Uuid,
+    now: Timestamp,
+) -> Result<bool> {
+    let begun = tx
+        .sql(
+            "UPDATE campaign_runs SET last_at = $3, next_at = $4, next_occasion = $5, job_id = $6, look_at = $7
+             WHERE app_id = $1 AND campaign_id = $2 AND next_at = $8",
+        )
+        .bind(planned.app_id)
+        .bind(planned.campaign_id)
+        .bind(run.occasion)
+        .bind(after.map(|run| run.begins_at))
+        .bind(after.map(|run| run.occasion))
+        .bind(job_id)
+        .bind(now)
+        .bind(planned.next.map(|run| run.begins_at))
+        .execute()
+        .await?;
+    Ok(begun == 1)
+}
+
+/// Campaigns, of all apps, whose run goes on and is to be looked at, with the time of the look.
+pub async fn to_look_at(
+    tx: &mut Tx,
+    now: Timestamp,
+    limit: i64,
+) -> Result<Vec<(Planned, Timestamp)>> {
+    #[derive(sqlx::FromRow)]
+    struct LookRow {
+        look_at: Timestamp,
+        #[sqlx(flatten)]
+        row: Row,
+    }
+    let rows: Vec<LookRow> = tx
+        .sql(
+            "SELECT look_at, campaign_id, app_id, kind, plan, next_at, next_occasion, last_at, job_id
+             FROM campaign_runs WHERE look_at <= $1 ORDER BY look_at LIMIT $2",
+        )
+        .bind(now)
+        .bind(limit)
+        .fetch_all()
+        .await?;
+    rows.into_iter()
+        .map(|row| Ok((row.row.read()?, row.look_at)))
+        .collect()
+}
+
+/// Puts the next look at a run off, or ends the run. False: somebody else has looked.
+pub async fn looked(
+    tx: &mut Tx,
+    planned: &Planned,
+    seen: Timestamp,
+    next: Option<Timestamp>,
+) -> Result<bool> {
+    let updated = tx
+        .sql(
+            "UPDATE campaign_runs SET look_at = $4 WHERE app_id = $1 AND campaign_id = $2 AND look_at = $3",
+        )
+        .bind(planned.app_id)
+        .bind(planned.campaign_id)
+        .bind(seen)
+        .bind(next)
+        .execute()
+        .await?;
+    Ok(updated == 1)
+}
+
+/// Keeps a run from ending until the transaction does. False: it is not that of the job any longer, or the
+/// campaign is gone.
+pub async fn hold(tx: &mut Tx, app_id: Uuid, campaign_id: Uuid, job_id: Uuid) -> Result<bool> {
+    let planned = lock(tx, app_id, campaign_id).await?;
+    Ok(planned.is_some_and(|planned| planned.job_id == Some(job_id)))
+}
+
+/// Whether a job has ended, whatever came of it.
+pub async fn has_ended(tx: &mut Tx, app_id: Uuid, job_id: Uuid) -> Result<bool> {
+    let row: Option<IdRow> = tx
+        .sql("SELECT id FROM jobs WHERE app_id = $1 AND id = $2 AND completed_at IS NULL")
+        .bind(app_id)
+        .bind(job_id)
+        .fetch_optional()
+        .await?;
+    Ok(row.is_none())
+}
+
+/// Who waits for something of a campaign.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Waiting {
+    /// When the first of them is to get it.
+    pub first_due: Option<Timestamp>,
+    /// Whether some wait for the campaign to be resumed.
+    pub parked: bool,
+    /// Whether a timer waits.
+    pub timers: bool,
+}
+
+impl Waiting {
+    /// Whether nobody does.
+    pub fn nobody(self) -> bool {
+        self.first_due.is_none()
+    }
+}
+
+/// Who waits for something of a campaign: occasions, and timers that its plugin set.
+pub async fn waiting(tx: &mut Tx, app_id: Uuid, campaign_id: Uuid) -> Result<Waiting> {
+    #[derive(sqlx::FromRow)]
+    struct DueRow {
+        due_at: Timestamp,
+    }
+    let mut due = Vec::new();
+    let mut timers = false;
+    for (text, of_timers) in [
+        (
+            "SELECT due_at FROM occasions WHERE app_id = $1 AND campaign_id = $2 ORDER BY due_at LIMIT 1",
+            false,
+        ),
+        (
+            "SELECT due_at FROM occasions WHERE app_id = $1 AND campaign_id = $2 ORDER BY due_at DESC LIMIT 1",
+            false,
+        ),
+        (
+            "SELECT due_at FROM timers WHERE app_id = $1 AND campaign_id = $2 ORDER BY subject_id, key LIMIT 1",
+            true,
+        ),
+    ] {
+        let row: Option<DueRow> = tx
+            .sql(text)
+            .bind(app_id)
+            .bind(campaign_id)
+            .fetch_optional()
+            .await?;
+        timers |= of_timers && row.is_some();
+        due.extend(row.map(|row| row.due_at));
+    }
+    Ok(Waiting {
+        timers,
+        first_due: due.iter().min().copied(),
+        parked: due.contains(&PARKED),
+    })
+}
+
+/// Whether an instruction of a campaign is on offer.
+pub async fn any_on_offer(
+    tx: &mut Tx,
+    app_id: Uuid,
+    campaign_id: Uuid,
+    now: Timestamp,
+) -> Result<bool> {
+    let row: Option<IdRow> = tx
+        .sql(
+            "SELECT id FROM instructions WHERE app_id = $1 AND campaign_id = $2 AND expires_at > $3
+               AND status IN ('issued', 'received') LIMIT 1",
+        )
+        .bind(app_id)
+        .bind(campaign_id)
+        .bind(now)
+        .fetch_optional()
+        .await?;
+    Ok(row.is_some())
+}
+
+/// How many occasions of a campaign are due and not done, up to a number.
+pub async fn count_due(
+    tx: &mut Tx,
+    app_id: Uuid,
+    campaign_id: Uuid,
+    now: Timestamp,
+    at_most: i64,
+) -> Result<i64> {
+    let row: CountRow = tx
+        .sql(
+            "SELECT count(*) AS count FROM (
+                SELECT 1 AS one FROM occasions WHERE app_id = $1 AND campaign_id = $2 AND due_at <= $3 LIMIT $4) counted",
+        )
+        .bind(app_id)
+        .bind(campaign_id)
+        .bind(now)
+        .bind(at_most)
+        .fetch_one()
+        .await?;
+    Ok(row.count)
+}
+
+/// Makes some occasions due that were put off until their campaign runs again; answers how many.
+pub async fn resume(tx: &mut Tx, planned: &Planned, now: Timestamp) -> Result<u64> {
+    tx.sql(
+        "UPDATE occasions SET due_at = $3 WHERE id IN (
+            SELECT id FROM occasions WHERE app_id = $1 AND campaign_id = $2 AND due_at = $4 LIMIT $5)",
+    )
+    .bind(planned.app_id)
+    .bind(planned.campaign_id)
+    .bind(now)
+    .bind(PARKED)
+    .bind(STEP)
+    .execute()
+    .await
+}
+
+/// Removes some occasions of a campaign that is over; answers how many.
+pub async fn drop_left(tx: &mut Tx, planned: &Planned) -> Result<u64> {
+    tx.sql(
+        "DELETE FROM occasions WHERE id IN (
+            SELECT id FROM occasions WHERE app_id = $1 AND campaign_id = $2 LIMIT $3)",
+    )
+    .bind(planned.app_id)
+    .bind(planned.campaign_id)
+    .bind(STEP)
+    .execute()
+    .await
+}
+
+/// Forgets some of whom a campaign's runs have given something: of runs before one. Answers how many.
+pub async fn forget_firings(tx: &mut Tx, planned: &Planned, before: &str) -> Result<u64> {
+    tx.sql(
+        "DELETE FROM run_firings WHERE (campaign_id, key, subject_id) IN (
+            SELECT campaign_id, key, subject_id FROM run_firings
+            WHERE app_id = $1 AND campaign_id = $2 AND key < $3 LIMIT $4)",
+    )
+    .bind(planned.app_id)
+    .bind(planned.campaign_id)
+    .bind(before.to_owned())
+    .bind(STEP)
+    .execute()
+    .await
+}
+
+/// The newest subject of an app; nil: there is none.
+pub async fn newest_subject(tx: &mut Tx, app_id: Uuid) -> Result<Uuid> {
+    let row: Option<IdRow> = tx
+        .sql("SELECT id FROM subjects WHERE app_id = $1 ORDER BY id DESC LIMIT 1")
+        .bind(app_id)
+        .fetch_optional()
+        .await?;
+    Ok(row.map_or(Uuid::nil(), |row| row.id))
+}
+
+/// Somebody whom a run is about.
+#[derive(Debug, sqlx::FromRow)]
+pub struct Person {
+    /// The subject.
+    pub id: Uuid,
+    /// Its time zone.
+    pub timezone: Option<String>,
+    /// One of its aliases.
+    pub alias: i64,
+}
+
+/// The subjects of an app after one and up to another, in order. They are kept from being merged or removed until
+/// the transaction ends. Answers how far that went too; none: there are no more.
+pub async fn people(
+    tx: &mut Tx,
+    app_id: Uuid,
+    after: Uuid,
+    last: Uuid,
+    limit: i64,
+) -> Result<Option<(Uuid, Vec<Person>)>> {
+    let keep = tx.dialect().for_key_share();
+    let rows: Vec<IdRow> = tx
+        .sql(
+            "SELECT id FROM subjects WHERE app_id = $1 AND id > $2 AND id <= $3 ORDER BY id LIMIT ",
+        )
+        .bind(app_id)
+        .bind(after)
+        .bind(last)
+        .push_bind(limit)
+        .push(keep)
+        .fetch_all()
+        .await?;
+    let Some(newest) = rows.last().map(|row| row.id) else {
+        return Ok(None);
+    };
+    let ids = rows.into_iter().map(|row| row.id);
+    let people = tx
+        .with_rows("v(id)", nudge_db::Rows::new().uuids(ids))
+        .push(
+            " SELECT s.id, s.timezone, min(a.number) AS alias FROM v JOIN subjects s ON s.id = v.id
+              JOIN aliases a ON a.subject_id = s.id WHERE s.app_id = ",
+        )
+        .push_bind(app_id)
+        .push(" AND s.suppressed = ")
+        .push_bind(false)
+        .push(" GROUP BY s.id, s.timezone ORDER BY s.id")
+        .fetch_all()
+        .await?;
+    Ok(Some((newest, people)))
+}

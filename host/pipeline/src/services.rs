@@ -1,0 +1,25 @@
+//! The state of this package's handlers: the state of the package below, and more.
+
+use std::ops::Deref;
+use std::sync::Arc;
+
+use crate::Pipeline;
+
+/// The state of handlers. Cheap to clone.
+pub type Shared = Arc<Services>;
+
+/// What following up on events takes.
+pub struct Services {
+    /// The state of the package below.
+    pub below: Arc<nudge_records::services::Services>,
+    /// Processes committed events.
+    pub pipeline: Pipeline,
+}
+
+impl Deref for Services {
+    type Target = nudge_records::services::Services;
+
+    fn deref(&self) -> &Self::Target {
+        &self.below
+    }
+}

@@ -1,0 +1,425 @@
+//! What the pipeline reads and writes.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use nudge_db::{Result, Rows, Timestamp, Tx};
+use nudge_wasm::Value;
+use nudge_wasm::limits::TIMERS_PER_SUBJECT;
+use uuid::Uuid;
+
+use super::effects::{NewTimer, StateChange};
+use super::projection::Subject;
+
+#[derive(sqlx::FromRow)]
+struct SubjectRow {
+    alias: i64,
+    #[sqlx(flatten)]
+    subject: Subject,
+}
+
+#[derive(sqlx::FromRow)]
+struct StateRow {
+    campaign_id: Uuid,
+    subject_id: Uuid,
+    #[sqlx(flatten)]
+    kept: Kept,
+}
+
+/// What a plugin keeps of a subject for a campaign.
+#[derive(Debug, sqlx::FromRow)]
+pub(super) struct Kept {
+    /// In the plugin's own form.
+    pub state: Vec<u8>,
+    /// The event of the firing that the host held back last.
+    pub held_back: Option<Uuid>,
+}
+
+#[derive(sqlx::FromRow)]
+struct PropertyRow {
+    subject_id: Uuid,
+    key: String,
+    value: String,
+}
+
+/// The subjects behind aliases of an app.
+pub(super) async fn subjects(
+    tx: &mut Tx,
+    app_id: Uuid,
+    aliases: Vec<i64>,
+) -> Result<Vec<(i64, Subject)>> {
+    let mut found = Vec::with_capacity(aliases.len());
+    for chunk in aliases.chunks(Rows::MOST) {
+        let rows: Vec<SubjectRow> = tx
+            .with_rows("v(number)", Rows::new().integers(chunk.iter().copied()))
+            .push(
+                " SELECT a.number AS alias, s.id, s.version, s.external_id, s.messaging_consent, s.suppressed,
+                         s.first_seen_at, s.last_seen_at, s.event_count, s.country, s.platform, s.app_version,
+                         s.locale, s.timezone, s.session_number, s.session_active_at, s.instruction_count,
+                         s.last_seq
+                  FROM v JOIN aliases a ON a.number = v.number JOIN subjects s ON s.id = a.subject_id
+                  WHERE a.app_id = ",
+            )
+            .push_bind(app_id)
+            .fetch_all()
+            .await?;
+        found.extend(rows.into_iter().map(|row| (row.alias, row.subject)));
+    }
+    Ok(found)
+}
+
+/// Subjects by their ids.
+pub(super) async fn subjects_of(tx: &mut Tx, app_id: Uuid, ids: &[Uuid]) -> Result<Vec<Subject>> {
+    let mut found = Vec::with_capacity(ids.len());
+    for chunk in ids.chunks(Rows::MOST) {
+        let rows: Vec<Subject> = tx
+            .with_rows("v(id)", Rows::new().uuids(chunk.iter().copied()))
+            .push(
+                " SELECT s.id, s.version, s.external_id, s.messaging_consent, s.suppressed, s.first_seen_at,
+                         s.last_seen_at, s.event_count, s.country, s.platform, s.app_version, s.locale, s.timezone,
+                         s.session_number, s.session_active_at, s.instruction_count, s.last_seq
+                  FROM v JOIN subjects s ON s.id = v.id WHERE s.app_id = ",
+            )
+            .push_bind(app_id)
+            .fetch_all()
+            .await?;
+        found.extend(rows);
+    }
+    Ok(found)
+}
+
+/// Plugin states by campaign and subject.
+pub(super) async fn states(
+    tx: &mut Tx,
+    app_id: Uuid,
+    pairs: Vec<(Uuid, Uuid)>,
+) -> Result<HashMap<(Uuid, Uuid), Kept>> {
+    let mut found = HashMap::new();
+    for chunk in pairs.chunks(Rows::MOST) {
+        let rows = Rows::new()
+            .uuids(chunk.iter().map(|pair| pair.0))
+            .uuids(chunk.iter().map(|pair| pair.1));
+        let rows: Vec<StateRow> = tx
+            .with_rows("v(campaign_id, subject_id)", rows)
+            .push(
+                " SELECT p.campaign_id, p.subject_id, p.state, p.held_back
+                  FROM v JOIN plugin_states p ON p.campaign_id = v.campaign_id AND p.subject_id = v.subject_id
+                  WHERE p.app_id = ",
+            )
+            .push_bind(app_id)
+            .fetch_all()
+            .await?;
+        found.extend(
+            rows.into_iter()
+                .map(|row| ((row.campaign_id, row.subject_id), row.kept)),
+        );
+    }
+    Ok(found)
+}
+
+/// The saved properties of subjects.
+pub(super) async fn properties(
+    tx: &mut Tx,
+    app_id: Uuid,
+    subjects: &[Uuid],
+) -> Result<HashMap<(Uuid, String), Value>> {
+    let mut found = HashMap::new();
+    for chunk in subjects.chunks(Rows::MOST) {
+        let rows: Vec<PropertyRow> = tx
+            .with_rows("v(subject_id)", Rows::new().uuids(chunk.iter().copied()))
+            .push(
+                " SELECT p.subject_id, p.key, p.value
+                  FROM v JOIN subject_properties p ON p.subject_id = v.subject_id WHERE p.app_id = ",
+            )
+            .push_bind(app_id)
+            .fetch_all()
+            .await?;
+        for row in rows {
+            let value = match serde_json::from_str(&row.value).unwrap_or_default() {
+                serde_json::Value::Null => Value::Null,
+                serde_json::Value::Bool(value) => Value::Boolean(value),
+                serde_json::Value::Number(value) => {
+                    Value::Number(value.as_f64().unwrap_or_default())
+                }
+                serde_json::Value::String(value) => Value::Text(value),
+                other => Value::Json(other.to_string()),
+            };
+            found.insert((row.subject_id, row.key), value);
+        }
+    }
+    Ok(found)
+}
+
+/// Removes requests that are processed. False: one is not this process's any longer, or an earlier one
+/// of the same alias is not processed yet.
+pub(super) async fn delete_requests(tx: &mut Tx, ids: &[i64], node: Uuid) -> Result<bool> {
+    // Ascending, so that an earlier request of the same alias is gone when a later one is looked at.
+    let mut ids = ids.to_vec();
+    ids.sort_unstable();
+    // For the same reason several statements can't go together.
+    let waits = ids.len() <= Rows::MOST;
+    for chunk in ids.chunks(Rows::MOST) {
+        let rows = Rows::new().integers(chunk.iter().copied());
+        let statement = if waits {
+            tx.change_rows("v(id)", rows)
+        } else {
+            tx.with_rows("v(id)", rows)
+        };
+        let done = statement
+            .push(
+                " DELETE FROM pending WHERE id IN (SELECT v.id FROM v)
+                    AND NOT EXISTS (SELECT 1 FROM pending AS earlier
+                                    WHERE earlier.alias_number = pending.alias_number AND earlier.id < pending.id
+                                      AND earlier.id NOT IN (SELECT v.id FROM v))
+                    AND node = ",
+            )
+            .push_bind(node)
+            .change(Some(chunk.len() as u64))
+            .await?;
+        if !done {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// Removes timers that were due. False: one is not this process's any longer, was set anew or cancelled.
+pub(super) async fn delete_due_timers(tx: &mut Tx, ids: &[Uuid], node: Uuid) -> Result<bool> {
+    let mut deleted = 0;
+    for chunk in ids.chunks(Rows::MOST) {
+        deleted += tx
+            .with_rows("v(id)", Rows::new().uuids(chunk.iter().copied()))
+            .push(" DELETE FROM timers WHERE id IN (SELECT v.id FROM v) AND node = ")
+            .push_bind(node)
+            .execute()
+            .await?;
+    }
+    Ok(deleted == ids.len() as u64)
+}
+
+/// Writes subjects. False: one has changed since it was read.
+pub(super) async fn update_subjects(
+    tx: &mut Tx,
+    app_id: Uuid,
+    subjects: &[Subject],
+) -> Result<bool> {
+    // One order for all processes, so that they do not deadlock.
+    let mut sorted: Vec<&Subject> = subjects.iter().collect();
+    sorted.sort_unstable_by_key(|subject| subject.id);
+    for chunk in sorted.chunks(Rows::MOST) {
+        let rows = Rows::new()
+            .uuids(chunk.iter().map(|subject| subject.id))
+            // In the list, so that no planner walks through all people of the app instead.
+            .uuids(chunk.iter().map(|_| app_id))
+            .integers(chunk.iter().map(|subject| subject.version))
+            .timestamps(chunk.iter().map(|subject| subject.first_seen_at))
+            .timestamps(chunk.iter().map(|subject| subject.last_seen_at))
+            .integers(chunk.iter().map(|subject| subject.event_count))
+            .texts(chunk.iter().map(|subject| subject.country.clone()))
+            .texts(chunk.iter().map(|subject| subject.platform.clone()))
+            .texts(chunk.iter().map(|subject| subject.app_version.clone()))
+            .texts(chunk.iter().map(|subject| subject.locale.clone()))
+            .texts(chunk.iter().map(|subject| subject.timezone.clone()))
+            .integers(chunk.iter().map(|subject| subject.session_number))
+            .timestamps(chunk.iter().map(|subject| subject.session_active_at))
+            .integers(chunk.iter().map(|subject| subject.instruction_count))
+            .integers(chunk.iter().map(|subject| subject.last_seq));
+        let done = tx
+            .change_rows(
+                "v(id, app_id, version, first_seen_at, last_seen_at, event_count, country, platform, app_version, locale,
+                   timezone, session_number, session_active_at, instruction_count, last_seq)",
+                rows,
+            )
+            .push(
+                " UPDATE subjects SET version = subjects.version + 1, first_seen_at = v.first_seen_at,
+                         last_seen_at = v.last_seen_at, event_count = v.event_count, country = v.country,
+                         platform = v.platform, app_version = v.app_version, locale = v.locale,
+                         timezone = v.timezone, session_number = v.session_number,
+                         session_active_at = v.session_active_at, instruction_count = v.instruction_count,
+                         last_seq = v.last_seq
+                  FROM v WHERE subjects.id = v.id AND subjects.version = v.version AND subjects.app_id = v.app_id",
+            )
+            .change(Some(chunk.len() as u64))
+            .await?;
+        if !done {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// Stores and removes plugin states.
+pub(super) async fn write_states(
+    tx: &mut Tx,
+    app_id: Uuid,
+    states: &[StateChange],
+    now: Timestamp,
+) -> Result<()> {
+    let (stored, removed): (Vec<&StateChange>, Vec<&StateChange>) =
+        states.iter().partition(|change| change.2.is_some());
+    for chunk in stored.chunks(Rows::MOST) {
+        let rows = Rows::new()
+            .uuids(chunk.iter().map(|change| change.0))
+            .uuids(chunk.iter().map(|change| change.1))
+            .bytes(chunk.iter().map(|change| change.2.clone()));
+        tx.change_rows("v(campaign_id, subject_id, state)", rows)
+            .push(" INSERT INTO plugin_states (campaign_id, subject_id, state, app_id, updated_at) SELECT v.campaign_id, v.subject_id, v.state, ")
+            .push_bind(app_id)
+            .push(", ")
+            .push_bind(now)
+            .push(
+                " FROM v WHERE true ON CONFLICT (campaign_id, subject_id)
+                  DO UPDATE SET state = excluded.state, updated_at = excluded.updated_at",
+            )
+            .change(None)
+            .await?;
+    }
+    for change in removed {
+        tx.sql(
+            "DELETE FROM plugin_states WHERE app_id = $1 AND campaign_id = $2 AND subject_id = $3",
+        )
+        .bind(app_id)
+        .bind(change.0)
+        .bind(change.1)
+        .execute()
+        .await?;
+    }
+    Ok(())
+}
+
+/// Notes of firings that they were held back: campaigns, subjects and events. Campaigns whose plugins keep nothing
+/// of a subject do not ask.
+pub(super) async fn hold_back(
+    tx: &mut Tx,
+    app_id: Uuid,
+    firings: &BTreeMap<(Uuid, Uuid), Uuid>,
+) -> Result<()> {
+    let firings: Vec<(&(Uuid, Uuid), &Uuid)> = firings.iter().collect();
+    for chunk in firings.chunks(Rows::MOST) {
+        let rows = Rows::new()
+            .uuids(chunk.iter().map(|(pair, _)| pair.0))
+            .uuids(chunk.iter().map(|(pair, _)| pair.1))
+            .uuids(chunk.iter().map(|(_, event_id)| **event_id))
+            .uuids(chunk.iter().map(|_| app_id));
+        tx.with_rows("v(campaign_id, subject_id, event_id, app_id)", rows)
+            .push(
+                " UPDATE plugin_states SET held_back = v.event_id FROM v
+                  WHERE plugin_states.campaign_id = v.campaign_id AND plugin_states.subject_id = v.subject_id
+                    AND plugin_states.app_id = v.app_id",
+            )
+            .execute()
+            .await?;
+    }
+    Ok(())
+}
+
+/// The same of firings that waited and are dropped with their campaigns: occasions, which are still there, and events.
+pub(super) async fn hold_back_dropped(
+    tx: &mut Tx,
+    app_id: Uuid,
+    firings: &[(Uuid, Uuid)],
+) -> Result<()> {
+    for chunk in firings.chunks(Rows::MOST) {
+        let rows = Rows::new()
+            .uuids(chunk.iter().map(|(occasion_id, _)| *occasion_id))
+            .uuids(chunk.iter().map(|(_, event_id)| *event_id))
+            .uuids(chunk.iter().map(|_| app_id));
+        tx.with_rows("v(id, event_id, app_id)", rows)
+            .push(
+                " UPDATE plugin_states SET held_back = v.event_id FROM v JOIN occasions o ON o.id = v.id
+                  WHERE plugin_states.campaign_id = o.campaign_id AND plugin_states.subject_id = o.subject_id
+                    AND plugin_states.app_id = v.app_id",
+            )
+            .execute()
+            .await?;
+    }
+    Ok(())
+}
+
+/// Removes timers: all of some campaigns and subjects, and single ones.
+pub(super) async fn cancel_timers(
+    tx: &mut Tx,
+    app_id: Uuid,
+    all: &[(Uuid, Uuid)],
+    single: &[(Uuid, Uuid, String)],
+) -> Result<()> {
+    for chunk in all.chunks(Rows::MOST) {
+        let rows = Rows::new()
+            .uuids(chunk.iter().map(|pair| pair.0))
+            .uuids(chunk.iter().map(|pair| pair.1));
+        tx.with_rows("v(campaign_id, subject_id)", rows)
+            .push(
+                " DELETE FROM timers WHERE (campaign_id, subject_id) IN (SELECT v.campaign_id, v.subject_id FROM v)
+                    AND app_id = ",
+            )
+            .push_bind(app_id)
+            .execute()
+            .await?;
+    }
+    for (campaign_id, subject_id, key) in single {
+        tx.sql("DELETE FROM timers WHERE app_id = $1 AND campaign_id = $2 AND subject_id = $3 AND key = $4")
+            .bind(app_id)
+            .bind(*campaign_id)
+            .bind(*subject_id)
+            .bind(key.clone())
+            .execute()
+            .await?;
+    }
+    Ok(())
+}
+
+/// Removes the timers that a campaign and subject have too many of, those that are due last. A plugin is
+/// told of its own call's only: it does not know what earlier calls have set.
+async fn delete_surplus_timers(tx: &mut Tx, app_id: Uuid, timers: &[NewTimer]) -> Result<()> {
+    let pairs: BTreeSet<(Uuid, Uuid)> = timers
+        .iter()
+        .map(|timer| (timer.campaign_id, timer.subject_id))
+        .collect();
+    let rows = Rows::new()
+        .uuids(pairs.iter().map(|pair| pair.0))
+        .uuids(pairs.iter().map(|pair| pair.1));
+    let most = i64::try_from(TIMERS_PER_SUBJECT).unwrap_or(i64::MAX);
+    let deleted = tx
+        .with_rows("v(campaign_id, subject_id)", rows)
+        .push(
+            " DELETE FROM timers WHERE id IN (
+                SELECT ranked.id FROM (
+                    SELECT t.id, row_number() OVER (PARTITION BY t.campaign_id, t.subject_id ORDER BY t.due_at, t.id) AS place
+                    FROM timers t WHERE (t.campaign_id, t.subject_id) IN (SELECT v.campaign_id, v.subject_id FROM v)
+                ) ranked WHERE ranked.place > ",
+        )
+        .push_bind(most)
+        .push(") AND app_id = ")
+        .push_bind(app_id)
+        .execute()
+        .await?;
+    if deleted > 0 {
+        tracing::warn!(app.id = %app_id, timers = deleted, "a plugin has set more timers than it may");
+    }
+    Ok(())
+}
+
+/// Sets timers, each in place of one with the same key.
+pub(super) async fn set_timers(tx: &mut Tx, app_id: Uuid, timers: &[NewTimer]) -> Result<()> {
+    for chunk in timers.chunks(Rows::MOST) {
+        let rows = Rows::new()
+            .uuids(chunk.iter().map(|timer| timer.id))
+            .uuids(chunk.iter().map(|timer| timer.campaign_id))
+            .uuids(chunk.iter().map(|timer| timer.subject_id))
+            .texts(chunk.iter().map(|timer| timer.key.clone()))
+            .timestamps(chunk.iter().map(|timer| timer.due_at))
+            .bytes(chunk.iter().map(|timer| timer.payload.clone()))
+            .integers(chunk.iter().map(|timer| timer.event_seq));
+        tx.with_rows("v(id, campaign_id, subject_id, key, due_at, payload, event_seq)", rows)
+            .push(" INSERT INTO timers (id, campaign_id, subject_id, key, due_at, payload, event_seq, app_id) SELECT v.id, v.campaign_id, v.subject_id, v.key, v.due_at, v.payload, v.event_seq, ")
+            .push_bind(app_id)
+            .push(
+                " FROM v WHERE true ON CONFLICT (campaign_id, subject_id, key)
+                  DO UPDATE SET id = excluded.id, due_at = excluded.due_at, payload = excluded.payload,
+                                event_seq = excluded.event_seq, node = NULL",
+            )
+            .execute()
+            .await?;
+        delete_surplus_timers(tx, app_id, chunk).await?;
+    }
+    Ok(())
+}

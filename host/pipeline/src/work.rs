@@ -1,0 +1,310 @@
+//! Units of work: what a lane takes in one piece.
+
+use std::collections::HashSet;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use nudge_apps::App;
+use nudge_db::Timestamp;
+use nudge_records::dead_letters::Letter;
+use nudge_records::events::Origin;
+use nudge_records::events::store::Stored;
+use nudge_records::instructions::Instruction;
+use nudge_records::scheduled_work::DueOccasion;
+use tokio::sync::oneshot;
+use uuid::Uuid;
+
+use super::devices::Device;
+use super::memory::Seen;
+use super::room::Room;
+
+/// What some work fired.
+#[derive(Debug, Default)]
+pub struct Fired {
+    /// Instructions, by descending priority.
+    pub instructions: Vec<Instruction>,
+    /// Whether a plugin failed on it.
+    pub failed: bool,
+}
+
+/// A row that this process has claimed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Claim {
+    /// A row of `pending`.
+    Request(i64),
+    /// A row of `timers`.
+    Timer(Uuid),
+    /// A row of `occasions`.
+    Occasion(Uuid),
+}
+
+/// The claimed rows whose work is in memory. Cheap to clone.
+#[derive(Clone, Debug, Default)]
+pub(super) struct InHand(Arc<Mutex<HashSet<Claim>>>);
+
+/// Keeps a claim in hand until it is dropped.
+#[derive(Debug)]
+pub(super) struct Held {
+    claim: Claim,
+    in_hand: InHand,
+}
+
+impl InHand {
+    /// Notes that the work of a claim is in memory.
+    pub(super) fn hold(&self, claim: Claim) -> Held {
+        self.lock().insert(claim);
+        Held {
+            claim,
+            in_hand: self.clone(),
+        }
+    }
+
+    /// Whether the work of a claim is in memory.
+    pub(super) fn has(&self, claim: &Claim) -> bool {
+        self.lock().contains(claim)
+    }
+
+    /// How many occasions are in memory.
+    pub(super) fn occasions(&self) -> usize {
+        let occasion = |claim: &&Claim| matches!(claim, Claim::Occasion(_));
+        self.lock().iter().filter(occasion).count()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashSet<Claim>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        self.in_hand.lock().remove(&self.claim);
+    }
+}
+
+/// Where work comes from. Each is removed from the database in the transaction of its effects.
+#[derive(Clone, Debug)]
+pub enum Source {
+    /// A request, by the id of its row in `pending`.
+    Request(i64),
+    /// A timer that is due.
+    Timer(DueTimer),
+    /// An occasion that is due.
+    Occasion(DueOccasion),
+    /// A dead letter of the trigger stage.
+    Letter {
+        /// The letter.
+        id: Uuid,
+        /// The campaign that could not be decided.
+        campaign_id: Option<Uuid>,
+        /// The session that the event was in.
+        session: Option<i64>,
+        /// Whether the plugin failed on the beginning of that.
+        begins: bool,
+    },
+}
+
+/// A timer that is due.
+#[derive(Clone, Debug)]
+pub struct DueTimer {
+    /// Its id.
+    pub id: Uuid,
+    /// The campaign whose plugin set it.
+    pub campaign_id: Uuid,
+    /// The plugin's key for it.
+    pub key: String,
+    /// What the plugin wants back.
+    pub payload: Vec<u8>,
+    /// When it fell due.
+    pub due_at: Timestamp,
+}
+
+/// Some events of one alias that are processed together.
+#[derive(Debug)]
+pub struct Work {
+    /// Where it comes from.
+    pub source: Source,
+    /// The app.
+    pub app_id: Uuid,
+    /// Whose events they are.
+    pub alias: i64,
+    /// The events: those of a request, or the one that a timer, an occasion or a letter is about.
+    pub events: Vec<Stored>,
+    /// Who waits for the outcome, if anybody still does.
+    pub done: Option<oneshot::Sender<Fired>>,
+    /// Whether a campaign may read one of the events. The others are only projected.
+    pub(super) routed: bool,
+    /// Where the events come from, if the request said.
+    pub(super) device: Option<Device>,
+    /// What its commit has seen of the subject.
+    pub(super) seen: Option<Seen>,
+    /// Held until the work is done.
+    _room: Option<Room>,
+    /// Set when a lane gets the work.
+    pub(super) held: Option<Held>,
+}
+
+impl Work {
+    /// A request that was just committed.
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "what a commit knows of a request"
+    )]
+    pub fn request(
+        app: &Arc<App>,
+        alias: i64,
+        origin: &Origin,
+        seen: Seen,
+        id: i64,
+        events: Vec<Stored>,
+        room: Room,
+        done: oneshot::Sender<Fired>,
+    ) -> Self {
+        let routed = !app.session_campaigns().is_empty()
+            || events
+                .iter()
+                .any(|stored| app.campaigns_for(&stored.event.name).next().is_some());
+        Self {
+            source: Source::Request(id),
+            app_id: app.id,
+            alias,
+            events,
+            done: Some(done),
+            routed,
+            device: Device::of(origin.device_id.clone(), origin.sdk_version.clone()),
+            seen: Some(seen),
+            _room: Some(room),
+            held: None,
+        }
+    }
+
+    /// A request that another process left, or that there was no room for.
+    pub fn left_over(
+        app_id: Uuid,
+        alias: i64,
+        id: i64,
+        events: Vec<Stored>,
+        room: Option<Room>,
+    ) -> Self {
+        Self {
+            source: Source::Request(id),
+            app_id,
+            alias,
+            events,
+            done: None,
+            routed: true,
+            device: None,
+            seen: None,
+            _room: room,
+            held: None,
+        }
+    }
+
+    /// A timer.
+    pub fn timer(
+        app_id: Uuid,
+        alias: i64,
+        timer: DueTimer,
+        event: Stored,
+        room: Option<Room>,
+    ) -> Self {
+        Self {
+            source: Source::Timer(timer),
+            app_id,
+            alias,
+            events: vec![event],
+            done: None,
+            routed: true,
+            device: None,
+            seen: None,
+            _room: room,
+            held: None,
+        }
+    }
+
+    /// An occasion.
+    pub(super) fn occasion(
+        app_id: Uuid,
+        alias: i64,
+        occasion: DueOccasion,
+        event: Stored,
+        room: Option<Room>,
+    ) -> Self {
+        Self {
+            source: Source::Occasion(occasion),
+            app_id,
+            alias,
+            events: vec![event],
+            done: None,
+            routed: true,
+            device: None,
+            seen: None,
+            _room: room,
+            held: None,
+        }
+    }
+
+    /// A dead letter to be replayed.
+    pub fn replay(
+        app_id: Uuid,
+        letter: &Letter,
+        event: Stored,
+        room: Option<Room>,
+        done: oneshot::Sender<Fired>,
+    ) -> Self {
+        Self {
+            source: Source::Letter {
+                id: letter.id,
+                campaign_id: letter.campaign_id,
+                session: letter.session,
+                begins: letter.opens_session,
+            },
+            app_id,
+            alias: letter.alias,
+            events: vec![event],
+            done: Some(done),
+            routed: true,
+            device: None,
+            seen: None,
+            _room: room,
+            held: None,
+        }
+    }
+
+    /// The row that must be claimed for the work.
+    pub(super) fn claim(&self) -> Option<Claim> {
+        match &self.source {
+            Source::Request(id) => Some(Claim::Request(*id)),
+            Source::Timer(timer) => Some(Claim::Timer(timer.id)),
+            Source::Occasion(occasion) => Some(Claim::Occasion(occasion.id)),
+            Source::Letter { .. } => None,
+        }
+    }
+
+    /// The request's row in `pending`, if it is one.
+    pub(super) fn request_id(&self) -> Option<i64> {
+        match &self.source {
+            Source::Request(id) => Some(*id),
+            Source::Timer(_) | Source::Occasion(_) | Source::Letter { .. } => None,
+        }
+    }
+
+    /// The order in which work of one subject is done: requests by their number, the rest first.
+    pub fn order(&self) -> i64 {
+        match &self.source {
+            Source::Request(id) => *id,
+            Source::Timer(_) | Source::Occasion(_) | Source::Letter { .. } => i64::MIN,
+        }
+    }
+
+    /// Whether anybody waits for the outcome.
+    pub fn is_awaited(&self) -> bool {
+        self.done.as_ref().is_some_and(|done| !done.is_closed())
+    }
+
+    /// Tells whoever waits.
+    pub fn finish(&mut self, fired: Fired) {
+        if let Some(done) = self.done.take() {
+            // Nobody waits any longer: the outcome is in the database.
+            drop(done.send(fired));
+        }
+    }
+}

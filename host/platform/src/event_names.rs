@@ -1,0 +1,40 @@
+//! Event names.
+
+/// Whether an event's name is the server's own: no client can send it.
+pub fn is_reserved(name: &str) -> bool {
+    [
+        crate::event_names::PROPERTY_CHANGED,
+        crate::event_names::SCHEDULED,
+        crate::event_names::SESSION_BEGAN,
+    ]
+    .contains(&name)
+}
+
+/// What SDKs send by themselves while the app's lifecycle toggle is on (specification 6.1).
+const LIFECYCLE: [&str; 4] = [
+    "app_installed",
+    "app_opened",
+    SESSION_STARTED,
+    SESSION_ENDED,
+];
+
+/// The SDK says that a session began.
+pub const SESSION_STARTED: &str = "session_started";
+
+/// The SDK says that a session is over.
+pub const SESSION_ENDED: &str = "session_ended";
+
+/// Whether events of a name are those that SDKs send by themselves.
+pub fn is_lifecycle(name: &str) -> bool {
+    LIFECYCLE.contains(&name)
+}
+
+/// The name of the event that stands for a campaign's own occasion. No client can send it.
+pub const SCHEDULED: &str = "$scheduled";
+
+/// What plugins read to hear of the beginning of each session: the event that it begins with, once more, under this
+/// name. No client can send one.
+pub const SESSION_BEGAN: &str = "$session_began";
+
+/// What the event of a changed property is called. No client can send one.
+pub const PROPERTY_CHANGED: &str = "$property_changed";

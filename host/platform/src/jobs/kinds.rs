@@ -1,0 +1,38 @@
+//! The kinds of jobs that a server knows. The features that run them are above this package and hand them in.
+
+use std::collections::HashMap;
+
+use futures_util::future::BoxFuture;
+use serde_json::Value;
+
+use super::{Error, Running};
+
+/// A job on its way to its result.
+pub type Run<'a> = BoxFuture<'a, Result<Value, Error>>;
+
+/// How jobs of one kind are run.
+type Runs = Box<dyn for<'a> Fn(&'a mut Running) -> Run<'a> + Send + Sync>;
+
+/// Every kind of job, by name.
+#[derive(Default)]
+pub struct Kinds(HashMap<&'static str, Runs>);
+
+impl Kinds {
+    /// Adds a kind.
+    pub fn add(
+        &mut self,
+        name: &'static str,
+        run: impl for<'a> Fn(&'a mut Running) -> Run<'a> + Send + Sync + 'static,
+    ) {
+        self.0.insert(name, Box::new(run));
+    }
+
+    /// Runs a job to its end; answers its result.
+    pub(super) async fn run(&self, job: &mut Running) -> Result<Value, Error> {
+        let Some(run) = self.0.get(job.kind.as_str()) else {
+            let unknown = &job.kind;
+            return Err(Error::Failed(format!("no such kind of job: {unknown}")));
+        };
+        run(job).await
+    }
+}

@@ -1,0 +1,186 @@
+//! Takes jobs and runs them.
+
+use std::collections::HashMap;
+use std::panic::AssertUnwindSafe;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use futures_util::FutureExt as _;
+use nudge_db::Db;
+use tokio::sync::Notify;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+use uuid::Uuid;
+
+use super::fairness::{self, InHand};
+use super::kinds::Kinds;
+use super::{Error, Running, store};
+use crate::clock::Clock;
+
+/// The pause before a job that failed for the database is tried again; it grows with each failure.
+const PAUSE: Duration = Duration::from_secs(1);
+/// The longest pause of a job, whatever it waits for: one that is due later is due, as the clock was set back.
+const LONGEST_PAUSE: Duration = Duration::from_mins(5);
+
+/// Wakes the runner: a job was queued. Cheap to clone.
+#[derive(Clone, Debug, Default)]
+pub struct Wake(Arc<Notify>);
+
+impl Wake {
+    /// Looks for jobs now rather than at the next turn.
+    pub fn wake(&self) {
+        self.0.notify_one();
+    }
+}
+
+/// What running jobs takes.
+pub struct Parts {
+    /// The database.
+    pub db: Db,
+    /// Where instants come from.
+    pub clock: Clock,
+    /// This process, among those that share the database.
+    pub node: Uuid,
+    /// Wakes the runner.
+    pub wake: Wake,
+    /// How often jobs that other processes queued are looked for.
+    pub poll: Duration,
+    /// Every kind of job.
+    pub kinds: Kinds,
+}
+
+/// Runs the jobs of all apps: one a process. Cheap to clone.
+#[derive(Clone)]
+pub struct Runner {
+    parts: Arc<Parts>,
+    tasks: TaskTracker,
+    halt: CancellationToken,
+    in_hand: Arc<Mutex<HashMap<Uuid, InHand>>>,
+}
+
+impl Runner {
+    /// A runner for a process.
+    pub fn new(parts: Parts, tasks: TaskTracker, halt: CancellationToken) -> Self {
+        Self {
+            parts: Arc::new(parts),
+            tasks,
+            halt,
+            in_hand: Arc::default(),
+        }
+    }
+
+    /// Runs until the server stops.
+    pub async fn run(self) {
+        let mut in_doubt = false;
+        loop {
+            let turn = async {
+                if in_doubt {
+                    self.release_strays().await?;
+                }
+                self.take().await
+            };
+            let outcome = turn.await;
+            in_doubt = outcome.is_err();
+            if let Err(error) = outcome {
+                tracing::warn!(error = ?error, "looking for jobs failed and is tried again");
+            }
+            tokio::select! {
+                () = tokio::time::sleep(self.parts.poll) => {}
+                () = self.parts.wake.0.notified() => {}
+                () = self.halt.cancelled() => return,
+            }
+        }
+    }
+
+    /// Claims jobs as long as there is room for them.
+    async fn take(&self) -> nudge_db::Result<()> {
+        while !self.halt.is_cancelled() {
+            let wanted = {
+                let in_hand = self.lock();
+                let now = self.parts.clock.now();
+                store::Wanted {
+                    now,
+                    latest: now.plus(LONGEST_PAUSE),
+                    except: fairness::full(in_hand.values()),
+                    after: fairness::served(in_hand.values()),
+                }
+            };
+            let mut tx = self.parts.db.read().await?;
+            let waiting = store::anything_waits(&mut tx, &wanted).await?;
+            drop(tx);
+            if !waiting {
+                break;
+            }
+            let mut tx = self.parts.db.write().await?;
+            let claimed = store::claim(&mut tx, self.parts.node, &wanted).await?;
+            tx.commit().await?;
+            let Some(row) = claimed else { break };
+            let job = row.running(self.parts.node, self.halt.clone())?;
+            let in_hand = InHand {
+                kind: job.kind.clone(),
+                app_id: job.app_id,
+            };
+            self.lock().insert(job.id, in_hand);
+            self.tasks.spawn(self.clone().finish(job));
+        }
+        Ok(())
+    }
+
+    /// Runs a job and notes how it ended, however long the database takes to hear of it.
+    async fn finish(self, mut job: Running) {
+        let outcome = AssertUnwindSafe(self.parts.kinds.run(&mut job))
+            .catch_unwind()
+            .await
+            .unwrap_or_else(|_| Err(Error::Failed("a defect in the server".to_owned())));
+        let mut pause = PAUSE;
+        while let Err(error) = self.note(&job, &outcome).await {
+            tracing::warn!(job.id = %job.id, error = ?error, "a job's end could not be noted yet");
+            tokio::select! {
+                () = tokio::time::sleep(pause) => pause = (pause * 2).min(LONGEST_PAUSE),
+                () = self.halt.cancelled() => break,
+            }
+        }
+        self.lock().remove(&job.id);
+        self.parts.wake.wake();
+    }
+
+    async fn note(
+        &self,
+        job: &Running,
+        outcome: &Result<serde_json::Value, Error>,
+    ) -> nudge_db::Result<()> {
+        let now = self.parts.clock.now();
+        let end = match outcome {
+            Ok(result) => store::End::Completed(result),
+            Err(Error::Failed(reason)) => store::End::Failed(reason),
+            Err(Error::Storage(error)) => {
+                tracing::warn!(job.id = %job.id, job.kind = job.kind, error = ?error, "a job is tried again later");
+                let doublings = u32::try_from(job.failures).unwrap_or(u32::MAX).min(16);
+                let pause = PAUSE.saturating_mul(1 << doublings).min(LONGEST_PAUSE);
+                store::End::Later(now.plus(pause))
+            }
+            Err(Error::Stopping) => store::End::Waits(now),
+            Err(Error::Wait(pause)) => store::End::Waits(now.plus((*pause).min(LONGEST_PAUSE))),
+            Err(Error::Lost) => return Ok(()),
+        };
+        let mut tx = self.parts.db.write().await?;
+        store::end(&mut tx, job, &end, now).await?;
+        tx.commit().await
+    }
+
+    /// Gives up claims whose job is not in memory, as after a commit whose answer got lost.
+    async fn release_strays(&self) -> nudge_db::Result<()> {
+        let mut tx = self.parts.db.write().await?;
+        for id in store::claimed_by(&mut tx, self.parts.node).await? {
+            let in_hand = self.lock().contains_key(&id);
+            if !in_hand {
+                store::release(&mut tx, self.parts.node, id).await?;
+            }
+        }
+        tx.commit().await
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<Uuid, InHand>> {
+        self.in_hand.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

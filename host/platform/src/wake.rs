@@ -1,0 +1,21 @@
+//! Waking the sender of push messages.
+
+use std::sync::Arc;
+
+use tokio::sync::Notify;
+
+/// Wakes the sender: a delivery was queued. Cheap to clone.
+#[derive(Clone, Debug, Default)]
+pub struct Wake(Arc<Notify>);
+
+impl Wake {
+    /// Looks for deliveries now rather than at the next turn.
+    pub fn wake(&self) {
+        self.0.notify_one();
+    }
+
+    /// Resolves at the next wake.
+    pub fn notified(&self) -> tokio::sync::futures::Notified<'_> {
+        self.0.notified()
+    }
+}

@@ -1,0 +1,263 @@
+//! Which plugin decides in an app, loaded and ready: what a snapshot holds of plugins.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use nudge_db::{Db, Timestamp};
+use nudge_wasm::{Kind, Plugin};
+use uuid::Uuid;
+
+use super::Plugins;
+use super::catalogue::{Asked, Catalogue, Entry, SERVER};
+use super::loaders::Unloadable;
+use super::rollout::{self, Release, Strategy};
+use crate::rollout_period::Term;
+
+/// Where a plugin comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// The app's own.
+    App,
+    /// The server's: operators look after it.
+    Server,
+    /// A part of the server.
+    BuiltIn,
+}
+
+impl Origin {
+    /// The origin of a plugin with this `app_id`.
+    pub fn of(app_id: Uuid) -> Self {
+        if app_id == SERVER {
+            Self::Server
+        } else {
+            Self::App
+        }
+    }
+
+    /// The API's `scope`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::App => "app",
+            Self::Server => "server",
+            Self::BuiltIn => "builtin",
+        }
+    }
+}
+
+/// A plugin whose active version is loaded, and the version that is tried, if there is one.
+#[derive(Debug)]
+pub struct Active {
+    /// Where it comes from.
+    pub origin: Origin,
+    /// The active version; it knows its name and number.
+    pub plugin: Arc<Plugin>,
+    /// What its calls are counted under.
+    pub term: Arc<Term>,
+    /// The version that is tried.
+    pub candidate: Option<Trial>,
+}
+
+/// A loaded candidate.
+#[derive(Debug)]
+pub struct Trial {
+    /// How it is tried.
+    pub strategy: Strategy,
+    /// The version.
+    pub plugin: Arc<Plugin>,
+    /// What its calls are counted under.
+    pub term: Arc<Term>,
+}
+
+impl Active {
+    /// The candidate, where it is the one that decides about a subject.
+    pub fn canary_for(&self, subject: Uuid) -> Option<&Arc<Plugin>> {
+        let trial = self.candidate.as_ref()?;
+        match trial.strategy {
+            Strategy::Shadow => None,
+            Strategy::Canary(percent) => {
+                let name = &trial.plugin.description().name;
+                rollout::in_canary(name, subject, percent).then_some(&trial.plugin)
+            }
+        }
+    }
+
+    /// What the calls of a version are counted under: the candidate or the active one.
+    pub fn term_of(&self, plugin: &Plugin) -> &Arc<Term> {
+        match &self.candidate {
+            Some(trial) if trial.plugin.digest() == plugin.digest() => &trial.term,
+            _ => &self.term,
+        }
+    }
+
+    /// Whether both run the same bytes in the same way.
+    pub fn decides_like(&self, other: &Self) -> bool {
+        let trial = |active: &Self| {
+            let trial = active.candidate.as_ref()?;
+            Some((trial.strategy, trial.plugin.digest().to_owned()))
+        };
+        self.plugin.digest() == other.plugin.digest() && trial(self) == trial(other)
+    }
+}
+
+/// The plugins that decide in an app.
+#[derive(Clone, Debug)]
+pub struct Deciders {
+    named: HashMap<String, Arc<Active>>,
+    slots: HashMap<Kind, Arc<Active>>,
+    built_in: Arc<HashMap<Kind, Arc<Active>>>,
+    /// Whether something could not be loaded, so that another version runs in its place or none.
+    pub incomplete: bool,
+}
+
+impl Deciders {
+    /// The plugin that is asked for, if it is of this kind and has an active version.
+    pub fn find(&self, kind: Kind, asked: Asked<'_>) -> Option<&Arc<Active>> {
+        let found = match asked {
+            Asked::Slot => self.slots.get(&kind).or_else(|| self.built_in.get(&kind)),
+            Asked::Named(name) => self.named.get(name),
+        };
+        found.filter(|active| active.plugin.kind() == kind)
+    }
+
+    /// The plugin of a name, whatever its kind.
+    pub fn named(&self, name: &str) -> Option<&Arc<Active>> {
+        self.named.get(name)
+    }
+}
+
+/// Loads what an app's plugins are. What can't be loaded leaves the version of `before` in force, or the one
+/// that was active before it; only the database makes it fail.
+pub async fn resolve(
+    plugins: &Plugins,
+    db: &Db,
+    catalogue: &Catalogue,
+    before: Option<&Deciders>,
+) -> nudge_db::Result<Deciders> {
+    let built_in = Arc::clone(&plugins.built_in);
+    let mut deciders = Deciders {
+        named: HashMap::new(),
+        slots: HashMap::new(),
+        built_in: Arc::clone(&built_in),
+        incomplete: false,
+    };
+    for active in built_in.values() {
+        let name = active.plugin.description().name.clone();
+        deciders.named.insert(name, Arc::clone(active));
+    }
+    for entry in &catalogue.entries {
+        let stands_for = catalogue.active(&entry.name);
+        if stands_for.is_none_or(|found| found.app_id != entry.app_id) {
+            continue;
+        }
+        let older = before.and_then(|before| before.named(&entry.name));
+        let (active, complete) = load(plugins, db, entry, older).await?;
+        deciders.incomplete |= !complete;
+        if let Some(active) = active {
+            deciders.named.insert(entry.name.clone(), active);
+        }
+    }
+    for kind in Kind::ALL {
+        let Some(slot) = catalogue.slot(kind) else {
+            continue;
+        };
+        let found = deciders.find(kind, Asked::Named(&slot.plugin)).cloned();
+        if let Some(active) = found {
+            deciders.slots.insert(kind, active);
+        } else {
+            tracing::error!(
+                plugin.name = slot.plugin,
+                plugin.kind = %kind,
+                "the plugin of a slot can't run; the built-in one does"
+            );
+        }
+    }
+    Ok(deciders)
+}
+
+/// Loads a plugin; answers too whether everything of it could be loaded.
+async fn load(
+    plugins: &Plugins,
+    db: &Db,
+    entry: &Entry,
+    older: Option<&Arc<Active>>,
+) -> nudge_db::Result<(Option<Arc<Active>>, bool)> {
+    let Some(release) = &entry.rollout.active else {
+        return Ok((None, true));
+    };
+    let Some(plugin) = load_release(plugins, db, entry, release).await? else {
+        let same_kind = |older: &&Arc<Active>| older.plugin.kind() == entry.kind;
+        if let Some(older) = older.filter(same_kind) {
+            return Ok((Some(Arc::clone(older)), false));
+        }
+        let Some(previous) = &entry.rollout.previous else {
+            return Ok((None, false));
+        };
+        let previous = load_release(plugins, db, entry, previous).await?;
+        let active = previous.map(|plugin| {
+            Arc::new(Active {
+                origin: Origin::of(entry.app_id),
+                term: active_term(entry, &plugin),
+                plugin,
+                candidate: None,
+            })
+        });
+        return Ok((active, false));
+    };
+    let mut complete = true;
+    let mut candidate = None;
+    if let Some(tried) = &entry.rollout.candidate {
+        let loaded = load_release(plugins, db, entry, &tried.release).await?;
+        complete = loaded.is_some();
+        candidate = loaded.map(|plugin| Trial {
+            strategy: tried.strategy,
+            term: term(entry, &plugin, tried.since),
+            plugin,
+        });
+    }
+    let active = Active {
+        origin: Origin::of(entry.app_id),
+        term: active_term(entry, &plugin),
+        plugin,
+        candidate,
+    };
+    Ok((Some(Arc::new(active)), complete))
+}
+
+fn active_term(entry: &Entry, plugin: &Plugin) -> Arc<Term> {
+    let since = entry.rollout.activated_at.unwrap_or(entry.updated_at);
+    term(entry, plugin, since)
+}
+
+fn term(entry: &Entry, plugin: &Plugin, since: Timestamp) -> Arc<Term> {
+    Arc::new(Term {
+        owner: entry.app_id,
+        name: entry.name.clone(),
+        version: plugin.description().version.clone(),
+        since,
+    })
+}
+
+async fn load_release(
+    plugins: &Plugins,
+    db: &Db,
+    entry: &Entry,
+    release: &Release,
+) -> nudge_db::Result<Option<Arc<Plugin>>> {
+    match plugins.loaders.load(db, &release.digest).await {
+        Ok(plugin) => Ok(Some(plugin)),
+        Err(Unloadable::Storage(error)) => Err(error),
+        Err(error) => {
+            let error: &dyn std::error::Error = &error;
+            let cause = error.source().map(ToString::to_string);
+            tracing::error!(
+                plugin.name = entry.name,
+                plugin.version = release.version,
+                app.id = %entry.app_id,
+                error = %error,
+                cause,
+                "a version can't be loaded; another stays in force"
+            );
+            Ok(None)
+        }
+    }
+}

@@ -1,0 +1,231 @@
+//! A campaign's or definition's configuration, and the plugin that accepted it.
+
+use std::sync::{Arc, OnceLock};
+
+use nudge_platform::field_error::FieldError;
+use nudge_wasm::{Kind, Plugin, Problem, Reads};
+use uuid::Uuid;
+
+use super::active::{Active, Deciders, Trial};
+use super::catalogue::Asked;
+use super::rollout::Strategy;
+use super::{CheckFailed, Plugins};
+
+/// A configuration and the plugin that it is for.
+#[derive(Clone, Debug)]
+pub struct Configuration<'a> {
+    /// What the plugin decides.
+    pub kind: Kind,
+    /// Which plugin.
+    pub asked: Asked<'a>,
+    /// The configuration, as JSON.
+    pub text: String,
+    /// A JSON pointer to where the configuration stands; what the plugin says is wrong stands below it.
+    pub place: &'static str,
+    /// A JSON pointer to where the plugin is named.
+    pub name_place: &'static str,
+}
+
+/// What decisions under a configuration read.
+#[derive(Debug)]
+pub struct Reading {
+    /// Names of the events; `*` is every event.
+    pub event_names: Vec<String>,
+    /// Event properties, as dotted paths.
+    pub properties: Arc<[String]>,
+    /// Whether properties of the subject are read.
+    pub subject: bool,
+    /// Those properties.
+    pub subject_properties: Arc<[String]>,
+    /// Names of events whose past is asked for.
+    pub history: Vec<String>,
+    digest: OnceLock<[u8; 32]>,
+}
+
+/// A configuration that its plugin accepted.
+#[derive(Clone, Debug)]
+pub struct Accepted {
+    /// The plugin.
+    pub decider: Arc<Active>,
+    /// The configuration.
+    pub config: Arc<str>,
+    /// What the active version reads under it.
+    pub reading: Arc<Reading>,
+    /// What the candidate reads under it; none: there is no candidate, or it does not accept it.
+    pub trial: Option<Arc<Reading>>,
+}
+
+/// Why a configuration is not accepted.
+#[derive(Debug, thiserror::Error)]
+pub enum Refused {
+    /// What is wrong with it.
+    #[error("the configuration is refused")]
+    Invalid(Vec<FieldError>),
+    /// The plugin could not be asked.
+    #[error("the configuration could not be checked")]
+    Check(#[from] CheckFailed),
+}
+
+impl From<Reads> for Reading {
+    fn from(reads: Reads) -> Self {
+        Self {
+            event_names: reads.event_names,
+            properties: reads.properties.into(),
+            subject: !reads.subject_properties.is_empty(),
+            subject_properties: reads.subject_properties.into(),
+            history: reads.history,
+            digest: OnceLock::new(),
+        }
+    }
+}
+
+impl Reading {
+    /// The SHA-256 of the configuration that this is about, and of the properties that are read under it.
+    pub fn digest_with(&self, config: &str) -> [u8; 32] {
+        *self.digest.get_or_init(|| {
+            let mut parts = vec![config.as_bytes()];
+            parts.extend(self.properties.iter().map(String::as_bytes));
+            nudge_platform::secrets::hash(&parts)
+        })
+    }
+
+    /// Whether events of this name are read.
+    pub fn has_event(&self, name: &str) -> bool {
+        let matches = |read: &String| read == name || read == "*";
+        self.event_names.iter().any(matches)
+    }
+}
+
+impl Configuration<'_> {
+    /// Asks the plugin. What `before` says is not asked again: the same bytes give the same answer.
+    pub async fn accept(
+        self,
+        plugins: &Plugins,
+        deciders: &Deciders,
+        before: Option<&Accepted>,
+    ) -> Result<Accepted, Refused> {
+        let decider = self.decider(deciders)?;
+        if let Some(before) = before
+            && *before.config == *self.text
+            && before.decider.decides_like(decider)
+        {
+            return Ok(Accepted {
+                decider: Arc::clone(decider),
+                ..before.clone()
+            });
+        }
+        let checked = plugins.check_config(&decider.plugin, self.text.clone());
+        let reading = match checked.await? {
+            Ok(reads) => Arc::new(reads.into()),
+            Err(problems) => return Err(Refused::Invalid(self.problems(problems))),
+        };
+        let trial = match &decider.candidate {
+            Some(trial) => {
+                let checked = plugins.check_config(&trial.plugin, self.text.clone());
+                // What a candidate fails on, the active version decides.
+                let reads = checked.await.ok().and_then(Result::ok);
+                reads.map(|reads| Arc::new(reads.into()))
+            }
+            None => None,
+        };
+        Ok(Accepted {
+            decider: Arc::clone(decider),
+            config: self.text.into(),
+            reading,
+            trial,
+        })
+    }
+
+    fn decider<'d>(&self, deciders: &'d Deciders) -> Result<&'d Arc<Active>, Refused> {
+        if let Some(found) = deciders.find(self.kind, self.asked) {
+            return Ok(found);
+        }
+        let name = match self.asked {
+            Asked::Named(name) => name,
+            Asked::Slot => "",
+        };
+        let (code, detail) = match deciders.named(name) {
+            Some(other) => (
+                "wrong_kind",
+                format!(
+                    "the plugin `{name}` is a {} plugin; name a {} plugin",
+                    other.plugin.kind(),
+                    self.kind
+                ),
+            ),
+            None => (
+                "unknown_plugin",
+                format!(
+                    "no plugin `{name}` is active in this app; upload it and activate a version first"
+                ),
+            ),
+        };
+        Err(Refused::Invalid(vec![FieldError::new(
+            self.name_place,
+            code,
+            detail,
+        )]))
+    }
+
+    /// What a plugin says is wrong, with pointers that begin where the configuration does.
+    pub fn problems(&self, problems: Vec<Problem>) -> Vec<FieldError> {
+        let place = |problem: &Problem| format!("{}{}", self.place, problem.pointer);
+        problems
+            .into_iter()
+            .map(|problem| FieldError::new(place(&problem), &problem.code, problem.message))
+            .collect()
+    }
+}
+
+impl Accepted {
+    /// The version that decides about a subject, and what it reads.
+    pub fn for_subject(&self, subject: Uuid) -> (&Arc<Plugin>, &Arc<Reading>) {
+        match (&self.trial, self.decider.canary_for(subject)) {
+            (Some(reading), Some(plugin)) => (plugin, reading),
+            _ => (&self.decider.plugin, &self.reading),
+        }
+    }
+
+    /// The candidate that is shown what the active version decides, and what it reads.
+    pub fn shadow(&self) -> Option<(&Trial, &Arc<Reading>)> {
+        let trial = self.decider.candidate.as_ref()?;
+        let shadow = trial.strategy == Strategy::Shadow;
+        Some(trial).filter(|_| shadow).zip(self.trial.as_ref())
+    }
+
+    /// What a version of the plugin reads: the candidate or the active one.
+    pub fn reading_of(&self, plugin: &Plugin) -> &Arc<Reading> {
+        let candidate = self.decider.candidate.as_ref();
+        let is_candidate = candidate.is_some_and(|trial| trial.plugin.digest() == plugin.digest());
+        match &self.trial {
+            Some(reading) if is_candidate => reading,
+            _ => &self.reading,
+        }
+    }
+
+    /// Whether different subjects may have different versions.
+    pub fn splits(&self) -> bool {
+        let canary = |active: &Active| {
+            let trial = active.candidate.as_ref()?;
+            trial.strategy.percent()
+        };
+        self.trial.is_some() && canary(&self.decider).is_some()
+    }
+
+    /// Whether properties of the subject are read, by the active version or the candidate.
+    pub fn reads_subject(&self) -> bool {
+        self.reading.subject || self.trial.as_ref().is_some_and(|trial| trial.subject)
+    }
+
+    /// Names of events whose past the active version or the candidate asks for, some twice.
+    pub fn history(&self) -> impl Iterator<Item = &String> {
+        let trial = self.trial.iter().flat_map(|trial| &trial.history);
+        self.reading.history.iter().chain(trial)
+    }
+
+    /// Names of the events that the active version or the candidate reads, some twice.
+    pub fn event_names(&self) -> impl Iterator<Item = &String> {
+        let trial = self.trial.iter().flat_map(|trial| &trial.event_names);
+        self.reading.event_names.iter().chain(trial)
+    }
+}

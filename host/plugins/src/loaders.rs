@@ -1,0 +1,182 @@
+//! Loads plugins on threads of their own, each once in a process, and holds back what compiles.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, Once, PoisonError, Weak};
+use std::time::Duration;
+
+use nudge_db::Db;
+use nudge_wasm::{Engine, LoadError, Plugin};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+use super::catalogue::SERVER;
+use super::store;
+use super::workers::{Lost, Workers};
+use crate::fair_queue::Share;
+
+/// Uploads that are inspected at a time.
+const INSPECTIONS: usize = 2;
+/// Components that are compiled at a time to be run here.
+const COMPILATIONS: usize = 2;
+/// Threads: for the two above, and for what is compiled already.
+const THREADS: usize = INSPECTIONS + COMPILATIONS + 2;
+/// Uploads whose bytes are in memory at a time.
+const UPLOADS: usize = 4;
+/// How long an upload waits for its turn.
+const TURN: Duration = Duration::from_secs(30);
+
+/// A plugin in use somewhere in the process; locked while it is loaded.
+type Place = Arc<tokio::sync::Mutex<Weak<Plugin>>>;
+
+/// Loads plugins. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct Loaders {
+    engine: Engine,
+    threads: Workers,
+    places: Arc<Mutex<HashMap<String, Place>>>,
+    compilations: Arc<Semaphore>,
+    inspections: Arc<Semaphore>,
+    uploads: Arc<Semaphore>,
+}
+
+/// Why a stored version can't be run here.
+#[derive(Debug, thiserror::Error)]
+pub enum Unloadable {
+    /// Its component is not in the database.
+    #[error("the component is not there")]
+    Missing,
+    /// Its component is not the one that was uploaded.
+    #[error("the component was changed")]
+    Changed,
+    /// Its component does not load.
+    #[error("the component does not load")]
+    Refused(#[from] LoadError),
+    /// The thread that loaded it is gone.
+    #[error(transparent)]
+    Lost(#[from] Lost),
+    /// The database.
+    #[error("storage failed")]
+    Storage(#[from] nudge_db::Error),
+}
+
+impl Loaders {
+    /// How many calls the loaders' threads can make at a time, besides those of the workers.
+    pub const SLOTS: usize = THREADS + 2;
+
+    /// Starts the threads.
+    pub fn start(engine: Engine) -> std::io::Result<Self> {
+        Ok(Self {
+            engine,
+            threads: Workers::start("plugin-loader", THREADS, Share::ALL)?,
+            places: Arc::default(),
+            compilations: Arc::new(Semaphore::new(COMPILATIONS)),
+            inspections: Arc::new(Semaphore::new(INSPECTIONS)),
+            uploads: Arc::new(Semaphore::new(UPLOADS)),
+        })
+    }
+
+    /// Runs something about a plugin that nobody's event waits for.
+    pub async fn run<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Engine) -> T + Send + 'static,
+    ) -> Result<T, Lost> {
+        let engine = self.engine.clone();
+        self.threads.run(SERVER, move || work(&engine)).await
+    }
+
+    /// The plugin with this digest: the one that others use already, or the component from the database.
+    pub async fn load(&self, db: &Db, digest: &str) -> Result<Arc<Plugin>, Unloadable> {
+        let place = self.place(digest);
+        let mut place = place.lock().await;
+        if let Some(plugin) = place.upgrade() {
+            return Ok(plugin);
+        }
+        let permit = if self.engine.is_compiled(digest) {
+            None
+        } else {
+            Arc::clone(&self.compilations).acquire_owned().await.ok()
+        };
+        let mut tx = db.read().await?;
+        let component = store::component(&mut tx, digest).await?;
+        drop(tx);
+        let component = component.ok_or(Unloadable::Missing)?;
+        let load = move |engine: &Engine| {
+            let loaded = engine.load(&component);
+            drop(permit);
+            loaded
+        };
+        let plugin = self.run(load).await??;
+        if plugin.digest() != digest {
+            return Err(Unloadable::Changed);
+        }
+        let plugin = Arc::new(plugin);
+        *place = Arc::downgrade(&plugin);
+        Ok(plugin)
+    }
+
+    /// Logs, once in a process, what isolates the one that compiles: that depends on the kernel.
+    pub async fn tell_isolation(&self) -> Result<(), Lost> {
+        static TOLD: Once = Once::new();
+        self.run(|engine| TOLD.call_once(|| tell(engine))).await
+    }
+
+    /// Compiles what is in force and not compiled here yet, as after an upgrade, so that the first request of an
+    /// app need not wait for it.
+    pub async fn warm_up(&self, db: &Db) -> nudge_db::Result<()> {
+        let mut tx = db.read().await?;
+        let digests = store::in_force(&mut tx).await?;
+        drop(tx);
+        for digest in digests {
+            if self.engine.is_compiled(&digest) {
+                continue;
+            }
+            match self.load(db, &digest).await {
+                Ok(_) => {}
+                Err(Unloadable::Storage(error)) => return Err(error),
+                // The app that has it says so when it is read.
+                Err(error) => tracing::debug!(component = digest, error = %error, "not compiled"),
+            }
+        }
+        Ok(())
+    }
+
+    fn place(&self, digest: &str) -> Place {
+        let mut places = self.places.lock().unwrap_or_else(PoisonError::into_inner);
+        places.retain(|_, place| {
+            let in_use = |place: &Place| {
+                place
+                    .try_lock()
+                    .map_or(true, |held| held.strong_count() > 0)
+            };
+            Arc::strong_count(place) > 1 || in_use(place)
+        });
+        Arc::clone(places.entry(digest.to_owned()).or_default())
+    }
+
+    /// How large a component may be, in bytes.
+    pub fn component_bytes(&self) -> usize {
+        self.engine.limits().component_bytes
+    }
+
+    /// A place in memory for an upload; none: too many are under way.
+    pub async fn upload_turn(&self) -> Option<OwnedSemaphorePermit> {
+        turn(&self.uploads).await
+    }
+
+    /// Leave to inspect an upload; none: too many are under way.
+    pub async fn inspection_turn(&self) -> Option<OwnedSemaphorePermit> {
+        turn(&self.inspections).await
+    }
+}
+
+fn tell(engine: &Engine) {
+    match engine.isolation() {
+        Ok(Some(isolation)) => tracing::info!(isolation, "plugins are compiled in a process apart"),
+        Ok(None) => {}
+        Err(error) => tracing::warn!(%error, "the plugins' compiler does not say what isolates it"),
+    }
+}
+
+async fn turn(semaphore: &Arc<Semaphore>) -> Option<OwnedSemaphorePermit> {
+    let waiting = tokio::time::timeout(TURN, Arc::clone(semaphore).acquire_owned());
+    waiting.await.ok()?.ok()
+}

@@ -1,0 +1,314 @@
+//! What plugins log: kept by version, within bounds, until it is old or a person's deletion takes it.
+
+pub mod store;
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use nudge_db::Timestamp;
+use nudge_wasm::{Level, LogLine};
+use uuid::Uuid;
+
+use super::statistics::minute;
+use crate::rollout_period::Term;
+
+/// Lines that are kept of a plugin in an app within a minute, for each process.
+pub const MOST_LINES: usize = 1000;
+/// Subjects that the lines of a minute may be about: each is a row. A batch has up to a thousand.
+const MOST_SUBJECTS: usize = 10_000;
+/// Lines of all plugins that wait for the database at the most.
+const MOST_WAITING: usize = 20_000;
+/// How long lines are kept.
+pub const KEPT: Duration = Duration::from_hours(3 * 24);
+
+/// What a line was logged in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A call that decided, or failed to.
+    Decision,
+    /// A call of a shadow candidate.
+    Shadow,
+    /// The server's own line about others that were not kept.
+    Dropped,
+}
+
+impl Kind {
+    /// The kind's name in the API and the database.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Decision => "decision",
+            Self::Shadow => "shadow",
+            Self::Dropped => "dropped",
+        }
+    }
+}
+
+/// A level as a number that grows with it.
+pub fn rank(level: Level) -> i64 {
+    match level {
+        Level::Debug => 0,
+        Level::Info => 1,
+        Level::Warn => 2,
+        Level::Error => 3,
+    }
+}
+
+/// A line that waits for the database.
+#[derive(Clone, Debug)]
+struct Line {
+    id: Uuid,
+    app_id: Uuid,
+    term: Arc<Term>,
+    at: Timestamp,
+    level: Level,
+    kind: Kind,
+    message: String,
+    call_id: Uuid,
+}
+
+/// A subject whose events a call with lines was about.
+#[derive(Clone, Debug)]
+struct About {
+    app_id: Uuid,
+    subject_id: Uuid,
+    call_id: Uuid,
+    at: Timestamp,
+}
+
+/// What a plugin logged in an app within a minute.
+#[derive(Debug)]
+struct Window {
+    minute: Timestamp,
+    lines: usize,
+    subjects: usize,
+    dropped: u64,
+    term: Arc<Term>,
+}
+
+/// A plugin in an app.
+type Place = (Uuid, Uuid, String);
+
+/// Lines on their way to the database.
+#[derive(Debug, Default)]
+pub(super) struct Taken {
+    lines: VecDeque<Line>,
+    about: Vec<About>,
+}
+
+#[derive(Debug, Default)]
+struct Waiting {
+    taken: Taken,
+    windows: HashMap<Place, Window>,
+}
+
+/// Lines that wait for the database.
+#[derive(Debug, Default)]
+pub(super) struct Logs {
+    waiting: Mutex<Waiting>,
+}
+
+impl Logs {
+    /// Takes the lines of a call. `subjects` are those whose events it was about.
+    pub(super) fn write(
+        &self,
+        app_id: Uuid,
+        term: &Arc<Term>,
+        kind: Kind,
+        lines: &[LogLine],
+        subjects: Vec<Uuid>,
+        now: Timestamp,
+    ) {
+        let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        let Waiting { taken, windows } = &mut *waiting;
+        let place = (app_id, term.owner, term.name.clone());
+        let window = windows
+            .entry(place)
+            .or_insert_with(|| Window::new(term, now));
+        if window.minute != minute(now) {
+            taken.lines.extend(window.last_line(app_id, now));
+            *window = Window::new(term, now);
+        }
+        let room = MOST_LINES
+            .saturating_sub(window.lines)
+            .min(MOST_WAITING.saturating_sub(taken.lines.len()));
+        let room = if window.subjects + subjects.len() > MOST_SUBJECTS {
+            0
+        } else {
+            room
+        };
+        let kept = lines.len().min(room);
+        window.dropped += (lines.len() - kept) as u64;
+        if kept == 0 {
+            return;
+        }
+        window.lines += kept;
+        window.subjects += subjects.len();
+        let call_id = nudge_platform::id::new(now);
+        taken.lines.extend(lines.iter().take(kept).map(|line| Line {
+            id: nudge_platform::id::new(now),
+            app_id,
+            term: Arc::clone(term),
+            at: now,
+            level: line.level,
+            kind,
+            // PostgreSQL takes no NUL in a text.
+            message: line.message.replace('\0', "\u{fffd}"),
+            call_id,
+        }));
+        taken
+            .about
+            .extend(subjects.into_iter().map(|subject_id| About {
+                app_id,
+                subject_id,
+                call_id,
+                at: now,
+            }));
+    }
+
+    /// Whether lines wait.
+    pub(super) fn any(&self) -> bool {
+        let waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        !waiting.taken.is_empty()
+    }
+
+    /// Takes what was logged, and says what was not kept of minutes that are over.
+    pub(super) fn take(&self, now: Timestamp) -> Taken {
+        let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        let Waiting { taken, windows } = &mut *waiting;
+        windows.retain(|(app_id, _, _), window| {
+            let over = window.minute != minute(now);
+            if over {
+                taken.lines.extend(window.last_line(*app_id, now));
+            }
+            !over
+        });
+        std::mem::take(taken)
+    }
+
+    /// Takes back what could not be written.
+    pub(super) fn give_back(&self, mut earlier: Taken) {
+        let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        let later = std::mem::take(&mut waiting.taken);
+        earlier.lines.extend(later.lines);
+        earlier.about.extend(later.about);
+        waiting.taken = earlier;
+    }
+}
+
+impl Window {
+    fn new(term: &Arc<Term>, now: Timestamp) -> Self {
+        Self {
+            minute: minute(now),
+            lines: 0,
+            subjects: 0,
+            dropped: 0,
+            term: Arc::clone(term),
+        }
+    }
+
+    /// Says how many lines were not kept, if any.
+    fn last_line(&self, app_id: Uuid, now: Timestamp) -> Option<Line> {
+        (self.dropped > 0).then(|| Line {
+            id: nudge_platform::id::new(now),
+            app_id,
+            term: Arc::clone(&self.term),
+            at: now,
+            level: Level::Warn,
+            kind: Kind::Dropped,
+            message: format!(
+                "{} lines of one minute were not kept: a plugin logs at most {MOST_LINES} lines a minute in an app",
+                self.dropped
+            ),
+            call_id: nudge_platform::id::new(now),
+        })
+    }
+}
+
+impl Taken {
+    pub(super) fn is_empty(&self) -> bool {
+        self.lines.is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const APP: Uuid = Uuid::from_u128(1);
+    const NOW: Timestamp = Timestamp(60_000_000);
+    const LATER: Timestamp = Timestamp(120_000_000);
+
+    fn term() -> Arc<Term> {
+        Arc::new(Term {
+            owner: APP,
+            name: "cart".to_owned(),
+            version: "1.0.0".to_owned(),
+            since: Timestamp(1),
+        })
+    }
+
+    fn lines(count: usize) -> Vec<LogLine> {
+        let line = |number: usize| LogLine {
+            level: Level::Info,
+            message: format!("line {number}"),
+        };
+        (0..count).map(line).collect()
+    }
+
+    #[test]
+    fn what_is_past_the_limit_is_counted_in_a_line() {
+        let (logs, term) = (Logs::default(), term());
+        let write = |app_id, count, now| {
+            logs.write(app_id, &term, Kind::Decision, &lines(count), vec![APP], now);
+        };
+        write(APP, MOST_LINES - 1, NOW);
+        write(APP, 3, NOW);
+        write(APP, 1, NOW);
+        write(Uuid::from_u128(2), 1, NOW);
+        let taken = logs.take(NOW);
+        assert_eq!(taken.lines.len(), MOST_LINES + 1, "the other app's too");
+        assert_eq!(taken.about.len(), 3);
+
+        let taken = logs.take(LATER);
+        let [line] = &Vec::from(taken.lines)[..] else {
+            panic!("one line");
+        };
+        assert_eq!(line.kind, Kind::Dropped);
+        assert!(line.message.starts_with("3 lines"), "{}", line.message);
+        assert!(logs.take(LATER).is_empty());
+        write(APP, 1, LATER);
+        assert_eq!(logs.take(LATER).lines.len(), 1);
+    }
+
+    #[test]
+    fn lines_about_too_many_subjects_are_not_kept() {
+        let (logs, term) = (Logs::default(), term());
+        let subjects = |count: usize| (0..count).map(|_| APP).collect::<Vec<Uuid>>();
+        for count in [MOST_SUBJECTS, 1] {
+            logs.write(APP, &term, Kind::Decision, &lines(1), subjects(count), NOW);
+        }
+        assert_eq!(logs.take(NOW).lines.len(), 1);
+        assert_eq!(logs.take(LATER).lines.len(), 1, "what was not kept");
+    }
+
+    #[test]
+    fn lines_come_back_in_order_after_a_failed_write() {
+        let (logs, term) = (Logs::default(), term());
+        let write = |message: &str| {
+            let line = LogLine {
+                level: Level::Error,
+                message: message.to_owned(),
+            };
+            logs.write(APP, &term, Kind::Shadow, &[line], vec![APP], NOW);
+        };
+        write("one");
+        let taken = logs.take(NOW);
+        write("t\0wo");
+        logs.give_back(taken);
+        let taken = logs.take(NOW);
+        let messages: Vec<&str> = taken.lines.iter().map(|line| &*line.message).collect();
+        assert_eq!(messages, ["one", "t\u{fffd}wo"]);
+        assert_eq!(taken.about.len(), 2);
+    }
+}

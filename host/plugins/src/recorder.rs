@@ -1,0 +1,120 @@
+//! Notes how calls of plugins went, in memory, and writes it down a little later: nothing of it is on a request's
+//! path.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use nudge_db::Db;
+use nudge_platform::clock::Clock;
+use uuid::Uuid;
+
+use super::logs::{self, Logs};
+use super::shadow::{self, Comparison, Comparisons};
+use super::statistics::{self, Made, Statistics};
+use crate::rollout_period::Term;
+
+/// How often a version that failed is looked at. More than once: two processes that write at the same time do not
+/// see each other's counts.
+const LOOKS: u8 = 3;
+
+/// Notes calls. Shared by everything that makes any.
+#[derive(Debug)]
+pub struct Recorder {
+    clock: Clock,
+    statistics: Statistics,
+    logs: Logs,
+    comparisons: Comparisons,
+    /// Versions that failed lately, and how often each is to be looked at.
+    failing: Mutex<HashMap<Arc<Term>, u8>>,
+    /// Held while something is written, so that who asks for what was noted finds it in the database.
+    writing: tokio::sync::Mutex<()>,
+}
+
+impl Recorder {
+    pub(super) fn new(clock: Clock) -> Self {
+        Self {
+            clock,
+            statistics: Statistics::default(),
+            logs: Logs::default(),
+            comparisons: Comparisons::default(),
+            failing: Mutex::default(),
+            writing: tokio::sync::Mutex::default(),
+        }
+    }
+
+    /// Notes a call. `subjects` answers whose events it was about; it is asked only where the plugin logged.
+    pub fn made(&self, made: &Made<'_>, kind: logs::Kind, subjects: impl FnOnce() -> Vec<Uuid>) {
+        let (name, version) = (&made.term.name, &made.term.version);
+        super::count(name, version, made.outcome.name(), made.call.elapsed);
+        self.statistics.count(made);
+        if made.call.logs.is_empty() {
+            return;
+        }
+        for line in &made.call.logs {
+            tracing::debug!(plugin.name = name, plugin.level = ?line.level, "{}", line.message);
+        }
+        let now = self.clock.now();
+        let lines = &made.call.logs;
+        self.logs
+            .write(made.app_id, made.term, kind, lines, subjects(), now);
+    }
+
+    /// Notes what a shadow candidate would have decided otherwise.
+    pub fn compared(&self, app_id: Uuid, term: &Arc<Term>, comparison: Comparison) {
+        self.comparisons.add(app_id, term, comparison);
+    }
+
+    /// Whether something was noted that should be in the database soon: failures, which may take a version back,
+    /// and what is of people. Mere counts are not worth a commit, for which whoever waits for a decision waits too.
+    pub fn is_urgent(&self) -> bool {
+        self.statistics.has_failures() || self.logs.any() || self.comparisons.any()
+    }
+
+    /// Writes down what was noted. What can't be written is noted still.
+    pub async fn flush(&self, db: &Db) -> nudge_db::Result<()> {
+        let _writing = self.writing.lock().await;
+        let counts = self.statistics.take();
+        let lines = self.logs.take(self.clock.now());
+        let comparisons = self.comparisons.take();
+        if counts.is_empty() && lines.is_empty() && comparisons.is_empty() {
+            return Ok(());
+        }
+        let written = self.write(db, &counts, &lines, &comparisons).await;
+        if written.is_ok() {
+            let mut failing = self.failing.lock().unwrap_or_else(PoisonError::into_inner);
+            let terms = counts.failing().filter(|term| !term.is_built_in());
+            failing.extend(terms.map(|term| (Arc::clone(term), LOOKS)));
+        } else {
+            self.statistics.give_back(counts);
+            self.logs.give_back(lines);
+            self.comparisons.give_back(comparisons);
+        }
+        written
+    }
+
+    async fn write(
+        &self,
+        db: &Db,
+        counts: &statistics::Taken,
+        lines: &logs::Taken,
+        comparisons: &shadow::Taken,
+    ) -> nudge_db::Result<()> {
+        let now = self.clock.now();
+        let mut tx = db.write().await?;
+        statistics::store::add(&mut tx, counts, now).await?;
+        logs::store::add(&mut tx, lines).await?;
+        shadow::store::add(&mut tx, comparisons, now).await?;
+        tx.commit().await
+    }
+
+    /// The versions that failed lately; each comes a few times.
+    pub fn failing(&self) -> Vec<Arc<Term>> {
+        let mut failing = self.failing.lock().unwrap_or_else(PoisonError::into_inner);
+        let found = failing.keys().cloned().collect();
+        failing.retain(|_, looks| {
+            *looks -= 1;
+            *looks > 0
+        });
+        found
+    }
+}

@@ -1,0 +1,275 @@
+//! Versions and components in the database.
+
+use nudge_db::{Error, Result, Timestamp, Tx};
+use uuid::Uuid;
+
+use super::super::rollout::Release;
+use crate::check::Check;
+
+#[derive(sqlx::FromRow)]
+struct CountRow {
+    count: i64,
+}
+
+#[derive(sqlx::FromRow)]
+struct VersionRow {
+    version: String,
+    digest: String,
+    size_bytes: i64,
+    description: String,
+    config_schema: String,
+    imports: String,
+    checks: String,
+    uploaded_by: String,
+    uploaded_at: Timestamp,
+}
+
+#[derive(sqlx::FromRow)]
+struct BytesRow {
+    bytes: Vec<u8>,
+}
+
+#[derive(sqlx::FromRow)]
+struct DigestRow {
+    digest: String,
+}
+
+/// A version of a plugin, as it is stored.
+#[derive(Clone, Debug)]
+pub struct Version {
+    /// The version and its digest.
+    pub release: Release,
+    /// The component's size.
+    pub size_bytes: i64,
+    /// What it says of itself.
+    pub description: String,
+    /// A JSON Schema of its configuration, or an empty text.
+    pub config_schema: String,
+    /// The interfaces that it imports.
+    pub imports: Vec<String>,
+    /// What was checked when it was uploaded.
+    pub checks: Vec<Check>,
+    /// Who uploaded it.
+    pub uploaded_by: String,
+    /// When.
+    pub uploaded_at: Timestamp,
+}
+
+impl VersionRow {
+    fn read(self) -> Result<Version> {
+        let corrupt = |column| move |cause| Error::corrupt("plugin_versions", column, cause);
+        Ok(Version {
+            release: Release {
+                version: self.version,
+                digest: self.digest,
+            },
+            size_bytes: self.size_bytes,
+            description: self.description,
+            config_schema: self.config_schema,
+            imports: serde_json::from_str(&self.imports).map_err(corrupt("imports"))?,
+            checks: serde_json::from_str(&self.checks).map_err(corrupt("checks"))?,
+            uploaded_by: self.uploaded_by,
+            uploaded_at: self.uploaded_at,
+        })
+    }
+}
+
+/// How many versions a plugin has.
+pub async fn count_versions(tx: &mut Tx, app_id: Uuid, name: &str) -> Result<usize> {
+    let row: CountRow = tx
+        .sql("SELECT count(*) AS count FROM plugin_versions WHERE app_id = $1 AND name = $2")
+        .bind(app_id)
+        .bind(name.to_owned())
+        .fetch_one()
+        .await?;
+    Ok(usize::try_from(row.count).unwrap_or(usize::MAX))
+}
+
+/// Keeps a component, and locks it until the transaction ends, so that nobody removes it meanwhile.
+pub async fn insert_component(
+    tx: &mut Tx,
+    digest: &str,
+    bytes: Vec<u8>,
+    now: Timestamp,
+) -> Result<()> {
+    if lock_component(tx, digest).await? {
+        return Ok(());
+    }
+    let added = tx
+        .sql(
+            "INSERT INTO plugin_components (digest, bytes, created_at) VALUES ($1, $2, $3)
+             ON CONFLICT (digest) DO NOTHING",
+        )
+        .bind(digest.to_owned())
+        .bind(bytes)
+        .bind(now)
+        .execute()
+        .await?;
+    if added == 1 || lock_component(tx, digest).await? {
+        return Ok(());
+    }
+    // Somebody else added it and somebody else removed it again, all within this transaction.
+    Err(Error::unavailable(std::io::Error::other(
+        "the component was removed",
+    )))
+}
+
+/// Locks a component until the transaction ends; answers whether it is there.
+async fn lock_component(tx: &mut Tx, digest: &str) -> Result<bool> {
+    let for_update = tx.dialect().for_update();
+    let row: Option<DigestRow> = tx
+        .sql("SELECT digest FROM plugin_components WHERE digest = ")
+        .push_bind(digest.to_owned())
+        .push(for_update)
+        .fetch_optional()
+        .await?;
+    Ok(row.is_some_and(|row| row.digest == digest))
+}
+
+/// A component.
+pub async fn component(tx: &mut Tx, digest: &str) -> Result<Option<Vec<u8>>> {
+    let row: Option<BytesRow> = tx
+        .sql("SELECT bytes FROM plugin_components WHERE digest = $1")
+        .bind(digest.to_owned())
+        .fetch_optional()
+        .await?;
+    Ok(row.map(|row| row.bytes))
+}
+
+/// Adds a version.
+pub async fn insert_version(
+    tx: &mut Tx,
+    app_id: Uuid,
+    name: &str,
+    version: &Version,
+) -> Result<()> {
+    let corrupt = |column| move |cause| Error::corrupt("plugin_versions", column, cause);
+    tx.sql(
+        "INSERT INTO plugin_versions (app_id, name, version, digest, size_bytes, description, config_schema,
+            imports, checks, uploaded_by, uploaded_at)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)",
+    )
+    .bind(app_id)
+    .bind(name.to_owned())
+    .bind(version.release.version.clone())
+    .bind(version.release.digest.clone())
+    .bind(version.size_bytes)
+    .bind(version.description.clone())
+    .bind(version.config_schema.clone())
+    .bind(serde_json::to_string(&version.imports).map_err(corrupt("imports"))?)
+    .bind(serde_json::to_string(&version.checks).map_err(corrupt("checks"))?)
+    .bind(version.uploaded_by.clone())
+    .bind(version.uploaded_at)
+    .execute()
+    .await?;
+    Ok(())
+}
+
+const SELECT_VERSION: &str =
+    "SELECT version, digest, size_bytes, description, config_schema, imports, checks,
+        uploaded_by, uploaded_at
+     FROM plugin_versions";
+
+/// Finds a version.
+pub async fn find_version(
+    tx: &mut Tx,
+    app_id: Uuid,
+    name: &str,
+    version: &str,
+) -> Result<Option<Version>> {
+    let row: Option<VersionRow> = tx
+        .sql(SELECT_VERSION)
+        .push(" WHERE app_id = ")
+        .push_bind(app_id)
+        .push(" AND name = ")
+        .push_bind(name.to_owned())
+        .push(" AND version = ")
+        .push_bind(version.to_owned())
+        .fetch_optional()
+        .await?;
+    row.map(VersionRow::read).transpose()
+}
+
+/// The version with this component that an app or the server has, and its plugin's name.
+pub async fn with_digest(
+    tx: &mut Tx,
+    app_id: Uuid,
+    digest: &str,
+) -> Result<Option<(String, Version)>> {
+    #[derive(sqlx::FromRow)]
+    struct FoundRow {
+        name: String,
+        version: String,
+    }
+    let row: Option<FoundRow> = tx
+        .sql("SELECT name, version FROM plugin_versions WHERE app_id = $1 AND digest = $2")
+        .bind(app_id)
+        .bind(digest.to_owned())
+        .fetch_optional()
+        .await?;
+    let Some(row) = row else {
+        return Ok(None);
+    };
+    let version = find_version(tx, app_id, &row.name, &row.version).await?;
+    Ok(version.map(|version| (row.name, version)))
+}
+
+/// All versions of a plugin, the latest upload first.
+pub async fn versions(tx: &mut Tx, app_id: Uuid, name: &str) -> Result<Vec<Version>> {
+    let rows: Vec<VersionRow> = tx
+        .sql(SELECT_VERSION)
+        .push(" WHERE app_id = ")
+        .push_bind(app_id)
+        .push(" AND name = ")
+        .push_bind(name.to_owned())
+        .push(" ORDER BY uploaded_at DESC, version DESC")
+        .fetch_all()
+        .await?;
+    rows.into_iter().map(VersionRow::read).collect()
+}
+
+/// Removes a version, and its component where nothing else needs it.
+pub async fn delete_version(
+    tx: &mut Tx,
+    app_id: Uuid,
+    name: &str,
+    release: &Release,
+) -> Result<()> {
+    tx.sql("DELETE FROM plugin_versions WHERE app_id = $1 AND name = $2 AND version = $3")
+        .bind(app_id)
+        .bind(name.to_owned())
+        .bind(release.version.clone())
+        .execute()
+        .await?;
+    delete_unused_component(tx, &release.digest).await
+}
+
+/// Removes a component that no version has any more.
+pub(super) async fn delete_unused_component(tx: &mut Tx, digest: &str) -> Result<()> {
+    // Waits for an upload that has the same component in hand: the next statement sees its version.
+    if !lock_component(tx, digest).await? {
+        return Ok(());
+    }
+    tx.sql(
+        "DELETE FROM plugin_components WHERE digest = $1
+         AND NOT EXISTS (SELECT 1 FROM plugin_versions v WHERE v.digest = plugin_components.digest)",
+    )
+    .bind(digest.to_owned())
+    .execute()
+    .await?;
+    Ok(())
+}
+
+/// The digests of all versions in force, of all apps and the server.
+pub async fn in_force(tx: &mut Tx) -> Result<Vec<String>> {
+    let rows: Vec<DigestRow> = tx
+        .sql(
+            "SELECT DISTINCT v.digest FROM plugins p
+             JOIN plugin_versions v ON v.app_id = p.app_id AND v.name = p.name
+             WHERE v.version = p.active_version OR v.version = p.candidate_version
+             ORDER BY v.digest",
+        )
+        .fetch_all()
+        .await?;
+    Ok(rows.into_iter().map(|row| row.digest).collect())
+}

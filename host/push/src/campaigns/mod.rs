@@ -1,0 +1,3 @@
+//! Campaigns.
+
+pub mod http;

@@ -1,0 +1,151 @@
+//! Routes of deliveries (contract 9).
+
+use axum::extract::State;
+use nudge_apps::auth::Viewer;
+use nudge_db::Timestamp;
+use nudge_http::page::{Page, PageQuery};
+use nudge_http::query::{begin, end};
+use nudge_http::{ApiError, Code, Data, Params, ResourceId, cursor};
+use nudge_platform::{clock, hidden};
+use nudge_records::deliveries::Status;
+use nudge_records::deliveries::store::{self, DeliveryRow, Filter};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use utoipa::{IntoParams, ToSchema};
+use uuid::Uuid;
+
+use crate::services::Shared;
+
+/// A delivery as the API shows it.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct DeliveryView {
+    delivery_id: Uuid,
+    campaign_id: Uuid,
+    variant_id: Uuid,
+    subject_id: Uuid,
+    status: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<String>,
+    /// What was resolved, the same on each retry; null until then.
+    content: Option<Value>,
+    test: bool,
+    attempts: i64,
+    transitions: Vec<TransitionView>,
+    created_at: String,
+}
+
+/// A state that a delivery came into.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct TransitionView {
+    status: String,
+    at: String,
+}
+
+/// Which deliveries to list.
+#[derive(Debug, Default, Deserialize, IntoParams)]
+#[serde(rename_all = "camelCase")]
+pub struct ListQuery {
+    /// Of this campaign.
+    campaign_id: Option<Uuid>,
+    /// To this person.
+    subject_id: Option<Uuid>,
+    /// In this status.
+    status: Option<Status>,
+    /// Made at or after: an ISO 8601 instant, or a day (UTC).
+    from: Option<String>,
+    /// Made before: an ISO 8601 instant; or a day, which is included.
+    to: Option<String>,
+    /// How many items, 1 to 200; 50 unless given.
+    limit: Option<u32>,
+    /// Where to go on.
+    cursor: Option<String>,
+}
+
+impl From<DeliveryRow> for DeliveryView {
+    fn from(row: DeliveryRow) -> Self {
+        let transitions = row
+            .transitions()
+            .into_iter()
+            .map(|(status, at)| TransitionView {
+                status: status.to_owned(),
+                at: clock::to_text(at),
+            });
+        Self {
+            transitions: transitions.collect(),
+            delivery_id: row.id,
+            campaign_id: row.campaign_id,
+            variant_id: row.variant_id,
+            subject_id: row.subject_id,
+            content: row
+                .content
+                .as_deref()
+                .and_then(|text| serde_json::from_str(text).ok()),
+            status: row.status,
+            reason: row.reason,
+            test: row.test,
+            attempts: row.attempts,
+            created_at: clock::to_text(row.created_at),
+        }
+    }
+}
+
+/// Lists deliveries, newest first.
+#[utoipa::path(get, path = "/v1/apps/{appId}/push/deliveries", tag = "push",
+    params(("appId" = Uuid, Path), ListQuery), responses((status = 200, body = Data<Page<DeliveryView>>)))]
+pub async fn list_deliveries(
+    Viewer(scope): Viewer,
+    State(services): State<Shared>,
+    Params(query): Params<ListQuery>,
+) -> Result<Data<Page<DeliveryView>>, ApiError> {
+    let paging = PageQuery {
+        limit: query.limit,
+        cursor: query.cursor.clone(),
+    };
+    let limit = paging.limit()?;
+    let now = services.clock.now();
+    let filter = Filter {
+        from: begin("from", query.from.as_deref())?,
+        to: end("to", query.to.as_deref())?,
+        campaign_id: query.campaign_id,
+        subject_id: query.subject_id,
+        status: query.status,
+    };
+    let list = format!("deliveries {} {filter:?}", scope.app.id);
+    let before: Option<(i64, Uuid)> = paging.position(&services.secrets, &list, now)?;
+    let before = before.map(|(at, id)| (Timestamp(at), id));
+    let mut tx = services.db.read().await?;
+    let mut found =
+        store::list(&mut tx, scope.app.id, &filter, before, i64::from(limit) + 1).await?;
+    let more = found.len() > limit as usize;
+    found.truncate(limit as usize);
+    let end = found
+        .last()
+        .filter(|_| more)
+        .map(|last| (last.created_at.0, last.id));
+    let expires = now.plus(cursor::LIFETIME);
+    Ok(Data {
+        data: Page {
+            items: found.into_iter().map(DeliveryView::from).collect(),
+            next_cursor: end.map(|end| cursor::encode(&services.secrets, &list, &end, expires)),
+        },
+    })
+}
+
+/// Reads a delivery.
+#[utoipa::path(get, path = "/v1/apps/{appId}/push/deliveries/{deliveryId}", tag = "push",
+    params(("appId" = Uuid, Path), ("deliveryId" = Uuid, Path)),
+    responses((status = 200, body = Data<DeliveryView>)))]
+pub async fn get_delivery(
+    Viewer(scope): Viewer,
+    State(services): State<Shared>,
+    ResourceId(id): ResourceId,
+) -> Result<Data<DeliveryView>, ApiError> {
+    let mut tx = services.db.read().await?;
+    let found = store::find(&mut tx, scope.app.id, id).await?;
+    let found = found.ok_or_else(|| ApiError::new(Code::NotFound))?;
+    if hidden::is_hidden(&mut tx, scope.app.id, found.subject_id).await? {
+        return Err(ApiError::new(Code::NotFound));
+    }
+    Ok(Data { data: found.into() })
+}

@@ -1,0 +1,3 @@
+//! Deliveries.
+
+pub mod http;

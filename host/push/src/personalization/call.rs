@@ -1,0 +1,147 @@
+//! Calls of a personalization plugin, on a plugin thread.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use nudge_db::Timestamp;
+use nudge_pipeline::recipients::Recipients;
+use nudge_plugin_runtime::statistics::{Made, Outcome};
+use nudge_plugin_runtime::{Reading, Recorder, Term, logs};
+use nudge_wasm::personalization::{Batch, Item, Message, Resolution};
+use nudge_wasm::{Call, PastEvent, Plugin};
+use uuid::Uuid;
+
+/// After this many failed calls the plugin counts as broken for the rest of the recipients.
+const MOST_FAILURES: usize = 4;
+
+/// One recipient of a call.
+#[derive(Clone, Debug)]
+pub(super) struct Entry {
+    /// The recipient.
+    pub subject_id: Uuid,
+    /// The data of the request that asks for the send, a JSON object.
+    pub data: Arc<str>,
+    /// The event that caused the message.
+    pub trigger: Option<PastEvent>,
+}
+
+/// What the plugin said of one recipient.
+#[derive(Clone, Debug)]
+pub(super) enum Answer {
+    /// What it resolved.
+    Resolved(Vec<Resolution>),
+    /// It failed, with this code.
+    Failed(&'static str),
+    /// It could not be asked properly; it may be asked again.
+    Unavailable,
+}
+
+/// Recipients of one message, for one version of a plugin.
+#[derive(Clone)]
+pub(super) struct Work {
+    pub app_id: Uuid,
+    pub plugin: Arc<Plugin>,
+    pub term: Arc<Term>,
+    pub recorder: Arc<Recorder>,
+    pub now: Timestamp,
+    pub seed: u64,
+    pub config: Arc<str>,
+    pub reading: Arc<Reading>,
+    pub recipients: Recipients,
+    /// What the plugin is asked for.
+    pub kind: logs::Kind,
+    pub failures: usize,
+}
+
+impl Work {
+    /// Asks about recipients together; where that fails, halves apart, so that one spoils no other.
+    pub(super) fn run(&mut self, entries: &[Entry]) -> Vec<Answer> {
+        let all = |answer: Answer| entries.iter().map(|_| answer.clone()).collect::<Vec<_>>();
+        if self.failures >= MOST_FAILURES {
+            return all(Answer::Failed("plugin_broken"));
+        }
+        let mut outcome = self.resolve(entries);
+        if let Err(failed) = &outcome
+            && failed.was_starved()
+        {
+            self.note(entries, Outcome::Retried, &failed.call);
+            outcome = self.resolve(entries);
+        }
+        match outcome {
+            Ok(outcome) => {
+                self.note(entries, Outcome::Decided, &outcome.call);
+                divide(entries.len(), outcome.resolutions)
+            }
+            Err(failed) if failed.is_the_hosts() || failed.was_starved() => {
+                self.note(entries, Outcome::settled(&failed), &failed.call);
+                all(Answer::Unavailable)
+            }
+            Err(failed) if entries.len() == 1 => {
+                self.note(entries, Outcome::settled(&failed), &failed.call);
+                tracing::warn!(plugin.name = self.term.name, error = %failed, "personalization failed");
+                self.failures += 1;
+                all(Answer::Failed(failed.failure.code()))
+            }
+            Err(failed) => {
+                self.note(entries, Outcome::TakenApart, &failed.call);
+                let (first, second) = entries.split_at(entries.len() / 2);
+                let mut answers = self.run(first);
+                answers.extend(self.run(second));
+                answers
+            }
+        }
+    }
+
+    fn resolve(
+        &self,
+        entries: &[Entry],
+    ) -> Result<nudge_wasm::personalization::Outcome, nudge_wasm::Failed> {
+        let subjects = entries.iter().map(|entry| entry.subject_id).collect();
+        self.plugin
+            .resolve(self.batch(entries), self.recipients.view(subjects))
+    }
+
+    fn batch(&self, entries: &[Entry]) -> Batch {
+        let message = Message {
+            config: Arc::clone(&self.config),
+            properties: Arc::clone(&self.reading.properties),
+            subject_properties: Arc::clone(&self.reading.subject_properties),
+            items: (0..).take(entries.len()).collect(),
+        };
+        let items = entries.iter().map(|entry| Item {
+            recipient: entry.subject_id,
+            data: Arc::clone(&entry.data),
+            trigger: entry.trigger.clone(),
+        });
+        Batch {
+            now: self.now.0,
+            seed: self.seed,
+            items: items.collect(),
+            messages: vec![message],
+        }
+    }
+
+    fn note(&self, entries: &[Entry], outcome: Outcome, call: &Call) {
+        let made = Made {
+            app_id: self.app_id,
+            term: &self.term,
+            items: entries.len(),
+            outcome,
+            call,
+        };
+        let subjects = || entries.iter().map(|entry| entry.subject_id).collect();
+        self.recorder.made(&made, self.kind, subjects);
+    }
+}
+
+/// Gives each recipient what was resolved for it.
+fn divide(entries: usize, resolutions: Vec<Resolution>) -> Vec<Answer> {
+    let mut by_item: HashMap<u32, Vec<Resolution>> = HashMap::new();
+    for resolution in resolutions {
+        by_item.entry(resolution.item).or_default().push(resolution);
+    }
+    let items = (0..).take(entries);
+    items
+        .map(|item| Answer::Resolved(by_item.remove(&item).unwrap_or_default()))
+        .collect()
+}

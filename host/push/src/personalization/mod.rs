@@ -1,0 +1,16 @@
+//! Personalization: what the tokens of a variant stand for, for each recipient (specification 2.5; contract 9).
+//!
+//! The personalization plugin resolves bindings. The host checks what every resolver has in common when a variant
+//! is saved ([`spec`]), hands the plugin a batch of recipients ([`mod@resolve`]), and decides by what comes back
+//! whether there is a message ([`verdict`]). What a shadow candidate would have resolved is compared ([`trial`]).
+
+mod call;
+pub mod http;
+pub mod make;
+pub mod preview;
+pub mod resolve;
+
+mod trial;
+
+pub use make::{Made, make};
+pub use resolve::{Failure, Recipient, resolve};

@@ -1,0 +1,199 @@
+//! What the bindings of a variant stand for, for many recipients at once.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use nudge_apps::App;
+use nudge_campaigns::push::personalization::{Kind, Spec};
+use nudge_campaigns::push::verdict::{Values, is_withheld};
+use nudge_db::Timestamp;
+use nudge_pipeline::recipients::{Reads, Recipients};
+use nudge_pipeline::seed;
+use nudge_plugin_runtime::{Accepted, logs};
+use nudge_wasm::{Description, PastEvent};
+use serde_json::{Map, Value};
+use uuid::Uuid;
+
+use super::call::{Answer, Entry, Work};
+use super::trial::Trial;
+use crate::services::Services;
+
+/// Recipients of one call of a plugin; of one that reads many events of each, fewer: they are in memory together.
+const TOGETHER: usize = 64;
+const TOGETHER_WITH_HISTORY: usize = 8;
+const DAY: Duration = Duration::from_hours(24);
+
+/// Who gets a message, and what is known beside the person.
+#[derive(Clone, Debug)]
+pub struct Recipient {
+    /// The person.
+    pub subject_id: Uuid,
+    /// The data of the request that asks for the send.
+    pub data: Option<Map<String, Value>>,
+    /// The event that caused the message.
+    pub trigger: Option<PastEvent>,
+}
+
+/// Why nothing was resolved.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Failure {
+    /// The plugin failed on it.
+    Plugin {
+        /// How: `trap`, `deadline`, ….
+        code: &'static str,
+        /// Which plugin.
+        plugin: Description,
+    },
+    /// The plugin could not be asked properly; it may be asked again later.
+    Unavailable,
+}
+
+/// Resolves the bindings of a variant for recipients, in their order. A batch goes through one call; a call that
+/// fails is taken apart, so that one recipient spoils no other. Of a campaign's messages, a shadow candidate is shown
+/// the same afterwards; of a preview (no `campaign`) it is not.
+pub async fn resolve(
+    services: &Services,
+    app: &App,
+    campaign: Option<Uuid>,
+    variant: (&Spec, &Accepted),
+    recipients: &[Recipient],
+    now: Timestamp,
+) -> nudge_db::Result<Vec<Result<Values, Failure>>> {
+    let (spec, accepted) = variant;
+    let ids: Vec<Uuid> = recipients
+        .iter()
+        .map(|recipient| recipient.subject_id)
+        .collect();
+    let known = Recipients::load(&services.db, app, &ids, &reads(spec, accepted, now)).await?;
+    let mut resolved: Vec<Result<Values, Failure>> = recipients
+        .iter()
+        .map(|_| Err(Failure::Unavailable))
+        .collect();
+    for (plugin, places) in by_version(accepted, recipients) {
+        for places in places.chunks(together(spec)) {
+            let entries = places.iter().filter_map(|place| recipients.get(*place));
+            let entries: Vec<Entry> = entries
+                .map(|recipient| entry(app, &known, recipient))
+                .collect();
+            let mut work = Work {
+                app_id: app.id,
+                seed: seed(app.id, &plugin),
+                term: Arc::clone(accepted.decider.term_of(&plugin)),
+                recorder: Arc::clone(&services.plugins.recorder),
+                now,
+                config: Arc::clone(&accepted.config),
+                reading: Arc::clone(accepted.reading_of(&plugin)),
+                recipients: known.clone(),
+                plugin: Arc::clone(&plugin),
+                kind: logs::Kind::Decision,
+                failures: 0,
+            };
+            let trial = campaign.and_then(|id| trial(app, id, variant, &work, &entries));
+            let answers = services
+                .plugins
+                .workers
+                .run(app.id, move || work.run(&entries))
+                .await;
+            // A panic of the host's is no reason to lose a message.
+            let Ok(answers) = answers else { continue };
+            if let Some(trial) = trial {
+                trial.offer(&services.plugins, answers.clone());
+            }
+            for (place, answer) in places.iter().zip(answers) {
+                if let Some(slot) = resolved.get_mut(*place) {
+                    *slot = match answer {
+                        Answer::Resolved(resolutions) => {
+                            Ok(Values::new(spec, &app.settings.privacy, resolutions))
+                        }
+                        Answer::Failed(code) => Err(Failure::Plugin {
+                            code,
+                            plugin: plugin.description().clone(),
+                        }),
+                        Answer::Unavailable => Err(Failure::Unavailable),
+                    };
+                }
+            }
+        }
+    }
+    Ok(resolved)
+}
+
+/// What a shadow candidate is shown besides; none: there is no candidate, as nearly always.
+fn trial(
+    app: &App,
+    campaign_id: Uuid,
+    variant: (&Spec, &Accepted),
+    work: &Work,
+    entries: &[Entry],
+) -> Option<Trial> {
+    let (candidate, reading) = variant.1.shadow()?;
+    Some(Trial {
+        campaign_id,
+        work: Work {
+            seed: seed(app.id, &candidate.plugin),
+            term: Arc::clone(&candidate.term),
+            reading: Arc::clone(reading),
+            plugin: Arc::clone(&candidate.plugin),
+            ..work.clone()
+        },
+        entries: entries.to_vec(),
+        spec: variant.0.clone(),
+        privacy: app.settings.privacy.clone(),
+    })
+}
+
+/// Recipients of one call.
+fn together(spec: &Spec) -> usize {
+    let mut events = spec.latest_events().into_iter();
+    if events.any(|(_, _, filtered)| filtered) {
+        TOGETHER_WITH_HISTORY
+    } else {
+        TOGETHER
+    }
+}
+
+/// What is read before the plugin is asked: its time is short.
+fn reads(spec: &Spec, accepted: &Accepted, now: Timestamp) -> Reads {
+    let events = spec.latest_events().into_iter();
+    let newest = events
+        .filter(|(_, _, filtered)| !filtered)
+        .map(|(name, days, _)| {
+            let back = DAY * u32::try_from(days).unwrap_or_default();
+            (name.to_owned(), now.minus(back))
+        });
+    Reads {
+        properties: accepted.reads_subject(),
+        newest: newest.collect(),
+    }
+}
+
+/// Divides recipients among the versions that resolve for them.
+fn by_version(
+    accepted: &Accepted,
+    recipients: &[Recipient],
+) -> Vec<(Arc<nudge_wasm::Plugin>, Vec<usize>)> {
+    let mut groups: HashMap<&str, (Arc<nudge_wasm::Plugin>, Vec<usize>)> = HashMap::new();
+    for (place, recipient) in recipients.iter().enumerate() {
+        let (plugin, _) = accepted.for_subject(recipient.subject_id);
+        let group = groups
+            .entry(plugin.digest())
+            .or_insert_with(|| (Arc::clone(plugin), Vec::new()));
+        group.1.push(place);
+    }
+    groups.into_values().collect()
+}
+
+/// A recipient without what the privacy policy keeps from messages.
+fn entry(app: &App, known: &Recipients, recipient: &Recipient) -> Entry {
+    let mut data = recipient.data.clone().unwrap_or_default();
+    data.retain(|key, _| !is_withheld(&app.settings.privacy, &Kind::SendData, key));
+    Entry {
+        subject_id: recipient.subject_id,
+        data: Value::Object(data).to_string().into(),
+        trigger: recipient
+            .trigger
+            .clone()
+            .map(|event| known.permitted(event)),
+    }
+}

@@ -1,0 +1,237 @@
+//! Apple Push Notification service: HTTP/2, with tokens signed by the app's key.
+
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use anyhow::Context as _;
+use nudge_campaigns::push::message::Message;
+use nudge_campaigns::push::options::Priority;
+use nudge_db::Timestamp;
+use nudge_platform::config;
+use nudge_platform::outbound::{self, Lookups};
+use reqwest::{Client, StatusCode, Url};
+use serde::Deserialize;
+use serde_json::json;
+
+use super::http::{self, Answer};
+use super::jws::{SigningKey, Unusable};
+use super::{Environment, Outcome, Target, payload};
+use crate::credentials::Apple;
+
+/// How long a token is used; Apple refuses those of over an hour, and who makes one more often than every twenty
+/// minutes.
+const TOKEN_LIFETIME: Duration = Duration::from_mins(50);
+
+/// The service.
+pub(super) struct Apns {
+    client: Client,
+    production: Url,
+    sandbox: Url,
+}
+
+/// A key with the token that it signed last.
+pub(super) struct Key {
+    identity: Apple,
+    signing: SigningKey,
+    token: Mutex<Option<Token>>,
+}
+
+#[derive(Clone)]
+struct Token {
+    text: String,
+    issued_at: Timestamp,
+}
+
+#[derive(Default, Deserialize)]
+struct Refusal {
+    reason: Option<String>,
+}
+
+impl Key {
+    pub(super) fn new(identity: Apple, signing: SigningKey) -> Self {
+        Self {
+            identity,
+            signing,
+            token: Mutex::new(None),
+        }
+    }
+
+    /// The token in use, or a new one: where there is none, where it is old, and in the place of one that was refused.
+    fn token(&self, now: Timestamp, refused: Option<&str>) -> Result<String, Unusable> {
+        let mut held = self.token.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(token) = &*held
+            && refused != Some(token.text.as_str())
+            && now < token.issued_at.plus(TOKEN_LIFETIME)
+        {
+            return Ok(token.text.clone());
+        }
+        let claims = json!({"iss": self.identity.team_id, "iat": now.seconds()});
+        let text = self.signing.sign(Some(&self.identity.key_id), &claims)?;
+        *held = Some(Token {
+            text: text.clone(),
+            issued_at: now,
+        });
+        Ok(text)
+    }
+}
+
+impl Apns {
+    pub(super) fn new(config: &config::Push, lookups: &Lookups) -> anyhow::Result<Self> {
+        Ok(Self {
+            // Apple speaks nothing else.
+            client: http::builder(config, lookups)?
+                .http2_prior_knowledge()
+                .build()
+                .context(http::NO_TLS)?,
+            production: outbound::checked_url(&config.apns.production_url, false)
+                .context("push.apns.productionUrl")?,
+            sandbox: outbound::checked_url(&config.apns.sandbox_url, false)
+                .context("push.apns.sandboxUrl")?,
+        })
+    }
+
+    /// Sends a message to the device of a token.
+    pub(super) async fn send(
+        &self,
+        key: &Key,
+        target: &Target,
+        device_token: &str,
+        message: &Message,
+        now: Timestamp,
+    ) -> Result<Outcome, Unusable> {
+        let base = match target.environment {
+            Environment::Production => &self.production,
+            Environment::Sandbox => &self.sandbox,
+        };
+        let base = base.as_str().trim_end_matches('/');
+        let url = format!("{base}/3/device/{device_token}");
+        let mut token = key.token(now, None)?;
+        let mut answer = match self.ask(&url, key, &token, target, message).await {
+            Ok(answer) => answer,
+            Err(outcome) => return Ok(outcome),
+        };
+        if answer.status == StatusCode::FORBIDDEN
+            && theirs(&answer).as_deref() == Some("ExpiredProviderToken")
+        {
+            token = key.token(now, Some(&token))?;
+            answer = match self.ask(&url, key, &token, target, message).await {
+                Ok(answer) => answer,
+                Err(outcome) => return Ok(outcome),
+            };
+        }
+        let elsewhere = key.identity.environment != target.environment;
+        Ok(outcome(&answer, elsewhere, now))
+    }
+
+    async fn ask(
+        &self,
+        url: &str,
+        key: &Key,
+        token: &str,
+        target: &Target,
+        message: &Message,
+    ) -> Result<Answer, Outcome> {
+        let options = &message.options;
+        let priority = match options.priority.unwrap_or_default() {
+            Priority::High => "10",
+            Priority::Normal => "5",
+        };
+        let id = payload::apns_id(message, &target.device_id);
+        let mut request = self
+            .client
+            .post(url)
+            .bearer_auth(token)
+            .header("apns-topic", &key.identity.bundle_id)
+            .header("apns-push-type", "alert")
+            .header("apns-priority", priority)
+            .header("apns-collapse-id", payload::collapse_id(message))
+            .header("apns-id", id.to_string());
+        if let Some(seconds) = options.ttl_seconds {
+            let until = match seconds {
+                // Apple's word for now or never.
+                0 => 0,
+                seconds => message.created_at.seconds() + i64::from(seconds),
+            };
+            request = request.header("apns-expiration", until);
+        }
+        let body = payload::apns(message).to_string();
+        http::ask(
+            request
+                .header("content-type", "application/json")
+                .body(body),
+        )
+        .await
+    }
+}
+
+fn theirs(answer: &Answer) -> Option<String> {
+    let refusal: Refusal = serde_json::from_slice(&answer.body).unwrap_or_default();
+    refusal.reason
+}
+
+/// What an answer means. `elsewhere`: the key is for the other environment than the token.
+fn outcome(answer: &Answer, elsewhere: bool, now: Timestamp) -> Outcome {
+    let theirs = theirs(answer);
+    let reason = http::reason(theirs.as_deref(), answer.status);
+    let mismatch = "environment_mismatch".to_owned();
+    match (answer.status.as_u16(), theirs.as_deref()) {
+        (200, _) => Outcome::Accepted {
+            provider_message_id: answer.id("apns-id"),
+        },
+        (400, Some("BadDeviceToken")) if elsewhere => Outcome::Rejected { reason: mismatch },
+        (400, Some("BadDeviceToken")) | (410, _) => Outcome::Unregistered { reason },
+        // The clock of one of the two is wrong, and no other token would be better.
+        (403, Some("ExpiredProviderToken")) | (429 | 500..=599, _) => answer.retry(reason, now),
+        (403, Some("BadEnvironmentKeyInToken" | "BadEnvironmentKeyIdInToken")) if elsewhere => {
+            Outcome::Rejected { reason: mismatch }
+        }
+        (403, Some("BadEnvironmentKeyInToken" | "BadEnvironmentKeyIdInToken")) => {
+            Outcome::CredentialInvalid { reason: mismatch }
+        }
+        (401 | 403, _) => Outcome::CredentialInvalid { reason },
+        _ => Outcome::Rejected { reason },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use reqwest::header::HeaderMap;
+
+    use super::*;
+
+    fn outcome_of(status: u16, reason: &str, elsewhere: bool) -> Outcome {
+        let answer = Answer {
+            status: StatusCode::from_u16(status).unwrap(),
+            headers: HeaderMap::new(),
+            body: json!({"reason": reason}).to_string().into_bytes(),
+        };
+        outcome(&answer, elsewhere, Timestamp(0))
+    }
+
+    #[test]
+    fn a_mismatch_of_environments_is_told_apart() {
+        let mismatch = "environment_mismatch".to_owned();
+        assert_eq!(
+            outcome_of(400, "BadDeviceToken", true),
+            Outcome::Rejected {
+                reason: mismatch.clone()
+            }
+        );
+        assert_eq!(
+            outcome_of(400, "BadDeviceToken", false),
+            Outcome::Unregistered {
+                reason: "bad_device_token".to_owned()
+            }
+        );
+        assert_eq!(
+            outcome_of(403, "BadEnvironmentKeyInToken", true),
+            Outcome::Rejected {
+                reason: mismatch.clone()
+            }
+        );
+        assert_eq!(
+            outcome_of(403, "BadEnvironmentKeyInToken", false),
+            Outcome::CredentialInvalid { reason: mismatch }
+        );
+    }
+}

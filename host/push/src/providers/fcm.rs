@@ -1,0 +1,283 @@
+//! Firebase Cloud Messaging, HTTP v1: access tokens granted to the app's service account (RFC 7523).
+
+use std::time::Duration;
+
+use anyhow::Context as _;
+use nudge_campaigns::push::message::Message;
+use nudge_db::Timestamp;
+use nudge_platform::config;
+use nudge_platform::outbound::{self, Lookups};
+use reqwest::{Client, StatusCode, Url};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use tokio::sync::Mutex;
+
+use super::http::{self, Answer};
+use super::jws::{SigningKey, Unusable};
+use super::{Outcome, payload};
+use crate::credentials::Google;
+
+const SCOPE: &str = "https://www.googleapis.com/auth/firebase.messaging";
+const GRANT: &str = "urn:ietf:params:oauth:grant-type:jwt-bearer";
+/// Where Google grants tokens.
+const GOOGLE_TOKENS: &str = "https://oauth2.googleapis.com/token";
+const GOOGLE_MESSAGES: &str = "https://fcm.googleapis.com";
+/// How long an assertion is good for; Google takes an hour at the most.
+const ASSERTION_LIFETIME: Duration = Duration::from_hours(1);
+/// An access token is not used in the last minute before its end.
+const MARGIN: Duration = Duration::from_mins(1);
+/// The longest that an access token is used, in seconds.
+const MOST_LIFETIME: u64 = 24 * 60 * 60;
+
+/// The service.
+pub(super) struct Fcm {
+    client: Client,
+    messages: Url,
+    tokens: Url,
+}
+
+/// A service account with the access token that it was granted last.
+pub(super) struct Account {
+    identity: Google,
+    signing: SigningKey,
+    // Held while one is fetched, so that messages at once fetch one.
+    token: Mutex<Option<AccessToken>>,
+}
+
+#[derive(Clone)]
+struct AccessToken {
+    text: String,
+    until: Timestamp,
+}
+
+#[derive(Deserialize)]
+struct Grant {
+    access_token: String,
+    expires_in: u64,
+}
+
+#[derive(Default, Deserialize)]
+struct GrantRefusal {
+    error: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Accepted {
+    name: Option<String>,
+}
+
+/// Google's error model.
+#[derive(Default, Deserialize)]
+struct Refusal {
+    #[serde(default)]
+    error: ErrorBody,
+}
+
+#[derive(Default, Deserialize)]
+struct ErrorBody {
+    status: Option<String>,
+    #[serde(default)]
+    details: Vec<Detail>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Detail {
+    error_code: Option<String>,
+    #[serde(default)]
+    field_violations: Vec<Violation>,
+}
+
+#[derive(Deserialize)]
+struct Violation {
+    field: Option<String>,
+}
+
+/// Why there is no access token.
+enum NoToken {
+    Outcome(Outcome),
+    Unusable(Unusable),
+}
+
+impl Account {
+    pub(super) fn new(identity: Google, signing: SigningKey) -> Self {
+        Self {
+            identity,
+            signing,
+            token: Mutex::new(None),
+        }
+    }
+}
+
+impl Fcm {
+    pub(super) fn new(config: &config::Push, lookups: &Lookups) -> anyhow::Result<Self> {
+        let messages = outbound::checked_url(&config.fcm.url, false).context("push.fcm.url")?;
+        let tokens = match config.fcm.token_url.as_str() {
+            "" if config.fcm.url == GOOGLE_MESSAGES => GOOGLE_TOKENS.to_owned(),
+            "" => format!("{}/token", messages.as_str().trim_end_matches('/')),
+            url => url.to_owned(),
+        };
+        Ok(Self {
+            client: http::builder(config, lookups)?
+                .build()
+                .context(http::NO_TLS)?,
+            tokens: outbound::checked_url(&tokens, false).context("push.fcm.tokenUrl")?,
+            messages,
+        })
+    }
+
+    /// Sends a message to the device of a registration token.
+    pub(super) async fn send(
+        &self,
+        account: &Account,
+        registration_token: &str,
+        message: &Message,
+        now: Timestamp,
+    ) -> Result<Outcome, Unusable> {
+        let mut body = payload::fcm(message);
+        body.insert("token".to_owned(), registration_token.into());
+        let body = json!({"message": body}).to_string();
+        let mut refused = None;
+        loop {
+            let token = match self.token(account, refused.as_deref(), now).await {
+                Ok(token) => token,
+                Err(NoToken::Outcome(outcome)) => return Ok(outcome),
+                Err(NoToken::Unusable(unusable)) => return Err(unusable),
+            };
+            let answer = match self.ask(account, &token, body.clone()).await {
+                Ok(answer) => answer,
+                Err(outcome) => return Ok(outcome),
+            };
+            // One that Google took back before its time.
+            if answer.status == StatusCode::UNAUTHORIZED && refused.is_none() {
+                refused = Some(token);
+                continue;
+            }
+            return Ok(outcome(&answer, now));
+        }
+    }
+
+    async fn ask(&self, account: &Account, token: &str, body: String) -> Result<Answer, Outcome> {
+        let base = self.messages.as_str().trim_end_matches('/');
+        let project = &account.identity.project_id;
+        let request = self
+            .client
+            .post(format!("{base}/v1/projects/{project}/messages:send"))
+            .bearer_auth(token)
+            .header("content-type", "application/json")
+            .body(body);
+        http::ask(request).await
+    }
+
+    /// The access token in use, or a new one.
+    async fn token(
+        &self,
+        account: &Account,
+        refused: Option<&str>,
+        now: Timestamp,
+    ) -> Result<String, NoToken> {
+        let mut held = account.token.lock().await;
+        if let Some(token) = &*held
+            && refused != Some(token.text.as_str())
+            && now < token.until
+        {
+            return Ok(token.text.clone());
+        }
+        *held = None;
+        let granted = self.grant(account, now).await?;
+        let text = granted.text.clone();
+        *held = Some(granted);
+        Ok(text)
+    }
+
+    async fn grant(&self, account: &Account, now: Timestamp) -> Result<AccessToken, NoToken> {
+        let identity = &account.identity;
+        let named = identity.token_uri.as_deref();
+        let claims = json!({
+            "iss": identity.client_email,
+            "scope": SCOPE,
+            "aud": named.unwrap_or(self.tokens.as_str()),
+            "iat": now.seconds(),
+            "exp": now.plus(ASSERTION_LIFETIME).seconds(),
+        });
+        let key_id = identity.private_key_id.as_deref();
+        let assertion = account.signing.sign(key_id, &claims);
+        let assertion = assertion.map_err(NoToken::Unusable)?;
+        let mut form = Url::parse("form:").map_err(|_| NoToken::Unusable(Unusable))?;
+        form.query_pairs_mut()
+            .append_pair("grant_type", GRANT)
+            .append_pair("assertion", &assertion);
+        let request = self
+            .client
+            .post(self.token_url(named))
+            .header("content-type", "application/x-www-form-urlencoded")
+            .body(form.query().unwrap_or_default().to_owned());
+        let answer = http::ask(request).await.map_err(NoToken::Outcome)?;
+        granted(&answer, now).map_err(NoToken::Outcome)
+    }
+
+    /// Where an account's tokens are granted. What the account says counts only if it is on a server that is
+    /// configured: accounts are uploaded, and could name any address.
+    fn token_url(&self, named: Option<&str>) -> Url {
+        let named = named.and_then(|text| Url::parse(text).ok());
+        named
+            .filter(|url| {
+                let known = [&self.tokens, &self.messages];
+                known.iter().any(|known| known.origin() == url.origin())
+            })
+            .unwrap_or_else(|| self.tokens.clone())
+    }
+}
+
+fn granted(answer: &Answer, now: Timestamp) -> Result<AccessToken, Outcome> {
+    if answer.status.is_success() {
+        let grant: Grant = serde_json::from_slice(&answer.body)
+            .map_err(|_| http::retry("invalid_token_answer"))?;
+        let lifetime = Duration::from_secs(grant.expires_in.min(MOST_LIFETIME));
+        return Ok(AccessToken {
+            text: grant.access_token,
+            until: now.plus(lifetime.saturating_sub(MARGIN)),
+        });
+    }
+    let refusal: GrantRefusal = serde_json::from_slice(&answer.body).unwrap_or_default();
+    let reason = http::reason(refusal.error.as_deref(), answer.status);
+    Err(match answer.status.as_u16() {
+        400..=499 if answer.status != StatusCode::TOO_MANY_REQUESTS => {
+            Outcome::CredentialInvalid { reason }
+        }
+        _ => answer.retry(reason, now),
+    })
+}
+
+/// What an answer means.
+fn outcome(answer: &Answer, now: Timestamp) -> Outcome {
+    if answer.status.is_success() {
+        let accepted: Option<Accepted> = serde_json::from_slice(&answer.body).ok();
+        let name = accepted.and_then(|accepted| accepted.name);
+        return Outcome::Accepted {
+            provider_message_id: name.as_deref().and_then(http::kept_id),
+        };
+    }
+    let value: Value = serde_json::from_slice(&answer.body).unwrap_or_default();
+    let refusal: Refusal = serde_json::from_value(value).unwrap_or_default();
+    let details = &refusal.error.details;
+    let code = details
+        .iter()
+        .find_map(|detail| detail.error_code.as_deref());
+    let reason = http::reason(code.or(refusal.error.status.as_deref()), answer.status);
+    let blamed = |field: &str| {
+        let violations = details.iter().flat_map(|detail| &detail.field_violations);
+        violations
+            .into_iter()
+            .any(|violation| violation.field.as_deref() == Some(field))
+    };
+    match (answer.status.as_u16(), code) {
+        (_, Some("UNREGISTERED")) => Outcome::Unregistered { reason },
+        (400, _) if blamed("message.token") => Outcome::Unregistered { reason },
+        // About the token and the project, or about Apple's key at Google: not about the account.
+        (_, Some("SENDER_ID_MISMATCH" | "THIRD_PARTY_AUTH_ERROR")) => Outcome::Rejected { reason },
+        (429 | 500..=599, _) => answer.retry(reason, now),
+        (401 | 403, _) => Outcome::CredentialInvalid { reason },
+        _ => Outcome::Rejected { reason },
+    }
+}

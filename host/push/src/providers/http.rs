@@ -1,0 +1,216 @@
+//! How services are asked: over connections that are kept, with time-outs, and with limits on what they answer.
+
+use std::time::Duration;
+
+use anyhow::{Context as _, ensure};
+use chrono::DateTime;
+use nudge_db::Timestamp;
+use nudge_platform::config;
+use nudge_platform::outbound::{Guard, Lookups, guard, lookups};
+use reqwest::header::{HeaderMap, RETRY_AFTER};
+use reqwest::{Certificate, Client, ClientBuilder, RequestBuilder, Response, StatusCode, redirect};
+
+use super::Outcome;
+
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+/// For a whole request and its answer.
+const TIMEOUT: Duration = Duration::from_secs(15);
+/// How often a connection on which nothing happens is asked whether it lives.
+const KEEP_ALIVE: Duration = Duration::from_mins(1);
+/// What may be wrong where a client can't be made.
+pub(super) const NO_TLS: &str =
+    "can't set TLS up: are the system's certificates (ca-certificates) installed?";
+/// The longest answer that is read, in bytes.
+const MOST_ANSWER: usize = 64 * 1024;
+/// The longest that a service may put off.
+const MOST_RETRY_AFTER: Duration = Duration::from_hours(24);
+/// The longest reason, in characters.
+const MOST_REASON: usize = 64;
+/// The longest message id of a service that is kept, in characters.
+const MOST_ID: usize = 256;
+
+/// Settings of a client for what is configured. Redirects are not followed.
+pub(super) fn builder(config: &config::Push, lookups: &Lookups) -> anyhow::Result<ClientBuilder> {
+    let builder = Client::builder()
+        .dns_resolver(lookups.for_services())
+        .connect_timeout(CONNECT_TIMEOUT)
+        .timeout(TIMEOUT)
+        .redirect(redirect::Policy::none())
+        .http2_keep_alive_interval(KEEP_ALIVE)
+        .user_agent(concat!("nudge/", env!("CARGO_PKG_VERSION")));
+    trusting(builder, config)
+}
+
+/// A client for endpoints that come from outside.
+pub(super) fn guarded(guard: &Guard, config: &config::Push) -> anyhow::Result<Client> {
+    trusting(guard.builder(TIMEOUT), config)?
+        .build()
+        .context(NO_TLS)
+}
+
+/// Whether the configured certificates can be read.
+pub fn check_certificates(config: &config::Push) -> anyhow::Result<()> {
+    trusting(Client::builder(), config).map(drop)
+}
+
+/// Trusts the configured certificates too.
+fn trusting(mut builder: ClientBuilder, config: &config::Push) -> anyhow::Result<ClientBuilder> {
+    let path = &config.extra_root_certificates;
+    if !path.as_os_str().is_empty() {
+        let named = || format!("push.extraRootCertificates: {}", path.display());
+        let pem = std::fs::read(path).with_context(named)?;
+        let certificates = Certificate::from_pem_bundle(&pem).with_context(named)?;
+        ensure!(
+            !certificates.is_empty(),
+            "{}: there is no certificate in it",
+            named()
+        );
+        // What is no certificate is noticed only where a client is made of it.
+        Client::builder()
+            .tls_certs_only(certificates.clone())
+            .build()
+            .with_context(|| format!("{}: not every certificate in it can be read", named()))?;
+        builder = builder.tls_certs_merge(certificates);
+    }
+    Ok(builder)
+}
+
+/// An answer, read.
+pub(super) struct Answer {
+    /// The status.
+    pub status: StatusCode,
+    /// The headers.
+    pub headers: HeaderMap,
+    /// The body.
+    pub body: Vec<u8>,
+}
+
+/// Asks; without an answer it is to be tried again. Of one that says yes, the body may be too long or break off: the
+/// service has the message, and must not get it again for that.
+pub(super) async fn ask(request: RequestBuilder) -> Result<Answer, Outcome> {
+    let mut response = request.send().await.map_err(|error| failed(&error))?;
+    let mut body = Vec::new();
+    match read(&mut response, &mut body).await {
+        Err(_) if response.status().is_success() => {}
+        outcome => outcome?,
+    }
+    Ok(Answer {
+        status: response.status(),
+        headers: response.headers().clone(),
+        body,
+    })
+}
+
+async fn read(response: &mut Response, body: &mut Vec<u8>) -> Result<(), Outcome> {
+    while let Some(chunk) = response.chunk().await.map_err(|error| failed(&error))? {
+        if body.len() + chunk.len() > MOST_ANSWER {
+            return Err(retry("answer_too_large"));
+        }
+        body.extend_from_slice(&chunk);
+    }
+    Ok(())
+}
+
+fn failed(error: &reqwest::Error) -> Outcome {
+    if guard::refused(error) {
+        return Outcome::Rejected {
+            reason: "endpoint_not_allowed".to_owned(),
+        };
+    }
+    retry(if lookups::busy(error) {
+        "lookup_busy"
+    } else if error.is_timeout() {
+        "timeout"
+    } else {
+        "unreachable"
+    })
+}
+
+/// To be tried again, whenever.
+pub(super) fn retry(reason: &str) -> Outcome {
+    Outcome::Retry {
+        after: None,
+        reason: reason.to_owned(),
+    }
+}
+
+impl Answer {
+    /// To be tried again, when the service says (RFC 9110, section 10.2.3).
+    pub(super) fn retry(&self, reason: String, now: Timestamp) -> Outcome {
+        let header = self.headers.get(RETRY_AFTER);
+        let after = header.and_then(|value| retry_after(value.to_str().ok()?, now));
+        Outcome::Retry { after, reason }
+    }
+
+    /// A header's text, within limits.
+    pub(super) fn id(&self, header: &str) -> Option<String> {
+        let text = self.headers.get(header)?.to_str().ok()?;
+        kept_id(text)
+    }
+}
+
+/// A service's id of a message, within limits.
+pub(super) fn kept_id(text: &str) -> Option<String> {
+    let kept = (1..=MOST_ID).contains(&text.len()) && !text.chars().any(char::is_control);
+    kept.then(|| text.to_owned())
+}
+
+fn retry_after(text: &str, now: Timestamp) -> Option<Duration> {
+    let seconds = if let Ok(seconds) = text.parse::<u64>() {
+        seconds
+    } else {
+        let at = DateTime::parse_from_rfc2822(text).ok()?.timestamp();
+        u64::try_from(at - now.seconds()).unwrap_or(0)
+    };
+    Some(Duration::from_secs(seconds).min(MOST_RETRY_AFTER))
+}
+
+/// A service's own reason in snake case: `BadDeviceToken` and `BAD_DEVICE_TOKEN` are `bad_device_token`. What is
+/// none is named by the status.
+pub(super) fn reason(theirs: Option<&str>, status: StatusCode) -> String {
+    let named = theirs.filter(|text| {
+        let is_word = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
+        (1..=MOST_REASON).contains(&text.len()) && text.bytes().all(is_word)
+    });
+    let Some(named) = named else {
+        return format!("status_{}", status.as_u16());
+    };
+    let mut snake = String::with_capacity(named.len() + 4);
+    let mut after_lower = false;
+    for letter in named.chars() {
+        if letter.is_ascii_uppercase() && after_lower {
+            snake.push('_');
+        }
+        after_lower = letter.is_ascii_lowercase() || letter.is_ascii_digit();
+        snake.push(letter.to_ascii_lowercase());
+    }
+    snake
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn retry_after_is_seconds_or_a_date_and_bounded() {
+        let now = Timestamp(1_445_412_470_000_000);
+        let after = |text: &str| retry_after(text, now).map(|after| after.as_secs());
+        assert_eq!(after("120"), Some(120));
+        assert_eq!(after("Wed, 21 Oct 2015 07:28:00 GMT"), Some(10));
+        assert_eq!(after("Wed, 21 Oct 2015 07:27:00 GMT"), Some(0));
+        assert_eq!(after("99999999999"), Some(24 * 3600));
+        assert_eq!(after("soon"), None);
+    }
+
+    #[test]
+    fn reasons_are_words_in_snake_case() {
+        let of = |text| reason(Some(text), StatusCode::BAD_REQUEST);
+        assert_eq!(of("BadDeviceToken"), "bad_device_token");
+        assert_eq!(of("SENDER_ID_MISMATCH"), "sender_id_mismatch");
+        assert_eq!(of("invalid_grant"), "invalid_grant");
+        assert_eq!(of("<script>"), "status_400");
+        assert_eq!(of(""), "status_400");
+        assert_eq!(of(&"A".repeat(65)), "status_400");
+        assert_eq!(reason(None, StatusCode::GONE), "status_410");
+    }
+}

@@ -1,0 +1,126 @@
+//! Web Push: any push service that a browser names (RFC 8030), messages encrypted for the browser (RFC 8291), the
+//! app known by its VAPID key (RFC 8292).
+//!
+//! Endpoints come from outside. What one of them answers is about its subscription alone: it can't make the app's
+//! credential invalid, which would stop the messages to everybody else.
+
+use std::time::Duration;
+
+use nudge_campaigns::push::message::Message;
+use nudge_campaigns::push::options::Priority;
+use nudge_db::Timestamp;
+use nudge_platform::config;
+use nudge_platform::outbound::Guard;
+use reqwest::Client;
+use serde_json::json;
+
+use super::http::{self, Answer};
+use super::jws::{SigningKey, Unusable};
+use super::{Outcome, Subscription, encryption, payload};
+use crate::credentials::Web;
+
+/// How long a service keeps a message for a browser that is away, unless the message says: four weeks, in seconds.
+const DEFAULT_TTL: u32 = 28 * 24 * 60 * 60;
+/// How long a signed token is good for; services take a day at the most.
+const TOKEN_LIFETIME: Duration = Duration::from_hours(12);
+
+/// The services of browsers.
+pub(super) struct Webpush {
+    client: Client,
+    guard: Guard,
+}
+
+/// A VAPID key.
+pub(super) struct Key {
+    identity: Web,
+    signing: SigningKey,
+}
+
+impl Key {
+    pub(super) fn new(identity: Web, signing: SigningKey) -> Self {
+        Self { identity, signing }
+    }
+
+    /// The `Authorization` of a request to an origin.
+    fn authorization(&self, origin: &str, now: Timestamp) -> Result<String, Unusable> {
+        let mut claims = json!({"aud": origin, "exp": now.plus(TOKEN_LIFETIME).seconds()});
+        if let (Some(claims), Some(subject)) = (claims.as_object_mut(), &self.identity.subject) {
+            claims.insert("sub".to_owned(), subject.as_str().into());
+        }
+        let token = self.signing.sign(None, &claims)?;
+        Ok(format!("vapid t={token}, k={}", self.identity.public_key))
+    }
+}
+
+impl Webpush {
+    pub(super) fn new(config: &config::Push, guard: Guard) -> anyhow::Result<Self> {
+        Ok(Self {
+            client: http::guarded(&guard, config)?,
+            guard,
+        })
+    }
+
+    /// Sends a message to a browser.
+    pub(super) async fn send(
+        &self,
+        key: &Key,
+        subscription: &Subscription,
+        message: &Message,
+        now: Timestamp,
+    ) -> Result<Outcome, Unusable> {
+        let rejected = |reason: &str| Outcome::Rejected {
+            reason: reason.to_owned(),
+        };
+        let Ok(url) = self.guard.check(&subscription.endpoint) else {
+            return Ok(rejected("endpoint_not_allowed"));
+        };
+        let plain = payload::web(message).to_string();
+        let Ok(body) = encryption::encrypt(subscription, plain.as_bytes()) else {
+            return Ok(rejected("invalid_subscription"));
+        };
+        let origin = url.origin().ascii_serialization();
+        let urgency = match message.options.priority.unwrap_or_default() {
+            Priority::High => "high",
+            Priority::Normal => "normal",
+        };
+        let request = self
+            .client
+            .post(url)
+            .header("authorization", key.authorization(&origin, now)?)
+            .header("content-encoding", "aes128gcm")
+            .header("content-type", "application/octet-stream")
+            .header("ttl", message.options.ttl_seconds.unwrap_or(DEFAULT_TTL))
+            .header("urgency", urgency)
+            .header("topic", payload::topic(message))
+            .body(body);
+        Ok(match http::ask(request).await {
+            Ok(answer) => outcome(&answer, now),
+            Err(outcome) => outcome,
+        })
+    }
+}
+
+/// What an answer means (RFC 8030, section 5).
+fn outcome(answer: &Answer, now: Timestamp) -> Outcome {
+    let because = |reason: &str| reason.to_owned();
+    match answer.status.as_u16() {
+        200..=202 => Outcome::Accepted {
+            provider_message_id: answer.id("location"),
+        },
+        404 | 410 => Outcome::Unregistered {
+            reason: because("unregistered"),
+        },
+        // The browser subscribed with another key, or the service does not take the token.
+        401 | 403 => Outcome::Rejected {
+            reason: because("vapid_refused"),
+        },
+        413 => Outcome::Rejected {
+            reason: because("payload_too_large"),
+        },
+        429 => answer.retry(because("too_many_requests"), now),
+        500..=599 => answer.retry(http::reason(None, answer.status), now),
+        _ => Outcome::Rejected {
+            reason: http::reason(None, answer.status),
+        },
+    }
+}

@@ -1,0 +1,345 @@
+//! Some deliveries of one app, from their claims to what became of them.
+
+use std::collections::{BTreeMap, HashSet};
+use std::time::Duration;
+
+use futures_util::stream::{self, StreamExt as _};
+use nudge_apps::App;
+use nudge_campaigns::push;
+use nudge_campaigns::push::message::Message;
+use nudge_db::{Kind, Result, Timestamp, Tx};
+use nudge_records::dead_letters::{self, Letter};
+use nudge_records::deliveries::{self, Device, DeviceState, Status};
+use nudge_records::webhooks::message::Queued;
+use tokio::sync::mpsc;
+use tokio::time::{Instant, timeout_at};
+use uuid::Uuid;
+
+use super::devices::Outgoing;
+use super::plan::{self, Step};
+use super::store::{self, Claimed, HandOver};
+use super::write::{Write, change, json};
+use super::{Places, Sender, outcome};
+use crate::providers::{Outcome, Target};
+
+/// Devices of a delivery that are with providers at a time. Of deliveries it is all of the batch: those that are noted
+/// as handed over are in doubt if the process ends.
+const DEVICES_AT_ONCE: usize = 4;
+/// Outcomes that are written together, at the most, and how long they may gather.
+const WRITTEN: usize = 64;
+const GATHERING: Duration = Duration::from_millis(20);
+/// The pause before the database is tried again, at first and at the longest.
+const PAUSE: Duration = Duration::from_millis(200);
+const LONGEST_PAUSE: Duration = Duration::from_secs(10);
+/// When deliveries come up again that could not be looked at.
+const LATER: Duration = Duration::from_secs(5);
+/// How often a transaction that met another one is tried.
+const TRIES: usize = 5;
+
+/// Some deliveries of one app that this process has claimed.
+pub(super) struct Batch {
+    sender: Sender,
+    app_id: Uuid,
+    claimed: Vec<Claimed>,
+    places: Places,
+}
+
+/// A delivery that was noted as handed over.
+struct Handed {
+    delivery: Claimed,
+    outgoing: Outgoing,
+}
+
+/// What became of a delivery: the row, the devices, and how long a provider wants to be left alone.
+struct Attempted {
+    delivery: Claimed,
+    devices: Vec<Device>,
+    asked: Option<Duration>,
+}
+
+impl Batch {
+    pub(super) fn new(
+        sender: &Sender,
+        app_id: Uuid,
+        claimed: Vec<Claimed>,
+        places: Places,
+    ) -> Self {
+        Self {
+            sender: sender.clone(),
+            app_id,
+            claimed,
+            places,
+        }
+    }
+
+    /// Sends what can be sent, and writes what becomes of it.
+    pub(super) async fn run(&self) {
+        let app = match self.sender.services.apps.get(self.app_id).await {
+            Ok(Some(app)) => app,
+            // Its rows are on their way out.
+            Ok(None) => return self.give_up_for_now().await,
+            Err(error) => {
+                tracing::warn!(error = ?error, "deliveries are looked at again later");
+                return self.give_up_for_now().await;
+            }
+        };
+        let handed = match self.hand_over(&app).await {
+            Ok(handed) => handed,
+            Err(error) => {
+                tracing::warn!(error = ?error, "deliveries are looked at again later");
+                return self.give_up_for_now().await;
+            }
+        };
+        let sent: HashSet<Uuid> = handed.iter().map(|handed| handed.delivery.id).collect();
+        let others = self.claimed.iter().map(|delivery| delivery.id);
+        self.places.free(others.filter(|id| !sent.contains(id)));
+        let (done, outcomes) = mpsc::unbounded_channel();
+        let attempts = async move {
+            let (sender, app_id) = (&self.sender, self.app_id);
+            stream::iter(handed)
+                .for_each_concurrent(None, async |handed| {
+                    // Whoever writes them down stays until the last one.
+                    drop(done.send(attempt(sender, app_id, handed).await));
+                })
+                .await;
+            drop(done);
+        };
+        tokio::join!(attempts, self.write_down(&app, outcomes));
+    }
+
+    /// Writes outcomes as they come, those of a short while together; no hand-over waits for it.
+    async fn write_down(&self, app: &App, mut outcomes: mpsc::UnboundedReceiver<Attempted>) {
+        let mut some = Vec::with_capacity(WRITTEN);
+        while outcomes.recv_many(&mut some, WRITTEN).await > 0 {
+            let until = Instant::now() + GATHERING;
+            while some.len() < WRITTEN
+                && let Ok(Some(next)) = timeout_at(until, outcomes.recv()).await
+            {
+                some.push(next);
+            }
+            let over: Vec<Uuid> = some.iter().map(|one| one.delivery.id).collect();
+            self.conclude(app, std::mem::take(&mut some)).await;
+            self.places.free(over);
+        }
+    }
+
+    /// Decides about the deliveries and notes it, in one transaction; answers those that are sent now.
+    async fn hand_over(&self, app: &App) -> Result<Vec<Handed>> {
+        let services = &self.sender.services;
+        let now = services.clock.now();
+        let mut steps = plan::plan(services, app, &self.claimed, now).await?;
+        let mut write = Write::default();
+        let (mut send, mut park, mut later) = (Vec::new(), Vec::new(), Vec::new());
+        for delivery in &self.claimed {
+            match steps.remove(&delivery.id) {
+                Some(Step::Send(outgoing)) => send.push(Handed {
+                    delivery: delivery.clone(),
+                    outgoing: *outgoing,
+                }),
+                Some(Step::End(status, reason, broken)) => {
+                    write.end(app, delivery, status, reason, broken.as_ref(), now);
+                }
+                Some(Step::Known(devices)) => {
+                    write.known(delivery, &devices, (None, delivery.attempts), now);
+                }
+                Some(Step::Park) => park.push(delivery),
+                Some(Step::Later(at)) => later.push((delivery.id, at)),
+                None => later.push((delivery.id, now.plus(LATER))),
+            }
+        }
+        let mut tries = 1;
+        let handed = loop {
+            match self
+                .note(app, &write, &mut send, (&park, &later), now)
+                .await
+            {
+                Err(error) if error.kind() == Kind::Serialization && tries < TRIES => tries += 1,
+                outcome => break outcome?,
+            }
+        };
+        send.retain(|sent| handed.contains(&sent.delivery.id));
+        Ok(send)
+    }
+
+    /// Notes what is decided; answers the deliveries that may be sent.
+    async fn note(
+        &self,
+        app: &App,
+        write: &Write,
+        send: &mut [Handed],
+        waiting: (&[&Claimed], &[(Uuid, Timestamp)]),
+        now: Timestamp,
+    ) -> Result<Vec<Uuid>> {
+        let (services, node) = (&self.sender.services, self.sender.node);
+        let mut rows = Vec::with_capacity(send.len());
+        for sent in send.iter_mut() {
+            for device in &mut sent.outgoing.devices {
+                if device.state == DeviceState::Waiting {
+                    device.state = DeviceState::Sending;
+                }
+            }
+            let first = sent.outgoing.devices.first();
+            rows.push(HandOver {
+                id: sent.delivery.id,
+                content: json(&sent.outgoing.rendered)?,
+                devices: json(&sent.outgoing.devices)?,
+                platform: first.map(|device| device.platform.name().to_owned()),
+            });
+        }
+        let mut tx = services.db.write().await?;
+        let handed = store::hand_over(&mut tx, app.id, node, &rows, now).await?;
+        let mut changes = Vec::new();
+        for sent in send.iter() {
+            let first = sent.delivery.status == Status::Queued.name();
+            if first && handed.contains(&sent.delivery.id) {
+                let platform = sent.outgoing.devices.first().map(|device| device.platform);
+                let platform = platform.map(|platform| platform.name().to_owned());
+                changes.push(change(&sent.delivery, platform, Status::Sent, now));
+            }
+        }
+        let after = store::settle(&mut tx, app.id, node, &write.settled).await?;
+        changes.extend(write.changes_that_happened(&after));
+        let settled = |id: Uuid| after.iter().any(|row| row.id == id);
+        let letters = write.letters.iter().filter(|(id, _)| settled(*id));
+        let letters: Vec<&Letter> = letters.map(|(_, letter)| letter).collect();
+        dead_letters::store::insert(&mut tx, &letters).await?;
+        self.give_up(&mut tx, waiting, now).await?;
+        let queued = deliveries::announce(&mut tx, app, &changes, now).await?;
+        tx.commit().await?;
+        services.webhooks.wake(queued);
+        Ok(handed)
+    }
+
+    /// Gives up what is not for now: what waits for its campaign, and what is looked at again.
+    async fn give_up(
+        &self,
+        tx: &mut Tx,
+        (park, later): (&[&Claimed], &[(Uuid, Timestamp)]),
+        now: Timestamp,
+    ) -> Result<()> {
+        let (app_id, node) = (self.app_id, self.sender.node);
+        let mut parked: BTreeMap<Uuid, Vec<Uuid>> = BTreeMap::new();
+        for delivery in park {
+            let of_campaign = parked.entry(delivery.campaign_id).or_default();
+            of_campaign.push(delivery.id);
+        }
+        for (campaign_id, ids) in parked {
+            // The row is locked: whoever has the campaign run again comes before this, or wakes it up after.
+            let status = nudge_campaigns::campaign::Status::Paused;
+            let paused = push::store::is_in(tx, app_id, campaign_id, status).await?;
+            let until = (!paused).then_some(now);
+            store::give_up(tx, app_id, node, &ids, until).await?;
+        }
+        let mut put_off: BTreeMap<Timestamp, Vec<Uuid>> = BTreeMap::new();
+        for (id, at) in later {
+            put_off.entry(*at).or_default().push(*id);
+        }
+        for (at, ids) in put_off {
+            store::give_up(tx, app_id, node, &ids, Some(at)).await?;
+        }
+        Ok(())
+    }
+
+    /// Writes what became of deliveries, however long the database takes.
+    async fn conclude(&self, app: &App, attempted: Vec<Attempted>) {
+        let mut write = Write::default();
+        let now = self.sender.services.clock.now();
+        for attempted in attempted {
+            let attempts = attempted.delivery.attempts + 1;
+            write.known(
+                &attempted.delivery,
+                &attempted.devices,
+                (attempted.asked, attempts),
+                now,
+            );
+        }
+        let mut pause = PAUSE;
+        loop {
+            match self.settle(app, &write, now).await {
+                Ok(queued) => return self.sender.services.webhooks.wake(queued),
+                Err(error) if error.kind() == Kind::Serialization => {}
+                Err(error) => {
+                    tracing::warn!(error = ?error, "what became of deliveries can't be written yet");
+                }
+            }
+            tokio::select! {
+                () = tokio::time::sleep(pause) => pause = (pause * 2).min(LONGEST_PAUSE),
+                // They are not sent again: that they were handed over is written.
+                () = self.sender.halt.cancelled() => return,
+            }
+        }
+    }
+
+    async fn settle(&self, app: &App, write: &Write, now: Timestamp) -> Result<Queued> {
+        let mut tx = self.sender.services.db.write().await?;
+        let after = store::settle(&mut tx, app.id, self.sender.node, &write.settled).await?;
+        let changes = write.changes_that_happened(&after);
+        let queued = deliveries::announce(&mut tx, app, &changes, now).await?;
+        tx.commit().await?;
+        Ok(queued)
+    }
+
+    /// Gives all deliveries up for a while.
+    async fn give_up_for_now(&self) {
+        let ids: Vec<Uuid> = self.claimed.iter().map(|delivery| delivery.id).collect();
+        let mut pause = PAUSE;
+        loop {
+            let now = self.sender.services.clock.now();
+            let outcome = async {
+                let mut tx = self.sender.services.db.write().await?;
+                let until = Some(now.plus(LATER));
+                store::give_up(&mut tx, self.app_id, self.sender.node, &ids, until).await?;
+                tx.commit().await
+            };
+            let Err(error) = outcome.await else { return };
+            tracing::warn!(error = ?error, "deliveries can't be given up yet");
+            tokio::select! {
+                () = tokio::time::sleep(pause) => pause = (pause * 2).min(LONGEST_PAUSE),
+                () = self.sender.halt.cancelled() => return,
+            }
+        }
+    }
+}
+
+/// Hands a delivery to the services of its devices.
+async fn attempt(sender: &Sender, app_id: Uuid, handed: Handed) -> Attempted {
+    let Handed { delivery, outgoing } = handed;
+    let message = outgoing
+        .rendered
+        .message(delivery.id, delivery.created_at, delivery.test);
+    let message = &message;
+    let targets = &outgoing.targets;
+    let sent = stream::iter(outgoing.devices).map(|device| async move {
+        match targets.get(&device.device_id) {
+            Some(target) if device.state == DeviceState::Sending => {
+                let outcome = send(sender, app_id, target, message).await;
+                outcome::after(device, outcome, delivery.attempts + 1)
+            }
+            _ => (device, None),
+        }
+    });
+    let sent: Vec<(Device, Option<Duration>)> = sent.buffered(DEVICES_AT_ONCE).collect().await;
+    Attempted {
+        asked: sent.iter().filter_map(|(_, asked)| *asked).max(),
+        devices: sent.into_iter().map(|(device, _)| device).collect(),
+        delivery,
+    }
+}
+
+async fn send(sender: &Sender, app_id: Uuid, target: &Target, message: &Message) -> Outcome {
+    match sender
+        .services
+        .providers
+        .send(app_id, target, message)
+        .await
+    {
+        Ok(outcome) => outcome,
+        Err(error) => {
+            tracing::warn!(error = ?error, "a message could not be handed over and is tried again");
+            Outcome::Retry {
+                after: None,
+                reason: "unavailable".to_owned(),
+            }
+        }
+    }
+}

@@ -1,0 +1,113 @@
+//! Whether a campaign sends, as a delivery of it asks.
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::sync::Arc;
+
+use nudge_apps::App;
+use nudge_campaigns::campaign::Status as CampaignStatus;
+use nudge_campaigns::push::{self, NotPrepared, Sending};
+use nudge_db::Result;
+use nudge_plugin_runtime::Refused;
+use nudge_records::deliveries::Status;
+use uuid::Uuid;
+
+use super::store::Claimed;
+use crate::services::{Services, Shared};
+
+/// A campaign as a delivery finds it.
+#[derive(Clone)]
+pub(super) enum Campaign {
+    Runs(Arc<Sending>),
+    Halted(Halted),
+    /// Its plugin refuses what it says.
+    Refused,
+    Unavailable,
+}
+
+/// A campaign in the form in which its messages are made, or why there is none.
+pub(super) type Prepared = std::result::Result<Arc<Sending>, NotPrepared>;
+
+/// Why a campaign sends nothing now.
+#[derive(Clone, Copy)]
+pub(super) enum Halted {
+    Paused,
+    Ended(&'static str),
+}
+
+/// A campaign at the version that a delivery is of.
+pub(super) async fn campaign(services: &Shared, app: &App, key: (Uuid, i64)) -> Result<Campaign> {
+    let (id, version) = key;
+    if let Some(halted) = why_halted(services, app, id).await? {
+        return Ok(Campaign::Halted(halted));
+    }
+    Ok(match at_version(services, app, id, version).await? {
+        None => Campaign::Halted(Halted::Ended("campaign_deleted")),
+        Some(Ok(sending)) => Campaign::Runs(sending),
+        Some(Err(NotPrepared::Refused(Refused::Check(_)))) => Campaign::Unavailable,
+        Some(Err(error)) => {
+            tracing::error!(campaign.id = %id, error = %error, "a campaign's messages can't be made");
+            Campaign::Refused
+        }
+    })
+}
+
+/// A campaign as it was at a version, with the plugins as they are now; none: there is no such version.
+pub(super) async fn at_version(
+    services: &Services,
+    app: &App,
+    id: Uuid,
+    version: i64,
+) -> Result<Option<Prepared>> {
+    let current = app.push.get(&id);
+    if let Some(sending) = current.filter(|sending| sending.version == version) {
+        return Ok(Some(Ok(Arc::clone(sending))));
+    }
+    let mut tx = services.db.read().await?;
+    let content = push::store::version(&mut tx, app.id, id, version).await?;
+    drop(tx);
+    let Some(content) = content else {
+        return Ok(None);
+    };
+    let (plugins, deciders) = (&services.plugins, &app.deciders);
+    let before = current.map(|sending| &**sending);
+    let prepared = Sending::prepare(plugins, deciders, id, version, &content, before).await;
+    Ok(Some(prepared.map(Arc::new)))
+}
+
+/// Why a campaign sends nothing now; none: it does. One that is complete sends what is left.
+async fn why_halted(services: &Shared, app: &App, id: Uuid) -> Result<Option<Halted>> {
+    if app.push.contains_key(&id) {
+        return Ok(None);
+    }
+    let mut tx = services.db.read().await?;
+    let Some(found) = push::store::find(&mut tx, app.id, id).await? else {
+        return Ok(Some(Halted::Ended("campaign_deleted")));
+    };
+    Ok(match found.content.status {
+        CampaignStatus::Active | CampaignStatus::Completed => None,
+        CampaignStatus::Paused => Some(Halted::Paused),
+        CampaignStatus::Draft | CampaignStatus::Archived => {
+            Some(Halted::Ended("campaign_not_active"))
+        }
+    })
+}
+
+/// Why a message that a service did not take is not to be sent again now. What is made when it is asked for, a test
+/// among it, was accepted whatever its campaign does.
+pub(super) async fn halted_again(
+    services: &Shared,
+    app: &App,
+    delivery: &Claimed,
+    known: &mut HashMap<Uuid, Option<Halted>>,
+) -> Result<Option<Halted>> {
+    if delivery.status == Status::Queued.name() || delivery.test {
+        return Ok(None);
+    }
+    Ok(match known.entry(delivery.campaign_id) {
+        Entry::Occupied(found) => *found.get(),
+        Entry::Vacant(place) => {
+            *place.insert(why_halted(services, app, delivery.campaign_id).await?)
+        }
+    })
+}

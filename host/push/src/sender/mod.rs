@@ -1,0 +1,234 @@
+//! Renders deliveries and hands them to the push services.
+//!
+//! A delivery is claimed as the pipeline's work is, by a process that lives. Before a message is handed over it is
+//! noted in the database that it is (`sent`): a process that ends between that and the provider's answer may have
+//! sent it, so that it is never sent again, and stays `sent`. What a provider does not take now is sent again, the
+//! same bytes under the same ids.
+//!
+//! Apps take turns, and none has more than its part of what is sent at a time.
+
+mod batch;
+mod campaign;
+mod devices;
+mod outcome;
+mod plan;
+pub mod replay;
+mod share;
+mod store;
+mod write;
+
+use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use batch::Batch;
+use nudge_db::Timestamp;
+use nudge_records::deliveries::Lane;
+use store::Claimed;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+use uuid::Uuid;
+
+use crate::services::Shared;
+
+/// Apps that a turn looks at, at the most; the next turn goes on after them.
+const APPS: usize = 100;
+
+/// What this process is sending.
+#[derive(Debug, Default)]
+struct InHand {
+    deliveries: HashSet<Uuid>,
+    /// How many of each app's.
+    apps: HashMap<Uuid, usize>,
+}
+
+/// Sends the deliveries of all apps: one a process. Cheap to clone.
+#[derive(Clone)]
+pub struct Sender {
+    services: Shared,
+    node: Uuid,
+    tasks: TaskTracker,
+    halt: CancellationToken,
+    in_hand: Arc<Mutex<InHand>>,
+}
+
+/// The places of a batch's deliveries among what is being sent: each is free once its delivery is over, all of them
+/// when this is dropped.
+struct Places {
+    sender: Sender,
+    app_id: Uuid,
+    taken: Mutex<HashSet<Uuid>>,
+}
+
+impl Places {
+    /// Deliveries are over, as far as this process is concerned.
+    fn free(&self, deliveries: impl IntoIterator<Item = Uuid>) {
+        let mut taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut in_hand = self.sender.lock();
+        for id in deliveries {
+            if taken.remove(&id) {
+                in_hand.remove(self.app_id, id);
+            }
+        }
+        drop(in_hand);
+        self.sender.services.pipeline.deliveries().wake();
+    }
+}
+
+impl Drop for Places {
+    fn drop(&mut self) {
+        let left = std::mem::take(self.taken.get_mut().unwrap_or_else(PoisonError::into_inner));
+        let mut in_hand = self.sender.lock();
+        for id in left {
+            in_hand.remove(self.app_id, id);
+        }
+        drop(in_hand);
+        self.sender.services.pipeline.deliveries().wake();
+    }
+}
+
+impl InHand {
+    fn of_app(&self, app_id: Uuid) -> usize {
+        self.apps.get(&app_id).copied().unwrap_or_default()
+    }
+
+    fn remove(&mut self, app_id: Uuid, delivery: Uuid) {
+        self.deliveries.remove(&delivery);
+        if let Some(count) = self.apps.get_mut(&app_id) {
+            *count = count.saturating_sub(1);
+            if *count == 0 {
+                self.apps.remove(&app_id);
+            }
+        }
+    }
+}
+
+impl Sender {
+    /// A sender for a process.
+    pub fn new(services: Shared, tasks: TaskTracker, halt: CancellationToken) -> Self {
+        Self {
+            node: services.pipeline.node(),
+            services,
+            tasks,
+            halt,
+            in_hand: Arc::default(),
+        }
+    }
+
+    /// Runs until the server stops.
+    pub async fn run(self) {
+        let pause = Duration::from_millis(self.services.config.pipeline.poll_ms.max(1));
+        let mut after = Uuid::nil();
+        let mut in_doubt = false;
+        loop {
+            let turn = async {
+                if in_doubt {
+                    self.release_strays().await?;
+                }
+                nudge_apps::campaigns::push_ending::complete_ended(&self.services).await?;
+                while self.turn(&mut after).await? {}
+                Ok::<_, nudge_db::Error>(())
+            };
+            let outcome = turn.await;
+            in_doubt = outcome.is_err();
+            if let Err(error) = outcome {
+                tracing::warn!(error = ?error, "looking for deliveries failed and is tried again");
+            }
+            tokio::select! {
+                () = tokio::time::sleep(pause) => {}
+                () = self.services.pipeline.deliveries().notified() => {}
+                () = self.halt.cancelled() => return,
+            }
+        }
+    }
+
+    /// Gives each app with something to send a batch; answers whether there may be more.
+    async fn turn(&self, after: &mut Uuid) -> nudge_db::Result<bool> {
+        let now = self.services.clock.now();
+        let mut tx = self.services.db.read().await?;
+        let (mut due, mut last) = (Vec::new(), *after);
+        while due.len() < APPS {
+            let Some(app_id) = store::next_app(&mut tx, last).await? else {
+                last = Uuid::nil();
+                break;
+            };
+            last = app_id;
+            for lane in [Lane::Urgent, Lane::Rest] {
+                if store::is_due(&mut tx, app_id, lane, now).await? {
+                    due.push((app_id, lane));
+                }
+            }
+        }
+        drop(tx);
+        *after = last;
+        let mut claimed = false;
+        for (app_id, lane) in due {
+            if share::is_full(self.lock().deliveries.len()) {
+                // The app is the first one of the next turn.
+                *after = before(app_id);
+                return Ok(false);
+            }
+            if self.halt.is_cancelled() {
+                return Ok(false);
+            }
+            claimed |= self.take(app_id, lane, now).await?;
+        }
+        Ok(claimed)
+    }
+
+    /// Claims deliveries of an app, as far as it has room; answers whether there were any.
+    async fn take(&self, app_id: Uuid, lane: Lane, now: Timestamp) -> nudge_db::Result<bool> {
+        let room = {
+            let in_hand = self.lock();
+            share::room(lane, in_hand.of_app(app_id), in_hand.deliveries.len())
+        };
+        if room == 0 {
+            return Ok(false);
+        }
+        let mut tx = self.services.db.write().await?;
+        let limit = i64::try_from(room).unwrap_or(i64::MAX);
+        let claimed = store::claim(&mut tx, self.node, app_id, lane, now, limit).await?;
+        tx.commit().await?;
+        if claimed.is_empty() {
+            return Ok(false);
+        }
+        let places = self.places(app_id, &claimed);
+        let batch = Batch::new(self, app_id, claimed, places);
+        self.tasks.spawn(async move { batch.run().await });
+        Ok(true)
+    }
+
+    fn places(&self, app_id: Uuid, claimed: &[Claimed]) -> Places {
+        let taken: HashSet<Uuid> = claimed.iter().map(|delivery| delivery.id).collect();
+        let mut in_hand = self.lock();
+        in_hand.deliveries.extend(&taken);
+        *in_hand.apps.entry(app_id).or_default() += taken.len();
+        drop(in_hand);
+        Places {
+            sender: self.clone(),
+            app_id,
+            taken: Mutex::new(taken),
+        }
+    }
+
+    /// Gives up claims whose delivery is not in memory, as after a commit whose answer got lost.
+    async fn release_strays(&self) -> nudge_db::Result<()> {
+        let mut tx = self.services.db.write().await?;
+        for id in store::claimed_by(&mut tx, self.node).await? {
+            let in_hand = self.lock().deliveries.contains(&id);
+            if !in_hand {
+                store::release(&mut tx, self.node, id).await?;
+            }
+        }
+        tx.commit().await
+    }
+
+    fn lock(&self) -> MutexGuard<'_, InHand> {
+        self.in_hand.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The id before an id.
+fn before(id: Uuid) -> Uuid {
+    Uuid::from_u128(id.as_u128().saturating_sub(1))
+}

@@ -1,0 +1,167 @@
+//! What follows for a delivery from what became of it at its devices. Pure.
+
+use std::time::Duration;
+
+use nudge_records::deliveries::provider::Platform;
+use nudge_records::deliveries::{Device, DeviceState, Status};
+
+use crate::providers::Outcome;
+
+/// How often a provider is asked to take a message, at the most.
+pub(super) const MOST_ATTEMPTS: i64 = 6;
+/// The pause before the second attempt; before the third it is four times as long, and so on.
+const BASE: Duration = Duration::from_secs(5);
+/// The longest pause, whatever a provider asks for.
+const LONGEST: Duration = Duration::from_hours(1);
+
+/// Where a delivery is.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Standing {
+    /// The status that it comes into; none: it stays where it is.
+    pub status: Option<Status>,
+    /// Why.
+    pub reason: Option<String>,
+    /// Whether it is to be sent again.
+    pub waits: bool,
+    /// What runs the device that it is known by.
+    pub platform: Option<Platform>,
+    /// What the provider calls the message there.
+    pub provider_message_id: Option<String>,
+}
+
+/// A device after an attempt; answers too how long the provider wants it to wait.
+pub(super) fn after(device: Device, outcome: Outcome, attempts: i64) -> (Device, Option<Duration>) {
+    let failed = |reason: &str| (DeviceState::Failed, Some(reason.to_owned()), None, None);
+    let (state, reason, id, pause) = match outcome {
+        Outcome::Accepted {
+            provider_message_id,
+        } => (DeviceState::Accepted, None, provider_message_id, None),
+        Outcome::Unregistered { reason } => (DeviceState::Bounced, Some(reason), None, None),
+        Outcome::Retry { after, reason } if attempts < MOST_ATTEMPTS => {
+            (DeviceState::Waiting, Some(reason), None, after)
+        }
+        Outcome::Rejected { reason } | Outcome::Retry { reason, .. } => failed(&reason),
+        Outcome::CredentialInvalid { .. } => failed("credential_invalid"),
+        Outcome::NoCredential => failed("no_credential"),
+    };
+    let device = Device {
+        state,
+        reason,
+        provider_message_id: id,
+        ..device
+    };
+    (device, pause)
+}
+
+/// Where a delivery is: where the furthest of its devices is.
+pub(super) fn standing(devices: &[Device]) -> Standing {
+    let first = |state: DeviceState| devices.iter().find(|device| device.state == state);
+    let waits = first(DeviceState::Waiting).is_some();
+    let at = |device: &Device, status| Standing {
+        status,
+        reason: device.reason.clone(),
+        waits,
+        platform: Some(device.platform),
+        provider_message_id: device.provider_message_id.clone(),
+    };
+    if let Some(device) = first(DeviceState::Accepted) {
+        return at(device, Some(Status::Delivered));
+    }
+    if waits {
+        return Standing {
+            waits,
+            ..Standing::default()
+        };
+    }
+    if let Some(device) = first(DeviceState::Unknown) {
+        // It may be there: it counts as handed over, and nothing more will be heard of it but beacons.
+        return at(device, None);
+    }
+    if let Some(device) = first(DeviceState::Failed) {
+        return at(device, Some(Status::Failed));
+    }
+    first(DeviceState::Bounced).map_or_else(Standing::default, |device| {
+        at(device, Some(Status::Bounced))
+    })
+}
+
+/// How long to wait after so many attempts: longer each time, a fifth more or less by `jitter` (0 to 1), and not
+/// less than the provider asks for.
+pub(super) fn pause(attempts: i64, asked: Option<Duration>, jitter: f64) -> Duration {
+    let number = u32::try_from(attempts.clamp(1, 1_000)).unwrap_or(1);
+    let pause = BASE
+        .saturating_mul(number * number)
+        .mul_f64(0.8 + 0.4 * jitter.clamp(0.0, 1.0));
+    pause.max(asked.unwrap_or_default()).min(LONGEST)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use nudge_records::deliveries::provider::Provider;
+
+    fn device(state: DeviceState) -> Device {
+        Device {
+            device_id: "d".to_owned(),
+            platform: Platform::Ios,
+            provider: Provider::Apns,
+            state,
+            reason: Some(format!("{state:?}")),
+            provider_message_id: None,
+        }
+    }
+
+    #[test]
+    fn a_delivery_is_where_its_furthest_device_is() {
+        use DeviceState::{Accepted, Bounced, Failed, Unknown, Waiting};
+        for (states, status, waits) in [
+            (vec![Accepted, Failed], Some(Status::Delivered), false),
+            (
+                vec![Failed, Waiting, Accepted],
+                Some(Status::Delivered),
+                true,
+            ),
+            (vec![Waiting, Failed], None, true),
+            (vec![Bounced, Unknown], None, false),
+            (vec![Bounced, Failed], Some(Status::Failed), false),
+            (vec![Bounced, Bounced], Some(Status::Bounced), false),
+            (vec![], None, false),
+        ] {
+            let devices: Vec<Device> = states.iter().map(|state| device(*state)).collect();
+            let found = standing(&devices);
+            assert_eq!((found.status, found.waits), (status, waits), "{states:?}");
+        }
+        assert_eq!(
+            standing(&[device(Failed)]).reason.as_deref(),
+            Some("Failed")
+        );
+    }
+
+    #[test]
+    fn what_is_not_taken_after_all_attempts_has_failed() {
+        let retry = || Outcome::Retry {
+            after: None,
+            reason: "busy".to_owned(),
+        };
+        let (kept, _) = after(device(DeviceState::Sending), retry(), MOST_ATTEMPTS - 1);
+        assert_eq!(kept.state, DeviceState::Waiting);
+        let (given_up, _) = after(device(DeviceState::Sending), retry(), MOST_ATTEMPTS);
+        assert_eq!(
+            (given_up.state, given_up.reason.as_deref()),
+            (DeviceState::Failed, Some("busy"))
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn pauses_grow_within_bounds(attempts in 1..20_i64, jitter in 0.0..1.0, asked: Option<u16>) {
+            let asked = asked.map(|seconds| Duration::from_secs(seconds.into()));
+            let found = pause(attempts, asked, jitter);
+            prop_assert!(found <= LONGEST);
+            prop_assert!(found >= asked.unwrap_or_default().min(LONGEST));
+            prop_assert!(pause(attempts + 1, asked, 1.0) >= pause(attempts, asked, 0.0));
+        }
+    }
+}

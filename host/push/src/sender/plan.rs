@@ -1,0 +1,290 @@
+//! What is to be done about claimed deliveries: whether they may be sent, to which devices, and what they say.
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::sync::Arc;
+use std::time::Duration;
+
+use nudge_apps::App;
+use nudge_campaigns::push::Sending;
+use nudge_db::{Result, Timestamp};
+use nudge_records::deliveries::{Device, Status};
+use nudge_records::events::store::Stored;
+use nudge_records::{events, scheduled_work};
+use nudge_wasm::{Description, PastEvent};
+use uuid::Uuid;
+
+use super::campaign::{Campaign, Halted, campaign, halted_again};
+use super::devices::{Outgoing, given_up, outgoing};
+use super::store::{self, Claimed};
+use crate::personalization::{Made, Recipient, make};
+use crate::providers::Target;
+use crate::services::Shared;
+use crate::tokens;
+
+/// When something that could not be read is looked at again.
+const LATER: Duration = Duration::from_secs(5);
+/// When a message that a provider did not take yet is looked at again while its campaign is paused.
+const WHILE_PAUSED: Duration = Duration::from_mins(1);
+
+/// What is to be done about a delivery.
+#[derive(Debug)]
+pub(super) enum Step {
+    /// It is sent to those of its devices that wait.
+    Send(Box<Outgoing>),
+    /// It is over: with the reason and, where a plugin failed on it, what with.
+    End(Status, String, Option<Broken>),
+    /// What became of it is known.
+    Known(Vec<Device>),
+    /// It waits until its campaign runs again.
+    Park,
+    /// It is looked at again then.
+    Later(Timestamp),
+}
+
+/// How a plugin failed on the event behind a delivery.
+#[derive(Debug)]
+pub(super) struct Broken {
+    pub code: &'static str,
+    pub plugin: Description,
+    pub alias: i64,
+    pub stored: Stored,
+}
+
+/// What is known of a batch of deliveries of one app.
+struct Known {
+    consents: HashMap<Uuid, store::Consent>,
+    targets: HashMap<Uuid, Vec<Target>>,
+    events: HashMap<i64, (i64, Stored)>,
+}
+
+impl Known {
+    fn targets_of(&self, delivery: &Claimed) -> &[Target] {
+        let targets = self.targets.get(&delivery.subject_id);
+        targets.map(Vec::as_slice).unwrap_or_default()
+    }
+}
+
+/// Decides about deliveries of one app, each by its id.
+pub(super) async fn plan(
+    services: &Shared,
+    app: &App,
+    claimed: &[Claimed],
+    now: Timestamp,
+) -> Result<HashMap<Uuid, Step>> {
+    let known = read(services, app, claimed).await?;
+    let mut steps = HashMap::new();
+    let mut campaigns: HashMap<(Uuid, i64), Campaign> = HashMap::new();
+    let mut halted: HashMap<Uuid, Option<Halted>> = HashMap::new();
+    let mut to_render: HashMap<(Uuid, i64, Uuid), Vec<&Claimed>> = HashMap::new();
+    for delivery in claimed {
+        if let Some(step) = before_rendering(app, delivery, &known, now) {
+            steps.insert(delivery.id, step);
+            continue;
+        }
+        if let Some(content) = &delivery.content {
+            let halted = halted_again(services, app, delivery, &mut halted).await?;
+            let step = made_before(delivery, content, halted, &known, now)?;
+            steps.insert(delivery.id, step);
+            continue;
+        }
+        let key = (delivery.campaign_id, delivery.campaign_version);
+        let found = match campaigns.entry(key) {
+            Entry::Occupied(found) => found.into_mut(),
+            Entry::Vacant(place) => place.insert(campaign(services, app, key).await?),
+        };
+        let step = match found {
+            Campaign::Runs(_) => {
+                let key = (key.0, key.1, delivery.variant_id);
+                to_render.entry(key).or_default().push(delivery);
+                continue;
+            }
+            Campaign::Halted(Halted::Paused) => Step::Park,
+            Campaign::Halted(Halted::Ended(reason)) => {
+                Step::End(Status::Cancelled, (*reason).to_owned(), None)
+            }
+            Campaign::Refused => Step::End(Status::Failed, "plugin_error".to_owned(), None),
+            Campaign::Unavailable => Step::Later(now.plus(LATER)),
+        };
+        steps.insert(delivery.id, step);
+    }
+    for ((campaign_id, version, variant_id), deliveries) in to_render {
+        if let Some(Campaign::Runs(sending)) = campaigns.get(&(campaign_id, version)) {
+            render(
+                services,
+                app,
+                (sending, variant_id),
+                &deliveries,
+                &known,
+                now,
+                &mut steps,
+            )
+            .await?;
+        }
+    }
+    Ok(steps)
+}
+
+/// What is to be done about a delivery whose message is made.
+fn made_before(
+    delivery: &Claimed,
+    content: &str,
+    halted: Option<Halted>,
+    known: &Known,
+    now: Timestamp,
+) -> Result<Step> {
+    Ok(match halted {
+        Some(Halted::Paused) => Step::Later(now.plus(WHILE_PAUSED)),
+        Some(Halted::Ended(reason)) => Step::Known(given_up(delivery, reason)),
+        None => {
+            let rendered = serde_json::from_str(content)
+                .map_err(|cause| nudge_db::Error::corrupt("deliveries", "content", cause))?;
+            outgoing(delivery, rendered, known.targets_of(delivery), now)
+        }
+    })
+}
+
+async fn read(services: &Shared, app: &App, claimed: &[Claimed]) -> Result<Known> {
+    let mut subjects: Vec<Uuid> = claimed.iter().map(|delivery| delivery.subject_id).collect();
+    subjects.sort_unstable();
+    subjects.dedup();
+    let mut tx = services.db.read().await?;
+    let consents = store::consents(&mut tx, app.id, &subjects).await?;
+    let mut targets: HashMap<Uuid, Vec<Target>> = HashMap::new();
+    for target in tokens::store::active_of(&mut tx, &services.secrets, app.id, &subjects).await? {
+        targets.entry(target.subject_id).or_default().push(target);
+    }
+    let unrendered = claimed.iter().filter(|delivery| delivery.content.is_none());
+    let seqs: Vec<i64> = unrendered
+        .filter_map(|delivery| delivery.event_seq)
+        .filter(|seq| scheduled_work::instant_of(*seq).is_none())
+        .collect();
+    let events = events(&mut tx, app.id, &seqs).await?;
+    Ok(Known {
+        consents,
+        targets,
+        events,
+    })
+}
+
+/// The events behind deliveries, by number, each with its alias.
+async fn events(
+    tx: &mut nudge_db::Tx,
+    app_id: Uuid,
+    seqs: &[i64],
+) -> Result<HashMap<i64, (i64, Stored)>> {
+    if seqs.is_empty() {
+        return Ok(HashMap::new());
+    }
+    let mut seqs = seqs.to_vec();
+    seqs.sort_unstable();
+    seqs.dedup();
+    let found = events::store::at(tx, &seqs).await?.into_iter();
+    let of_app = found.filter(|(of, ..)| *of == app_id);
+    Ok(of_app
+        .map(|(_, alias, stored)| (stored.seq, (alias, stored)))
+        .collect())
+}
+
+/// What can be said without knowing what the delivery says.
+fn before_rendering(app: &App, delivery: &Claimed, known: &Known, now: Timestamp) -> Option<Step> {
+    let end = |status, reason: &str| Some(Step::End(status, reason.to_owned(), None));
+    let first = delivery.status == Status::Queued.name();
+    let Some(consent) = known
+        .consents
+        .get(&delivery.subject_id)
+        .filter(|it| !it.suppressed)
+    else {
+        // Erased, or about to be.
+        return end(Status::Cancelled, "subject_gone");
+    };
+    let granted = consent.messaging.unwrap_or(!app.settings.consent.required);
+    if first && !granted {
+        return end(Status::Skipped, "consent_missing");
+    }
+    if first && !known.targets.contains_key(&delivery.subject_id) {
+        return end(Status::Skipped, "no_active_device");
+    }
+    if !first && !granted {
+        return Some(Step::Known(given_up(delivery, "consent_missing")));
+    }
+    if !first && now.since(delivery.created_at) > OLDEST {
+        return Some(Step::Known(given_up(delivery, "expired")));
+    }
+    None
+}
+
+/// Past this age nothing is sent again.
+const OLDEST: Duration = Duration::from_hours(28 * 24);
+
+/// Makes the messages of a variant, all in one go.
+async fn render(
+    services: &Shared,
+    app: &App,
+    which: (&Sending, Uuid),
+    deliveries: &[&Claimed],
+    known: &Known,
+    now: Timestamp,
+    steps: &mut HashMap<Uuid, Step>,
+) -> Result<()> {
+    let (sending, variant_id) = which;
+    let Some(variant) = sending.variant(variant_id) else {
+        let gone = || Step::End(Status::Cancelled, "variant_gone".to_owned(), None);
+        steps.extend(deliveries.iter().map(|delivery| (delivery.id, gone())));
+        return Ok(());
+    };
+    let recipients: Vec<Recipient> = deliveries
+        .iter()
+        .map(|delivery| Recipient {
+            subject_id: delivery.subject_id,
+            data: delivery
+                .data
+                .as_deref()
+                .and_then(|text| serde_json::from_str(text).ok()),
+            // Of the campaign's own occasion there is no event that anybody sent.
+            trigger: event(delivery, known)
+                .filter(|(_, stored)| scheduled_work::instant_of(stored.seq).is_none())
+                .map(|(_, stored)| past(&stored)),
+        })
+        .collect();
+    let made = make(services, app, sending, variant, &recipients, now).await?;
+    for (delivery, made) in deliveries.iter().zip(made) {
+        let step = match made {
+            Made::Ready(rendered) => outgoing(delivery, *rendered, known.targets_of(delivery), now),
+            Made::Skipped(reason) => Step::End(Status::Skipped, reason.to_owned(), None),
+            Made::Failed(reason) => Step::End(Status::Failed, reason.to_owned(), None),
+            Made::Unavailable => Step::Later(now.plus(LATER)),
+            Made::Broken { code, plugin } => {
+                let broken = event(delivery, known).map(|(alias, stored)| Broken {
+                    code,
+                    plugin,
+                    alias,
+                    stored,
+                });
+                Step::End(Status::Failed, "plugin_error".to_owned(), broken)
+            }
+        };
+        steps.insert(delivery.id, step);
+    }
+    Ok(())
+}
+
+/// The event behind a delivery, with its alias: one that was sent, or that of the campaign's own occasion, which is
+/// stored nowhere. A request of a backend has none.
+fn event(delivery: &Claimed, known: &Known) -> Option<(i64, Stored)> {
+    let (alias, seq) = delivery.alias_number.zip(delivery.event_seq)?;
+    if let Some(at) = scheduled_work::instant_of(seq) {
+        return Some((alias, scheduled_work::event(delivery.campaign_id, at)));
+    }
+    let (owner, stored) = known.events.get(&seq)?;
+    (*owner == alias).then(|| (alias, stored.clone()))
+}
+
+/// An event as plugins get it.
+pub(super) fn past(stored: &Stored) -> PastEvent {
+    PastEvent {
+        id: stored.event.id,
+        timestamp: stored.event.timestamp.0,
+        properties: Arc::clone(&stored.event.properties),
+    }
+}

@@ -1,0 +1,291 @@
+//! What the sender reads and writes.
+
+use std::collections::HashMap;
+
+use nudge_db::{Result, Rows, Timestamp, Tx};
+use nudge_records::deliveries::Lane;
+use uuid::Uuid;
+
+/// A delivery that this process has just claimed.
+#[derive(Clone, Debug, sqlx::FromRow)]
+pub(super) struct Claimed {
+    pub id: Uuid,
+    pub campaign_id: Uuid,
+    pub campaign_version: i64,
+    pub variant_id: Uuid,
+    pub subject_id: Uuid,
+    pub alias_number: Option<i64>,
+    pub event_seq: Option<i64>,
+    pub data: Option<String>,
+    pub test: bool,
+    pub status: String,
+    pub content: Option<String>,
+    pub devices: Option<String>,
+    pub platform: Option<String>,
+    pub attempts: i64,
+    pub created_at: Timestamp,
+    pub delivered_at: Option<Timestamp>,
+}
+
+/// What is written of a delivery before it is handed over.
+#[derive(Clone, Debug)]
+pub(super) struct HandOver {
+    pub id: Uuid,
+    pub content: String,
+    pub devices: String,
+    pub platform: Option<String>,
+}
+
+/// What is written of a delivery that this process is done with for now.
+#[derive(Clone, Debug)]
+pub(super) struct Settled {
+    pub id: Uuid,
+    /// The status that it comes into, unless it is further already; none: it stays.
+    pub status: Option<&'static str>,
+    pub reason: Option<String>,
+    /// None: as they are.
+    pub devices: Option<String>,
+    pub platform: Option<String>,
+    pub due_at: Option<Timestamp>,
+    pub delivered_at: Option<Timestamp>,
+    pub ended_at: Option<Timestamp>,
+    /// Whether the data of the request is still needed.
+    pub keeps_data: bool,
+}
+
+/// A delivery after it was settled.
+#[derive(Debug, sqlx::FromRow)]
+pub(super) struct After {
+    pub id: Uuid,
+    pub status: String,
+}
+
+#[derive(sqlx::FromRow)]
+struct AppRow {
+    app_id: Uuid,
+}
+
+#[derive(sqlx::FromRow)]
+struct IdRow {
+    id: Uuid,
+}
+
+/// Whether a person may be sent anything.
+#[derive(Clone, Copy, Debug, sqlx::FromRow)]
+pub(super) struct Consent {
+    id: Uuid,
+    pub suppressed: bool,
+    pub messaging: Option<bool>,
+}
+
+/// The next app after one that has deliveries for the sender, now or later.
+pub(super) async fn next_app(tx: &mut Tx, after: Uuid) -> Result<Option<Uuid>> {
+    let row: Option<AppRow> = tx
+        .sql(
+            "SELECT app_id FROM deliveries WHERE due_at IS NOT NULL AND node IS NULL AND app_id > $1
+             ORDER BY app_id LIMIT 1",
+        )
+        .bind(after)
+        .fetch_optional()
+        .await?;
+    Ok(row.map(|row| row.app_id))
+}
+
+/// Whether a lane of an app has a delivery that is due and that no process has.
+pub(super) async fn is_due(tx: &mut Tx, app_id: Uuid, lane: Lane, now: Timestamp) -> Result<bool> {
+    let row: Option<AppRow> = tx
+        .sql(
+            "SELECT app_id FROM deliveries
+             WHERE app_id = $1 AND lane = $2 AND due_at IS NOT NULL AND due_at <= $3 AND node IS NULL LIMIT 1",
+        )
+        .bind(app_id)
+        .bind(lane.number())
+        .bind(now)
+        .fetch_optional()
+        .await?;
+    Ok(row.is_some())
+}
+
+/// Claims deliveries of a lane that are due and that no process has, the oldest first.
+pub(super) async fn claim(
+    tx: &mut Tx,
+    node: Uuid,
+    app_id: Uuid,
+    lane: Lane,
+    now: Timestamp,
+    limit: i64,
+) -> Result<Vec<Claimed>> {
+    let skip_locked = tx.dialect().skip_locked();
+    tx.sql("UPDATE deliveries SET node = ")
+        .push_bind(node)
+        .push(" WHERE id IN (SELECT id FROM deliveries WHERE app_id = ")
+        .push_bind(app_id)
+        .push(" AND lane = ")
+        .push_bind(lane.number())
+        .push(" AND due_at IS NOT NULL AND due_at <= ")
+        .push_bind(now)
+        .push(" AND node IS NULL ORDER BY due_at LIMIT ")
+        .push_bind(limit)
+        .push(skip_locked)
+        .push(
+            ") RETURNING id, campaign_id, campaign_version, variant_id, subject_id, alias_number, event_seq, data,
+                         test, status, content, devices, platform, attempts, created_at, delivered_at",
+        )
+        .fetch_all()
+        .await
+}
+
+/// Whether people may be sent anything.
+pub(super) async fn consents(
+    tx: &mut Tx,
+    app_id: Uuid,
+    subjects: &[Uuid],
+) -> Result<HashMap<Uuid, Consent>> {
+    let mut found = HashMap::new();
+    for chunk in subjects.chunks(Rows::MOST) {
+        let rows: Vec<Consent> = tx
+            .with_rows("v(id)", Rows::new().uuids(chunk.iter().copied()))
+            .push(" SELECT s.id, s.suppressed, s.messaging_consent AS messaging FROM v JOIN subjects s ON s.id = v.id WHERE s.app_id = ")
+            .push_bind(app_id)
+            .fetch_all()
+            .await?;
+        found.extend(rows.into_iter().map(|row| (row.id, row)));
+    }
+    Ok(found)
+}
+
+/// Notes that deliveries are handed over, before they are; answers those that may be: not one that was called off,
+/// erased or lost to another process meanwhile.
+pub(super) async fn hand_over(
+    tx: &mut Tx,
+    app_id: Uuid,
+    node: Uuid,
+    deliveries: &[HandOver],
+    now: Timestamp,
+) -> Result<Vec<Uuid>> {
+    let mut handed = Vec::with_capacity(deliveries.len());
+    for chunk in deliveries.chunks(Rows::MOST) {
+        let rows = Rows::new()
+            .uuids(chunk.iter().map(|delivery| delivery.id))
+            .texts(chunk.iter().map(|delivery| delivery.content.clone()))
+            .texts(chunk.iter().map(|delivery| delivery.devices.clone()))
+            .texts(chunk.iter().map(|delivery| delivery.platform.clone()));
+        let rows: Vec<IdRow> = tx
+            .with_rows("v(id, content, devices, platform)", rows)
+            .push(
+                " UPDATE deliveries SET content = v.content, devices = v.devices, data = NULL,
+                         platform = COALESCE(deliveries.platform, v.platform), attempts = deliveries.attempts + 1,
+                         status = CASE WHEN deliveries.status = 'queued' THEN 'sent' ELSE deliveries.status END,
+                         sent_at = COALESCE(deliveries.sent_at, ",
+            )
+            .push_bind(now)
+            .push(
+                ") FROM v WHERE deliveries.id = v.id AND deliveries.status NOT IN ('cancelled', 'skipped')
+                   AND deliveries.app_id = ",
+            )
+            .push_bind(app_id)
+            .push(" AND deliveries.node = ")
+            .push_bind(node)
+            .push(" RETURNING deliveries.id AS id")
+            .fetch_all()
+            .await?;
+        handed.extend(rows.into_iter().map(|row| row.id));
+    }
+    Ok(handed)
+}
+
+/// Notes what became of deliveries, and gives them up; answers where they are now.
+pub(super) async fn settle(
+    tx: &mut Tx,
+    app_id: Uuid,
+    node: Uuid,
+    deliveries: &[Settled],
+) -> Result<Vec<After>> {
+    let mut settled = Vec::with_capacity(deliveries.len());
+    for chunk in deliveries.chunks(Rows::MOST) {
+        let rows = Rows::new()
+            .uuids(chunk.iter().map(|delivery| delivery.id))
+            .texts(
+                chunk
+                    .iter()
+                    .map(|delivery| delivery.status.map(str::to_owned)),
+            )
+            .texts(chunk.iter().map(|delivery| delivery.reason.clone()))
+            .texts(chunk.iter().map(|delivery| delivery.devices.clone()))
+            .texts(chunk.iter().map(|delivery| delivery.platform.clone()))
+            .timestamps(chunk.iter().map(|delivery| delivery.due_at))
+            .timestamps(chunk.iter().map(|delivery| delivery.delivered_at))
+            .timestamps(chunk.iter().map(|delivery| delivery.ended_at))
+            .booleans(chunk.iter().map(|delivery| delivery.keeps_data));
+        // A beacon may have come before this: then it is further than the provider's answer says.
+        let rows: Vec<After> = tx
+            .with_rows(
+                "v(id, status, reason, devices, platform, due_at, delivered_at, ended_at, keeps_data)",
+                rows,
+            )
+            .push(
+                " UPDATE deliveries SET node = NULL, due_at = v.due_at,
+                         devices = COALESCE(v.devices, deliveries.devices),
+                         platform = COALESCE(v.platform, deliveries.platform),
+                         data = CASE WHEN v.keeps_data THEN deliveries.data END,
+                         reason = CASE WHEN deliveries.status IN ('queued', 'sent') THEN v.reason
+                                       ELSE deliveries.reason END,
+                         status = CASE WHEN deliveries.status IN ('queued', 'sent')
+                                       THEN COALESCE(v.status, deliveries.status) ELSE deliveries.status END,
+                         delivered_at = COALESCE(deliveries.delivered_at, v.delivered_at),
+                         ended_at = CASE WHEN deliveries.status IN ('queued', 'sent') THEN v.ended_at
+                                         ELSE deliveries.ended_at END
+                  FROM v WHERE deliveries.id = v.id AND deliveries.app_id = ",
+            )
+            .push_bind(app_id)
+            .push(" AND deliveries.node = ")
+            .push_bind(node)
+            .push(" RETURNING deliveries.id AS id, deliveries.status AS status")
+            .fetch_all()
+            .await?;
+        settled.extend(rows);
+    }
+    Ok(settled)
+}
+
+/// Gives deliveries up until an instant; without one, until their campaign runs again.
+pub(super) async fn give_up(
+    tx: &mut Tx,
+    app_id: Uuid,
+    node: Uuid,
+    deliveries: &[Uuid],
+    until: Option<Timestamp>,
+) -> Result<()> {
+    for chunk in deliveries.chunks(Rows::MOST) {
+        tx.with_rows("v(id)", Rows::new().uuids(chunk.iter().copied()))
+            .push(" UPDATE deliveries SET node = NULL, due_at = ")
+            .push_bind(until)
+            .push(" WHERE id IN (SELECT v.id FROM v) AND app_id = ")
+            .push_bind(app_id)
+            .push(" AND node = ")
+            .push_bind(node)
+            .execute()
+            .await?;
+    }
+    Ok(())
+}
+
+/// The deliveries that a process has claimed.
+pub(super) async fn claimed_by(tx: &mut Tx, node: Uuid) -> Result<Vec<Uuid>> {
+    let rows: Vec<IdRow> = tx
+        .sql("SELECT id FROM deliveries WHERE node = $1 LIMIT 10000")
+        .bind(node)
+        .fetch_all()
+        .await?;
+    Ok(rows.into_iter().map(|row| row.id).collect())
+}
+
+/// Frees a claim, so that whoever has room takes the delivery on.
+pub(super) async fn release(tx: &mut Tx, node: Uuid, id: Uuid) -> Result<()> {
+    tx.sql("UPDATE deliveries SET node = NULL WHERE id = $1 AND node = $2")
+        .bind(id)
+        .bind(node)
+        .execute()
+        .await?;
+    Ok(())
+}

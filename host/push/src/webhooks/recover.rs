@@ -1,0 +1,81 @@
+//! The job that has messages sent again which never arrived at an endpoint.
+
+use nudge_db::{Timestamp, Tx};
+use nudge_platform::jobs::{self, Error, NewJob, Running};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+use super::Webhook;
+use crate::services::Services;
+
+/// The kind of the job.
+pub const KIND: &str = "webhook.recover";
+
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Input {
+    webhook_id: Uuid,
+    since: Timestamp,
+    until: Timestamp,
+}
+
+/// Queues the job.
+pub(super) async fn queue(
+    tx: &mut Tx,
+    webhook: &Webhook,
+    since: Timestamp,
+    actor: &str,
+    now: Timestamp,
+) -> nudge_db::Result<Uuid> {
+    let job = NewJob {
+        app_id: webhook.app_id,
+        kind: KIND,
+        input: json!(Input {
+            webhook_id: webhook.id,
+            since,
+            until: now,
+        }),
+        requested_by: actor,
+    };
+    jobs::queue(tx, &job, now).await
+}
+
+/// How far the job is.
+#[derive(Default, Serialize, Deserialize)]
+struct Progress {
+    messages: i64,
+    /// The last message that was looked at.
+    after: Option<(Timestamp, Uuid)>,
+}
+
+/// Runs the job to its end. It goes once through what was there when it was asked for, so that what fails again
+/// at once is left to the next one.
+pub async fn run(services: &Services, job: &mut Running) -> Result<Value, Error> {
+    let Input {
+        webhook_id,
+        since,
+        until,
+    } = job.input()?;
+    let mut progress: Progress = job.progress()?;
+    loop {
+        job.check()?;
+        let now = services.clock.now();
+        let mut tx = services.db.write().await?;
+        let before_all = (Timestamp(since.0 - 1), Uuid::max());
+        let window = (progress.after.unwrap_or(before_all), until);
+        let revived =
+            nudge_records::webhooks::messages::revive(&mut tx, job.app_id, webhook_id, window, now)
+                .await?;
+        let Some(last) = revived.iter().max() else {
+            break;
+        };
+        progress.after = Some(*last);
+        progress.messages += i64::try_from(revived.len()).unwrap_or(i64::MAX);
+        let done = progress.messages;
+        job.advance(&mut tx, &progress, done, None, now).await?;
+        tx.commit().await?;
+        services.webhooks.ring();
+    }
+    Ok(json!({"messages": progress.messages}))
+}

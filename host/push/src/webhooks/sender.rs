@@ -1,0 +1,285 @@
+//! Sends messages: one a process. Processes share the work by claims; what a process had in hand that fell silent
+//! is sent by another one, under the same id.
+//!
+//! Each turn is one transaction: it notes what came of requests that have ended, and claims what they leave room
+//! for. So a burst costs few transactions, and a crash can lose no message and no claim.
+
+use std::collections::{HashMap, HashSet};
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::FutureExt as _;
+use nudge_db::{Kind, Timestamp};
+use tokio::sync::mpsc::{self, UnboundedReceiver, UnboundedSender};
+use tokio_util::task::TaskTracker;
+use uuid::Uuid;
+
+use super::outcome::{self, Disabled};
+use super::request::{self, Exchange, Outgoing};
+use super::store::queue::{self, ClaimedRow, DueRow, Outcome};
+use super::{Secret, secrets_of};
+use crate::services::Shared;
+use crate::webhooks::fairness::{Asking, InHand, Limits, share};
+
+/// How long a message is put off that waits for another one, unless that one ends before.
+const DEFERRED: Duration = Duration::from_mins(1);
+
+/// A message on its way, and everything that sending it takes.
+#[derive(Debug)]
+struct Attempt {
+    webhook: DueRow,
+    message: ClaimedRow,
+    secrets: Arc<[Secret]>,
+}
+
+/// Sends messages of all apps.
+pub struct Sender {
+    services: Shared,
+    node: Uuid,
+    tasks: TaskTracker,
+    ended: UnboundedReceiver<Outcome>,
+    end: UnboundedSender<Outcome>,
+    /// Messages that are claimed here, until their end is noted.
+    in_hand: HashSet<Uuid>,
+    /// Requests under way, by endpoint.
+    under_way: HashMap<Uuid, InHand>,
+    /// What came of requests, to be noted.
+    outcomes: Vec<Outcome>,
+    /// Whose turn it was last.
+    last: Option<Uuid>,
+    /// Whether the last turn failed, so that claims may be there which nobody here knows of.
+    in_doubt: bool,
+}
+
+impl Sender {
+    /// A sender for a process.
+    pub fn new(services: Shared, tasks: TaskTracker) -> Self {
+        let (end, ended) = mpsc::unbounded_channel();
+        Self {
+            node: services.pipeline.node(),
+            services,
+            tasks,
+            ended,
+            end,
+            in_hand: HashSet::new(),
+            under_way: HashMap::new(),
+            outcomes: Vec::new(),
+            last: None,
+            in_doubt: false,
+        }
+    }
+
+    /// Runs until the server stops and what is under way has ended.
+    pub async fn run(mut self) {
+        let pause = Duration::from_millis(self.services.config.pipeline.poll_ms.max(1));
+        let stop = self.services.stop.clone();
+        loop {
+            let stopping = stop.is_cancelled();
+            let turn = self.turn(stopping).await;
+            self.in_doubt = turn.is_err();
+            let more = turn.unwrap_or_else(|error| {
+                tracing::warn!(error = ?error, "messages to webhooks wait for the database");
+                false
+            });
+            if stopping && self.in_hand.is_empty() {
+                return;
+            }
+            if !more {
+                let webhooks = self.services.webhooks.clone();
+                tokio::select! {
+                    () = tokio::time::sleep(pause) => {}
+                    () = webhooks.rung() => {}
+                    Some(outcome) = self.ended.recv() => self.take(outcome),
+                    () = stop.cancelled(), if !stopping => {}
+                }
+            }
+            while let Ok(outcome) = self.ended.try_recv() {
+                self.take(outcome);
+            }
+        }
+    }
+
+    /// A request has ended: its place is free.
+    fn take(&mut self, outcome: Outcome) {
+        if let Some(hand) = self.under_way.get_mut(&outcome.webhook_id) {
+            hand.requests = hand.requests.saturating_sub(1);
+            if hand.requests == 0 {
+                self.under_way.remove(&outcome.webhook_id);
+            }
+        }
+        self.outcomes.push(outcome);
+    }
+
+    /// Notes what ended and claims what there is room for; answers whether it claimed anything.
+    async fn turn(&mut self, stopping: bool) -> nudge_db::Result<bool> {
+        let now = self.services.clock.now();
+        if self.in_doubt {
+            self.release_strays().await?;
+        }
+        let due = if stopping {
+            Vec::new()
+        } else {
+            let mut tx = self.services.db.read().await?;
+            queue::due(&mut tx, now).await?
+        };
+        let shares = self.shares(&due);
+        if self.outcomes.is_empty() && shares.is_empty() {
+            return Ok(false);
+        }
+        let due: HashMap<Uuid, DueRow> = due.into_iter().map(|row| (row.id, row)).collect();
+        let mut tx = self.services.db.write().await?;
+        let config = &self.services.config.webhooks;
+        let disabled = outcome::note(&mut tx, self.node, &self.outcomes, config, now).await?;
+        let mut attempts = Vec::new();
+        for (id, places) in &shares {
+            let Some(webhook) = due.get(id) else { continue };
+            if disabled.iter().any(|disabled| disabled.webhook_id == *id) {
+                continue;
+            }
+            let claimed = queue::claim(&mut tx, self.node, webhook, now, *places).await?;
+            if claimed.len() < *places {
+                queue::defer(&mut tx, webhook, now, now.plus(DEFERRED)).await?;
+            }
+            if claimed.is_empty() {
+                continue;
+            }
+            let secrets = self.secrets(&mut tx, webhook, now).await?;
+            attempts.extend(claimed.into_iter().map(|message| Attempt {
+                webhook: webhook.clone(),
+                message,
+                secrets: Arc::clone(&secrets),
+            }));
+        }
+        tx.commit().await?;
+        for outcome in self.outcomes.drain(..) {
+            self.in_hand.remove(&outcome.message_id);
+        }
+        self.last = shares.last().map(|(id, _)| *id).or(self.last);
+        let more = !attempts.is_empty();
+        for attempt in attempts {
+            self.begin(attempt);
+        }
+        for one in disabled {
+            let services = Arc::clone(&self.services);
+            self.tasks.spawn(async move {
+                if let Err(error) = hold(&services, one).await {
+                    tracing::warn!(webhook.id = %one.webhook_id, error = ?error, "some messages of a disabled webhook are sent once it is enabled");
+                }
+            });
+        }
+        Ok(more)
+    }
+
+    fn shares(&self, due: &[DueRow]) -> Vec<(Uuid, usize)> {
+        let asking: Vec<Asking> = due
+            .iter()
+            .map(|row| Asking {
+                id: row.id,
+                failing: row.failing_since.is_some(),
+            })
+            .collect();
+        let config = &self.services.config.webhooks;
+        let limits = Limits {
+            all: config.concurrency.max(1),
+            each: config.endpoint_concurrency.max(1),
+        };
+        share(&asking, &self.under_way, limits, self.last)
+    }
+
+    /// The secrets of an endpoint; none where they do not open, which fails its attempts and nothing else.
+    async fn secrets(
+        &self,
+        tx: &mut nudge_db::Tx,
+        webhook: &DueRow,
+        now: Timestamp,
+    ) -> nudge_db::Result<Arc<[Secret]>> {
+        match secrets_of(tx, &self.services.secrets, webhook.id, now).await {
+            Ok(secrets) => Ok(secrets.into()),
+            Err(super::Error::Storage(error)) => Err(error),
+            Err(error) => {
+                tracing::error!(webhook.id = %webhook.id, error = %error, "a webhook's messages can't be signed");
+                Ok(Arc::default())
+            }
+        }
+    }
+
+    fn begin(&mut self, attempt: Attempt) {
+        self.in_hand.insert(attempt.message.id);
+        let hand = self.under_way.entry(attempt.webhook.id).or_default();
+        hand.requests += 1;
+        hand.failing = attempt.webhook.failing_since.is_some();
+        let (services, end) = (Arc::clone(&self.services), self.end.clone());
+        self.tasks.spawn(async move {
+            let outcome = attempt.make(&services).await;
+            // The sender listens until the last one has ended.
+            drop(end.send(outcome));
+        });
+    }
+
+    /// Gives up claims that are not in memory, as after a commit whose answer got lost.
+    async fn release_strays(&self) -> nudge_db::Result<()> {
+        let mut tx = self.services.db.write().await?;
+        for id in queue::claimed_by(&mut tx, self.node).await? {
+            if !self.in_hand.contains(&id) {
+                queue::release(&mut tx, self.node, id).await?;
+            }
+        }
+        tx.commit().await
+    }
+}
+
+impl Attempt {
+    /// Sends the message once.
+    async fn make(self, services: &Shared) -> Outcome {
+        let attempt = self.message.attempts + 1;
+        let at = services.clock.now();
+        let exchange = if self.secrets.is_empty() {
+            Exchange::failed("the server can't read the secret; rotate it")
+        } else {
+            let outgoing = Outgoing {
+                app_id: self.webhook.app_id,
+                url: &self.webhook.url,
+                secrets: &self.secrets,
+                id: self.message.id,
+                event: &self.message.event_type,
+                attempt,
+                body: &self.message.body,
+                at,
+            };
+            AssertUnwindSafe(request::send(&services.webhooks, &outgoing))
+                .catch_unwind()
+                .await
+                .unwrap_or_else(|_| Exchange::failed("a defect in the server"))
+        };
+        let random = u32::from_be_bytes(nudge_platform::secrets::random());
+        let random = f64::from(random) / f64::from(u32::MAX);
+        let base = services.config.webhooks.retry_base_seconds;
+        let now = services.clock.now();
+        outcome::of(&self.webhook, self.message, exchange, at, now, base, random)
+    }
+}
+
+/// Keeps what an endpoint that was disabled has not been sent, and tells its app.
+async fn hold(services: &Shared, disabled: Disabled) -> nudge_db::Result<()> {
+    tracing::warn!(webhook.id = %disabled.webhook_id, "a webhook that only failed is disabled");
+    services.apps.refresh(disabled.app_id).await?;
+    loop {
+        match hold_some(services, disabled).await {
+            Ok(0) => return Ok(()),
+            Ok(_) => {}
+            // It met whoever sends, or queues, some of them.
+            Err(error) if error.kind() == Kind::Serialization => {}
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+async fn hold_some(services: &Shared, disabled: Disabled) -> nudge_db::Result<u64> {
+    let mut tx = services.db.write().await?;
+    let held =
+        nudge_records::webhooks::messages::hold(&mut tx, disabled.app_id, disabled.webhook_id)
+            .await?;
+    tx.commit().await?;
+    Ok(held)
+}

@@ -1,0 +1,273 @@
+//! Endpoints and their secrets in the database; messages and attempts are in [`messages`] and [`queue`].
+
+use nudge_campaigns::webhooks::parse;
+
+pub mod queue;
+
+use nudge_db::{Error, Result, Timestamp, Tx};
+use uuid::Uuid;
+
+use super::{Health, Webhook};
+use nudge_platform::sealed::Sealed;
+
+#[derive(sqlx::FromRow)]
+struct Row {
+    id: Uuid,
+    app_id: Uuid,
+    url: String,
+    event_types: String,
+    active: bool,
+    description: String,
+    version: i64,
+    created_at: Timestamp,
+    updated_at: Timestamp,
+    consecutive_failures: i64,
+    failing_since: Option<Timestamp>,
+    last_success_at: Option<Timestamp>,
+    last_failure_at: Option<Timestamp>,
+    last_status_code: Option<i64>,
+    last_error: Option<String>,
+    disabled_at: Option<Timestamp>,
+}
+
+#[derive(sqlx::FromRow)]
+struct CountRow {
+    count: i64,
+}
+
+/// A sealed secret and what it is bound to.
+#[derive(Debug, sqlx::FromRow)]
+pub(super) struct SecretRow {
+    pub name: String,
+    pub sealed: Sealed,
+}
+
+impl Row {
+    fn read(self) -> Result<Webhook> {
+        Ok(Webhook {
+            id: self.id,
+            app_id: self.app_id,
+            url: self.url,
+            event_types: parse(&self.event_types)?,
+            active: self.active,
+            description: self.description,
+            version: self.version,
+            created_at: self.created_at,
+            updated_at: self.updated_at,
+            health: Health {
+                consecutive_failures: self.consecutive_failures,
+                failing_since: self.failing_since,
+                last_success_at: self.last_success_at,
+                last_failure_at: self.last_failure_at,
+                last_status_code: self.last_status_code,
+                last_error: self.last_error,
+                disabled_at: self.disabled_at,
+            },
+        })
+    }
+}
+
+fn event_types(webhook: &Webhook) -> Result<String> {
+    serde_json::to_string(&webhook.event_types)
+        .map_err(|cause| Error::corrupt("webhooks", "event_types", cause))
+}
+
+/// How many endpoints an app has.
+pub(super) async fn count(tx: &mut Tx, app_id: Uuid) -> Result<usize> {
+    let row: CountRow = tx
+        .sql("SELECT count(*) AS count FROM webhooks WHERE app_id = $1")
+        .bind(app_id)
+        .fetch_one()
+        .await?;
+    Ok(usize::try_from(row.count).unwrap_or(usize::MAX))
+}
+
+/// Adds an endpoint.
+pub(super) async fn insert(tx: &mut Tx, webhook: &Webhook) -> Result<()> {
+    tx.sql(
+        "INSERT INTO webhooks (id, app_id, url, event_types, active, description, version, created_at, updated_at)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $8)",
+    )
+    .bind(webhook.id)
+    .bind(webhook.app_id)
+    .bind(webhook.url.clone())
+    .bind(event_types(webhook)?)
+    .bind(webhook.active)
+    .bind(webhook.description.clone())
+    .bind(webhook.version)
+    .bind(webhook.created_at)
+    .execute()
+    .await?;
+    Ok(())
+}
+
+/// Replaces an endpoint that is of the version before; answers whether it was. Its health stays.
+pub(super) async fn update(tx: &mut Tx, webhook: &Webhook) -> Result<bool> {
+    let updated = tx
+        .sql(
+            "UPDATE webhooks SET url = $3, event_types = $4, active = $5, description = $6, version = $7, updated_at = $8
+             WHERE app_id = $1 AND id = $2 AND version = $7 - 1",
+        )
+        .bind(webhook.app_id)
+        .bind(webhook.id)
+        .bind(webhook.url.clone())
+        .bind(event_types(webhook)?)
+        .bind(webhook.active)
+        .bind(webhook.description.clone())
+        .bind(webhook.version)
+        .bind(webhook.updated_at)
+        .execute()
+        .await?;
+    Ok(updated == 1)
+}
+
+/// Removes an endpoint and its secrets; answers whether it was there.
+pub(super) async fn delete(tx: &mut Tx, app_id: Uuid, id: Uuid) -> Result<bool> {
+    tx.sql("DELETE FROM webhook_secrets WHERE app_id = $1 AND webhook_id = $2")
+        .bind(app_id)
+        .bind(id)
+        .execute()
+        .await?;
+    let removed = tx
+        .sql("DELETE FROM webhooks WHERE app_id = $1 AND id = $2")
+        .bind(app_id)
+        .bind(id)
+        .execute()
+        .await?;
+    Ok(removed == 1)
+}
+
+/// Finds an endpoint.
+pub async fn find(tx: &mut Tx, app_id: Uuid, id: Uuid) -> Result<Option<Webhook>> {
+    let row: Option<Row> = tx
+        .sql(
+            "SELECT id, app_id, url, event_types, active, description, version, created_at, updated_at,
+                    consecutive_failures, failing_since, last_success_at, last_failure_at, last_status_code,
+                    last_error, disabled_at
+             FROM webhooks WHERE app_id = $1 AND id = $2",
+        )
+        .bind(app_id)
+        .bind(id)
+        .fetch_optional()
+        .await?;
+    row.map(Row::read).transpose()
+}
+
+/// Lists endpoints of an app, newest first, from below an id on.
+pub(super) async fn list(
+    tx: &mut Tx,
+    app_id: Uuid,
+    before: Option<Uuid>,
+    limit: i64,
+) -> Result<Vec<Webhook>> {
+    let mut statement = tx
+        .sql(
+            "SELECT id, app_id, url, event_types, active, description, version, created_at, updated_at,
+                    consecutive_failures, failing_since, last_success_at, last_failure_at, last_status_code,
+                    last_error, disabled_at
+             FROM webhooks WHERE app_id = $1",
+        )
+        .bind(app_id);
+    if let Some(before) = before {
+        statement = statement.push(" AND id < ").push_bind(before);
+    }
+    let rows: Vec<Row> = statement
+        .push(" ORDER BY id DESC LIMIT ")
+        .push_bind(limit)
+        .fetch_all()
+        .await?;
+    rows.into_iter().map(Row::read).collect()
+}
+
+/// Locks an endpoint until the transaction ends; answers whether it is there.
+pub(super) async fn lock(tx: &mut Tx, app_id: Uuid, id: Uuid) -> Result<bool> {
+    #[derive(sqlx::FromRow)]
+    struct IdRow {
+        id: Uuid,
+    }
+    let for_update = tx.dialect().for_update();
+    let row: Option<IdRow> = tx
+        .sql("SELECT id FROM webhooks WHERE app_id = $1 AND id = $2")
+        .bind(app_id)
+        .bind(id)
+        .push(for_update)
+        .fetch_optional()
+        .await?;
+    Ok(row.is_some_and(|row| row.id == id))
+}
+
+/// Lets an endpoint begin anew if it is disabled.
+pub(super) async fn enable(tx: &mut Tx, app_id: Uuid, id: Uuid) -> Result<()> {
+    tx.sql(
+        "UPDATE webhooks SET consecutive_failures = 0, failing_since = NULL, disabled_at = NULL
+         WHERE app_id = $1 AND id = $2 AND disabled_at IS NOT NULL",
+    )
+    .bind(app_id)
+    .bind(id)
+    .execute()
+    .await?;
+    Ok(())
+}
+
+/// Adds a secret that does not expire.
+pub(super) async fn insert_secret(
+    tx: &mut Tx,
+    webhook: &Webhook,
+    name: String,
+    sealed: Sealed,
+) -> Result<()> {
+    tx.sql(
+        "INSERT INTO webhook_secrets (name, app_id, webhook_id, sealed) VALUES ($1, $2, $3, $4)",
+    )
+    .bind(name)
+    .bind(webhook.app_id)
+    .bind(webhook.id)
+    .bind(sealed)
+    .execute()
+    .await?;
+    Ok(())
+}
+
+/// Lets the newest secret of an endpoint expire at an instant, and forgets those before it.
+pub(super) async fn expire_secrets(
+    tx: &mut Tx,
+    webhook: &Webhook,
+    now: Timestamp,
+    at: Timestamp,
+) -> Result<()> {
+    tx.sql("DELETE FROM webhook_secrets WHERE app_id = $1 AND webhook_id = $2 AND expires_at IS NOT NULL")
+        .bind(webhook.app_id)
+        .bind(webhook.id)
+        .execute()
+        .await?;
+    let statement = if at > now {
+        "UPDATE webhook_secrets SET expires_at = $3 WHERE app_id = $1 AND webhook_id = $2"
+    } else {
+        // $3 is there so that both take the same parameters.
+        "DELETE FROM webhook_secrets WHERE app_id = $1 AND webhook_id = $2 AND $3 >= 0"
+    };
+    tx.sql(statement)
+        .bind(webhook.app_id)
+        .bind(webhook.id)
+        .bind(at)
+        .execute()
+        .await?;
+    Ok(())
+}
+
+/// The secrets of an endpoint that have not expired, the newest first.
+pub(super) async fn secrets(
+    tx: &mut Tx,
+    webhook_id: Uuid,
+    now: Timestamp,
+) -> Result<Vec<SecretRow>> {
+    tx.sql(
+        "SELECT name, sealed FROM webhook_secrets
+         WHERE webhook_id = $1 AND (expires_at IS NULL OR expires_at > $2)
+         ORDER BY name DESC",
+    )
+    .bind(webhook_id)
+    .bind(now)
+    .fetch_all()
+    .await
+}

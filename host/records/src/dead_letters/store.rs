@@ -1,0 +1,454 @@
+//! Dead letters in the database.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use nudge_db::{Error, Result, Rows, Statement, Timestamp, Tx};
+use nudge_platform::hidden;
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use super::{Letter, PluginVersion, Stage};
+use crate::dead_letters::violation::Violation;
+use crate::events::Origin;
+
+/// A place in the letters of an app, which are in the order in which their events happened.
+pub type Place = (Timestamp, Uuid);
+
+/// Which letters.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Filter {
+    /// Events of this name.
+    pub event_name: Option<String>,
+    /// This reason.
+    pub reason: Option<String>,
+    /// This stage.
+    pub stage: Option<Stage>,
+    /// Received at or after.
+    pub from: Option<Timestamp>,
+    /// Received before.
+    pub to: Option<Timestamp>,
+}
+
+/// A letter and whose it is.
+#[derive(Debug)]
+pub struct Found {
+    /// The letter.
+    pub letter: Letter,
+    /// The subject.
+    pub subject_id: Uuid,
+    /// The alias, if it is an anonymous id.
+    pub anonymous_id: Option<String>,
+}
+
+#[derive(sqlx::FromRow)]
+struct Row {
+    id: Uuid,
+    app_id: Uuid,
+    alias_number: i64,
+    event_id: Uuid,
+    event_name: String,
+    stage: String,
+    reason: String,
+    violations: String,
+    plugin_name: Option<String>,
+    plugin_version: Option<String>,
+    campaign_id: Option<Uuid>,
+    event: String,
+    timestamp: Timestamp,
+    client_timestamp: Option<Timestamp>,
+    received_at: Timestamp,
+    origin: Option<String>,
+    attempts: i64,
+    session_number: Option<i64>,
+    opens_session: Option<i64>,
+    subject_id: Uuid,
+    kind: String,
+    value: String,
+}
+
+impl Row {
+    fn read(self) -> Result<Found> {
+        let stage = Stage::parse(&self.stage)
+            .ok_or_else(|| Error::corrupt("dead_letters", "stage", &self.stage))?;
+        let violations = serde_json::from_str(&self.violations)
+            .map_err(|cause| Error::corrupt("dead_letters", "violations", cause))?;
+        let origin = self.origin.as_deref().map(serde_json::from_str);
+        let origin: Option<Origin> = origin
+            .transpose()
+            .map_err(|cause| Error::corrupt("dead_letters", "origin", cause))?;
+        let plugin = self
+            .plugin_name
+            .zip(self.plugin_version)
+            .map(|(name, version)| PluginVersion { name, version });
+        Ok(Found {
+            letter: Letter {
+                id: self.id,
+                app_id: self.app_id,
+                alias: self.alias_number,
+                event_id: self.event_id,
+                event_name: self.event_name,
+                stage,
+                reason: self.reason,
+                violations,
+                plugin,
+                campaign_id: self.campaign_id,
+                event: self.event,
+                timestamp: self.timestamp,
+                client_timestamp: self.client_timestamp,
+                received_at: self.received_at,
+                origin: Arc::new(origin.unwrap_or_default()),
+                attempts: self.attempts,
+                session: self.session_number,
+                opens_session: self.opens_session == Some(1),
+            },
+            subject_id: self.subject_id,
+            anonymous_id: (self.kind == "anonymous").then_some(self.value),
+        })
+    }
+}
+
+/// A replay that was in vain.
+#[derive(Clone, Debug)]
+pub struct Failure {
+    /// The letter.
+    pub id: Uuid,
+    /// Why it fails now.
+    pub reason: String,
+    /// What is wrong now.
+    pub violations: Vec<Violation>,
+}
+
+impl Failure {
+    /// That of a letter which says already why it failed.
+    pub fn of(letter: &Letter) -> Self {
+        Self {
+            id: letter.id,
+            reason: letter.reason.clone(),
+            violations: letter.violations.clone(),
+        }
+    }
+
+    /// What is noted of it with its letter: what is wrong with the event there, which a patch leaves as it was.
+    #[must_use]
+    pub fn noted(&self, letter: &Letter, patched: bool) -> Self {
+        if patched {
+            Self::of(letter)
+        } else {
+            self.clone()
+        }
+    }
+}
+
+/// Letters of an event name with a reason.
+#[derive(Clone, Debug, sqlx::FromRow)]
+pub struct Group {
+    /// The events' name.
+    pub event_name: String,
+    /// The reason.
+    pub reason: String,
+    /// How many there are.
+    pub count: i64,
+    /// When the first of them came.
+    pub first_seen_at: Timestamp,
+    /// When the last of them came.
+    pub last_seen_at: Timestamp,
+    /// The last of them.
+    pub sample_id: Uuid,
+}
+
+#[derive(sqlx::FromRow)]
+struct IdRow {
+    id: Uuid,
+}
+
+#[derive(sqlx::FromRow)]
+struct CountRow {
+    count: i64,
+}
+
+impl Filter {
+    /// Appends the conditions on the letters `d` of the app `$1`; of nobody who is being deleted.
+    fn apply<'t>(&self, mut statement: Statement<'t>) -> Statement<'t> {
+        statement = statement
+            .push(" AND d.alias_number NOT IN ")
+            .push(hidden::ALIASES);
+        if let Some(name) = &self.event_name {
+            statement = statement
+                .push(" AND d.event_name = ")
+                .push_bind(name.clone());
+        }
+        if let Some(reason) = &self.reason {
+            statement = statement.push(" AND d.reason = ").push_bind(reason.clone());
+        }
+        if let Some(stage) = self.stage {
+            statement = statement.push(" AND d.stage = ").push_bind(stage.name());
+        }
+        if let Some(from) = self.from {
+            statement = statement.push(" AND d.received_at >= ").push_bind(from);
+        }
+        if let Some(to) = self.to {
+            statement = statement.push(" AND d.received_at < ").push_bind(to);
+        }
+        statement
+    }
+}
+
+/// Adds letters, each in place of one with its id; answers which are there now.
+///
+/// A letter of the validation stage is left out if an event of its id is there: that one was accepted.
+pub async fn insert(tx: &mut Tx, letters: &[&Letter]) -> Result<HashSet<Uuid>> {
+    // What a client sends twice at once may be here twice, and a statement takes each row once.
+    let distinct: HashMap<Uuid, &Letter> =
+        letters.iter().map(|letter| (letter.id, *letter)).collect();
+    let mut distinct: Vec<&Letter> = distinct.into_values().collect();
+    // One order for all processes, so that they do not deadlock.
+    distinct.sort_unstable_by_key(|letter| letter.id);
+    let mut kept = HashSet::with_capacity(distinct.len());
+    for chunk in distinct.chunks(Rows::MOST) {
+        let inserted: Vec<IdRow> = tx
+            .with_rows(
+                "v(id, app_id, alias_number, event_id, event_name, stage, reason, violations, plugin_name,
+                   plugin_version, campaign_id, event, timestamp, received_at, session_number, opens_session,
+                   origin, client_timestamp)",
+                rows(chunk),
+            )
+            .push(
+                " INSERT INTO dead_letters (id, app_id, alias_number, event_id, event_name, stage, reason, violations,
+                                            plugin_name, plugin_version, campaign_id, event, timestamp, received_at,
+                                            session_number, opens_session, origin, client_timestamp, attempts, state)
+                  SELECT v.id, v.app_id, v.alias_number, v.event_id, v.event_name, v.stage, v.reason, v.violations,
+                         v.plugin_name, v.plugin_version, v.campaign_id, v.event, v.timestamp, v.received_at,
+                         v.session_number, v.opens_session, v.origin, v.client_timestamp, 0, 'open'
+                  FROM v WHERE v.stage <> 'validation' OR NOT EXISTS (
+                    SELECT 1 FROM events e WHERE e.alias_number = v.alias_number AND e.event_id = v.event_id)
+                  ON CONFLICT (id) DO UPDATE SET reason = excluded.reason, violations = excluded.violations,
+                    plugin_name = excluded.plugin_name, plugin_version = excluded.plugin_version,
+                    event = excluded.event, timestamp = excluded.timestamp, received_at = excluded.received_at,
+                    session_number = excluded.session_number, opens_session = excluded.opens_session,
+                    origin = excluded.origin, client_timestamp = excluded.client_timestamp
+                  RETURNING id",
+            )
+            .fetch_all()
+            .await?;
+        kept.extend(inserted.into_iter().map(|row| row.id));
+    }
+    Ok(kept)
+}
+
+fn rows(letters: &[&Letter]) -> Rows {
+    let all = || letters.iter().copied();
+    let plugin = |letter: &Letter| letter.plugin.clone();
+    Rows::new()
+        .uuids(all().map(|letter| letter.id))
+        .uuids(all().map(|letter| letter.app_id))
+        .integers(all().map(|letter| letter.alias))
+        .uuids(all().map(|letter| letter.event_id))
+        .texts(all().map(|letter| letter.event_name.clone()))
+        .texts(all().map(|letter| letter.stage.name().to_owned()))
+        .texts(all().map(|letter| letter.reason.clone()))
+        .texts(all().map(|letter| violations_text(&letter.violations)))
+        .texts(all().map(|letter| plugin(letter).map(|plugin| plugin.name)))
+        .texts(all().map(|letter| plugin(letter).map(|plugin| plugin.version)))
+        .uuids(all().map(|letter| letter.campaign_id))
+        .texts(all().map(|letter| letter.event.clone()))
+        .timestamps(all().map(|letter| letter.timestamp))
+        .timestamps(all().map(|letter| letter.received_at))
+        .integers(all().map(|letter| letter.session))
+        .integers(all().map(|letter| i64::from(letter.opens_session)))
+        .shared_texts(origins(letters))
+        .timestamps(all().map(|letter| letter.client_timestamp))
+}
+
+/// What is known of the letters' requests, as JSON: once for each request.
+fn origins(letters: &[&Letter]) -> Vec<Option<Arc<str>>> {
+    let mut texts: HashMap<*const Origin, Option<Arc<str>>> = HashMap::new();
+    let text = |letter: &&Letter| {
+        // The events of other stages are stored, and say it.
+        let origin = Some(&letter.origin).filter(|_| letter.stage == Stage::Validation)?;
+        let text = texts
+            .entry(Arc::as_ptr(origin))
+            .or_insert_with(|| serde_json::to_string(&**origin).ok().map(Arc::from));
+        text.clone()
+    };
+    letters.iter().map(text).collect()
+}
+
+fn violations_text(violations: &[Violation]) -> String {
+    serde_json::to_string(violations).unwrap_or_else(|_| "[]".to_owned())
+}
+
+/// Removes letters, each of its app.
+pub async fn delete_all(tx: &mut Tx, letters: &[(Uuid, Uuid)]) -> Result<()> {
+    for chunk in letters.chunks(Rows::MOST) {
+        let rows = Rows::new()
+            .uuids(chunk.iter().map(|(_, id)| *id))
+            .uuids(chunk.iter().map(|(app_id, _)| *app_id));
+        tx.with_rows("v(id, app_id)", rows)
+            .push(" DELETE FROM dead_letters WHERE (id, app_id) IN (SELECT v.id, v.app_id FROM v)")
+            .execute()
+            .await?;
+    }
+    Ok(())
+}
+
+/// Removes so many letters of an app; answers how many there were.
+pub async fn delete_some(tx: &mut Tx, app_id: Uuid, filter: &Filter, limit: i64) -> Result<u64> {
+    let statement = tx
+        .sql(
+            "DELETE FROM dead_letters WHERE app_id = $1 AND id IN (
+                SELECT d.id FROM dead_letters d WHERE d.app_id = $1",
+        )
+        .bind(app_id);
+    filter
+        .apply(statement)
+        .push(" ORDER BY d.timestamp, d.id LIMIT ")
+        .push_bind(limit)
+        .push(")")
+        .execute()
+        .await
+}
+
+/// Removes a letter; answers whether it was there.
+pub async fn delete(tx: &mut Tx, app_id: Uuid, id: Uuid) -> Result<bool> {
+    let removed = tx
+        .sql("DELETE FROM dead_letters WHERE app_id = $1 AND id = $2")
+        .bind(app_id)
+        .bind(id)
+        .execute()
+        .await?;
+    Ok(removed == 1)
+}
+
+/// Notes that replays of letters of an app were in vain, and why; answers of how many, those that are gone not
+/// among them.
+pub async fn update_failed(tx: &mut Tx, app_id: Uuid, failures: &[Failure]) -> Result<u64> {
+    let mut updated = 0;
+    for chunk in failures.chunks(Rows::MOST) {
+        let rows = Rows::new()
+            .uuids(chunk.iter().map(|failure| failure.id))
+            .texts(chunk.iter().map(|failure| failure.reason.clone()))
+            .texts(
+                chunk
+                    .iter()
+                    .map(|failure| violations_text(&failure.violations)),
+            );
+        updated += tx
+            .with_rows("v(id, reason, violations)", rows)
+            .push(
+                " UPDATE dead_letters SET attempts = dead_letters.attempts + 1, reason = v.reason,
+                         violations = v.violations
+                  FROM v WHERE dead_letters.id = v.id AND dead_letters.app_id = ",
+            )
+            .push_bind(app_id)
+            .execute()
+            .await?;
+    }
+    Ok(updated)
+}
+
+/// How many letters of an app there are.
+pub async fn count(tx: &mut Tx, app_id: Uuid, filter: &Filter) -> Result<i64> {
+    let statement = tx
+        .sql("SELECT count(*) AS count FROM dead_letters d WHERE d.app_id = $1")
+        .bind(app_id);
+    let row: CountRow = filter.apply(statement).fetch_one().await?;
+    Ok(row.count)
+}
+
+/// The letters of an app by event name and reason, the most frequent first.
+pub async fn summary(tx: &mut Tx, app_id: Uuid, filter: &Filter, limit: i64) -> Result<Vec<Group>> {
+    let statement = tx
+        .sql(
+            "SELECT g.event_name, g.reason, g.count, g.first_seen_at, g.last_seen_at,
+                    (SELECT d.id FROM dead_letters d
+                     WHERE d.app_id = $1 AND d.event_name = g.event_name AND d.reason = g.reason",
+        )
+        .bind(app_id);
+    let statement = filter.apply(statement).push(
+        " ORDER BY d.received_at DESC, d.id DESC LIMIT 1) AS sample_id
+             FROM (SELECT d.event_name, d.reason, count(*) AS count, min(d.received_at) AS first_seen_at,
+                          max(d.received_at) AS last_seen_at
+                   FROM dead_letters d WHERE d.app_id = $1",
+    );
+    filter
+        .apply(statement)
+        .push(
+            " GROUP BY d.event_name, d.reason ORDER BY count(*) DESC, d.event_name, d.reason LIMIT ",
+        )
+        .push_bind(limit)
+        .push(") g ORDER BY g.count DESC, g.event_name, g.reason")
+        .fetch_all()
+        .await
+}
+
+/// Finds a letter.
+pub async fn find(tx: &mut Tx, app_id: Uuid, id: Uuid) -> Result<Option<Found>> {
+    let row: Option<Row> = tx
+        .sql(LETTERS)
+        .bind(app_id)
+        .push(" AND d.id = ")
+        .push_bind(id)
+        .push(" AND d.alias_number NOT IN ")
+        .push(hidden::ALIASES)
+        .fetch_optional()
+        .await?;
+    row.map(Row::read).transpose()
+}
+
+/// Lists letters, newest first, from before a place on.
+pub async fn list(
+    tx: &mut Tx,
+    app_id: Uuid,
+    filter: &Filter,
+    before: Option<Place>,
+    limit: i64,
+) -> Result<Vec<Found>> {
+    let mut statement = filter.apply(tx.sql(LETTERS).bind(app_id));
+    if let Some((timestamp, id)) = before {
+        statement = statement
+            .push(" AND (d.timestamp, d.id) < (")
+            .push_bind(timestamp)
+            .push(", ")
+            .push_bind(id)
+            .push(")");
+    }
+    let rows: Vec<Row> = statement
+        .push(" ORDER BY d.timestamp DESC, d.id DESC LIMIT ")
+        .push_bind(limit)
+        .fetch_all()
+        .await?;
+    rows.into_iter().map(Row::read).collect()
+}
+
+/// Lists letters, oldest first, from after a place on.
+pub async fn page(
+    tx: &mut Tx,
+    app_id: Uuid,
+    filter: &Filter,
+    after: Option<Place>,
+    limit: i64,
+) -> Result<Vec<Found>> {
+    let mut statement = filter.apply(tx.sql(LETTERS).bind(app_id));
+    if let Some((timestamp, id)) = after {
+        statement = statement
+            .push(" AND (d.timestamp, d.id) > (")
+            .push_bind(timestamp)
+            .push(", ")
+            .push_bind(id)
+            .push(")");
+    }
+    let rows: Vec<Row> = statement
+        .push(" ORDER BY d.timestamp, d.id LIMIT ")
+        .push_bind(limit)
+        .fetch_all()
+        .await?;
+    rows.into_iter().map(Row::read).collect()
+}
+
+const LETTERS: &str =
+    "SELECT d.id, d.app_id, d.alias_number, d.event_id, d.event_name, d.stage, d.reason, d.violations,
+            d.plugin_name, d.plugin_version, d.campaign_id, d.event, d.timestamp, d.client_timestamp,
+            d.received_at, d.origin, d.attempts, d.session_number, d.opens_session, a.subject_id, a.kind, a.value
+     FROM dead_letters d JOIN aliases a ON a.number = d.alias_number
+     WHERE d.app_id = $1";

@@ -1,0 +1,81 @@
+//! Provider.
+
+use serde::Deserialize;
+use serde::Serialize;
+use utoipa::ToSchema;
+
+/// A push service.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Provider {
+    /// Apple Push Notification service.
+    Apns,
+    /// Firebase Cloud Messaging, HTTP v1.
+    Fcm,
+    /// Web Push (RFC 8030, 8291, 8292).
+    Webpush,
+}
+
+/// What a device runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Platform {
+    /// Apple's systems, reached by APNs.
+    Ios,
+    /// Android, reached by FCM.
+    Android,
+    /// Browsers, reached by Web Push.
+    Web,
+}
+
+impl Provider {
+    /// The name, as the API has it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Apns => "apns",
+            Self::Fcm => "fcm",
+            Self::Webpush => "webpush",
+        }
+    }
+
+    /// What the devices run that it reaches.
+    pub fn platform(self) -> Platform {
+        match self {
+            Self::Apns => Platform::Ios,
+            Self::Fcm => Platform::Android,
+            Self::Webpush => Platform::Web,
+        }
+    }
+
+    /// The provider of a name.
+    pub fn of_name(name: &str) -> Option<Self> {
+        let all = [Self::Apns, Self::Fcm, Self::Webpush];
+        all.into_iter().find(|provider| provider.name() == name)
+    }
+}
+
+impl Platform {
+    /// The name, as the API has it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Ios => "ios",
+            Self::Android => "android",
+            Self::Web => "web",
+        }
+    }
+
+    /// The platform of a name.
+    pub fn of_name(name: &str) -> Option<Self> {
+        let all = [Self::Ios, Self::Android, Self::Web];
+        all.into_iter().find(|platform| platform.name() == name)
+    }
+
+    /// The service that reaches it.
+    pub fn provider(self) -> Provider {
+        match self {
+            Self::Ios => Provider::Apns,
+            Self::Android => Provider::Fcm,
+            Self::Web => Provider::Webpush,
+        }
+    }
+}

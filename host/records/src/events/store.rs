@@ -1,0 +1,358 @@
+//! Events in the database.
+//!
+//! Request `n` (the id of its row in `pending`) owns the event numbers from `n * 512` on. So numbers
+//! ascend in the order of commits for whoever waits for an answer before asking again, on any number
+//! of processes, and no counter is locked across a commit.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use nudge_db::{Result, Rows, Timestamp, Tx};
+use nudge_platform::hidden;
+use uuid::Uuid;
+
+use super::{Event, Origin, SEQ_BLOCK, Source};
+
+/// An event as it is stored.
+#[derive(Clone, Debug)]
+pub struct Stored {
+    /// Its number.
+    pub seq: i64,
+    /// When it arrived.
+    pub received_at: Timestamp,
+    /// What its request said about it.
+    pub origin: Arc<Origin>,
+    /// The event.
+    pub event: Arc<Event>,
+}
+
+#[derive(sqlx::FromRow)]
+struct ElsewhereRow {
+    alias_number: i64,
+    event_id: Uuid,
+}
+
+#[derive(sqlx::FromRow)]
+struct EventIdRow {
+    event_id: Uuid,
+}
+
+#[derive(sqlx::FromRow)]
+struct SeqRow {
+    seq: i64,
+}
+
+#[derive(sqlx::FromRow)]
+struct EventRow {
+    seq: i64,
+    event_id: Uuid,
+    name: String,
+    timestamp: Timestamp,
+    client_timestamp: Option<Timestamp>,
+    received_at: Timestamp,
+    properties: String,
+    platform: Option<String>,
+    app_version: Option<String>,
+    locale: Option<String>,
+    timezone: Option<String>,
+    source: String,
+}
+
+#[derive(sqlx::FromRow)]
+struct OwnedRow {
+    app_id: Uuid,
+    alias_number: i64,
+    #[sqlx(flatten)]
+    event: EventRow,
+}
+
+impl EventRow {
+    fn read(self) -> Stored {
+        Stored {
+            seq: self.seq,
+            received_at: self.received_at,
+            origin: Arc::new(Origin {
+                platform: self.platform,
+                app_version: self.app_version,
+                locale: self.locale,
+                timezone: self.timezone,
+                device_id: None,
+                sdk_version: None,
+                source: if self.source == Source::Server.name() {
+                    Source::Server
+                } else {
+                    Source::Sdk
+                },
+            }),
+            event: Arc::new(Event {
+                id: self.event_id,
+                name: self.name.into(),
+                timestamp: self.timestamp,
+                client_timestamp: self.client_timestamp,
+                properties: self.properties.into(),
+            }),
+        }
+    }
+}
+
+/// Removes requests all of whose events were there already.
+pub async fn delete_pending(tx: &mut Tx, ids: &[i64]) -> Result<()> {
+    for chunk in ids.chunks(Rows::MOST) {
+        tx.with_rows("v(id)", Rows::new().integers(chunk.iter().copied()))
+            .push(" DELETE FROM pending WHERE id IN (SELECT v.id FROM v)")
+            .execute()
+            .await?;
+    }
+    Ok(())
+}
+
+/// The event numbers of a request that are there.
+pub async fn seqs_of(tx: &mut Tx, request: i64) -> Result<Vec<i64>> {
+    let rows: Vec<SeqRow> = tx
+        .sql("SELECT seq FROM events WHERE seq BETWEEN $1 AND $2 ORDER BY seq")
+        .bind(request * SEQ_BLOCK)
+        .bind(request * SEQ_BLOCK + SEQ_BLOCK - 1)
+        .fetch_all()
+        .await?;
+    Ok(rows.into_iter().map(|row| row.seq).collect())
+}
+
+/// The events of requests, by the request, each in order.
+pub async fn events_of(tx: &mut Tx, requests: &[i64]) -> Result<HashMap<i64, Vec<Stored>>> {
+    let mut found: HashMap<i64, Vec<Stored>> = HashMap::with_capacity(requests.len());
+    for chunk in requests.chunks(Rows::MOST) {
+        let firsts = chunk.iter().map(|request| request * SEQ_BLOCK);
+        // The join's order is said, so that SQLite does not go through all events instead.
+        let rows: Vec<EventRow> = tx
+            .with_rows("v(first)", Rows::new().integers(firsts))
+            .push(
+                " SELECT e.seq, e.event_id, e.name, e.timestamp, e.client_timestamp, e.received_at, e.properties,
+                         e.platform, e.app_version, e.locale, e.timezone, e.source
+                  FROM v CROSS JOIN events e WHERE e.seq >= v.first AND e.seq < v.first + ",
+            )
+            .push_bind(SEQ_BLOCK)
+            .push(" ORDER BY e.seq")
+            .fetch_all()
+            .await?;
+        for row in rows {
+            let request = row.seq / SEQ_BLOCK;
+            found.entry(request).or_default().push(row.read());
+        }
+    }
+    Ok(found)
+}
+
+/// Events by their numbers, with their apps and aliases.
+pub async fn at(tx: &mut Tx, seqs: &[i64]) -> Result<Vec<(Uuid, i64, Stored)>> {
+    let mut found = Vec::with_capacity(seqs.len());
+    for chunk in seqs.chunks(Rows::MOST) {
+        let rows: Vec<OwnedRow> = tx
+            .with_rows("v(seq)", Rows::new().integers(chunk.iter().copied()))
+            .push(
+                " SELECT e.app_id, e.alias_number, e.seq, e.event_id, e.name, e.timestamp, e.client_timestamp,
+                         e.received_at, e.properties, e.platform, e.app_version, e.locale, e.timezone, e.source
+                  FROM v JOIN events e ON e.seq = v.seq",
+            )
+            .fetch_all()
+            .await?;
+        found.extend(
+            rows.into_iter()
+                .map(|row| (row.app_id, row.alias_number, row.event.read())),
+        );
+    }
+    Ok(found)
+}
+
+/// One event of an alias, by its id.
+pub async fn find_by_id(
+    tx: &mut Tx,
+    app_id: Uuid,
+    alias: i64,
+    event_id: Uuid,
+) -> Result<Option<Stored>> {
+    let row: Option<EventRow> = tx
+        .sql(
+            "SELECT seq, event_id, name, timestamp, client_timestamp, received_at, properties, platform,
+                    app_version, locale, timezone, source
+             FROM events WHERE alias_number = $2 AND event_id = $3 AND app_id = $1",
+        )
+        .bind(app_id)
+        .bind(alias)
+        .bind(event_id)
+        .fetch_optional()
+        .await?;
+    Ok(row.map(EventRow::read))
+}
+
+/// Which of some events, each with its alias and subject, are there under another alias of the subject; with the alias
+/// that was asked about.
+pub async fn known_elsewhere(
+    tx: &mut Tx,
+    asked: &[(i64, Uuid, Uuid)],
+) -> Result<HashSet<(i64, Uuid)>> {
+    let mut found = HashSet::new();
+    for chunk in asked.chunks(Rows::MOST) {
+        let rows = Rows::new()
+            .integers(chunk.iter().map(|(alias, ..)| *alias))
+            .uuids(chunk.iter().map(|(_, subject_id, _)| *subject_id))
+            .uuids(chunk.iter().map(|(.., event_id)| *event_id));
+        let rows: Vec<ElsewhereRow> = tx
+            .with_rows("v(alias_number, subject_id, event_id)", rows)
+            .push(
+                " SELECT v.alias_number, v.event_id FROM v CROSS JOIN aliases a CROSS JOIN events e
+                  WHERE a.subject_id = v.subject_id AND a.number <> v.alias_number
+                    AND e.alias_number = a.number AND e.event_id = v.event_id",
+            )
+            .fetch_all()
+            .await?;
+        found.extend(rows.into_iter().map(|row| (row.alias_number, row.event_id)));
+    }
+    Ok(found)
+}
+
+/// Which of some ids events of a subject have, whichever alias they came under.
+pub async fn committed(
+    tx: &mut Tx,
+    app_id: Uuid,
+    subject_id: Uuid,
+    ids: &[Uuid],
+) -> Result<HashSet<Uuid>> {
+    let mut found = HashSet::new();
+    for chunk in ids.chunks(Rows::MOST) {
+        let rows: Vec<EventIdRow> = tx
+            .with_rows("v(event_id)", Rows::new().uuids(chunk.iter().copied()))
+            .push(
+                " SELECT e.event_id FROM v CROSS JOIN aliases a
+                  JOIN events e ON e.alias_number = a.number AND e.event_id = v.event_id
+                  WHERE a.app_id = ",
+            )
+            .push_bind(app_id)
+            .push(" AND a.subject_id = ")
+            .push_bind(subject_id)
+            .fetch_all()
+            .await?;
+        found.extend(rows.into_iter().map(|row| row.event_id));
+    }
+    Ok(found)
+}
+
+/// One event of a subject, by its id, whichever alias it came under.
+pub async fn of_subject(
+    tx: &mut Tx,
+    app_id: Uuid,
+    subject_id: Uuid,
+    event_id: Uuid,
+) -> Result<Option<Stored>> {
+    let row: Option<EventRow> = tx
+        .sql(
+            "SELECT e.seq, e.event_id, e.name, e.timestamp, e.client_timestamp, e.received_at, e.properties,
+                    e.platform, e.app_version, e.locale, e.timezone, e.source
+             FROM aliases a JOIN events e ON e.alias_number = a.number
+             WHERE a.app_id = $1 AND a.subject_id = $2 AND e.event_id = $3 ORDER BY e.seq LIMIT 1",
+        )
+        .bind(app_id)
+        .bind(subject_id)
+        .bind(event_id)
+        .fetch_optional()
+        .await?;
+    Ok(row.map(EventRow::read))
+}
+
+/// Events of an app with numbers from `first` to before `end`, with their aliases, in order.
+pub async fn of_app_between(
+    tx: &mut Tx,
+    app_id: Uuid,
+    first: i64,
+    end: i64,
+    limit: i64,
+) -> Result<Vec<(i64, Stored)>> {
+    let rows: Vec<OwnedRow> = tx
+        .sql(
+            "SELECT app_id, alias_number, seq, event_id, name, timestamp, client_timestamp, received_at, properties,
+                    platform, app_version, locale, timezone, source
+             FROM events WHERE seq >= $2 AND seq < $3 AND app_id = $1 ORDER BY seq LIMIT $4",
+        )
+        .bind(app_id)
+        .bind(first)
+        .bind(end)
+        .bind(limit)
+        .fetch_all()
+        .await?;
+    let owned = |row: OwnedRow| (row.alias_number, row.event.read());
+    Ok(rows.into_iter().map(owned).collect())
+}
+
+/// Where so many events of whichever apps begin that come right before a number: how many there are, and the
+/// number of the first.
+pub async fn span_before(tx: &mut Tx, end: i64, most: i64) -> Result<(i64, i64)> {
+    #[derive(sqlx::FromRow)]
+    struct SpanRow {
+        count: i64,
+        first: Option<i64>,
+    }
+    let row: SpanRow = tx
+        .sql(
+            "SELECT count(*) AS count, min(e.seq) AS first
+             FROM (SELECT seq FROM events WHERE seq < $1 ORDER BY seq DESC LIMIT $2) e",
+        )
+        .bind(end)
+        .bind(most)
+        .fetch_one()
+        .await?;
+    Ok((row.count, row.first.unwrap_or(end)))
+}
+
+/// Events of an app and a name with numbers from `first` to before `end`, newest first; of nobody who is being deleted.
+pub async fn named_between(
+    tx: &mut Tx,
+    app_id: Uuid,
+    name: &str,
+    first: i64,
+    end: i64,
+    limit: i64,
+) -> Result<Vec<Stored>> {
+    let rows: Vec<EventRow> = tx
+        .sql(
+            "SELECT seq, event_id, name, timestamp, client_timestamp, received_at, properties, platform,
+                    app_version, locale, timezone, source
+             FROM events WHERE seq >= $2 AND seq < $3 AND app_id = $1 AND name = $4 AND alias_number NOT IN ",
+        )
+        .push(hidden::ALIASES)
+        .push(" ORDER BY seq DESC LIMIT $5")
+        .bind(app_id)
+        .bind(first)
+        .bind(end)
+        .bind(name.to_owned())
+        .bind(limit)
+        .fetch_all()
+        .await?;
+    Ok(rows.into_iter().map(EventRow::read).collect())
+}
+
+/// About the number from which on events, of whichever apps, arrived at or after an instant: numbers and
+/// arrivals agree but for the time that a commit takes.
+pub async fn first_seq_at(tx: &mut Tx, at: Timestamp) -> Result<i64> {
+    #[derive(sqlx::FromRow)]
+    struct ArrivalRow {
+        seq: i64,
+        received_at: Timestamp,
+    }
+    let last: Option<SeqRow> = tx
+        .sql("SELECT seq FROM events ORDER BY seq DESC LIMIT 1")
+        .fetch_optional()
+        .await?;
+    let (mut low, mut high) = (0, last.map_or(0, |last| last.seq + 1));
+    while low < high {
+        let middle = low + (high - low) / 2;
+        let row: Option<ArrivalRow> = tx
+            .sql("SELECT seq, received_at FROM events WHERE seq >= $1 ORDER BY seq LIMIT 1")
+            .bind(middle)
+            .fetch_optional()
+            .await?;
+        match row {
+            Some(row) if row.received_at < at => low = row.seq + 1,
+            _ => high = middle,
+        }
+    }
+    Ok(low)
+}

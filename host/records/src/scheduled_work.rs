@@ -1,0 +1,262 @@
+//! What the host does later for a campaign and a subject, of its own accord. There are two kinds.
+//!
+//! A *deferred* firing: the plugin has decided, and something that the host looks after, like quiet hours, lets it
+//! take effect only later. When it is due the plugin is not asked again, the host's own checks are made once more,
+//! and what comes of it has the id that it would have had at once.
+//!
+//! An occasion of a *run* (`runs/`): the campaign's schedule has come round. Nobody sent an event, so that the
+//! plugin is asked about one of the server's own, [`SCHEDULED`]: it decides whom the campaign is for.
+//!
+//! Occasions are claimed and consumed as timers are, each exactly once.
+
+use nudge_campaigns::runs::PARKED;
+use nudge_db::{Result, Rows, Timestamp, Tx};
+use nudge_platform::event_names::SCHEDULED;
+use nudge_platform::{id, secrets};
+use uuid::Uuid;
+
+use crate::events::store::Stored;
+use crate::events::{Event, Origin, Source};
+
+/// An occasion to be kept.
+#[derive(Clone, Debug)]
+pub struct NewOccasion {
+    /// Its id.
+    pub id: Uuid,
+    /// The campaign.
+    pub campaign_id: Uuid,
+    /// Whom it is about.
+    pub subject_id: Uuid,
+    /// One of the subject's aliases: the event's, where there is one.
+    pub alias: i64,
+    /// What makes it one: a campaign and subject have an occasion of a key once.
+    pub key: String,
+    /// When it is due.
+    pub due_at: Timestamp,
+    /// The event behind it, or what [`seq_of`] says.
+    pub event_seq: i64,
+    /// The firing that waits, if it is one.
+    pub firing_id: Option<Uuid>,
+}
+
+/// An occasion that is due.
+#[derive(Clone, Debug)]
+pub struct DueOccasion {
+    /// Its id.
+    pub id: Uuid,
+    /// The campaign.
+    pub campaign_id: Uuid,
+    /// What makes it one: those of a run have the run's.
+    pub key: String,
+    /// The firing that waited, if it is one.
+    pub firing_id: Option<Uuid>,
+}
+
+impl NewOccasion {
+    /// A firing that takes effect no sooner than an instant. `behind` are alias and number of the event that it is
+    /// of. That of the same firing is the same occasion.
+    pub fn deferred(
+        campaign_id: Uuid,
+        subject_id: Uuid,
+        behind: (i64, i64),
+        firing_id: Uuid,
+        until: Timestamp,
+        now: Timestamp,
+    ) -> Self {
+        Self {
+            id: id::new(now),
+            campaign_id,
+            subject_id,
+            alias: behind.0,
+            key: firing_id.to_string(),
+            due_at: until,
+            event_seq: behind.1,
+            firing_id: Some(firing_id),
+        }
+    }
+}
+
+/// The event of a campaign's own occasion at an instant: the same for whoever asks.
+pub fn event(campaign_id: Uuid, at: Timestamp) -> Stored {
+    let occasion = secrets::hash(&[
+        SCHEDULED.as_bytes(),
+        campaign_id.as_bytes(),
+        &at.0.to_be_bytes(),
+    ]);
+    event_with_id(id::derived(at, &occasion), at)
+}
+
+/// The event of an occasion whose id is known.
+pub fn event_with_id(id: Uuid, at: Timestamp) -> Stored {
+    Stored {
+        seq: seq_of(at),
+        received_at: at,
+        origin: std::sync::Arc::new(Origin {
+            source: Source::Server,
+            ..Origin::default()
+        }),
+        event: std::sync::Arc::new(Event {
+            id,
+            name: SCHEDULED.into(),
+            timestamp: at,
+            client_timestamp: None,
+            properties: "{}".into(),
+        }),
+    }
+}
+
+/// The number of an occasion's event, which is stored nowhere: it says when the occasion is.
+pub fn seq_of(at: Timestamp) -> i64 {
+    at.0.saturating_neg()
+}
+
+/// The instant of the occasion whose event has this number; none: it is an event that was sent.
+pub fn instant_of(seq: i64) -> Option<Timestamp> {
+    (seq < 0).then(|| Timestamp(seq.saturating_neg()))
+}
+
+/// An occasion that this process has just claimed.
+#[derive(Debug, sqlx::FromRow)]
+pub struct ClaimedOccasion {
+    /// Its id.
+    pub id: Uuid,
+    /// The app.
+    pub app_id: Uuid,
+    /// The campaign.
+    pub campaign_id: Uuid,
+    /// One of the subject's aliases.
+    pub alias_number: i64,
+    /// What makes it one.
+    pub key: String,
+    /// The event behind it, or what [`seq_of`] says.
+    pub event_seq: i64,
+    /// The firing that waits, if it is one.
+    pub firing_id: Option<Uuid>,
+}
+
+#[derive(sqlx::FromRow)]
+struct IdRow {
+    id: Uuid,
+}
+
+/// Whether an occasion is due that no process has.
+pub async fn any_waits(tx: &mut Tx, now: Timestamp) -> Result<bool> {
+    let row: Option<IdRow> = tx
+        .sql("SELECT id FROM occasions WHERE due_at <= $1 AND node IS NULL ORDER BY due_at LIMIT 1")
+        .bind(now)
+        .fetch_optional()
+        .await?;
+    Ok(row.is_some())
+}
+
+/// Claims occasions that are due and that no process has.
+pub async fn claim(
+    tx: &mut Tx,
+    node: Uuid,
+    now: Timestamp,
+    limit: i64,
+) -> Result<Vec<ClaimedOccasion>> {
+    let skip_locked = tx.dialect().skip_locked();
+    tx.sql("UPDATE occasions SET node = ")
+        .push_bind(node)
+        .push(" WHERE id IN (SELECT id FROM occasions WHERE node IS NULL AND due_at <= ")
+        .push_bind(now)
+        .push(" ORDER BY due_at LIMIT ")
+        .push_bind(limit)
+        .push(skip_locked)
+        .push(") RETURNING id, app_id, campaign_id, alias_number, key, event_seq, firing_id")
+        .fetch_all()
+        .await
+}
+
+/// The occasions that a process has claimed.
+pub async fn claimed_by(tx: &mut Tx, node: Uuid, limit: i64) -> Result<Vec<Uuid>> {
+    let rows: Vec<IdRow> = tx
+        .sql("SELECT id FROM occasions WHERE node = $1 LIMIT $2")
+        .bind(node)
+        .bind(limit)
+        .fetch_all()
+        .await?;
+    Ok(rows.into_iter().map(|row| row.id).collect())
+}
+
+/// Removes occasions that were due. False: one is not this process's any longer, or gone.
+pub async fn delete_due(tx: &mut Tx, ids: &[Uuid], node: Uuid) -> Result<bool> {
+    let mut deleted = 0;
+    for chunk in ids.chunks(Rows::MOST) {
+        deleted += tx
+            .with_rows("v(id)", Rows::new().uuids(chunk.iter().copied()))
+            .push(" DELETE FROM occasions WHERE id IN (SELECT v.id FROM v) AND node = ")
+            .push_bind(node)
+            .execute()
+            .await?;
+    }
+    Ok(deleted == ids.len() as u64)
+}
+
+/// Puts occasions off until their campaigns run again. False: one is not this process's any longer.
+pub async fn park(tx: &mut Tx, ids: &[Uuid], node: Uuid) -> Result<bool> {
+    let mut parked = 0;
+    for chunk in ids.chunks(Rows::MOST) {
+        parked += tx
+            .with_rows("v(id)", Rows::new().uuids(chunk.iter().copied()))
+            .push(" UPDATE occasions SET node = NULL, due_at = ")
+            .push_bind(PARKED)
+            .push(" WHERE id IN (SELECT v.id FROM v) AND node = ")
+            .push_bind(node)
+            .execute()
+            .await?;
+    }
+    Ok(parked == ids.len() as u64)
+}
+
+/// Keeps occasions, but for those that are there already; answers how many are new.
+pub async fn insert(tx: &mut Tx, app_id: Uuid, occasions: &[NewOccasion]) -> Result<u64> {
+    let mut inserted = 0;
+    for chunk in occasions.chunks(Rows::MOST) {
+        let rows = Rows::new()
+            .uuids(chunk.iter().map(|occasion| occasion.id))
+            .uuids(chunk.iter().map(|occasion| occasion.campaign_id))
+            .uuids(chunk.iter().map(|occasion| occasion.subject_id))
+            .integers(chunk.iter().map(|occasion| occasion.alias))
+            .texts(chunk.iter().map(|occasion| occasion.key.clone()))
+            .timestamps(chunk.iter().map(|occasion| occasion.due_at))
+            .integers(chunk.iter().map(|occasion| occasion.event_seq))
+            .uuids(chunk.iter().map(|occasion| occasion.firing_id));
+        inserted += tx
+            .with_rows(
+                "v(id, campaign_id, subject_id, alias_number, key, due_at, event_seq, firing_id)",
+                rows,
+            )
+            .push(
+                " INSERT INTO occasions (id, campaign_id, subject_id, alias_number, key, due_at, event_seq, firing_id,
+                                         app_id)
+                  SELECT v.id, v.campaign_id, v.subject_id, v.alias_number, v.key, v.due_at, v.event_seq, v.firing_id, ",
+            )
+            .push_bind(app_id)
+            .push(" FROM v WHERE true ON CONFLICT (campaign_id, subject_id, key) DO NOTHING")
+            .execute()
+            .await?;
+    }
+    Ok(inserted)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_occasion_has_one_event() {
+        let (campaign, at) = (Uuid::from_u128(1), Timestamp(1_800_000_000_123_456));
+        let stored = event(campaign, at);
+        assert_eq!(stored.event.id, event(campaign, at).event.id);
+        assert_ne!(stored.event.id, event(Uuid::from_u128(2), at).event.id);
+        assert_ne!(
+            stored.event.id,
+            event(campaign, Timestamp(at.0 + 1)).event.id
+        );
+        assert_eq!(instant_of(stored.seq), Some(at));
+        assert_eq!(instant_of(0), None);
+        assert_eq!(instant_of(512), None);
+    }
+}

@@ -1,0 +1,151 @@
+//! Subjects: the people behind events, their aliases, sessions and consent.
+
+pub mod current;
+pub mod identity;
+pub mod link;
+mod merge;
+pub mod named;
+pub mod store;
+pub mod suppression;
+
+use nudge_apps::App;
+use nudge_db::{Db, Kind, Timestamp};
+use uuid::Uuid;
+
+use crate::pseudonyms::Pseudonyms;
+
+/// What kind of name an alias is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AliasKind {
+    /// Made by an SDK.
+    Anonymous,
+    /// The customer's own id of the user, for events that its servers send.
+    External,
+    /// Made by the server, for what it notes of a subject by itself. Nobody can name it.
+    System,
+}
+
+impl AliasKind {
+    /// The kind's name in the database.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Anonymous => "anonymous",
+            Self::External => "external",
+            Self::System => "system",
+        }
+    }
+}
+
+/// A subject as seen through one of its aliases.
+#[derive(Clone, Debug, sqlx::FromRow)]
+pub struct Standing {
+    /// The alias.
+    pub alias: i64,
+    /// Moves on when tokens of the alias are revoked.
+    pub token_epoch: i64,
+    /// The subject.
+    pub subject_id: Uuid,
+    /// The customer's own id of the user, once identified.
+    pub external_id: Option<String>,
+    /// Consent to analytics, if it was ever given or refused.
+    pub analytics_consent: Option<bool>,
+    /// Consent to messages, if it was ever given or refused.
+    pub messaging_consent: Option<bool>,
+    /// When consent was last given or refused.
+    pub consent_at: Option<Timestamp>,
+    /// Whether nothing more may be stored of the subject.
+    pub suppressed: bool,
+}
+
+/// A standing, as of a version of its subject.
+#[derive(Clone, Debug, sqlx::FromRow)]
+pub struct Versioned {
+    /// The standing.
+    #[sqlx(flatten)]
+    pub standing: Standing,
+    /// Moves on with every change of the subject and of what plugins keep of it.
+    pub version: i64,
+    /// Whether clients know the subject under another alias too.
+    pub has_others: bool,
+}
+
+/// The alias of whoever comes back under a name of somebody who was deleted: it is nobody's. Sessions are granted,
+/// so that SDKs can get rid of what they have gathered, and nothing of it is stored.
+pub const NOBODY: i64 = 0;
+
+impl Standing {
+    /// Of whoever comes back under a name of somebody who was deleted.
+    pub fn nobody(subject_id: Uuid) -> Self {
+        Self {
+            alias: NOBODY,
+            token_epoch: 0,
+            subject_id,
+            external_id: None,
+            analytics_consent: Some(false),
+            messaging_consent: Some(false),
+            consent_at: None,
+            suppressed: true,
+        }
+    }
+
+    /// Whether it is nobody's.
+    pub fn is_nobody(&self) -> bool {
+        self.alias == NOBODY
+    }
+
+    /// Whether events and properties may be stored.
+    pub fn may_analyze(&self, app: &App) -> bool {
+        self.analytics_consent
+            .unwrap_or(!app.settings.consent.required)
+    }
+
+    /// Whether something may be presented or sent.
+    pub fn may_message(&self, app: &App) -> bool {
+        self.messaging_consent
+            .unwrap_or(!app.settings.consent.required)
+    }
+}
+
+/// Finds the subject of an alias, or makes an anonymous one. Under a name of somebody who was deleted, or is
+/// about to be, there is [`NOBODY`].
+///
+/// Two calls at once make one subject: the loser of the race finds the winner's.
+pub async fn ensure(
+    db: &Db,
+    pseudonyms: &Pseudonyms,
+    app_id: Uuid,
+    kind: AliasKind,
+    value: &str,
+    platform: Option<&str>,
+    now: Timestamp,
+) -> nudge_db::Result<Standing> {
+    let nobody = || Standing::nobody(pseudonyms.nobody(app_id, kind, value));
+    let mut tx = db.read().await?;
+    if let Some(standing) = store::find(&mut tx, app_id, kind, value).await? {
+        return Ok(if standing.suppressed {
+            nobody()
+        } else {
+            standing
+        });
+    }
+    drop(tx);
+    let mut tx = db.write().await?;
+    if crate::subjects::suppression::is_suppressed(&mut tx, pseudonyms, app_id, kind, value).await?
+    {
+        return Ok(nobody());
+    }
+    match store::insert(&mut tx, app_id, kind, value, platform, now).await {
+        Ok(standing) => {
+            tx.commit().await?;
+            Ok(standing)
+        }
+        Err(error) if error.kind() == Kind::Conflict => {
+            drop(tx);
+            let mut tx = db.read().await?;
+            store::find(&mut tx, app_id, kind, value)
+                .await?
+                .ok_or(error)
+        }
+        Err(error) => Err(error),
+    }
+}

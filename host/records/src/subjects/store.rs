@@ -1,0 +1,436 @@
+//! Subjects, aliases and browser sessions in the database.
+
+use nudge_db::{Result, Rows, Timestamp, Tx};
+use uuid::Uuid;
+
+use super::{AliasKind, Standing, Versioned};
+use crate::search::fold;
+
+#[derive(sqlx::FromRow)]
+struct NumberRow {
+    number: i64,
+}
+
+#[derive(sqlx::FromRow)]
+struct IdRow {
+    id: Uuid,
+}
+
+#[derive(sqlx::FromRow)]
+struct OwnerRow {
+    subject_id: Uuid,
+}
+
+#[derive(sqlx::FromRow)]
+struct ExternalRow {
+    external_id: Option<String>,
+}
+
+#[derive(sqlx::FromRow)]
+struct LocaleRow {
+    locale: Option<String>,
+}
+
+#[derive(sqlx::FromRow)]
+struct ClientRow {
+    subject_id: Uuid,
+    ended_at: Option<Timestamp>,
+}
+
+/// A browser session.
+#[derive(Clone, Copy, Debug)]
+pub struct ClientSession {
+    /// Whose it is.
+    pub subject_id: Uuid,
+    /// Whether it has ended.
+    pub ended: bool,
+}
+
+/// Finds a subject by one of its aliases.
+pub async fn find(
+    tx: &mut Tx,
+    app_id: Uuid,
+    kind: AliasKind,
+    value: &str,
+) -> Result<Option<Standing>> {
+    tx.sql(
+        "SELECT a.number AS alias, a.token_epoch, a.subject_id, s.external_id, s.analytics_consent,
+                s.messaging_consent, s.consent_at, s.suppressed
+         FROM aliases a JOIN subjects s ON s.id = a.subject_id
+         WHERE a.app_id = $1 AND a.kind = $2 AND a.value = $3",
+    )
+    .bind(app_id)
+    .bind(kind.name())
+    .bind(value.to_owned())
+    .fetch_optional()
+    .await
+}
+
+/// The subject that has a name.
+pub async fn find_owner(
+    tx: &mut Tx,
+    app_id: Uuid,
+    kind: AliasKind,
+    value: &str,
+) -> Result<Option<Uuid>> {
+    let named: Option<OwnerRow> = tx
+        .sql("SELECT subject_id FROM aliases WHERE app_id = $1 AND kind = $2 AND value = $3")
+        .bind(app_id)
+        .bind(kind.name())
+        .bind(value.to_owned())
+        .fetch_optional()
+        .await?;
+    if named.is_some() || kind != AliasKind::External {
+        return Ok(named.map(|row| row.subject_id));
+    }
+    let identified: Option<OwnerRow> = tx
+        .sql("SELECT id AS subject_id FROM subjects WHERE app_id = $1 AND external_id = $2")
+        .bind(app_id)
+        .bind(value.to_owned())
+        .fetch_optional()
+        .await?;
+    Ok(identified.map(|row| row.subject_id))
+}
+
+/// The customer's own id of a subject.
+pub async fn external_id(tx: &mut Tx, app_id: Uuid, subject_id: Uuid) -> Result<Option<String>> {
+    let row: Option<ExternalRow> = tx
+        .sql("SELECT external_id FROM subjects WHERE app_id = $1 AND id = $2")
+        .bind(app_id)
+        .bind(subject_id)
+        .fetch_optional()
+        .await?;
+    Ok(row.and_then(|row| row.external_id))
+}
+
+/// The language of a subject, as its SDK says.
+pub async fn locale(tx: &mut Tx, app_id: Uuid, subject_id: Uuid) -> Result<Option<String>> {
+    let row: Option<LocaleRow> = tx
+        .sql("SELECT locale FROM subjects WHERE app_id = $1 AND id = $2")
+        .bind(app_id)
+        .bind(subject_id)
+        .fetch_optional()
+        .await?;
+    Ok(row.and_then(|row| row.locale))
+}
+
+/// Finds a subject by the number of one of its aliases.
+pub async fn get(tx: &mut Tx, app_id: Uuid, alias: i64) -> Result<Option<Standing>> {
+    tx.sql(
+        "SELECT a.number AS alias, a.token_epoch, a.subject_id, s.external_id, s.analytics_consent,
+                s.messaging_consent, s.consent_at, s.suppressed
+         FROM aliases a JOIN subjects s ON s.id = a.subject_id
+         WHERE a.app_id = $1 AND a.number = $2",
+    )
+    .bind(app_id)
+    .bind(alias)
+    .fetch_optional()
+    .await
+}
+
+/// Finds a subject by its id, or by that of one that was merged into it, through its oldest alias.
+pub async fn of_subject(tx: &mut Tx, app_id: Uuid, id: Uuid) -> Result<Option<Standing>> {
+    tx.sql(
+        "SELECT a.number AS alias, a.token_epoch, a.subject_id, s.external_id, s.analytics_consent,
+                s.messaging_consent, s.consent_at, s.suppressed
+         FROM aliases a JOIN subjects s ON s.id = a.subject_id
+         WHERE a.app_id = $1 AND a.subject_id = COALESCE(
+            (SELECT m.subject_id FROM merged_subjects m WHERE m.app_id = $1 AND m.id = $2), $2)
+         ORDER BY a.number LIMIT 1",
+    )
+    .bind(app_id)
+    .bind(id)
+    .fetch_optional()
+    .await
+}
+
+/// Locks a subject until the transaction ends: what changes with its properties, instructions or aliases
+/// waits. False: it is not there, as after it was merged into another.
+pub async fn lock(tx: &mut Tx, app_id: Uuid, id: Uuid) -> Result<bool> {
+    let for_update = tx.dialect().for_update();
+    let row: Option<IdRow> = tx
+        .sql("SELECT id FROM subjects WHERE app_id = $1 AND id = $2")
+        .bind(app_id)
+        .bind(id)
+        .push(for_update)
+        .fetch_optional()
+        .await?;
+    Ok(row.is_some_and(|row| row.id == id))
+}
+
+/// What a subject permits, locked until the transaction ends.
+#[derive(Clone, Copy, Debug, sqlx::FromRow)]
+pub struct Locked {
+    /// Whether nothing more may be stored of the subject.
+    pub suppressed: bool,
+    /// Consent to messages, if it was ever given or refused.
+    pub messaging_consent: Option<bool>,
+}
+
+/// Locks a subject, as [`lock`] does, and answers what it permits. None: it is not there.
+pub async fn locked(tx: &mut Tx, app_id: Uuid, id: Uuid) -> Result<Option<Locked>> {
+    let for_update = tx.dialect().for_update();
+    tx.sql("SELECT suppressed, messaging_consent FROM subjects WHERE app_id = $1 AND id = $2")
+        .bind(app_id)
+        .bind(id)
+        .push(for_update)
+        .fetch_optional()
+        .await
+}
+
+/// Locks a subject that was there when the transaction looked. One that was merged into another since is an
+/// error of kind `Serialization`, so that the caller starts over.
+pub async fn lock_found(tx: &mut Tx, app_id: Uuid, id: Uuid) -> Result<()> {
+    if lock(tx, app_id, id).await? {
+        Ok(())
+    } else {
+        Err(nudge_db::Error::lost_race())
+    }
+}
+
+/// The alias of what the server notes of a subject by itself, made when there is none. The subject is locked.
+pub async fn system_alias(
+    tx: &mut Tx,
+    app_id: Uuid,
+    subject_id: Uuid,
+    now: Timestamp,
+) -> Result<i64> {
+    let known: Option<NumberRow> = tx
+        .sql(
+            "SELECT number FROM aliases WHERE app_id = $1 AND subject_id = $2 AND kind = 'system'
+             ORDER BY number LIMIT 1",
+        )
+        .bind(app_id)
+        .bind(subject_id)
+        .fetch_optional()
+        .await?;
+    if let Some(known) = known {
+        return Ok(known.number);
+    }
+    let value = subject_id.to_string();
+    insert_alias(tx, app_id, AliasKind::System, &value, subject_id, now).await
+}
+
+/// The subjects behind aliases of any apps; the caller compares tokens with them.
+pub async fn standings(tx: &mut Tx, aliases: Vec<i64>) -> Result<Vec<Versioned>> {
+    let mut found = Vec::with_capacity(aliases.len());
+    for chunk in aliases.chunks(Rows::MOST) {
+        let rows: Vec<Versioned> = tx
+            .with_rows("v(number)", Rows::new().integers(chunk.iter().copied()))
+            .push(
+                " SELECT a.number AS alias, a.token_epoch, a.subject_id, s.external_id, s.analytics_consent,
+                         s.messaging_consent, s.consent_at, s.suppressed, s.version,
+                         EXISTS (SELECT 1 FROM aliases other
+                                 WHERE other.subject_id = a.subject_id AND other.number <> a.number
+                                   AND other.kind <> 'system') AS has_others
+                  FROM v JOIN aliases a ON a.number = v.number JOIN subjects s ON s.id = a.subject_id",
+            )
+            .fetch_all()
+            .await?;
+        found.extend(rows);
+    }
+    Ok(found)
+}
+
+/// Makes a subject with its first alias. A taken alias is a conflict.
+pub async fn insert(
+    tx: &mut Tx,
+    app_id: Uuid,
+    kind: AliasKind,
+    value: &str,
+    platform: Option<&str>,
+    now: Timestamp,
+) -> Result<Standing> {
+    let subject_id = nudge_platform::id::new(now);
+    let external_id = (kind == AliasKind::External).then(|| value.to_owned());
+    let inserted = tx.sql(
+        "INSERT INTO subjects (id, app_id, external_id, suppressed, first_seen_at, last_seen_at, event_count,
+                               platform, session_number, instruction_count, last_seq, version)
+         SELECT $1, id, $3, $4, $5, $5, 0, $6, 0, 0, 0, 0 FROM apps WHERE id = $2",
+    )
+    .bind(subject_id)
+    .bind(app_id)
+    .bind(external_id.clone())
+    .bind(false)
+    .bind(now)
+    .bind(platform.map(str::to_owned))
+    .execute()
+    .await?;
+    if inserted == 0 {
+        // The app was deleted while the request was on its way; its credential is refused the next time.
+        let cause = std::io::Error::other("the app is gone");
+        return Err(nudge_db::Error::unavailable(cause));
+    }
+    let alias = insert_alias(tx, app_id, kind, value, subject_id, now).await?;
+    Ok(Standing {
+        alias,
+        token_epoch: 0,
+        subject_id,
+        external_id,
+        analytics_consent: None,
+        messaging_consent: None,
+        consent_at: None,
+        suppressed: false,
+    })
+}
+
+/// Adds an alias to a subject; answers its number. A taken one is a conflict.
+pub async fn insert_alias(
+    tx: &mut Tx,
+    app_id: Uuid,
+    kind: AliasKind,
+    value: &str,
+    subject_id: Uuid,
+    now: Timestamp,
+) -> Result<i64> {
+    let row: NumberRow = tx
+        .sql(
+            "INSERT INTO aliases (app_id, kind, value, folded, subject_id, token_epoch, created_at)
+             VALUES ($1, $2, $3, $4, $5, 0, $6) RETURNING number",
+        )
+        .bind(app_id)
+        .bind(kind.name())
+        .bind(value.to_owned())
+        .bind((kind != AliasKind::System).then(|| fold(value)))
+        .bind(subject_id)
+        .bind(now)
+        .fetch_one()
+        .await?;
+    Ok(row.number)
+}
+
+/// How many aliases a subject has.
+pub async fn count_aliases(tx: &mut Tx, app_id: Uuid, subject_id: Uuid) -> Result<i64> {
+    let row: NumberRow = tx
+        .sql("SELECT count(*) AS number FROM aliases WHERE app_id = $1 AND subject_id = $2")
+        .bind(app_id)
+        .bind(subject_id)
+        .fetch_one()
+        .await?;
+    Ok(row.number)
+}
+
+/// Gives an anonymous subject its external id. Tokens from before, which anybody could have got, are revoked.
+pub async fn identify(
+    tx: &mut Tx,
+    app_id: Uuid,
+    subject_id: Uuid,
+    external_id: &str,
+) -> Result<()> {
+    tx.sql(
+        "UPDATE subjects SET external_id = $3, version = version + 1 WHERE app_id = $1 AND id = $2",
+    )
+    .bind(app_id)
+    .bind(subject_id)
+    .bind(external_id.to_owned())
+    .execute()
+    .await?;
+    tx.sql(
+        "UPDATE aliases SET token_epoch = token_epoch + 1 WHERE app_id = $1 AND subject_id = $2",
+    )
+    .bind(app_id)
+    .bind(subject_id)
+    .execute()
+    .await?;
+    Ok(())
+}
+
+/// Revokes the tokens of an alias.
+pub async fn revoke_tokens(tx: &mut Tx, app_id: Uuid, alias: i64) -> Result<()> {
+    tx.sql("UPDATE aliases SET token_epoch = token_epoch + 1 WHERE app_id = $1 AND number = $2")
+        .bind(app_id)
+        .bind(alias)
+        .execute()
+        .await?;
+    Ok(())
+}
+
+/// Notes consent given or refused; `None` leaves what was. Answers whether the subject is there.
+pub async fn update_consent(
+    tx: &mut Tx,
+    app_id: Uuid,
+    subject_id: Uuid,
+    analytics: Option<bool>,
+    messaging: Option<bool>,
+    now: Timestamp,
+) -> Result<bool> {
+    let updated = tx
+        .sql(
+            "UPDATE subjects SET analytics_consent = COALESCE($3, analytics_consent),
+                messaging_consent = COALESCE($4, messaging_consent), consent_at = $5, version = version + 1
+         WHERE app_id = $1 AND id = $2",
+        )
+        .bind(app_id)
+        .bind(subject_id)
+        .bind(analytics)
+        .bind(messaging)
+        .bind(now)
+        .execute()
+        .await?;
+    Ok(updated == 1)
+}
+
+/// Finds a browser session.
+pub async fn find_client(
+    tx: &mut Tx,
+    app_id: Uuid,
+    client_id: Uuid,
+) -> Result<Option<ClientSession>> {
+    let row: Option<ClientRow> = tx
+        .sql(
+            "SELECT subject_id, ended_at FROM client_sessions WHERE app_id = $1 AND client_id = $2",
+        )
+        .bind(app_id)
+        .bind(client_id)
+        .fetch_optional()
+        .await?;
+    Ok(row.map(|row| ClientSession {
+        subject_id: row.subject_id,
+        ended: row.ended_at.is_some(),
+    }))
+}
+
+/// Binds a browser session to a subject, unless it is another's; answers whether it is bound now.
+pub async fn bind_client(
+    tx: &mut Tx,
+    app_id: Uuid,
+    client_id: Uuid,
+    subject_id: Uuid,
+    now: Timestamp,
+) -> Result<bool> {
+    let changed = tx
+        .sql(
+            "INSERT INTO client_sessions (app_id, client_id, subject_id, started_at) VALUES ($1, $2, $3, $4)
+             ON CONFLICT (app_id, client_id) DO UPDATE SET started_at = excluded.started_at, ended_at = NULL
+             WHERE client_sessions.subject_id = excluded.subject_id",
+        )
+        .bind(app_id)
+        .bind(client_id)
+        .bind(subject_id)
+        .bind(now)
+        .execute()
+        .await?;
+    Ok(changed == 1)
+}
+
+/// Ends a browser session of a subject; answers whether it was one.
+pub async fn end_client(
+    tx: &mut Tx,
+    app_id: Uuid,
+    client_id: Uuid,
+    subject_id: Uuid,
+    now: Timestamp,
+) -> Result<bool> {
+    let changed = tx
+        .sql(
+            "UPDATE client_sessions SET ended_at = $4
+             WHERE app_id = $1 AND client_id = $2 AND subject_id = $3 AND ended_at IS NULL",
+        )
+        .bind(app_id)
+        .bind(client_id)
+        .bind(subject_id)
+        .bind(now)
+        .execute()
+        .await?;
+    Ok(changed == 1)
+}

@@ -1,0 +1,175 @@
+//! Messages as they come, and the log of attempts.
+
+use nudge_db::{Result, Rows, Timestamp, Tx};
+use nudge_platform::hidden;
+use uuid::Uuid;
+
+use crate::webhooks::message::Message;
+
+/// Rows that one statement changes at the most.
+pub const STEP: i64 = 500;
+
+/// Adds messages. One that is there already stays as it is: each type is sent once for a delivery.
+pub(super) async fn insert_messages(
+    tx: &mut Tx,
+    messages: &[Message],
+    now: Timestamp,
+) -> Result<()> {
+    for chunk in messages.chunks(Rows::MOST) {
+        let rows = Rows::new()
+            .uuids(chunk.iter().map(|message| message.id))
+            .uuids(chunk.iter().map(|message| message.app_id))
+            .uuids(chunk.iter().map(|message| message.webhook_id))
+            .uuids(chunk.iter().map(|message| message.subject_id))
+            .uuids(chunk.iter().map(|message| message.delivery_id))
+            .uuids(chunk.iter().map(|message| message.position))
+            .texts(chunk.iter().map(|message| message.event.name().to_owned()))
+            .texts(chunk.iter().map(|message| message.body.clone()))
+            .texts(chunk.iter().map(|message| {
+                let state = if message.held { "held" } else { "pending" };
+                state.to_owned()
+            }))
+            .timestamps(chunk.iter().map(|message| (!message.held).then_some(now)));
+        tx.with_rows(
+            "v(id, app_id, webhook_id, subject_id, delivery_id, position, event_type, body, state, due_at)",
+            rows,
+        )
+        .push(
+            " INSERT INTO webhook_messages (id, app_id, webhook_id, subject_id, delivery_id, position, event_type,
+                                            body, state, attempts, created_at, due_at)
+              SELECT id, app_id, webhook_id, subject_id, delivery_id, position, event_type, body, state, 0, ",
+        )
+        .push_bind(now)
+        .push(", due_at FROM v WHERE true ON CONFLICT (id) DO NOTHING")
+        .execute()
+        .await?;
+    }
+    Ok(())
+}
+
+/// An attempt, as its endpoint's log has it.
+#[derive(Debug, sqlx::FromRow)]
+pub struct AttemptRow {
+    /// Its id.
+    pub id: Uuid,
+    /// The message.
+    pub message_id: Uuid,
+    /// Of which type it was.
+    pub event_type: String,
+    /// The how manieth it was, from 1 on.
+    pub attempt: i64,
+    /// When.
+    pub at: Timestamp,
+    /// What was answered.
+    pub status_code: Option<i64>,
+    /// How long the exchange took, in milliseconds.
+    pub latency_ms: i64,
+    /// Why it failed.
+    pub error: Option<String>,
+    /// When the next one is due.
+    pub next_attempt_at: Option<Timestamp>,
+}
+
+/// Lists attempts at an endpoint, newest first, from below an id on; none about anybody who is being deleted.
+pub async fn list_attempts(
+    tx: &mut Tx,
+    app_id: Uuid,
+    webhook_id: Uuid,
+    before: Option<Uuid>,
+    limit: i64,
+) -> Result<Vec<AttemptRow>> {
+    let mut statement = tx
+        .sql(
+            "SELECT id, message_id, event_type, attempt, at, status_code, latency_ms, error, next_attempt_at
+             FROM webhook_attempts WHERE app_id = $1 AND webhook_id = $2 AND message_id NOT IN ",
+        )
+        .push(hidden::MESSAGES)
+        .bind(app_id)
+        .bind(webhook_id);
+    if let Some(before) = before {
+        statement = statement.push(" AND id < ").push_bind(before);
+    }
+    statement
+        .push(" ORDER BY id DESC LIMIT ")
+        .push_bind(limit)
+        .fetch_all()
+        .await
+}
+
+#[derive(sqlx::FromRow)]
+struct PlaceRow {
+    created_at: Timestamp,
+    id: Uuid,
+}
+
+/// Has messages of an endpoint sent again that never arrived, some of them, from after a place on until an
+/// instant; answers their places. Those that are still being tried are left to that.
+pub async fn revive(
+    tx: &mut Tx,
+    app_id: Uuid,
+    webhook_id: Uuid,
+    (after, until): ((Timestamp, Uuid), Timestamp),
+    now: Timestamp,
+) -> Result<Vec<(Timestamp, Uuid)>> {
+    let rows: Vec<PlaceRow> = tx
+        .sql(
+            "UPDATE webhook_messages SET state = 'pending', attempts = 0, due_at = $6 WHERE id IN (
+                SELECT id FROM webhook_messages
+                WHERE app_id = $1 AND webhook_id = $2 AND (created_at, id) > ($3, $4) AND created_at <= $5
+                  AND state IN ('failed', 'held')
+                ORDER BY created_at, id LIMIT $7)
+             RETURNING created_at, id",
+        )
+        .bind(app_id)
+        .bind(webhook_id)
+        .bind(after.0)
+        .bind(after.1)
+        .bind(until)
+        .bind(now)
+        .bind(STEP)
+        .fetch_all()
+        .await?;
+    let places = rows.into_iter().map(|row| (row.created_at, row.id));
+    Ok(places.collect())
+}
+
+/// Keeps messages of an endpoint that wait to be sent without sending them, some of them; answers how many.
+pub async fn hold(tx: &mut Tx, app_id: Uuid, webhook_id: Uuid) -> Result<u64> {
+    tx.sql(
+        "UPDATE webhook_messages SET state = 'held', due_at = NULL WHERE id IN (
+            SELECT id FROM webhook_messages
+            WHERE webhook_id = $2 AND app_id = $1 AND due_at IS NOT NULL AND node IS NULL LIMIT $3)",
+    )
+    .bind(app_id)
+    .bind(webhook_id)
+    .bind(STEP)
+    .execute()
+    .await
+}
+
+/// Removes messages of an endpoint with their attempts, some of them; answers how many.
+pub async fn delete_of(tx: &mut Tx, app_id: Uuid, webhook_id: Uuid) -> Result<u64> {
+    tx.sql(
+        "DELETE FROM webhook_messages WHERE id IN (
+            SELECT id FROM webhook_messages WHERE webhook_id = $2 AND app_id = $1 LIMIT $3)",
+    )
+    .bind(app_id)
+    .bind(webhook_id)
+    .bind(STEP)
+    .execute()
+    .await
+}
+
+/// Removes messages of an app that were created before an instant, with their attempts, some of them; answers
+/// how many.
+pub async fn delete_before(tx: &mut Tx, app_id: Uuid, before: Timestamp) -> Result<u64> {
+    tx.sql(
+        "DELETE FROM webhook_messages WHERE id IN (
+            SELECT id FROM webhook_messages WHERE app_id = $1 AND created_at < $2 LIMIT $3)",
+    )
+    .bind(app_id)
+    .bind(before)
+    .bind(STEP)
+    .execute()
+    .await
+}

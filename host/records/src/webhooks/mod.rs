@@ -1,0 +1,4 @@
+//! Webhooks.
+
+pub mod message;
+pub mod messages;

@@ -1,0 +1,373 @@
+//! Routes of results and attempts, for people (specification 4.3, contract 7).
+
+use std::collections::HashMap;
+
+use axum::extract::State;
+use nudge_apps::auth::Viewer;
+use nudge_campaigns::surveys::{self, Survey};
+use nudge_db::Timestamp;
+use nudge_http::page::{DEFAULT_LIMIT, Gathering, MOST, Page, checked_limit};
+use nudge_http::query::{begin, end};
+use nudge_http::{ApiError, Code, Data, NestedId, Params, ResourceId, cursor};
+use nudge_platform::{clock, hidden};
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use utoipa::{IntoParams, ToSchema};
+use uuid::Uuid;
+
+use super::analytics::{self, Range, Report};
+use super::recipients::{self, RecipientState};
+use super::store::{self, AnswerRow};
+use super::{Attempt, responses};
+use crate::services::Shared;
+
+/// The last page of answers that can be asked for: what comes before is counted each time.
+const MOST_PAGE: u32 = 100_000;
+/// Attempts that are read before anything is known of how long their answers are: those of one may be some megabytes.
+const FIRST: usize = 4;
+
+/// Which attempts results are of.
+#[derive(Debug, Default, Deserialize, IntoParams)]
+pub struct RangeQuery {
+    /// Attempts that began from here on: a day (UTC), or an ISO 8601 instant with an offset.
+    from: Option<String>,
+    /// Attempts that began before here: an instant; or a day, which is included.
+    to: Option<String>,
+}
+
+/// Which answers to list.
+#[derive(Debug, Default, Deserialize, IntoParams)]
+pub struct ResponsesQuery {
+    /// Answers given from here on: an ISO 8601 instant with an offset, or a day (UTC).
+    from: Option<String>,
+    /// Answers given before here: an instant; or a day, which is included.
+    to: Option<String>,
+    /// Which page, from 1 on.
+    page: Option<u32>,
+    /// How many items, 1 to 200; 50 unless given.
+    limit: Option<u32>,
+}
+
+/// Which recipients to list.
+#[derive(Debug, Default, Deserialize, IntoParams)]
+pub struct RecipientsQuery {
+    /// Only those in this state. A page can be short, or empty, and go on: a request looks through 20,000.
+    state: Option<RecipientState>,
+    /// How many items, 1 to 200; 50 unless given.
+    limit: Option<u32>,
+    /// Where to go on: `nextCursor` of the page before.
+    cursor: Option<String>,
+}
+
+/// Which attempts to list.
+#[derive(Debug, Default, Deserialize, IntoParams)]
+pub struct AttemptsQuery {
+    /// How many items, 1 to 200; 50 unless given.
+    limit: Option<u32>,
+    /// Where to go on: `nextCursor` of the page before.
+    cursor: Option<String>,
+}
+
+/// An answer (specification 2.4).
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct AnswerView {
+    attempt_id: Uuid,
+    campaign_id: Uuid,
+    question_id: String,
+    #[schema(value_type = Value)]
+    answer_value: Box<RawValue>,
+    answered_at: String,
+}
+
+/// A page of answers.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ResponsesView {
+    items: Vec<AnswerView>,
+    page: u32,
+    limit: u32,
+    /// How many answers there are; exact up to 10,000.
+    total: i64,
+    /// True where there are more than `total` says.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    total_is_estimate: Option<bool>,
+}
+
+/// Somebody who was to get a survey.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct RecipientView {
+    subject_id: Uuid,
+    anonymous_id: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    external_id: Option<String>,
+    state: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    suppressed_by: Option<String>,
+    at: String,
+}
+
+/// An attempt with its answers.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct AttemptDetail {
+    attempt_id: Uuid,
+    survey_id: Uuid,
+    survey_version: i64,
+    subject_id: Uuid,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    instruction_id: Option<Uuid>,
+    state: &'static str,
+    started_at: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    completed_at: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    last_question_id: Option<String>,
+    answers: Vec<AnswerView>,
+}
+
+fn range(from: Option<&str>, to: Option<&str>) -> Result<Range, ApiError> {
+    Ok(Range {
+        from: begin("from", from)?.unwrap_or(Range::ALL.from),
+        to: end("to", to)?.unwrap_or(Range::ALL.to),
+    })
+}
+
+async fn found(tx: &mut nudge_db::Tx, app_id: Uuid, id: Uuid) -> Result<Survey, ApiError> {
+    let survey = surveys::store::find(tx, app_id, id).await?;
+    survey.ok_or_else(|| ApiError::new(Code::NotFound))
+}
+
+/// Results of a survey: totals, how far people came, and what they answered.
+#[utoipa::path(get, path = "/v1/apps/{appId}/surveys/{surveyId}/analytics", tag = "surveys",
+    params(("appId" = Uuid, Path), ("surveyId" = Uuid, Path), RangeQuery),
+    responses((status = 200, body = Data<Report>)))]
+pub async fn get_survey_analytics(
+    Viewer(scope): Viewer,
+    State(services): State<Shared>,
+    ResourceId(id): ResourceId,
+    Params(query): Params<RangeQuery>,
+) -> Result<Data<Report>, ApiError> {
+    let range = range(query.from.as_deref(), query.to.as_deref())?;
+    let mut tx = services.db.read().await?;
+    let survey = found(&mut tx, scope.app.id, id).await?;
+    let now = services.clock.now();
+    let data = analytics::report(&mut tx, &survey, range, now).await?;
+    Ok(Data { data })
+}
+
+/// Lists answers, newest first.
+#[utoipa::path(get, path = "/v1/apps/{appId}/surveys/{surveyId}/responses", tag = "surveys",
+    params(("appId" = Uuid, Path), ("surveyId" = Uuid, Path), ResponsesQuery),
+    responses((status = 200, body = Data<ResponsesView>)))]
+pub async fn list_survey_responses(
+    Viewer(scope): Viewer,
+    State(services): State<Shared>,
+    ResourceId(id): ResourceId,
+    Params(query): Params<ResponsesQuery>,
+) -> Result<Data<ResponsesView>, ApiError> {
+    let range = range(query.from.as_deref(), query.to.as_deref())?;
+    let limit = checked_limit(query.limit, DEFAULT_LIMIT, MOST)?;
+    let page = query.page.unwrap_or(1);
+    if !(1..=MOST_PAGE).contains(&page) {
+        let detail = format!("page must be 1 to {MOST_PAGE}");
+        return Err(ApiError::field("/page", "out_of_range", detail));
+    }
+    let mut tx = services.db.read().await?;
+    let survey = found(&mut tx, scope.app.id, id).await?;
+    let key = (scope.app.id, survey.id);
+    let offset = i64::from(page - 1) * i64::from(limit);
+    let rows = responses::page(&mut tx, key, range, offset, i64::from(limit)).await?;
+    let total = responses::count(&mut tx, key, range).await?;
+    let items = rows.into_iter().map(|row| AnswerView {
+        attempt_id: row.attempt_id,
+        campaign_id: id,
+        question_id: row.question_id,
+        answer_value: RawValue::from_string(row.value).unwrap_or_default(),
+        answered_at: clock::to_text(row.answered_at),
+    });
+    Ok(Data {
+        data: ResponsesView {
+            items: items.collect(),
+            page,
+            limit,
+            total: total.min(responses::MOST_COUNTED),
+            total_is_estimate: (total > responses::MOST_COUNTED).then_some(true),
+        },
+    })
+}
+
+/// Lists who was to get a survey and what became of it, newest first.
+#[utoipa::path(get, path = "/v1/apps/{appId}/surveys/{surveyId}/recipients", tag = "surveys",
+    params(("appId" = Uuid, Path), ("surveyId" = Uuid, Path), RecipientsQuery),
+    responses((status = 200, body = Data<Page<RecipientView>>)))]
+pub async fn list_survey_recipients(
+    Viewer(scope): Viewer,
+    State(services): State<Shared>,
+    ResourceId(id): ResourceId,
+    Params(query): Params<RecipientsQuery>,
+) -> Result<Data<Page<RecipientView>>, ApiError> {
+    let limit = checked_limit(query.limit, DEFAULT_LIMIT, MOST)?;
+    let now = services.clock.now();
+    let state = query.state.map_or("", RecipientState::name);
+    let list = format!("recipients {} {id} {state}", scope.app.id);
+    let decode = |text| cursor::decode(&services.secrets, &list, text, now);
+    let after: Option<Uuid> = query.cursor.as_deref().map(decode).transpose()?;
+    let mut tx = services.db.read().await?;
+    let key = (scope.app.id, found(&mut tx, scope.app.id, id).await?.id);
+    let most = limit as usize;
+    let page = recipients::page(&mut tx, key, query.state, after, most, now).await?;
+    let subjects: Vec<Uuid> = page
+        .recipients
+        .iter()
+        .map(|entry| entry.subject_id)
+        .collect();
+    let names = recipients::names(&mut tx, scope.app.id, &subjects).await?;
+    let names: HashMap<Uuid, _> = names
+        .into_iter()
+        .map(|names| (names.subject_id, names))
+        .collect();
+    let items = page.recipients.into_iter().map(|entry| {
+        let names = names.get(&entry.subject_id);
+        RecipientView {
+            subject_id: entry.subject_id,
+            anonymous_id: names.and_then(|names| names.anonymous_id.clone()),
+            external_id: names.and_then(|names| names.external_id.clone()),
+            state: entry.state.name(),
+            suppressed_by: entry.suppressed_by,
+            at: clock::to_text(entry.at),
+        }
+    });
+    let expires = now.plus(cursor::LIFETIME);
+    let seal = |id: Uuid| cursor::encode(&services.secrets, &list, &id, expires);
+    Ok(Data {
+        data: Page {
+            items: items.collect(),
+            next_cursor: page.next.map(seal),
+        },
+    })
+}
+
+/// Lists attempts with their answers, newest first.
+#[utoipa::path(get, path = "/v1/apps/{appId}/surveys/{surveyId}/attempts", tag = "surveys",
+    params(("appId" = Uuid, Path), ("surveyId" = Uuid, Path), AttemptsQuery),
+    responses((status = 200, body = Data<Page<AttemptDetail>>)))]
+pub async fn list_survey_attempts(
+    Viewer(scope): Viewer,
+    State(services): State<Shared>,
+    ResourceId(id): ResourceId,
+    Params(query): Params<AttemptsQuery>,
+) -> Result<Data<Page<AttemptDetail>>, ApiError> {
+    let limit = checked_limit(query.limit, DEFAULT_LIMIT, MOST)?;
+    let now = services.clock.now();
+    let list = format!("attempts {} {id}", scope.app.id);
+    let decode = |text| cursor::decode(&services.secrets, &list, text, now);
+    let after: Option<(Timestamp, Uuid)> = query.cursor.as_deref().map(decode).transpose()?;
+    let mut tx = services.db.read().await?;
+    let key = (scope.app.id, found(&mut tx, scope.app.id, id).await?.id);
+    let all = (Range::ALL.from, Range::ALL.to);
+    let mut page = Gathering::new(limit as usize).beginning_with(FIRST);
+    while let Some(wanted) = page.wanted() {
+        let shown = page
+            .last()
+            .map(|(last, _): &Answered| (last.started_at, last.id));
+        let wanted = i64::try_from(wanted).unwrap_or(i64::MAX);
+        let after = shown.or(after);
+        let attempts = store::list(&mut tx, key, all, after, wanted, store::Whose::Shown).await?;
+        let answered = with_answers(&mut tx, scope.app.id, attempts).await?;
+        page.add(answered, |(_, answers)| {
+            answers.iter().map(|answer| answer.value.len()).sum()
+        });
+    }
+    drop(tx);
+    let (attempts, more) = page.end();
+    let expires = now.plus(cursor::LIFETIME);
+    let end = attempts.last().filter(|_| more);
+    let next_cursor = end.map(|(last, _)| {
+        cursor::encode(
+            &services.secrets,
+            &list,
+            &(last.started_at, last.id),
+            expires,
+        )
+    });
+    let items = attempts
+        .into_iter()
+        .map(|(attempt, answers)| AttemptDetail::new(attempt, answers, now));
+    Ok(Data {
+        data: Page {
+            items: items.collect(),
+            next_cursor,
+        },
+    })
+}
+
+/// An attempt with its answers.
+type Answered = (Attempt, Vec<AnswerRow>);
+
+async fn with_answers(
+    tx: &mut nudge_db::Tx,
+    app_id: Uuid,
+    attempts: Vec<Attempt>,
+) -> nudge_db::Result<Vec<Answered>> {
+    let ids: Vec<Uuid> = attempts.iter().map(|attempt| attempt.id).collect();
+    let mut answers: HashMap<Uuid, Vec<AnswerRow>> = HashMap::new();
+    for row in store::answer_rows(tx, app_id, &ids).await? {
+        answers.entry(row.attempt_id).or_default().push(row);
+    }
+    let answered = attempts.into_iter().map(|attempt| {
+        let answers = answers.remove(&attempt.id).unwrap_or_default();
+        (attempt, answers)
+    });
+    Ok(answered.collect())
+}
+
+/// Reads an attempt with its answers.
+#[utoipa::path(get, path = "/v1/apps/{appId}/surveys/{surveyId}/attempts/{attemptId}", tag = "surveys",
+    params(("appId" = Uuid, Path), ("surveyId" = Uuid, Path), ("attemptId" = Uuid, Path)),
+    responses((status = 200, body = Data<AttemptDetail>)))]
+pub async fn get_survey_attempt(
+    Viewer(scope): Viewer,
+    State(services): State<Shared>,
+    id: NestedId,
+) -> Result<Data<AttemptDetail>, ApiError> {
+    let mut tx = services.db.read().await?;
+    let survey = found(&mut tx, scope.app.id, id.outer).await?;
+    let attempt = store::find(&mut tx, scope.app.id, id.inner).await?;
+    let attempt = attempt
+        .filter(|attempt| attempt.survey_id == survey.id)
+        .ok_or_else(|| ApiError::new(Code::NotFound))?;
+    if hidden::is_hidden(&mut tx, scope.app.id, attempt.subject_id).await? {
+        return Err(ApiError::new(Code::NotFound));
+    }
+    let answers = store::answer_rows(&mut tx, scope.app.id, &[attempt.id]).await?;
+    let data = AttemptDetail::new(attempt, answers, services.clock.now());
+    Ok(Data { data })
+}
+
+impl AttemptDetail {
+    /// Answers of ways that were left are not shown.
+    fn new(attempt: Attempt, answers: Vec<AnswerRow>, now: Timestamp) -> Self {
+        let counted = answers.into_iter().filter(|answer| answer.counted);
+        let answers = counted.map(|answer| AnswerView {
+            attempt_id: attempt.id,
+            campaign_id: attempt.survey_id,
+            question_id: answer.question_id,
+            answer_value: RawValue::from_string(answer.value).unwrap_or_default(),
+            answered_at: clock::to_text(answer.answered_at),
+        });
+        Self {
+            attempt_id: attempt.id,
+            survey_id: attempt.survey_id,
+            survey_version: attempt.survey_version,
+            subject_id: attempt.subject_id,
+            instruction_id: attempt.instruction_id,
+            state: attempt.shown_state(now),
+            started_at: clock::to_text(attempt.started_at),
+            completed_at: attempt.completed_at.map(clock::to_text),
+            answers: answers.collect(),
+            last_question_id: attempt.last_question_id,
+        }
+    }
+}

@@ -1,0 +1,555 @@
+//! Attempts: a person's way through a survey, from its start to its end (contract 7).
+//!
+//! An attempt that an instruction causes has an id that says which instruction that is, so that an SDK can have the
+//! id before there is an attempt, and a start that is repeated finds the same one.
+
+use nudge_records::instructions::counterpart::counterpart;
+
+pub mod analytics;
+pub mod answering;
+pub mod edges;
+pub mod erasure;
+pub mod http;
+pub mod management;
+pub mod recipients;
+pub mod responses;
+pub mod store;
+pub mod tally;
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use nudge_db::{Timestamp, Tx};
+use serde_json::Value;
+use serde_json::value::RawValue;
+use uuid::Uuid;
+
+pub use answering::take_answers;
+use nudge_apps::App;
+use nudge_campaigns::lifecycle;
+use nudge_campaigns::surveys;
+use nudge_campaigns::surveys::flow::way::Way;
+use nudge_campaigns::surveys::flow::{Answers, Flow, Walker};
+use nudge_campaigns::surveys::{Content, Mode};
+use nudge_platform::field_error::FieldError;
+use nudge_records::instructions;
+use nudge_records::instructions::Status;
+use nudge_records::subjects::Standing;
+use tally::Tally;
+
+/// After this long without a sign of life an attempt counts as abandoned (contract 7).
+pub const IDLE: Duration = Duration::from_mins(30);
+
+/// Where an attempt stands, as it is stored. Abandonment by silence is derived, see [`Attempt::shown_state`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    /// Begun.
+    Started,
+    /// Ended by the person's will.
+    Dismissed,
+    /// Complete.
+    Completed,
+}
+
+impl State {
+    /// The state's name in the database.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Started => "started",
+            Self::Dismissed => "dismissed",
+            Self::Completed => "completed",
+        }
+    }
+
+    /// The state of a name.
+    pub fn parse(name: &str) -> Option<Self> {
+        let all = [Self::Started, Self::Dismissed, Self::Completed];
+        all.into_iter().find(|state| state.name() == name)
+    }
+}
+
+/// An attempt.
+#[derive(Clone, Debug)]
+pub struct Attempt {
+    /// Its id.
+    pub id: Uuid,
+    /// The app.
+    pub app_id: Uuid,
+    /// The survey.
+    pub survey_id: Uuid,
+    /// The survey's version, on which it stays.
+    pub survey_version: i64,
+    /// Whose it is.
+    pub subject_id: Uuid,
+    /// The instruction that caused it.
+    pub instruction_id: Option<Uuid>,
+    /// The SDK's own id of it.
+    pub client_attempt_id: Option<Uuid>,
+    /// Where it stands.
+    pub state: State,
+    /// When it began.
+    pub started_at: Timestamp,
+    /// When something was last heard of it.
+    pub active_at: Timestamp,
+    /// When it was completed.
+    pub completed_at: Option<Timestamp>,
+    /// The question answered last.
+    pub last_question_id: Option<String>,
+    /// The question that the person is at.
+    pub position_question_id: Option<String>,
+}
+
+impl Attempt {
+    /// The state as people see it: one that was dismissed, or has been silent for [`IDLE`], is abandoned.
+    pub fn shown_state(&self, now: Timestamp) -> &'static str {
+        match self.state {
+            State::Completed => "completed",
+            State::Started if self.active_at.plus(IDLE) > now => "started",
+            State::Started | State::Dismissed => "abandoned",
+        }
+    }
+
+    /// As far as counting goes.
+    fn standing(&self) -> tally::Standing<'_> {
+        tally::Standing {
+            completed: self.state == State::Completed,
+            alone: self.instruction_id.is_none(),
+            last: self.last_question_id.as_deref(),
+        }
+    }
+
+    /// What the attempt adds to the counts.
+    pub fn tally(&self, walker: &Walker<'_>, answers: &Answers) -> Tally {
+        tally::tally(walker, answers, self.standing())
+    }
+}
+
+/// An answer as it is stored.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Answer {
+    /// What was answered.
+    pub value: Value,
+    /// Whether it is in results.
+    pub counted: bool,
+    /// When it was given.
+    pub answered_at: Timestamp,
+}
+
+/// An answer that an SDK sends.
+#[derive(Clone, Debug)]
+pub struct Given {
+    /// The question.
+    pub question_id: String,
+    /// The answer, as it was sent; none is null.
+    pub value: Option<Box<RawValue>>,
+    /// When it was given.
+    pub answered_at: Timestamp,
+}
+
+/// What an SDK wants to start.
+#[derive(Clone, Copy, Debug)]
+pub struct Start {
+    /// The survey.
+    pub survey_id: Uuid,
+    /// The instruction that it follows.
+    pub instruction_id: Option<Uuid>,
+    /// The SDK's own id, so that a start that is repeated finds what it started.
+    pub client_attempt_id: Option<Uuid>,
+}
+
+/// What is next for whoever answers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Next {
+    /// A question.
+    Question(String),
+    /// An end screen.
+    EndScreen(String),
+    /// Nothing: the flow has no end screens.
+    Nothing,
+}
+
+/// An attempt after a request, and what is next.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// The attempt.
+    pub attempt: Attempt,
+    /// What is next.
+    pub next: Next,
+    /// Whether the survey ended with it: the app is to be read anew.
+    pub survey_ended: bool,
+}
+
+/// Why a request about an attempt is refused.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// There is no such survey, instruction or attempt, or not of this subject.
+    #[error("no such attempt")]
+    NotFound,
+    /// Nothing may be presented to the subject.
+    #[error("no consent to messages")]
+    ConsentRequired,
+    /// The survey does not run.
+    #[error("the survey does not run")]
+    NotActive,
+    /// The survey's mode takes an instruction.
+    #[error("an instruction is required")]
+    InstructionRequired,
+    /// Answers come after the end.
+    #[error("the attempt is complete")]
+    Completed,
+    /// Answers are not what their questions take.
+    #[error("invalid answers")]
+    Invalid(Vec<FieldError>),
+    /// The database.
+    #[error("storage failed")]
+    Storage(#[from] nudge_db::Error),
+}
+
+/// An attempt with its answers, and the flow that it goes through.
+struct Whole {
+    attempt: Attempt,
+    answers: BTreeMap<String, Answer>,
+    flow: Flow,
+}
+
+impl Whole {
+    async fn read(tx: &mut Tx, attempt: Attempt) -> Result<Self, Error> {
+        let (app_id, survey_id) = (attempt.app_id, attempt.survey_id);
+        let content =
+            surveys::store::version(tx, app_id, survey_id, attempt.survey_version).await?;
+        // The versions go first when a survey is deleted.
+        let flow = content
+            .and_then(|content| content.flow)
+            .ok_or(Error::NotFound)?;
+        let answers = store::answers(tx, app_id, &[attempt.id]).await?;
+        let answers = answers.into_iter().map(|(_, id, answer)| (id, answer));
+        Ok(Self {
+            answers: answers.collect(),
+            attempt,
+            flow,
+        })
+    }
+
+    fn values(&self) -> Answers {
+        values(&self.answers)
+    }
+}
+
+fn values(answers: &BTreeMap<String, Answer>) -> Answers {
+    let values = answers.iter();
+    values
+        .map(|(id, answer)| (id.clone(), answer.value.clone()))
+        .collect()
+}
+
+fn next(way: &Way<'_>, last: Option<&str>) -> Next {
+    use surveys::flow::End;
+    match (way.position(last), way.end) {
+        (Some(question), _) => Next::Question(question.id.clone()),
+        (None, End::Screen(id)) => Next::EndScreen(id.to_owned()),
+        (None, End::Done | End::Required) => Next::Nothing,
+    }
+}
+
+/// Starts an attempt, or finds what the same request started before. The subject is locked.
+pub async fn start(
+    tx: &mut Tx,
+    app: &App,
+    subject: &Standing,
+    request: Start,
+    now: Timestamp,
+) -> Result<Outcome, Error> {
+    if !subject.may_message(app) || subject.suppressed {
+        return Err(Error::ConsentRequired);
+    }
+    let survey = surveys::store::hold(tx, app.id, request.survey_id, false).await?;
+    let survey = survey.ok_or(Error::NotFound)?;
+    if let Some(known) = find_started(tx, app.id, subject.subject_id, request).await? {
+        return outcome(tx, known).await;
+    }
+    if survey.content.status != nudge_campaigns::campaign::Status::Active {
+        return Err(Error::NotActive);
+    }
+    let mut version = survey.version;
+    let mut content = survey.content;
+    if let Some(id) = request.instruction_id {
+        let offered = offered(tx, app.id, subject.subject_id, id, now).await?;
+        if offered.campaign_id != survey.id {
+            return Err(Error::NotFound);
+        }
+        // The person sees the version that was issued.
+        version = offered.campaign_version;
+        content = surveys::store::version(tx, app.id, survey.id, version)
+            .await?
+            .ok_or(Error::NotFound)?;
+    } else if !matches!(content.mode, Mode::OnDemand | Mode::LinkOnly) {
+        return Err(Error::InstructionRequired);
+    }
+    let id = request
+        .instruction_id
+        .map_or_else(|| nudge_platform::id::new(now), counterpart);
+    let attempt = new(app.id, subject.subject_id, (id, request), version, now);
+    open(tx, attempt, content).await
+}
+
+async fn find_started(
+    tx: &mut Tx,
+    app_id: Uuid,
+    subject_id: Uuid,
+    request: Start,
+) -> Result<Option<Attempt>, Error> {
+    if let Some(id) = request.client_attempt_id {
+        let known = store::find_by_client(tx, app_id, subject_id, request.survey_id, id).await?;
+        if known.is_some() {
+            return Ok(known);
+        }
+    }
+    let Some(id) = request.instruction_id.map(counterpart) else {
+        return Ok(None);
+    };
+    let known = store::find(tx, app_id, id).await?;
+    Ok(
+        known
+            .filter(|known| known.subject_id == subject_id && known.survey_id == request.survey_id),
+    )
+}
+
+/// The instruction of a subject that an attempt may follow: it was shown, or is still on offer.
+async fn offered(
+    tx: &mut Tx,
+    app_id: Uuid,
+    subject_id: Uuid,
+    id: Uuid,
+    now: Timestamp,
+) -> Result<instructions::store::Offered, Error> {
+    let found = instructions::store::find(tx, app_id, subject_id, id).await?;
+    let found = found.ok_or(Error::NotFound)?;
+    match Status::parse(&found.status) {
+        Some(Status::Issued | Status::Received) if found.expires_at > now => Ok(found),
+        Some(Status::Displayed | Status::Dismissed | Status::Completed) => Ok(found),
+        _ => Err(Error::NotFound),
+    }
+}
+
+fn new(
+    app_id: Uuid,
+    subject_id: Uuid,
+    (id, request): (Uuid, Start),
+    version: i64,
+    now: Timestamp,
+) -> Attempt {
+    Attempt {
+        id,
+        app_id,
+        survey_id: request.survey_id,
+        survey_version: version,
+        subject_id,
+        instruction_id: request.instruction_id,
+        client_attempt_id: request.client_attempt_id,
+        state: State::Started,
+        started_at: now,
+        active_at: now,
+        completed_at: None,
+        last_question_id: None,
+        position_question_id: None,
+    }
+}
+
+/// Adds an attempt, counts it, and notes that its instruction was shown.
+async fn open(tx: &mut Tx, mut attempt: Attempt, content: Content) -> Result<Outcome, Error> {
+    let flow = content.flow.ok_or(Error::NotActive)?;
+    let walker = Walker::new(&flow);
+    let way = walker.way(&Answers::new());
+    let next = next(&way, None);
+    attempt.position_question_id = way.position(None).map(|question| question.id.clone());
+    store::insert(tx, &attempt).await?;
+    let counts = attempt.tally(&walker, &Answers::new());
+    store::count(tx, &attempt, &counts).await?;
+    follow(tx, &attempt, Status::Displayed, attempt.started_at).await?;
+    Ok(Outcome {
+        attempt,
+        next,
+        survey_ended: false,
+    })
+}
+
+/// Moves the instruction that caused an attempt on.
+async fn follow(
+    tx: &mut Tx,
+    attempt: &Attempt,
+    status: Status,
+    at: Timestamp,
+) -> Result<(), Error> {
+    if let Some(id) = attempt.instruction_id {
+        instructions::store::acknowledge(tx, attempt.app_id, attempt.subject_id, id, status, at)
+            .await?;
+    }
+    Ok(())
+}
+
+async fn outcome(tx: &mut Tx, attempt: Attempt) -> Result<Outcome, Error> {
+    let whole = Whole::read(tx, attempt).await?;
+    let way = Walker::new(&whole.flow).way(&whole.values());
+    let next = next(&way, whole.attempt.last_question_id.as_deref());
+    Ok(Outcome {
+        next,
+        attempt: whole.attempt,
+        survey_ended: false,
+    })
+}
+
+/// An attempt of a subject. One that an instruction came with is made by the first request about it.
+async fn find_or_open(
+    tx: &mut Tx,
+    app: &App,
+    subject: &Standing,
+    id: Uuid,
+    now: Timestamp,
+) -> Result<Attempt, Error> {
+    if let Some(known) = store::find(tx, app.id, id).await? {
+        return if known.subject_id == subject.subject_id {
+            Ok(known)
+        } else {
+            Err(Error::NotFound)
+        };
+    }
+    let instruction_id = counterpart(id);
+    let offered = offered(tx, app.id, subject.subject_id, instruction_id, now).await?;
+    let (survey_id, version) = (offered.campaign_id, offered.campaign_version);
+    let content = surveys::store::version(tx, app.id, survey_id, version).await?;
+    if !content.is_some_and(|content| content.is_coordinated()) {
+        return Err(Error::NotFound);
+    }
+    let request = Start {
+        survey_id,
+        instruction_id: Some(instruction_id),
+        client_attempt_id: None,
+    };
+    Ok(start(tx, app, subject, request, now).await?.attempt)
+}
+
+/// Writes what has changed, and changes the counts by as much.
+async fn save(
+    tx: &mut Tx,
+    before: &Whole,
+    walker: &Walker<'_>,
+    attempt: &Attempt,
+    answers: &BTreeMap<String, Answer>,
+) -> Result<(), Error> {
+    let was = before.attempt.tally(walker, &before.values());
+    let change = attempt.tally(walker, &values(answers)).since(&was);
+    // First, so that nothing is written of an attempt that was deleted meanwhile.
+    store::update(tx, attempt).await?;
+    let changed = answers
+        .iter()
+        .filter(|(id, answer)| before.answers.get(*id) != Some(answer));
+    store::write_answers(tx, attempt, changed).await?;
+    store::count(tx, attempt, &change).await?;
+    Ok(())
+}
+
+/// Completes an attempt. Doing it again changes nothing. The subject is locked.
+pub async fn complete(
+    tx: &mut Tx,
+    app: &App,
+    subject: &Standing,
+    id: Uuid,
+    now: Timestamp,
+) -> Result<Outcome, Error> {
+    let attempt = find_or_open(tx, app, subject, id, now).await?;
+    if attempt.state == State::Completed {
+        return outcome(tx, attempt).await;
+    }
+    let whole = Whole::read(tx, attempt).await?;
+    let walker = Walker::new(&whole.flow);
+    let way = walker.way(&whole.values());
+    if let Some(question) = tally::missing(&way) {
+        let detail = format!("the question `{question}` must be answered first");
+        return Err(Error::Invalid(vec![FieldError::new(
+            "", "required", detail,
+        )]));
+    }
+    let attempt = Attempt {
+        state: State::Completed,
+        active_at: now,
+        completed_at: Some(now),
+        position_question_id: None,
+        ..whole.attempt.clone()
+    };
+    let most = surveys::store::max_responses(tx, app.id, attempt.survey_id).await?;
+    let survey = match most {
+        // Counting takes turns, so that somebody is the last one.
+        Some(_) => surveys::store::hold(tx, app.id, attempt.survey_id, true).await?,
+        None => None,
+    };
+    save(tx, &whole, &walker, &attempt, &whole.answers).await?;
+    follow(tx, &attempt, Status::Completed, now).await?;
+    let survey_ended = match (survey, most) {
+        (Some(survey), Some(most)) => end_when_full(tx, survey, most, now).await?,
+        _ => false,
+    };
+    let next = next(&way, way.stops.last().map(|stop| stop.question.id.as_str()));
+    Ok(Outcome {
+        attempt,
+        next,
+        survey_ended,
+    })
+}
+
+/// Ends a survey that runs once it has as many complete attempts as it was to get; answers whether it did. The
+/// survey is locked.
+pub async fn end_when_full(
+    tx: &mut Tx,
+    survey: surveys::Survey,
+    most: i64,
+    now: Timestamp,
+) -> Result<bool, Error> {
+    let runs = survey.content.status == nudge_campaigns::campaign::Status::Active;
+    if !runs || store::completed(tx, survey.app_id, survey.id).await? < most {
+        return Ok(false);
+    }
+    match lifecycle::end(tx, survey, "maxResponses", now).await {
+        Ok(()) => Ok(true),
+        Err(nudge_campaigns::lifecycle::Error::Storage(error)) => Err(error.into()),
+        // Nobody else changes what is locked.
+        Err(_) => Err(nudge_db::Error::lost_race().into()),
+    }
+}
+
+/// Ends an attempt by the person's will. Doing it again changes nothing, nor does it undo a completion. The subject
+/// is locked.
+pub async fn dismiss(
+    tx: &mut Tx,
+    app: &App,
+    subject: &Standing,
+    id: Uuid,
+    now: Timestamp,
+) -> Result<Outcome, Error> {
+    let mut attempt = find_or_open(tx, app, subject, id, now).await?;
+    if attempt.state == State::Started {
+        attempt.state = State::Dismissed;
+        attempt.active_at = now;
+        store::update(tx, &attempt).await?;
+        follow(tx, &attempt, Status::Dismissed, now).await?;
+    }
+    outcome(tx, attempt).await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn instruction_and_attempt_name_each_other() {
+        let instruction = nudge_platform::id::new(Timestamp::from_seconds(1_800_000_000));
+        let attempt = counterpart(instruction);
+        assert_ne!(attempt, instruction);
+        assert_eq!(counterpart(attempt), instruction);
+        assert_eq!(attempt.get_version_num(), 7);
+        assert_eq!(attempt.get_variant(), uuid::Variant::RFC4122);
+        assert_eq!(
+            nudge_platform::id::made_at(attempt),
+            nudge_platform::id::made_at(instruction)
+        );
+    }
+}

@@ -1,0 +1,253 @@
+//! Who was to get a survey, and what became of it (contract 7): an entry an instruction, and one an attempt that no
+//! instruction caused. Newest first, by their ids, so that nobody moves while pages are turned.
+
+use nudge_db::{Result, Rows, Timestamp, Tx};
+use nudge_platform::hidden;
+use serde::Deserialize;
+use utoipa::ToSchema;
+use uuid::Uuid;
+
+/// Instructions that one request looks through for those in a state: no index leads to a state, which depends on the
+/// time and on the attempt.
+pub const MOST_SCANNED: i64 = 20_000;
+
+/// What became of a survey with somebody.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum RecipientState {
+    /// Nobody has seen it yet.
+    Issued,
+    /// It was shown.
+    Displayed,
+    /// An attempt began.
+    Started,
+    /// An attempt is complete.
+    Completed,
+    /// It was closed.
+    Dismissed,
+    /// It was not shown in time.
+    Expired,
+    /// It was held back.
+    Suppressed,
+}
+
+impl RecipientState {
+    /// The state's name in the API.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Issued => "issued",
+            Self::Displayed => "displayed",
+            Self::Started => "started",
+            Self::Completed => "completed",
+            Self::Dismissed => "dismissed",
+            Self::Expired => "expired",
+            Self::Suppressed => "suppressed",
+        }
+    }
+}
+
+/// An entry of the list.
+#[derive(Clone, Debug)]
+pub struct Recipient {
+    /// The instruction, or the attempt.
+    pub id: Uuid,
+    /// Who.
+    pub subject_id: Uuid,
+    /// What became of it.
+    pub state: RecipientState,
+    /// What held it back.
+    pub suppressed_by: Option<String>,
+    /// Since when.
+    pub at: Timestamp,
+}
+
+/// A part of the list.
+#[derive(Clone, Debug)]
+pub struct Found {
+    /// The entries.
+    pub recipients: Vec<Recipient>,
+    /// After which id the list goes on, if it does.
+    pub next: Option<Uuid>,
+}
+
+#[derive(sqlx::FromRow)]
+struct InstructionRow {
+    id: Uuid,
+    subject_id: Uuid,
+    status: String,
+    status_at: Timestamp,
+    expires_at: Timestamp,
+    attempt_state: Option<String>,
+    attempt_at: Option<Timestamp>,
+    suppressed_by: Option<String>,
+}
+
+#[derive(sqlx::FromRow)]
+struct AttemptRow {
+    id: Uuid,
+    subject_id: Uuid,
+    state: String,
+    active_at: Timestamp,
+}
+
+/// What became of an instruction: as its attempt stands, if there is one; otherwise as it stands itself.
+fn read(row: &InstructionRow, now: Timestamp) -> Recipient {
+    use RecipientState::{Completed, Dismissed, Displayed, Expired, Issued, Started, Suppressed};
+    let attempt = row.attempt_state.as_deref().zip(row.attempt_at);
+    let (state, suppressed_by, at) = match (row.status.as_str(), attempt) {
+        ("completed", _) => (Completed, None, row.status_at),
+        (_, Some(("completed", at))) => (Completed, None, at),
+        (_, Some(("started", at))) => (Started, None, at),
+        ("dismissed", _) => (Dismissed, None, row.status_at),
+        (_, Some((_, at))) => (Dismissed, None, at),
+        ("displayed", None) => (Displayed, None, row.status_at),
+        ("discarded", None) => (Suppressed, Some("sdk".to_owned()), row.status_at),
+        ("suppressed", None) => (Suppressed, row.suppressed_by.clone(), row.status_at),
+        _ if row.expires_at <= now => (Expired, None, row.expires_at),
+        _ => (Issued, None, row.status_at),
+    };
+    Recipient {
+        id: row.id,
+        subject_id: row.subject_id,
+        state,
+        suppressed_by,
+        at,
+    }
+}
+
+/// A part of a survey's list, after an id.
+pub async fn page(
+    tx: &mut Tx,
+    (app_id, survey_id): (Uuid, Uuid),
+    state: Option<RecipientState>,
+    after: Option<Uuid>,
+    limit: usize,
+    now: Timestamp,
+) -> Result<Found> {
+    let after = after.unwrap_or(Uuid::max());
+    let scanned = match state {
+        Some(_) => MOST_SCANNED,
+        None => i64::try_from(limit).unwrap_or(i64::MAX).saturating_add(1),
+    };
+    let instructions = instructions(tx, (app_id, survey_id), after, scanned).await?;
+    let attempts = alone(tx, (app_id, survey_id), after, scanned).await?;
+    // Where either list breaks off, what the other has beyond is another page's.
+    let full = |count: usize| i64::try_from(count).is_ok_and(|count| count >= scanned);
+    let ends = [
+        instructions
+            .last()
+            .filter(|_| full(instructions.len()))
+            .map(|row| row.id),
+        attempts
+            .last()
+            .filter(|_| full(attempts.len()))
+            .map(|row| row.id),
+    ];
+    let horizon = ends.into_iter().flatten().max();
+    let mut recipients: Vec<Recipient> = instructions.iter().map(|row| read(row, now)).collect();
+    recipients.extend(attempts.iter().map(of_attempt));
+    recipients.retain(|recipient| {
+        state.is_none_or(|state| state == recipient.state)
+            && horizon.is_none_or(|horizon| recipient.id >= horizon)
+    });
+    recipients.sort_by_key(|recipient| std::cmp::Reverse(recipient.id));
+    let more = recipients.len() > limit;
+    recipients.truncate(limit);
+    let last = recipients.last().map(|recipient| recipient.id);
+    Ok(Found {
+        next: if more { last } else { horizon },
+        recipients,
+    })
+}
+
+fn of_attempt(row: &AttemptRow) -> Recipient {
+    let state = match row.state.as_str() {
+        "completed" => RecipientState::Completed,
+        "dismissed" => RecipientState::Dismissed,
+        _ => RecipientState::Started,
+    };
+    Recipient {
+        id: row.id,
+        subject_id: row.subject_id,
+        state,
+        suppressed_by: None,
+        at: row.active_at,
+    }
+}
+
+async fn instructions(
+    tx: &mut Tx,
+    (app_id, survey_id): (Uuid, Uuid),
+    after: Uuid,
+    limit: i64,
+) -> Result<Vec<InstructionRow>> {
+    tx.sql(
+        "SELECT i.id, i.subject_id, i.status, i.status_at, i.expires_at, a.state AS attempt_state,
+                a.active_at AS attempt_at, i.suppressed_by
+         FROM (SELECT id, subject_id, status, status_at, expires_at, suppressed_by FROM instructions
+               WHERE app_id = $1 AND campaign_id = $2 AND id < $3 AND subject_id NOT IN ",
+    )
+    .push(hidden::SUBJECTS)
+    .push(
+        " ORDER BY id DESC LIMIT $4) i
+         LEFT JOIN survey_attempts a ON a.instruction_id = i.id
+         ORDER BY i.id DESC",
+    )
+    .bind(app_id)
+    .bind(survey_id)
+    .bind(after)
+    .bind(limit)
+    .fetch_all()
+    .await
+}
+
+async fn alone(
+    tx: &mut Tx,
+    (app_id, survey_id): (Uuid, Uuid),
+    after: Uuid,
+    limit: i64,
+) -> Result<Vec<AttemptRow>> {
+    tx.sql(
+        "SELECT id, subject_id, state, active_at FROM survey_attempts
+         WHERE app_id = $1 AND survey_id = $2 AND instruction_id IS NULL AND id < $3 AND subject_id NOT IN ",
+    )
+    .push(hidden::SUBJECTS)
+    .push(" ORDER BY id DESC LIMIT $4")
+    .bind(app_id)
+    .bind(survey_id)
+    .bind(after)
+    .bind(limit)
+    .fetch_all()
+    .await
+}
+
+/// What a person is called.
+#[derive(Clone, Debug, sqlx::FromRow)]
+pub struct Names {
+    /// The subject.
+    pub subject_id: Uuid,
+    /// The customer's own id.
+    pub external_id: Option<String>,
+    /// The first anonymous id, if there is one.
+    pub anonymous_id: Option<String>,
+}
+
+/// What people are called.
+pub async fn names(tx: &mut Tx, app_id: Uuid, subjects: &[Uuid]) -> Result<Vec<Names>> {
+    let mut names = Vec::with_capacity(subjects.len());
+    for chunk in subjects.chunks(Rows::MOST) {
+        let rows: Vec<Names> = tx
+            .with_rows("v(id)", Rows::new().uuids(chunk.iter().copied()))
+            .push(
+                " SELECT s.id AS subject_id, s.external_id,
+                         (SELECT a.value FROM aliases a WHERE a.subject_id = s.id AND a.kind = 'anonymous'
+                          ORDER BY a.number LIMIT 1) AS anonymous_id
+                  FROM v JOIN subjects s ON s.id = v.id AND s.app_id = ",
+            )
+            .push_bind(app_id)
+            .fetch_all()
+            .await?;
+        names.extend(rows);
+    }
+    Ok(names)
+}

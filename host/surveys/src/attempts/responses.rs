@@ -1,0 +1,81 @@
+//! Answers of a survey, newest first (specification 4.3).
+
+use nudge_db::{Result, Timestamp, Tx};
+use nudge_platform::hidden;
+use uuid::Uuid;
+
+use super::analytics::Range;
+
+/// Answers that a count is exact up to (contract 0).
+pub const MOST_COUNTED: i64 = 10_000;
+
+/// An answer.
+#[derive(Debug, sqlx::FromRow)]
+pub struct ResponseRow {
+    /// The attempt.
+    pub attempt_id: Uuid,
+    /// The question.
+    pub question_id: String,
+    /// The answer, as JSON.
+    pub value: String,
+    /// When it was given.
+    pub answered_at: Timestamp,
+}
+
+#[derive(sqlx::FromRow)]
+struct CountRow {
+    count: i64,
+}
+
+/// Answers that were given within a range. What lies before the page is passed over in an index that has all that
+/// it takes.
+pub async fn page(
+    tx: &mut Tx,
+    (app_id, survey_id): (Uuid, Uuid),
+    range: Range,
+    offset: i64,
+    limit: i64,
+) -> Result<Vec<ResponseRow>> {
+    tx.sql(
+        "SELECT n.attempt_id, n.question_id, n.value, n.answered_at
+         FROM (SELECT attempt_id, question_id FROM survey_answers
+               WHERE survey_id = $2 AND counted = $5 AND answered_at >= $3 AND answered_at < $4 AND attempt_id NOT IN ",
+    )
+    .push(hidden::ATTEMPTS)
+    .push(
+        " ORDER BY answered_at DESC, attempt_id DESC, question_id DESC LIMIT $6 OFFSET $7) p
+         JOIN survey_answers n ON n.attempt_id = p.attempt_id AND n.question_id = p.question_id AND n.app_id = $1
+         ORDER BY n.answered_at DESC, n.attempt_id DESC, n.question_id DESC",
+    )
+    .bind(app_id)
+    .bind(survey_id)
+    .bind(range.from)
+    .bind(range.to)
+    .bind(true)
+    .bind(limit)
+    .bind(offset)
+    .fetch_all()
+    .await
+}
+
+/// How many answers were given within a range, up to one more than [`MOST_COUNTED`].
+pub async fn count(tx: &mut Tx, (app_id, survey_id): (Uuid, Uuid), range: Range) -> Result<i64> {
+    let row: CountRow = tx
+        .sql(
+            "SELECT count(*) AS count FROM (
+                SELECT 1 FROM survey_answers
+                WHERE survey_id = $2 AND counted = $5 AND answered_at >= $3 AND answered_at < $4
+                  AND EXISTS (SELECT 1 FROM surveys WHERE id = $2 AND app_id = $1) AND attempt_id NOT IN ",
+        )
+        .push(hidden::ATTEMPTS)
+        .push(" LIMIT $6) AS counted")
+        .bind(app_id)
+        .bind(survey_id)
+        .bind(range.from)
+        .bind(range.to)
+        .bind(true)
+        .bind(MOST_COUNTED + 1)
+        .fetch_one()
+        .await?;
+    Ok(row.count)
+}

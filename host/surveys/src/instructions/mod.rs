@@ -1,0 +1,4 @@
+//! Instructions.
+
+pub mod http;
+pub mod polling;

@@ -1,0 +1,15 @@
+//! Surveys as SDKs run them: instructions, attempts, answers; and their results.
+//!
+//! # Invariants
+//!
+//! - **An answer is taken if it is of its question's type and the way leads to it.** A request's answers are taken together or not at all, under the subject's lock.
+//! - **The id of an attempt follows from its instruction's**, so that a coordinated survey hands it out before there is an attempt.
+//! - **Results are sums over attempts of one pure function** (`attempts/tally.rs`). Erasing a person takes its tallies out; merging changes none.
+//!   Abandonment by silence is never stored: it follows from the clock.
+//! - **A cursor of instructions is a position, and positions ascend as things become available** (`instructions/polling.rs`). Pages go by priority, so that a cursor
+//!   may also say how far its window is read.
+
+pub mod attempts;
+pub mod instructions;
+pub mod services;
+pub mod surveys;

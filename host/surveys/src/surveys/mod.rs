@@ -1,0 +1,3 @@
+//! Surveys.
+
+pub mod http;
