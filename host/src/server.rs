@@ -16,8 +16,8 @@ use nudge_http::listener::{self, Answers, Limits};
 use nudge_http::oidc::AccessTokens;
 use nudge_http::traces;
 use nudge_ingest::commit::Committer;
-use nudge_ingest::validation::batcher::Together;
-use nudge_pipeline::{Keeper, Pipeline};
+use nudge_ingest::validation::batcher::Batcher;
+use nudge_pipeline::{Pipeline, Recovery};
 use nudge_platform::analytics::{self, AnalyticsStore};
 use nudge_platform::clock::Clock;
 use nudge_platform::config::Config;
@@ -108,7 +108,7 @@ impl Server {
             tasks.clone(),
             halt.clone(),
         );
-        tasks.spawn(Keeper::sign_in(pipeline.clone()).await?.run());
+        tasks.spawn(Recovery::sign_in(pipeline.clone()).await?.run());
         let committer = Committer::start(&db, &pipeline, &config.ingest, &tasks, &halt);
         let lookup = start.lookup.unwrap_or_else(|| Arc::new(System));
         let lookups = Lookups::new(&lookup, config.server.lookup_threads);
@@ -160,14 +160,14 @@ impl Server {
         };
         let ingest = nudge_ingest::services::Services {
             below: pipeline,
-            validations: Together::default(),
+            validations: Batcher::default(),
             committer,
         };
         let services = Shared::new(Services {
             ingest: Arc::new(ingest),
             push: Arc::new(push),
         });
-        keep_house(&services, &tasks, &halt);
+        spawn_background_tasks(&services, &tasks, &halt);
         let mut server = Self {
             services,
             address,
@@ -254,14 +254,14 @@ impl Server {
         if let Err(error) = services.stats.flush(&services.db).await {
             tracing::warn!(error = ?error, "what was counted last is lost");
         }
-        let signed_out = Keeper::sign_out(&self.services.pipeline).await;
+        let signed_out = Recovery::sign_out(&self.services.pipeline).await;
         self.services.db.close().await;
         signed_out.context("the database did not take the goodbye")
     }
 }
 
 /// Starts what goes on besides requests and the pipeline.
-fn keep_house(services: &Shared, tasks: &TaskTracker, halt: &CancellationToken) {
+fn spawn_background_tasks(services: &Shared, tasks: &TaskTracker, halt: &CancellationToken) {
     warm_up(services, tasks, halt);
     let parts = jobs::Parts {
         db: services.db.clone(),
@@ -277,10 +277,10 @@ fn keep_house(services: &Shared, tasks: &TaskTracker, halt: &CancellationToken) 
     tasks.spawn(sender.run());
     let sender = Sender::new(Arc::clone(&services.push), tasks.clone());
     tasks.spawn(sender.run());
-    tasks.spawn(telemetry::keep(halt.clone()));
-    tasks.spawn(keys::keep(Arc::clone(services.apps()), halt.clone()));
-    tasks.spawn(retention::keep(services.clone(), halt.clone()));
-    tasks.spawn(nudge_apps::campaigns::survey_ending::keep(
+    tasks.spawn(telemetry::run(halt.clone()));
+    tasks.spawn(keys::run(Arc::clone(services.apps()), halt.clone()));
+    tasks.spawn(retention::run(services.clone(), halt.clone()));
+    tasks.spawn(nudge_apps::campaigns::survey_ending::run(
         Arc::clone(services.apps()),
         halt.clone(),
     ));
@@ -288,8 +288,8 @@ fn keep_house(services: &Shared, tasks: &TaskTracker, halt: &CancellationToken) 
         Arc::clone(services.apps()),
         halt.clone(),
     ));
-    tasks.spawn(polls::keep(Arc::clone(services.records()), halt.clone()));
-    tasks.spawn(nudge_pipeline::runs::watch::keep(
+    tasks.spawn(polls::run(Arc::clone(services.records()), halt.clone()));
+    tasks.spawn(nudge_pipeline::runs::watch::run(
         Arc::clone(services.pipeline()),
         halt.clone(),
     ));
@@ -297,7 +297,7 @@ fn keep_house(services: &Shared, tasks: &TaskTracker, halt: &CancellationToken) 
         Arc::clone(services.records()),
         halt.clone(),
     ));
-    tasks.spawn(stats::keep(Arc::clone(services.records()), halt.clone()));
+    tasks.spawn(stats::run(Arc::clone(services.records()), halt.clone()));
 }
 
 async fn open_database(config: &Config) -> anyhow::Result<Db> {

@@ -61,7 +61,7 @@ async fn revoked_and_mistyped_keys_are_refused(app: &mut TestApp) {
         .execute()
         .await
         .unwrap();
-    nudge_campaigns::apps::touch(&mut tx, app.access.app_id, now)
+    nudge_campaigns::apps::bump_version(&mut tx, app.access.app_id, now)
         .await
         .unwrap();
     tx.commit().await.unwrap();

@@ -284,7 +284,7 @@ async fn a_coordinated_attempt_begins_with_its_first_answer(app: &mut TestApp) {
     // Closed at once.
     let second = fire(app, &ada).await;
     let closed =
-        nudge_records::instructions::counterpart::counterpart(Uuid::parse_str(&second).unwrap())
+        nudge_records::instructions::counterpart::attempt_id_of(Uuid::parse_str(&second).unwrap())
             .to_string();
     end(app, &ada, &closed, "dismiss").await.ok();
     assert_eq!(detail(app, survey, &closed).await["state"], "abandoned");
@@ -301,7 +301,7 @@ async fn a_coordinated_attempt_begins_with_its_first_answer(app: &mut TestApp) {
     let offered = app.offered(&ada).await;
     assert!(offered[0]["payload"].get("attempt").is_none());
     let guessed =
-        nudge_records::instructions::counterpart::counterpart(Uuid::parse_str(&third).unwrap())
+        nudge_records::instructions::counterpart::attempt_id_of(Uuid::parse_str(&third).unwrap())
             .to_string();
     answer(app, &ada, &guessed, json!([["q1", 9]]))
         .await

@@ -353,7 +353,7 @@ async fn without_consent_nothing_is_started(app: &mut TestApp) {
             .refused(403, "consent_required");
     }
     let coordinated =
-        nudge_records::instructions::counterpart::counterpart(Uuid::parse_str(&id).unwrap());
+        nudge_records::instructions::counterpart::attempt_id_of(Uuid::parse_str(&id).unwrap());
     answer(app, &ada, &coordinated.to_string(), json!([["q1", 9]]))
         .await
         .refused(403, "consent_required");

@@ -3,7 +3,7 @@
 use nudge_campaigns::campaign::Kind;
 use nudge_campaigns::runs;
 use nudge_db::{Timestamp, Tx};
-use nudge_pipeline::audience::{self, Asked, Question, interactions};
+use nudge_pipeline::audience::{self, CountQuestion, Question, interactions};
 use nudge_pipeline::{explain, history};
 use nudge_records::events::store::find_by_id;
 use nudge_records::scheduled_work;
@@ -155,7 +155,7 @@ async fn what_firings_depend_on_is_found_by_indexes(app: &mut TestApp) {
                 campaign_id,
                 since: Timestamp(0),
             };
-            audience::counts(&mut tx, app_id, &[question], Asked::now(now))
+            audience::counts(&mut tx, app_id, &[question], CountQuestion::now(now))
                 .await
                 .unwrap();
             check_scans(&tx.plans(), "what caps count");

@@ -147,7 +147,7 @@ async fn an_expired_key_is_refused(app: &mut TestApp) {
         .execute()
         .await
         .unwrap();
-    nudge_campaigns::apps::touch(&mut tx, app.access.app_id, app.clock.now())
+    nudge_campaigns::apps::bump_version(&mut tx, app.access.app_id, app.clock.now())
         .await
         .unwrap();
     tx.commit().await.unwrap();

@@ -35,9 +35,8 @@ fn table() -> Vec<Row> {
         .take_while(|line| line.starts_with('|'));
     for line in lines {
         let cells: Vec<&str> = line.trim_matches('|').split('|').collect();
-        let [package, folder, may] = cells.as_slice() else {
-            panic!("three columns: {line}");
-        };
+        assert_eq!(cells.len(), 3, "three columns: {line}");
+        let [package, folder, may] = [cells[0], cells[1], cells[2]];
         let above: BTreeSet<String> = rows.iter().map(|row| row.package.clone()).collect();
         let may = may.trim();
         let may = if may == "all" || may == "the above" {

@@ -8,7 +8,7 @@ use futures_util::future::join_all;
 use nudge_campaigns::push::options::Options;
 use nudge_campaigns::webhooks::EventType::{Opened, Sent};
 use nudge_platform::outbound::Lookup;
-use nudge_push::providers::{Address, Outcome, Target};
+use nudge_push::providers::{Address, PushOutcome, Target};
 use serde_json::{Value, json};
 use tests::{Session, TestApp, on_both_backends};
 use uuid::Uuid;
@@ -175,8 +175,8 @@ async fn look_ups_that_hang_hold_threads_of_their_own(app: &mut TestApp) {
     let mut unexpected: Vec<String> = Vec::new();
     for outcome in outcomes {
         match &outcome {
-            Outcome::Retry { reason, .. } if reason == "lookup_busy" => busy += 1,
-            Outcome::Retry { reason, .. } if reason == "unreachable" => hung += 1,
+            PushOutcome::Retry { reason, .. } if reason == "lookup_busy" => busy += 1,
+            PushOutcome::Retry { reason, .. } if reason == "unreachable" => hung += 1,
             other => unexpected.push(format!("{other:?}")),
         }
     }

@@ -151,7 +151,7 @@ async fn a_version_that_cannot_be_loaded_leaves_the_one_before_in_force(app: &mu
             .await
             .unwrap();
         let now = app.clock.now();
-        nudge_campaigns::apps::touch(&mut tx, app.access.app_id, now)
+        nudge_campaigns::apps::bump_version(&mut tx, app.access.app_id, now)
             .await
             .unwrap();
         tx.commit().await.unwrap();

@@ -1,7 +1,7 @@
 //! One app's messages do not wait for another's, nor what is urgent for what is not.
 
 use nudge_apps::key::Kind;
-use nudge_records::deliveries::{self, Lane, NewDelivery, Status};
+use nudge_records::deliveries::{self, NewDelivery, Status, Urgency};
 use serde_json::json;
 use tests::providers::{Hold, Reply};
 use tests::session::text;
@@ -34,7 +34,7 @@ async fn queue(app: &TestApp, campaign: &str, whom: &Session) {
         status: Status::Queued,
         reason: None,
         content: None,
-        lane: Lane::Rest,
+        lane: Urgency::Rest,
     };
     let all: Vec<NewDelivery> = (0..MANY).map(new).collect();
     let services = app.services();

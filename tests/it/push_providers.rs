@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use nudge_campaigns::push::message::Message;
 use nudge_campaigns::push::options::{Options, Priority};
-use nudge_push::providers::{MOST_PAYLOAD_BYTES, Outcome, Target, payload_bytes};
+use nudge_push::providers::{MOST_PAYLOAD_BYTES, PushOutcome, Target, payload_bytes};
 use serde_json::{Value, json};
 use tests::{Session, TestApp, on_both_backends};
 
@@ -43,7 +43,7 @@ pub(crate) fn everything() -> Options {
     }
 }
 
-pub(crate) async fn send(app: &TestApp, target: &Target, message: &Message) -> Outcome {
+pub(crate) async fn send(app: &TestApp, target: &Target, message: &Message) -> PushOutcome {
     let sent = app
         .services()
         .push
@@ -60,32 +60,32 @@ pub(crate) async fn device(app: &TestApp, name: &str, token: &Value) -> (Session
     (session, target)
 }
 
-pub(crate) fn accepted(outcome: &Outcome) -> String {
+pub(crate) fn accepted(outcome: &PushOutcome) -> String {
     match outcome {
-        Outcome::Accepted {
+        PushOutcome::Accepted {
             provider_message_id,
         } => provider_message_id.clone().unwrap_or_default(),
         other => unreachable!("{other:?}"),
     }
 }
 
-pub(crate) fn unregistered(reason: &str) -> Outcome {
+pub(crate) fn unregistered(reason: &str) -> PushOutcome {
     let reason = reason.to_owned();
-    Outcome::Unregistered { reason }
+    PushOutcome::Unregistered { reason }
 }
 
-pub(crate) fn rejected(reason: &str) -> Outcome {
+pub(crate) fn rejected(reason: &str) -> PushOutcome {
     let reason = reason.to_owned();
-    Outcome::Rejected { reason }
+    PushOutcome::Rejected { reason }
 }
 
-pub(crate) fn invalid(reason: &str) -> Outcome {
+pub(crate) fn invalid(reason: &str) -> PushOutcome {
     let reason = reason.to_owned();
-    Outcome::CredentialInvalid { reason }
+    PushOutcome::CredentialInvalid { reason }
 }
 
-pub(crate) fn retry(after: Option<u64>, reason: &str) -> Outcome {
-    Outcome::Retry {
+pub(crate) fn retry(after: Option<u64>, reason: &str) -> PushOutcome {
+    PushOutcome::Retry {
         after: after.map(Duration::from_secs),
         reason: reason.to_owned(),
     }
@@ -199,7 +199,7 @@ async fn without_a_credential_nothing_is_asked(app: &mut TestApp) {
     let (_, apple) = device(app, "ada", &providers.apns.token(1)).await;
     let (_, google) = device(app, "bob", &providers.fcm.token(1)).await;
     let message = message(app, Options::default());
-    assert_eq!(send(app, &apple, &message).await, Outcome::NoCredential);
+    assert_eq!(send(app, &apple, &message).await, PushOutcome::NoCredential);
     // Another app has none of this app's.
     let (other, _) = app
         .another_app(app.access.workspace_id, nudge_apps::key::Kind::Write, &[])
@@ -210,7 +210,7 @@ async fn without_a_credential_nothing_is_asked(app: &mut TestApp) {
         .providers
         .send(other, &google, &message)
         .await;
-    assert_eq!(sent.unwrap(), Outcome::NoCredential);
+    assert_eq!(sent.unwrap(), PushOutcome::NoCredential);
     accepted(&send(app, &google, &message).await);
 }
 

@@ -9,8 +9,8 @@ use axum::http::request::Parts;
 use nudge_http::code::Code;
 use nudge_http::error::ApiError;
 use nudge_http::issuer::{Claims, Role};
-use nudge_http::notes::{self, Notes, client_address, notice_proxy};
-use nudge_http::oidc::Refusal;
+use nudge_http::oidc::AccessTokenRefusal;
+use nudge_http::request_context::{self, Notes, client_address, notice_proxy};
 use nudge_platform::rate_limits::{Policy, owner_of, share_of};
 use nudge_platform::secrets;
 use uuid::Uuid;
@@ -220,8 +220,8 @@ where
         {
             // Good for something, but not for this.
             Ok(_) => Err(ApiError::new(Code::InsufficientScope)),
-            Err(Refusal::Invalid) => Err(failed(parts, services)),
-            Err(Refusal::Unavailable(cause)) => Err(ApiError::unavailable(cause)),
+            Err(AccessTokenRefusal::Invalid) => Err(failed(parts, services)),
+            Err(AccessTokenRefusal::Unavailable(cause)) => Err(ApiError::unavailable(cause)),
         }
     }
 }
@@ -501,8 +501,8 @@ async fn claims(parts: &Parts, services: &Services) -> Result<Claims, ApiError> 
             charge(parts, services, Policy::Principal, owner)?;
             Ok(claims)
         }
-        Err(Refusal::Invalid) => Err(failed(parts, services)),
-        Err(Refusal::Unavailable(cause)) => Err(ApiError::unavailable(cause)),
+        Err(AccessTokenRefusal::Invalid) => Err(failed(parts, services)),
+        Err(AccessTokenRefusal::Unavailable(cause)) => Err(ApiError::unavailable(cause)),
     }
 }
 
@@ -566,5 +566,5 @@ fn charge(
     owner: [u8; 16],
 ) -> Result<(), ApiError> {
     let now = services.clock.now();
-    notes::charge(parts, &services.rate_limits, now, policy, owner)
+    request_context::charge(parts, &services.rate_limits, now, policy, owner)
 }

@@ -9,7 +9,7 @@ use axum::body::Body;
 use axum::extract::Request;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use axum::response::Response;
-use nudge_http::notes::Notes;
+use nudge_http::request_context::Notes;
 
 use crate::services::Services;
 

@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use nudge_db::{Result, Timestamp, Tx};
-use nudge_platform::jobs::{self, Error, NewJob, Running};
+use nudge_platform::jobs::{self, Error, NewJob, RunningJob};
 use nudge_platform::tables::{self, OfApp, STEP, Table};
 use nudge_plugin_runtime as plugins;
 use serde::{Deserialize, Serialize};
@@ -46,7 +46,7 @@ pub async fn queue(tx: &mut Tx, app_id: Uuid, actor: &str, now: Timestamp) -> Re
 }
 
 /// Runs the job to its end.
-pub async fn run(services: &Services, job: &mut Running) -> std::result::Result<Value, Error> {
+pub async fn run(services: &Services, job: &mut RunningJob) -> std::result::Result<Value, Error> {
     let Input {
         app_id: Some(app_id),
     } = job.input()?
@@ -71,7 +71,7 @@ pub async fn run(services: &Services, job: &mut Running) -> std::result::Result<
 /// Removes rows until there are none: what is found through others before those.
 async fn remove(
     services: &Services,
-    job: &mut Running,
+    job: &mut RunningJob,
     app_id: Uuid,
     done: &mut i64,
 ) -> std::result::Result<(), Error> {
@@ -96,7 +96,7 @@ async fn remove(
 /// there was one.
 async fn remove_plugin(
     services: &Services,
-    job: &mut Running,
+    job: &mut RunningJob,
     app_id: Uuid,
     done: &mut i64,
 ) -> std::result::Result<bool, Error> {
@@ -120,7 +120,7 @@ async fn remove_plugin(
 /// outside of a transaction that writes.
 async fn remove_lost(
     services: &Services,
-    job: &mut Running,
+    job: &mut RunningJob,
     app_id: Uuid,
     done: &mut i64,
 ) -> std::result::Result<(), Error> {
@@ -150,7 +150,7 @@ async fn remove_lost(
 /// Runs the statements of some tables once, each in a transaction of its own; answers how many rows went.
 async fn pass(
     services: &Services,
-    job: &mut Running,
+    job: &mut RunningJob,
     app_id: Uuid,
     which: fn(&Table) -> bool,
     done: &mut i64,
@@ -171,7 +171,7 @@ async fn pass(
 /// Counts removed rows and commits their removal.
 async fn note(
     services: &Services,
-    job: &mut Running,
+    job: &mut RunningJob,
     mut tx: Tx,
     rows: u64,
     done: &mut i64,

@@ -78,6 +78,6 @@ pub async fn create_key(
         expires_at: None,
     };
     keys::store::insert(tx, &row, &key, now).await?;
-    store::touch(tx, app_id, now).await?;
+    store::bump_version(tx, app_id, now).await?;
     Ok(key)
 }

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use nudge_db::{Db, Error, Result, Rows};
 use tokio::sync::oneshot;
 
-use crate::keys::store::{self, Found};
+use crate::keys::store::{self, KeyOwner};
 
 /// What is looked up, and what waits for that. Cheap to clone.
 #[derive(Clone, Debug, Default)]
@@ -18,34 +18,34 @@ pub(super) struct Lookups(Arc<Mutex<State>>);
 
 #[derive(Debug, Default)]
 struct State {
-    waiting: Vec<Asked>,
+    waiting: Vec<KeyQuestion>,
     /// Whether a task is at work on what waits.
     at_work: bool,
 }
 
 #[derive(Debug)]
-struct Asked {
+struct KeyQuestion {
     hash: [u8; 32],
-    reply: oneshot::Sender<Result<Option<Found>>>,
+    reply: oneshot::Sender<Result<Option<KeyOwner>>>,
 }
 
 /// The task at work; if it ends too early, whoever waits is told, and the next one begins another.
-struct Work {
+struct LookupTask {
     lookups: Lookups,
     done: bool,
 }
 
 impl Lookups {
     /// Whose a key is, as the database knows.
-    pub(super) async fn find(&self, db: &Db, hash: [u8; 32]) -> Result<Option<Found>> {
+    pub(super) async fn find(&self, db: &Db, hash: [u8; 32]) -> Result<Option<KeyOwner>> {
         let (reply, replied) = oneshot::channel();
         let begins = {
             let mut state = self.lock();
-            state.waiting.push(Asked { hash, reply });
+            state.waiting.push(KeyQuestion { hash, reply });
             !std::mem::replace(&mut state.at_work, true)
         };
         if begins {
-            let work = Work {
+            let work = LookupTask {
                 lookups: self.clone(),
                 done: false,
             };
@@ -60,7 +60,7 @@ impl Lookups {
     }
 
     /// Some that wait, unless nobody does: then the work is done.
-    fn take(&self) -> Option<Vec<Asked>> {
+    fn take(&self) -> Option<Vec<KeyQuestion>> {
         let mut state = self.lock();
         state.waiting.retain(|asked| !asked.reply.is_closed());
         if state.waiting.is_empty() {
@@ -76,11 +76,11 @@ impl Lookups {
     }
 }
 
-impl Work {
+impl LookupTask {
     async fn run(mut self, db: Db) {
         while let Some(asked) = self.lookups.take() {
             let found = look_up(&db, &asked).await;
-            for Asked { hash, reply } in asked {
+            for KeyQuestion { hash, reply } in asked {
                 let answer = match &found {
                     Ok(found) => Ok(found.get(&hash).copied()),
                     Err(error) => Err(error.clone()),
@@ -93,7 +93,7 @@ impl Work {
     }
 }
 
-impl Drop for Work {
+impl Drop for LookupTask {
     fn drop(&mut self) {
         if !self.done {
             let mut state = self.lookups.lock();
@@ -103,7 +103,7 @@ impl Drop for Work {
     }
 }
 
-async fn look_up(db: &Db, asked: &[Asked]) -> Result<HashMap<[u8; 32], Found>> {
+async fn look_up(db: &Db, asked: &[KeyQuestion]) -> Result<HashMap<[u8; 32], KeyOwner>> {
     let mut tx = db.read().await?;
     store::find_by_hashes(&mut tx, asked.iter().map(|asked| &asked.hash)).await
 }

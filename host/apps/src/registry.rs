@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGua
 use std::time::{Duration, Instant};
 
 use axum::http::HeaderValue;
-use nudge_campaigns::campaign::Running;
+use nudge_campaigns::campaign::ActiveCampaign;
 use nudge_campaigns::definitions::{self, Enforced};
 use nudge_campaigns::push::Sending;
 use nudge_campaigns::settings::Settings;
@@ -53,7 +53,7 @@ pub struct App {
     /// Active definitions, by event name.
     pub definitions: HashMap<String, Arc<Enforced>>,
     /// Active campaigns.
-    pub campaigns: Vec<Running>,
+    pub campaigns: Vec<ActiveCampaign>,
     /// When the last of its active surveys was activated.
     pub last_activation: Option<Timestamp>,
     /// Active push campaigns, as messages are made of them.
@@ -433,7 +433,7 @@ impl Loaded {
                 }
             }
         }
-        let running: HashMap<Uuid, &Running> = before
+        let running: HashMap<Uuid, &ActiveCampaign> = before
             .iter()
             .flat_map(|before| &before.campaigns)
             .map(|campaign| (campaign.id, campaign))
@@ -476,7 +476,7 @@ impl Loaded {
 }
 
 /// Names of events whose past a campaign asks for.
-fn history(campaigns: &[Running]) -> HashSet<String> {
+fn history(campaigns: &[ActiveCampaign]) -> HashSet<String> {
     let asked = campaigns
         .iter()
         .flat_map(|campaign| campaign.accepted.history());
@@ -489,8 +489,8 @@ async fn run_push(
     deciders: &Deciders,
     campaigns: Vec<nudge_campaigns::push::store::Unread>,
     before: Option<&App>,
-    running: &HashMap<Uuid, &Running>,
-) -> nudge_db::Result<(HashMap<Uuid, Arc<Sending>>, Vec<Running>)> {
+    running: &HashMap<Uuid, &ActiveCampaign>,
+) -> nudge_db::Result<(HashMap<Uuid, Arc<Sending>>, Vec<ActiveCampaign>)> {
     let (mut sendings, mut all) = (HashMap::new(), Vec::new());
     for campaign in campaigns {
         let campaign = campaign.read()?;
@@ -511,7 +511,7 @@ async fn run_push(
 }
 
 /// For each event name the campaigns that read it, and those that read every event, all ascending.
-fn routes(campaigns: &[Running]) -> (HashMap<String, Vec<usize>>, Vec<usize>) {
+fn routes(campaigns: &[ActiveCampaign]) -> (HashMap<String, Vec<usize>>, Vec<usize>) {
     let mut routes: HashMap<String, Vec<usize>> = HashMap::new();
     let mut everywhere = Vec::new();
     for (index, campaign) in campaigns.iter().enumerate() {

@@ -205,7 +205,7 @@ pub async fn settings(tx: &mut Tx, ids: &[Uuid]) -> Result<Vec<(Uuid, i64, Optio
 }
 
 /// Notes that the app's snapshot has changed. Every change of what is in it calls this.
-pub async fn touch(tx: &mut Tx, id: Uuid, now: Timestamp) -> Result<()> {
+pub async fn bump_version(tx: &mut Tx, id: Uuid, now: Timestamp) -> Result<()> {
     tx.sql("UPDATE apps SET version = version + 1, updated_at = $2 WHERE id = $1")
         .bind(id)
         .bind(now)

@@ -218,7 +218,7 @@ pub async fn status<C: Content>(
 /// Adds a campaign.
 pub async fn create<C: Content>(tx: &mut Tx, campaign: &Campaign<C>) -> Result<(), Error> {
     // Before the count, so that two at once can't both find room.
-    crate::apps::touch(tx, campaign.app_id, campaign.created_at).await?;
+    crate::apps::bump_version(tx, campaign.app_id, campaign.created_at).await?;
     if C::count(tx, campaign.app_id).await? >= MOST {
         return Err(Error::TooMany(C::KIND));
     }
@@ -232,7 +232,7 @@ pub async fn update<C: Content>(tx: &mut Tx, campaign: &Campaign<C>) -> Result<(
         return Err(Error::VersionMismatch);
     }
     plan(tx, campaign, campaign.updated_at).await?;
-    Ok(crate::apps::touch(tx, campaign.app_id, campaign.updated_at).await?)
+    Ok(crate::apps::bump_version(tx, campaign.app_id, campaign.updated_at).await?)
 }
 
 /// Notes when a campaign runs next.

@@ -101,7 +101,7 @@ impl Source {
 }
 
 /// Where a list is.
-struct Place<S> {
+struct ListState<S> {
     db: Db,
     source: Source,
     app_id: Uuid,
@@ -113,7 +113,7 @@ struct Place<S> {
     is_first: bool,
 }
 
-impl<S: Fn(Uuid) -> Option<Box<RawValue>>> Place<S> {
+impl<S: Fn(Uuid) -> Option<Box<RawValue>>> ListState<S> {
     /// The next part of the list.
     async fn next(&mut self) -> Result<Option<Bytes>> {
         let Some(limit) = self.limit else {
@@ -157,7 +157,7 @@ pub async fn answer<S>(
 where
     S: Fn(Uuid) -> Option<Box<RawValue>> + Send + Sync + 'static,
 {
-    let mut place = Place {
+    let mut place = ListState {
         db: db.clone(),
         source,
         app_id,

@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use nudge_platform::field_error::FieldError;
 use nudge_platform::json::escaped;
-use nudge_plugin_runtime::{Asked, Configuration};
+use nudge_plugin_runtime::{Configuration, PluginRef};
 use nudge_wasm::Kind;
 use serde_json::{Value, json};
 
@@ -47,7 +47,7 @@ impl<'a> Terms<'a> {
         }
         Ok(Configuration {
             kind: Kind::Trigger,
-            asked: Asked::Slot,
+            asked: PluginRef::Slot,
             text: json!(config).to_string(),
             place: "",
             name_place: "",
@@ -83,7 +83,7 @@ impl<'a> Terms<'a> {
         match name {
             Some(name) if errors.is_empty() => Ok(Configuration {
                 kind: Kind::Trigger,
-                asked: Asked::Named(name),
+                asked: PluginRef::Named(name),
                 text: config.map_or_else(|| "{}".to_owned(), Value::to_string),
                 place: "/trigger/config",
                 name_place: "/trigger/plugin",
@@ -109,7 +109,7 @@ mod tests {
         let parts = json!({"trigger": {"kind": "event"}, "audience": {"include": 1}});
         let terms = terms(&parts);
         let configuration = terms.configuration().unwrap();
-        assert_eq!(configuration.asked, Asked::Slot);
+        assert_eq!(configuration.asked, PluginRef::Slot);
         let config: Value = serde_json::from_str(&configuration.text).unwrap();
         assert_eq!(config, parts);
         assert_eq!(terms.named_plugin(), None);
@@ -120,7 +120,7 @@ mod tests {
         let parts = json!({"trigger": {"kind": "plugin", "plugin": "cart", "config": {"a": 1}}});
         let terms = terms(&parts);
         let configuration = terms.configuration().unwrap();
-        assert_eq!(configuration.asked, Asked::Named("cart"));
+        assert_eq!(configuration.asked, PluginRef::Named("cart"));
         assert_eq!(configuration.text, r#"{"a":1}"#);
         assert_eq!(terms.named_plugin(), Some("cart"));
     }

@@ -4,20 +4,21 @@
 //! grows by literals only, and [`Rows`] is a table of parameters for statements about many rows. The few
 //! fragments that differ are methods of [`Dialect`]. This package knows no table.
 //!
+//! Instants are [`Timestamp`]s (microseconds), UUIDs are `UUID` or 16-byte `BLOB`, JSON is `TEXT`.
+//!
 //! # Invariants
 //!
 //! - **A transaction is committed or nothing of it happened.** SQLite has one writer at a time; transactions of PostgreSQL that lost a race say so.
 //! - **SQL is literals and placeholders.** No value is ever part of a statement's text.
 //! - **An error carries no value of a row**, as drivers quote them.
-//! Instants are [`Timestamp`]s (microseconds), UUIDs are `UUID` or 16-byte `BLOB`, JSON is `TEXT`.
 
 mod db;
 mod dialect;
 mod error;
 mod rows;
+mod single_statement;
 mod statement;
 mod timestamp;
-mod together;
 mod tx;
 mod warm;
 

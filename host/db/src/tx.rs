@@ -2,7 +2,7 @@
 
 use sqlx::{PgConnection, Postgres, Sqlite, Transaction};
 
-use crate::together::{Together, Waiting};
+use crate::single_statement::{SingleStatement, UnsentChanges};
 use crate::warm::{Lease, Warm};
 use crate::{Dialect, Result, Rows, Statement};
 
@@ -24,7 +24,7 @@ pub(crate) enum Inner {
     /// Each statement commits by itself.
     PostgresEach(Lease),
     /// Changes wait for the commit, or for a statement that can't.
-    PostgresTogether(Together),
+    PostgresTogether(SingleStatement),
 }
 
 /// The connection of a transaction.
@@ -70,7 +70,7 @@ impl Tx {
     }
 
     pub(crate) fn postgres_together(warm: Warm) -> Self {
-        Self::new(Inner::PostgresTogether(Together::new(warm)))
+        Self::new(Inner::PostgresTogether(SingleStatement::new(warm)))
     }
 
     /// The connection for a statement, before which everything that waits is sent.
@@ -94,7 +94,7 @@ impl Tx {
     }
 
     /// Where changes wait, if they may and are not only explained.
-    pub(crate) fn waiting(&mut self) -> Option<&mut Waiting> {
+    pub(crate) fn waiting(&mut self) -> Option<&mut UnsentChanges> {
         match &mut self.inner {
             Inner::PostgresTogether(together) if self.plans.is_none() => {
                 Some(&mut together.waiting)

@@ -22,7 +22,7 @@ use uuid::Uuid;
 use super::body::MOST_BODY_BYTES;
 use super::code::Code;
 use super::error::ApiError;
-use super::notes::Notes;
+use super::request_context::Notes;
 
 /// How long a request whose body has arrived waits for a place.
 const RETURNS_WITHIN: Duration = Duration::from_secs(5);
@@ -46,7 +46,7 @@ pub struct Admission {
 
 /// A place among the requests that are worked on; given back when it is dropped.
 #[derive(Debug)]
-pub struct Place {
+pub struct RequestPlace {
     _permit: OwnedSemaphorePermit,
 }
 
@@ -98,17 +98,17 @@ impl Admission {
     }
 
     /// A place, if there is one.
-    fn enter(&self) -> Option<Place> {
+    fn enter(&self) -> Option<RequestPlace> {
         let permit = Arc::clone(&self.places).try_acquire_owned();
-        permit.ok().map(|permit| Place { _permit: permit })
+        permit.ok().map(|permit| RequestPlace { _permit: permit })
     }
 
     /// A place for a request that had one before, as soon as there is one. They come before those that are new, of
     /// which none is let in meanwhile.
-    pub(super) async fn come_back(&self) -> Result<Place, ApiError> {
+    pub(super) async fn come_back(&self) -> Result<RequestPlace, ApiError> {
         let permit = Arc::clone(&self.places).acquire_owned();
         match tokio::time::timeout(RETURNS_WITHIN, permit).await {
-            Ok(Ok(permit)) => Ok(Place { _permit: permit }),
+            Ok(Ok(permit)) => Ok(RequestPlace { _permit: permit }),
             _ => Err(refuse("requests")),
         }
     }
@@ -277,7 +277,7 @@ mod tests {
     #[test]
     fn places_are_given_back() {
         let admission = admission(|config| config.max_requests = 2);
-        let places: Vec<Option<Place>> = (0..3).map(|_| admission.enter()).collect();
+        let places: Vec<Option<RequestPlace>> = (0..3).map(|_| admission.enter()).collect();
         assert_eq!(places.iter().flatten().count(), 2);
         drop(places);
         assert!(admission.enter().is_some());

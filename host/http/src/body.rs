@@ -21,7 +21,7 @@ use serde::de::DeserializeOwned;
 use super::admission::Room;
 use super::code::Code;
 use super::error::ApiError;
-use super::notes::Notes;
+use super::request_context::Notes;
 pub use few::Few;
 use nudge_platform::field_error::FieldError;
 use nudge_platform::json::objects::Objects;

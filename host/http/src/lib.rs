@@ -16,7 +16,6 @@
 //! - **A lost race is no client's business** (`again.rs`). Where the database ends a transaction for another one's sake, the request is answered once more.
 
 pub mod admission;
-mod again;
 pub mod body;
 pub mod code;
 pub mod cursor;
@@ -25,12 +24,13 @@ pub mod issuer;
 pub mod listener;
 pub mod merge;
 pub mod meters;
-pub mod notes;
 pub mod oidc;
 pub mod page;
 pub mod precondition;
 pub mod query;
 pub mod request;
+pub mod request_context;
+mod retry;
 pub mod traces;
 
 pub use body::{Component, Json, JsonText};

@@ -29,7 +29,7 @@ use tower::Service as _;
 use self::connection::{Memory, Order, Patience};
 use self::table::{Full, Seat, Table};
 use self::transfer::{Answer, Received, Socket};
-use crate::notes::Peer;
+use crate::request_context::Peer;
 
 /// How long a client of HTTP/1 may take from one request to the end of the next one's head.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(30);

@@ -10,10 +10,10 @@ use futures_util::FutureExt as _;
 use nudge_platform::clock::Clock;
 use uuid::Uuid;
 
-use super::again;
 use super::error::ApiError;
 use super::meters::Meters;
-use super::notes::Notes;
+use super::request_context::Notes;
+use super::retry;
 use crate::traces::Traces;
 
 /// The header that carries a request's id.
@@ -57,7 +57,7 @@ pub async fn layer(around: Around, mut request: Request, next: Next) -> Response
     let notes = Notes::default();
     request.extensions_mut().insert(notes.clone());
 
-    let answered = std::panic::AssertUnwindSafe(again::run(next, request))
+    let answered = std::panic::AssertUnwindSafe(retry::run(next, request))
         .catch_unwind()
         .await;
     let mut response = answered.unwrap_or_else(|_| {

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use nudge_db::{Db, Dialect, Kind, Tx};
 use nudge_http::admission;
-use nudge_pipeline::{Fired, Pipeline, Room, Seen, Size, Work};
+use nudge_pipeline::{Fired, Pipeline, Room, Size, SubjectVersion, Work};
 use nudge_platform::config::Ingest;
 use nudge_records::dead_letters::Letter;
 use nudge_records::events::insert::{self, NewRequest};
@@ -36,7 +36,7 @@ const SMALL_GROUP: usize = 128;
 
 /// What became of a submission.
 #[derive(Debug)]
-pub enum Outcome {
+pub enum CommitOutcome {
     /// It is on disk.
     Committed(Committed),
     /// The token was revoked; nothing is stored.
@@ -77,7 +77,7 @@ pub enum Error {
 /// Who waits for a submission's outcome, and the room of the body that it came in: it is in memory until then, also if
 /// its client has gone meanwhile.
 struct Reply {
-    sender: oneshot::Sender<Result<Outcome, Error>>,
+    sender: oneshot::Sender<Result<CommitOutcome, Error>>,
     _body: Option<Arc<admission::Room>>,
 }
 
@@ -124,7 +124,7 @@ impl Committer {
     }
 
     /// Commits a submission together with others. An alias always has the same writer.
-    pub async fn commit(&self, submission: Submission) -> Result<Outcome, Error> {
+    pub async fn commit(&self, submission: Submission) -> Result<CommitOutcome, Error> {
         self.commit_body(submission, None).await
     }
 
@@ -133,7 +133,7 @@ impl Committer {
         &self,
         submission: Submission,
         body: Option<Arc<admission::Room>>,
-    ) -> Result<Outcome, Error> {
+    ) -> Result<CommitOutcome, Error> {
         let index =
             usize::try_from(submission.alias.unsigned_abs()).unwrap_or(0) % self.writers.len();
         let writer = self.writers.get(index).ok_or(Error::Stopping)?;
@@ -228,7 +228,10 @@ impl Writer {
         }
     }
 
-    async fn commit_together(&self, submissions: &[Submission]) -> nudge_db::Result<Vec<Outcome>> {
+    async fn commit_together(
+        &self,
+        submissions: &[Submission],
+    ) -> nudge_db::Result<Vec<CommitOutcome>> {
         let started = Instant::now();
         let mut tries = 0;
         let mut expect_new = self.wary.load(Ordering::Relaxed) == 0;
@@ -257,7 +260,7 @@ impl Writer {
         &self,
         submissions: &[Submission],
         expect_new: bool,
-    ) -> nudge_db::Result<Vec<Outcome>> {
+    ) -> nudge_db::Result<Vec<CommitOutcome>> {
         let rooms: Vec<Option<Room>> = submissions
             .iter()
             .map(|submission| {
@@ -329,10 +332,10 @@ impl Writer {
     fn hand_over<'s>(
         &self,
         submissions: impl Iterator<Item = (&'s Submission, &'s Cow<'s, Submission>)>,
-        plan: Vec<Result<Seen, Outcome>>,
+        plan: Vec<Result<SubjectVersion, CommitOutcome>>,
         kept: Vec<(&Submission, Option<Room>)>,
         news: News,
-    ) -> Vec<Outcome> {
+    ) -> Vec<CommitOutcome> {
         let stats = &self.pipeline.stats();
         let mut handed = kept.into_iter().zip(news.ids).zip(news.stored);
         let outcomes = submissions.zip(plan).map(|((submission, stored), plan)| {
@@ -371,7 +374,7 @@ impl Writer {
                 }
             }
             count(stats, submission, &new_events, &known_letters);
-            Outcome::Committed(Committed {
+            CommitOutcome::Committed(Committed {
                 subject_id: seen.subject_id,
                 fired,
                 all_new,
@@ -393,7 +396,7 @@ struct News {
 }
 
 /// Answers the requests. One whose caller has gone is on disk all the same.
-fn answer(replies: Vec<Reply>, outcomes: impl IntoIterator<Item = Result<Outcome, Error>>) {
+fn answer(replies: Vec<Reply>, outcomes: impl IntoIterator<Item = Result<CommitOutcome, Error>>) {
     for (reply, outcome) in replies.into_iter().zip(outcomes) {
         drop(reply.sender.send(outcome));
     }

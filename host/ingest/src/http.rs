@@ -13,7 +13,7 @@ use nudge_apps::key::{self, Kind};
 use nudge_apps::subject_token::{self, SubjectToken};
 use nudge_campaigns::settings::ValidationFailure;
 use nudge_db::Timestamp;
-use nudge_http::notes::Notes;
+use nudge_http::request_context::Notes;
 use nudge_http::{ApiError, Code, Data, JsonText};
 use nudge_platform::event_names::is_lifecycle;
 use nudge_platform::field_error::FieldError;
@@ -32,7 +32,7 @@ use utoipa::ToSchema;
 use uuid::Uuid;
 
 use super::body::{Body, Context, Delivery, Events};
-use super::commit::{self, Committed, Outcome};
+use super::commit::{self, CommitOutcome, Committed};
 use super::event::{self, Mismatch, Rules};
 use super::validation::{self, Verdict};
 use crate::services::Shared;
@@ -136,7 +136,7 @@ pub async fn ingest_events(
         .committer
         .commit_body(submission, notes.body_room());
     let outcome = committed.await?;
-    let committed = matches!(outcome, Outcome::Committed(_));
+    let committed = matches!(outcome, CommitOutcome::Committed(_));
     if delivery.is_some() {
         // Whoever waits for a decision keeps nobody waiting.
         notes.step_aside();
@@ -461,7 +461,7 @@ async fn divide(
 async fn answer(
     services: &Shared,
     app: &App,
-    outcome: Outcome,
+    outcome: CommitOutcome,
     events: Vec<(usize, Uuid)>,
     mut rejections: Vec<Rejection>,
     there: HashSet<Uuid>,
@@ -481,16 +481,16 @@ async fn answer(
         );
     };
     let mut committed = match outcome {
-        Outcome::Committed(committed) => Some(committed),
-        Outcome::TokenRevoked => return Err(ApiError::new(Code::SubjectTokenExpired)),
-        Outcome::Suppressed => {
+        CommitOutcome::Committed(committed) => Some(committed),
+        CommitOutcome::TokenRevoked => return Err(ApiError::new(Code::SubjectTokenExpired)),
+        CommitOutcome::Suppressed => {
             reject_all(
                 "suppressed_subject",
                 "this person's data was deleted on request",
             );
             None
         }
-        Outcome::ConsentMissing => {
+        CommitOutcome::ConsentMissing => {
             reject_all("consent_missing", "the user has not consented to analytics");
             None
         }

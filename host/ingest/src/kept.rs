@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use nudge_db::Tx;
-use nudge_pipeline::Seen;
+use nudge_pipeline::SubjectVersion;
 use nudge_records::dead_letters::{self, Letter};
 use nudge_records::events::insert::{self, NewRequest};
 use nudge_records::events::store::{self, Stored};
@@ -15,7 +15,7 @@ use nudge_records::subjects::current::{Claim, Claims};
 use nudge_records::subjects::{self, NOBODY, Versioned};
 use uuid::Uuid;
 
-use super::commit::Outcome;
+use super::commit::CommitOutcome;
 use crate::submission::Submission;
 
 /// Stores what a job replays, in the job's own transaction. No process has it in hand then: whichever has room
@@ -23,7 +23,7 @@ use crate::submission::Submission;
 pub async fn store_replayed(
     tx: &mut Tx,
     submissions: &[Submission],
-) -> nudge_db::Result<Vec<Result<Vec<Arc<Event>>, Outcome>>> {
+) -> nudge_db::Result<Vec<Result<Vec<Arc<Event>>, CommitOutcome>>> {
     if submissions.is_empty() {
         return Ok(Vec::new());
     }
@@ -67,7 +67,7 @@ pub async fn store_replayed(
 pub(super) async fn keep_letters(
     tx: &mut Tx,
     submissions: &[Cow<'_, Submission>],
-    plan: &[Result<Seen, Outcome>],
+    plan: &[Result<SubjectVersion, CommitOutcome>],
 ) -> nudge_db::Result<HashSet<Uuid>> {
     let planned = || {
         let planned = submissions.iter().zip(plan);
@@ -123,7 +123,7 @@ pub fn count(
 /// What of submissions is to be stored.
 pub(super) struct Plan {
     /// For each its subject as of now, or why nothing of it may be stored.
-    pub seen: Vec<Result<Seen, Outcome>>,
+    pub seen: Vec<Result<SubjectVersion, CommitOutcome>>,
     /// Events that their subjects have under other aliases, with the alias that they come under now.
     pub known: HashSet<(i64, Uuid)>,
 }
@@ -165,27 +165,27 @@ pub(super) async fn plan(tx: &mut Tx, submissions: &[Submission]) -> nudge_db::R
     let holds = |claims: &Claims| is_so(claims.token) && is_so(claims.named);
     let plan = submissions.iter().map(|submission| {
         if submission.alias == NOBODY {
-            return Err(Outcome::Suppressed);
+            return Err(CommitOutcome::Suppressed);
         }
         let Versioned {
             standing, version, ..
         } = standings
             .get(&submission.alias)
-            .ok_or(Outcome::TokenRevoked)?;
+            .ok_or(CommitOutcome::TokenRevoked)?;
         if submission.claims.is_some_and(|claims| !holds(&claims)) {
-            Err(Outcome::TokenRevoked)
+            Err(CommitOutcome::TokenRevoked)
         } else if standing.suppressed {
-            Err(Outcome::Suppressed)
+            Err(CommitOutcome::Suppressed)
         } else if !standing.may_analyze(&submission.app) {
-            Err(Outcome::ConsentMissing)
+            Err(CommitOutcome::ConsentMissing)
         } else {
-            Ok(Seen {
+            Ok(SubjectVersion {
                 subject_id: standing.subject_id,
                 version: *version,
             })
         }
     });
-    let seen: Vec<Result<Seen, Outcome>> = plan.collect();
+    let seen: Vec<Result<SubjectVersion, CommitOutcome>> = plan.collect();
     let shared = |alias| standings.get(&alias).is_some_and(|it| it.has_others);
     let asked = submissions.iter().zip(&seen).filter_map(|(it, seen)| {
         let seen = seen.as_ref().ok().filter(|_| shared(it.alias))?;

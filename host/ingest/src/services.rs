@@ -4,7 +4,7 @@ use std::ops::Deref;
 use std::sync::Arc;
 
 use crate::commit::Committer;
-use crate::validation::batcher::Together;
+use crate::validation::batcher::Batcher;
 
 /// The state of handlers. Cheap to clone.
 pub type Shared = Arc<Services>;
@@ -14,7 +14,7 @@ pub struct Services {
     /// The state of the package below.
     pub below: Arc<nudge_pipeline::services::Services>,
     /// Checks events against definitions.
-    pub validations: Together,
+    pub validations: Batcher,
     /// Commits events.
     pub committer: Committer,
 }

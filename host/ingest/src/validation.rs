@@ -10,8 +10,8 @@ use nudge_apps::App;
 use nudge_campaigns::definitions::{Enforced, Enforcement};
 use nudge_db::Timestamp;
 use nudge_plugin_runtime as plugins;
-use nudge_plugin_runtime::statistics::{Made, Outcome};
-use nudge_plugin_runtime::{Recorder, Term, logs};
+use nudge_plugin_runtime::statistics::{CallOutcome, Made};
+use nudge_plugin_runtime::{Recorder, RolloutPeriod, logs};
 use nudge_records::dead_letters::violation::Violation;
 use nudge_records::events::Event;
 use nudge_wasm::{Call, Plugin, validation};
@@ -157,7 +157,7 @@ pub fn dry_run(
 pub(super) fn check(context: &Context, declared: &[Declared]) -> Found {
     let mut found = Found::new();
     for (version, declared) in by_version(declared) {
-        found.extend(Work::new(context, version, logs::Kind::Decision).run(&declared));
+        found.extend(VersionChecks::new(context, version, logs::Kind::Decision).run(&declared));
     }
     found
 }
@@ -193,7 +193,7 @@ pub struct Declared {
 /// A version that checks.
 pub(super) struct Version {
     pub plugin: Arc<Plugin>,
-    pub term: Arc<Term>,
+    pub term: Arc<RolloutPeriod>,
 }
 
 /// What all versions that check some events have in common.
@@ -209,14 +209,14 @@ pub struct Context {
 pub type Found = Vec<(usize, Verdict)>;
 
 /// Checks events with one version.
-pub(super) struct Work<'c> {
+pub(super) struct VersionChecks<'c> {
     context: &'c Context,
     version: Version,
     kind: logs::Kind,
     failures: usize,
 }
 
-impl<'c> Work<'c> {
+impl<'c> VersionChecks<'c> {
     pub(super) fn new(context: &'c Context, version: Version, kind: logs::Kind) -> Self {
         Self {
             context,
@@ -238,13 +238,13 @@ impl<'c> Work<'c> {
     pub(super) fn together(&self, declared: &[&Declared]) -> Option<Found> {
         match self.call(declared) {
             Ok(outcome) => {
-                self.note(declared, Outcome::Decided, &outcome.call);
+                self.note(declared, CallOutcome::Decided, &outcome.call);
                 let mut verdicts = Vec::with_capacity(declared.len());
                 judge(declared, outcome, &mut verdicts);
                 Some(verdicts)
             }
             Err(failed) => {
-                self.note(declared, Outcome::TakenApart, &failed.call);
+                self.note(declared, CallOutcome::TakenApart, &failed.call);
                 None
             }
         }
@@ -262,18 +262,18 @@ impl<'c> Work<'c> {
         }
         match self.call(declared) {
             Ok(outcome) => {
-                self.note(declared, Outcome::Decided, &outcome.call);
+                self.note(declared, CallOutcome::Decided, &outcome.call);
                 judge(declared, outcome, verdicts);
             }
             Err(failed) if declared.len() == 1 => {
-                self.note(declared, Outcome::settled(&failed), &failed.call);
+                self.note(declared, CallOutcome::settled(&failed), &failed.call);
                 let name = &self.version.term.name;
                 tracing::warn!(plugin.name = name, error = %failed, "validation failed");
                 self.failures += 1;
                 verdicts.extend(unchecked());
             }
             Err(failed) => {
-                self.note(declared, Outcome::TakenApart, &failed.call);
+                self.note(declared, CallOutcome::TakenApart, &failed.call);
                 let (first, second) = declared.split_at(declared.len() / 2);
                 self.check(first, verdicts);
                 self.check(second, verdicts);
@@ -282,18 +282,21 @@ impl<'c> Work<'c> {
     }
 
     /// Calls the plugin; once more if the machine let it starve.
-    fn call(&self, declared: &[&Declared]) -> Result<validation::Outcome, nudge_wasm::Failed> {
+    fn call(
+        &self,
+        declared: &[&Declared],
+    ) -> Result<validation::ValidationOutcome, nudge_wasm::Failed> {
         let outcome = self.version.plugin.validate(self.batch(declared));
         match outcome {
             Err(failed) if failed.was_starved() => {
-                self.note(declared, Outcome::Retried, &failed.call);
+                self.note(declared, CallOutcome::Retried, &failed.call);
                 self.version.plugin.validate(self.batch(declared))
             }
             outcome => outcome,
         }
     }
 
-    fn note(&self, declared: &[&Declared], outcome: Outcome, call: &Call) {
+    fn note(&self, declared: &[&Declared], outcome: CallOutcome, call: &Call) {
         let Some(recorder) = &self.context.recorder else {
             return;
         };
@@ -347,7 +350,7 @@ impl<'c> Work<'c> {
 }
 
 /// Takes what a plugin found over.
-fn judge(declared: &[&Declared], outcome: validation::Outcome, verdicts: &mut Found) {
+fn judge(declared: &[&Declared], outcome: validation::ValidationOutcome, verdicts: &mut Found) {
     let mut violations: HashMap<u32, Vec<Violation>> = HashMap::new();
     for violation in outcome.violations {
         violations

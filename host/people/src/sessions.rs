@@ -16,7 +16,7 @@ use nudge_platform::clock;
 use nudge_records::instructions::POLL_AFTER_SECONDS;
 use nudge_records::subjects::current::{self, check_anonymous_id};
 use nudge_records::subjects::link::{self, Link};
-use nudge_records::subjects::{AliasKind, Standing, identity, store};
+use nudge_records::subjects::{AliasKind, AliasView, identity, store};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use uuid::Uuid;
@@ -147,7 +147,7 @@ async fn identified(
     app: &App,
     token: &str,
     request: &SessionRequest,
-) -> Result<(Standing, Timestamp), ApiError> {
+) -> Result<(AliasView, Timestamp), ApiError> {
     let now = services.clock.now();
     let identity = identity::verify(app, token, &request.anonymous_id, now)
         .map_err(|refusal| ApiError::because(Code::InvalidCredentials, refusal.to_string()))?;
@@ -161,7 +161,7 @@ async fn identified(
     let linked = match link::link(&services.db, &services.pseudonyms, link, now).await {
         Err(link::Error::Suppressed) => {
             let (kind, name) = (AliasKind::Anonymous, &request.anonymous_id);
-            let nobody = Standing::nobody(services.pseudonyms.nobody(app.id, kind, name));
+            let nobody = AliasView::nobody(services.pseudonyms.nobody(app.id, kind, name));
             return Ok((nobody, identity.expires_at));
         }
         linked => linked?,
@@ -180,7 +180,7 @@ async fn unproven(
     app: &App,
     current: Option<SubjectToken>,
     request: &SessionRequest,
-) -> Result<(Standing, Timestamp), ApiError> {
+) -> Result<(AliasView, Timestamp), ApiError> {
     let now = services.clock.now();
     let (kind, name) = (AliasKind::Anonymous, &request.anonymous_id);
     let platform = request.platform.as_deref();
@@ -201,7 +201,7 @@ async fn unproven(
         let mut tx = services.db.read().await?;
         match current::read(&mut tx, &token).await {
             Ok(named) if named.subject_id == standing.subject_id => {}
-            Err(current::Refusal::Storage(cause)) => return Err(cause.into()),
+            Err(current::TokenRefusal::Storage(cause)) => return Err(cause.into()),
             _ => return Err(required()),
         }
         expires_at = token.expires_at;
@@ -222,7 +222,7 @@ async fn unproven(
 fn session(
     services: &Shared,
     app: &App,
-    standing: Standing,
+    standing: AliasView,
     request: SessionRequest,
     expires_at: Timestamp,
 ) -> SessionView {
@@ -322,7 +322,7 @@ pub async fn update_consent(
     }
     tx.commit().await?;
     services.polls.wake(before.subject_id);
-    let standing = Standing {
+    let standing = AliasView {
         analytics_consent: request.analytics.or(before.analytics_consent),
         messaging_consent: request.messaging.or(before.messaging_consent),
         ..before

@@ -12,7 +12,7 @@ use tokio::sync::mpsc;
 use tokio::time::Instant;
 use uuid::Uuid;
 
-use super::waiting::Waiting;
+use super::waiting::WaitingRequests;
 use super::work::{DueTimer, Fired, Work};
 use super::{Inner, Source, claims};
 use crate::batch::{self, Trouble};
@@ -31,7 +31,7 @@ const QUIET_EVENTS: usize = 4;
 /// Runs a lane.
 pub(super) async fn run(inner: Arc<Inner>, mut receiver: mpsc::UnboundedReceiver<Work>) {
     let mut queue = VecDeque::new();
-    let mut waiting = Waiting::default();
+    let mut waiting = WaitingRequests::default();
     let mut wait = RETRY_WAIT.0;
     loop {
         let in_hand = queue.len();
@@ -318,7 +318,7 @@ mod tests {
 
     #[tokio::test]
     async fn an_alias_that_waits_has_its_later_requests_wait_too() {
-        let mut waiting = Waiting::default();
+        let mut waiting = WaitingRequests::default();
         assert_eq!(waiting.next_look(), None);
         for work in requests(&[(1, 1)]) {
             waiting.add(work);

@@ -23,12 +23,12 @@ pub struct Question {
 
 /// As of when is counted.
 #[derive(Clone, Copy, Debug)]
-pub struct Asked {
+pub struct CountQuestion {
     at: Timestamp,
     issued_before: Timestamp,
 }
 
-impl Asked {
+impl CountQuestion {
     /// Everything that was issued counts.
     pub fn now(now: Timestamp) -> Self {
         Self {
@@ -92,7 +92,7 @@ pub async fn counts(
     tx: &mut Tx,
     app_id: Uuid,
     questions: &[Question],
-    asked: Asked,
+    asked: CountQuestion,
 ) -> Result<Vec<u32>> {
     let mut counts = vec![0; questions.len()];
     for (kind, of_campaign, text) in [

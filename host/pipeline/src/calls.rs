@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use nudge_plugin_runtime::statistics::{Made, Outcome};
-use nudge_plugin_runtime::{Recorder, Term, logs};
+use nudge_plugin_runtime::statistics::{CallOutcome, Made};
+use nudge_plugin_runtime::{Recorder, RolloutPeriod, logs};
 use nudge_wasm::Call;
 use uuid::Uuid;
 
@@ -21,9 +21,9 @@ pub(super) struct Calls {
 
 #[derive(Debug)]
 struct Asked {
-    term: Arc<Term>,
+    term: Arc<RolloutPeriod>,
     items: usize,
-    outcome: Outcome,
+    outcome: CallOutcome,
     call: Call,
     subjects: Vec<Uuid>,
 }
@@ -43,9 +43,9 @@ impl Calls {
     /// Keeps a call about some items. `subjects` answers whose they are; it is asked only where the plugin logged.
     pub(super) fn add(
         &mut self,
-        term: &Arc<Term>,
+        term: &Arc<RolloutPeriod>,
         items: usize,
-        outcome: Outcome,
+        outcome: CallOutcome,
         call: Call,
         subjects: impl FnOnce() -> Vec<Uuid>,
     ) {

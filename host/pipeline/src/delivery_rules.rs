@@ -5,15 +5,15 @@ use std::cmp::Reverse;
 use std::collections::HashMap;
 
 use nudge_apps::App;
-use nudge_campaigns::campaign::{Kind, Running};
-use nudge_campaigns::targeting::{Clock, Opening, Quiet, Scope, Suppression};
+use nudge_campaigns::campaign::{ActiveCampaign, Kind};
+use nudge_campaigns::targeting::{CapWindow, Opening, Quiet, Scope, Suppression};
 use nudge_db::{Db, Timestamp};
 use uuid::Uuid;
 
 use super::evaluate::Item;
 use super::projection::Subject;
 use crate::audience as store;
-use crate::audience::{Asked, Question};
+use crate::audience::{CountQuestion, Question};
 
 /// The gate that a batch's firings go through, one after another.
 #[derive(Debug)]
@@ -80,12 +80,12 @@ impl Gate {
         });
         questions.dedup();
         let mut tx = db.read().await?;
-        let counts = store::counts(&mut tx, app.id, &questions, Asked::now(now)).await?;
+        let counts = store::counts(&mut tx, app.id, &questions, CountQuestion::now(now)).await?;
         gate.counts = questions.into_iter().zip(counts).collect();
         Ok(gate)
     }
 
-    fn question(&self, running: &Running, subject: &Subject, clock: &Clock) -> Question {
+    fn question(&self, running: &ActiveCampaign, subject: &Subject, clock: &CapWindow) -> Question {
         Question {
             subject_id: subject.id,
             kind: running.act.kind(),
@@ -98,7 +98,12 @@ impl Gate {
     }
 
     /// Judges a firing. One that passes counts for those after it.
-    pub(super) fn judge(&mut self, app: &App, running: &Running, subject: &Subject) -> Verdict {
+    pub(super) fn judge(
+        &mut self,
+        app: &App,
+        running: &ActiveCampaign,
+        subject: &Subject,
+    ) -> Verdict {
         let rules = &running.rules;
         if subject.suppressed || !rules.sample.includes(running.id, subject.id) {
             return Verdict::NotTheirs;
@@ -126,7 +131,7 @@ impl Gate {
         Verdict::Passes
     }
 
-    fn count(&self, running: &Running, subject: &Subject, clock: &Clock) -> u32 {
+    fn count(&self, running: &ActiveCampaign, subject: &Subject, clock: &CapWindow) -> u32 {
         let before = self.counts.get(&self.question(running, subject, clock));
         let passed = self
             .passed
@@ -140,7 +145,7 @@ impl Gate {
     }
 }
 
-fn clocks(app: &App, running: &Running) -> Vec<Clock> {
+fn clocks(app: &App, running: &ActiveCampaign) -> Vec<CapWindow> {
     let cap = &running.rules.cap;
     cap.clocks(running.id, running.act.kind(), &app.settings.frequency)
 }

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use nudge_apps::App;
 use nudge_platform::event_names::SESSION_BEGAN;
-use nudge_plugin_runtime::statistics::Outcome;
-use nudge_plugin_runtime::{Reading, Term};
+use nudge_plugin_runtime::statistics::CallOutcome;
+use nudge_plugin_runtime::{Reading, RolloutPeriod};
 use nudge_records::decisions::Recorded;
 use nudge_records::decisions::transcript::Transcript;
 use nudge_records::events::store::Stored;
@@ -125,7 +125,7 @@ pub(super) struct Evaluation {
     pub(super) items: Vec<Item>,
     pub(super) ledger: Arc<Mutex<Ledger>>,
     calls: Calls,
-    term: Arc<Term>,
+    term: Arc<RolloutPeriod>,
     pub(super) seed: u64,
     pub(super) decisions: Decisions,
     failing: Duration,
@@ -195,7 +195,7 @@ impl Evaluation {
         let (outcome, transcript) = match self.ask(items, &routes, &campaigns) {
             (Err(failed), _) if failed.was_starved() => {
                 self.failing += failed.call.elapsed;
-                self.note(items, Outcome::Retried, *failed.call);
+                self.note(items, CallOutcome::Retried, *failed.call);
                 self.ask(items, &routes, &campaigns)
             }
             asked => asked,
@@ -204,21 +204,21 @@ impl Evaluation {
             Ok(outcome) => {
                 self.record(items, &routes, &outcome, transcript);
                 let call = self.accept(outcome, items, &campaigns);
-                self.note(items, Outcome::Decided, call);
+                self.note(items, CallOutcome::Decided, call);
                 Ok(())
             }
             Err(failed) if failed.is_the_hosts() => {
-                self.note(items, Outcome::Unavailable, *failed.call);
+                self.note(items, CallOutcome::Unavailable, *failed.call);
                 Err(Unavailable)
             }
             Err(failed) => {
                 self.failing += failed.call.elapsed;
                 if items.len() == 1 && routes.len() == 1 || self.failing >= FAILING_TIME {
                     self.give_up(&routes, &failed.failure);
-                    self.note(items, Outcome::settled(&failed), *failed.call);
+                    self.note(items, CallOutcome::settled(&failed), *failed.call);
                     return Ok(());
                 }
-                self.note(items, Outcome::TakenApart, *failed.call);
+                self.note(items, CallOutcome::TakenApart, *failed.call);
                 self.take_apart(items, &routes)
             }
         }
@@ -230,7 +230,10 @@ impl Evaluation {
         items: &[usize],
         routes: &Routes,
         campaigns: &[usize],
-    ) -> (Result<trigger::Outcome, nudge_wasm::Failed>, Transcript) {
+    ) -> (
+        Result<trigger::TriggerOutcome, nudge_wasm::Failed>,
+        Transcript,
+    ) {
         let transcript = Transcript::default();
         let view = View {
             ledger: Arc::clone(&self.ledger),
@@ -241,7 +244,7 @@ impl Evaluation {
         (self.plugin.evaluate(batch, Box::new(view)), transcript)
     }
 
-    fn note(&mut self, items: &[usize], outcome: Outcome, call: Call) {
+    fn note(&mut self, items: &[usize], outcome: CallOutcome, call: Call) {
         let (ledger, all) = (&self.ledger, &self.items);
         self.calls.add(&self.term, items.len(), outcome, call, || {
             subjects(ledger, all, items)
@@ -329,7 +332,12 @@ impl Evaluation {
     }
 
     /// Takes an outcome over, its numbers turned into those of the whole batch; answers the call.
-    fn accept(&mut self, outcome: trigger::Outcome, items: &[usize], campaigns: &[usize]) -> Call {
+    fn accept(
+        &mut self,
+        outcome: trigger::TriggerOutcome,
+        items: &[usize],
+        campaigns: &[usize],
+    ) -> Call {
         let item = |number: u32| items.get(number as usize).copied();
         let campaign = |number: u32| campaigns.get(number as usize).copied();
         for fired in outcome.fired {

@@ -3,11 +3,11 @@
 use std::collections::HashSet;
 
 use nudge_apps::App;
-use nudge_campaigns::campaign::{Act, Running};
+use nudge_campaigns::campaign::{ActiveCampaign, CampaignAction};
 use nudge_campaigns::targeting::Suppression;
 use nudge_db::Timestamp;
 use nudge_platform::{id, secrets};
-use nudge_records::deliveries::{Lane, NewDelivery, Status};
+use nudge_records::deliveries::{NewDelivery, Status, Urgency};
 use nudge_records::instructions::{self, Instruction, Suppressed};
 use nudge_records::scheduled_work::NewOccasion;
 use uuid::Uuid;
@@ -75,12 +75,12 @@ impl Effects {
                 }
             }
             match &running.act {
-                Act::Present(_) => {
+                CampaignAction::Present(_) => {
                     subject.instruction_count += 1;
                     let instruction = instruction(app, running, subject, item, (id, now));
                     self.instructions.push((*number, instruction));
                 }
-                Act::Send(sending) => {
+                CampaignAction::Send(sending) => {
                     // Without a variant of any weight there is nothing to send.
                     if let Some(variant) = sending.variant_for(subject.id) {
                         let delivery =
@@ -103,7 +103,7 @@ fn can_be_used_up(decisions: &Decisions, campaign: usize, item: &Item) -> bool {
 /// A delivery that a firing brings about. `made`: its id, and that of the variant.
 fn delivery(
     app_id: Uuid,
-    running: &Running,
+    running: &ActiveCampaign,
     subject_id: Uuid,
     item: &Item,
     made: (Uuid, Uuid),
@@ -124,14 +124,14 @@ fn delivery(
         status: Status::Queued,
         reason: None,
         content: None,
-        lane: Lane::Rest,
+        lane: Urgency::Rest,
     }
 }
 
 /// An instruction at the end of the subject's. `made`: its id, and when.
 fn instruction(
     app: &App,
-    running: &Running,
+    running: &ActiveCampaign,
     subject: &Subject,
     item: &Item,
     made: (Uuid, Timestamp),
@@ -159,7 +159,7 @@ fn instruction(
 }
 
 /// The id of what a firing brings about: the same firing never has two.
-pub(super) fn firing_id(running: &Running, subject: &Subject, item: &Item) -> Uuid {
+pub(super) fn firing_id(running: &ActiveCampaign, subject: &Subject, item: &Item) -> Uuid {
     let key = item.timer.as_ref().map_or("", |timer| timer.key.as_str());
     let firing = secrets::hash(&[
         running.id.as_bytes(),
@@ -172,7 +172,7 @@ pub(super) fn firing_id(running: &Running, subject: &Subject, item: &Item) -> Uu
 
 /// The id of the note that firings of a campaign were suppressed for a reason: one a subject and day.
 fn suppression_id(
-    running: &Running,
+    running: &ActiveCampaign,
     subject: &Subject,
     reason: Suppression,
     now: Timestamp,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use nudge_apps::App;
 use nudge_platform::secrets;
-use nudge_plugin_runtime::Term;
+use nudge_plugin_runtime::RolloutPeriod;
 use nudge_wasm::Plugin;
 use uuid::Uuid;
 
@@ -18,7 +18,7 @@ pub(super) struct Group {
     /// The version.
     pub plugin: Arc<Plugin>,
     /// What its calls are counted under.
-    pub term: Arc<Term>,
+    pub term: Arc<RolloutPeriod>,
     /// The seed of its random numbers.
     pub seed: u64,
     /// The campaigns, and for each the items that concern it.
@@ -124,7 +124,7 @@ struct Groups {
 }
 
 impl Groups {
-    fn of(&mut self, plugin: &Arc<Plugin>, term: &Arc<Term>) -> &mut Group {
+    fn of(&mut self, plugin: &Arc<Plugin>, term: &Arc<RolloutPeriod>) -> &mut Group {
         let same = |group: &Group| Arc::ptr_eq(&group.plugin, plugin);
         let place = self.all.iter().position(same).unwrap_or(self.all.len());
         if place == self.all.len() {

@@ -78,14 +78,14 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use uuid::Uuid;
 
-pub use crate::recovery::Keeper;
+pub use crate::recovery::Recovery;
 pub use devices::registered;
 pub use groups::seed;
 use memory::Memory;
-pub use memory::Seen;
+pub use memory::SubjectVersion;
 use room::Space;
 pub use room::{Room, Size};
-use work::InHand;
+use work::ClaimedRows;
 pub use work::{Fired, Source, Work};
 
 /// Hands work to the lanes. Cheap to clone.
@@ -109,7 +109,7 @@ pub(crate) struct Inner {
     space: Space,
     /// Whether new requests wait in the database, behind others that do.
     spilling: AtomicBool,
-    in_hand: InHand,
+    in_hand: ClaimedRows,
     /// Subjects as they were written last.
     memory: Memory,
     /// Configurations of decisions whose use is noted.
@@ -156,7 +156,7 @@ impl Pipeline {
             node,
             space,
             spilling: AtomicBool::new(false),
-            in_hand: InHand::default(),
+            in_hand: ClaimedRows::default(),
             memory: Memory::new(),
             noted_configs: Noted::default(),
             deliveries: nudge_platform::wake::Wake::default(),

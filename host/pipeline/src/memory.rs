@@ -28,7 +28,7 @@ const MOST_STATE_BYTES: usize = 4 << 10;
 
 /// The version of a subject that a commit has seen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Seen {
+pub struct SubjectVersion {
     /// The subject.
     pub subject_id: Uuid,
     /// Its version.
@@ -76,13 +76,13 @@ impl Memory {
 
     /// The subjects of those aliases that have requests alone, as far as they are remembered.
     pub(super) fn recall(&self, app_id: Uuid, works: &[Work]) -> Recalled {
-        let mut wanted: HashMap<i64, Option<Seen>> = HashMap::new();
+        let mut wanted: HashMap<i64, Option<SubjectVersion>> = HashMap::new();
         for work in works {
             let newest = wanted.entry(work.alias).or_insert(work.seen);
             *newest = newest.zip(work.seen).and_then(|(one, other)| {
                 let same = one.subject_id == other.subject_id;
                 let version = one.version.max(other.version);
-                same.then_some(Seen { version, ..one })
+                same.then_some(SubjectVersion { version, ..one })
             });
         }
         let generations = self.lock();
@@ -230,7 +230,7 @@ mod tests {
 
     fn request(alias: i64, version: i64) -> Work {
         let mut work = Work::left_over(APP, alias, 1, Vec::new(), None);
-        work.seen = Some(Seen {
+        work.seen = Some(SubjectVersion {
             subject_id: ADA,
             version,
         });

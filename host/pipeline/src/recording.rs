@@ -17,7 +17,7 @@ impl Evaluation {
         &mut self,
         items: &[usize],
         routes: &Routes,
-        outcome: &trigger::Outcome,
+        outcome: &trigger::TriggerOutcome,
         transcript: Transcript,
     ) {
         if !self.recording {

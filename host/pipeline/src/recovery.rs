@@ -26,7 +26,7 @@ const MORE_OCCASIONS: Duration = Duration::from_millis(25);
 
 /// The pipeline's housekeeping: one a process.
 #[derive(Debug)]
-pub struct Keeper {
+pub struct Recovery {
     pipeline: Pipeline,
     beat_at: Timestamp,
     /// When claims of processes that are not there were given up last.
@@ -35,7 +35,7 @@ pub struct Keeper {
     suspects: HashSet<Claim>,
 }
 
-impl Keeper {
+impl Recovery {
     /// Signs this process in. On SQLite it has the database for itself, and takes over at once what an
     /// earlier one left.
     pub async fn sign_in(pipeline: Pipeline) -> nudge_db::Result<Self> {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use nudge_apps::App;
 use nudge_plugin_runtime::shadow::{Comparison, Difference, MOST_WAITING, Sample};
-use nudge_plugin_runtime::{Recorder, Term, logs};
+use nudge_plugin_runtime::{Recorder, RolloutPeriod, logs};
 use uuid::Uuid;
 
 use super::Inner;
@@ -81,7 +81,7 @@ impl Trials {
     /// Has the candidates asked when there is time, or counts that there was none.
     pub(super) fn offer(self, inner: &Inner, app: &Arc<App>, items: Vec<Item>) {
         let recorder = Arc::clone(&inner.plugins.recorder);
-        let terms: Vec<Arc<Term>> = self
+        let terms: Vec<Arc<RolloutPeriod>> = self
             .groups
             .iter()
             .map(|group| Arc::clone(&group.term))

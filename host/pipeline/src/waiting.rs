@@ -23,7 +23,7 @@ const PATIENCE: Duration = Duration::from_millis(500);
 
 /// What waits in a lane, by alias.
 #[derive(Debug, Default)]
-pub(super) struct Waiting(HashMap<i64, Turn>);
+pub(super) struct WaitingRequests(HashMap<i64, Turn>);
 
 #[derive(Debug)]
 struct Turn {
@@ -33,7 +33,7 @@ struct Turn {
     look_at: Instant,
 }
 
-impl Waiting {
+impl WaitingRequests {
     /// Puts work aside.
     pub(super) fn add(&mut self, work: Work) {
         let now = Instant::now();

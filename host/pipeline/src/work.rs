@@ -14,7 +14,7 @@ use tokio::sync::oneshot;
 use uuid::Uuid;
 
 use super::devices::Device;
-use super::memory::Seen;
+use super::memory::SubjectVersion;
 use super::room::Room;
 
 /// What some work fired.
@@ -39,16 +39,16 @@ pub(super) enum Claim {
 
 /// The claimed rows whose work is in memory. Cheap to clone.
 #[derive(Clone, Debug, Default)]
-pub(super) struct InHand(Arc<Mutex<HashSet<Claim>>>);
+pub(super) struct ClaimedRows(Arc<Mutex<HashSet<Claim>>>);
 
 /// Keeps a claim in hand until it is dropped.
 #[derive(Debug)]
 pub(super) struct Held {
     claim: Claim,
-    in_hand: InHand,
+    in_hand: ClaimedRows,
 }
 
-impl InHand {
+impl ClaimedRows {
     /// Notes that the work of a claim is in memory.
     pub(super) fn hold(&self, claim: Claim) -> Held {
         self.lock().insert(claim);
@@ -135,7 +135,7 @@ pub struct Work {
     /// Where the events come from, if the request said.
     pub(super) device: Option<Device>,
     /// What its commit has seen of the subject.
-    pub(super) seen: Option<Seen>,
+    pub(super) seen: Option<SubjectVersion>,
     /// Held until the work is done.
     _room: Option<Room>,
     /// Set when a lane gets the work.
@@ -152,7 +152,7 @@ impl Work {
         app: &Arc<App>,
         alias: i64,
         origin: &Origin,
-        seen: Seen,
+        seen: SubjectVersion,
         id: i64,
         events: Vec<Stored>,
         room: Room,

@@ -14,14 +14,14 @@ use uuid::Uuid;
 /// The subjects whose SDKs wait. Cheap to clone.
 #[derive(Clone, Debug, Default)]
 pub struct Polls {
-    waiting: Arc<Mutex<HashMap<Uuid, Waiting>>>,
+    waiting: Arc<Mutex<HashMap<Uuid, OpenPolls>>>,
     /// How often polls have looked.
     looks: Arc<AtomicU64>,
 }
 
 /// The open polls of a subject.
 #[derive(Debug, Default)]
-struct Waiting {
+struct OpenPolls {
     notify: Arc<Notify>,
     polls: usize,
     /// What one of them saw last.
@@ -104,7 +104,7 @@ impl Polls {
         self.lock().keys().copied().collect()
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<Uuid, Waiting>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<Uuid, OpenPolls>> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

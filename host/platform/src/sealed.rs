@@ -23,7 +23,7 @@ pub struct Sealed(String);
 
 /// Where a sealed value is: what it opens for.
 #[derive(Clone, Copy, Debug)]
-pub struct Place<'a> {
+pub struct SealedColumn<'a> {
     /// The table.
     pub table: &'static str,
     /// The row: its key, as text.
@@ -90,7 +90,7 @@ impl Sealed {
     /// Encrypts a value for a place.
     pub fn seal(
         secrets: &Secrets,
-        place: Place<'_>,
+        place: SealedColumn<'_>,
         value: &[u8],
     ) -> std::result::Result<Self, Closed> {
         let key = secrets.derive(PURPOSE);
@@ -113,7 +113,7 @@ impl Sealed {
     pub fn open(
         &self,
         secrets: &Secrets,
-        place: Place<'_>,
+        place: SealedColumn<'_>,
     ) -> std::result::Result<Vec<u8>, Closed> {
         let (key_id_text, content) = self.parts().ok_or(Closed)?;
         let key = secrets
@@ -156,7 +156,7 @@ fn cipher(key: &[u8; 32]) -> std::result::Result<LessSafeKey, Closed> {
 }
 
 /// What a value is bound to.
-fn context(place: Place<'_>, key_id: &str) -> Aad<[u8; 32]> {
+fn context(place: SealedColumn<'_>, key_id: &str) -> Aad<[u8; 32]> {
     Aad::from(secrets::hash(&[
         FORMAT.as_bytes(),
         key_id.as_bytes(),
@@ -174,7 +174,7 @@ fn key_id(key: &[u8; 32]) -> String {
 /// A random key that the server keeps for itself, made when it is first asked for. It does not change when the
 /// master key does.
 pub async fn server_secret(db: &Db, secrets: &Secrets, name: &str) -> anyhow::Result<[u8; 32]> {
-    let place = Place {
+    let place = SealedColumn {
         table: "server_secrets",
         row: name,
     };
@@ -215,7 +215,7 @@ pub async fn reseal(
             let Some(last) = rows.last() else { break };
             after.clone_from(&last.row_key);
             for row in rows.iter().filter(|row| !row.sealed.is_newest(secrets)) {
-                let place = Place {
+                let place = SealedColumn {
                     table: column.table,
                     row: &row.row_key,
                 };
@@ -253,7 +253,7 @@ mod tests {
 
     const OLD: &str = "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=";
     const NEW: &str = "AQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQE=";
-    const HERE: Place<'static> = Place {
+    const HERE: SealedColumn<'static> = SealedColumn {
         table: "server_secrets",
         row: "a",
     };
@@ -274,9 +274,9 @@ mod tests {
         assert!(!sealed.0.contains("secret"));
         assert_ne!(sealed, Sealed::seal(&secrets, HERE, b"secret").unwrap());
 
-        let elsewhere = Place { row: "b", ..HERE };
+        let elsewhere = SealedColumn { row: "b", ..HERE };
         assert!(sealed.open(&secrets, elsewhere).is_err());
-        let elsewhere = Place {
+        let elsewhere = SealedColumn {
             table: "other",
             ..HERE
         };

@@ -73,7 +73,7 @@ pub fn metrics() -> PrometheusHandle {
 }
 
 /// Sums up what was measured, until the server stops.
-pub async fn keep(halt: CancellationToken) {
+pub async fn run(halt: CancellationToken) {
     while halt
         .run_until_cancelled(tokio::time::sleep(SUM_UP))
         .await

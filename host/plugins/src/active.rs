@@ -8,10 +8,10 @@ use nudge_wasm::{Kind, Plugin};
 use uuid::Uuid;
 
 use super::Plugins;
-use super::catalogue::{Asked, Catalogue, Entry, SERVER};
+use super::catalogue::{Catalogue, Entry, PluginRef, SERVER};
 use super::loaders::Unloadable;
 use super::rollout::{self, Release, Strategy};
-use crate::rollout_period::Term;
+use crate::rollout_period::RolloutPeriod;
 
 /// Where a plugin comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,20 +52,20 @@ pub struct Active {
     /// The active version; it knows its name and number.
     pub plugin: Arc<Plugin>,
     /// What its calls are counted under.
-    pub term: Arc<Term>,
+    pub term: Arc<RolloutPeriod>,
     /// The version that is tried.
-    pub candidate: Option<Trial>,
+    pub candidate: Option<ShadowCandidate>,
 }
 
 /// A loaded candidate.
 #[derive(Debug)]
-pub struct Trial {
+pub struct ShadowCandidate {
     /// How it is tried.
     pub strategy: Strategy,
     /// The version.
     pub plugin: Arc<Plugin>,
     /// What its calls are counted under.
-    pub term: Arc<Term>,
+    pub term: Arc<RolloutPeriod>,
 }
 
 impl Active {
@@ -82,7 +82,7 @@ impl Active {
     }
 
     /// What the calls of a version are counted under: the candidate or the active one.
-    pub fn term_of(&self, plugin: &Plugin) -> &Arc<Term> {
+    pub fn term_of(&self, plugin: &Plugin) -> &Arc<RolloutPeriod> {
         match &self.candidate {
             Some(trial) if trial.plugin.digest() == plugin.digest() => &trial.term,
             _ => &self.term,
@@ -111,10 +111,10 @@ pub struct Deciders {
 
 impl Deciders {
     /// The plugin that is asked for, if it is of this kind and has an active version.
-    pub fn find(&self, kind: Kind, asked: Asked<'_>) -> Option<&Arc<Active>> {
+    pub fn find(&self, kind: Kind, asked: PluginRef<'_>) -> Option<&Arc<Active>> {
         let found = match asked {
-            Asked::Slot => self.slots.get(&kind).or_else(|| self.built_in.get(&kind)),
-            Asked::Named(name) => self.named.get(name),
+            PluginRef::Slot => self.slots.get(&kind).or_else(|| self.built_in.get(&kind)),
+            PluginRef::Named(name) => self.named.get(name),
         };
         found.filter(|active| active.plugin.kind() == kind)
     }
@@ -160,7 +160,7 @@ pub async fn resolve(
         let Some(slot) = catalogue.slot(kind) else {
             continue;
         };
-        let found = deciders.find(kind, Asked::Named(&slot.plugin)).cloned();
+        let found = deciders.find(kind, PluginRef::Named(&slot.plugin)).cloned();
         if let Some(active) = found {
             deciders.slots.insert(kind, active);
         } else {
@@ -208,7 +208,7 @@ async fn load(
     if let Some(tried) = &entry.rollout.candidate {
         let loaded = load_release(plugins, db, entry, &tried.release).await?;
         complete = loaded.is_some();
-        candidate = loaded.map(|plugin| Trial {
+        candidate = loaded.map(|plugin| ShadowCandidate {
             strategy: tried.strategy,
             term: term(entry, &plugin, tried.since),
             plugin,
@@ -223,13 +223,13 @@ async fn load(
     Ok((Some(Arc::new(active)), complete))
 }
 
-fn active_term(entry: &Entry, plugin: &Plugin) -> Arc<Term> {
+fn active_term(entry: &Entry, plugin: &Plugin) -> Arc<RolloutPeriod> {
     let since = entry.rollout.activated_at.unwrap_or(entry.updated_at);
     term(entry, plugin, since)
 }
 
-fn term(entry: &Entry, plugin: &Plugin, since: Timestamp) -> Arc<Term> {
-    Arc::new(Term {
+fn term(entry: &Entry, plugin: &Plugin, since: Timestamp) -> Arc<RolloutPeriod> {
+    Arc::new(RolloutPeriod {
         owner: entry.app_id,
         name: entry.name.clone(),
         version: plugin.description().version.clone(),

@@ -41,7 +41,7 @@ pub struct Slot {
 
 /// Which plugin a campaign or definition asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Asked<'a> {
+pub enum PluginRef<'a> {
     /// The one of the slot.
     Slot,
     /// The one of this name.
@@ -93,10 +93,10 @@ impl Catalogue {
     }
 
     /// The stored plugin that decides; none: a built-in one does, or nothing.
-    pub fn decides(&self, kind: Kind, asked: Asked<'_>) -> Option<&Entry> {
+    pub fn decides(&self, kind: Kind, asked: PluginRef<'_>) -> Option<&Entry> {
         let name = match asked {
-            Asked::Slot => &self.slot(kind)?.plugin,
-            Asked::Named(name) => name,
+            PluginRef::Slot => &self.slot(kind)?.plugin,
+            PluginRef::Named(name) => name,
         };
         self.active(name).filter(|entry| entry.kind == kind)
     }
@@ -164,7 +164,7 @@ mod tests {
         }
     }
 
-    fn decides(catalogue: &Catalogue, asked: Asked<'_>) -> Option<(Uuid, String)> {
+    fn decides(catalogue: &Catalogue, asked: PluginRef<'_>) -> Option<(Uuid, String)> {
         let entry = catalogue.decides(Kind::Trigger, asked)?;
         Some((entry.app_id, entry.name.clone()))
     }
@@ -174,13 +174,13 @@ mod tests {
         let server = Catalogue::default().with_entry(entry(SERVER, "cart", true));
         let waiting = server.clone().with_entry(entry(APP, "cart", false));
         let own = server.clone().with_entry(entry(APP, "cart", true));
-        let cart = Asked::Named("cart");
+        let cart = PluginRef::Named("cart");
 
         assert_eq!(decides(&server, cart), Some((SERVER, "cart".to_owned())));
         assert_eq!(decides(&waiting, cart), Some((SERVER, "cart".to_owned())));
         assert_eq!(decides(&own, cart), Some((APP, "cart".to_owned())));
         assert_eq!(waiting.find("cart").map(|found| found.app_id), Some(APP));
-        assert_eq!(decides(&own, Asked::Named("other")), None);
+        assert_eq!(decides(&own, PluginRef::Named("other")), None);
     }
 
     #[test]
@@ -192,16 +192,19 @@ mod tests {
         let both = server.clone().with_slot(slot(APP, "own"));
         let back = both.clone().with_slot(slot(APP, "default-trigger"));
 
-        assert_eq!(decides(&none, Asked::Slot), None);
+        assert_eq!(decides(&none, PluginRef::Slot), None);
         assert_eq!(
-            decides(&server, Asked::Slot),
+            decides(&server, PluginRef::Slot),
             Some((SERVER, "all".to_owned()))
         );
-        assert_eq!(decides(&both, Asked::Slot), Some((APP, "own".to_owned())));
-        assert_eq!(decides(&back, Asked::Slot), None);
+        assert_eq!(
+            decides(&both, PluginRef::Slot),
+            Some((APP, "own".to_owned()))
+        );
+        assert_eq!(decides(&back, PluginRef::Slot), None);
         let cleared = both.without_slot(APP, Kind::Trigger);
         assert_eq!(
-            decides(&cleared, Asked::Slot),
+            decides(&cleared, PluginRef::Slot),
             Some((SERVER, "all".to_owned()))
         );
     }
@@ -211,7 +214,7 @@ mod tests {
         let catalogue = Catalogue::default().with_entry(entry(APP, "cart", true));
         assert!(
             catalogue
-                .decides(Kind::Validation, Asked::Named("cart"))
+                .decides(Kind::Validation, PluginRef::Named("cart"))
                 .is_none()
         );
     }

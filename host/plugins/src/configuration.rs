@@ -6,8 +6,8 @@ use nudge_platform::field_error::FieldError;
 use nudge_wasm::{Kind, Plugin, Problem, Reads};
 use uuid::Uuid;
 
-use super::active::{Active, Deciders, Trial};
-use super::catalogue::Asked;
+use super::active::{Active, Deciders, ShadowCandidate};
+use super::catalogue::PluginRef;
 use super::rollout::Strategy;
 use super::{CheckFailed, Plugins};
 
@@ -17,7 +17,7 @@ pub struct Configuration<'a> {
     /// What the plugin decides.
     pub kind: Kind,
     /// Which plugin.
-    pub asked: Asked<'a>,
+    pub asked: PluginRef<'a>,
     /// The configuration, as JSON.
     pub text: String,
     /// A JSON pointer to where the configuration stands; what the plugin says is wrong stands below it.
@@ -141,8 +141,8 @@ impl Configuration<'_> {
             return Ok(found);
         }
         let name = match self.asked {
-            Asked::Named(name) => name,
-            Asked::Slot => "",
+            PluginRef::Named(name) => name,
+            PluginRef::Slot => "",
         };
         let (code, detail) = match deciders.named(name) {
             Some(other) => (
@@ -187,7 +187,7 @@ impl Accepted {
     }
 
     /// The candidate that is shown what the active version decides, and what it reads.
-    pub fn shadow(&self) -> Option<(&Trial, &Arc<Reading>)> {
+    pub fn shadow(&self) -> Option<(&ShadowCandidate, &Arc<Reading>)> {
         let trial = self.decider.candidate.as_ref()?;
         let shadow = trial.strategy == Strategy::Shadow;
         Some(trial).filter(|_| shadow).zip(self.trial.as_ref())

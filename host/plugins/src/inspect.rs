@@ -22,7 +22,7 @@ pub struct Inspected {
 
 /// Why an upload is no plugin.
 #[derive(Debug)]
-pub enum Refusal {
+pub enum UploadRefusal {
     /// What is wrong with it.
     Rejected(Vec<FieldError>),
     /// The server can't say now.
@@ -30,14 +30,14 @@ pub enum Refusal {
 }
 
 /// Compiles a component and tries it. Blocks for as long as that takes.
-pub fn inspect(engine: &Engine, component: &[u8]) -> Result<Inspected, Refusal> {
+pub fn inspect(engine: &Engine, component: &[u8]) -> Result<Inspected, UploadRefusal> {
     let started = Instant::now();
     let plugin = match engine.load(component) {
         Ok(plugin) => plugin,
         Err(error) => {
             return Err(match upload_errors::of_load(&error) {
-                Some(errors) => Refusal::Rejected(errors),
-                None => Refusal::Unavailable(error.into()),
+                Some(errors) => UploadRefusal::Rejected(errors),
+                None => UploadRefusal::Unavailable(error.into()),
             });
         }
     };
@@ -48,7 +48,7 @@ pub fn inspect(engine: &Engine, component: &[u8]) -> Result<Inspected, Refusal> 
             "the name `{}` begins with `{RESERVED}`, as only the built-in plugins' names do; choose another",
             description.name
         );
-        return Err(Refusal::Rejected(upload_errors::refused(
+        return Err(UploadRefusal::Rejected(upload_errors::refused(
             "reserved_name",
             detail,
         )));
@@ -75,18 +75,18 @@ pub fn inspect(engine: &Engine, component: &[u8]) -> Result<Inspected, Refusal> 
 }
 
 /// A plugin says the same of itself each time, and answers about an empty configuration, whatever it answers.
-fn self_test(plugin: &Plugin) -> Result<&'static str, Refusal> {
+fn self_test(plugin: &Plugin) -> Result<&'static str, UploadRefusal> {
     let failed =
         |call: &str, failed: nudge_wasm::Failed| match upload_errors::of_self_test(call, &failed) {
-            Some(errors) => Refusal::Rejected(errors),
-            None => Refusal::Unavailable(failed.into()),
+            Some(errors) => UploadRefusal::Rejected(errors),
+            None => UploadRefusal::Unavailable(failed.into()),
         };
     let again = plugin
         .describe()
         .map_err(|error| failed("`describe` once more", error))?;
     if &again != plugin.description() {
         let detail = "the self-test called `describe` twice, and the answers differ; a plugin says the same each time";
-        return Err(Refusal::Rejected(upload_errors::refused(
+        return Err(UploadRefusal::Rejected(upload_errors::refused(
             "self_test_failed",
             detail,
         )));

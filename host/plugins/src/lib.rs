@@ -52,9 +52,9 @@ use nudge_wasm::{Compiler, Engine, EngineConfig, Failed, Kind, Limits, Plugin, P
 use tokio::sync::Semaphore;
 
 pub use crate::fair_queue::Share;
-pub use crate::rollout_period::Term;
+pub use crate::rollout_period::RolloutPeriod;
 pub use active::{Active, Deciders, Origin};
-pub use catalogue::Asked;
+pub use catalogue::PluginRef;
 pub use configuration::{Accepted, Configuration, Reading, Refused};
 pub use loaders::{Loaders, Unloadable};
 pub use recorder::Recorder;
@@ -145,7 +145,7 @@ impl Plugins {
         let built_in = built_in.into_iter().map(|(kind, plugin)| {
             let active = Active {
                 origin: Origin::BuiltIn,
-                term: Arc::new(Term::built_in(&plugin)),
+                term: Arc::new(RolloutPeriod::built_in(&plugin)),
                 plugin: Arc::new(plugin),
                 candidate: None,
             };

@@ -11,7 +11,7 @@ use uuid::Uuid;
 use super::logs::{self, Logs};
 use super::shadow::{self, Comparison, Comparisons};
 use super::statistics::{self, Made, Statistics};
-use crate::rollout_period::Term;
+use crate::rollout_period::RolloutPeriod;
 
 /// How often a version that failed is looked at. More than once: two processes that write at the same time do not
 /// see each other's counts.
@@ -25,7 +25,7 @@ pub struct Recorder {
     logs: Logs,
     comparisons: Comparisons,
     /// Versions that failed lately, and how often each is to be looked at.
-    failing: Mutex<HashMap<Arc<Term>, u8>>,
+    failing: Mutex<HashMap<Arc<RolloutPeriod>, u8>>,
     /// Held while something is written, so that who asks for what was noted finds it in the database.
     writing: tokio::sync::Mutex<()>,
 }
@@ -60,7 +60,7 @@ impl Recorder {
     }
 
     /// Notes what a shadow candidate would have decided otherwise.
-    pub fn compared(&self, app_id: Uuid, term: &Arc<Term>, comparison: Comparison) {
+    pub fn compared(&self, app_id: Uuid, term: &Arc<RolloutPeriod>, comparison: Comparison) {
         self.comparisons.add(app_id, term, comparison);
     }
 
@@ -108,7 +108,7 @@ impl Recorder {
     }
 
     /// The versions that failed lately; each comes a few times.
-    pub fn failing(&self) -> Vec<Arc<Term>> {
+    pub fn failing(&self) -> Vec<Arc<RolloutPeriod>> {
         let mut failing = self.failing.lock().unwrap_or_else(PoisonError::into_inner);
         let found = failing.keys().cloned().collect();
         failing.retain(|_, looks| {

@@ -10,7 +10,7 @@ use super::catalogue::SERVER;
 /// A version that is tried again, or becomes active, has another term: what it did before is not held against
 /// it, and a roll-back can't meet it again.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Term {
+pub struct RolloutPeriod {
     /// Whose plugin it is; [`SERVER`] for the server's and for built-in ones.
     pub owner: Uuid,
     /// Its name.
@@ -21,7 +21,7 @@ pub struct Term {
     pub since: Timestamp,
 }
 
-impl Term {
+impl RolloutPeriod {
     /// The term of a built-in plugin.
     pub(super) fn built_in(plugin: &nudge_wasm::Plugin) -> Self {
         let description = plugin.description();

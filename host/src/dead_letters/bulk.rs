@@ -14,8 +14,8 @@ use nudge_http::Code;
 use nudge_ingest::kept;
 use nudge_ingest::submission::Submission;
 use nudge_ingest::validation::{self, Verdict};
-use nudge_platform::jobs::{Error, Running};
-use nudge_records::dead_letters::store::{self, Failure, Filter, Found, Place};
+use nudge_platform::jobs::{Error, RunningJob};
+use nudge_records::dead_letters::store::{self, Failure, Filter, FoundLetter, Place};
 use nudge_records::dead_letters::{Letter, Stage};
 use nudge_records::events::Event;
 use serde::{Deserialize, Serialize};
@@ -78,7 +78,7 @@ struct Plan {
 }
 
 /// Replays letters.
-pub async fn run_replay(services: &Shared, job: &mut Running) -> Result<Value, Error> {
+pub async fn run_replay(services: &Shared, job: &mut RunningJob) -> Result<Value, Error> {
     let input: Input = job.input()?;
     let mut progress: Progress = job.progress()?;
     loop {
@@ -107,21 +107,21 @@ pub async fn run_replay(services: &Shared, job: &mut Running) -> Result<Value, E
 
 async fn step(
     services: &Services,
-    job: &mut Running,
+    job: &mut RunningJob,
     input: &Input,
-    page: Vec<Found>,
+    page: Vec<FoundLetter>,
     progress: &mut Progress,
 ) -> Result<(), Error> {
     let app = services.apps.get(job.app_id).await?;
     let app = app.ok_or_else(|| Error::Failed("the app is gone".to_owned()))?;
-    let (validation, rest): (Vec<Found>, Vec<Found>) = page
+    let (validation, rest): (Vec<FoundLetter>, Vec<FoundLetter>) = page
         .into_iter()
         .partition(|found| found.letter.stage == Stage::Validation);
-    let (triggers, others): (Vec<Found>, Vec<Found>) = rest
+    let (triggers, others): (Vec<FoundLetter>, Vec<FoundLetter>) = rest
         .into_iter()
         .partition(|found| found.letter.stage == Stage::Trigger);
     let counts = &mut progress.counts;
-    for Found { letter, .. } in others {
+    for FoundLetter { letter, .. } in others {
         match replay::replay_personalization(services, &app, letter).await {
             Ok(replay::Replayed::Done) => counts.replayed += 1,
             Ok(replay::Replayed::StillFailing { .. }) => counts.still_failing += 1,
@@ -146,11 +146,11 @@ async fn plan(
     services: &Services,
     app: &Arc<App>,
     input: &Input,
-    letters: Vec<Found>,
+    letters: Vec<FoundLetter>,
 ) -> Result<Plan, Error> {
     let mut plan = Plan::default();
     let mut events: Vec<(Uuid, Letter, Event)> = Vec::with_capacity(letters.len());
-    for Found {
+    for FoundLetter {
         letter, subject_id, ..
     } in letters
     {
@@ -209,7 +209,7 @@ fn submissions(app: &Arc<App>, letters: Vec<(Letter, Event)>) -> Vec<Submission>
 /// Stores what a step has found, and how far the job is.
 async fn commit(
     services: &Services,
-    job: &mut Running,
+    job: &mut RunningJob,
     plan: Plan,
     progress: &mut Progress,
 ) -> Result<(), Error> {
@@ -247,7 +247,7 @@ async fn commit(
 }
 
 /// Acknowledges letters.
-pub async fn run_acknowledge(services: &Shared, job: &mut Running) -> Result<Value, Error> {
+pub async fn run_acknowledge(services: &Shared, job: &mut RunningJob) -> Result<Value, Error> {
     let input: Input = job.input()?;
     let (mut done, mut total): (i64, Option<i64>) = job.progress()?;
     loop {

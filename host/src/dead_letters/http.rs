@@ -11,7 +11,7 @@ use nudge_http::{ApiError, Code, Data, Json, Params, ResourceId, cursor};
 use nudge_platform::audit::{self, Entry};
 use nudge_platform::clock;
 use nudge_platform::jobs::{self, NewJob};
-use nudge_records::dead_letters::store::{self, Filter, Found, Group, Place};
+use nudge_records::dead_letters::store::{self, Filter, FoundLetter, Group, Place};
 use nudge_records::dead_letters::violation::Violation;
 use nudge_records::dead_letters::{PluginVersion, Stage};
 use serde::{Deserialize, Serialize};
@@ -160,9 +160,9 @@ pub struct ReplayView {
     violations: Option<Vec<Violation>>,
 }
 
-impl From<Found> for LetterView {
-    fn from(found: Found) -> Self {
-        let Found {
+impl From<FoundLetter> for LetterView {
+    fn from(found: FoundLetter) -> Self {
+        let FoundLetter {
             letter,
             subject_id,
             anonymous_id,
@@ -243,16 +243,16 @@ pub async fn list_dead_letters(
     while let Some(wanted) = page.wanted() {
         let shown = page
             .last()
-            .map(|Found { letter, .. }| (letter.timestamp, letter.id));
+            .map(|FoundLetter { letter, .. }| (letter.timestamp, letter.id));
         let wanted = i64::try_from(wanted).unwrap_or(i64::MAX);
         let before = shown.or(before);
         let found = store::list(&mut tx, scope.app.id, &filter, before, wanted).await?;
-        page.add(found, |Found { letter, .. }| letter.event.len());
+        page.add(found, |FoundLetter { letter, .. }| letter.event.len());
     }
     drop(tx);
     let (found, more) = page.end();
     let end = found.last().filter(|_| more);
-    let next_cursor = end.map(|Found { letter, .. }| {
+    let next_cursor = end.map(|FoundLetter { letter, .. }| {
         let place: Place = (letter.timestamp, letter.id);
         cursor::encode(&services.secrets, &list, &place, now.plus(cursor::LIFETIME))
     });

@@ -7,7 +7,7 @@ use nudge_apps::App;
 use nudge_apps::auth::Scope;
 use nudge_campaigns::settings::ValidationFailure;
 use nudge_http::{ApiError, Code};
-use nudge_ingest::commit::Outcome;
+use nudge_ingest::commit::CommitOutcome;
 use nudge_ingest::submission::Submission;
 use nudge_ingest::validation::{self, Verdict};
 use nudge_pipeline::{Size, Work};
@@ -15,7 +15,7 @@ use nudge_platform::audit::{self, Entry};
 use nudge_platform::jobs;
 use nudge_push::sender;
 use nudge_records::dead_letters::replay::event;
-use nudge_records::dead_letters::store::{self, Failure, Found};
+use nudge_records::dead_letters::store::{self, Failure, FoundLetter};
 use nudge_records::dead_letters::violation::Violation;
 use nudge_records::dead_letters::{Letter, Stage};
 use nudge_records::events::Event;
@@ -130,7 +130,7 @@ async fn record(
 async fn replay_validation(
     services: &Services,
     app: &Arc<App>,
-    found: Found,
+    found: FoundLetter,
     patch: Option<&Map<String, Value>>,
 ) -> Result<Replayed, ApiError> {
     let event = event(&found.letter, patch)
@@ -162,9 +162,11 @@ async fn replay_validation(
     let letter = found.letter;
     let submission = submission(app, &letter, vec![(letter.id, event)]);
     match services.committer.commit(submission).await? {
-        Outcome::Committed(_) => Ok(Replayed::Done),
-        Outcome::ConsentMissing => Err(ApiError::new(Code::ConsentRequired)),
-        Outcome::TokenRevoked | Outcome::Suppressed => Err(ApiError::new(Code::NotFound)),
+        CommitOutcome::Committed(_) => Ok(Replayed::Done),
+        CommitOutcome::ConsentMissing => Err(ApiError::new(Code::ConsentRequired)),
+        CommitOutcome::TokenRevoked | CommitOutcome::Suppressed => {
+            Err(ApiError::new(Code::NotFound))
+        }
     }
 }
 
@@ -227,7 +229,7 @@ pub(super) fn submission(app: &Arc<App>, first: &Letter, events: Vec<(Uuid, Even
 async fn replay_trigger(
     services: &Services,
     app: &App,
-    found: Found,
+    found: FoundLetter,
 ) -> Result<Replayed, ApiError> {
     let id = found.letter.id;
     let letters = [found];
@@ -268,10 +270,10 @@ pub(super) enum Tried {
 pub(super) async fn replay_triggers(
     services: &Services,
     app: &App,
-    letters: &[Found],
+    letters: &[FoundLetter],
 ) -> Result<Vec<Tried>, Trouble> {
     let mut waiting = Vec::with_capacity(letters.len());
-    for Found { letter, .. } in letters {
+    for FoundLetter { letter, .. } in letters {
         let mut tx = services.db.read().await?;
         let (alias, event_id) = (letter.alias, letter.event_id);
         // Of a campaign's own occasion there is no event.

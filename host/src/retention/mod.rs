@@ -29,7 +29,7 @@ const STEP: i64 = 500;
 const DAY: Duration = Duration::from_hours(24);
 
 /// Runs until the server stops.
-pub async fn keep(services: Shared, halt: CancellationToken) {
+pub async fn run(services: Shared, halt: CancellationToken) {
     let look_again = Duration::from_millis(services.config.pipeline.poll_ms.max(1));
     let mut next_at = Timestamp::default();
     loop {

@@ -15,13 +15,14 @@
 //! | `projection`, `cells`, `shared` | event properties as tables |
 //! | `text` | plugins' texts for people |
 //!
+//! All calls block; run them on threads of their own.
+//!
 //! # Invariants
 //!
 //! - **Nothing that a plugin does outlives its call.** Instances, their memory and their random numbers are made anew.
 //! - **Every call is within limits** ([`limits`]) of time, memory, output, log and host calls.
 //! - **The compiler of uploads is a child without environment, files or network** (`isolation`). The code that it writes is authenticated before it is loaded.
 //! - **A version of the contract is served for ever** (`imports`).
-//! All calls block; run them on threads of their own.
 
 mod bindings;
 mod cache;

@@ -88,7 +88,7 @@ impl Facts for Nobody {
 
 /// What a plugin resolved.
 #[derive(Debug, Clone)]
-pub struct Outcome {
+pub struct PersonalizationOutcome {
     /// What bindings resolved to, as they were named.
     pub resolutions: Vec<Resolution>,
     /// What the call cost.

@@ -137,7 +137,7 @@ impl Plugin {
         &self,
         batch: trigger::Batch,
         facts: Box<dyn trigger::Facts>,
-    ) -> Result<trigger::Outcome, Failed> {
+    ) -> Result<trigger::TriggerOutcome, Failed> {
         let Prepared::Trigger(pre) = &self.version.prepared else {
             return Err(self.wrong_kind(Kind::Trigger));
         };
@@ -154,7 +154,10 @@ impl Plugin {
     }
 
     /// Reports the violations in a batch. A plugin of another kind traps.
-    pub fn validate(&self, batch: validation::Batch) -> Result<validation::Outcome, Failed> {
+    pub fn validate(
+        &self,
+        batch: validation::Batch,
+    ) -> Result<validation::ValidationOutcome, Failed> {
         let Prepared::Validation(pre) = &self.version.prepared else {
             return Err(self.wrong_kind(Kind::Validation));
         };
@@ -179,7 +182,7 @@ impl Plugin {
         &self,
         batch: personalization::Batch,
         facts: Box<dyn personalization::Facts>,
-    ) -> Result<personalization::Outcome, Failed> {
+    ) -> Result<personalization::PersonalizationOutcome, Failed> {
         let Prepared::Personalization(pre) = &self.version.prepared else {
             return Err(self.wrong_kind(Kind::Personalization));
         };

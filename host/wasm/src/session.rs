@@ -53,7 +53,7 @@ impl<'a> Session<'a> {
         &mut self,
         batch: trigger::Batch,
         facts: Box<dyn trigger::Facts>,
-    ) -> Result<trigger::Outcome, Failure> {
+    ) -> Result<trigger::TriggerOutcome, Failure> {
         let version = self.plugin.version();
         let allowance = version.trigger_allowance(&batch);
         let state = self.store.data_mut();

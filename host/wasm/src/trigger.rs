@@ -146,7 +146,7 @@ impl Facts for Nobody {
 
 /// What a plugin asks for: everything takes effect, or nothing.
 #[derive(Debug, Clone)]
-pub struct Outcome {
+pub struct TriggerOutcome {
     /// Which campaigns fire, each once for an item, ordered by item and then campaign.
     pub fired: Vec<Firing>,
     /// What to store, ordered by campaign and then subject.

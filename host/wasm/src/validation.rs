@@ -37,7 +37,7 @@ pub struct Definition {
 
 /// What a plugin found.
 #[derive(Debug, Clone)]
-pub struct Outcome {
+pub struct ValidationOutcome {
     /// The violations, ordered by item, and of one item as they were reported. An event without one is
     /// valid.
     pub violations: Vec<Violation>,

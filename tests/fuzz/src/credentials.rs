@@ -13,7 +13,7 @@ use nudge_platform::config::OidcIssuer;
 use nudge_platform::public_key::PublicKey;
 use nudge_platform::secrets::Secrets;
 use nudge_records::subjects::identity;
-use nudge_surveys::instructions::polling::Place;
+use nudge_surveys::instructions::polling::PagePosition;
 use serde_json::Value;
 use uuid::Uuid;
 
@@ -44,7 +44,7 @@ pub fn tokens(input: &[u8]) {
 /// Where a poll goes on: what the server may have sealed, in whatever version. What opens is sealed and opens again.
 pub fn cursors(input: &[u8]) {
     if let Ok(text) = std::str::from_utf8(input) {
-        drop(cursor::decode::<Place>(&SECRETS, "polls", text, NOW));
+        drop(cursor::decode::<PagePosition>(&SECRETS, "polls", text, NOW));
     }
     let Ok(value) = serde_json::from_slice::<Value>(input) else {
         return;
@@ -52,10 +52,10 @@ pub fn cursors(input: &[u8]) {
     let expires = NOW.plus(cursor::LIFETIME);
     let sealed = cursor::encode(&SECRETS, "polls", &value, expires);
     assert!(cursor::decode::<Value>(&SECRETS, "other", &sealed, NOW).is_err());
-    if let Ok(place) = cursor::decode::<Place>(&SECRETS, "polls", &sealed, NOW) {
+    if let Ok(place) = cursor::decode::<PagePosition>(&SECRETS, "polls", &sealed, NOW) {
         let again = cursor::encode(&SECRETS, "polls", &place, expires);
         assert_eq!(
-            cursor::decode::<Place>(&SECRETS, "polls", &again, NOW).ok(),
+            cursor::decode::<PagePosition>(&SECRETS, "polls", &again, NOW).ok(),
             Some(place)
         );
     }

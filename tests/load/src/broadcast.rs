@@ -12,10 +12,10 @@ use clap::Args;
 use nudge_db::{Db, Rows, Timestamp, Tx};
 use nudge_platform::clock::Clock;
 use nudge_platform::id;
-use nudge_platform::sealed::{Place, Sealed};
+use nudge_platform::sealed::{Sealed, SealedColumn};
 use nudge_platform::secrets::Secrets;
 use nudge_records::deliveries::store::insert;
-use nudge_records::deliveries::{Lane, NewDelivery, Status};
+use nudge_records::deliveries::{NewDelivery, Status, Urgency};
 use serde_json::{Value, json};
 use tests::providers::{Providers, Received, fcm};
 use tokio::task::JoinSet;
@@ -223,7 +223,7 @@ async fn device(
     now: Timestamp,
 ) -> anyhow::Result<()> {
     let registration = id::new(now).to_string();
-    let place = Place {
+    let place = SealedColumn {
         table: "push_tokens",
         row: &registration,
     };
@@ -400,7 +400,7 @@ async fn bare(databases: &Databases, count: usize) -> anyhow::Result<Duration> {
             status: Status::Queued,
             reason: None,
             content: None,
-            lane: Lane::Rest,
+            lane: Urgency::Rest,
         })
         .collect();
     let started = Instant::now();

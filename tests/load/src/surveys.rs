@@ -10,9 +10,9 @@ use nudge_campaigns::surveys::{Content, Survey};
 use nudge_db::{Db, Dialect, Rows, Timestamp, Tx};
 use nudge_platform::clock::Clock;
 use nudge_platform::id;
-use nudge_records::instructions::counterpart::counterpart;
+use nudge_records::instructions::counterpart::attempt_id_of;
 use nudge_surveys::attempts::store;
-use nudge_surveys::attempts::tally::{self, Standing, Tally};
+use nudge_surveys::attempts::tally::{self, AttemptState, Tally};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
@@ -231,7 +231,7 @@ impl Filler<'_> {
                 break None;
             }
         };
-        let standing = Standing {
+        let standing = AttemptState {
             completed: position.is_none(),
             alone: false,
             last: last.as_deref(),
@@ -273,7 +273,7 @@ impl Filler<'_> {
         let rows = Rows::new()
             .uuids(some.iter().map(|made| made.attempt_id))
             .uuids(some.iter().map(|made| made.subject_id))
-            .uuids(some.iter().map(|made| counterpart(made.attempt_id)))
+            .uuids(some.iter().map(|made| attempt_id_of(made.attempt_id)))
             .texts(some.iter().map(|made| made.state.to_owned()))
             .timestamps(some.iter().map(|made| made.started_at))
             .texts(some.iter().map(|made| made.at.clone()));
@@ -320,7 +320,7 @@ impl Filler<'_> {
 
     async fn write_instructions(&self, tx: &mut Tx, some: &[Made]) -> anyhow::Result<()> {
         let rows = Rows::new()
-            .uuids(some.iter().map(|made| counterpart(made.attempt_id)))
+            .uuids(some.iter().map(|made| attempt_id_of(made.attempt_id)))
             .uuids(some.iter().map(|made| made.subject_id))
             .integers(some.iter().map(|made| made.position))
             .texts(some.iter().map(|made| {

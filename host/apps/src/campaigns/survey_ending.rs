@@ -9,7 +9,7 @@ use crate::campaigns::ending::complete_ended;
 use crate::services::Shared;
 
 /// Runs until the server stops.
-pub async fn keep(services: Shared, halt: CancellationToken) {
+pub async fn run(services: Shared, halt: CancellationToken) {
     let pause = Duration::from_millis(services.config.pipeline.poll_ms.max(1));
     loop {
         if let Err(error) = complete_ended::<Content>(&services).await {

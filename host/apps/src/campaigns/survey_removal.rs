@@ -2,7 +2,7 @@
 //! before the job begins, so that nothing leads to what it removes, and nothing new comes.
 
 use nudge_campaigns::surveys::removal::Input;
-use nudge_platform::jobs::{Error, Running};
+use nudge_platform::jobs::{Error, RunningJob};
 use serde_json::{Value, json};
 
 use crate::services::Services;
@@ -24,7 +24,7 @@ const STATEMENTS: &[&str] = &[
 ];
 
 /// Runs the job to its end.
-pub async fn run(services: &Services, job: &mut Running) -> std::result::Result<Value, Error> {
+pub async fn run(services: &Services, job: &mut RunningJob) -> std::result::Result<Value, Error> {
     let Input { survey_id } = job.input()?;
     let mut done: i64 = job.progress()?;
     loop {

@@ -53,7 +53,7 @@ pub async fn create(tx: &mut Tx, app_id: Uuid, key: &IdentityKey) -> Result<(), 
         return Err(Error::InvalidKid);
     }
     // Before the count, so that two at once can't both find room.
-    nudge_campaigns::apps::touch(tx, app_id, key.created_at).await?;
+    nudge_campaigns::apps::bump_version(tx, app_id, key.created_at).await?;
     let present = store::list(tx, app_id).await?;
     if present.iter().any(|present| present.kid == key.kid) {
         return Err(Error::KidTaken);
@@ -69,5 +69,5 @@ pub async fn delete(tx: &mut Tx, app_id: Uuid, kid: &str, now: Timestamp) -> Res
     if !store::delete(tx, app_id, kid).await? {
         return Err(Error::NotFound);
     }
-    Ok(nudge_campaigns::apps::touch(tx, app_id, now).await?)
+    Ok(nudge_campaigns::apps::bump_version(tx, app_id, now).await?)
 }

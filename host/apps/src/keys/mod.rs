@@ -4,7 +4,7 @@ pub mod http;
 pub mod store;
 mod uses;
 
-pub use uses::{Reason, Uses, keep};
+pub use uses::{Reason, Uses, run};
 
 use nudge_db::{Timestamp, Tx};
 use nudge_platform::field_error::FieldError;
@@ -106,7 +106,7 @@ pub async fn create(
         return Err(Error::Invalid(errors));
     }
     // Before the count, so that two at once can't both find room.
-    nudge_campaigns::apps::touch(tx, app_id, now).await?;
+    nudge_campaigns::apps::bump_version(tx, app_id, now).await?;
     let live = store::count_live(tx, app_id, now).await?;
     if live >= MOST || store::count(tx, app_id).await? >= MOST_WITH_EXPIRED {
         return Err(Error::TooMany);
@@ -131,7 +131,7 @@ pub async fn revoke(tx: &mut Tx, app_id: Uuid, id: Uuid, now: Timestamp) -> Resu
     if !store::revoke(tx, app_id, id, now).await? {
         return Err(Error::NotFound);
     }
-    Ok(nudge_campaigns::apps::touch(tx, app_id, now).await?)
+    Ok(nudge_campaigns::apps::bump_version(tx, app_id, now).await?)
 }
 
 #[cfg(test)]

@@ -68,7 +68,7 @@ struct CountRow {
 
 /// Whose a key is.
 #[derive(Clone, Copy, Debug)]
-pub struct Found {
+pub struct KeyOwner {
     /// The key.
     pub id: Uuid,
     /// The app.
@@ -101,7 +101,7 @@ pub async fn insert(tx: &mut Tx, row: &NewRow<'_>, key: &NewKey, now: Timestamp)
 pub async fn find_by_hashes(
     tx: &mut Tx,
     hashes: impl Iterator<Item = &[u8; 32]>,
-) -> Result<HashMap<[u8; 32], Found>> {
+) -> Result<HashMap<[u8; 32], KeyOwner>> {
     let hashes: BTreeSet<[u8; 32]> = hashes.copied().collect();
     let rows: Vec<FoundRow> = tx
         .with_rows(
@@ -115,7 +115,7 @@ pub async fn find_by_hashes(
         .map(|row| {
             let hash = row.hash.try_into();
             let hash = hash.map_err(|_| Error::corrupt("keys", "hash", "not 32 bytes"))?;
-            let found = Found {
+            let found = KeyOwner {
                 id: row.id,
                 app_id: row.app_id,
                 revoked: row.revoked_at.is_some(),

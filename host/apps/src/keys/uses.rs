@@ -113,7 +113,7 @@ impl Uses {
 }
 
 /// Writes notes until the server stops, and once more then.
-pub async fn keep(services: Shared, halt: CancellationToken) {
+pub async fn run(services: Shared, halt: CancellationToken) {
     loop {
         let stopping = tokio::select! {
             () = tokio::time::sleep(PAUSE) => false,

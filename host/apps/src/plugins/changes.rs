@@ -168,11 +168,11 @@ impl Owner {
     }
 
     /// Notes that snapshots have changed.
-    async fn touch(&self, tx: &mut Tx, now: Timestamp) -> nudge_db::Result<()> {
+    async fn bump_version(&self, tx: &mut Tx, now: Timestamp) -> nudge_db::Result<()> {
         if self.app_id == SERVER {
             nudge_campaigns::apps::touch_all(tx, now).await
         } else {
-            nudge_campaigns::apps::touch(tx, self.app_id, now).await
+            nudge_campaigns::apps::bump_version(tx, self.app_id, now).await
         }
     }
 
@@ -214,7 +214,7 @@ pub(super) async fn delete(services: &Services, owner: &Owner, name: &str) -> Re
         return Err(Error::InUse(detail));
     }
     store::delete(&mut tx, owner.app_id, name).await?;
-    owner.touch(&mut tx, now).await?;
+    owner.bump_version(&mut tx, now).await?;
     let resource = format!("plugin/{name}");
     owner
         .record(&mut tx, "plugin.deleted", resource, Value::Null, now)

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use nudge_campaigns::{definitions, push, surveys};
 use nudge_db::Tx;
 use nudge_platform::field_error::FieldError;
-use nudge_plugin_runtime::catalogue::{Asked, Catalogue};
+use nudge_plugin_runtime::catalogue::{Catalogue, PluginRef};
 use nudge_plugin_runtime::{Configuration, Plugins, Refused};
 use nudge_wasm::{Kind, Plugin};
 use uuid::Uuid;
@@ -82,7 +82,7 @@ pub(super) async fn refusals(
     plugins: &Plugins,
     plugin: &Arc<Plugin>,
     in_force: &InForce,
-    decides: impl Fn(Asked<'_>) -> bool,
+    decides: impl Fn(PluginRef<'_>) -> bool,
     started: Instant,
 ) -> Result<Vec<FieldError>, Refused> {
     let mut errors = Vec::new();
@@ -125,7 +125,7 @@ pub(super) fn decides(
     app_id: Uuid,
     name: &str,
     kind: Kind,
-    asked: Asked<'_>,
+    asked: PluginRef<'_>,
 ) -> bool {
     catalogue
         .decides(kind, asked)

@@ -56,14 +56,14 @@ pub(super) async fn plugins(
 }
 
 fn in_slot(catalogue: &Catalogue, entry: &Entry) -> bool {
-    let decides = catalogue.decides(entry.kind, nudge_plugin_runtime::Asked::Slot);
+    let decides = catalogue.decides(entry.kind, nudge_plugin_runtime::PluginRef::Slot);
     decides.is_some_and(|decides| (decides.app_id, &decides.name) == (entry.app_id, &entry.name))
 }
 
 fn built_in_decides(catalogue: &Catalogue, active: &Active) -> bool {
     let kind = active.plugin.kind();
     catalogue
-        .decides(kind, nudge_plugin_runtime::Asked::Slot)
+        .decides(kind, nudge_plugin_runtime::PluginRef::Slot)
         .is_none()
 }
 
@@ -153,7 +153,7 @@ pub(super) async fn slots(services: &Services, app_id: Uuid) -> Result<Vec<SlotV
 pub(super) async fn slot(services: &Services, app_id: Uuid, kind: Kind) -> Result<SlotView, Error> {
     let mut tx = services.db.read().await?;
     let catalogue = store::catalogue(&mut tx, app_id).await?;
-    if let Some(entry) = catalogue.decides(kind, nudge_plugin_runtime::Asked::Slot) {
+    if let Some(entry) = catalogue.decides(kind, nudge_plugin_runtime::PluginRef::Slot) {
         return SlotView::stored(entry).ok_or(Error::NotFound);
     }
     let mut built_in = services.plugins.built_in();

@@ -5,7 +5,7 @@ use std::time::Duration;
 use nudge_campaigns::settings::Settings;
 use nudge_db::Timestamp;
 use nudge_plugin_runtime::catalogue::SERVER;
-use nudge_plugin_runtime::rollout_period::Term;
+use nudge_plugin_runtime::rollout_period::RolloutPeriod;
 use nudge_plugin_runtime::{logs, shadow, statistics};
 use tokio_util::sync::CancellationToken;
 
@@ -70,7 +70,7 @@ async fn turn(services: &Services) -> nudge_db::Result<()> {
 /// A call counts once it is settled: one that is taken apart or tried again does not, so that an event that a
 /// plugin can't stand, in a large batch, is one failure among many successes. What the machine starved twice does
 /// not count either: on a machine under load every plugin would look broken.
-async fn look_at(services: &Services, term: &Term) -> Result<(), Error> {
+async fn look_at(services: &Services, term: &RolloutPeriod) -> Result<(), Error> {
     let mut tx = services.db.read().await?;
     let tally = statistics::store::of_term(&mut tx, term).await?;
     drop(tx);

@@ -47,7 +47,7 @@ impl Status {
 
 /// A campaign in force, as the pipeline needs it.
 #[derive(Clone, Debug)]
-pub struct Running {
+pub struct ActiveCampaign {
     /// The campaign's id.
     pub id: Uuid,
     /// Its version.
@@ -59,12 +59,12 @@ pub struct Running {
     /// Whom, when and how often it may reach: what the host enforces whatever the plugin says.
     pub rules: Arc<Rules>,
     /// What a firing brings about.
-    pub act: Act,
+    pub act: CampaignAction,
 }
 
 /// What a firing brings about.
 #[derive(Clone, Debug)]
-pub enum Act {
+pub enum CampaignAction {
     /// An instruction, with what an SDK gets to show.
     Present(Arc<Payload>),
     /// A push message.
@@ -97,7 +97,7 @@ impl Kind {
     }
 }
 
-impl Act {
+impl CampaignAction {
     /// The sort of campaign that brings this about.
     pub fn kind(&self) -> Kind {
         match self {

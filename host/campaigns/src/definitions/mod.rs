@@ -13,7 +13,7 @@ use uuid::Uuid;
 
 use nudge_platform::field_error::FieldError;
 use nudge_plugin_runtime as plugins;
-use nudge_plugin_runtime::{Accepted, Asked, CheckFailed, Configuration, Deciders, Plugins};
+use nudge_plugin_runtime::{Accepted, CheckFailed, Configuration, Deciders, PluginRef, Plugins};
 
 /// Definitions an app may have.
 pub const MOST: usize = 1_000;
@@ -154,7 +154,7 @@ impl Content {
             None => self.declared(),
             Some(validator) => Configuration {
                 kind: Kind::Validation,
-                asked: Asked::Named(&validator.plugin),
+                asked: PluginRef::Named(&validator.plugin),
                 text: validator.config.to_string(),
                 place: "/validator/config",
                 name_place: "/validator/plugin",
@@ -169,7 +169,7 @@ impl Content {
         });
         Configuration {
             kind: Kind::Validation,
-            asked: Asked::Slot,
+            asked: PluginRef::Slot,
             text: config.to_string(),
             place: "",
             name_place: "",
@@ -234,7 +234,7 @@ pub async fn create(tx: &mut Tx, definition: &Definition) -> Result<(), Error> {
             nudge_db::Kind::Conflict => Error::NameTaken,
             _ => Error::Storage(error),
         })?;
-    Ok(crate::apps::touch(tx, definition.app_id, definition.created_at).await?)
+    Ok(crate::apps::bump_version(tx, definition.app_id, definition.created_at).await?)
 }
 
 /// Replaces a definition if nobody else did since it was read.
@@ -242,7 +242,7 @@ pub async fn update(tx: &mut Tx, definition: &Definition) -> Result<(), Error> {
     if !store::update(tx, definition).await? {
         return Err(Error::VersionMismatch);
     }
-    Ok(crate::apps::touch(tx, definition.app_id, definition.updated_at).await?)
+    Ok(crate::apps::bump_version(tx, definition.app_id, definition.updated_at).await?)
 }
 
 impl From<Error> for ApiError {

@@ -18,7 +18,7 @@ use nudge_db::{Timestamp, Tx};
 use uuid::Uuid;
 
 pub use crate::campaign::Status;
-use crate::campaign::{Act, Kind, Running};
+use crate::campaign::{ActiveCampaign, CampaignAction, Kind};
 use crate::lifecycle;
 pub use crate::lifecycle::{Error, create, update};
 use crate::runs::Plan;
@@ -168,8 +168,8 @@ pub async fn run(
     plugins: &Plugins,
     deciders: &Deciders,
     campaign: &Campaign,
-    before: (Option<&Sending>, Option<&Running>),
-) -> Result<(Arc<Sending>, Option<Running>), Error> {
+    before: (Option<&Sending>, Option<&ActiveCampaign>),
+) -> Result<(Arc<Sending>, Option<ActiveCampaign>), Error> {
     let content = &campaign.content;
     let sending = Sending::prepare(
         plugins,
@@ -192,13 +192,13 @@ pub async fn run(
     }
     let configuration = content.terms().configuration().map_err(Error::Invalid)?;
     let before = before.1.map(|before| &before.accepted);
-    let running = Running {
+    let running = ActiveCampaign {
         id: campaign.id,
         version: campaign.version,
         priority: content.priority,
         accepted: configuration.accept(plugins, deciders, before).await?,
         rules: Arc::new(content.rules().map_err(Error::Invalid)?),
-        act: Act::Send(Arc::clone(&sending)),
+        act: CampaignAction::Send(Arc::clone(&sending)),
     };
     Ok((sending, Some(running)))
 }
@@ -208,5 +208,5 @@ pub async fn delete(tx: &mut Tx, app_id: Uuid, id: Uuid, now: Timestamp) -> Resu
     if !store::delete(tx, app_id, id).await? {
         return Err(Error::NotFound);
     }
-    Ok(crate::apps::touch(tx, app_id, now).await?)
+    Ok(crate::apps::bump_version(tx, app_id, now).await?)
 }

@@ -1,7 +1,7 @@
 //! The form in which a campaign's messages are made: its texts parsed, its plugins asked.
 
 use nudge_platform::secrets;
-use nudge_plugin_runtime::{Accepted, Asked, Configuration, Deciders, Plugins, Refused};
+use nudge_plugin_runtime::{Accepted, Configuration, Deciders, PluginRef, Plugins, Refused};
 use nudge_wasm::Kind;
 use serde_json::{Value, json};
 use uuid::Uuid;
@@ -179,7 +179,8 @@ impl Prepared {
 pub fn configuration(personalization: &Value) -> Configuration<'_> {
     Configuration {
         kind: Kind::Personalization,
-        asked: personalization::named_plugin(personalization).map_or(Asked::Slot, Asked::Named),
+        asked: personalization::named_plugin(personalization)
+            .map_or(PluginRef::Slot, PluginRef::Named),
         text: personalization.to_string(),
         place: "/personalization",
         name_place: "/personalization/plugin",

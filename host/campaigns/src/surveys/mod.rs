@@ -15,7 +15,7 @@ use utoipa::ToSchema;
 use uuid::Uuid;
 
 pub use crate::campaign::Status;
-use crate::campaign::{Act, Kind, Running};
+use crate::campaign::{ActiveCampaign, CampaignAction, Kind};
 use crate::lifecycle::Campaign;
 pub use crate::lifecycle::{Error, create, update};
 use crate::runs::{Manner, Plan};
@@ -240,8 +240,8 @@ pub async fn run(
     plugins: &Plugins,
     deciders: &Deciders,
     survey: &Survey,
-    before: Option<&Running>,
-) -> Result<Running, Error> {
+    before: Option<&ActiveCampaign>,
+) -> Result<ActiveCampaign, Error> {
     let configuration = survey
         .content
         .terms()
@@ -249,13 +249,13 @@ pub async fn run(
         .map_err(Error::Invalid)?;
     let before = before.map(|before| &before.accepted);
     let accepted = configuration.accept(plugins, deciders, before).await?;
-    Ok(Running {
+    Ok(ActiveCampaign {
         id: survey.id,
         version: survey.version,
         priority: survey.content.priority,
         accepted,
         rules: Arc::new(survey.content.rules().map_err(Error::Invalid)?),
-        act: Act::Present(Arc::new(Payload::new(
+        act: CampaignAction::Present(Arc::new(Payload::new(
             survey.id,
             survey.version,
             &survey.content,
@@ -335,7 +335,7 @@ pub async fn delete(
         return Err(Error::NotFound);
     }
     crate::surveys::removal::queue(tx, app_id, id, actor, now).await?;
-    Ok(crate::apps::touch(tx, app_id, now).await?)
+    Ok(crate::apps::bump_version(tx, app_id, now).await?)
 }
 
 #[cfg(test)]

@@ -46,7 +46,7 @@ pub enum Scope {
 
 /// At most so many in the last so long.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Clock {
+pub struct CapWindow {
     /// What a firing past it is suppressed by.
     pub reason: Suppression,
     /// What is counted.
@@ -57,7 +57,7 @@ pub struct Clock {
     pub max: u32,
 }
 
-impl Clock {
+impl CapWindow {
     /// Presentations after this instant count.
     pub fn since(&self, now: Timestamp) -> Timestamp {
         self.window
@@ -165,9 +165,9 @@ impl FrequencyCap {
     }
 
     /// Every clock that a firing of a campaign has to pass, those of the campaign first.
-    pub fn clocks(&self, campaign_id: Uuid, kind: Kind, app: &Frequency) -> Vec<Clock> {
+    pub fn clocks(&self, campaign_id: Uuid, kind: Kind, app: &Frequency) -> Vec<CapWindow> {
         let own = Scope::Campaign(campaign_id);
-        let clock = |reason, scope, window, max| Clock {
+        let clock = |reason, scope, window, max| CapWindow {
             reason,
             scope,
             window,
@@ -278,7 +278,7 @@ mod tests {
     #[test]
     fn what_lies_as_far_back_as_the_window_is_long_no_longer_counts() {
         let id = Uuid::from_u128(1);
-        let clock = Clock {
+        let clock = CapWindow {
             reason: Suppression::Cooldown,
             scope: Scope::Campaign(id),
             window: Some(Duration::from_secs(10)),

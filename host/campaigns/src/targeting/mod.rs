@@ -10,7 +10,7 @@ pub mod schedule;
 
 use serde_json::Value;
 
-pub use caps::{Clock, FrequencyCap, Scope};
+pub use caps::{CapWindow, FrequencyCap, Scope};
 pub use clock_face::Minute;
 use nudge_platform::field_error::FieldError;
 pub use sample::Sample;

@@ -15,7 +15,7 @@ const MOST_TOKEN_BYTES: usize = 16 * 1024;
 
 /// Why a token opens nothing.
 #[derive(Debug)]
-pub enum Refusal {
+pub enum AccessTokenRefusal {
     /// It is not a token of a known issuer in force.
     Invalid,
     /// Its issuer does not answer and nothing is known of its keys.
@@ -57,23 +57,25 @@ impl AccessTokens {
         embedded: &Issuer,
         token: &str,
         now: Timestamp,
-    ) -> Result<Claims, Refusal> {
+    ) -> Result<Claims, AccessTokenRefusal> {
         if token.len() > MOST_TOKEN_BYTES {
-            return Err(Refusal::Invalid);
+            return Err(AccessTokenRefusal::Invalid);
         }
         if self.are_embedded() {
-            return embedded.verify(token, now).ok_or(Refusal::Invalid);
+            return embedded
+                .verify(token, now)
+                .ok_or(AccessTokenRefusal::Invalid);
         }
-        let issuer = claims::unverified_issuer(token).ok_or(Refusal::Invalid)?;
+        let issuer = claims::unverified_issuer(token).ok_or(AccessTokenRefusal::Invalid)?;
         // One issuer may be configured once for each audience.
-        let mut refusal = Refusal::Invalid;
+        let mut refusal = AccessTokenRefusal::Invalid;
         for provider in self
             .providers
             .iter()
             .filter(|provider| provider.is(&issuer))
         {
             match provider.verify(token, now).await {
-                Err(Refusal::Invalid) => {}
+                Err(AccessTokenRefusal::Invalid) => {}
                 Err(unavailable) => refusal = unavailable,
                 verified => return verified,
             }

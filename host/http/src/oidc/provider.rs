@@ -13,7 +13,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 use tokio::sync::Mutex;
 
-use super::{Refusal, claims};
+use super::{AccessTokenRefusal, claims};
 use crate::issuer::Claims;
 
 /// How long keys are good without another look (contract 1).
@@ -93,8 +93,12 @@ impl Provider {
     }
 
     /// The claims of a token that one of the provider's keys signed, if they are good now.
-    pub(super) async fn verify(&self, token: &str, now: Timestamp) -> Result<Claims, Refusal> {
-        let header = jsonwebtoken::decode_header(token).map_err(|_| Refusal::Invalid)?;
+    pub(super) async fn verify(
+        &self,
+        token: &str,
+        now: Timestamp,
+    ) -> Result<Claims, AccessTokenRefusal> {
+        let header = jsonwebtoken::decode_header(token).map_err(|_| AccessTokenRefusal::Invalid)?;
         let kid = header.kid.as_deref();
         let mut known = self.known();
         if !known.is_good_for(kid, now) {
@@ -114,7 +118,7 @@ impl Provider {
             .find_map(|key| key.open::<Value>(token));
         opened
             .and_then(|claims| claims::read(&claims, &self.config, now))
-            .ok_or(Refusal::Invalid)
+            .ok_or(AccessTokenRefusal::Invalid)
     }
 
     /// Asks the provider for its keys, unless somebody did just now; answers what is known then.
@@ -232,7 +236,9 @@ fn signing_key(jwk: &Map<String, Value>) -> Option<(Option<String>, PublicKey)> 
     Some((kid, key))
 }
 
-fn unavailable(failure: Option<&str>) -> Refusal {
+fn unavailable(failure: Option<&str>) -> AccessTokenRefusal {
     let failure = failure.unwrap_or("its keys are too old").to_owned();
-    Refusal::Unavailable(anyhow!(failure).context("an issuer of access tokens does not answer"))
+    AccessTokenRefusal::Unavailable(
+        anyhow!(failure).context("an issuer of access tokens does not answer"),
+    )
 }

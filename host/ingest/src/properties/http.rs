@@ -12,7 +12,7 @@ use serde_json::value::RawValue;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use super::{Error, Invalid, Outcome, Update, Whom};
+use super::{Error, Invalid, Update, UpdateOutcome, Whom};
 use crate::services::Shared;
 
 /// An update that an SDK sends for its subject.
@@ -127,8 +127,8 @@ impl Reference {
     }
 }
 
-impl From<Outcome> for Data<OutcomeView> {
-    fn from(outcome: Outcome) -> Self {
+impl From<UpdateOutcome> for Data<OutcomeView> {
+    fn from(outcome: UpdateOutcome) -> Self {
         let data = OutcomeView {
             applied: outcome.applied,
             filtered_keys: outcome.filtered_keys,

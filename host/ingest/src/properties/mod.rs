@@ -26,8 +26,8 @@ use nudge_pipeline::Work;
 use nudge_records::events::Source;
 use nudge_records::subjects;
 use nudge_records::subjects::current;
-use nudge_records::subjects::current::Refusal;
-use nudge_records::subjects::{AliasKind, NOBODY, Standing};
+use nudge_records::subjects::current::TokenRefusal;
+use nudge_records::subjects::{AliasKind, AliasView, NOBODY};
 pub use update::{Invalid, Update};
 
 /// How often an update is tried that meets others.
@@ -48,7 +48,7 @@ pub enum Whom {
 
 /// What became of an update.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Outcome {
+pub struct UpdateOutcome {
     /// Whether it has taken effect now. Not if it had before, or if the privacy policy leaves nothing of it.
     pub applied: bool,
     /// Keys that the privacy policy takes out, ascending.
@@ -81,12 +81,12 @@ pub enum Error {
     Storage(#[from] nudge_db::Error),
 }
 
-impl From<Refusal> for Error {
-    fn from(refusal: Refusal) -> Self {
+impl From<TokenRefusal> for Error {
+    fn from(refusal: TokenRefusal) -> Self {
         match refusal {
-            Refusal::Revoked => Self::TokenRevoked,
-            Refusal::Mismatch => Self::SubjectMismatch,
-            Refusal::Storage(cause) => Self::Storage(cause),
+            TokenRefusal::Revoked => Self::TokenRevoked,
+            TokenRefusal::Mismatch => Self::SubjectMismatch,
+            TokenRefusal::Storage(cause) => Self::Storage(cause),
         }
     }
 }
@@ -97,7 +97,7 @@ pub async fn take(
     app: &Arc<App>,
     whom: &Whom,
     update: &Update,
-) -> Result<Outcome, Error> {
+) -> Result<UpdateOutcome, Error> {
     let mut tries = 1;
     loop {
         match attempt(services, app, whom, update).await {
@@ -117,7 +117,7 @@ async fn attempt(
     app: &Arc<App>,
     whom: &Whom,
     update: &Update,
-) -> Result<Outcome, Error> {
+) -> Result<UpdateOutcome, Error> {
     let now = services.clock.now();
     let mut tx = services.db.write().await?;
     let subject_id = find(&mut tx, app, whom).await?;
@@ -137,7 +137,7 @@ async fn attempt(
         if known.as_deref() != Some(digest.as_slice()) {
             return Err(Error::MutationConflict);
         }
-        return Ok(Outcome {
+        return Ok(UpdateOutcome {
             applied: false,
             filtered_keys,
         });
@@ -152,7 +152,7 @@ async fn attempt(
     if let Some(work) = work {
         services.pipeline.submit(work);
     }
-    Ok(Outcome {
+    Ok(UpdateOutcome {
         applied,
         filtered_keys,
     })
@@ -199,7 +199,7 @@ async fn find(tx: &mut Tx, app: &App, whom: &Whom) -> Result<Uuid, Error> {
         Whom::External(id) => subjects::store::find(tx, app.id, AliasKind::External, id).await?,
         Whom::Subject(id) => subjects::store::of_subject(tx, app.id, *id).await?,
     };
-    let standing: Standing = standing
+    let standing: AliasView = standing
         .filter(|standing| !standing.suppressed)
         .ok_or(Error::SubjectNotFound)?;
     if !standing.may_analyze(app) {

@@ -14,7 +14,7 @@ use nudge_records::events::MOST_EVENTS;
 use tokio::sync::oneshot;
 use uuid::Uuid;
 
-use crate::validation::{self, Context, Declared, Found, Work};
+use crate::validation::{self, Context, Declared, Found, VersionChecks};
 
 /// So many events that wait are worth one more thread.
 const WORTH_A_THREAD: usize = 128;
@@ -23,11 +23,11 @@ const TURN: Duration = Duration::from_millis(1);
 
 /// What requests ask that no thread has taken yet, by app. Cheap to clone.
 #[derive(Clone, Debug, Default)]
-pub struct Together(Arc<Mutex<HashMap<Uuid, Waiting>>>);
+pub struct Batcher(Arc<Mutex<HashMap<Uuid, AppQueue>>>);
 
 /// What waits of an app.
 #[derive(Debug, Default)]
-struct Waiting {
+struct AppQueue {
     requests: VecDeque<Request>,
     /// How many events these have.
     events: usize,
@@ -45,12 +45,12 @@ struct Request {
 
 /// Takes what waits of an app until nothing does. What is left when it ends, for whatever reason, is another's.
 struct Job {
-    together: Together,
+    together: Batcher,
     workers: Workers,
     app_id: Uuid,
 }
 
-impl Together {
+impl Batcher {
     /// Checks the events of a request, together with those of others of its app that wait at the same time.
     pub(super) async fn check(
         &self,
@@ -84,15 +84,15 @@ impl Together {
     /// The requests of an app that wait longest, as many as a call takes; at least one, if there is one.
     fn take(&self, app_id: Uuid) -> Vec<Request> {
         let mut apps = self.lock();
-        apps.get_mut(&app_id).map_or_else(Vec::new, Waiting::take)
+        apps.get_mut(&app_id).map_or_else(Vec::new, AppQueue::take)
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<Uuid, Waiting>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<Uuid, AppQueue>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Waiting {
+impl AppQueue {
     /// Adds a request; answers whether it is worth one more job, which is counted then.
     fn add(&mut self, request: Request) -> bool {
         self.events += request.declared.len();
@@ -195,7 +195,7 @@ fn check(context: &Context, requests: &[&[Declared]]) -> Vec<Found> {
     let owner = |place: usize| owners.get(place).copied();
     let mut found = vec![Found::new(); requests.len()];
     for (version, declared) in validation::by_version(&all) {
-        let mut work = Work::new(context, version, logs::Kind::Decision);
+        let mut work = VersionChecks::new(context, version, logs::Kind::Decision);
         let verdicts = work.together(&declared).unwrap_or_else(|| {
             let of = |event: &&Declared| owner(event.place).map(|(number, _)| number);
             let alone = declared.chunk_by(|one, other| of(one) == of(other));

@@ -4,9 +4,9 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use nudge_plugin_runtime::shadow::{Comparison, Difference, MOST_WAITING, Sample};
-use nudge_plugin_runtime::{Plugins, Term, logs};
+use nudge_plugin_runtime::{Plugins, RolloutPeriod, logs};
 
-use crate::validation::{Context, Declared, Found, Verdict, Version, Work};
+use crate::validation::{Context, Declared, Found, Verdict, Version, VersionChecks};
 
 /// Shadow candidates and the events that they are shown.
 pub(super) struct Trials(Vec<(Version, Vec<Declared>)>);
@@ -33,7 +33,7 @@ impl Trials {
 
     /// Has the candidates asked when there is time, or counts that there was none.
     pub(super) fn offer(self, plugins: &Plugins, context: Context, did: Found) {
-        let terms: Vec<Arc<Term>> = self
+        let terms: Vec<Arc<RolloutPeriod>> = self
             .0
             .iter()
             .map(|(version, _)| Arc::clone(&version.term))
@@ -43,7 +43,7 @@ impl Trials {
             for (version, declared) in self.0 {
                 let term = Arc::clone(&version.term);
                 let shown: Vec<&Declared> = declared.iter().collect();
-                let would = Work::new(&context, version, logs::Kind::Shadow).run(&shown);
+                let would = VersionChecks::new(&context, version, logs::Kind::Shadow).run(&shown);
                 let comparison = compare(&declared, &did, &would);
                 if let Some(recorder) = &context.recorder {
                     recorder.compared(app_id, &term, comparison);

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use nudge_db::{Dialect, Timestamp};
 use nudge_platform::analytics::Erasure;
-use nudge_platform::jobs::{self, Error, Running};
+use nudge_platform::jobs::{self, Error, RunningJob};
 use nudge_platform::tables::{self, Store};
 use nudge_surveys::attempts;
 use serde::{Deserialize, Serialize};
@@ -113,13 +113,13 @@ impl Progress {
 /// A deletion in hand.
 struct Deletion<'a> {
     services: &'a Services,
-    job: &'a mut Running,
+    job: &'a mut RunningJob,
     deleted: Deleted,
     progress: Progress,
 }
 
 /// Runs the job to its end.
-pub async fn run(services: &Services, job: &mut Running) -> Result<Value, Error> {
+pub async fn run(services: &Services, job: &mut RunningJob) -> Result<Value, Error> {
     let progress: Progress = job.progress()?;
     let input: Input = job.input()?;
     let deleted = Deleted {

@@ -37,7 +37,7 @@ use window::Request;
 
 use crate::services::Services;
 use nudge_apps::App;
-use nudge_platform::jobs::{Error, Running};
+use nudge_platform::jobs::{Error, RunningJob};
 use nudge_plugin_runtime::{Accepted, Reading, Unloadable};
 
 /// The kind of the job.
@@ -153,7 +153,7 @@ pub fn decided<'a>(
 }
 
 /// Runs a backtest to its end.
-pub async fn run(services: &Arc<Services>, job: &mut Running) -> Result<Value, Error> {
+pub async fn run(services: &Arc<Services>, job: &mut RunningJob) -> Result<Value, Error> {
     let input: Input = job.input()?;
     let app = services.apps.get(job.app_id).await?;
     let app = app.ok_or_else(|| Error::Failed("the app is gone".to_owned()))?;
@@ -263,7 +263,7 @@ async fn run_all(
 /// Lets the timers fall due that are left.
 async fn finish(
     services: &Services,
-    job: &Running,
+    job: &RunningJob,
     app_id: Uuid,
     simulation: Simulation,
     until: Timestamp,

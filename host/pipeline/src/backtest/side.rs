@@ -8,7 +8,7 @@ use nudge_platform::event_names::SESSION_BEGAN;
 use nudge_plugin_runtime::Reading;
 use nudge_records::decisions::transcript::Transcript;
 use nudge_records::events::store::Stored;
-use nudge_wasm::trigger::{self, Outcome, TimerChange};
+use nudge_wasm::trigger::{self, TimerChange, TriggerOutcome};
 use nudge_wasm::{Failure, Plugin};
 use uuid::Uuid;
 
@@ -239,7 +239,13 @@ impl Side {
     }
 
     /// Lets what the version asked for take effect, in its own world.
-    fn accept(&mut self, outcome: Outcome, batch: &Batch<'_>, targets: &[usize], made: &mut Made) {
+    fn accept(
+        &mut self,
+        outcome: TriggerOutcome,
+        batch: &Batch<'_>,
+        targets: &[usize],
+        made: &mut Made,
+    ) {
         let subject = batch.scene.subject.id;
         let target = |number: u32| targets.get(number as usize).copied();
         for firing in &outcome.fired {

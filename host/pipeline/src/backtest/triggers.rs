@@ -17,14 +17,14 @@ use super::{Context, Match};
 
 /// The events that at least one version reads, with what each of them is asked.
 #[derive(Default)]
-struct Asked {
+struct Questions {
     items: Vec<trigger::Item>,
     events: Vec<Stored>,
     active: Concerned,
     candidate: Concerned,
 }
 
-impl Asked {
+impl Questions {
     /// Adds an item, if it concerns anything of a version.
     fn add(
         &mut self,
@@ -118,8 +118,8 @@ impl Triggers {
     }
 
     /// Takes a request's events into their subject, and finds what they concern.
-    fn lay_out(&mut self, request: &Request) -> Asked {
-        let mut asked = Asked::default();
+    fn lay_out(&mut self, request: &Request) -> Questions {
+        let mut asked = Questions::default();
         for event in &request.events {
             let session = self.people.take(request.alias, event);
             let number = session.map_or(0, |session| session.number);
@@ -141,7 +141,12 @@ impl Triggers {
         asked
     }
 
-    fn decide(&mut self, now: i64, scene: &Scene, asked: &Asked) -> nudge_db::Result<(Made, Made)> {
+    fn decide(
+        &mut self,
+        now: i64,
+        scene: &Scene,
+        asked: &Questions,
+    ) -> nudge_db::Result<(Made, Made)> {
         let batch = Batch {
             now,
             items: &asked.items,

@@ -11,12 +11,12 @@ pub mod store;
 
 use later::Later;
 use nudge_apps::App;
-use nudge_campaigns::campaign::Running;
+use nudge_campaigns::campaign::ActiveCampaign;
 use nudge_campaigns::targeting::{Opening, Quiet, Scope};
 use nudge_campaigns::{push, surveys};
 use nudge_db::{Timestamp, Tx};
 use nudge_platform::clock;
-use nudge_records::dead_letters::store::Found;
+use nudge_records::dead_letters::store::FoundLetter;
 use nudge_records::dead_letters::{self, Letter, Stage};
 use nudge_records::events::store::Stored;
 use nudge_records::{events, subjects};
@@ -24,7 +24,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use crate::audience::{self, Asked};
+use crate::audience::{self, CountQuestion};
 use crate::explain::decision::{Person, Question, Told};
 use crate::services::Services;
 
@@ -99,7 +99,7 @@ pub enum Error {
 
 /// A campaign as it would run, and what keeps it from running.
 struct Campaign {
-    running: Running,
+    running: ActiveCampaign,
     status: &'static str,
 }
 
@@ -186,7 +186,7 @@ fn received(stored: &Stored) -> Step {
 }
 
 /// The plugin that was to decide about the event failed.
-fn failed(found: Found) -> Step {
+fn failed(found: FoundLetter) -> Step {
     let Letter {
         id, reason, plugin, ..
     } = found.letter;
@@ -364,7 +364,7 @@ fn checks(told: Told) -> Vec<Step> {
     steps
 }
 
-fn schedule(app: &App, running: &Running, person: &Person, at: Timestamp) -> Step {
+fn schedule(app: &App, running: &ActiveCampaign, person: &Person, at: Timestamp) -> Step {
     let quiet = app.settings.quiet_hours.as_ref().and_then(Quiet::of);
     let opening = running
         .rules
@@ -388,7 +388,7 @@ fn schedule(app: &App, running: &Running, person: &Person, at: Timestamp) -> Ste
 async fn caps(
     tx: &mut nudge_db::Tx,
     app: &App,
-    running: &Running,
+    running: &ActiveCampaign,
     person: &Person,
     at: Timestamp,
 ) -> nudge_db::Result<Vec<Step>> {
@@ -410,7 +410,7 @@ async fn caps(
             since: clock.since(at),
         })
         .collect();
-    let asked = Asked::before(at);
+    let asked = CountQuestion::before(at);
     let counts = audience::counts(tx, app.id, &questions, asked).await?;
     let steps = clocks.iter().zip(counts).map(|(clock, count)| {
         let detail = format!("{}: {count} of {}", clock.reason.name(), clock.max);

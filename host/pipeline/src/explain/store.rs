@@ -17,7 +17,7 @@ pub struct Trace {
     /// Until when it is deferred.
     pub deferred_until: Option<Timestamp>,
     /// A timer that the event set.
-    pub timer: Option<Waiting>,
+    pub timer: Option<WaitingTimer>,
     /// Whether the event waits to be processed.
     pub pending: bool,
 }
@@ -52,7 +52,7 @@ struct DueRow {
 
 /// A timer that waits.
 #[derive(Debug, sqlx::FromRow)]
-pub struct Waiting {
+pub struct WaitingTimer {
     /// When it is due.
     pub due_at: Timestamp,
     /// The plugin's key.
@@ -130,7 +130,7 @@ async fn waiting(
     tx: &mut Tx,
     (app_id, campaign_id, subject_id): (Uuid, Uuid, Uuid),
     seq: i64,
-) -> Result<(Option<Timestamp>, Option<Waiting>)> {
+) -> Result<(Option<Timestamp>, Option<WaitingTimer>)> {
     let deferred: Option<DueRow> = tx
         .sql(
             "SELECT due_at FROM occasions

@@ -6,7 +6,7 @@ use std::time::Duration;
 use nudge_campaigns::campaign::Kind;
 use nudge_campaigns::runs::calendar::Plan;
 use nudge_db::Timestamp;
-use nudge_platform::jobs::{Error, Running};
+use nudge_platform::jobs::{Error, RunningJob};
 use nudge_platform::{clock, id};
 use nudge_records::scheduled_work::{self, NewOccasion};
 use serde::{Deserialize, Serialize};
@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::kinds;
-use crate::runs::kinds::Standing;
+use crate::runs::kinds::RunState;
 use crate::services::Services;
 
 /// The kind of the job.
@@ -50,7 +50,7 @@ struct Progress {
 }
 
 /// Runs the job to its end.
-pub async fn run(services: &Services, job: &mut Running) -> Result<Value, Error> {
+pub async fn run(services: &Services, job: &mut RunningJob) -> Result<Value, Error> {
     let input: Input = job.input()?;
     let mut progress: Progress = job.progress()?;
     loop {
@@ -59,9 +59,9 @@ pub async fn run(services: &Services, job: &mut Running) -> Result<Value, Error>
         let now = services.clock.now();
         let standing = kinds::standing(input.kind, &mut tx, job.app_id, input.campaign_id);
         match standing.await? {
-            Standing::Runs => {}
-            Standing::Rests => return Err(Error::Wait(REST)),
-            Standing::Over => break,
+            RunState::Runs => {}
+            RunState::Rests => return Err(Error::Wait(REST)),
+            RunState::Over => break,
         }
         let waiting =
             crate::runs::store::count_due(&mut tx, job.app_id, input.campaign_id, now, BACKLOG);
@@ -86,7 +86,7 @@ pub(super) fn key(occasion: Timestamp) -> String {
 /// Goes through one page; answers whether there may be more.
 async fn page(
     services: &Services,
-    job: &mut Running,
+    job: &mut RunningJob,
     input: &Input,
     progress: &mut Progress,
 ) -> Result<bool, Error> {

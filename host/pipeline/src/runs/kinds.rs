@@ -9,7 +9,7 @@ use uuid::Uuid;
 
 /// Where a campaign stands, as far as a run is concerned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Standing {
+pub(super) enum RunState {
     /// The run goes on.
     Runs,
     /// It waits.
@@ -19,15 +19,15 @@ pub(super) enum Standing {
 }
 
 /// Where a campaign stands.
-pub(super) async fn standing(kind: Kind, tx: &mut Tx, app_id: Uuid, id: Uuid) -> Result<Standing> {
+pub(super) async fn standing(kind: Kind, tx: &mut Tx, app_id: Uuid, id: Uuid) -> Result<RunState> {
     let status = match kind {
         Kind::Survey => lifecycle::status::<surveys::Content>(tx, app_id, id).await?,
         Kind::Push => lifecycle::status::<nudge_campaigns::push::Content>(tx, app_id, id).await?,
     };
     Ok(match status {
-        Some(Status::Active) => Standing::Runs,
-        Some(Status::Draft | Status::Paused) => Standing::Rests,
-        Some(Status::Completed | Status::Archived) | None => Standing::Over,
+        Some(Status::Active) => RunState::Runs,
+        Some(Status::Draft | Status::Paused) => RunState::Rests,
+        Some(Status::Completed | Status::Archived) | None => RunState::Over,
     })
 }
 
@@ -61,7 +61,7 @@ pub(super) async fn complete(
         }
     };
     if completed {
-        nudge_campaigns::apps::touch(tx, app_id, now).await?;
+        nudge_campaigns::apps::bump_version(tx, app_id, now).await?;
         let (action, resource) = match kind {
             Kind::Survey => ("survey.completed", "survey"),
             Kind::Push => ("campaign.completed", "campaign"),

@@ -122,7 +122,7 @@ pub async fn has_ended(tx: &mut Tx, app_id: Uuid, job_id: Uuid) -> Result<bool> 
 
 /// Who waits for something of a campaign.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Waiting {
+pub struct WaitingWork {
     /// When the first of them is to get it.
     pub first_due: Option<Timestamp>,
     /// Whether some wait for the campaign to be resumed.
@@ -131,7 +131,7 @@ pub struct Waiting {
     pub timers: bool,
 }
 
-impl Waiting {
+impl WaitingWork {
     /// Whether nobody does.
     pub fn nobody(self) -> bool {
         self.first_due.is_none()
@@ -139,7 +139,7 @@ impl Waiting {
 }
 
 /// Who waits for something of a campaign: occasions, and timers that its plugin set.
-pub async fn waiting(tx: &mut Tx, app_id: Uuid, campaign_id: Uuid) -> Result<Waiting> {
+pub async fn waiting(tx: &mut Tx, app_id: Uuid, campaign_id: Uuid) -> Result<WaitingWork> {
     #[derive(sqlx::FromRow)]
     struct DueRow {
         due_at: Timestamp,
@@ -169,7 +169,7 @@ pub async fn waiting(tx: &mut Tx, app_id: Uuid, campaign_id: Uuid) -> Result<Wai
         timers |= of_timers && row.is_some();
         due.extend(row.map(|row| row.due_at));
     }
-    Ok(Waiting {
+    Ok(WaitingWork {
         timers,
         first_due: due.iter().min().copied(),
         parked: due.contains(&PARKED),

@@ -11,7 +11,7 @@ use uuid::Uuid;
 
 use super::job::{self, Input};
 use super::kinds;
-use crate::runs::kinds::Standing;
+use crate::runs::kinds::RunState;
 use crate::services::Shared;
 
 /// Campaigns that are looked at in one go.
@@ -26,7 +26,7 @@ const REACH: Duration = Duration::from_hours(72);
 const EVERY_RUN: &str = "run 9999";
 
 /// Runs until the server stops.
-pub async fn keep(services: Shared, halt: CancellationToken) {
+pub async fn run(services: Shared, halt: CancellationToken) {
     let pause = Duration::from_millis(services.config.pipeline.poll_ms.max(1));
     loop {
         if let Err(error) = round(&services, &halt).await {
@@ -124,12 +124,12 @@ async fn look(
     drop(tx);
     let next = match standing {
         // Whoever saves the campaign has it looked at.
-        Standing::Rests => Some(now.plus(LOOK_LATER)),
-        Standing::Runs if ended && waiting.nobody() => {
+        RunState::Rests => Some(now.plus(LOOK_LATER)),
+        RunState::Runs if ended && waiting.nobody() => {
             forget(services, planned, EVERY_RUN).await?;
             finish(services, planned, now).await?
         }
-        Standing::Runs => {
+        RunState::Runs => {
             // By everybody's own clock one run may follow another with no end.
             if let Some(last_at) = planned.last_at.filter(|_| !waiting.timers) {
                 forget(services, planned, &job::key(last_at.minus(REACH))).await?;
@@ -143,7 +143,7 @@ async fn look(
             };
             Some(now.plus(pause))
         }
-        Standing::Over => {
+        RunState::Over => {
             if !waiting.nobody() {
                 drop_left(services, planned).await?;
             }

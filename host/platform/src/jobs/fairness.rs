@@ -14,13 +14,13 @@ const OF_A_KIND: usize = AT_ONCE / 2;
 
 /// A job that this process runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct InHand {
+pub(super) struct JobInHand {
     pub(super) kind: String,
     pub(super) app_id: Uuid,
 }
 
 /// The kinds of which none may begin now.
-pub(super) fn full<'a>(in_hand: impl Iterator<Item = &'a InHand>) -> Vec<String> {
+pub(super) fn full<'a>(in_hand: impl Iterator<Item = &'a JobInHand>) -> Vec<String> {
     let mut kinds: BTreeMap<&str, usize> = BTreeMap::new();
     for job in in_hand {
         *kinds.entry(&job.kind).or_default() += 1;
@@ -35,7 +35,7 @@ pub(super) fn full<'a>(in_hand: impl Iterator<Item = &'a InHand>) -> Vec<String>
 }
 
 /// The apps that have a job in hand: others come first.
-pub(super) fn served<'a>(in_hand: impl Iterator<Item = &'a InHand>) -> Vec<Uuid> {
+pub(super) fn served<'a>(in_hand: impl Iterator<Item = &'a JobInHand>) -> Vec<Uuid> {
     let mut apps: Vec<Uuid> = in_hand.map(|job| job.app_id).collect();
     apps.sort_unstable();
     apps.dedup();
@@ -48,8 +48,8 @@ mod tests {
 
     use super::*;
 
-    fn job(kind: u8, app: u8) -> InHand {
-        InHand {
+    fn job(kind: u8, app: u8) -> JobInHand {
+        JobInHand {
             kind: format!("kind-{kind}"),
             app_id: Uuid::from_u128(app.into()),
         }
@@ -67,7 +67,7 @@ mod tests {
         /// Whatever came before, every kind of which none runs may begin, and the number of jobs is bounded.
         #[test]
         fn no_kind_keeps_another_waiting(wanted in proptest::collection::vec(0_u8..10, 0..100)) {
-            let mut jobs: Vec<InHand> = Vec::new();
+            let mut jobs: Vec<JobInHand> = Vec::new();
             for kind in wanted {
                 let next = job(kind, 1);
                 let runs = jobs.iter().any(|job| job.kind == next.kind);

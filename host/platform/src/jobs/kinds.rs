@@ -5,13 +5,13 @@ use std::collections::HashMap;
 use futures_util::future::BoxFuture;
 use serde_json::Value;
 
-use super::{Error, Running};
+use super::{Error, RunningJob};
 
 /// A job on its way to its result.
 pub type Run<'a> = BoxFuture<'a, Result<Value, Error>>;
 
 /// How jobs of one kind are run.
-type Runs = Box<dyn for<'a> Fn(&'a mut Running) -> Run<'a> + Send + Sync>;
+type Runs = Box<dyn for<'a> Fn(&'a mut RunningJob) -> Run<'a> + Send + Sync>;
 
 /// Every kind of job, by name.
 #[derive(Default)]
@@ -22,13 +22,13 @@ impl Kinds {
     pub fn add(
         &mut self,
         name: &'static str,
-        run: impl for<'a> Fn(&'a mut Running) -> Run<'a> + Send + Sync + 'static,
+        run: impl for<'a> Fn(&'a mut RunningJob) -> Run<'a> + Send + Sync + 'static,
     ) {
         self.0.insert(name, Box::new(run));
     }
 
     /// Runs a job to its end; answers its result.
-    pub(super) async fn run(&self, job: &mut Running) -> Result<Value, Error> {
+    pub(super) async fn run(&self, job: &mut RunningJob) -> Result<Value, Error> {
         let Some(run) = self.0.get(job.kind.as_str()) else {
             let unknown = &job.kind;
             return Err(Error::Failed(format!("no such kind of job: {unknown}")));

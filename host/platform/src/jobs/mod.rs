@@ -38,7 +38,7 @@ pub async fn queue(tx: &mut Tx, job: &NewJob<'_>, now: Timestamp) -> nudge_db::R
 
 /// A job that this process has in hand.
 #[derive(Debug)]
-pub struct Running {
+pub struct RunningJob {
     /// Its id.
     pub id: Uuid,
     /// The app.
@@ -71,7 +71,7 @@ pub enum Error {
     Failed(String),
 }
 
-impl Running {
+impl RunningJob {
     /// What the job was asked to do.
     pub fn input<T: DeserializeOwned>(&self) -> Result<T, Error> {
         serde_json::from_value(self.input.clone())

@@ -12,9 +12,9 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use uuid::Uuid;
 
-use super::fairness::{self, InHand};
+use super::fairness::{self, JobInHand};
 use super::kinds::Kinds;
-use super::{Error, Running, store};
+use super::{Error, RunningJob, store};
 use crate::clock::Clock;
 
 /// The pause before a job that failed for the database is tried again; it grows with each failure.
@@ -55,7 +55,7 @@ pub struct Runner {
     parts: Arc<Parts>,
     tasks: TaskTracker,
     halt: CancellationToken,
-    in_hand: Arc<Mutex<HashMap<Uuid, InHand>>>,
+    in_hand: Arc<Mutex<HashMap<Uuid, JobInHand>>>,
 }
 
 impl Runner {
@@ -116,7 +116,7 @@ impl Runner {
             tx.commit().await?;
             let Some(row) = claimed else { break };
             let job = row.running(self.parts.node, self.halt.clone())?;
-            let in_hand = InHand {
+            let in_hand = JobInHand {
                 kind: job.kind.clone(),
                 app_id: job.app_id,
             };
@@ -127,7 +127,7 @@ impl Runner {
     }
 
     /// Runs a job and notes how it ended, however long the database takes to hear of it.
-    async fn finish(self, mut job: Running) {
+    async fn finish(self, mut job: RunningJob) {
         let outcome = AssertUnwindSafe(self.parts.kinds.run(&mut job))
             .catch_unwind()
             .await
@@ -146,7 +146,7 @@ impl Runner {
 
     async fn note(
         &self,
-        job: &Running,
+        job: &RunningJob,
         outcome: &Result<serde_json::Value, Error>,
     ) -> nudge_db::Result<()> {
         let now = self.parts.clock.now();
@@ -180,7 +180,7 @@ impl Runner {
         tx.commit().await
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<Uuid, InHand>> {
+    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<Uuid, JobInHand>> {
         self.in_hand.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -5,7 +5,7 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use super::{NewJob, Running};
+use super::{NewJob, RunningJob};
 
 /// A job as its app sees it.
 #[derive(Debug, sqlx::FromRow)]
@@ -48,12 +48,12 @@ pub(super) struct ClaimedRow {
 }
 
 impl ClaimedRow {
-    pub(super) fn running(self, node: Uuid, halt: CancellationToken) -> Result<Running> {
+    pub(super) fn running(self, node: Uuid, halt: CancellationToken) -> Result<RunningJob> {
         let input = serde_json::from_str(&self.input)
             .map_err(|cause| Error::corrupt("jobs", "input", cause))?;
         let progress = serde_json::from_str(&self.progress)
             .map_err(|cause| Error::corrupt("jobs", "progress", cause))?;
-        Ok(Running {
+        Ok(RunningJob {
             id: self.id,
             app_id: self.app_id,
             kind: self.kind,
@@ -237,7 +237,7 @@ pub(super) async fn release(tx: &mut Tx, node: Uuid, id: Uuid) -> Result<()> {
 /// Notes a job's progress. False: it is not this process's any longer.
 pub(super) async fn advance(
     tx: &mut Tx,
-    job: &Running,
+    job: &RunningJob,
     progress: &Value,
     done: i64,
     total: Option<i64>,
@@ -261,7 +261,12 @@ pub(super) async fn advance(
 }
 
 /// Notes how a run ended.
-pub(super) async fn end(tx: &mut Tx, job: &Running, end: &End<'_>, now: Timestamp) -> Result<()> {
+pub(super) async fn end(
+    tx: &mut Tx,
+    job: &RunningJob,
+    end: &End<'_>,
+    now: Timestamp,
+) -> Result<()> {
     let (state, result, error, completed_at, run_at) = match end {
         End::Completed(result) => ("completed", Some(result.to_string()), None, Some(now), now),
         End::Failed(reason) => ("failed", None, Some((*reason).to_owned()), Some(now), now),
@@ -289,7 +294,7 @@ pub(super) async fn end(tx: &mut Tx, job: &Running, end: &End<'_>, now: Timestam
 }
 
 /// Replaces what a job was asked to do.
-pub(super) async fn replace_input(tx: &mut Tx, job: &Running, input: &Value) -> Result<()> {
+pub(super) async fn replace_input(tx: &mut Tx, job: &RunningJob, input: &Value) -> Result<()> {
     tx.sql("UPDATE jobs SET input = $4 WHERE app_id = $1 AND id = $2 AND node = $3")
         .bind(job.app_id)
         .bind(job.id)

@@ -11,7 +11,7 @@ use nudge_wasm::{Level, LogLine};
 use uuid::Uuid;
 
 use super::statistics::minute;
-use crate::rollout_period::Term;
+use crate::rollout_period::RolloutPeriod;
 
 /// Lines that are kept of a plugin in an app within a minute, for each process.
 pub const MOST_LINES: usize = 1000;
@@ -59,7 +59,7 @@ pub fn rank(level: Level) -> i64 {
 struct Line {
     id: Uuid,
     app_id: Uuid,
-    term: Arc<Term>,
+    term: Arc<RolloutPeriod>,
     at: Timestamp,
     level: Level,
     kind: Kind,
@@ -83,7 +83,7 @@ struct Window {
     lines: usize,
     subjects: usize,
     dropped: u64,
-    term: Arc<Term>,
+    term: Arc<RolloutPeriod>,
 }
 
 /// A plugin in an app.
@@ -97,7 +97,7 @@ pub(super) struct Taken {
 }
 
 #[derive(Debug, Default)]
-struct Waiting {
+struct WaitingLines {
     taken: Taken,
     windows: HashMap<Place, Window>,
 }
@@ -105,7 +105,7 @@ struct Waiting {
 /// Lines that wait for the database.
 #[derive(Debug, Default)]
 pub(super) struct Logs {
-    waiting: Mutex<Waiting>,
+    waiting: Mutex<WaitingLines>,
 }
 
 impl Logs {
@@ -113,14 +113,14 @@ impl Logs {
     pub(super) fn write(
         &self,
         app_id: Uuid,
-        term: &Arc<Term>,
+        term: &Arc<RolloutPeriod>,
         kind: Kind,
         lines: &[LogLine],
         subjects: Vec<Uuid>,
         now: Timestamp,
     ) {
         let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
-        let Waiting { taken, windows } = &mut *waiting;
+        let WaitingLines { taken, windows } = &mut *waiting;
         let place = (app_id, term.owner, term.name.clone());
         let window = windows
             .entry(place)
@@ -175,7 +175,7 @@ impl Logs {
     /// Takes what was logged, and says what was not kept of minutes that are over.
     pub(super) fn take(&self, now: Timestamp) -> Taken {
         let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
-        let Waiting { taken, windows } = &mut *waiting;
+        let WaitingLines { taken, windows } = &mut *waiting;
         windows.retain(|(app_id, _, _), window| {
             let over = window.minute != minute(now);
             if over {
@@ -197,7 +197,7 @@ impl Logs {
 }
 
 impl Window {
-    fn new(term: &Arc<Term>, now: Timestamp) -> Self {
+    fn new(term: &Arc<RolloutPeriod>, now: Timestamp) -> Self {
         Self {
             minute: minute(now),
             lines: 0,
@@ -239,8 +239,8 @@ mod tests {
     const NOW: Timestamp = Timestamp(60_000_000);
     const LATER: Timestamp = Timestamp(120_000_000);
 
-    fn term() -> Arc<Term> {
-        Arc::new(Term {
+    fn term() -> Arc<RolloutPeriod> {
+        Arc::new(RolloutPeriod {
             owner: APP,
             name: "cart".to_owned(),
             version: "1.0.0".to_owned(),

@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use uuid::Uuid;
 
-use crate::rollout_period::Term;
+use crate::rollout_period::RolloutPeriod;
 
 /// Calls of candidates that wait: of one app, and of all. Each holds its events in memory.
 pub const MOST_WAITING: (usize, usize) = (8, 64);
@@ -162,7 +162,7 @@ impl Comparison {
 }
 
 /// A candidate in an app.
-type Place = (Arc<Term>, Uuid);
+type Place = (Arc<RolloutPeriod>, Uuid);
 
 /// Comparisons that wait for the database.
 #[derive(Debug, Default)]
@@ -176,7 +176,7 @@ pub(super) struct Taken(Vec<(Place, Comparison)>);
 
 impl Comparisons {
     /// Adds a comparison.
-    pub(super) fn add(&self, app_id: Uuid, term: &Arc<Term>, comparison: Comparison) {
+    pub(super) fn add(&self, app_id: Uuid, term: &Arc<RolloutPeriod>, comparison: Comparison) {
         let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
         let place = (Arc::clone(term), app_id);
         if waiting.len() < MOST_TERMS || waiting.contains_key(&place) {
@@ -230,8 +230,8 @@ mod tests {
         }
     }
 
-    fn term() -> Arc<Term> {
-        Arc::new(Term {
+    fn term() -> Arc<RolloutPeriod> {
+        Arc::new(RolloutPeriod {
             owner: Uuid::nil(),
             name: "cart".to_owned(),
             version: "2.0.0".to_owned(),

@@ -11,7 +11,7 @@ use nudge_db::Timestamp;
 use nudge_wasm::{Call, Failed};
 use uuid::Uuid;
 
-use crate::rollout_period::Term;
+use crate::rollout_period::RolloutPeriod;
 
 /// Rows that wait for the database at the most; what is counted past that is not.
 const MOST_ROWS: usize = 8192;
@@ -21,7 +21,7 @@ const MINUTE: i64 = 60 * 1_000_000;
 
 /// What became of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Outcome {
+pub enum CallOutcome {
     /// It decided.
     Decided,
     /// It failed, with this code; what it was about is settled as failed.
@@ -37,7 +37,7 @@ pub enum Outcome {
     Unavailable,
 }
 
-impl Outcome {
+impl CallOutcome {
     /// What a failed call is that nothing is tried after.
     pub fn settled(failed: &Failed) -> Self {
         if failed.is_the_hosts() {
@@ -77,11 +77,11 @@ pub struct Made<'a> {
     /// In which app.
     pub app_id: Uuid,
     /// Of which version.
-    pub term: &'a Arc<Term>,
+    pub term: &'a Arc<RolloutPeriod>,
     /// How many events, timers or recipients it was about.
     pub items: usize,
     /// What became of it.
-    pub outcome: Outcome,
+    pub outcome: CallOutcome,
     /// What it cost.
     pub call: &'a Call,
 }
@@ -89,15 +89,15 @@ pub struct Made<'a> {
 /// What is counted together.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 struct Key {
-    term: Arc<Term>,
+    term: Arc<RolloutPeriod>,
     app_id: Uuid,
-    outcome: Outcome,
+    outcome: CallOutcome,
     bucket: u8,
 }
 
 impl Key {
     fn failed(&self) -> bool {
-        matches!(self.outcome, Outcome::Failed(_))
+        matches!(self.outcome, CallOutcome::Failed(_))
     }
 }
 
@@ -187,7 +187,7 @@ impl Taken {
     }
 
     /// The versions that failed.
-    pub(super) fn failing(&self) -> impl Iterator<Item = &Arc<Term>> {
+    pub(super) fn failing(&self) -> impl Iterator<Item = &Arc<RolloutPeriod>> {
         let failed = self.0.iter().filter(|(key, _)| key.failed());
         failed.map(|(key, _)| &key.term)
     }
@@ -212,8 +212,8 @@ pub(super) fn minute(at: Timestamp) -> Timestamp {
 mod tests {
     use super::*;
 
-    fn term(version: &str) -> Arc<Term> {
-        Arc::new(Term {
+    fn term(version: &str) -> Arc<RolloutPeriod> {
+        Arc::new(RolloutPeriod {
             owner: Uuid::nil(),
             name: "cart".to_owned(),
             version: version.to_owned(),
@@ -231,10 +231,10 @@ mod tests {
         };
         let (one, two) = (term("1.0.0"), term("2.0.0"));
         for (term, outcome) in [
-            (&two, Outcome::Decided),
-            (&one, Outcome::Failed("trap")),
-            (&two, Outcome::Decided),
-            (&two, Outcome::TakenApart),
+            (&two, CallOutcome::Decided),
+            (&one, CallOutcome::Failed("trap")),
+            (&two, CallOutcome::Decided),
+            (&two, CallOutcome::TakenApart),
         ] {
             statistics.count(&Made {
                 app_id: Uuid::from_u128(1),
@@ -263,7 +263,7 @@ mod tests {
                 app_id: Uuid::from_u128(app),
                 term: &term,
                 items: 1,
-                outcome: Outcome::Decided,
+                outcome: CallOutcome::Decided,
                 call: &Call::default(),
             });
         }

@@ -5,7 +5,7 @@ use uuid::Uuid;
 
 use super::{Counts, Key, Taken, minute};
 use crate::catalogue::SERVER;
-use crate::rollout_period::Term;
+use crate::rollout_period::RolloutPeriod;
 
 /// Counts of a version's calls with one outcome and of about the same time.
 #[derive(Debug, sqlx::FromRow)]
@@ -120,7 +120,7 @@ pub async fn rows(
 }
 
 /// How a version fared in its term, in all apps and processes.
-pub async fn of_term(tx: &mut Tx, term: &Term) -> Result<Tally> {
+pub async fn of_term(tx: &mut Tx, term: &RolloutPeriod) -> Result<Tally> {
     tx.sql(
         "SELECT CAST(coalesce(sum(calls), 0) AS BIGINT) AS calls,
             CAST(coalesce(sum(CASE WHEN outcome = 'ok' THEN 0 ELSE calls END), 0) AS BIGINT) AS failures

@@ -10,7 +10,7 @@ use nudge_apps::App;
 use nudge_apps::subject_token::SubjectToken;
 use nudge_db::{Kind, Timestamp};
 use nudge_records::deliveries::{self, Change, Status};
-use nudge_records::subjects::current::{self, Refusal};
+use nudge_records::subjects::current::{self, TokenRefusal};
 use serde::Deserialize;
 use utoipa::ToSchema;
 use uuid::Uuid;
@@ -66,7 +66,7 @@ pub async fn take(
     app: &App,
     token: &SubjectToken,
     beacons: &[Beacon],
-) -> Result<Vec<bool>, Refusal> {
+) -> Result<Vec<bool>, TokenRefusal> {
     let mut tx = services.db.read().await?;
     let subject_id = current::read(&mut tx, token).await?.subject_id;
     let mut known = store::known(&mut tx, app.id, subject_id, beacons).await?;
@@ -82,7 +82,7 @@ pub async fn take(
     let mut tries = 1;
     while !news.is_empty() {
         match attempt(services, app, token, &news).await {
-            Err(Refusal::Storage(error))
+            Err(TokenRefusal::Storage(error))
                 if error.kind() == Kind::Serialization && tries < TRIES =>
             {
                 tries += 1;
@@ -105,7 +105,7 @@ async fn attempt(
     app: &App,
     token: &SubjectToken,
     news: &[&Beacon],
-) -> Result<Vec<Uuid>, Refusal> {
+) -> Result<Vec<Uuid>, TokenRefusal> {
     let now = services.clock.now();
     let mut tx = services.db.write().await?;
     let subject_id = current::lock(&mut tx, token).await?.subject_id;

@@ -10,7 +10,7 @@ use super::{Beacon, Type};
 
 /// A delivery that a beacon was the first of its type for.
 #[derive(Debug, sqlx::FromRow)]
-pub(super) struct Found {
+pub(super) struct FirstBeacon {
     pub campaign_id: Uuid,
     pub variant_id: Uuid,
     pub platform: Option<String>,
@@ -72,7 +72,7 @@ pub(super) async fn note(
     app_id: Uuid,
     subject_id: Uuid,
     beacon: &Beacon,
-) -> Result<Option<Found>> {
+) -> Result<Option<FirstBeacon>> {
     let (column, unless_there) = match beacon.kind {
         Type::Displayed => (
             "UPDATE deliveries SET displayed_at = ",

@@ -175,7 +175,7 @@ pub async fn create(
     now: Timestamp,
 ) -> Result<Record, Error> {
     // Locks the app's row before the count, so that two at once can't both find room.
-    nudge_campaigns::apps::touch(tx, app_id, now).await?;
+    nudge_campaigns::apps::bump_version(tx, app_id, now).await?;
     if store::list(tx, app_id).await?.len() >= MOST {
         return Err(Error::TooMany);
     }

@@ -1,7 +1,7 @@
 //! Push credentials in the database.
 
 use nudge_db::{Error, Result, Timestamp, Tx};
-use nudge_platform::sealed::{Place, Sealed};
+use nudge_platform::sealed::{Sealed, SealedColumn};
 use nudge_platform::secrets::Secrets;
 use nudge_records::deliveries::provider::Platform;
 use uuid::Uuid;
@@ -69,8 +69,8 @@ impl Stored {
 }
 
 /// What a credential's key is sealed for.
-pub(super) fn place(id: &str) -> Place<'_> {
-    Place {
+pub(super) fn place(id: &str) -> SealedColumn<'_> {
+    SealedColumn {
         table: TABLE,
         row: id,
     }

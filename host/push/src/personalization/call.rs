@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use nudge_db::Timestamp;
 use nudge_pipeline::recipients::Recipients;
-use nudge_plugin_runtime::statistics::{Made, Outcome};
-use nudge_plugin_runtime::{Reading, Recorder, Term, logs};
+use nudge_plugin_runtime::statistics::{CallOutcome, Made};
+use nudge_plugin_runtime::{Reading, Recorder, RolloutPeriod, logs};
 use nudge_wasm::personalization::{Batch, Item, Message, Resolution};
 use nudge_wasm::{Call, PastEvent, Plugin};
 use uuid::Uuid;
@@ -38,10 +38,10 @@ pub(super) enum Answer {
 
 /// Recipients of one message, for one version of a plugin.
 #[derive(Clone)]
-pub(super) struct Work {
+pub(super) struct RecipientBatch {
     pub app_id: Uuid,
     pub plugin: Arc<Plugin>,
-    pub term: Arc<Term>,
+    pub term: Arc<RolloutPeriod>,
     pub recorder: Arc<Recorder>,
     pub now: Timestamp,
     pub seed: u64,
@@ -53,7 +53,7 @@ pub(super) struct Work {
     pub failures: usize,
 }
 
-impl Work {
+impl RecipientBatch {
     /// Asks about recipients together; where that fails, halves apart, so that one spoils no other.
     pub(super) fn run(&mut self, entries: &[Entry]) -> Vec<Answer> {
         let all = |answer: Answer| entries.iter().map(|_| answer.clone()).collect::<Vec<_>>();
@@ -64,26 +64,26 @@ impl Work {
         if let Err(failed) = &outcome
             && failed.was_starved()
         {
-            self.note(entries, Outcome::Retried, &failed.call);
+            self.note(entries, CallOutcome::Retried, &failed.call);
             outcome = self.resolve(entries);
         }
         match outcome {
             Ok(outcome) => {
-                self.note(entries, Outcome::Decided, &outcome.call);
+                self.note(entries, CallOutcome::Decided, &outcome.call);
                 divide(entries.len(), outcome.resolutions)
             }
             Err(failed) if failed.is_the_hosts() || failed.was_starved() => {
-                self.note(entries, Outcome::settled(&failed), &failed.call);
+                self.note(entries, CallOutcome::settled(&failed), &failed.call);
                 all(Answer::Unavailable)
             }
             Err(failed) if entries.len() == 1 => {
-                self.note(entries, Outcome::settled(&failed), &failed.call);
+                self.note(entries, CallOutcome::settled(&failed), &failed.call);
                 tracing::warn!(plugin.name = self.term.name, error = %failed, "personalization failed");
                 self.failures += 1;
                 all(Answer::Failed(failed.failure.code()))
             }
             Err(failed) => {
-                self.note(entries, Outcome::TakenApart, &failed.call);
+                self.note(entries, CallOutcome::TakenApart, &failed.call);
                 let (first, second) = entries.split_at(entries.len() / 2);
                 let mut answers = self.run(first);
                 answers.extend(self.run(second));
@@ -95,7 +95,7 @@ impl Work {
     fn resolve(
         &self,
         entries: &[Entry],
-    ) -> Result<nudge_wasm::personalization::Outcome, nudge_wasm::Failed> {
+    ) -> Result<nudge_wasm::personalization::PersonalizationOutcome, nudge_wasm::Failed> {
         let subjects = entries.iter().map(|entry| entry.subject_id).collect();
         self.plugin
             .resolve(self.batch(entries), self.recipients.view(subjects))
@@ -121,7 +121,7 @@ impl Work {
         }
     }
 
-    fn note(&self, entries: &[Entry], outcome: Outcome, call: &Call) {
+    fn note(&self, entries: &[Entry], outcome: CallOutcome, call: &Call) {
         let made = Made {
             app_id: self.app_id,
             term: &self.term,

@@ -15,8 +15,8 @@ use nudge_wasm::{Description, PastEvent};
 use serde_json::{Map, Value};
 use uuid::Uuid;
 
-use super::call::{Answer, Entry, Work};
-use super::trial::Trial;
+use super::call::{Answer, Entry, RecipientBatch};
+use super::trial::ShadowCall;
 use crate::services::Services;
 
 /// Recipients of one call of a plugin; of one that reads many events of each, fewer: they are in memory together.
@@ -76,7 +76,7 @@ pub async fn resolve(
             let entries: Vec<Entry> = entries
                 .map(|recipient| entry(app, &known, recipient))
                 .collect();
-            let mut work = Work {
+            let mut work = RecipientBatch {
                 app_id: app.id,
                 seed: seed(app.id, &plugin),
                 term: Arc::clone(accepted.decider.term_of(&plugin)),
@@ -124,13 +124,13 @@ fn trial(
     app: &App,
     campaign_id: Uuid,
     variant: (&Spec, &Accepted),
-    work: &Work,
+    work: &RecipientBatch,
     entries: &[Entry],
-) -> Option<Trial> {
+) -> Option<ShadowCall> {
     let (candidate, reading) = variant.1.shadow()?;
-    Some(Trial {
+    Some(ShadowCall {
         campaign_id,
-        work: Work {
+        work: RecipientBatch {
             seed: seed(app.id, &candidate.plugin),
             term: Arc::clone(&candidate.term),
             reading: Arc::clone(reading),

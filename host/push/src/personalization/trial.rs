@@ -10,19 +10,19 @@ use nudge_plugin_runtime::shadow::{Comparison, Difference, MOST_WAITING, Sample}
 use nudge_plugin_runtime::{Plugins, logs};
 use uuid::Uuid;
 
-use super::call::{Answer, Entry, Work};
+use super::call::{Answer, Entry, RecipientBatch};
 
 /// A candidate, and the recipients that it is shown.
-pub(super) struct Trial {
+pub(super) struct ShadowCall {
     pub campaign_id: Uuid,
     /// What would be asked of the candidate.
-    pub work: Work,
+    pub work: RecipientBatch,
     pub entries: Vec<Entry>,
     pub spec: Spec,
     pub privacy: Privacy,
 }
 
-impl Trial {
+impl ShadowCall {
     /// Has the candidate asked when there is time, or counts that there was none. `did` is what the active version
     /// said of the entries.
     pub(super) fn offer(mut self, plugins: &Plugins, did: Vec<Answer>) {

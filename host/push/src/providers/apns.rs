@@ -15,7 +15,7 @@ use serde_json::json;
 
 use super::http::{self, Answer};
 use super::jws::{SigningKey, Unusable};
-use super::{Environment, Outcome, Target, payload};
+use super::{Environment, PushOutcome, Target, payload};
 use crate::credentials::Apple;
 
 /// How long a token is used; Apple refuses those of over an hour, and who makes one more often than every twenty
@@ -43,7 +43,7 @@ struct Token {
 }
 
 #[derive(Default, Deserialize)]
-struct Refusal {
+struct ApnsError {
     reason: Option<String>,
 }
 
@@ -98,7 +98,7 @@ impl Apns {
         device_token: &str,
         message: &Message,
         now: Timestamp,
-    ) -> Result<Outcome, Unusable> {
+    ) -> Result<PushOutcome, Unusable> {
         let base = match target.environment {
             Environment::Production => &self.production,
             Environment::Sandbox => &self.sandbox,
@@ -130,7 +130,7 @@ impl Apns {
         token: &str,
         target: &Target,
         message: &Message,
-    ) -> Result<Answer, Outcome> {
+    ) -> Result<Answer, PushOutcome> {
         let options = &message.options;
         let priority = match options.priority.unwrap_or_default() {
             Priority::High => "10",
@@ -165,31 +165,31 @@ impl Apns {
 }
 
 fn theirs(answer: &Answer) -> Option<String> {
-    let refusal: Refusal = serde_json::from_slice(&answer.body).unwrap_or_default();
+    let refusal: ApnsError = serde_json::from_slice(&answer.body).unwrap_or_default();
     refusal.reason
 }
 
 /// What an answer means. `elsewhere`: the key is for the other environment than the token.
-fn outcome(answer: &Answer, elsewhere: bool, now: Timestamp) -> Outcome {
+fn outcome(answer: &Answer, elsewhere: bool, now: Timestamp) -> PushOutcome {
     let theirs = theirs(answer);
     let reason = http::reason(theirs.as_deref(), answer.status);
     let mismatch = "environment_mismatch".to_owned();
     match (answer.status.as_u16(), theirs.as_deref()) {
-        (200, _) => Outcome::Accepted {
+        (200, _) => PushOutcome::Accepted {
             provider_message_id: answer.id("apns-id"),
         },
-        (400, Some("BadDeviceToken")) if elsewhere => Outcome::Rejected { reason: mismatch },
-        (400, Some("BadDeviceToken")) | (410, _) => Outcome::Unregistered { reason },
+        (400, Some("BadDeviceToken")) if elsewhere => PushOutcome::Rejected { reason: mismatch },
+        (400, Some("BadDeviceToken")) | (410, _) => PushOutcome::Unregistered { reason },
         // The clock of one of the two is wrong, and no other token would be better.
         (403, Some("ExpiredProviderToken")) | (429 | 500..=599, _) => answer.retry(reason, now),
         (403, Some("BadEnvironmentKeyInToken" | "BadEnvironmentKeyIdInToken")) if elsewhere => {
-            Outcome::Rejected { reason: mismatch }
+            PushOutcome::Rejected { reason: mismatch }
         }
         (403, Some("BadEnvironmentKeyInToken" | "BadEnvironmentKeyIdInToken")) => {
-            Outcome::CredentialInvalid { reason: mismatch }
+            PushOutcome::CredentialInvalid { reason: mismatch }
         }
-        (401 | 403, _) => Outcome::CredentialInvalid { reason },
-        _ => Outcome::Rejected { reason },
+        (401 | 403, _) => PushOutcome::CredentialInvalid { reason },
+        _ => PushOutcome::Rejected { reason },
     }
 }
 
@@ -199,7 +199,7 @@ mod tests {
 
     use super::*;
 
-    fn outcome_of(status: u16, reason: &str, elsewhere: bool) -> Outcome {
+    fn outcome_of(status: u16, reason: &str, elsewhere: bool) -> PushOutcome {
         let answer = Answer {
             status: StatusCode::from_u16(status).unwrap(),
             headers: HeaderMap::new(),
@@ -213,25 +213,25 @@ mod tests {
         let mismatch = "environment_mismatch".to_owned();
         assert_eq!(
             outcome_of(400, "BadDeviceToken", true),
-            Outcome::Rejected {
+            PushOutcome::Rejected {
                 reason: mismatch.clone()
             }
         );
         assert_eq!(
             outcome_of(400, "BadDeviceToken", false),
-            Outcome::Unregistered {
+            PushOutcome::Unregistered {
                 reason: "bad_device_token".to_owned()
             }
         );
         assert_eq!(
             outcome_of(403, "BadEnvironmentKeyInToken", true),
-            Outcome::Rejected {
+            PushOutcome::Rejected {
                 reason: mismatch.clone()
             }
         );
         assert_eq!(
             outcome_of(403, "BadEnvironmentKeyInToken", false),
-            Outcome::CredentialInvalid { reason: mismatch }
+            PushOutcome::CredentialInvalid { reason: mismatch }
         );
     }
 }

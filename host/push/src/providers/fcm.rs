@@ -14,7 +14,7 @@ use tokio::sync::Mutex;
 
 use super::http::{self, Answer};
 use super::jws::{SigningKey, Unusable};
-use super::{Outcome, payload};
+use super::{PushOutcome, payload};
 use crate::credentials::Google;
 
 const SCOPE: &str = "https://www.googleapis.com/auth/firebase.messaging";
@@ -68,7 +68,7 @@ struct Accepted {
 
 /// Google's error model.
 #[derive(Default, Deserialize)]
-struct Refusal {
+struct FcmError {
     #[serde(default)]
     error: ErrorBody,
 }
@@ -95,7 +95,7 @@ struct Violation {
 
 /// Why there is no access token.
 enum NoToken {
-    Outcome(Outcome),
+    Outcome(PushOutcome),
     Unusable(Unusable),
 }
 
@@ -133,7 +133,7 @@ impl Fcm {
         registration_token: &str,
         message: &Message,
         now: Timestamp,
-    ) -> Result<Outcome, Unusable> {
+    ) -> Result<PushOutcome, Unusable> {
         let mut body = payload::fcm(message);
         body.insert("token".to_owned(), registration_token.into());
         let body = json!({"message": body}).to_string();
@@ -157,7 +157,12 @@ impl Fcm {
         }
     }
 
-    async fn ask(&self, account: &Account, token: &str, body: String) -> Result<Answer, Outcome> {
+    async fn ask(
+        &self,
+        account: &Account,
+        token: &str,
+        body: String,
+    ) -> Result<Answer, PushOutcome> {
         let base = self.messages.as_str().trim_end_matches('/');
         let project = &account.identity.project_id;
         let request = self
@@ -229,7 +234,7 @@ impl Fcm {
     }
 }
 
-fn granted(answer: &Answer, now: Timestamp) -> Result<AccessToken, Outcome> {
+fn granted(answer: &Answer, now: Timestamp) -> Result<AccessToken, PushOutcome> {
     if answer.status.is_success() {
         let grant: Grant = serde_json::from_slice(&answer.body)
             .map_err(|_| http::retry("invalid_token_answer"))?;
@@ -243,23 +248,23 @@ fn granted(answer: &Answer, now: Timestamp) -> Result<AccessToken, Outcome> {
     let reason = http::reason(refusal.error.as_deref(), answer.status);
     Err(match answer.status.as_u16() {
         400..=499 if answer.status != StatusCode::TOO_MANY_REQUESTS => {
-            Outcome::CredentialInvalid { reason }
+            PushOutcome::CredentialInvalid { reason }
         }
         _ => answer.retry(reason, now),
     })
 }
 
 /// What an answer means.
-fn outcome(answer: &Answer, now: Timestamp) -> Outcome {
+fn outcome(answer: &Answer, now: Timestamp) -> PushOutcome {
     if answer.status.is_success() {
         let accepted: Option<Accepted> = serde_json::from_slice(&answer.body).ok();
         let name = accepted.and_then(|accepted| accepted.name);
-        return Outcome::Accepted {
+        return PushOutcome::Accepted {
             provider_message_id: name.as_deref().and_then(http::kept_id),
         };
     }
     let value: Value = serde_json::from_slice(&answer.body).unwrap_or_default();
-    let refusal: Refusal = serde_json::from_value(value).unwrap_or_default();
+    let refusal: FcmError = serde_json::from_value(value).unwrap_or_default();
     let details = &refusal.error.details;
     let code = details
         .iter()
@@ -272,12 +277,14 @@ fn outcome(answer: &Answer, now: Timestamp) -> Outcome {
             .any(|violation| violation.field.as_deref() == Some(field))
     };
     match (answer.status.as_u16(), code) {
-        (_, Some("UNREGISTERED")) => Outcome::Unregistered { reason },
-        (400, _) if blamed("message.token") => Outcome::Unregistered { reason },
+        (_, Some("UNREGISTERED")) => PushOutcome::Unregistered { reason },
+        (400, _) if blamed("message.token") => PushOutcome::Unregistered { reason },
         // About the token and the project, or about Apple's key at Google: not about the account.
-        (_, Some("SENDER_ID_MISMATCH" | "THIRD_PARTY_AUTH_ERROR")) => Outcome::Rejected { reason },
+        (_, Some("SENDER_ID_MISMATCH" | "THIRD_PARTY_AUTH_ERROR")) => {
+            PushOutcome::Rejected { reason }
+        }
         (429 | 500..=599, _) => answer.retry(reason, now),
-        (401 | 403, _) => Outcome::CredentialInvalid { reason },
-        _ => Outcome::Rejected { reason },
+        (401 | 403, _) => PushOutcome::CredentialInvalid { reason },
+        _ => PushOutcome::Rejected { reason },
     }
 }

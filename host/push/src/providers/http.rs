@@ -10,7 +10,7 @@ use nudge_platform::outbound::{Guard, Lookups, guard, lookups};
 use reqwest::header::{HeaderMap, RETRY_AFTER};
 use reqwest::{Certificate, Client, ClientBuilder, RequestBuilder, Response, StatusCode, redirect};
 
-use super::Outcome;
+use super::PushOutcome;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// For a whole request and its answer.
@@ -87,7 +87,7 @@ pub(super) struct Answer {
 
 /// Asks; without an answer it is to be tried again. Of one that says yes, the body may be too long or break off: the
 /// service has the message, and must not get it again for that.
-pub(super) async fn ask(request: RequestBuilder) -> Result<Answer, Outcome> {
+pub(super) async fn ask(request: RequestBuilder) -> Result<Answer, PushOutcome> {
     let mut response = request.send().await.map_err(|error| failed(&error))?;
     let mut body = Vec::new();
     match read(&mut response, &mut body).await {
@@ -101,7 +101,7 @@ pub(super) async fn ask(request: RequestBuilder) -> Result<Answer, Outcome> {
     })
 }
 
-async fn read(response: &mut Response, body: &mut Vec<u8>) -> Result<(), Outcome> {
+async fn read(response: &mut Response, body: &mut Vec<u8>) -> Result<(), PushOutcome> {
     while let Some(chunk) = response.chunk().await.map_err(|error| failed(&error))? {
         if body.len() + chunk.len() > MOST_ANSWER {
             return Err(retry("answer_too_large"));
@@ -111,9 +111,9 @@ async fn read(response: &mut Response, body: &mut Vec<u8>) -> Result<(), Outcome
     Ok(())
 }
 
-fn failed(error: &reqwest::Error) -> Outcome {
+fn failed(error: &reqwest::Error) -> PushOutcome {
     if guard::refused(error) {
-        return Outcome::Rejected {
+        return PushOutcome::Rejected {
             reason: "endpoint_not_allowed".to_owned(),
         };
     }
@@ -127,8 +127,8 @@ fn failed(error: &reqwest::Error) -> Outcome {
 }
 
 /// To be tried again, whenever.
-pub(super) fn retry(reason: &str) -> Outcome {
-    Outcome::Retry {
+pub(super) fn retry(reason: &str) -> PushOutcome {
+    PushOutcome::Retry {
         after: None,
         reason: reason.to_owned(),
     }
@@ -136,10 +136,10 @@ pub(super) fn retry(reason: &str) -> Outcome {
 
 impl Answer {
     /// To be tried again, when the service says (RFC 9110, section 10.2.3).
-    pub(super) fn retry(&self, reason: String, now: Timestamp) -> Outcome {
+    pub(super) fn retry(&self, reason: String, now: Timestamp) -> PushOutcome {
         let header = self.headers.get(RETRY_AFTER);
         let after = header.and_then(|value| retry_after(value.to_str().ok()?, now));
-        Outcome::Retry { after, reason }
+        PushOutcome::Retry { after, reason }
     }
 
     /// A header's text, within limits.

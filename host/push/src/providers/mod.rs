@@ -76,7 +76,7 @@ pub struct Subscription {
 
 /// What became of a message. Reasons are in snake case, the provider's own where it gives one.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Outcome {
+pub enum PushOutcome {
     /// The provider has it.
     Accepted {
         /// What the provider calls it.

@@ -16,7 +16,7 @@ use super::fcm::Fcm;
 use super::opened::{Cache, Opened};
 use super::payload::{MOST_PAYLOAD_BYTES, payload_bytes};
 use super::webpush::Webpush;
-use super::{Address, Outcome, Target};
+use super::{Address, PushOutcome, Target};
 use crate::credentials::store::Stored;
 use crate::credentials::{self, Status};
 use crate::tokens;
@@ -74,7 +74,7 @@ impl Providers {
         app_id: Uuid,
         target: &Target,
         message: &Message,
-    ) -> Result<Outcome, Error> {
+    ) -> Result<PushOutcome, Error> {
         let now = self.clock.now();
         if payload_bytes(target.provider, message) > MOST_PAYLOAD_BYTES {
             return Ok(rejected("payload_too_large"));
@@ -87,10 +87,10 @@ impl Providers {
         let used = credentials::store::used(&mut tx, app_id, platform, environment).await?;
         drop(tx);
         let Some(stored) = used else {
-            return Ok(Outcome::NoCredential);
+            return Ok(PushOutcome::NoCredential);
         };
         if stored.record.status == Status::Invalid {
-            return Ok(Outcome::CredentialInvalid {
+            return Ok(PushOutcome::CredentialInvalid {
                 reason: stored.record.status_reason.unwrap_or_default(),
             });
         }
@@ -129,15 +129,15 @@ impl Providers {
         app_id: Uuid,
         target: &Target,
         stored: &Stored,
-        outcome: &Outcome,
+        outcome: &PushOutcome,
     ) -> Result<(), Error> {
         match outcome {
-            Outcome::Unregistered { .. } => {
+            PushOutcome::Unregistered { .. } => {
                 let mut tx = self.db.write().await?;
                 tokens::store::retire(&mut tx, app_id, &target.registration).await?;
                 tx.commit().await
             }
-            Outcome::CredentialInvalid { reason } => {
+            PushOutcome::CredentialInvalid { reason } => {
                 let id = stored.record.id;
                 let mut tx = self.db.write().await?;
                 let marked = credentials::store::mark_invalid(&mut tx, app_id, id, reason).await?;
@@ -152,8 +152,8 @@ impl Providers {
     }
 }
 
-fn rejected(reason: &str) -> Outcome {
-    Outcome::Rejected {
+fn rejected(reason: &str) -> PushOutcome {
+    PushOutcome::Rejected {
         reason: reason.to_owned(),
     }
 }
@@ -169,14 +169,14 @@ fn is_over(message: &Message, now: Timestamp) -> bool {
         .is_some_and(|seconds| message.created_at.plus(Duration::from_secs(seconds.into())) <= now)
 }
 
-fn count(target: &Target, outcome: &Outcome) {
+fn count(target: &Target, outcome: &PushOutcome) {
     let outcome = match outcome {
-        Outcome::Accepted { .. } => "accepted",
-        Outcome::Unregistered { .. } => "unregistered",
-        Outcome::Rejected { .. } => "rejected",
-        Outcome::Retry { .. } => "retry",
-        Outcome::CredentialInvalid { .. } => "credential_invalid",
-        Outcome::NoCredential => "no_credential",
+        PushOutcome::Accepted { .. } => "accepted",
+        PushOutcome::Unregistered { .. } => "unregistered",
+        PushOutcome::Rejected { .. } => "rejected",
+        PushOutcome::Retry { .. } => "retry",
+        PushOutcome::CredentialInvalid { .. } => "credential_invalid",
+        PushOutcome::NoCredential => "no_credential",
     };
     metrics::counter!("nudge_push_provider_answers_total", "provider" => target.provider.name(), "outcome" => outcome)
         .increment(1);

@@ -16,7 +16,7 @@ use serde_json::json;
 
 use super::http::{self, Answer};
 use super::jws::{SigningKey, Unusable};
-use super::{Outcome, Subscription, encryption, payload};
+use super::{PushOutcome, Subscription, encryption, payload};
 use crate::credentials::Web;
 
 /// How long a service keeps a message for a browser that is away, unless the message says: four weeks, in seconds.
@@ -67,8 +67,8 @@ impl Webpush {
         subscription: &Subscription,
         message: &Message,
         now: Timestamp,
-    ) -> Result<Outcome, Unusable> {
-        let rejected = |reason: &str| Outcome::Rejected {
+    ) -> Result<PushOutcome, Unusable> {
+        let rejected = |reason: &str| PushOutcome::Rejected {
             reason: reason.to_owned(),
         };
         let Ok(url) = self.guard.check(&subscription.endpoint) else {
@@ -101,25 +101,25 @@ impl Webpush {
 }
 
 /// What an answer means (RFC 8030, section 5).
-fn outcome(answer: &Answer, now: Timestamp) -> Outcome {
+fn outcome(answer: &Answer, now: Timestamp) -> PushOutcome {
     let because = |reason: &str| reason.to_owned();
     match answer.status.as_u16() {
-        200..=202 => Outcome::Accepted {
+        200..=202 => PushOutcome::Accepted {
             provider_message_id: answer.id("location"),
         },
-        404 | 410 => Outcome::Unregistered {
+        404 | 410 => PushOutcome::Unregistered {
             reason: because("unregistered"),
         },
         // The browser subscribed with another key, or the service does not take the token.
-        401 | 403 => Outcome::Rejected {
+        401 | 403 => PushOutcome::Rejected {
             reason: because("vapid_refused"),
         },
-        413 => Outcome::Rejected {
+        413 => PushOutcome::Rejected {
             reason: because("payload_too_large"),
         },
         429 => answer.retry(because("too_many_requests"), now),
         500..=599 => answer.retry(http::reason(None, answer.status), now),
-        _ => Outcome::Rejected {
+        _ => PushOutcome::Rejected {
             reason: http::reason(None, answer.status),
         },
     }

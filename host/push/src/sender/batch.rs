@@ -20,7 +20,7 @@ use super::plan::{self, Step};
 use super::store::{self, Claimed, HandOver};
 use super::write::{Write, change, json};
 use super::{Places, Sender, outcome};
-use crate::providers::{Outcome, Target};
+use crate::providers::{PushOutcome, Target};
 
 /// Devices of a delivery that are with providers at a time. Of deliveries it is all of the batch: those that are noted
 /// as handed over are in doubt if the process ends.
@@ -326,7 +326,7 @@ async fn attempt(sender: &Sender, app_id: Uuid, handed: Handed) -> Attempted {
     }
 }
 
-async fn send(sender: &Sender, app_id: Uuid, target: &Target, message: &Message) -> Outcome {
+async fn send(sender: &Sender, app_id: Uuid, target: &Target, message: &Message) -> PushOutcome {
     match sender
         .services
         .providers
@@ -336,7 +336,7 @@ async fn send(sender: &Sender, app_id: Uuid, target: &Target, message: &Message)
         Ok(outcome) => outcome,
         Err(error) => {
             tracing::warn!(error = ?error, "a message could not be handed over and is tried again");
-            Outcome::Retry {
+            PushOutcome::Retry {
                 after: None,
                 reason: "unavailable".to_owned(),
             }

@@ -23,7 +23,7 @@ use std::time::Duration;
 
 use batch::Batch;
 use nudge_db::Timestamp;
-use nudge_records::deliveries::Lane;
+use nudge_records::deliveries::Urgency;
 use store::Claimed;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -36,7 +36,7 @@ const APPS: usize = 100;
 
 /// What this process is sending.
 #[derive(Debug, Default)]
-struct InHand {
+struct DeliveriesInHand {
     deliveries: HashSet<Uuid>,
     /// How many of each app's.
     apps: HashMap<Uuid, usize>,
@@ -49,7 +49,7 @@ pub struct Sender {
     node: Uuid,
     tasks: TaskTracker,
     halt: CancellationToken,
-    in_hand: Arc<Mutex<InHand>>,
+    in_hand: Arc<Mutex<DeliveriesInHand>>,
 }
 
 /// The places of a batch's deliveries among what is being sent: each is free once its delivery is over, all of them
@@ -87,7 +87,7 @@ impl Drop for Places {
     }
 }
 
-impl InHand {
+impl DeliveriesInHand {
     fn of_app(&self, app_id: Uuid) -> usize {
         self.apps.get(&app_id).copied().unwrap_or_default()
     }
@@ -153,7 +153,7 @@ impl Sender {
                 break;
             };
             last = app_id;
-            for lane in [Lane::Urgent, Lane::Rest] {
+            for lane in [Urgency::Urgent, Urgency::Rest] {
                 if store::is_due(&mut tx, app_id, lane, now).await? {
                     due.push((app_id, lane));
                 }
@@ -177,7 +177,7 @@ impl Sender {
     }
 
     /// Claims deliveries of an app, as far as it has room; answers whether there were any.
-    async fn take(&self, app_id: Uuid, lane: Lane, now: Timestamp) -> nudge_db::Result<bool> {
+    async fn take(&self, app_id: Uuid, lane: Urgency, now: Timestamp) -> nudge_db::Result<bool> {
         let room = {
             let in_hand = self.lock();
             share::room(lane, in_hand.of_app(app_id), in_hand.deliveries.len())
@@ -223,7 +223,7 @@ impl Sender {
         tx.commit().await
     }
 
-    fn lock(&self) -> MutexGuard<'_, InHand> {
+    fn lock(&self) -> MutexGuard<'_, DeliveriesInHand> {
         self.in_hand.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use nudge_records::deliveries::provider::Platform;
 use nudge_records::deliveries::{Device, DeviceState, Status};
 
-use crate::providers::Outcome;
+use crate::providers::PushOutcome;
 
 /// How often a provider is asked to take a message, at the most.
 pub(super) const MOST_ATTEMPTS: i64 = 6;
@@ -16,7 +16,7 @@ const LONGEST: Duration = Duration::from_hours(1);
 
 /// Where a delivery is.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Standing {
+pub(super) struct DeliveryProgress {
     /// The status that it comes into; none: it stays where it is.
     pub status: Option<Status>,
     /// Why.
@@ -30,19 +30,23 @@ pub(super) struct Standing {
 }
 
 /// A device after an attempt; answers too how long the provider wants it to wait.
-pub(super) fn after(device: Device, outcome: Outcome, attempts: i64) -> (Device, Option<Duration>) {
+pub(super) fn after(
+    device: Device,
+    outcome: PushOutcome,
+    attempts: i64,
+) -> (Device, Option<Duration>) {
     let failed = |reason: &str| (DeviceState::Failed, Some(reason.to_owned()), None, None);
     let (state, reason, id, pause) = match outcome {
-        Outcome::Accepted {
+        PushOutcome::Accepted {
             provider_message_id,
         } => (DeviceState::Accepted, None, provider_message_id, None),
-        Outcome::Unregistered { reason } => (DeviceState::Bounced, Some(reason), None, None),
-        Outcome::Retry { after, reason } if attempts < MOST_ATTEMPTS => {
+        PushOutcome::Unregistered { reason } => (DeviceState::Bounced, Some(reason), None, None),
+        PushOutcome::Retry { after, reason } if attempts < MOST_ATTEMPTS => {
             (DeviceState::Waiting, Some(reason), None, after)
         }
-        Outcome::Rejected { reason } | Outcome::Retry { reason, .. } => failed(&reason),
-        Outcome::CredentialInvalid { .. } => failed("credential_invalid"),
-        Outcome::NoCredential => failed("no_credential"),
+        PushOutcome::Rejected { reason } | PushOutcome::Retry { reason, .. } => failed(&reason),
+        PushOutcome::CredentialInvalid { .. } => failed("credential_invalid"),
+        PushOutcome::NoCredential => failed("no_credential"),
     };
     let device = Device {
         state,
@@ -54,10 +58,10 @@ pub(super) fn after(device: Device, outcome: Outcome, attempts: i64) -> (Device,
 }
 
 /// Where a delivery is: where the furthest of its devices is.
-pub(super) fn standing(devices: &[Device]) -> Standing {
+pub(super) fn standing(devices: &[Device]) -> DeliveryProgress {
     let first = |state: DeviceState| devices.iter().find(|device| device.state == state);
     let waits = first(DeviceState::Waiting).is_some();
-    let at = |device: &Device, status| Standing {
+    let at = |device: &Device, status| DeliveryProgress {
         status,
         reason: device.reason.clone(),
         waits,
@@ -68,9 +72,9 @@ pub(super) fn standing(devices: &[Device]) -> Standing {
         return at(device, Some(Status::Delivered));
     }
     if waits {
-        return Standing {
+        return DeliveryProgress {
             waits,
-            ..Standing::default()
+            ..DeliveryProgress::default()
         };
     }
     if let Some(device) = first(DeviceState::Unknown) {
@@ -80,7 +84,7 @@ pub(super) fn standing(devices: &[Device]) -> Standing {
     if let Some(device) = first(DeviceState::Failed) {
         return at(device, Some(Status::Failed));
     }
-    first(DeviceState::Bounced).map_or_else(Standing::default, |device| {
+    first(DeviceState::Bounced).map_or_else(DeliveryProgress::default, |device| {
         at(device, Some(Status::Bounced))
     })
 }
@@ -141,7 +145,7 @@ mod tests {
 
     #[test]
     fn what_is_not_taken_after_all_attempts_has_failed() {
-        let retry = || Outcome::Retry {
+        let retry = || PushOutcome::Retry {
             after: None,
             reason: "busy".to_owned(),
         };

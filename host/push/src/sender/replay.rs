@@ -51,9 +51,9 @@ pub async fn replay(services: &Services, app: &Arc<App>, letter: Letter) -> Resu
         let now = services.clock.now();
         let outcome = make(services, app, &sending, variant, &[recipient], now).await?;
         let outcome = match outcome.into_iter().next() {
-            Some(Made::Ready(rendered)) => Outcome::Ready(rendered),
-            Some(Made::Skipped(reason)) => Outcome::Ends(Status::Skipped, reason),
-            Some(Made::Failed(reason)) => Outcome::Ends(Status::Failed, reason),
+            Some(Made::Ready(rendered)) => ReplayOutcome::Ready(rendered),
+            Some(Made::Skipped(reason)) => ReplayOutcome::Ends(Status::Skipped, reason),
+            Some(Made::Failed(reason)) => ReplayOutcome::Ends(Status::Failed, reason),
             Some(Made::Broken { code, .. }) => {
                 let failure = Failure {
                     id: letter.id,
@@ -78,7 +78,7 @@ pub async fn replay(services: &Services, app: &Arc<App>, letter: Letter) -> Resu
 }
 
 /// What a delivery that is rendered again comes to.
-enum Outcome {
+enum ReplayOutcome {
     Ready(Box<Rendered>),
     Ends(Status, &'static str),
 }
@@ -89,7 +89,7 @@ async fn commit(
     app: &App,
     letter: &Letter,
     failed: &[store::BrokenRow],
-    made: HashMap<Uuid, Outcome>,
+    made: HashMap<Uuid, ReplayOutcome>,
 ) -> Result<(), ApiError> {
     let now = services.clock.now();
     let mut tx = services.db.write().await?;
@@ -100,10 +100,10 @@ async fn commit(
     let mut changes = Vec::new();
     for delivery in failed {
         match made.get(&delivery.id) {
-            Some(Outcome::Ready(rendered)) => {
+            Some(ReplayOutcome::Ready(rendered)) => {
                 store::queue_again(&mut tx, app.id, delivery.id, rendered, now).await?;
             }
-            Some(Outcome::Ends(status, reason)) => {
+            Some(ReplayOutcome::Ends(status, reason)) => {
                 let ended = (status.name(), *reason);
                 if store::end_otherwise(&mut tx, app.id, delivery.id, ended, now).await?
                     && *status != Status::Failed

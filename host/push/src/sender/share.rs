@@ -1,6 +1,6 @@
 //! How many deliveries an app may have in hand, so that one whose provider is slow is no other app's trouble. Pure.
 
-use nudge_records::deliveries::Lane;
+use nudge_records::deliveries::Urgency;
 
 /// Deliveries of a process that are in hand at a time.
 const ALL: usize = 2_048;
@@ -16,10 +16,10 @@ const MOST: usize = 64;
 const LEAST: usize = 16;
 
 /// How many deliveries of a lane of an app may be claimed that has so many in hand, of so many of all apps.
-pub(super) fn room(lane: Lane, of_app: usize, of_all: usize) -> usize {
+pub(super) fn room(lane: Urgency, of_app: usize, of_all: usize) -> usize {
     let most = match lane {
-        Lane::Urgent => OF_APP,
-        Lane::Rest => OF_APP - FOR_URGENT,
+        Urgency::Urgent => OF_APP,
+        Urgency::Rest => OF_APP - FOR_URGENT,
     };
     let kept = if of_app == 0 { 0 } else { FOR_NEWCOMERS };
     let left = ALL.saturating_sub(of_all).saturating_sub(kept);
@@ -41,17 +41,17 @@ mod tests {
     #[test]
     fn an_app_has_its_part_and_leaves_room_for_what_is_urgent() {
         let rest = OF_APP - FOR_URGENT;
-        assert_eq!(room(Lane::Rest, 0, 0), MOST);
-        assert_eq!(room(Lane::Rest, rest - LEAST, rest), LEAST);
-        assert_eq!(room(Lane::Rest, rest - LEAST + 1, rest), 0);
-        assert_eq!(room(Lane::Urgent, rest, rest), FOR_URGENT);
-        assert_eq!(room(Lane::Urgent, OF_APP - LEAST + 1, OF_APP), 0);
+        assert_eq!(room(Urgency::Rest, 0, 0), MOST);
+        assert_eq!(room(Urgency::Rest, rest - LEAST, rest), LEAST);
+        assert_eq!(room(Urgency::Rest, rest - LEAST + 1, rest), 0);
+        assert_eq!(room(Urgency::Urgent, rest, rest), FOR_URGENT);
+        assert_eq!(room(Urgency::Urgent, OF_APP - LEAST + 1, OF_APP), 0);
     }
 
     #[test]
     fn the_last_places_are_for_apps_that_have_none() {
         let shared = ALL - FOR_NEWCOMERS;
-        for lane in [Lane::Urgent, Lane::Rest] {
+        for lane in [Urgency::Urgent, Urgency::Rest] {
             assert_eq!(room(lane, 1, shared - LEAST), LEAST);
             assert_eq!(room(lane, 1, shared - LEAST + 1), 0);
             assert_eq!(room(lane, 0, shared), MOST);
@@ -67,10 +67,10 @@ mod tests {
             // Apps with more to send than there is room for, none of which is ever answered.
             let mut apps = [0_usize; 12];
             for app in turns {
-                apps[app] += room(Lane::Rest, apps[app], apps.iter().sum());
+                apps[app] += room(Urgency::Rest, apps[app], apps.iter().sum());
                 prop_assert!(apps[app] <= OF_APP - FOR_URGENT);
             }
-            prop_assert_eq!(room(Lane::Rest, 0, apps.iter().sum()), MOST);
+            prop_assert_eq!(room(Urgency::Rest, 0, apps.iter().sum()), MOST);
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use nudge_db::{Result, Rows, Timestamp, Tx};
-use nudge_records::deliveries::Lane;
+use nudge_records::deliveries::Urgency;
 use uuid::Uuid;
 
 /// A delivery that this process has just claimed.
@@ -92,7 +92,12 @@ pub(super) async fn next_app(tx: &mut Tx, after: Uuid) -> Result<Option<Uuid>> {
 }
 
 /// Whether a lane of an app has a delivery that is due and that no process has.
-pub(super) async fn is_due(tx: &mut Tx, app_id: Uuid, lane: Lane, now: Timestamp) -> Result<bool> {
+pub(super) async fn is_due(
+    tx: &mut Tx,
+    app_id: Uuid,
+    lane: Urgency,
+    now: Timestamp,
+) -> Result<bool> {
     let row: Option<AppRow> = tx
         .sql(
             "SELECT app_id FROM deliveries
@@ -111,7 +116,7 @@ pub(super) async fn claim(
     tx: &mut Tx,
     node: Uuid,
     app_id: Uuid,
-    lane: Lane,
+    lane: Urgency,
     now: Timestamp,
     limit: i64,
 ) -> Result<Vec<Claimed>> {

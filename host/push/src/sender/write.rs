@@ -11,7 +11,7 @@ use nudge_records::dead_letters::{Letter, Stage};
 use nudge_records::deliveries::{Change, Device, Status};
 use uuid::Uuid;
 
-use super::outcome::{self, Standing};
+use super::outcome::{self, DeliveryProgress};
 use super::plan::Broken;
 use super::store::{self, Claimed, Settled};
 
@@ -73,7 +73,7 @@ impl Write {
         tried: (Option<Duration>, i64),
         now: Timestamp,
     ) {
-        let Standing {
+        let DeliveryProgress {
             status,
             reason,
             waits,

@@ -14,7 +14,7 @@ use nudge_platform::sealed::{self, Closed, Sealed};
 use nudge_platform::secrets::{self, Secrets};
 use nudge_records::deliveries::provider::Provider;
 use nudge_records::subjects::NOBODY;
-use nudge_records::subjects::current::{self, Refusal};
+use nudge_records::subjects::current::{self, TokenRefusal};
 use uuid::Uuid;
 
 use super::providers::{Address, Environment};
@@ -92,12 +92,12 @@ pub enum Error {
     Storage(#[from] nudge_db::Error),
 }
 
-impl From<Refusal> for Error {
-    fn from(refusal: Refusal) -> Self {
+impl From<TokenRefusal> for Error {
+    fn from(refusal: TokenRefusal) -> Self {
         match refusal {
-            Refusal::Revoked => Self::TokenRevoked,
-            Refusal::Mismatch => Self::SubjectMismatch,
-            Refusal::Storage(cause) => Self::Storage(cause),
+            TokenRefusal::Revoked => Self::TokenRevoked,
+            TokenRefusal::Mismatch => Self::SubjectMismatch,
+            TokenRefusal::Storage(cause) => Self::Storage(cause),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Push tokens in the database.
 
 use nudge_db::{Error, Result, Rows, Timestamp, Tx};
-use nudge_platform::sealed::{Place, Sealed};
+use nudge_platform::sealed::{Sealed, SealedColumn};
 use nudge_platform::secrets::Secrets;
 use nudge_records::deliveries::provider::Provider;
 use uuid::Uuid;
@@ -96,8 +96,8 @@ impl TargetRow {
 }
 
 /// What a registration's token is sealed for.
-pub(super) fn place(registration: &str) -> Place<'_> {
-    Place {
+pub(super) fn place(registration: &str) -> SealedColumn<'_> {
+    SealedColumn {
         table: TABLE,
         row: registration,
     }

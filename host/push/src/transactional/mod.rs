@@ -11,7 +11,7 @@ use nudge_db::{Kind, Timestamp, Tx};
 use nudge_platform::field_error::FieldError;
 use nudge_platform::json::escaped;
 use nudge_records::deliveries::store::DeliveryRow;
-use nudge_records::deliveries::{self, Lane, NewDelivery, Status};
+use nudge_records::deliveries::{self, NewDelivery, Status, Urgency};
 use nudge_records::subjects::{self, AliasKind};
 use serde_json::{Map, Value};
 use uuid::Uuid;
@@ -232,7 +232,7 @@ fn delivery(
         },
         reason: reason.map(str::to_owned),
         content: None,
-        lane: Lane::Urgent,
+        lane: Urgency::Urgent,
     }
 }
 

@@ -8,9 +8,9 @@ use nudge_campaigns::push::rendered::Rendered;
 use nudge_campaigns::push::{self, Campaign, NotPrepared, Prepared, Sending};
 use nudge_http::{ApiError, Code, Data, Json, ResourceId};
 use nudge_platform::audit::{self, Entry};
-use nudge_records::deliveries::{self, Change, Lane, NewDelivery, Status};
+use nudge_records::deliveries::{self, Change, NewDelivery, Status, Urgency};
 use nudge_records::subjects::current::check_anonymous_id;
-use nudge_records::subjects::{self, AliasKind, Standing};
+use nudge_records::subjects::{self, AliasKind, AliasView};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use utoipa::ToSchema;
@@ -93,7 +93,7 @@ pub async fn test_send(
         status,
         reason: reason.map(str::to_owned),
         content: rendered.clone(),
-        lane: Lane::Urgent,
+        lane: Urgency::Urgent,
     };
     queue(&services, &scope, &new).await?;
     let view = TestSendView {
@@ -112,7 +112,7 @@ async fn find(
     app: &App,
     id: Uuid,
     anonymous_id: &str,
-) -> Result<(Campaign, Standing, usize), ApiError> {
+) -> Result<(Campaign, AliasView, usize), ApiError> {
     let mut tx = services.db.read().await?;
     let campaign = push::store::find(&mut tx, app.id, id).await?;
     let campaign = campaign.ok_or_else(|| ApiError::new(Code::NotFound))?;
@@ -131,7 +131,7 @@ async fn rendered(
     services: &Services,
     app: &App,
     what: (&Sending, &Prepared),
-    person: &Standing,
+    person: &AliasView,
     devices: usize,
 ) -> Result<(Status, Option<&'static str>, Option<Rendered>), ApiError> {
     let recipient = Recipient {

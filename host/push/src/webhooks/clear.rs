@@ -1,7 +1,7 @@
 //! The job that removes the messages of an endpoint that is gone.
 
 use nudge_db::{Timestamp, Tx};
-use nudge_platform::jobs::{self, Error, NewJob, Running};
+use nudge_platform::jobs::{self, Error, NewJob, RunningJob};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use uuid::Uuid;
@@ -37,7 +37,7 @@ pub(super) async fn queue(
 
 /// Runs the job to its end. A message that another process adds later, not having heard that the endpoint is
 /// gone, is never sent and goes with its age.
-pub async fn run(services: &Services, job: &mut Running) -> Result<Value, Error> {
+pub async fn run(services: &Services, job: &mut RunningJob) -> Result<Value, Error> {
     let Input { webhook_id } = job.input()?;
     let mut done: i64 = job.progress()?;
     loop {

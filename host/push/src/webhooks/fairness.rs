@@ -27,7 +27,7 @@ pub(super) struct Asking {
 
 /// Requests that are under way to an endpoint.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct InHand {
+pub(super) struct RequestsInHand {
     pub requests: usize,
     /// Whether it only failed when they began.
     pub failing: bool,
@@ -37,7 +37,7 @@ pub(super) struct InHand {
 /// left out.
 pub(super) fn share(
     asking: &[Asking],
-    in_hand: &HashMap<Uuid, InHand>,
+    in_hand: &HashMap<Uuid, RequestsInHand>,
     limits: Limits,
     last: Option<Uuid>,
 ) -> Vec<(Uuid, usize)> {
@@ -117,7 +117,7 @@ mod tests {
         for (id, places) in &given {
             let failing = id.as_u128() != 100;
             let requests = *places;
-            in_hand.insert(*id, InHand { requests, failing });
+            in_hand.insert(*id, RequestsInHand { requests, failing });
         }
         let failing = in_hand.values().filter(|hand| hand.failing).count();
         assert_eq!((failing, in_hand[&Uuid::from_u128(100)].requests), (8, 4));
@@ -138,12 +138,12 @@ mod tests {
             held in proptest::collection::vec(0_usize..4, 60),
         ) {
             let endpoints = asking(count, |number| failing >> (number % 64) & 1 == 1);
-            let mut in_hand: HashMap<Uuid, InHand> = HashMap::new();
+            let mut in_hand: HashMap<Uuid, RequestsInHand> = HashMap::new();
             let mut total = 0;
             for (one, held) in endpoints.iter().zip(&held) {
                 let requests = (*held).min(all - total).min(each);
                 total += requests;
-                in_hand.insert(one.id, InHand { requests, failing: one.failing });
+                in_hand.insert(one.id, RequestsInHand { requests, failing: one.failing });
             }
             let limits = Limits { all, each };
             for (id, places) in share(&endpoints, &in_hand, limits, Some(Uuid::from_u128(last))) {

@@ -30,7 +30,7 @@ use uuid::Uuid;
 use nudge_platform::config;
 use nudge_platform::outbound::lookups::Purpose;
 use nudge_platform::outbound::{Guard, Lookups, NotAllowed, Rule};
-use nudge_platform::sealed::{Closed, Place, Sealed};
+use nudge_platform::sealed::{Closed, Sealed, SealedColumn};
 use nudge_platform::secrets::Secrets;
 
 use nudge_records::webhooks::message::Queued;
@@ -198,8 +198,8 @@ impl Secret {
     }
 }
 
-fn place(name: &str) -> Place<'_> {
-    Place {
+fn place(name: &str) -> SealedColumn<'_> {
+    SealedColumn {
         table: "webhook_secrets",
         row: name,
     }
@@ -213,7 +213,7 @@ pub async fn create(
     secret: &Secret,
 ) -> Result<(), Error> {
     // Before the count, so that two at once can't both find room.
-    nudge_campaigns::apps::touch(tx, webhook.app_id, webhook.created_at).await?;
+    nudge_campaigns::apps::bump_version(tx, webhook.app_id, webhook.created_at).await?;
     if store::count(tx, webhook.app_id).await? >= MOST {
         return Err(Error::TooMany);
     }
@@ -226,7 +226,7 @@ pub async fn update(tx: &mut Tx, webhook: &Webhook) -> Result<(), Error> {
     if !store::update(tx, webhook).await? {
         return Err(Error::VersionMismatch);
     }
-    Ok(nudge_campaigns::apps::touch(tx, webhook.app_id, webhook.updated_at).await?)
+    Ok(nudge_campaigns::apps::bump_version(tx, webhook.app_id, webhook.updated_at).await?)
 }
 
 /// Removes an endpoint with its secrets. Its messages are left to the job [`clear`].
@@ -234,13 +234,13 @@ pub async fn delete(tx: &mut Tx, app_id: Uuid, id: Uuid, now: Timestamp) -> Resu
     if !store::delete(tx, app_id, id).await? {
         return Err(Error::NotFound);
     }
-    Ok(nudge_campaigns::apps::touch(tx, app_id, now).await?)
+    Ok(nudge_campaigns::apps::bump_version(tx, app_id, now).await?)
 }
 
 /// Lets an endpoint begin anew that was disabled.
 pub async fn enable(tx: &mut Tx, app_id: Uuid, id: Uuid, now: Timestamp) -> Result<Webhook, Error> {
     store::enable(tx, app_id, id).await?;
-    nudge_campaigns::apps::touch(tx, app_id, now).await?;
+    nudge_campaigns::apps::bump_version(tx, app_id, now).await?;
     store::find(tx, app_id, id).await?.ok_or(Error::NotFound)
 }
 

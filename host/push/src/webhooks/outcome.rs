@@ -11,7 +11,7 @@ use uuid::Uuid;
 
 use super::request::Exchange;
 use super::retry::{self, MOST_ATTEMPTS, Verdict};
-use super::store::queue::{self, Change, ClaimedRow, DueRow, Outcome};
+use super::store::queue::{self, AttemptOutcome, Change, ClaimedRow, DueRow};
 
 /// An endpoint that was disabled just now.
 #[derive(Clone, Copy, Debug)]
@@ -29,7 +29,7 @@ pub(super) fn of(
     now: Timestamp,
     base_seconds: f64,
     random: f64,
-) -> Outcome {
+) -> AttemptOutcome {
     let put_off = exchange.put_off;
     let attempt = if put_off {
         message.attempts
@@ -47,7 +47,7 @@ pub(super) fn of(
     };
     let counted = if put_off { "put_off" } else { state };
     metrics::counter!("nudge_webhook_attempts_total", "outcome" => counted).increment(1);
-    Outcome {
+    AttemptOutcome {
         attempt_id: nudge_platform::id::new(now),
         message_id: message.id,
         app_id: webhook.app_id,
@@ -70,7 +70,7 @@ pub(super) fn of(
 pub(super) async fn note(
     tx: &mut Tx,
     node: Uuid,
-    outcomes: &[Outcome],
+    outcomes: &[AttemptOutcome],
     config: &config::Webhooks,
     now: Timestamp,
 ) -> nudge_db::Result<Vec<Disabled>> {
@@ -81,12 +81,12 @@ pub(super) async fn note(
         .await?
         .into_iter()
         .collect();
-    let noted: Vec<&Outcome> = outcomes
+    let noted: Vec<&AttemptOutcome> = outcomes
         .iter()
         .filter(|outcome| settled.contains(&outcome.message_id) && !outcome.put_off)
         .collect();
     queue::insert_attempts(tx, &noted).await?;
-    let ended: Vec<&Outcome> = noted
+    let ended: Vec<&AttemptOutcome> = noted
         .iter()
         .copied()
         .filter(|outcome| outcome.next_attempt_at.is_none())
@@ -98,7 +98,7 @@ pub(super) async fn note(
         let failing_since = queue::note(tx, app_id, webhook_id, &change).await?;
         let hopeless = failing_since.is_some_and(|since| now.since(since) >= patience);
         if hopeless && queue::disable(tx, app_id, webhook_id, now).await? {
-            nudge_campaigns::apps::touch(tx, app_id, now).await?;
+            nudge_campaigns::apps::bump_version(tx, app_id, now).await?;
             let entry = Entry {
                 app_id,
                 actor: audit::SERVER,
@@ -115,7 +115,7 @@ pub(super) async fn note(
 
 /// What attempts mean for the health of each endpoint, in the order of the endpoints, so that two processes do not
 /// wait for each other.
-fn changes(outcomes: &[&Outcome]) -> BTreeMap<(Uuid, Uuid), Change> {
+fn changes(outcomes: &[&AttemptOutcome]) -> BTreeMap<(Uuid, Uuid), Change> {
     let mut changes: BTreeMap<(Uuid, Uuid), Change> = BTreeMap::new();
     for outcome in outcomes {
         let change = changes
@@ -144,7 +144,7 @@ fn changes(outcomes: &[&Outcome]) -> BTreeMap<(Uuid, Uuid), Change> {
 mod tests {
     use super::*;
 
-    fn outcome(status: Option<u16>, attempts: i64, seconds: i64) -> Outcome {
+    fn outcome(status: Option<u16>, attempts: i64, seconds: i64) -> AttemptOutcome {
         let webhook = DueRow {
             id: Uuid::from_u128(1),
             app_id: Uuid::from_u128(2),

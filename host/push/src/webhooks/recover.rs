@@ -1,7 +1,7 @@
 //! The job that has messages sent again which never arrived at an endpoint.
 
 use nudge_db::{Timestamp, Tx};
-use nudge_platform::jobs::{self, Error, NewJob, Running};
+use nudge_platform::jobs::{self, Error, NewJob, RunningJob};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use uuid::Uuid;
@@ -51,7 +51,7 @@ struct Progress {
 
 /// Runs the job to its end. It goes once through what was there when it was asked for, so that what fails again
 /// at once is left to the next one.
-pub async fn run(services: &Services, job: &mut Running) -> Result<Value, Error> {
+pub async fn run(services: &Services, job: &mut RunningJob) -> Result<Value, Error> {
     let Input {
         webhook_id,
         since,

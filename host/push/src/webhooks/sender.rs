@@ -17,10 +17,10 @@ use uuid::Uuid;
 
 use super::outcome::{self, Disabled};
 use super::request::{self, Exchange, Outgoing};
-use super::store::queue::{self, ClaimedRow, DueRow, Outcome};
+use super::store::queue::{self, AttemptOutcome, ClaimedRow, DueRow};
 use super::{Secret, secrets_of};
 use crate::services::Shared;
-use crate::webhooks::fairness::{Asking, InHand, Limits, share};
+use crate::webhooks::fairness::{Asking, Limits, RequestsInHand, share};
 
 /// How long a message is put off that waits for another one, unless that one ends before.
 const DEFERRED: Duration = Duration::from_mins(1);
@@ -38,14 +38,14 @@ pub struct Sender {
     services: Shared,
     node: Uuid,
     tasks: TaskTracker,
-    ended: UnboundedReceiver<Outcome>,
-    end: UnboundedSender<Outcome>,
+    ended: UnboundedReceiver<AttemptOutcome>,
+    end: UnboundedSender<AttemptOutcome>,
     /// Messages that are claimed here, until their end is noted.
     in_hand: HashSet<Uuid>,
     /// Requests under way, by endpoint.
-    under_way: HashMap<Uuid, InHand>,
+    under_way: HashMap<Uuid, RequestsInHand>,
     /// What came of requests, to be noted.
-    outcomes: Vec<Outcome>,
+    outcomes: Vec<AttemptOutcome>,
     /// Whose turn it was last.
     last: Option<Uuid>,
     /// Whether the last turn failed, so that claims may be there which nobody here knows of.
@@ -101,7 +101,7 @@ impl Sender {
     }
 
     /// A request has ended: its place is free.
-    fn take(&mut self, outcome: Outcome) {
+    fn take(&mut self, outcome: AttemptOutcome) {
         if let Some(hand) = self.under_way.get_mut(&outcome.webhook_id) {
             hand.requests = hand.requests.saturating_sub(1);
             if hand.requests == 0 {
@@ -231,7 +231,7 @@ impl Sender {
 
 impl Attempt {
     /// Sends the message once.
-    async fn make(self, services: &Shared) -> Outcome {
+    async fn make(self, services: &Shared) -> AttemptOutcome {
         let attempt = self.message.attempts + 1;
         let at = services.clock.now();
         let exchange = if self.secrets.is_empty() {

@@ -32,7 +32,7 @@ pub struct Filter {
 
 /// A letter and whose it is.
 #[derive(Debug)]
-pub struct Found {
+pub struct FoundLetter {
     /// The letter.
     pub letter: Letter,
     /// The subject.
@@ -68,7 +68,7 @@ struct Row {
 }
 
 impl Row {
-    fn read(self) -> Result<Found> {
+    fn read(self) -> Result<FoundLetter> {
         let stage = Stage::parse(&self.stage)
             .ok_or_else(|| Error::corrupt("dead_letters", "stage", &self.stage))?;
         let violations = serde_json::from_str(&self.violations)
@@ -81,7 +81,7 @@ impl Row {
             .plugin_name
             .zip(self.plugin_version)
             .map(|(name, version)| PluginVersion { name, version });
-        Ok(Found {
+        Ok(FoundLetter {
             letter: Letter {
                 id: self.id,
                 app_id: self.app_id,
@@ -383,7 +383,7 @@ pub async fn summary(tx: &mut Tx, app_id: Uuid, filter: &Filter, limit: i64) -> 
 }
 
 /// Finds a letter.
-pub async fn find(tx: &mut Tx, app_id: Uuid, id: Uuid) -> Result<Option<Found>> {
+pub async fn find(tx: &mut Tx, app_id: Uuid, id: Uuid) -> Result<Option<FoundLetter>> {
     let row: Option<Row> = tx
         .sql(LETTERS)
         .bind(app_id)
@@ -403,7 +403,7 @@ pub async fn list(
     filter: &Filter,
     before: Option<Place>,
     limit: i64,
-) -> Result<Vec<Found>> {
+) -> Result<Vec<FoundLetter>> {
     let mut statement = filter.apply(tx.sql(LETTERS).bind(app_id));
     if let Some((timestamp, id)) = before {
         statement = statement
@@ -428,7 +428,7 @@ pub async fn page(
     filter: &Filter,
     after: Option<Place>,
     limit: i64,
-) -> Result<Vec<Found>> {
+) -> Result<Vec<FoundLetter>> {
     let mut statement = filter.apply(tx.sql(LETTERS).bind(app_id));
     if let Some((timestamp, id)) = after {
         statement = statement

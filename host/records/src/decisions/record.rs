@@ -1,6 +1,6 @@
 //! What is kept of a decision.
 
-use nudge_wasm::trigger::{Firing, Outcome, StateWrite, TimerChange};
+use nudge_wasm::trigger::{Firing, StateWrite, TimerChange, TriggerOutcome};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
@@ -108,7 +108,7 @@ pub enum Unreadable {
 
 impl Decided {
     /// What a call decided, but for what it cost.
-    pub fn of(outcome: &Outcome) -> Self {
+    pub fn of(outcome: &TriggerOutcome) -> Self {
         Self {
             fired: outcome.fired.clone(),
             states: outcome.states.clone(),

@@ -111,14 +111,14 @@ impl Status {
 
 /// Which deliveries of an app are sent first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Lane {
+pub enum Urgency {
     /// Somebody waits for them: transactional ones and tests.
     Urgent,
     /// The others.
     Rest,
 }
 
-impl Lane {
+impl Urgency {
     /// Its number in the database.
     pub fn number(self) -> i64 {
         match self {
@@ -199,7 +199,7 @@ pub struct NewDelivery {
     /// What it says, where that is known already.
     pub content: Option<Rendered>,
     /// How urgent it is.
-    pub lane: Lane,
+    pub lane: Urgency,
 }
 
 /// A delivery that came into a state.

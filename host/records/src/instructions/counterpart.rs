@@ -7,6 +7,6 @@ use uuid::Uuid;
 const ATTEMPT_BITS: u128 = 0x0000_0000_0000_0000_2f6b_91d3_5c84_e0a7;
 
 /// The id of the attempt that an instruction causes; of such an id, that of the instruction.
-pub fn counterpart(id: Uuid) -> Uuid {
+pub fn attempt_id_of(id: Uuid) -> Uuid {
     Uuid::from_u128(id.as_u128() ^ ATTEMPT_BITS)
 }

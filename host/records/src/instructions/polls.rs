@@ -17,7 +17,7 @@ const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
 /// Looks for what other processes did, until the server stops. One process that has the database for itself has
 /// nothing to look for.
-pub async fn keep(services: Shared, halt: CancellationToken) {
+pub async fn run(services: Shared, halt: CancellationToken) {
     if services.db.dialect() == Dialect::Sqlite {
         return;
     }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use nudge_apps::App;
-use nudge_campaigns::campaign::Act;
+use nudge_campaigns::campaign::CampaignAction;
 use nudge_campaigns::surveys::{self, Payload};
 use nudge_db::Db;
 use nudge_platform::clock;
@@ -71,7 +71,7 @@ pub async fn views(
         let campaign = app
             .campaign(instruction.campaign_id)
             .and_then(|index| app.campaigns.get(index))?;
-        let Act::Present(payload) = &campaign.act else {
+        let CampaignAction::Present(payload) = &campaign.act else {
             return None;
         };
         (campaign.version == instruction.campaign_version).then(|| Arc::clone(payload))
@@ -111,7 +111,7 @@ fn shown(instruction: &Instruction, payload: &Payload, locale: Option<&str>) -> 
     PayloadView {
         survey: payload.survey(locale),
         attempt: payload.coordinated.then(|| AuthorizedView {
-            attempt_id: crate::instructions::counterpart::counterpart(instruction.id),
+            attempt_id: crate::instructions::counterpart::attempt_id_of(instruction.id),
             expires_at: clock::to_text(instruction.expires_at),
         }),
     }

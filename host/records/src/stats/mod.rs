@@ -165,7 +165,7 @@ async fn write(db: &Db, pending: &Pending) -> nudge_db::Result<()> {
 }
 
 /// Writes counts down until the server stops.
-pub async fn keep(services: Shared, halt: CancellationToken) {
+pub async fn run(services: Shared, halt: CancellationToken) {
     loop {
         tokio::select! {
             () = tokio::time::sleep(TURN) => {}

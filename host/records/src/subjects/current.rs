@@ -10,7 +10,7 @@ use nudge_apps::subject_token::{self, SubjectToken};
 use nudge_db::Tx;
 use nudge_http::{ApiError, Code};
 
-use super::{AliasKind, NOBODY, Standing, store};
+use super::{AliasKind, AliasView, NOBODY, store};
 use crate::services::Services;
 
 /// An alias as a request saw it. What the request brings counts as long as the alias is so.
@@ -35,7 +35,7 @@ pub struct Claims {
 
 /// Why a request may not speak for a subject.
 #[derive(Debug, thiserror::Error)]
-pub enum Refusal {
+pub enum TokenRefusal {
     /// The token is revoked.
     #[error("the subject token is revoked")]
     Revoked,
@@ -58,7 +58,7 @@ impl Claim {
     }
 
     /// What an alias is now.
-    pub fn of(standing: &Standing) -> Self {
+    pub fn of(standing: &AliasView) -> Self {
         Self {
             alias: standing.alias,
             subject_id: standing.subject_id,
@@ -68,14 +68,14 @@ impl Claim {
 }
 
 /// The token's subject, if the token is not revoked.
-pub async fn read(tx: &mut Tx, token: &SubjectToken) -> Result<Standing, Refusal> {
+pub async fn read(tx: &mut Tx, token: &SubjectToken) -> Result<AliasView, TokenRefusal> {
     if token.alias == NOBODY {
-        return Ok(Standing::nobody(token.subject_id));
+        return Ok(AliasView::nobody(token.subject_id));
     }
     store::get(tx, token.app_id, token.alias)
         .await?
         .filter(|standing| Claim::of(standing) == Claim::of_token(token) && !standing.suppressed)
-        .ok_or(Refusal::Revoked)
+        .ok_or(TokenRefusal::Revoked)
 }
 
 /// The token's subject, if the token is not revoked and the anonymous id is one of the subject's.
@@ -83,7 +83,7 @@ pub async fn read_of(
     tx: &mut Tx,
     token: &SubjectToken,
     anonymous_id: &str,
-) -> Result<Standing, Refusal> {
+) -> Result<AliasView, TokenRefusal> {
     let standing = read(tx, token).await?;
     if subject_token::fingerprint(anonymous_id) == token.fingerprint {
         return Ok(standing);
@@ -93,14 +93,14 @@ pub async fn read_of(
     }
     // Unless the subject was merged into another between the two looks.
     read(tx, token).await?;
-    Err(Refusal::Mismatch)
+    Err(TokenRefusal::Mismatch)
 }
 
 /// The token's subject as [`read`] finds it, locked until the transaction ends, so that nothing revokes the token
 /// before what the transaction writes is there.
-pub async fn lock(tx: &mut Tx, token: &SubjectToken) -> Result<Standing, Refusal> {
+pub async fn lock(tx: &mut Tx, token: &SubjectToken) -> Result<AliasView, TokenRefusal> {
     if token.alias != NOBODY && !store::lock(tx, token.app_id, token.subject_id).await? {
-        return Err(Refusal::Revoked);
+        return Err(TokenRefusal::Revoked);
     }
     read(tx, token).await
 }
@@ -110,20 +110,20 @@ pub async fn lock_of(
     tx: &mut Tx,
     token: &SubjectToken,
     anonymous_id: &str,
-) -> Result<Standing, Refusal> {
+) -> Result<AliasView, TokenRefusal> {
     let standing = lock(tx, token).await?;
     let named = subject_token::fingerprint(anonymous_id) == token.fingerprint
         || owns(tx, &standing, token, anonymous_id).await?;
-    named.then_some(standing).ok_or(Refusal::Mismatch)
+    named.then_some(standing).ok_or(TokenRefusal::Mismatch)
 }
 
 /// Whether an anonymous id is one of a subject's.
 async fn owns(
     tx: &mut Tx,
-    standing: &Standing,
+    standing: &AliasView,
     token: &SubjectToken,
     anonymous_id: &str,
-) -> Result<bool, Refusal> {
+) -> Result<bool, TokenRefusal> {
     if standing.is_nobody() {
         return Ok(false);
     }
@@ -131,18 +131,18 @@ async fn owns(
     Ok(named.is_some_and(|named| named.subject_id == standing.subject_id))
 }
 
-impl From<Refusal> for ApiError {
-    fn from(refusal: Refusal) -> Self {
+impl From<TokenRefusal> for ApiError {
+    fn from(refusal: TokenRefusal) -> Self {
         match refusal {
-            Refusal::Revoked => Self::new(Code::SubjectTokenExpired),
-            Refusal::Mismatch => Self::new(Code::SubjectMismatch),
-            Refusal::Storage(cause) => cause.into(),
+            TokenRefusal::Revoked => Self::new(Code::SubjectTokenExpired),
+            TokenRefusal::Mismatch => Self::new(Code::SubjectMismatch),
+            TokenRefusal::Storage(cause) => cause.into(),
         }
     }
 }
 
 /// The token's subject, if the token is not revoked.
-pub async fn current(services: &Services, subject: &SdkSubject) -> Result<Standing, ApiError> {
+pub async fn current(services: &Services, subject: &SdkSubject) -> Result<AliasView, ApiError> {
     let mut tx = services.db.read().await?;
     Ok(read(&mut tx, &subject.token).await?)
 }
@@ -152,7 +152,7 @@ pub async fn current_of(
     services: &Services,
     subject: &SdkSubject,
     anonymous_id: &str,
-) -> Result<Standing, ApiError> {
+) -> Result<AliasView, ApiError> {
     check_anonymous_id("/anonymousId", anonymous_id)?;
     let mut tx = services.db.read().await?;
     Ok(read_of(&mut tx, &subject.token, anonymous_id).await?)

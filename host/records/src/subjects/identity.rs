@@ -25,7 +25,7 @@ pub struct Identity {
 
 /// Why an identity token is not taken. The texts are for the customer's developers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Refusal {
+pub enum IdentityRefusal {
     /// Not a JWT of an algorithm that is taken, or without `kid`.
     #[error("the identity token is not a JWT of ES256, EdDSA or RS256 whose header has a kid")]
     Malformed,
@@ -70,30 +70,34 @@ pub fn verify(
     token: &str,
     anonymous_id: &str,
     now: Timestamp,
-) -> Result<Identity, Refusal> {
+) -> Result<Identity, IdentityRefusal> {
     if token.len() > MOST_TOKEN {
-        return Err(Refusal::Malformed);
+        return Err(IdentityRefusal::Malformed);
     }
-    let header = jsonwebtoken::decode_header(token).map_err(|_| Refusal::Malformed)?;
-    let kid = header.kid.ok_or(Refusal::Malformed)?;
+    let header = jsonwebtoken::decode_header(token).map_err(|_| IdentityRefusal::Malformed)?;
+    let kid = header.kid.ok_or(IdentityRefusal::Malformed)?;
     let known = app.identity_keys.iter().find(|known| known.kid == kid);
-    let key = &known.ok_or(Refusal::UnknownKey)?.key;
-    let claims: Claims = key.open(token).ok_or(Refusal::Unverified)?;
+    let key = &known.ok_or(IdentityRefusal::UnknownKey)?.key;
+    let claims: Claims = key.open(token).ok_or(IdentityRefusal::Unverified)?;
     if !claims.iss.eq_ignore_ascii_case(&app.id.to_string()) {
-        return Err(Refusal::Issuer);
+        return Err(IdentityRefusal::Issuer);
     }
     read(claims, anonymous_id, now)
 }
 
 /// Who the claims of a token of the app are about.
-pub fn read(claims: Claims, anonymous_id: &str, now: Timestamp) -> Result<Identity, Refusal> {
+pub fn read(
+    claims: Claims,
+    anonymous_id: &str,
+    now: Timestamp,
+) -> Result<Identity, IdentityRefusal> {
     if !is_external_id(&claims.sub) {
-        return Err(Refusal::Subject);
+        return Err(IdentityRefusal::Subject);
     }
     if claims.aid.is_some_and(|aid| aid != anonymous_id) {
-        return Err(Refusal::Device);
+        return Err(IdentityRefusal::Device);
     }
-    let exp = instant(claims.exp).ok_or(Refusal::Time)?;
+    let exp = instant(claims.exp).ok_or(IdentityRefusal::Time)?;
     let latest = now.plus(LEEWAY);
     let begins = [Some(claims.iat), claims.nbf];
     let in_force = begins
@@ -101,7 +105,7 @@ pub fn read(claims: Claims, anonymous_id: &str, now: Timestamp) -> Result<Identi
         .flatten()
         .all(|begin| instant(begin).is_some_and(|begin| begin <= latest));
     if !in_force || exp <= now || exp > latest.plus(MOST_LIFETIME) {
-        return Err(Refusal::Time);
+        return Err(IdentityRefusal::Time);
     }
     Ok(Identity {
         external_id: claims.sub,
@@ -131,7 +135,7 @@ mod tests {
 
     const NOW: f64 = 1_800_000_000.0;
 
-    fn at(iat: f64, exp: f64, nbf: Option<f64>) -> Result<i64, Refusal> {
+    fn at(iat: f64, exp: f64, nbf: Option<f64>) -> Result<i64, IdentityRefusal> {
         let claims = Claims {
             iss: String::new(),
             sub: "e-1".to_owned(),
@@ -160,7 +164,11 @@ mod tests {
             (f64::NAN, 100.0, None),
             (-2.0 * NOW, 100.0, None),
         ] {
-            assert_eq!(at(iat, exp, nbf), Err(Refusal::Time), "{iat} {exp} {nbf:?}");
+            assert_eq!(
+                at(iat, exp, nbf),
+                Err(IdentityRefusal::Time),
+                "{iat} {exp} {nbf:?}"
+            );
         }
     }
 
@@ -178,10 +186,10 @@ mod tests {
             read(claims, "a", instant(NOW).unwrap()).map(|identity| identity.external_id)
         };
         assert_eq!(read("e-1", Some("a")), Ok("e-1".to_owned()));
-        assert_eq!(read("e-1", Some("b")), Err(Refusal::Device));
+        assert_eq!(read("e-1", Some("b")), Err(IdentityRefusal::Device));
         assert!(read(&"ü".repeat(256), None).is_ok());
         for sub in ["", &"ü".repeat(257), "a\u{0}"] {
-            assert_eq!(read(sub, None), Err(Refusal::Subject));
+            assert_eq!(read(sub, None), Err(IdentityRefusal::Subject));
         }
     }
 }

@@ -4,7 +4,7 @@ use nudge_db::{Db, Kind, Timestamp, Tx};
 use nudge_http::{ApiError, Code};
 use uuid::Uuid;
 
-use super::{AliasKind, Standing, merge, store};
+use super::{AliasKind, AliasView, merge, store};
 use crate::pseudonyms::Pseudonyms;
 
 /// Names of one person. More are no devices of a person but a mistake in an integration, such as the same
@@ -32,7 +32,7 @@ pub struct Link<'a> {
 #[derive(Debug)]
 pub struct Linked {
     /// The person through the anonymous id.
-    pub standing: Standing,
+    pub standing: AliasView,
     /// The anonymous subject that became part of the person.
     pub merged: Option<Uuid>,
 }
@@ -95,7 +95,7 @@ pub async fn link(
 
 /// The person, if there is nothing to do, as for all sessions of a device but the first: no transaction that
 /// writes.
-async fn linked_already(db: &Db, link: Link<'_>) -> nudge_db::Result<Option<Standing>> {
+async fn linked_already(db: &Db, link: Link<'_>) -> nudge_db::Result<Option<AliasView>> {
     if link.client_id.is_some() {
         return Ok(None);
     }
@@ -138,7 +138,7 @@ async fn attempt(
         store::lock_found(tx, link.app_id, id).await?;
     }
     let (anonymous, external) = look_up(tx, link).await?;
-    let subject = |standing: &Option<Standing>| standing.as_ref().map(|one| one.subject_id);
+    let subject = |standing: &Option<AliasView>| standing.as_ref().map(|one| one.subject_id);
     if (subject(&anonymous), subject(&external)) != (subject(&before.0), subject(&before.1)) {
         return Err(nudge_db::Error::lost_race().into());
     }
@@ -164,7 +164,7 @@ async fn attempt(
 async fn look_up(
     tx: &mut Tx,
     link: Link<'_>,
-) -> nudge_db::Result<(Option<Standing>, Option<Standing>)> {
+) -> nudge_db::Result<(Option<AliasView>, Option<AliasView>)> {
     // In this order: who finds both linked has then read the anonymous id as of after the linking, with the
     // tokens that were revoked by it.
     let external = store::find(tx, link.app_id, AliasKind::External, link.external_id).await?;
@@ -176,8 +176,8 @@ async fn look_up(
 async fn unite(
     tx: &mut Tx,
     link: Link<'_>,
-    anonymous: Option<Standing>,
-    external: Option<Standing>,
+    anonymous: Option<AliasView>,
+    external: Option<AliasView>,
     now: Timestamp,
 ) -> Result<Option<Uuid>, Error> {
     let Link {
@@ -187,7 +187,7 @@ async fn unite(
         platform,
         ..
     } = link;
-    let conflicts = |found: &Standing| {
+    let conflicts = |found: &AliasView| {
         let known = found.external_id.as_deref();
         known.is_some_and(|known| known != external_id)
     };

@@ -38,7 +38,7 @@ impl AliasKind {
 
 /// A subject as seen through one of its aliases.
 #[derive(Clone, Debug, sqlx::FromRow)]
-pub struct Standing {
+pub struct AliasView {
     /// The alias.
     pub alias: i64,
     /// Moves on when tokens of the alias are revoked.
@@ -62,7 +62,7 @@ pub struct Standing {
 pub struct Versioned {
     /// The standing.
     #[sqlx(flatten)]
-    pub standing: Standing,
+    pub standing: AliasView,
     /// Moves on with every change of the subject and of what plugins keep of it.
     pub version: i64,
     /// Whether clients know the subject under another alias too.
@@ -73,7 +73,7 @@ pub struct Versioned {
 /// so that SDKs can get rid of what they have gathered, and nothing of it is stored.
 pub const NOBODY: i64 = 0;
 
-impl Standing {
+impl AliasView {
     /// Of whoever comes back under a name of somebody who was deleted.
     pub fn nobody(subject_id: Uuid) -> Self {
         Self {
@@ -118,8 +118,8 @@ pub async fn ensure(
     value: &str,
     platform: Option<&str>,
     now: Timestamp,
-) -> nudge_db::Result<Standing> {
-    let nobody = || Standing::nobody(pseudonyms.nobody(app_id, kind, value));
+) -> nudge_db::Result<AliasView> {
+    let nobody = || AliasView::nobody(pseudonyms.nobody(app_id, kind, value));
     let mut tx = db.read().await?;
     if let Some(standing) = store::find(&mut tx, app_id, kind, value).await? {
         return Ok(if standing.suppressed {

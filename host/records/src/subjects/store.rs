@@ -3,7 +3,7 @@
 use nudge_db::{Result, Rows, Timestamp, Tx};
 use uuid::Uuid;
 
-use super::{AliasKind, Standing, Versioned};
+use super::{AliasKind, AliasView, Versioned};
 use crate::search::fold;
 
 #[derive(sqlx::FromRow)]
@@ -52,7 +52,7 @@ pub async fn find(
     app_id: Uuid,
     kind: AliasKind,
     value: &str,
-) -> Result<Option<Standing>> {
+) -> Result<Option<AliasView>> {
     tx.sql(
         "SELECT a.number AS alias, a.token_epoch, a.subject_id, s.external_id, s.analytics_consent,
                 s.messaging_consent, s.consent_at, s.suppressed
@@ -115,7 +115,7 @@ pub async fn locale(tx: &mut Tx, app_id: Uuid, subject_id: Uuid) -> Result<Optio
 }
 
 /// Finds a subject by the number of one of its aliases.
-pub async fn get(tx: &mut Tx, app_id: Uuid, alias: i64) -> Result<Option<Standing>> {
+pub async fn get(tx: &mut Tx, app_id: Uuid, alias: i64) -> Result<Option<AliasView>> {
     tx.sql(
         "SELECT a.number AS alias, a.token_epoch, a.subject_id, s.external_id, s.analytics_consent,
                 s.messaging_consent, s.consent_at, s.suppressed
@@ -129,7 +129,7 @@ pub async fn get(tx: &mut Tx, app_id: Uuid, alias: i64) -> Result<Option<Standin
 }
 
 /// Finds a subject by its id, or by that of one that was merged into it, through its oldest alias.
-pub async fn of_subject(tx: &mut Tx, app_id: Uuid, id: Uuid) -> Result<Option<Standing>> {
+pub async fn of_subject(tx: &mut Tx, app_id: Uuid, id: Uuid) -> Result<Option<AliasView>> {
     tx.sql(
         "SELECT a.number AS alias, a.token_epoch, a.subject_id, s.external_id, s.analytics_consent,
                 s.messaging_consent, s.consent_at, s.suppressed
@@ -240,7 +240,7 @@ pub async fn insert(
     value: &str,
     platform: Option<&str>,
     now: Timestamp,
-) -> Result<Standing> {
+) -> Result<AliasView> {
     let subject_id = nudge_platform::id::new(now);
     let external_id = (kind == AliasKind::External).then(|| value.to_owned());
     let inserted = tx.sql(
@@ -262,7 +262,7 @@ pub async fn insert(
         return Err(nudge_db::Error::unavailable(cause));
     }
     let alias = insert_alias(tx, app_id, kind, value, subject_id, now).await?;
-    Ok(Standing {
+    Ok(AliasView {
         alias,
         token_epoch: 0,
         subject_id,

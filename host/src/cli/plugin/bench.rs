@@ -11,7 +11,7 @@ use nudge_wasm::{Call, Kind, Limits, Plugin};
 use serde_json::{Value as Json, json};
 
 use super::style::{self, Style};
-use super::test::{Found, find};
+use super::test::{CaseFile, find};
 use super::{Checked, Component, engine};
 
 /// Sizes of batches.
@@ -39,7 +39,7 @@ pub(super) fn run(config: &Config, arguments: &Arguments) -> anyhow::Result<()> 
     let plugin = engine::load(config, &component.bytes)?;
     let time = Duration::from_millis(arguments.time);
     let mut rows = Vec::new();
-    for Found { file, case } in find(&folder.dir.join("cases"))? {
+    for CaseFile { file, case } in find(&folder.dir.join("cases"))? {
         let name = if case.name.is_empty() {
             file
         } else {

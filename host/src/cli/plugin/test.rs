@@ -35,7 +35,7 @@ enum File {
 }
 
 /// A case, and the file that it is in.
-pub(super) struct Found {
+pub(super) struct CaseFile {
     pub(super) file: String,
     pub(super) case: Case,
 }
@@ -46,7 +46,7 @@ pub(super) fn run(config: &Config, arguments: &Arguments) -> anyhow::Result<()> 
     let plugin = engine::load(config, &component.bytes)?;
     let mut report = Report::default();
     let started = Instant::now();
-    for Found { file, case } in find(&folder.dir.join("cases"))? {
+    for CaseFile { file, case } in find(&folder.dir.join("cases"))? {
         let wanted = arguments.filter.as_ref();
         if wanted.is_some_and(|text| !case.name.contains(text) && !file.contains(text)) {
             report.skipped += 1;
@@ -72,7 +72,7 @@ pub(super) fn run(config: &Config, arguments: &Arguments) -> anyhow::Result<()> 
 }
 
 /// Reads the cases of a folder, files in the order of their names.
-pub(super) fn find(folder: &Path) -> anyhow::Result<Vec<Found>> {
+pub(super) fn find(folder: &Path) -> anyhow::Result<Vec<CaseFile>> {
     let entries =
         fs::read_dir(folder).with_context(|| format!("there is no folder {}", folder.display()))?;
     let mut files: Vec<PathBuf> = Vec::new();
@@ -102,7 +102,7 @@ pub(super) fn find(folder: &Path) -> anyhow::Result<Vec<Found>> {
                 .unwrap_or_default()
                 .to_string_lossy()
                 .into_owned();
-            found.push(Found { file, case });
+            found.push(CaseFile { file, case });
         }
     }
     Ok(found)

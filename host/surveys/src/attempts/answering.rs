@@ -7,24 +7,24 @@ use nudge_campaigns::surveys::flow::way::Way;
 use nudge_campaigns::surveys::flow::{Answers, Walker, answer};
 use nudge_db::{Timestamp, Tx};
 use nudge_platform::field_error::FieldError;
-use nudge_records::subjects::Standing;
+use nudge_records::subjects::AliasView;
 use serde_json::Value;
 use serde_json::value::RawValue;
 use uuid::Uuid;
 
 use super::{
-    Answer, Error, Given, Outcome, State, Whole, find_or_open, next, outcome, save, tally,
+    Answer, AttemptStep, Error, Given, State, Whole, find_or_open, next, outcome, save, tally,
 };
 
 /// Takes answers: all of them, or none. The subject is locked.
 pub async fn take_answers(
     tx: &mut Tx,
     app: &App,
-    subject: &Standing,
+    subject: &AliasView,
     id: Uuid,
     given: &[Given],
     now: Timestamp,
-) -> Result<Outcome, Error> {
+) -> Result<AttemptStep, Error> {
     let attempt = find_or_open(tx, app, subject, id, now).await?;
     let whole = Whole::read(tx, attempt).await?;
     let walker = Walker::new(&whole.flow);
@@ -56,7 +56,7 @@ pub async fn take_answers(
     let next = next(&way, last);
     let answers = merged(&whole, &checked, given, &way);
     save(tx, &whole, &walker, &attempt, &answers).await?;
-    Ok(Outcome {
+    Ok(AttemptStep {
         attempt,
         next,
         survey_ended: false,

@@ -12,14 +12,14 @@ use nudge_http::{ApiError, Code, Data, Json, ResourceId, created};
 use nudge_platform::clock;
 use nudge_platform::field_error::FieldError;
 use nudge_records::subjects::current::{current, current_of};
-use nudge_records::subjects::{self, Standing};
+use nudge_records::subjects::{self, AliasView};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use super::{Error, Given, Next, Outcome, Start};
+use super::{AttemptStep, Error, Given, Next, Start};
 use crate::services::Shared;
 
 /// Answers of one request.
@@ -123,8 +123,8 @@ impl From<Next> for Value {
 }
 
 impl AttemptView {
-    fn new(outcome: Outcome, now: Timestamp) -> Self {
-        let Outcome { attempt, next, .. } = outcome;
+    fn new(outcome: AttemptStep, now: Timestamp) -> Self {
+        let AttemptStep { attempt, next, .. } = outcome;
         Self {
             attempt_id: attempt.id,
             survey_id: attempt.survey_id,
@@ -177,8 +177,8 @@ pub async fn start_attempt(
 /// The survey of an attempt in the person's language.
 async fn shown(
     tx: &mut Tx,
-    outcome: &Outcome,
-    standing: &Standing,
+    outcome: &AttemptStep,
+    standing: &AliasView,
 ) -> Result<Arc<RawValue>, ApiError> {
     let attempt = &outcome.attempt;
     let (app_id, id, version) = (attempt.app_id, attempt.survey_id, attempt.survey_version);

@@ -3,7 +3,7 @@
 //! An attempt that an instruction causes has an id that says which instruction that is, so that an SDK can have the
 //! id before there is an attempt, and a start that is repeated finds the same one.
 
-use nudge_records::instructions::counterpart::counterpart;
+use nudge_records::instructions::counterpart::attempt_id_of;
 
 pub mod analytics;
 pub mod answering;
@@ -34,7 +34,7 @@ use nudge_campaigns::surveys::{Content, Mode};
 use nudge_platform::field_error::FieldError;
 use nudge_records::instructions;
 use nudge_records::instructions::Status;
-use nudge_records::subjects::Standing;
+use nudge_records::subjects::AliasView;
 use tally::Tally;
 
 /// After this long without a sign of life an attempt counts as abandoned (contract 7).
@@ -110,8 +110,8 @@ impl Attempt {
     }
 
     /// As far as counting goes.
-    fn standing(&self) -> tally::Standing<'_> {
-        tally::Standing {
+    fn standing(&self) -> tally::AttemptState<'_> {
+        tally::AttemptState {
             completed: self.state == State::Completed,
             alone: self.instruction_id.is_none(),
             last: self.last_question_id.as_deref(),
@@ -170,7 +170,7 @@ pub enum Next {
 
 /// An attempt after a request, and what is next.
 #[derive(Clone, Debug)]
-pub struct Outcome {
+pub struct AttemptStep {
     /// The attempt.
     pub attempt: Attempt,
     /// What is next.
@@ -255,10 +255,10 @@ fn next(way: &Way<'_>, last: Option<&str>) -> Next {
 pub async fn start(
     tx: &mut Tx,
     app: &App,
-    subject: &Standing,
+    subject: &AliasView,
     request: Start,
     now: Timestamp,
-) -> Result<Outcome, Error> {
+) -> Result<AttemptStep, Error> {
     if !subject.may_message(app) || subject.suppressed {
         return Err(Error::ConsentRequired);
     }
@@ -287,7 +287,7 @@ pub async fn start(
     }
     let id = request
         .instruction_id
-        .map_or_else(|| nudge_platform::id::new(now), counterpart);
+        .map_or_else(|| nudge_platform::id::new(now), attempt_id_of);
     let attempt = new(app.id, subject.subject_id, (id, request), version, now);
     open(tx, attempt, content).await
 }
@@ -304,7 +304,7 @@ async fn find_started(
             return Ok(known);
         }
     }
-    let Some(id) = request.instruction_id.map(counterpart) else {
+    let Some(id) = request.instruction_id.map(attempt_id_of) else {
         return Ok(None);
     };
     let known = store::find(tx, app_id, id).await?;
@@ -356,7 +356,7 @@ fn new(
 }
 
 /// Adds an attempt, counts it, and notes that its instruction was shown.
-async fn open(tx: &mut Tx, mut attempt: Attempt, content: Content) -> Result<Outcome, Error> {
+async fn open(tx: &mut Tx, mut attempt: Attempt, content: Content) -> Result<AttemptStep, Error> {
     let flow = content.flow.ok_or(Error::NotActive)?;
     let walker = Walker::new(&flow);
     let way = walker.way(&Answers::new());
@@ -366,7 +366,7 @@ async fn open(tx: &mut Tx, mut attempt: Attempt, content: Content) -> Result<Out
     let counts = attempt.tally(&walker, &Answers::new());
     store::count(tx, &attempt, &counts).await?;
     follow(tx, &attempt, Status::Displayed, attempt.started_at).await?;
-    Ok(Outcome {
+    Ok(AttemptStep {
         attempt,
         next,
         survey_ended: false,
@@ -387,11 +387,11 @@ async fn follow(
     Ok(())
 }
 
-async fn outcome(tx: &mut Tx, attempt: Attempt) -> Result<Outcome, Error> {
+async fn outcome(tx: &mut Tx, attempt: Attempt) -> Result<AttemptStep, Error> {
     let whole = Whole::read(tx, attempt).await?;
     let way = Walker::new(&whole.flow).way(&whole.values());
     let next = next(&way, whole.attempt.last_question_id.as_deref());
-    Ok(Outcome {
+    Ok(AttemptStep {
         next,
         attempt: whole.attempt,
         survey_ended: false,
@@ -402,7 +402,7 @@ async fn outcome(tx: &mut Tx, attempt: Attempt) -> Result<Outcome, Error> {
 async fn find_or_open(
     tx: &mut Tx,
     app: &App,
-    subject: &Standing,
+    subject: &AliasView,
     id: Uuid,
     now: Timestamp,
 ) -> Result<Attempt, Error> {
@@ -413,7 +413,7 @@ async fn find_or_open(
             Err(Error::NotFound)
         };
     }
-    let instruction_id = counterpart(id);
+    let instruction_id = attempt_id_of(id);
     let offered = offered(tx, app.id, subject.subject_id, instruction_id, now).await?;
     let (survey_id, version) = (offered.campaign_id, offered.campaign_version);
     let content = surveys::store::version(tx, app.id, survey_id, version).await?;
@@ -452,10 +452,10 @@ async fn save(
 pub async fn complete(
     tx: &mut Tx,
     app: &App,
-    subject: &Standing,
+    subject: &AliasView,
     id: Uuid,
     now: Timestamp,
-) -> Result<Outcome, Error> {
+) -> Result<AttemptStep, Error> {
     let attempt = find_or_open(tx, app, subject, id, now).await?;
     if attempt.state == State::Completed {
         return outcome(tx, attempt).await;
@@ -489,7 +489,7 @@ pub async fn complete(
         _ => false,
     };
     let next = next(&way, way.stops.last().map(|stop| stop.question.id.as_str()));
-    Ok(Outcome {
+    Ok(AttemptStep {
         attempt,
         next,
         survey_ended,
@@ -521,10 +521,10 @@ pub async fn end_when_full(
 pub async fn dismiss(
     tx: &mut Tx,
     app: &App,
-    subject: &Standing,
+    subject: &AliasView,
     id: Uuid,
     now: Timestamp,
-) -> Result<Outcome, Error> {
+) -> Result<AttemptStep, Error> {
     let mut attempt = find_or_open(tx, app, subject, id, now).await?;
     if attempt.state == State::Started {
         attempt.state = State::Dismissed;
@@ -542,9 +542,9 @@ mod tests {
     #[test]
     fn instruction_and_attempt_name_each_other() {
         let instruction = nudge_platform::id::new(Timestamp::from_seconds(1_800_000_000));
-        let attempt = counterpart(instruction);
+        let attempt = attempt_id_of(instruction);
         assert_ne!(attempt, instruction);
-        assert_eq!(counterpart(attempt), instruction);
+        assert_eq!(attempt_id_of(attempt), instruction);
         assert_eq!(attempt.get_version_num(), 7);
         assert_eq!(attempt.get_variant(), uuid::Variant::RFC4122);
         assert_eq!(

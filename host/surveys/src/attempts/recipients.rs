@@ -63,7 +63,7 @@ pub struct Recipient {
 
 /// A part of the list.
 #[derive(Clone, Debug)]
-pub struct Found {
+pub struct RecipientPage {
     /// The entries.
     pub recipients: Vec<Recipient>,
     /// After which id the list goes on, if it does.
@@ -123,7 +123,7 @@ pub async fn page(
     after: Option<Uuid>,
     limit: usize,
     now: Timestamp,
-) -> Result<Found> {
+) -> Result<RecipientPage> {
     let after = after.unwrap_or(Uuid::max());
     let scanned = match state {
         Some(_) => MOST_SCANNED,
@@ -154,7 +154,7 @@ pub async fn page(
     let more = recipients.len() > limit;
     recipients.truncate(limit);
     let last = recipients.last().map(|recipient| recipient.id);
-    Ok(Found {
+    Ok(RecipientPage {
         next: if more { last } else { horizon },
         recipients,
     })

@@ -77,7 +77,7 @@ pub struct Tally(pub BTreeMap<Key, Count>);
 
 /// How an attempt stands, as far as counting goes.
 #[derive(Clone, Copy, Debug)]
-pub struct Standing<'a> {
+pub struct AttemptState<'a> {
     /// Whether it is complete.
     pub completed: bool,
     /// Whether no instruction caused it.
@@ -120,7 +120,7 @@ impl Tally {
 /// The questions of a way that were come to, each with what became of it and whether the person is at it.
 fn reached<'w, 'f>(
     way: &'w Way<'f>,
-    standing: Standing<'_>,
+    standing: AttemptState<'_>,
 ) -> impl Iterator<Item = (&'w Stop<'f>, bool)> {
     let position = way.position(standing.last).filter(|_| !standing.completed);
     let at = position.and_then(|question| way.place(&question.id));
@@ -135,7 +135,7 @@ fn reached<'w, 'f>(
 }
 
 /// Counts one attempt.
-pub fn tally(walker: &Walker<'_>, answers: &Answers, standing: Standing<'_>) -> Tally {
+pub fn tally(walker: &Walker<'_>, answers: &Answers, standing: AttemptState<'_>) -> Tally {
     let mut tally = Tally::default();
     tally.add("", Measure::Started, String::new(), 0.0);
     if standing.alone {

@@ -5,8 +5,8 @@ use std::time::Duration;
 use axum::extract::State;
 use nudge_apps::auth::SdkSubject;
 use nudge_db::Timestamp;
-use nudge_http::notes::Notes;
 use nudge_http::page::checked_limit;
+use nudge_http::request_context::Notes;
 use nudge_http::{ApiError, Data, Json, Params, cursor};
 use nudge_platform::clock;
 use nudge_records::instructions::views::{InstructionView, views};
@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
 
-use super::polling::{self, Place};
+use super::polling::{self, PagePosition};
 use crate::services::Shared;
 
 /// Instructions of a page unless `limit` says otherwise, and at the most.
@@ -118,7 +118,7 @@ pub async fn poll_instructions(
     let list = format!("instructions {}", subject.token.subject_id);
     let place = match &query.cursor {
         Some(text) => cursor::decode(&services.secrets, &list, text, now)?,
-        None => Place::default(),
+        None => PagePosition::default(),
     };
     let page = polling::poll(&services, &subject, &notes, place, limit, wait).await?;
     let expires = services.clock.now().plus(cursor::LIFETIME);

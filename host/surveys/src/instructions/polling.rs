@@ -10,7 +10,7 @@ use std::time::Duration;
 use nudge_apps::App;
 use nudge_apps::auth::SdkSubject;
 use nudge_db::{Timestamp, Tx};
-use nudge_http::notes::Notes;
+use nudge_http::request_context::Notes;
 use nudge_http::{ApiError, Code};
 use nudge_records::instructions::range::Range;
 use nudge_records::instructions::{Instruction, store};
@@ -23,7 +23,7 @@ use crate::services::Shared;
 
 /// Where a subject's next page begins.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Place {
+pub struct PagePosition {
     /// Everything up to this position was seen.
     seen: i64,
     /// The last activation of a survey that was known then: what one that was activated later offers was not seen.
@@ -52,12 +52,12 @@ pub struct Page {
     /// The instructions, by descending priority.
     pub instructions: Vec<Instruction>,
     /// Where the next page begins.
-    pub place: Place,
+    pub place: PagePosition,
     /// When something becomes available that is not yet.
     next_at: Option<Timestamp>,
 }
 
-impl Place {
+impl PagePosition {
     /// The activation after which there were others, of surveys that offer more than what comes after the place.
     fn since(self, app: &App) -> Option<Timestamp> {
         let activated = self.activated?;
@@ -124,7 +124,7 @@ pub async fn poll(
     services: &Shared,
     subject: &SdkSubject,
     notes: &Notes,
-    place: Place,
+    place: PagePosition,
     limit: u32,
     wait: Duration,
 ) -> Result<Page, ApiError> {
@@ -176,7 +176,7 @@ async fn page(
     tx: &mut Tx,
     app: &App,
     subject_id: Uuid,
-    place: Place,
+    place: PagePosition,
     limit: u32,
     now: Timestamp,
 ) -> nudge_db::Result<Page> {
@@ -256,7 +256,7 @@ mod tests {
             issued in prop::collection::vec(0_usize..8, 1..60),
             limit in 1_usize..6,
         ) {
-            let mut place = Place::default();
+            let mut place = PagePosition::default();
             let mut there = 0;
             let mut seen: Vec<(i64, i64)> = Vec::new();
             let mut window = Vec::new();
@@ -286,12 +286,20 @@ mod tests {
 
     #[test]
     fn no_cursor_is_past_what_is_not_available_yet() {
-        let range = Place::default().range(9, None);
-        assert_eq!(Place::default().after(range, None, None, None).seen, 9);
-        assert_eq!(Place::default().after(range, None, Some(4), None).seen, 3);
-        let seen = Place {
+        let range = PagePosition::default().range(9, None);
+        assert_eq!(
+            PagePosition::default().after(range, None, None, None).seen,
+            9
+        );
+        assert_eq!(
+            PagePosition::default()
+                .after(range, None, Some(4), None)
+                .seen,
+            3
+        );
+        let seen = PagePosition {
             seen: 5,
-            ..Place::default()
+            ..PagePosition::default()
         };
         assert_eq!(seen.after(seen.range(9, None), None, Some(6), None).seen, 5);
         assert_eq!(seen.after(seen.range(2, None), None, None, None).seen, 5);
@@ -300,14 +308,14 @@ mod tests {
     #[test]
     fn a_window_knows_what_was_known_when_it_was_first_asked_for() {
         let (before, later) = (Some(Timestamp(7)), Some(Timestamp(8)));
-        let range = Place::default().range(9, None);
-        let first = Place::default().after(range, Some((0, 4)), None, before);
+        let range = PagePosition::default().range(9, None);
+        let first = PagePosition::default().after(range, Some((0, 4)), None, before);
         assert_eq!(first.activated, None);
         let next = first.after(first.range(9, None), None, None, later);
         assert_eq!((next.seen, next.activated), (9, before));
         // Nothing runs, or something else does, and nothing of it is on offer.
         assert_eq!(next.knowing(None).activated, before);
         assert_eq!(next.knowing(later).activated, later);
-        assert_eq!(Place::default().knowing(later).activated, None);
+        assert_eq!(PagePosition::default().knowing(later).activated, None);
     }
 }

@@ -9,7 +9,7 @@ use crate::call::Call;
 use crate::cells::CellsBuilder;
 use crate::failure::Stop;
 use crate::limits::ELEMENT_BYTES;
-use crate::personalization::{Batch, Facts, Item, Message, Outcome, Resolution};
+use crate::personalization::{Batch, Facts, Item, Message, PersonalizationOutcome, Resolution};
 use crate::projection::Projection;
 use crate::store::State;
 use crate::value::Value;
@@ -30,8 +30,8 @@ impl View {
         }
     }
 
-    pub(crate) fn into_outcome(self, call: Call) -> Outcome {
-        Outcome {
+    pub(crate) fn into_outcome(self, call: Call) -> PersonalizationOutcome {
+        PersonalizationOutcome {
             resolutions: self.resolutions,
             call,
         }

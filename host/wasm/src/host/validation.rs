@@ -10,7 +10,7 @@ use crate::failure::Stop;
 use crate::limits::{ACTUAL_CHARACTERS, CODE_CHARACTERS};
 use crate::projection::Projection;
 use crate::store::State;
-use crate::validation::{Batch, Definition, Item, Outcome, Violation};
+use crate::validation::{Batch, Definition, Item, ValidationOutcome, Violation};
 
 /// A batch, and the violations that the plugin has reported so far.
 pub(crate) struct View {
@@ -26,9 +26,9 @@ impl View {
         }
     }
 
-    pub(crate) fn into_outcome(mut self, call: Call) -> Outcome {
+    pub(crate) fn into_outcome(mut self, call: Call) -> ValidationOutcome {
         self.violations.sort_by_key(|violation| violation.item);
-        Outcome {
+        ValidationOutcome {
             violations: self.violations,
             call,
         }

@@ -115,7 +115,7 @@ fn the_same_batch_gives_the_same_outcome() {
     for mode in ["fine", "nan"] {
         let [first, second] = [(); 2].map(|()| {
             let outcome = plugin.evaluate(batch(mode), Box::new(OneOrder)).unwrap();
-            let trigger::Outcome {
+            let trigger::TriggerOutcome {
                 fired,
                 states,
                 timers,

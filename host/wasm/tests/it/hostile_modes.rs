@@ -340,7 +340,10 @@ fn personalization_plugins_keep_to_every_limit() {
     }
 }
 
-fn resolve(plugin: &Plugin, mode: &str) -> Result<personalization::Outcome, Failure> {
+fn resolve(
+    plugin: &Plugin,
+    mode: &str,
+) -> Result<personalization::PersonalizationOutcome, Failure> {
     let batch = personalization::Batch {
         now: NOW,
         seed: 1,

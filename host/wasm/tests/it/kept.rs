@@ -214,7 +214,7 @@ fn evaluate(plugin: &Plugin) -> Json {
         explaining: true,
         seed: 5,
     };
-    let trigger::Outcome {
+    let trigger::TriggerOutcome {
         fired,
         states,
         timers,

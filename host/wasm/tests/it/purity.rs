@@ -8,8 +8,8 @@ use nudge_wasm::trigger;
 use crate::support::{OneOrder, batch, engine, misbehaving};
 
 /// Everything of an outcome but what the clock says.
-fn text(outcome: trigger::Outcome) -> String {
-    let trigger::Outcome {
+fn text(outcome: trigger::TriggerOutcome) -> String {
+    let trigger::TriggerOutcome {
         fired,
         states,
         timers,

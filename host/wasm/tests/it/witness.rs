@@ -37,7 +37,7 @@ impl Witness {
         &self,
         plugin: &Plugin,
         mode: &str,
-    ) -> Result<trigger::Outcome, Failure> {
+    ) -> Result<trigger::TriggerOutcome, Failure> {
         self.watch(mode, || {
             let outcome = plugin.evaluate(batch(mode), Box::new(OneOrder));
             outcome.map_err(|failed| failed.failure)

@@ -180,7 +180,7 @@ async fn check(
             if let Some(slot) = &plan.slot {
                 catalogue = catalogue.with_slot(slot.clone());
             }
-            let decides = |asked: nudge_plugin_runtime::Asked<'_>| {
+            let decides = |asked: nudge_plugin_runtime::PluginRef<'_>| {
                 in_force_check::decides(&catalogue, entry.app_id, &entry.name, entry.kind, asked)
             };
             let errors =
@@ -220,7 +220,7 @@ async fn write(services: &Services, owner: &Owner, plan: Plan) -> Result<Option<
     if let Some(slot) = slot {
         store::set_slot(&mut tx, &slot, now).await?;
     }
-    owner.touch(&mut tx, now).await?;
+    owner.bump_version(&mut tx, now).await?;
     let resource = format!("plugin/{}", entry.name);
     owner.record(&mut tx, action, resource, detail, now).await?;
     tx.commit().await?;

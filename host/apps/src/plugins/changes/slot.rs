@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use nudge_platform::field_error::FieldError;
-use nudge_plugin_runtime::catalogue::{Asked, Catalogue, Slot};
+use nudge_plugin_runtime::catalogue::{Catalogue, PluginRef, Slot};
 use nudge_plugin_runtime::store;
 use nudge_wasm::{Kind, Plugin};
 use serde_json::{Value, json};
@@ -42,7 +42,7 @@ pub(crate) async fn set(
             continue;
         }
         store::set_slot(&mut tx, &slot, now).await?;
-        owner.touch(&mut tx, now).await?;
+        owner.bump_version(&mut tx, now).await?;
         let resource = format!("plugin-slot/{kind}");
         let detail = json!({"plugin": name});
         owner
@@ -65,7 +65,7 @@ pub(crate) async fn clear(services: &Services, owner: &Owner, kind: Kind) -> Res
     let loaded = check(services, owner, kind, after).await?;
     let mut tx = services.db.write().await?;
     store::clear_slot(&mut tx, owner.app_id, kind).await?;
-    owner.touch(&mut tx, now).await?;
+    owner.bump_version(&mut tx, now).await?;
     let resource = format!("plugin-slot/{kind}");
     owner
         .record(&mut tx, "plugin_slot.cleared", resource, Value::Null, now)
@@ -129,7 +129,7 @@ async fn check(
         drop(tx);
         let after = after(before.clone());
         let digest = |catalogue: &Catalogue| {
-            let entry = catalogue.decides(kind, Asked::Slot)?;
+            let entry = catalogue.decides(kind, PluginRef::Slot)?;
             entry
                 .rollout
                 .active
@@ -147,7 +147,7 @@ async fn check(
                 None => continue,
             },
         };
-        let in_slot = |asked: Asked<'_>| asked == Asked::Slot;
+        let in_slot = |asked: PluginRef<'_>| asked == PluginRef::Slot;
         let errors =
             in_force_check::refusals(&services.plugins, &plugin, &in_force, in_slot, started)
                 .await?;

@@ -4,7 +4,7 @@ use bytes::Bytes;
 use nudge_db::{Timestamp, Tx};
 use nudge_plugin_runtime::catalogue::SERVER;
 use nudge_plugin_runtime::check::Check;
-use nudge_plugin_runtime::inspect::{Inspected, Refusal, inspect};
+use nudge_plugin_runtime::inspect::{Inspected, UploadRefusal, inspect};
 use nudge_plugin_runtime::rollout::Release;
 use nudge_plugin_runtime::store::{self, Version};
 use nudge_plugin_runtime::upload_errors;
@@ -44,8 +44,8 @@ pub(crate) async fn upload(
         inspected
     });
     let inspected = inspected.await?.map_err(|refusal| match refusal {
-        Refusal::Rejected(errors) => Error::Rejected(errors),
-        Refusal::Unavailable(cause) => Error::Busy(cause),
+        UploadRefusal::Rejected(errors) => Error::Rejected(errors),
+        UploadRefusal::Unavailable(cause) => Error::Busy(cause),
     })?;
     keep(services, owner, inspected, component).await
 }

@@ -3,7 +3,7 @@
 use nudge_platform::audit;
 use nudge_plugin_runtime::catalogue::Entry;
 use nudge_plugin_runtime::rollout::Rollout;
-use nudge_plugin_runtime::rollout_period::Term;
+use nudge_plugin_runtime::rollout_period::RolloutPeriod;
 use nudge_plugin_runtime::store;
 use serde_json::{Value, json};
 
@@ -27,7 +27,7 @@ pub(crate) struct Reason {
 /// first does it.
 pub(crate) async fn withdraw(
     services: &Services,
-    term: &Term,
+    term: &RolloutPeriod,
     reason: Reason,
 ) -> Result<Option<String>, Error> {
     for _ in 0..MOST_TRIES {
@@ -69,7 +69,7 @@ pub(crate) async fn withdraw(
     )))
 }
 
-fn detail(term: &Term, before: &Entry, after: &Rollout, reason: Reason) -> Value {
+fn detail(term: &RolloutPeriod, before: &Entry, after: &Rollout, reason: Reason) -> Value {
     let was_tried = before.rollout.active == after.active;
     json!({
         "version": term.version,
@@ -93,7 +93,7 @@ async fn write(services: &Services, entry: &Entry, detail: Value) -> Result<bool
     if !store::update(&mut tx, entry).await? {
         return Ok(false);
     }
-    owner.touch(&mut tx, now).await?;
+    owner.bump_version(&mut tx, now).await?;
     let resource = format!("plugin/{}", entry.name);
     owner
         .record(&mut tx, "plugin.rolled_back", resource, detail, now)

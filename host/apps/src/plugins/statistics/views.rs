@@ -9,7 +9,7 @@ use nudge_http::query::{begin, end};
 use nudge_platform::clock;
 use nudge_plugin_runtime::shadow;
 use nudge_plugin_runtime::statistics::store::{self, Row};
-use nudge_plugin_runtime::statistics::{KEPT, Outcome, histogram, rate};
+use nudge_plugin_runtime::statistics::{CallOutcome, KEPT, histogram, rate};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
@@ -109,23 +109,23 @@ impl VersionMetricsView {
             max = max.max(row.max_micros.unsigned_abs());
             view.memory_peak_bytes = view.memory_peak_bytes.max(row.memory_bytes);
             let outcome = row.outcome.as_str();
-            if outcome == Outcome::TakenApart.name() {
+            if outcome == CallOutcome::TakenApart.name() {
                 view.taken_apart += row.calls;
                 continue;
             }
-            if outcome == Outcome::Retried.name() {
+            if outcome == CallOutcome::Retried.name() {
                 view.retried += row.calls;
                 continue;
             }
-            if outcome == Outcome::Unavailable.name() {
+            if outcome == CallOutcome::Unavailable.name() {
                 continue;
             }
             view.calls += row.calls;
             view.items += row.items;
-            if outcome == Outcome::Starved.name() {
+            if outcome == CallOutcome::Starved.name() {
                 starved += row.calls;
                 *view.failures.entry("deadline".to_owned()).or_default() += row.calls;
-            } else if outcome != Outcome::Decided.name() {
+            } else if outcome != CallOutcome::Decided.name() {
                 *view.failures.entry(outcome.to_owned()).or_default() += row.calls;
             }
         }
@@ -240,7 +240,7 @@ pub(crate) async fn health(
 mod tests {
     use super::*;
 
-    fn row(outcome: Outcome, bucket: i64, calls: i64) -> Row {
+    fn row(outcome: CallOutcome, bucket: i64, calls: i64) -> Row {
         Row {
             version: "1.0.0".to_owned(),
             outcome: outcome.name().to_owned(),
@@ -255,12 +255,12 @@ mod tests {
     #[test]
     fn only_settled_calls_are_calls_and_the_machines_failures_are_not_the_plugins() {
         let rows = [
-            row(Outcome::Decided, 1, 6),
-            row(Outcome::TakenApart, 2, 5),
-            row(Outcome::Failed("trap"), 3, 2),
-            row(Outcome::Starved, 4, 4),
-            row(Outcome::Retried, 5, 7),
-            row(Outcome::Unavailable, 6, 9),
+            row(CallOutcome::Decided, 1, 6),
+            row(CallOutcome::TakenApart, 2, 5),
+            row(CallOutcome::Failed("trap"), 3, 2),
+            row(CallOutcome::Starved, 4, 4),
+            row(CallOutcome::Retried, 5, 7),
+            row(CallOutcome::Unavailable, 6, 9),
         ];
         let view = VersionMetricsView::of("1.0.0", &rows.iter().collect::<Vec<_>>());
         assert_eq!((view.calls, view.items), (12, 24));

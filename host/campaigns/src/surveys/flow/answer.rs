@@ -9,7 +9,7 @@ use super::question::{Format, LABEL, Question, Spec, is_date, is_web_address};
 
 /// Why an answer is not taken.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Refusal {
+pub struct AnswerRefusal {
     /// Where in the value, as a JSON pointer.
     pub pointer: String,
     /// A stable reason in snake case.
@@ -18,20 +18,24 @@ pub struct Refusal {
     pub detail: String,
 }
 
-type Checked = Result<Value, Refusal>;
+type Checked = Result<Value, AnswerRefusal>;
 
 /// The most characters of a field of contact information, and of an option in one's own words.
 const MOST_FIELD: usize = LABEL;
 
-fn refuse<T>(pointer: &str, code: &'static str, detail: impl Into<String>) -> Result<T, Refusal> {
-    Err(Refusal {
+fn refuse<T>(
+    pointer: &str,
+    code: &'static str,
+    detail: impl Into<String>,
+) -> Result<T, AnswerRefusal> {
+    Err(AnswerRefusal {
         pointer: pointer.to_owned(),
         code,
         detail: detail.into(),
     })
 }
 
-fn wrong_type<T>(detail: &str) -> Result<T, Refusal> {
+fn wrong_type<T>(detail: &str) -> Result<T, AnswerRefusal> {
     refuse("", "invalid", detail)
 }
 
@@ -100,7 +104,11 @@ fn member<'a>(object: &'a Map<String, Value>, key: &str) -> Option<&'a Value> {
     object.get(key).filter(|value| !value.is_null())
 }
 
-fn option_id<'a>(value: &'a Value, options: &[String], pointer: &str) -> Result<&'a str, Refusal> {
+fn option_id<'a>(
+    value: &'a Value,
+    options: &[String],
+    pointer: &str,
+) -> Result<&'a str, AnswerRefusal> {
     let Some(id) = value.as_str() else {
         return refuse(pointer, "invalid", "the id of an option");
     };
@@ -116,7 +124,7 @@ fn option_id<'a>(value: &'a Value, options: &[String], pointer: &str) -> Result<
 }
 
 /// Words of one's own.
-fn own_words(value: &Value, allowed: bool) -> Result<String, Refusal> {
+fn own_words(value: &Value, allowed: bool) -> Result<String, AnswerRefusal> {
     if !allowed {
         return refuse(
             "/other",
@@ -148,7 +156,7 @@ fn single(value: &Value, options: &[String], other: bool) -> Checked {
 }
 
 /// Ids of options, each at most once.
-fn option_ids(value: Option<&Value>, options: &[String]) -> Result<Vec<String>, Refusal> {
+fn option_ids(value: Option<&Value>, options: &[String]) -> Result<Vec<String>, AnswerRefusal> {
     let Some(ids) = value.and_then(Value::as_array) else {
         return refuse("/optionIds", "invalid", "a list of ids of options");
     };

@@ -6,7 +6,7 @@ use std::time::Duration;
 use futures_util::future::join_all;
 use nudge_campaigns::definitions::{Enforced, Enforcement};
 use nudge_db::Timestamp;
-use nudge_plugin_runtime::{Accepted, Active, Origin, Share, Term};
+use nudge_plugin_runtime::{Accepted, Active, Origin, RolloutPeriod, Share};
 use nudge_records::events::Event;
 use nudge_wasm::{Compiler, Engine, EngineConfig, Limits, Reads};
 
@@ -34,7 +34,7 @@ fn enforced() -> Arc<Enforced> {
     };
     let engine = Engine::new(config).unwrap();
     let plugin = engine.load(test_guests::MISBEHAVING_VALIDATION).unwrap();
-    let term = Term {
+    let term = RolloutPeriod {
         owner: Uuid::nil(),
         name: plugin.description().name.clone(),
         version: plugin.description().version.clone(),
@@ -108,7 +108,7 @@ async fn gathered(requests: &[(Uuid, &[(usize, &str)])]) -> Vec<Vec<(usize, Opti
     let workers = Workers::start("test", 1, share).unwrap();
     let (release, taken) = mpsc::channel::<()>();
     workers.offer(Uuid::nil(), ALL, move || taken.recv().unwrap());
-    let together = &Together::default();
+    let together = &Batcher::default();
     let workers = &workers;
     let checks = requests.iter().map(|(app, events)| {
         let (context, declared) = (context(*app), declared(&enforced, events));
@@ -187,7 +187,7 @@ fn request(
 #[test]
 fn a_call_takes_what_fits_of_one_app_in_turn() {
     let enforced = enforced();
-    let together = Together::default();
+    let together = Batcher::default();
     for (app, count) in [
         (0, 300),
         (1, 1),
@@ -228,8 +228,8 @@ fn a_call_takes_what_fits_of_one_app_in_turn() {
 #[test]
 fn one_thread_does_for_an_app_until_enough_waits_for_another() {
     let enforced = enforced();
-    let mut waiting = Waiting::default();
-    let add = |waiting: &mut Waiting, count| {
+    let mut waiting = AppQueue::default();
+    let add = |waiting: &mut AppQueue, count| {
         let (request, _) = request(&enforced, APPS[0], count);
         waiting.add(request)
     };
@@ -250,7 +250,7 @@ fn one_thread_does_for_an_app_until_enough_waits_for_another() {
 async fn what_a_panic_leaves_is_asked_all_the_same() {
     let enforced = enforced();
     let workers = Workers::start("test", 1, Share::ALL).unwrap();
-    let together = Together::default();
+    let together = Batcher::default();
     let (waits, answer) = request(&enforced, APPS[0], 1);
     assert!(together.lock().entry(APPS[0]).or_default().add(waits));
     let job = Job {

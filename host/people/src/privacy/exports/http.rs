@@ -19,7 +19,7 @@ use serde_json::Value;
 use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
 
-use super::{KIND, Refusal, queue, store};
+use super::{ExportRefusal, KIND, queue, store};
 use crate::privacy::http::PersonRequest;
 use crate::services::Shared;
 
@@ -74,15 +74,15 @@ pub struct DownloadQuery {
     signature: String,
 }
 
-impl From<Refusal> for ApiError {
-    fn from(refusal: Refusal) -> Self {
+impl From<ExportRefusal> for ApiError {
+    fn from(refusal: ExportRefusal) -> Self {
         match refusal {
-            Refusal::NotFound => Self::new(Code::NotFound),
-            Refusal::TooMany => Self::because(
+            ExportRefusal::NotFound => Self::new(Code::NotFound),
+            ExportRefusal::TooMany => Self::because(
                 Code::LimitExceeded,
                 "too many exports are queued; wait until some have ended",
             ),
-            Refusal::Storage(cause) => cause.into(),
+            ExportRefusal::Storage(cause) => cause.into(),
         }
     }
 }

@@ -14,7 +14,7 @@ use archive::Archive;
 use nudge_db::{Timestamp, Tx};
 use nudge_platform::audit::{self, Entry};
 use nudge_platform::clock;
-use nudge_platform::jobs::{self, Error, NewJob, Running};
+use nudge_platform::jobs::{self, Error, NewJob, RunningJob};
 use nudge_records::pseudonyms::Pseudonyms;
 use nudge_records::subjects;
 use records::{After, AliasRow, List};
@@ -40,7 +40,7 @@ const GONE: &str = "the person's data was deleted";
 
 /// Why an export was not queued.
 #[derive(Debug, thiserror::Error)]
-pub enum Refusal {
+pub enum ExportRefusal {
     /// There is no such person.
     #[error("no such person")]
     NotFound,
@@ -66,25 +66,25 @@ pub async fn queue(
     reference: &Reference,
     actor: &str,
     now: Timestamp,
-) -> Result<Uuid, Refusal> {
+) -> Result<Uuid, ExportRefusal> {
     let (kind, value) = reference.alias();
     let hash = pseudonyms.alias(app_id, kind, value);
     let subject_id = subjects::store::find_owner(tx, app_id, kind, value)
         .await?
-        .ok_or(Refusal::NotFound)?;
+        .ok_or(ExportRefusal::NotFound)?;
     // Locked, so that a deletion that is queued meanwhile ends this export too.
     let person = subjects::store::locked(tx, app_id, subject_id).await?;
     if person.is_none_or(|person| person.suppressed) {
-        return Err(Refusal::NotFound);
+        return Err(ExportRefusal::NotFound);
     }
     if nudge_records::subjects::suppression::suppressed_by(tx, app_id, &hash)
         .await?
         .is_some()
     {
-        return Err(Refusal::NotFound);
+        return Err(ExportRefusal::NotFound);
     }
     if store::unfinished(tx, app_id, KIND).await? >= MOST_UNFINISHED {
-        return Err(Refusal::TooMany);
+        return Err(ExportRefusal::TooMany);
     }
     let job = NewJob {
         app_id,
@@ -127,7 +127,7 @@ pub async fn remove_expired(
 }
 
 /// Runs the job to its end. A failure leaves no piece of an archive.
-pub async fn run(services: &Services, job: &mut Running) -> Result<Value, Error> {
+pub async fn run(services: &Services, job: &mut RunningJob) -> Result<Value, Error> {
     let (app_id, export_id) = (job.app_id, job.id);
     remove_chunks(services, app_id, export_id).await?;
     let outcome = make(services, job).await;
@@ -148,7 +148,7 @@ async fn remove_chunks(services: &Services, app_id: Uuid, export_id: Uuid) -> Re
     }
 }
 
-async fn make(services: &Services, job: &mut Running) -> Result<(), Error> {
+async fn make(services: &Services, job: &mut RunningJob) -> Result<(), Error> {
     let mut tx = services.db.read().await?;
     let gone = || Error::Failed(GONE.to_owned());
     let row = store::find(&mut tx, job.app_id, job.id).await?;
@@ -182,7 +182,7 @@ async fn make(services: &Services, job: &mut Running) -> Result<(), Error> {
 /// An archive in the making.
 struct Making<'a> {
     services: &'a Services,
-    job: &'a mut Running,
+    job: &'a mut RunningJob,
     key: Key,
     archive: Option<Box<Archive>>,
     gathered: Vec<u8>,

@@ -12,7 +12,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
 use nudge_apps::App;
-use nudge_campaigns::campaign::Running;
+use nudge_campaigns::campaign::ActiveCampaign;
 use nudge_db::{Timestamp, Tx};
 use nudge_platform::id;
 use nudge_plugin_runtime::{Lost, Reading, Unloadable};
@@ -43,7 +43,7 @@ pub struct Question<'a> {
     /// The app.
     pub app: &'a App,
     /// The campaign, whether it runs or not.
-    pub running: &'a Running,
+    pub running: &'a ActiveCampaign,
     /// One of the subject's aliases.
     pub alias: i64,
     /// The event.
@@ -105,7 +105,7 @@ pub enum Error {
 }
 
 /// A decision that was kept, and the place of the event in it.
-struct Found {
+struct FoundDecision {
     id: Uuid,
     record: Record,
     campaign: usize,
@@ -337,7 +337,7 @@ async fn find(
     (app_id, subject_id, campaign_id): (Uuid, Uuid, Uuid),
     stored: &Stored,
     timer_since: Option<Timestamp>,
-) -> nudge_db::Result<Option<Found>> {
+) -> nudge_db::Result<Option<FoundDecision>> {
     let from = id::first_of(timer_since.unwrap_or(stored.received_at));
     let rows = decisions::store::of_subject(tx, app_id, subject_id, from, MOST_DECISIONS).await?;
     for row in rows {
@@ -358,7 +358,7 @@ async fn find(
             Some((number, campaign))
         });
         if let Some((item, campaign)) = place {
-            return Ok(Some(Found {
+            return Ok(Some(FoundDecision {
                 id: row.id,
                 record,
                 campaign,
@@ -377,9 +377,9 @@ async fn recall(
     app: &App,
     subject: &Subject,
     plugin: Arc<Plugin>,
-    found: Found,
+    found: FoundDecision,
 ) -> nudge_db::Result<Option<Call>> {
-    let Found {
+    let FoundDecision {
         id,
         mut record,
         campaign: place,

@@ -48,7 +48,7 @@ struct Shared {
 struct State {
     turns: Turns<Turn, Arc<str>>,
     /// What waits or runs, by app and name.
-    asked: HashMap<(Uuid, Arc<str>), Asked>,
+    asked: HashMap<(Uuid, Arc<str>), QueuedLookup>,
     without: Names,
     works: Names,
     threads: usize,
@@ -58,7 +58,7 @@ struct State {
 }
 
 #[derive(Debug)]
-struct Asked {
+struct QueuedLookup {
     waiting: Vec<oneshot::Sender<Answer>>,
     began: Option<Instant>,
 }
@@ -130,7 +130,7 @@ impl Pool {
         if !state.turns.add(turn, Arc::clone(name)) {
             return Err(Unknown::Busy);
         }
-        let asked = Asked {
+        let asked = QueuedLookup {
             waiting: vec![sender],
             began: None,
         };
@@ -156,7 +156,7 @@ impl Pool {
     }
 }
 
-impl Asked {
+impl QueuedLookup {
     /// Whether it runs for so long that nobody waits for it any longer.
     fn hangs(&self, now: Instant) -> bool {
         self.began

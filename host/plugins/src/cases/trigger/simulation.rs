@@ -9,7 +9,7 @@ use base64::engine::general_purpose::STANDARD;
 use nudge_db::Timestamp;
 use nudge_platform::clock;
 use nudge_platform::event_names::SESSION_BEGAN;
-use nudge_wasm::trigger::{Batch, Campaign, Facts, Item, Outcome, Timer, TimerChange};
+use nudge_wasm::trigger::{Batch, Campaign, Facts, Item, Timer, TimerChange, TriggerOutcome};
 use nudge_wasm::{FactsUnavailable, Failed, Failure, PastEvent, Plugin, Reads, Value};
 use serde_json::{Map, Value as Json, json};
 use uuid::Uuid;
@@ -229,7 +229,13 @@ impl<'c> Simulation<'c> {
     }
 
     /// Lets what the plugin asked for take effect.
-    fn accept(&mut self, outcome: Outcome, items: &[Item], origins: &[Origin], now: Timestamp) {
+    fn accept(
+        &mut self,
+        outcome: TriggerOutcome,
+        items: &[Item],
+        origins: &[Origin],
+        now: Timestamp,
+    ) {
         for firing in &outcome.fired {
             let mut fired = self.entry(items, origins, firing.item);
             fired.insert("at".to_owned(), clock::to_text(now).into());

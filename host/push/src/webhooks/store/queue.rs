@@ -38,7 +38,7 @@ pub(crate) struct ClaimedRow {
 
 /// What came of an attempt.
 #[derive(Clone, Debug)]
-pub(crate) struct Outcome {
+pub(crate) struct AttemptOutcome {
     pub attempt_id: Uuid,
     pub message_id: Uuid,
     pub app_id: Uuid,
@@ -156,7 +156,11 @@ pub(crate) async fn defer(
 
 /// Notes what came of messages that this process has in hand; answers which those were. Others are gone, or
 /// another process has them.
-pub(crate) async fn settle(tx: &mut Tx, node: Uuid, outcomes: &[Outcome]) -> Result<Vec<Uuid>> {
+pub(crate) async fn settle(
+    tx: &mut Tx,
+    node: Uuid,
+    outcomes: &[AttemptOutcome],
+) -> Result<Vec<Uuid>> {
     let mut settled = Vec::with_capacity(outcomes.len());
     for chunk in outcomes.chunks(Rows::MOST) {
         let rows = Rows::new()
@@ -180,7 +184,7 @@ pub(crate) async fn settle(tx: &mut Tx, node: Uuid, outcomes: &[Outcome]) -> Res
 }
 
 /// Adds attempts to the log.
-pub(crate) async fn insert_attempts(tx: &mut Tx, outcomes: &[&Outcome]) -> Result<()> {
+pub(crate) async fn insert_attempts(tx: &mut Tx, outcomes: &[&AttemptOutcome]) -> Result<()> {
     for chunk in outcomes.chunks(Rows::MOST) {
         let rows = Rows::new()
             .uuids(chunk.iter().map(|outcome| outcome.attempt_id))
@@ -214,7 +218,7 @@ pub(crate) async fn insert_attempts(tx: &mut Tx, outcomes: &[&Outcome]) -> Resul
 
 /// Lets messages be sent that were put off because of one that has ended since. The sum keeps SQLite from going
 /// through all that the endpoint has to be sent later, rather than through the delivery's.
-pub(crate) async fn follow(tx: &mut Tx, ended: &[&Outcome], now: Timestamp) -> Result<()> {
+pub(crate) async fn follow(tx: &mut Tx, ended: &[&AttemptOutcome], now: Timestamp) -> Result<()> {
     for chunk in ended.chunks(Rows::MOST) {
         let rows = Rows::new()
             .uuids(chunk.iter().map(|outcome| outcome.webhook_id))

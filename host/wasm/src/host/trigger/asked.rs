@@ -7,14 +7,14 @@ use crate::call::Call;
 use crate::limits::{
     STATE_BYTES, TIMER_AHEAD_MICROSECONDS, TIMER_KEY_BYTES, TIMER_PAYLOAD_BYTES, TIMERS_PER_SUBJECT,
 };
-use crate::trigger::{Explanation, Firing, Outcome, StateWrite, TimerChange};
+use crate::trigger::{Explanation, Firing, StateWrite, TimerChange, TriggerOutcome};
 
 /// A campaign and a subject.
 type Pair = (u32, u32);
 
 /// Firings, states, timers, explanations. Ordered maps, so that equal batches have equal outcomes.
 #[derive(Debug, Default)]
-pub(super) struct Asked {
+pub(super) struct Requested {
     fired: Vec<Firing>,
     states: BTreeMap<Pair, Option<Vec<u8>>>,
     timers: Vec<TimerChange>,
@@ -22,7 +22,7 @@ pub(super) struct Asked {
     explanations: Vec<Explanation>,
 }
 
-impl Asked {
+impl Requested {
     pub(super) fn fire(&mut self, campaign: u32, item: u32) {
         self.fired.push(Firing { campaign, item });
     }
@@ -110,12 +110,12 @@ impl Asked {
         self.explanations.push(explanation);
     }
 
-    pub(super) fn into_outcome(mut self, call: Call) -> Outcome {
+    pub(super) fn into_outcome(mut self, call: Call) -> TriggerOutcome {
         self.fired
             .sort_unstable_by_key(|firing| (firing.item, firing.campaign));
         self.fired.dedup();
         let states = self.states.into_iter();
-        Outcome {
+        TriggerOutcome {
             fired: self.fired,
             states: states
                 .map(|((campaign, subject), state)| StateWrite {
@@ -137,13 +137,13 @@ mod tests {
 
     const NOW: i64 = 1_700_000_000_000_000;
 
-    fn set(asked: &mut Asked, key: &str, at: i64, payload: usize) -> Result<(), Stop> {
+    fn set(asked: &mut Requested, key: &str, at: i64, payload: usize) -> Result<(), Stop> {
         asked.set_timer((0, 0), 0, key.to_owned(), (at, NOW), vec![0; payload])
     }
 
     #[test]
     fn timers_keep_to_the_contract() {
-        let mut asked = Asked::default();
+        let mut asked = Requested::default();
         assert_eq!(set(&mut asked, &"k".repeat(128), NOW, 1024), Ok(()));
         assert_eq!(
             set(&mut asked, &"k".repeat(129), NOW, 0),
@@ -170,7 +170,7 @@ mod tests {
 
     #[test]
     fn a_timer_in_the_past_is_due_at_once() {
-        let mut asked = Asked::default();
+        let mut asked = Requested::default();
         assert_eq!(set(&mut asked, "k", i64::MIN, 0), Ok(()));
         let timers = asked.into_outcome(Call::default()).timers;
         assert!(
@@ -181,7 +181,7 @@ mod tests {
 
     #[test]
     fn a_timer_that_is_set_again_or_cancelled_takes_no_more_room() {
-        let mut asked = Asked::default();
+        let mut asked = Requested::default();
         for number in 0..64 {
             assert_eq!(set(&mut asked, &number.to_string(), NOW, 0), Ok(()));
         }
@@ -195,7 +195,7 @@ mod tests {
 
     #[test]
     fn firings_are_distinct_and_in_order() {
-        let mut asked = Asked::default();
+        let mut asked = Requested::default();
         for (campaign, item) in [(1, 0), (0, 1), (0, 0), (1, 0)] {
             asked.fire(campaign, item);
         }

@@ -4,21 +4,21 @@ use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::asked::Asked;
+use super::asked::Requested;
 use super::{Stop, at, history};
 use crate::bindings::types;
 use crate::call::Call;
 use crate::limits::SHARED_PATHS;
 use crate::projection::Projection;
 use crate::shared::SharedCells;
-use crate::trigger::{Batch, Campaign, Facts, Item, Outcome};
+use crate::trigger::{Batch, Campaign, Facts, Item, TriggerOutcome};
 use crate::value::PastEvent;
 
 /// A batch, the facts about it, and what the plugin has asked for so far.
 pub(crate) struct View {
     pub(super) batch: Batch,
     pub(super) facts: Box<dyn Facts>,
-    pub(super) asked: Asked,
+    pub(super) asked: Requested,
     names: Option<Names>,
     shared: Option<SharedCells>,
 }
@@ -31,13 +31,13 @@ impl View {
         Self {
             batch,
             facts,
-            asked: Asked::default(),
+            asked: Requested::default(),
             names: None,
             shared: None,
         }
     }
 
-    pub(crate) fn into_outcome(self, call: Call) -> Outcome {
+    pub(crate) fn into_outcome(self, call: Call) -> TriggerOutcome {
         self.asked.into_outcome(call)
     }
 

@@ -11,15 +11,15 @@ use crate::warm::Warm;
 
 /// A transaction that is begun when something in it can't wait.
 #[derive(Debug)]
-pub(crate) struct Together {
+pub(crate) struct SingleStatement {
     warm: Warm,
     transaction: Option<Transaction<'static, Postgres>>,
-    pub(crate) waiting: Waiting,
+    pub(crate) waiting: UnsentChanges,
 }
 
 /// Changes that were not sent yet.
 #[derive(Debug, Default)]
-pub(crate) struct Waiting {
+pub(crate) struct UnsentChanges {
     /// What stands between `WITH` and the last `SELECT`.
     pub(crate) text: String,
     pub(crate) arguments: PgArguments,
@@ -28,12 +28,12 @@ pub(crate) struct Waiting {
     expected: Vec<(usize, u64)>,
 }
 
-impl Together {
+impl SingleStatement {
     pub(crate) fn new(warm: Warm) -> Self {
         Self {
             warm,
             transaction: None,
-            waiting: Waiting::default(),
+            waiting: UnsentChanges::default(),
         }
     }
 
@@ -72,7 +72,7 @@ impl Together {
     }
 }
 
-impl Waiting {
+impl UnsentChanges {
     /// Begins a change. Its text goes up to [`end`](Self::end), and its parameters are numbered on.
     pub(crate) fn begin(&mut self) {
         let separator = if self.changes == 0 { "" } else { ", " };

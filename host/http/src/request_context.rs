@@ -12,7 +12,7 @@ use nudge_platform::clock::Clock;
 use nudge_platform::rate_limits::{Policy, Quota, RateLimits};
 use uuid::Uuid;
 
-use super::admission::{Admission, Place, Room, Share};
+use super::admission::{Admission, RequestPlace, Room, Share};
 use super::error::ApiError;
 
 /// The quota that is left, by policy (IETF draft ratelimit-headers).
@@ -42,7 +42,7 @@ struct Inner {
     /// The policy under which the request was one too many.
     over: Option<Policy>,
     admission: Option<Arc<Admission>>,
-    place: Option<Place>,
+    place: Option<RequestPlace>,
     share: Option<Share>,
     body: Option<Arc<Room>>,
     /// Whose bytes the body's are.
@@ -71,7 +71,7 @@ impl Notes {
     }
 
     /// Notes the place that the request has.
-    pub(super) fn admit(&self, admission: &Arc<Admission>, place: Place) {
+    pub(super) fn admit(&self, admission: &Arc<Admission>, place: RequestPlace) {
         let mut inner = self.lock();
         inner.admission = Some(Arc::clone(admission));
         inner.place = Some(place);
