@@ -268,7 +268,7 @@ fn spawn_background_tasks(services: &Shared, tasks: &TaskTracker, halt: &Cancell
         clock: services.clock.clone(),
         node: services.pipeline.node(),
         wake: services.jobs.clone(),
-        poll: Duration::from_millis(services.config.pipeline.poll_ms.max(1)),
+        poll_ms: services.config.pipeline.poll_ms,
         kinds: crate::jobs::kinds(services),
     };
     let runner = jobs::Runner::new(parts, tasks.clone(), halt.clone());
@@ -280,7 +280,7 @@ fn spawn_background_tasks(services: &Shared, tasks: &TaskTracker, halt: &Cancell
     tasks.spawn(telemetry::run(halt.clone()));
     tasks.spawn(keys::run(Arc::clone(services.apps()), halt.clone()));
     tasks.spawn(retention::run(services.clone(), halt.clone()));
-    tasks.spawn(nudge_apps::campaigns::survey_ending::run(
+    tasks.spawn(nudge_apps::campaigns::ending::run(
         Arc::clone(services.apps()),
         halt.clone(),
     ));

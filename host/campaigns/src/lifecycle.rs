@@ -77,6 +77,9 @@ pub trait Content: Sized + Send + Sync {
         now: Timestamp,
         limit: i64,
     ) -> impl Future<Output = nudge_db::Result<Vec<Campaign<Self>>>> + Send;
+
+    /// When the next schedule is over of those that run, of all apps.
+    fn next_end(tx: &mut Tx) -> impl Future<Output = nudge_db::Result<Option<Timestamp>>> + Send;
 }
 
 /// Why a campaign can't be saved.

@@ -11,6 +11,7 @@ use sqlx::migrate::Migrator;
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
 use sqlx::{Connection as _, Executor as _, SqlitePool};
+use tokio::sync::watch;
 
 use crate::warm::{TRUSTED_IDLE, Warm};
 use crate::{Dialect, Error, Result, Tx};
@@ -57,6 +58,7 @@ enum Backend {
     Sqlite {
         readers: SqlitePool,
         writer: SqlitePool,
+        commits: watch::Sender<()>,
     },
     Postgres(Warm),
 }
@@ -108,7 +110,12 @@ impl Db {
             .max_lifetime(None)
             .connect_with(connect.read_only(true).pragma("cache_size", READER_CACHE))
             .await?;
-        Ok(Self(Backend::Sqlite { readers, writer }))
+        let commits = watch::Sender::new(());
+        Ok(Self(Backend::Sqlite {
+            readers,
+            writer,
+            commits,
+        }))
     }
 
     async fn open_postgres(options: &Options) -> Result<Self> {
@@ -156,6 +163,14 @@ impl Db {
         }
     }
 
+    /// Tells of commits. None: other processes write as well, and only looking tells.
+    pub fn commits(&self) -> Option<watch::Receiver<()>> {
+        match &self.0 {
+            Backend::Sqlite { commits, .. } => Some(commits.subscribe()),
+            Backend::Postgres(_) => None,
+        }
+    }
+
     /// Begins a transaction that only reads. SQLite refuses to write in it, and shows one state of the
     /// database throughout; on PostgreSQL each statement is a transaction of its own, as `READ COMMITTED`
     /// shows each another state anyway, which saves the round trips of beginning and ending one.
@@ -180,8 +195,11 @@ impl Db {
     pub async fn write(&self) -> Result<Tx> {
         Ok(match &self.0 {
             // A deferred transaction that upgrades fails at once, whatever the busy time-out.
-            Backend::Sqlite { writer, .. } => {
-                Tx::sqlite(writer.begin_with("BEGIN IMMEDIATE").await?)
+            Backend::Sqlite {
+                writer, commits, ..
+            } => {
+                let transaction = writer.begin_with("BEGIN IMMEDIATE").await?;
+                Tx::sqlite(transaction).telling(commits.clone())
             }
             Backend::Postgres(warm) => Tx::postgres(warm.begin().await?),
         })
@@ -232,7 +250,9 @@ impl Db {
     /// Closes all connections; SQLite's log is folded into its file.
     pub async fn close(&self) {
         match &self.0 {
-            Backend::Sqlite { readers, writer } => {
+            Backend::Sqlite {
+                readers, writer, ..
+            } => {
                 readers.close().await;
                 writer.close().await;
             }

@@ -226,6 +226,15 @@ impl<'t> Statement<'t> {
         Ok(row)
     }
 
+    /// Runs the statement and reads the only column of its first row, if there is one.
+    pub async fn fetch_value<V>(self) -> Result<Option<V>>
+    where
+        (V,): Record,
+    {
+        let row: Option<(V,)> = self.fetch_optional().await?;
+        Ok(row.map(|(value,)| value))
+    }
+
     /// Runs the statement and reads its only row.
     pub async fn fetch_one<T: Record>(self) -> Result<T> {
         self.fetch_optional()

@@ -1,10 +1,11 @@
 //! A transaction on either database.
 
 use sqlx::{PgConnection, Postgres, Sqlite, Transaction};
+use tokio::sync::watch;
 
 use crate::single_statement::{SingleStatement, UnsentChanges};
 use crate::warm::{Lease, Warm};
-use crate::{Dialect, Result, Rows, Statement};
+use crate::{Dialect, Error, Result, Rows, Statement};
 
 /// A transaction. Dropping it without [`commit`](Self::commit) rolls it back.
 ///
@@ -15,6 +16,8 @@ pub struct Tx {
     inner: Inner,
     /// What the statements would do, instead of doing it.
     plans: Option<Vec<String>>,
+    /// Who is told of the commit.
+    commits: Option<watch::Sender<()>>,
 }
 
 #[derive(Debug)]
@@ -35,7 +38,21 @@ pub(crate) enum Connection<'t> {
 
 impl Tx {
     fn new(inner: Inner) -> Self {
-        Self { inner, plans: None }
+        Self {
+            inner,
+            plans: None,
+            commits: None,
+        }
+    }
+
+    pub(crate) fn telling(mut self, commits: watch::Sender<()>) -> Self {
+        self.commits = Some(commits);
+        self
+    }
+
+    /// Nobody needs to look for work because of this transaction: its commit is not told.
+    pub fn silently(&mut self) {
+        self.commits = None;
     }
 
     /// From now on statements are not run: they find and change nothing, and how the database would run them
@@ -133,13 +150,17 @@ impl Tx {
 
     /// Makes everything in the transaction durable.
     pub async fn commit(self) -> Result<()> {
-        match self.inner {
-            Inner::Sqlite(transaction) => transaction.commit().await?,
-            Inner::Postgres(transaction) => transaction.commit().await?,
-            Inner::PostgresEach(_) => {}
-            Inner::PostgresTogether(together) => Box::pin(together.commit()).await?,
+        let outcome = match self.inner {
+            Inner::Sqlite(transaction) => transaction.commit().await.map_err(Error::from),
+            Inner::Postgres(transaction) => transaction.commit().await.map_err(Error::from),
+            Inner::PostgresEach(_) => Ok(()),
+            Inner::PostgresTogether(together) => Box::pin(together.commit()).await,
+        };
+        // A commit that failed may have happened.
+        if let Some(commits) = self.commits {
+            commits.send_replace(());
         }
-        Ok(())
+        outcome
     }
 
     /// Gives everything in the transaction up.

@@ -114,6 +114,13 @@ pub(super) async fn anything_waits(tx: &mut Tx, now: Timestamp) -> Result<bool> 
     Ok(timers.is_some())
 }
 
+/// When the next timer falls due that no process has.
+pub(super) async fn next_timer(tx: &mut Tx) -> Result<Option<Timestamp>> {
+    tx.sql("SELECT due_at FROM timers WHERE node IS NULL ORDER BY due_at LIMIT 1")
+        .fetch_value()
+        .await
+}
+
 /// Claims the oldest requests that no process has, but for those of aliases whose first request is another
 /// process's: they would only wait here. So what an alias has left over comes to one process.
 pub(super) async fn claim_requests(

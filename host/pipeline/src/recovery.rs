@@ -5,6 +5,7 @@ use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
 use nudge_db::{Dialect, Timestamp, Tx};
+use nudge_platform::due::{Next, Pacer};
 use nudge_records::events;
 use nudge_records::events::store::Stored;
 use nudge_records::scheduled_work::{self, ClaimedOccasion, DueOccasion};
@@ -33,6 +34,8 @@ pub struct Recovery {
     released_at: Timestamp,
     /// Claims whose work was not in memory at the last look.
     suspects: HashSet<Claim>,
+    /// Whether nothing was left to do at the last sign of life, and nothing was committed since.
+    is_quiet: bool,
 }
 
 impl Recovery {
@@ -52,32 +55,37 @@ impl Recovery {
             beat_at: now,
             released_at: now,
             suspects: HashSet::new(),
+            is_quiet: false,
         })
     }
 
     /// Runs until the server stops.
     pub async fn run(mut self) {
-        let pause = Duration::from_millis(self.pipeline.inner().config.poll_ms.max(1));
+        let inner = self.pipeline.inner();
+        let mut pacer = Pacer::new(&inner.db, &inner.clock, inner.config.poll_ms);
         loop {
-            if let Err(error) = self.turn().await {
-                tracing::warn!(error = ?error, "the pipeline's housekeeping failed and is tried again");
+            if pacer.look() {
+                self.is_quiet = false;
             }
-            let pause = match self.pipeline.inner().in_hand.occasions() {
-                0 => pause,
-                _ => pause.min(MORE_OCCASIONS),
-            };
+            let next = self.turn().await.unwrap_or_else(|error| {
+                tracing::warn!(error = ?error, "the pipeline's housekeeping failed and is tried again");
+                Next::Soon
+            });
+            let inner = self.pipeline.inner();
             tokio::select! {
-                () = tokio::time::sleep(pause) => {}
-                () = self.pipeline.inner().halt.cancelled() => return,
+                () = pacer.wait(next) => {}
+                () = tokio::time::sleep(MORE_OCCASIONS), if inner.in_hand.occasions() > 0 => {}
+                () = inner.halt.cancelled() => return,
             }
         }
     }
 
-    async fn turn(&mut self) -> nudge_db::Result<()> {
+    async fn turn(&mut self) -> nudge_db::Result<Next> {
         let inner = self.pipeline.inner();
         let now = inner.clock.now();
         // A clock that was set back must not silence this process.
-        if now < self.beat_at || now.since(self.beat_at) >= HEARTBEAT {
+        let silent = now < self.beat_at || now.since(self.beat_at) >= HEARTBEAT;
+        if silent && !self.is_quiet {
             self.beat(now).await?;
         }
         let inner = self.pipeline.inner();
@@ -98,7 +106,13 @@ impl Recovery {
                 break;
             }
         }
-        Ok(())
+        if !self.is_quiet {
+            return Ok(Next::Soon);
+        }
+        let mut tx = inner.db.read().await?;
+        let timer = claims::next_timer(&mut tx).await?;
+        let occasion = scheduled_work::next(&mut tx).await?;
+        Ok(Next::At(timer).or(Next::At(occasion)))
     }
 
     async fn beat(&mut self, now: Timestamp) -> nudge_db::Result<()> {
@@ -118,6 +132,8 @@ impl Recovery {
         let release = buried > 0 || now.since(self.released_at) >= timeout;
         if release {
             claims::release(&mut tx).await?;
+        } else {
+            tx.silently();
         }
         tx.commit().await?;
         if release {
@@ -134,6 +150,11 @@ impl Recovery {
             .map_or(Duration::ZERO, |oldest| now.since(oldest));
         metrics::gauge!("nudge_pipeline_oldest_pending_seconds").set(age.as_secs_f64());
         self.beat_at = now;
+        // Where other processes look for signs of life, there is no rest.
+        self.is_quiet = inner.db.commits().is_some()
+            && backlog.requests == 0
+            && self.suspects.is_empty()
+            && inner.in_hand.is_empty();
         Ok(())
     }
 

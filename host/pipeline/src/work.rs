@@ -63,6 +63,11 @@ impl ClaimedRows {
         self.lock().contains(claim)
     }
 
+    /// Whether no claim's work is in memory.
+    pub(super) fn is_empty(&self) -> bool {
+        self.lock().is_empty()
+    }
+
     /// How many occasions are in memory.
     pub(super) fn occasions(&self) -> usize {
         let occasion = |claim: &&Claim| matches!(claim, Claim::Occasion(_));

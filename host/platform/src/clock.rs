@@ -6,11 +6,25 @@ use std::time::Duration;
 
 use chrono::{DateTime, SecondsFormat};
 use nudge_db::Timestamp;
+use tokio::sync::watch;
+
+/// The longest sleep until an instant: the system's clock may be set while it lasts.
+const LONGEST_SLEEP: Duration = Duration::from_mins(1);
 
 /// The system's clock, and how far tests have moved it.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Clock {
     ahead: Arc<AtomicI64>,
+    moved: watch::Sender<()>,
+}
+
+impl Default for Clock {
+    fn default() -> Self {
+        Self {
+            ahead: Arc::default(),
+            moved: watch::Sender::new(()),
+        }
+    }
 }
 
 impl Clock {
@@ -34,6 +48,7 @@ impl Clock {
             i64::try_from(by.as_micros()).unwrap_or(i64::MAX),
             Ordering::Relaxed,
         );
+        self.moved.send_replace(());
     }
 
     /// Moves the clock ahead, for tests of what happens later.
@@ -42,6 +57,17 @@ impl Clock {
             i64::try_from(by.as_micros()).unwrap_or(i64::MAX),
             Ordering::Relaxed,
         );
+        self.moved.send_replace(());
+    }
+
+    /// Waits until an instant, or a minute if that is earlier, or until somebody moves the clock.
+    pub async fn sleep_until(&self, instant: Option<Timestamp>) {
+        let mut moved = self.moved.subscribe();
+        let left = instant.map_or(LONGEST_SLEEP, |instant| instant.since(self.now()));
+        tokio::select! {
+            () = tokio::time::sleep(left.min(LONGEST_SLEEP)) => {}
+            _ = moved.changed() => {}
+        }
     }
 }
 

@@ -7,6 +7,8 @@
 //! - **Time, ids and randomness have one source each**: [`clock`], [`id`], [`secrets`]. SQL never asks for the time.
 //! - **A clock that is set back stalls nothing.** Buckets that would take longer to fill than empty ones count as full ([`rate_limits`]); a job
 //!   that is due later than any pause allows is due. Ids of one process ascend all the same.
+//! - **A process that has the database for itself does not poll** ([`due`]). A loop that finds nothing waits for a commit, or for the instant at which
+//!   the next thing falls due. Where processes share a database, loops look every `pipeline.pollMs`.
 //! - **No kind of job keeps another waiting** (`jobs/fairness.rs`, pure): at most half of a process's jobs are of one kind, each kind may have
 //!   one whatever the others do, and apps without a job come first.
 //! - **One caller never empties the bucket of another** ([`rate_limits`]). Requests with a write key count for the client's address first. Failed
@@ -25,6 +27,7 @@ pub mod analytics;
 pub mod audit;
 pub mod clock;
 pub mod config;
+pub mod due;
 pub mod event_names;
 pub mod field_error;
 pub mod hidden;

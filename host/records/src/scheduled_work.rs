@@ -149,6 +149,13 @@ pub async fn any_waits(tx: &mut Tx, now: Timestamp) -> Result<bool> {
     Ok(row.is_some())
 }
 
+/// When the next occasion falls due that no process has.
+pub async fn next(tx: &mut Tx) -> Result<Option<Timestamp>> {
+    tx.sql("SELECT due_at FROM occasions WHERE node IS NULL ORDER BY due_at LIMIT 1")
+        .fetch_value()
+        .await
+}
+
 /// Claims occasions that are due and that no process has.
 pub async fn claim(
     tx: &mut Tx,

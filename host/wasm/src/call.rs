@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use wasmtime::Store;
 
+use crate::engine::Shared;
 use crate::failure::{Failed, Failure, failure_of};
 use crate::host::wasi::{Surroundings, Wasi};
 use crate::limits::{COPY_FACTOR, EPOCH, Limits};
@@ -40,9 +41,9 @@ pub(crate) struct Allowance {
     pub(crate) host_calls: u32,
 }
 
-/// Makes the store of a call.
+/// Makes the store of a call, whose deadline begins to pass.
 pub(crate) fn store<B>(
-    engine: &wasmtime::Engine,
+    shared: &Shared,
     limits: &Limits,
     allowance: &Allowance,
     surroundings: Surroundings,
@@ -54,8 +55,9 @@ pub(crate) fn store<B>(
         log: Log::new(limits.log_bytes),
         memory: MemoryAccount::new(limits),
         wasi: Wasi::new(surroundings, limits.log_bytes),
+        _ticking: shared.ticker.tick(),
     };
-    let mut store = Store::new(engine, state);
+    let mut store = Store::new(&shared.engine, state);
     store.limiter(|state| &mut state.memory);
     store.set_epoch_deadline(epochs(allowance.deadline));
     store.set_hostcall_fuel(limits.output_bytes.saturating_mul(COPY_FACTOR));

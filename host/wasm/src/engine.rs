@@ -10,7 +10,7 @@ use crate::configuration;
 use crate::limits::Limits;
 use crate::load::{self, LoadError};
 use crate::plugin::Plugin;
-use crate::ticker;
+use crate::ticker::Ticker;
 use crate::worlds::{Linkers, Personalization, Trigger, Validation};
 
 /// How an engine is set up.
@@ -36,6 +36,7 @@ pub struct Engine {
 
 pub(crate) struct Shared {
     pub(crate) engine: wasmtime::Engine,
+    pub(crate) ticker: Ticker,
     pub(crate) limits: Limits,
     pub(crate) compiler: Compiler,
     pub(crate) cache: Cache,
@@ -78,12 +79,12 @@ impl Engine {
                 configuration::on_demand().map_err(engine_error)?
             }
         };
-        ticker::start(&engine).map_err(Error::Ticker)?;
         let shared = Shared {
             cache: Cache::new(cache_dir, cache_key, &engine).map_err(Error::Cache)?,
             trigger: Linkers::new(&engine).map_err(engine_error)?,
             validation: Linkers::new(&engine).map_err(engine_error)?,
             personalization: Linkers::new(&engine).map_err(engine_error)?,
+            ticker: Ticker::start(&engine).map_err(Error::Ticker)?,
             engine,
             limits,
             compiler,

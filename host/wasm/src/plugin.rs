@@ -328,7 +328,7 @@ impl Version {
             host_calls: limits.host_calls,
         };
         let store = call::store(
-            &self.shared.engine,
+            &self.shared,
             limits,
             &allowance,
             Surroundings::default(),
@@ -345,8 +345,8 @@ impl Version {
         surroundings: Surroundings,
         view: W::View,
     ) -> Result<(W::View, Call), Failed> {
-        let Shared { engine, limits, .. } = &*self.shared;
-        let store = call::store(engine, limits, allowance, surroundings, Some(view));
+        let limits = &self.shared.limits;
+        let store = call::store(&self.shared, limits, allowance, surroundings, Some(view));
         let ((), view, call) =
             call::run::<W, ()>(store, pre, allowance.deadline, |instance, store| {
                 let Err(refusal) = instance.decide(store)? else {

@@ -32,7 +32,7 @@ impl<'a> Session<'a> {
             host_calls: limits.host_calls,
         };
         let mut store = call::store(
-            &version.shared.engine,
+            &version.shared,
             limits,
             &allowance,
             Surroundings::default(),

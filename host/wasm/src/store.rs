@@ -7,6 +7,7 @@ use crate::host::wasi::Wasi;
 use crate::limits::{CORE_INSTANCES, Limits, MEMORIES, TABLES};
 use crate::log::Log;
 use crate::meter::Meter;
+use crate::ticker::Ticking;
 
 /// The data of a call's store. `B` is the world's view of the batch.
 pub(crate) struct State<B> {
@@ -16,6 +17,8 @@ pub(crate) struct State<B> {
     pub(crate) log: Log,
     pub(crate) memory: MemoryAccount,
     pub(crate) wasi: Wasi,
+    /// Deadlines pass as long as the store is there.
+    pub(crate) _ticking: Ticking,
 }
 
 impl<B> State<B> {

@@ -65,6 +65,10 @@ impl lifecycle::Content for Content {
     async fn ended(tx: &mut Tx, now: Timestamp, limit: i64) -> nudge_db::Result<Vec<Campaign>> {
         store::ended(tx, now, limit).await
     }
+
+    async fn next_end(tx: &mut Tx) -> nudge_db::Result<Option<Timestamp>> {
+        store::next_end(tx).await
+    }
 }
 
 /// Everything that must hold before a campaign is saved. `before` is what it said until now: what plugins were

@@ -162,6 +162,10 @@ impl crate::lifecycle::Content for Content {
     async fn ended(tx: &mut Tx, now: Timestamp, limit: i64) -> nudge_db::Result<Vec<Survey>> {
         store::ended(tx, now, limit).await
     }
+
+    async fn next_end(tx: &mut Tx) -> nudge_db::Result<Option<Timestamp>> {
+        store::next_end(tx).await
+    }
 }
 
 /// Everything that must hold before a survey is saved. `before` is what it said until now.

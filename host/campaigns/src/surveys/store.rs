@@ -255,6 +255,16 @@ pub async fn ended(tx: &mut Tx, now: Timestamp, limit: i64) -> Result<Vec<Survey
     rows.into_iter().map(Row::read).collect()
 }
 
+/// When the next schedule is over of those that run, of all apps.
+pub async fn next_end(tx: &mut Tx) -> Result<Option<Timestamp>> {
+    tx.sql(
+        "SELECT ends_at FROM surveys
+         WHERE ends_at IS NOT NULL AND status = 'active' ORDER BY ends_at LIMIT 1",
+    )
+    .fetch_value()
+    .await
+}
+
 /// What a survey said at a version.
 pub async fn version(
     tx: &mut Tx,

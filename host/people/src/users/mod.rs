@@ -31,7 +31,7 @@ pub struct Total {
 
 /// A part of a list.
 #[derive(Debug)]
-pub struct UserPage {
+pub struct FoundUsers {
     /// People, in the order of the list.
     pub ids: Vec<Uuid>,
     /// Where the list goes on, if it does.
@@ -44,12 +44,12 @@ pub async fn everybody(
     app_id: Uuid,
     after: Option<Uuid>,
     limit: usize,
-) -> Result<UserPage> {
+) -> Result<FoundUsers> {
     let mut ids = store::ids(tx, app_id, after, count(limit) + 1).await?;
     let more = ids.len() > limit;
     ids.truncate(limit);
     let next = ids.last().filter(|_| more).map(|id| Position::Id(*id));
-    Ok(UserPage { ids, next })
+    Ok(FoundUsers { ids, next })
 }
 
 /// Whom a search finds: names that begin with the text, in the order of names; then ids of subjects that do,
@@ -67,7 +67,7 @@ pub async fn search(
     from: Option<Position>,
     limit: usize,
     scanned: Option<Scan>,
-) -> Result<UserPage> {
+) -> Result<FoundUsers> {
     let mut hits: Vec<(Uuid, Position)> = Vec::new();
     let wanted = limit + 1;
     let (mut name, mut id, mut value) = (None, None, None);
@@ -109,7 +109,7 @@ pub async fn search(
         rest
     };
     let ids = hits.into_iter().map(|(id, _)| id).collect();
-    Ok(UserPage { ids, next })
+    Ok(FoundUsers { ids, next })
 }
 
 /// How many people there are, or a search finds; and what it has found among values, for [`search`](search()) from the beginning.

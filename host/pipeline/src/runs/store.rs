@@ -28,6 +28,19 @@ pub async fn due(tx: &mut Tx, now: Timestamp, limit: i64) -> Result<Vec<(Uuid, U
         .collect())
 }
 
+/// When the next run begins or is looked at.
+pub async fn next(tx: &mut Tx) -> Result<Option<Timestamp>> {
+    let begins = tx
+        .sql("SELECT next_at FROM campaign_runs WHERE next_at IS NOT NULL ORDER BY next_at LIMIT 1")
+        .fetch_value()
+        .await?;
+    let looked = tx
+        .sql("SELECT look_at FROM campaign_runs WHERE look_at IS NOT NULL ORDER BY look_at LIMIT 1")
+        .fetch_value()
+        .await?;
+    Ok([begins, looked].into_iter().flatten().min())
+}
+
 /// Notes that a run has begun, and the one after it. False: it was begun by somebody else, or is not to begin any
 /// longer.
 pub async fn begin(

@@ -5,6 +5,7 @@ use std::time::Duration;
 use nudge_campaigns::runs::store::{self, Planned};
 use nudge_db::Timestamp;
 use nudge_platform::audit;
+use nudge_platform::due::{Next, Pacer};
 use nudge_platform::jobs::{self, NewJob};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
@@ -27,34 +28,38 @@ const EVERY_RUN: &str = "run 9999";
 
 /// Runs until the server stops.
 pub async fn run(services: Shared, halt: CancellationToken) {
-    let pause = Duration::from_millis(services.config.pipeline.poll_ms.max(1));
+    let poll_ms = services.config.pipeline.poll_ms;
+    let mut pacer = Pacer::new(&services.db, &services.clock, poll_ms);
     loop {
-        if let Err(error) = round(&services, &halt).await {
+        pacer.look();
+        let next = round(&services, &halt).await.unwrap_or_else(|error| {
             tracing::warn!(error = ?error, "looking for runs failed and is tried again");
-        }
+            Next::Soon
+        });
         tokio::select! {
-            () = tokio::time::sleep(pause) => {}
+            () = pacer.wait(next) => {}
             () = halt.cancelled() => return,
         }
     }
 }
 
-async fn round(services: &Shared, halt: &CancellationToken) -> nudge_db::Result<()> {
+async fn round(services: &Shared, halt: &CancellationToken) -> nudge_db::Result<Next> {
     let now = services.clock.now();
     let mut tx = services.db.read().await?;
     let due = crate::runs::store::due(&mut tx, now, MOST).await?;
     let open = crate::runs::store::to_look_at(&mut tx, now, MOST).await?;
+    let next = crate::runs::store::next(&mut tx).await?;
     drop(tx);
     for (app_id, campaign_id) in due {
         begin(services, app_id, campaign_id, now).await?;
     }
     for (planned, seen) in open {
         if halt.is_cancelled() {
-            return Ok(());
+            return Ok(Next::Soon);
         }
         look(services, &planned, seen, now).await?;
     }
-    Ok(())
+    Ok(Next::At(next))
 }
 
 /// Begins a campaign's run, unless somebody else has.

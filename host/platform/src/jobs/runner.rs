@@ -16,6 +16,7 @@ use super::fairness::{self, JobInHand};
 use super::kinds::Kinds;
 use super::{Error, RunningJob, store};
 use crate::clock::Clock;
+use crate::due::{Next, Pacer};
 
 /// The pause before a job that failed for the database is tried again; it grows with each failure.
 const PAUSE: Duration = Duration::from_secs(1);
@@ -43,8 +44,8 @@ pub struct Parts {
     pub node: Uuid,
     /// Wakes the runner.
     pub wake: Wake,
-    /// How often jobs that other processes queued are looked for.
-    pub poll: Duration,
+    /// How often jobs that other processes queued are looked for, in milliseconds.
+    pub poll_ms: u64,
     /// Every kind of job.
     pub kinds: Kinds,
 }
@@ -72,7 +73,9 @@ impl Runner {
     /// Runs until the server stops.
     pub async fn run(self) {
         let mut in_doubt = false;
+        let mut pacer = Pacer::new(&self.parts.db, &self.parts.clock, self.parts.poll_ms);
         loop {
+            pacer.look();
             let turn = async {
                 if in_doubt {
                     self.release_strays().await?;
@@ -81,19 +84,20 @@ impl Runner {
             };
             let outcome = turn.await;
             in_doubt = outcome.is_err();
-            if let Err(error) = outcome {
+            let next = outcome.unwrap_or_else(|error| {
                 tracing::warn!(error = ?error, "looking for jobs failed and is tried again");
-            }
+                Next::Soon
+            });
             tokio::select! {
-                () = tokio::time::sleep(self.parts.poll) => {}
+                () = pacer.wait(next) => {}
                 () = self.parts.wake.0.notified() => {}
                 () = self.halt.cancelled() => return,
             }
         }
     }
 
-    /// Claims jobs as long as there is room for them.
-    async fn take(&self) -> nudge_db::Result<()> {
+    /// Claims jobs as long as there is room for them; answers when to look again.
+    async fn take(&self) -> nudge_db::Result<Next> {
         while !self.halt.is_cancelled() {
             let wanted = {
                 let in_hand = self.lock();
@@ -106,11 +110,16 @@ impl Runner {
                 }
             };
             let mut tx = self.parts.db.read().await?;
-            let waiting = store::anything_waits(&mut tx, &wanted).await?;
-            drop(tx);
-            if !waiting {
-                break;
+            if !store::anything_waits(&mut tx, &wanted).await? {
+                // A kind that is full makes room when one of its jobs ends.
+                let is_idle = self.lock().is_empty();
+                return Ok(if is_idle {
+                    Next::At(store::next(&mut tx).await?)
+                } else {
+                    Next::Soon
+                });
             }
+            drop(tx);
             let mut tx = self.parts.db.write().await?;
             let claimed = store::claim(&mut tx, self.parts.node, &wanted).await?;
             tx.commit().await?;
@@ -123,7 +132,7 @@ impl Runner {
             self.lock().insert(job.id, in_hand);
             self.tasks.spawn(self.clone().finish(job));
         }
-        Ok(())
+        Ok(Next::Soon)
     }
 
     /// Runs a job and notes how it ended, however long the database takes to hear of it.

@@ -197,6 +197,15 @@ pub(super) async fn anything_waits(tx: &mut Tx, wanted: &Wanted) -> Result<bool>
     Ok(row.is_some())
 }
 
+/// When the next job is to run that no process has.
+pub(super) async fn next(tx: &mut Tx) -> Result<Option<Timestamp>> {
+    tx.sql(
+        "SELECT run_at FROM jobs WHERE completed_at IS NULL AND node IS NULL ORDER BY run_at LIMIT 1",
+    )
+    .fetch_value()
+    .await
+}
+
 /// Claims the job that waits longest of those.
 pub(super) async fn claim(tx: &mut Tx, node: Uuid, wanted: &Wanted) -> Result<Option<ClaimedRow>> {
     let skip_locked = tx.dialect().skip_locked();

@@ -19,10 +19,10 @@ mod write;
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
 use batch::Batch;
 use nudge_db::Timestamp;
+use nudge_platform::due::{Next, Pacer};
 use nudge_records::deliveries::Urgency;
 use store::Claimed;
 use tokio_util::sync::CancellationToken;
@@ -117,29 +117,39 @@ impl Sender {
 
     /// Runs until the server stops.
     pub async fn run(self) {
-        let pause = Duration::from_millis(self.services.config.pipeline.poll_ms.max(1));
+        let poll_ms = self.services.config.pipeline.poll_ms;
+        let mut pacer = Pacer::new(&self.services.db, &self.services.clock, poll_ms);
         let mut after = Uuid::nil();
         let mut in_doubt = false;
         loop {
+            pacer.look();
             let turn = async {
                 if in_doubt {
                     self.release_strays().await?;
                 }
-                nudge_apps::campaigns::push_ending::complete_ended(&self.services).await?;
                 while self.turn(&mut after).await? {}
-                Ok::<_, nudge_db::Error>(())
+                self.next().await
             };
             let outcome = turn.await;
             in_doubt = outcome.is_err();
-            if let Err(error) = outcome {
+            let next = outcome.unwrap_or_else(|error| {
                 tracing::warn!(error = ?error, "looking for deliveries failed and is tried again");
-            }
+                Next::Soon
+            });
             tokio::select! {
-                () = tokio::time::sleep(pause) => {}
+                () = pacer.wait(next) => {}
                 () = self.services.pipeline.deliveries().notified() => {}
                 () = self.halt.cancelled() => return,
             }
         }
+    }
+
+    /// When to look again: a queue without any delivery is left alone.
+    async fn next(&self) -> nudge_db::Result<Next> {
+        let mut tx = self.services.db.read().await?;
+        let waits = store::next_app(&mut tx, Uuid::nil()).await?.is_some();
+        let is_idle = !waits && self.lock().deliveries.is_empty();
+        Ok(if is_idle { Next::At(None) } else { Next::Soon })
     }
 
     /// Gives each app with something to send a batch; answers whether there may be more.

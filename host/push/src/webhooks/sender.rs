@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use futures_util::FutureExt as _;
 use nudge_db::{Kind, Timestamp};
+use nudge_platform::due::{Next, Pacer};
 use tokio::sync::mpsc::{self, UnboundedReceiver, UnboundedSender};
 use tokio_util::task::TaskTracker;
 use uuid::Uuid;
@@ -72,23 +73,25 @@ impl Sender {
 
     /// Runs until the server stops and what is under way has ended.
     pub async fn run(mut self) {
-        let pause = Duration::from_millis(self.services.config.pipeline.poll_ms.max(1));
+        let poll_ms = self.services.config.pipeline.poll_ms;
+        let mut pacer = Pacer::new(&self.services.db, &self.services.clock, poll_ms);
         let stop = self.services.stop.clone();
         loop {
             let stopping = stop.is_cancelled();
+            pacer.look();
             let turn = self.turn(stopping).await;
             self.in_doubt = turn.is_err();
-            let more = turn.unwrap_or_else(|error| {
+            let turn = turn.unwrap_or_else(|error| {
                 tracing::warn!(error = ?error, "messages to webhooks wait for the database");
-                false
+                Some(Next::Soon)
             });
             if stopping && self.in_hand.is_empty() {
                 return;
             }
-            if !more {
+            if let Some(next) = turn {
                 let webhooks = self.services.webhooks.clone();
                 tokio::select! {
-                    () = tokio::time::sleep(pause) => {}
+                    () = pacer.wait(next) => {}
                     () = webhooks.rung() => {}
                     Some(outcome) = self.ended.recv() => self.take(outcome),
                     () = stop.cancelled(), if !stopping => {}
@@ -111,21 +114,21 @@ impl Sender {
         self.outcomes.push(outcome);
     }
 
-    /// Notes what ended and claims what there is room for; answers whether it claimed anything.
-    async fn turn(&mut self, stopping: bool) -> nudge_db::Result<bool> {
+    /// Notes what ended and claims what there is room for; answers when to look again if it claimed nothing.
+    async fn turn(&mut self, stopping: bool) -> nudge_db::Result<Option<Next>> {
         let now = self.services.clock.now();
         if self.in_doubt {
             self.release_strays().await?;
         }
-        let due = if stopping {
-            Vec::new()
+        let (waits, due) = if stopping {
+            (true, Vec::new())
         } else {
-            let mut tx = self.services.db.read().await?;
-            queue::due(&mut tx, now).await?
+            self.due(now).await?
         };
         let shares = self.shares(&due);
         if self.outcomes.is_empty() && shares.is_empty() {
-            return Ok(false);
+            let is_idle = !waits && self.in_hand.is_empty();
+            return Ok(Some(if is_idle { Next::At(None) } else { Next::Soon }));
         }
         let due: HashMap<Uuid, DueRow> = due.into_iter().map(|row| (row.id, row)).collect();
         let mut tx = self.services.db.write().await?;
@@ -168,7 +171,16 @@ impl Sender {
                 }
             });
         }
-        Ok(more)
+        Ok((!more).then_some(Next::Soon))
+    }
+
+    /// Whether any message waits, and the endpoints with messages that are due.
+    async fn due(&self, now: Timestamp) -> nudge_db::Result<(bool, Vec<DueRow>)> {
+        let mut tx = self.services.db.read().await?;
+        if !queue::anything_waits(&mut tx).await? {
+            return Ok((false, Vec::new()));
+        }
+        Ok((true, queue::due(&mut tx, now).await?))
     }
 
     fn shares(&self, due: &[DueRow]) -> Vec<(Uuid, usize)> {

@@ -72,6 +72,18 @@ pub(crate) struct Change {
     pub last_error: Option<String>,
 }
 
+/// Whether any message waits, due or not, that no process has.
+pub(crate) async fn anything_waits(tx: &mut Tx) -> Result<bool> {
+    let waiting: Option<Uuid> = tx
+        .sql(
+            "SELECT webhook_id FROM webhook_messages WHERE due_at IS NOT NULL AND node IS NULL
+             ORDER BY webhook_id LIMIT 1",
+        )
+        .fetch_value()
+        .await?;
+    Ok(waiting.is_some())
+}
+
 /// The endpoints with messages to be sent now that no process has in hand. Goes from endpoint to endpoint, so
 /// that it costs a few look-ups for each that has messages at all, however many those are.
 pub(crate) async fn due(tx: &mut Tx, now: Timestamp) -> Result<Vec<DueRow>> {

@@ -1,0 +1,71 @@
+//! When a loop that looks for work in the database looks again.
+
+use std::time::Duration;
+
+use nudge_db::{Db, Timestamp};
+use tokio::sync::watch;
+
+use crate::clock::Clock;
+
+/// Paces one loop. A loop that finds nothing looks again after a pause. Where this process has the database for itself,
+/// it does not look at all until something is committed or falls due.
+#[derive(Debug)]
+pub struct Pacer {
+    pause: Duration,
+    clock: Clock,
+    commits: Option<watch::Receiver<()>>,
+}
+
+impl Pacer {
+    /// Looks every `poll_ms` (`pipeline.pollMs`) while there may be something.
+    pub fn new(db: &Db, clock: &Clock, poll_ms: u64) -> Self {
+        Self {
+            pause: Duration::from_millis(poll_ms.max(1)),
+            clock: clock.clone(),
+            commits: db.commits(),
+        }
+    }
+
+    /// A look begins: it sees everything that is committed by now. Answers whether anything was since the last look.
+    pub fn look(&mut self) -> bool {
+        let Some(commits) = &mut self.commits else {
+            return true;
+        };
+        let changed = commits.has_changed().unwrap_or(true);
+        commits.mark_unchanged();
+        changed
+    }
+
+    /// Waits until the next look. `next` is the earliest instant at which anything that the last look saw falls due.
+    pub async fn wait(&mut self, next: Next) {
+        tokio::time::sleep(self.pause).await;
+        let (Some(commits), Next::At(next)) = (&mut self.commits, next) else {
+            return;
+        };
+        tokio::select! {
+            _ = commits.changed() => {}
+            () = self.clock.sleep_until(next) => {}
+        }
+    }
+}
+
+/// What a look has seen of the time to come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Next {
+    /// There may be something at any time.
+    Soon,
+    /// Nothing before this instant; none: nothing at all.
+    At(Option<Timestamp>),
+}
+
+impl Next {
+    /// The earlier of two.
+    #[must_use]
+    pub fn or(self, other: Self) -> Self {
+        match (self, other) {
+            (Self::At(Some(one)), Self::At(Some(other))) => Self::At(Some(one.min(other))),
+            (Self::At(one), Self::At(other)) => Self::At(one.or(other)),
+            _ => Self::Soon,
+        }
+    }
+}
