@@ -79,10 +79,10 @@ pub(super) async fn run(next: Next, request: Request) -> Response {
 
 /// What has been read of a body. Cheap to clone.
 #[derive(Clone, Default)]
-struct Kept(Arc<Mutex<Chunks>>);
+struct Kept(Arc<Mutex<ReadSoFar>>);
 
 #[derive(Default)]
-struct Chunks {
+struct ReadSoFar {
     chunks: Vec<Bytes>,
     bytes: usize,
     ended: bool,
@@ -117,7 +117,7 @@ impl Kept {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Chunks> {
+    fn lock(&self) -> MutexGuard<'_, ReadSoFar> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
