@@ -20,6 +20,7 @@ on_both_backends!(
     pauses_are_after_the_campaign_itself_and_after_its_kind,
     the_apps_cap_is_for_all_surveys_together,
     the_apps_pause_is_between_presentations,
+    what_the_apps_pause_keeps_back_waits_for_its_turn,
     the_most_important_takes_what_the_cap_leaves,
     caps_are_united_with_the_people,
     what_was_suppressed_is_offered_to_nobody,
@@ -198,12 +199,56 @@ async fn the_apps_pause_is_between_presentations(app: &mut TestApp) {
     app.survey(&trigger).await;
     let ada = app.session("ada").await;
     assert_eq!(buys(app, &ada).await, 1);
-    all_are(app, &ada, "displayed").await;
+    all_are(app, &ada, "dismissed").await;
     app.advance(58);
     assert_eq!(buys(app, &ada).await, 0);
+    assert_eq!(reasons(app).await, ["pause"], "it was just there");
+    assert!(instruction_ids(&app.offered(&ada).await).is_empty());
     app.advance(3);
+    app.until("the other one comes, once", async || {
+        instruction_ids(&app.offered(&ada).await).len() == 1 && reasons(app).await.len() == 2
+    })
+    .await;
+    all_are(app, &ada, "dismissed").await;
+    app.advance(61);
     assert_eq!(buys(app, &ada).await, 1);
-    assert_eq!(reasons(app).await, ["pause"; 2]);
+}
+
+async fn what_the_apps_pause_keeps_back_waits_for_its_turn(app: &mut TestApp) {
+    app.set(|settings| settings.frequency.min_seconds_between_presentations = 60)
+        .await;
+    let trigger = json!({"kind": "event", "eventName": "purchase", "occurrence": {"mode": "once"}});
+    let mut ids = Vec::new();
+    for priority in [1, 9, 5] {
+        let parts = json!({"trigger": trigger, "priority": priority});
+        ids.push(app.survey_with(&parts).await);
+    }
+    let ada = app.session("ada").await;
+    assert_eq!(buys(app, &ada).await, 1);
+    let offered = app.offered(&ada).await;
+    assert_eq!(offered[0]["campaignId"], json!(ids[1]));
+    for there in 2..=3 {
+        app.advance(59);
+        app.settle().await;
+        assert_eq!(instruction_ids(&app.offered(&ada).await).len(), there - 1);
+        app.restart().await;
+        app.advance(2);
+        app.until("the next one comes", async || {
+            instruction_ids(&app.offered(&ada).await).len() == there
+        })
+        .await;
+    }
+    let mut campaigns: Vec<String> = Vec::new();
+    for offer in app.offered(&ada).await.as_array().unwrap() {
+        campaigns.push(text(offer, "campaignId"));
+    }
+    campaigns.sort();
+    let mut all: Vec<String> = ids.iter().map(Uuid::to_string).collect();
+    all.sort();
+    assert_eq!(campaigns, all);
+    app.advance(61);
+    assert_eq!(buys(app, &ada).await, 0, "all have fired");
+    assert_eq!(reasons(app).await, Vec::<String>::new());
 }
 
 async fn the_most_important_takes_what_the_cap_leaves(app: &mut TestApp) {

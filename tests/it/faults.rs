@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use nudge_platform::config::Config;
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use tests::postgres::{Cluster, Durability};
+use tests::postgres::{self, Cluster, Durability};
 use tests::proxy::Proxy;
 use tests::session::text;
 use tests::{Backend, Child, Session, TestApp, site};
@@ -489,4 +489,23 @@ async fn on_a_faulty_disk() -> Option<(Arc<Cluster>, Disk)> {
 fn starts(cluster: &Cluster) -> usize {
     let ready = "database system is ready to accept connections";
     cluster.log().matches(ready).count()
+}
+
+/// The server makes an update again whose commit was not answered: whoever sent it once is told that it was applied.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_update_whose_commit_is_not_answered_was_applied() {
+    let (app, proxy) = behind_a_proxy(&postgres::database().await).await;
+    let person = app.session("ada").await;
+    for number in 0..20 {
+        let body = json!({"anonymousId": "ada", "mutationId": app.id(), "set": {"number": number}});
+        let update = async || {
+            let path = "/v1/sdk/user-properties";
+            app.post(path, &person.credential(), &body).await
+        };
+        proxy.lose_next_commit();
+        assert_eq!(update().await.ok()["applied"], true, "{number}");
+        assert_eq!(update().await.ok()["applied"], false, "{number}");
+    }
+    assert!(proxy.lost() >= 10, "{} answers were lost", proxy.lost());
+    app.finish().await;
 }

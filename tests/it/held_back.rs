@@ -1,6 +1,7 @@
 //! What the host holds back has not fired: it does not use up the one firing of `once` and `once_per_session`
 //! (contract 8, occurrence; contract 13, what makes a campaign fire).
 
+use nudge_campaigns::settings::Cap;
 use serde_json::{Value, json};
 use tests::session::instruction_ids;
 use tests::{Session, TestApp, on_both_backends};
@@ -41,10 +42,15 @@ async fn patch(app: &TestApp, survey: Uuid, change: Value) {
     app.patch(&path, &app.editor(), &change).await.ok();
 }
 
-/// Something else, which takes the room that a pause of a minute leaves.
+/// Something else, which takes the room that a cap leaves.
 async fn in_the_way(app: &TestApp, session: &Session) {
-    app.set(|settings| settings.frequency.min_seconds_between_presentations = 60)
-        .await;
+    app.set(|settings| {
+        settings.frequency.surveys = Some(Cap {
+            max: 1,
+            window_days: 1,
+        });
+    })
+    .await;
     app.survey(&json!({"kind": "event", "eventName": "visit"}))
         .await;
     assert_eq!(app.fires(session, "visit", &json!({})).await, 1);
@@ -57,9 +63,9 @@ async fn a_cap_does_not_use_up_the_one_firing(app: &mut TestApp) {
     assert_eq!(buys(app, &ada).await, 0);
     assert_eq!(buys(app, &ada).await, 0, "still");
     app.restart().await;
-    app.advance(61);
+    app.advance(601);
     assert_eq!(buys(app, &ada).await, 1);
-    app.advance(61);
+    app.advance(601);
     assert_eq!(buys(app, &ada).await, 0, "it has fired");
 }
 

@@ -11,6 +11,7 @@ on_both_backends!(
     an_event_is_there_once_whichever_alias_it_comes_under,
     properties_of_the_identified_win_and_gaps_are_filled,
     what_fired_once_does_not_fire_again,
+    what_both_did_counts_together,
     timers_go_on_to_wait,
     instructions_stay_on_offer,
     old_tokens_are_revoked_and_old_ids_lead_to_the_person,
@@ -187,6 +188,46 @@ async fn what_fired_once_does_not_fire_again(app: &mut TestApp) {
     assert_eq!(app.fires(&merged, "purchase", &json!({})).await, 0);
     let phone = backend.identify(app, "phone", "e-1").await;
     assert_eq!(app.fires(&phone, "purchase", &json!({})).await, 0);
+}
+
+async fn what_both_did_counts_together(app: &mut TestApp) {
+    for (name, occurrence) in [
+        ("third", json!({"mode": "nth", "n": 3})),
+        ("gone", json!({"mode": "nth", "n": 2})),
+        ("thirds", json!({"mode": "every_nth", "n": 3})),
+        (
+            "lately",
+            json!({"mode": "at_least", "n": 3, "withinDays": 7}),
+        ),
+    ] {
+        let trigger = json!({"kind": "event", "eventName": name, "occurrence": occurrence});
+        app.survey(&trigger).await;
+    }
+    let backend = Backend::new(app).await;
+    let phone = backend.identify(app, "phone", "e-1").await;
+    let web = app.session("web").await;
+    for session in [&phone, &web] {
+        for name in ["third", "thirds", "lately", "gone"] {
+            assert_eq!(app.fires(session, name, &json!({})).await, 0, "{name}");
+        }
+    }
+    assert_eq!(app.fires(&web, "gone", &json!({})).await, 1);
+
+    let merged = backend.identify(app, "web", "e-1").await;
+    for (name, expected) in [
+        ("third", [1, 0, 0, 0]),
+        ("thirds", [1, 0, 0, 1]),
+        ("lately", [1, 1, 1, 1]),
+        ("gone", [0, 0, 0, 0]),
+    ] {
+        for (place, fires) in expected.into_iter().enumerate() {
+            if place == 1 {
+                app.restart().await;
+            }
+            let fired = app.fires(&merged, name, &json!({})).await;
+            assert_eq!(fired, fires, "{name}, {place}");
+        }
+    }
 }
 
 async fn timers_go_on_to_wait(app: &mut TestApp) {

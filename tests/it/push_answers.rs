@@ -2,11 +2,12 @@
 
 use serde_json::{Value, json};
 use tests::campaigns::states;
-use tests::providers::{Providers, Received, Reply, apns, fcm};
+use tests::providers::{Hold, Providers, Received, Reply, apns, fcm};
 use tests::session::text;
 use tests::{TestApp, on_both_backends};
 
 on_both_backends!(
+    what_was_handed_over_and_not_answered_is_not_sent_again,
     what_a_service_does_not_take_is_sent_again_and_what_it_took_is_not,
     what_is_never_taken_has_failed_after_six_attempts,
     what_waits_for_a_service_follows_its_campaign,
@@ -26,7 +27,6 @@ fn moods() -> Vec<(&'static str, Reply, bool)> {
         ("500", answer(500), true),
         ("503", answer(503).with("retry-after", "30"), true),
         ("429", answer(429).with("retry-after", "45"), true),
-        ("resets", Reply::reset(), true),
         ("says no and floods", huge(503), true),
         ("says no and never ends", answer(500).slowly(), true),
         // It has the message, whatever else it says.
@@ -127,13 +127,61 @@ async fn what_a_service_does_not_take_is_sent_again_and_what_it_took_is_not(app:
     assert_eq!(all, ids.len() + put_off + 1);
 }
 
+/// One service breaks off, one takes longer than anybody waits, and has the message nevertheless.
+async fn what_was_handed_over_and_not_answered_is_not_sent_again(app: &mut TestApp) {
+    let (providers, campaign) = transactional(app).await;
+    let hold = Hold::default();
+    let late = Reply {
+        status: 200,
+        ..Reply::default()
+    };
+    providers.apns.reply_next(Reply::reset());
+    providers.fcm.reply_next(late.held(&hold));
+    let mut ids = Vec::new();
+    for (name, token) in [
+        ("ada", providers.apns.token(1)),
+        ("bob", providers.fcm.token(2)),
+    ] {
+        let session = app.session(name).await;
+        app.push_token(&session, name, &token).await;
+        let body = json!({"campaignId": campaign, "anonymousId": name});
+        ids.push(text(
+            &app.transactional(&body).await.data(202),
+            "deliveryId",
+        ));
+    }
+    for id in &ids {
+        app.until("it is in doubt", async || {
+            app.delivery(id).await["reason"] == "outcome_unknown"
+        })
+        .await;
+    }
+    hold.release();
+    app.advance(86_400);
+    // The sender has looked once more when what comes after is over.
+    let body = json!({"campaignId": campaign, "anonymousId": "ada"});
+    let next = text(&app.transactional(&body).await.data(202), "deliveryId");
+    app.delivery_in(&next, "delivered").await;
+    assert_eq!(waiting(app).await, []);
+    for id in &ids {
+        let left = app.delivery(id).await;
+        assert_eq!(
+            (&left["status"], &left["attempts"]),
+            (&json!("sent"), &json!(1))
+        );
+    }
+    let received = [1, 2].map(|number| for_device(&providers, number).len());
+    assert_eq!(received, [2, 1]);
+}
+
 async fn what_is_never_taken_has_failed_after_six_attempts(app: &mut TestApp) {
     let (providers, campaign) = transactional(app).await;
     let session = app.session("ada").await;
     app.push_token(&session, "phone", &providers.fcm.token(1))
         .await;
     for _ in 0..7 {
-        providers.fcm.reply_next(Reply::reset());
+        let busy = json!({"error": {"status": "UNAVAILABLE"}});
+        providers.fcm.reply_next(Reply::json(503, &busy));
     }
     let body = json!({"campaignId": campaign, "anonymousId": "ada"});
     let id = text(&app.transactional(&body).await.data(202), "deliveryId");
@@ -147,7 +195,7 @@ async fn what_is_never_taken_has_failed_after_six_attempts(app: &mut TestApp) {
     let failed = app.delivery_in(&id, "failed").await;
     assert_eq!(
         (&failed["reason"], &failed["attempts"]),
-        (&json!("unreachable"), &json!(6))
+        (&json!("unavailable"), &json!(6))
     );
     app.advance(86_400);
     let order: Value = json!({"campaignId": campaign, "anonymousId": "ada"});

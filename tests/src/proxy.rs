@@ -14,6 +14,9 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
+/// What a client says to make a transaction durable.
+const COMMIT: &[u8] = b"COMMIT";
+
 /// Listens until it is dropped.
 #[derive(Debug)]
 pub struct Proxy {
@@ -30,6 +33,8 @@ struct Control {
     held: watch::Sender<bool>,
     /// The answer to each so manieth message of clients is lost, and its connection with it. 0: none is.
     lost_every: AtomicU64,
+    /// Whether the answer to the next commit is lost.
+    loses_commit: AtomicBool,
     messages: AtomicU64,
     lost: AtomicU64,
 }
@@ -43,6 +48,7 @@ impl Proxy {
             cuts: watch::Sender::new(0),
             held: watch::Sender::new(false),
             lost_every: AtomicU64::new(0),
+            loses_commit: AtomicBool::new(false),
             messages: AtomicU64::new(0),
             lost: AtomicU64::new(0),
         });
@@ -86,6 +92,11 @@ impl Proxy {
         self.control.lost_every.store(messages, Ordering::SeqCst);
     }
 
+    /// Has the next commit carried out, and its connection cut before the answer.
+    pub fn lose_next_commit(&self) {
+        self.control.loses_commit.store(true, Ordering::SeqCst);
+    }
+
     /// How many answers were lost.
     pub fn lost(&self) -> u64 {
         self.control.lost.load(Ordering::SeqCst)
@@ -127,7 +138,11 @@ async fn requests(
         };
         let number = control.messages.fetch_add(1, Ordering::SeqCst);
         let every = control.lost_every.load(Ordering::SeqCst);
-        if every > 0 && number % every == every - 1 {
+        let commits = buffer
+            .get(..length)
+            .is_some_and(|sent| sent.windows(COMMIT.len()).any(|part| part == COMMIT));
+        let loses_commit = commits && control.loses_commit.swap(false, Ordering::SeqCst);
+        if loses_commit || (every > 0 && number % every == every - 1) {
             loses.store(true, Ordering::SeqCst);
         }
         if !pass(&buffer, length, &mut to, control).await {

@@ -189,6 +189,19 @@ impl<P: Trigger> TriggerTest<P> {
         }
     }
 
+    /// Merges a subject into another one, as the host does where both have a state: from the next event on the plugin can
+    /// know.
+    pub fn merge(&mut self, into: &str, from: &str) {
+        let hexadecimal =
+            |bytes: &[u8]| -> String { bytes.iter().map(|byte| format!("{byte:02x}")).collect() };
+        let states = [into, from].map(|subject| self.state(subject).map(hexadecimal));
+        if let [Some(own), Some(other)] = states {
+            let campaign = super::trigger_host::CAMPAIGN;
+            let merged = serde_json::json!({campaign: {"own": own, "others": [other]}});
+            self.set_fact(into, "merged_states", merged);
+        }
+    }
+
     /// The timers of a subject: their keys and when they are due.
     pub fn timers(&self, subject: &str) -> Vec<(String, Instant)> {
         let timers = self

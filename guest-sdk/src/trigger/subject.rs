@@ -42,6 +42,13 @@ impl From<Instant> for Moment {
     }
 }
 
+fn from_hexadecimal(text: &str) -> Option<Vec<u8>> {
+    let (pairs, rest) = text.as_bytes().as_chunks::<2>();
+    let byte = |pair: &[u8; 2]| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok();
+    let bytes: Option<Vec<u8>> = pairs.iter().map(byte).collect();
+    bytes.filter(|_| rest.is_empty())
+}
+
 impl<'c> Subject<'c> {
     pub(super) fn new(event: Event<'c>) -> Self {
         Self {
@@ -77,7 +84,8 @@ impl<'c> Subject<'c> {
     }
 
     /// A fact: `platform`, `country`, `locale`, `app_version`, `external_id`, `identified`,
-    /// `first_seen_at`, `last_seen_at`, `event_count`, `survey_interactions`, `message_interactions` or `held_back`.
+    /// `first_seen_at`, `last_seen_at`, `event_count`, `survey_interactions`, `message_interactions`, `held_back`
+    /// or `merged_states`.
     ///
     /// The host is asked once a subject, whatever number of campaigns ask.
     pub fn fact(&self, name: &str) -> Option<Value> {
@@ -95,6 +103,24 @@ impl<'c> Subject<'c> {
         let known: serde_json::Value = serde_json::from_str(&known).ok()?;
         let event = known.get(self.event.campaign().id())?;
         Some(event.as_str()?.to_owned())
+    }
+
+    /// What this campaign's plugin kept of people who were merged into this one, until it stores a state: it then holds
+    /// what follows from all of them. Of such people the subject's own state is kept as it was.
+    pub fn merged_states(&self) -> Vec<Vec<u8>> {
+        let Some(Value::Json(known)) = self.fact("merged_states") else {
+            return Vec::new();
+        };
+        let known: serde_json::Value = serde_json::from_str(&known).unwrap_or_default();
+        let of_campaign = &known[self.event.campaign().id()];
+        // Facts are as of before the batch: what was stored since has them in it.
+        let own = of_campaign["own"].as_str().and_then(from_hexadecimal);
+        if own.is_none() || own != self.state_bytes() {
+            return Vec::new();
+        }
+        let others = of_campaign["others"].as_array().into_iter().flatten();
+        let others = others.filter_map(|state| from_hexadecimal(state.as_str()?));
+        others.collect()
     }
 
     /// The id of the event that is decided about; for a timer, of the event that set it.

@@ -37,6 +37,7 @@ pub use body::{Component, Json, JsonText};
 pub use code::Code;
 pub use error::ApiError;
 pub use query::Params;
+pub use retry::Mark;
 
 use axum::extract::{FromRequestParts, RawPathParams};
 use axum::http::request::Parts;

@@ -4,18 +4,23 @@
 //! order with others (40001). And what a request was to change may have been changed by another since it was read.
 //! Nothing of it has taken effect, and the same request would most likely succeed. So it is
 //! made again here, for all routes, as a client would that is told to; only what loses again and again is refused.
-//! What a handler committed before that stays, as it does when a client repeats the request.
+//! What a handler committed before that stays, as it does when a client repeats the request; by its [`Mark`] it can tell
+//! what it did itself.
 
+use std::convert::Infallible;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
 
 use axum::body::{Body, HttpBody};
-use axum::extract::{MatchedPath, Request};
+use axum::extract::{FromRequestParts, MatchedPath, Request};
+use axum::http::request::Parts;
 use axum::middleware::Next;
 use axum::response::Response;
 use bytes::Bytes;
 use hyper::body::{Frame, SizeHint};
+use nudge_platform::secrets;
+use uuid::Uuid;
 
 use super::body::MOST_BODY_BYTES;
 use super::error::ApiError;
@@ -25,13 +30,34 @@ const MOST_TRIES: usize = 16;
 /// The route that tries again by itself, many requests together, and whose bodies are not to be kept for longer.
 const INGEST: &str = "/v1/sdk/ingest";
 
+/// Tells a request from all others, and is the same each time that it is made again here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Mark(pub Uuid);
+
+impl Mark {
+    /// Another one.
+    fn new() -> Self {
+        Self(Uuid::from_bytes(secrets::random()))
+    }
+}
+
+impl<S: Sync> FromRequestParts<S> for Mark {
+    type Rejection = Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Infallible> {
+        let mark = parts.extensions.get::<Self>().copied();
+        Ok(mark.unwrap_or_else(Self::new))
+    }
+}
+
 /// Answers a request, if need be again.
 pub(super) async fn run(next: Next, request: Request) -> Response {
     let route = request.extensions().get::<MatchedPath>();
     if request.method().is_safe() || route.is_none_or(|route| route.as_str() == INGEST) {
         return next.run(request).await;
     }
-    let (head, body) = request.into_parts();
+    let (mut head, body) = request.into_parts();
+    head.extensions.insert(Mark::new());
     let kept = Kept::default();
     let mut body = kept.keep(body);
     let mut tries = 1;
@@ -53,10 +79,10 @@ pub(super) async fn run(next: Next, request: Request) -> Response {
 
 /// What has been read of a body. Cheap to clone.
 #[derive(Clone, Default)]
-struct Kept(Arc<Mutex<Parts>>);
+struct Kept(Arc<Mutex<ReadSoFar>>);
 
 #[derive(Default)]
-struct Parts {
+struct ReadSoFar {
     chunks: Vec<Bytes>,
     bytes: usize,
     ended: bool,
@@ -91,7 +117,7 @@ impl Kept {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Parts> {
+    fn lock(&self) -> MutexGuard<'_, ReadSoFar> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -2,6 +2,8 @@
 
 pub mod interactions;
 
+use std::collections::HashMap;
+
 use nudge_campaigns::campaign::Kind;
 use nudge_campaigns::targeting::caps::RESERVED;
 use nudge_db::{Result, Rows, Timestamp, Tx};
@@ -47,6 +49,12 @@ impl CountQuestion {
 }
 
 #[derive(sqlx::FromRow)]
+struct LastRow {
+    subject_id: Uuid,
+    at: Option<Timestamp>,
+}
+
+#[derive(sqlx::FromRow)]
 struct CountRow {
     number: i64,
     count: i64,
@@ -67,6 +75,12 @@ const OF_KIND: &str = " SELECT v.number, (SELECT count(*) FROM (
           AND i.app_id = v.app_id AND i.created_at < v.before AND (i.displayed_at IS NOT NULL OR i.counted_at > v.reserved) LIMIT 1000
     ) AS counted) AS count FROM v WHERE true";
 
+/// When the last presentation was that [`OF_KIND`] counts.
+const LAST_OF_KIND: &str = " SELECT v.subject_id, (SELECT max(i.counted_at) FROM instructions i
+        WHERE i.subject_id = v.subject_id AND i.kind = 'survey' AND i.counted_at > v.since
+          AND i.app_id = v.app_id AND (i.displayed_at IS NOT NULL OR i.counted_at > v.reserved)
+    ) AS at FROM v WHERE true";
+
 /// Push messages of a campaign that count: those that were not called off, skipped or failed. Those that somebody
 /// asked for one by one, and tests, are outside of caps.
 const PUSHED_OF_CAMPAIGN: &str = " SELECT v.number, (SELECT count(*) FROM (
@@ -83,6 +97,31 @@ const PUSHED: &str = " SELECT v.number, (SELECT count(*) FROM (
           AND d.app_id = v.app_id AND d.lane = 1
           AND d.status NOT IN ('skipped', 'cancelled', 'failed', 'bounced') LIMIT 1000
     ) AS counted) AS count FROM v WHERE true";
+
+/// When subjects had their last presentations of surveys, as far back as the questions go.
+pub async fn last_presented(
+    tx: &mut Tx,
+    app_id: Uuid,
+    questions: &[Question],
+    now: Timestamp,
+) -> Result<HashMap<Uuid, Timestamp>> {
+    let mut found = HashMap::new();
+    for chunk in questions.chunks(Rows::MOST) {
+        let rows = Rows::new()
+            .uuids(chunk.iter().map(|_| app_id))
+            .uuids(chunk.iter().map(|question| question.subject_id))
+            .timestamps(chunk.iter().map(|question| question.since))
+            .timestamps(chunk.iter().map(|_| now.minus(RESERVED)));
+        let rows: Vec<LastRow> = tx
+            .with_rows("v(app_id, subject_id, since, reserved)", rows)
+            .push(LAST_OF_KIND)
+            .fetch_all()
+            .await?;
+        let known = rows.into_iter();
+        found.extend(known.filter_map(|row| Some((row.subject_id, row.at?))));
+    }
+    Ok(found)
+}
 
 /// Answers questions, each with a number, in their order.
 ///

@@ -23,6 +23,8 @@ pub(super) struct Gate {
     quiet: Option<Quiet>,
     /// What subjects had before the batch.
     counts: HashMap<Question, u32>,
+    /// When subjects had the last presentation that the app's pause is after.
+    last: HashMap<Uuid, Timestamp>,
     /// What they got in it: subject, campaign, kind.
     passed: Vec<(Uuid, Uuid, Kind)>,
 }
@@ -62,14 +64,22 @@ impl Gate {
             now,
             quiet: app.settings.quiet_hours.as_ref().and_then(Quiet::of),
             counts: HashMap::new(),
+            last: HashMap::new(),
             passed: Vec::new(),
         };
+        let mut paused = Vec::new();
         let mut questions = Vec::new();
         for (campaign, item) in fired {
             let subject = items.get(*item).and_then(|item| subjects.get(item.subject));
             if let (Some(running), Some(subject)) = (app.campaigns.get(*campaign), subject) {
-                let clocks = clocks(app, running).into_iter();
-                questions.extend(clocks.map(|clock| gate.question(running, subject, &clock)));
+                for clock in clocks(app, running) {
+                    let question = gate.question(running, subject, &clock);
+                    if let Some(own) = of_itself(running, &clock) {
+                        questions.push(gate.question(running, subject, &own));
+                        paused.push(question);
+                    }
+                    questions.push(question);
+                }
             }
         }
         if questions.is_empty() {
@@ -82,6 +92,10 @@ impl Gate {
         let mut tx = db.read().await?;
         let counts = store::counts(&mut tx, app.id, &questions, CountQuestion::now(now)).await?;
         gate.counts = questions.into_iter().zip(counts).collect();
+        paused.retain(|question| gate.counts.get(question).is_some_and(|count| *count > 0));
+        paused.sort_unstable_by_key(|question| question.subject_id);
+        paused.dedup();
+        gate.last = store::last_presented(&mut tx, app.id, &paused, now).await?;
         Ok(gate)
     }
 
@@ -120,15 +134,47 @@ impl Gate {
         let full = clocks
             .iter()
             .find(|clock| self.count(running, subject, clock) >= clock.max);
+        let mut until = match opening {
+            Opening::Deferred(until) => Some(until),
+            _ => None,
+        };
         if let Some(clock) = full {
-            return Verdict::Suppressed(clock.reason);
+            let Some(over) = self.after_pause(running, subject, clock) else {
+                return Verdict::Suppressed(clock.reason);
+            };
+            until = until.max(Some(over));
         }
-        if let Opening::Deferred(until) = opening {
+        if let Some(until) = until {
             return Verdict::Deferred(until);
         }
         self.passed
             .push((subject.id, running.id, running.act.kind()));
         Verdict::Passes
+    }
+
+    /// When the app's pause is over, if it is all that a firing is in the way of. What is offered itself comes not once
+    /// more for that; something else waits for its turn.
+    fn after_pause(
+        &self,
+        running: &ActiveCampaign,
+        subject: &Subject,
+        clock: &CapWindow,
+    ) -> Option<Timestamp> {
+        let own = of_itself(running, clock)?;
+        if self.count(running, subject, &own) > 0 {
+            return None;
+        }
+        let kind = running.act.kind();
+        let in_batch = self
+            .passed
+            .iter()
+            .any(|(of, _, passed)| *of == subject.id && *passed == kind);
+        let last = if in_batch {
+            None
+        } else {
+            self.last.get(&subject.id).copied()
+        };
+        Some(last.unwrap_or(self.now).plus(clock.window?))
     }
 
     fn count(&self, running: &ActiveCampaign, subject: &Subject, clock: &CapWindow) -> u32 {
@@ -148,6 +194,14 @@ impl Gate {
 fn clocks(app: &App, running: &ActiveCampaign) -> Vec<CapWindow> {
     let cap = &running.rules.cap;
     cap.clocks(running.id, running.act.kind(), &app.settings.frequency)
+}
+
+/// Of the app's pause between presentations, the pause after the campaign's own.
+fn of_itself(running: &ActiveCampaign, clock: &CapWindow) -> Option<CapWindow> {
+    (clock.reason == Suppression::Pause).then_some(CapWindow {
+        scope: Scope::Campaign(running.id),
+        ..*clock
+    })
 }
 
 /// Firings in the order in which they are judged: as their items came, and of one item by priority, so that the

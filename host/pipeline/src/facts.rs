@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use nudge_campaigns::campaign::Kind;
 use nudge_db::{Db, Timestamp};
 use nudge_platform::clock;
+use nudge_platform::secrets::hexadecimal;
 use nudge_records::decisions::transcript::Transcript;
 use nudge_wasm::trigger::Facts;
 use nudge_wasm::{FactsUnavailable, PastEvent, Value};
@@ -13,12 +14,15 @@ use tokio::runtime::Handle;
 use uuid::Uuid;
 
 use super::projection::Subject;
+use super::store::Kept;
 use crate::audience::interactions;
 
 /// So many of the newest events of a name are read when the first question about them comes.
 const NEWEST: u32 = 32;
 /// The fact that says which firings the host held back.
 const HELD_BACK: &str = "held_back";
+/// The fact that says what plugins kept of people who were merged into the subject.
+const MERGED: &str = "merged_states";
 
 /// What is known about a batch. Grows while parts of the batch are evaluated one after another.
 #[derive(Clone, Debug)]
@@ -53,17 +57,32 @@ pub(super) struct Read {
     interactions: HashMap<(u32, String), String>,
     /// By subject and campaign the event whose firing was held back last.
     held_back: HashMap<u32, BTreeMap<Uuid, Uuid>>,
+    /// By subject and campaign what a plugin keeps of it and of people who were merged into it.
+    merged: HashMap<u32, serde_json::Map<String, serde_json::Value>>,
 }
 
 impl Read {
-    /// What was held back: subjects, campaigns and events.
-    pub(super) fn with_held_back(firings: impl Iterator<Item = (u32, Uuid, Uuid)>) -> Self {
+    /// What stands beside states, by subject and campaign.
+    pub(super) fn beside(states: impl Iterator<Item = (u32, Uuid, Kept)>) -> Self {
         let mut read = Self::default();
-        for (subject, campaign_id, event_id) in firings {
-            let of_subject = read.held_back.entry(subject).or_default();
-            of_subject.insert(campaign_id, event_id);
+        for (subject, campaign_id, kept) in states {
+            if let Some(event_id) = kept.held_back {
+                let of_subject = read.held_back.entry(subject).or_default();
+                of_subject.insert(campaign_id, event_id);
+            }
+            if let Some(merged) = kept.merged {
+                let others: serde_json::Value = serde_json::from_str(&merged).unwrap_or_default();
+                let both = serde_json::json!({"own": hexadecimal(&kept.state), "others": others});
+                let of_subject = read.merged.entry(subject).or_default();
+                of_subject.insert(campaign_id.to_string(), both);
+            }
         }
         read
+    }
+
+    fn merged(&self, subject: u32) -> Option<Value> {
+        let states = self.merged.get(&subject)?.clone();
+        Some(Value::Json(serde_json::Value::Object(states).to_string()))
     }
 
     fn held_back(&self, subject: u32) -> Option<Value> {
@@ -301,6 +320,7 @@ impl Facts for View {
                 .with(|ledger| ledger.interactions(subject, name, kind))
                 .map_err(|error| unavailable(&error))?,
             None if name == HELD_BACK => self.with(|ledger| ledger.read.held_back(subject)),
+            None if name == MERGED => self.with(|ledger| ledger.read.merged(subject)),
             None => self.with(|ledger| fact(ledger.subject(subject)?, name)),
         };
         if let Some(transcript) = &self.transcript {

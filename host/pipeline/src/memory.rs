@@ -155,8 +155,8 @@ pub(super) fn states(recalled: &Recalled, subjects: &[Subject]) -> States {
         .collect()
 }
 
-/// Brings what plugins kept up to date with what is written. Marks of firings that were held back stand beside it in
-/// the database: where one is, was made, or may have been, nothing is known.
+/// Brings what plugins kept up to date with what is written. Marks of firings that were held back, and what merges added,
+/// stand beside it in the database: where one is, was made, or may have been, nothing is known.
 pub(super) fn update(states: &mut States, effects: &Effects) {
     if !effects.dropped.is_empty() {
         states.clear();

@@ -11,6 +11,7 @@ use super::evaluate::{Item, Routes};
 use super::facts::{Ledger, Read};
 use super::memory::{Recalled, States};
 use super::projection::{Subject, Subjects};
+use super::store::Kept;
 use super::work::Work;
 use super::{Inner, store};
 
@@ -130,16 +131,15 @@ pub(super) async fn ledger(
             None => unknown.push(pair),
         }
     }
-    let mut held_back = Vec::new();
+    let mut marked = Vec::new();
     if !unknown.is_empty() {
         let asked = unknown.iter().map(|it| (it.campaign_id, it.subject_id));
         let mut kept = store::states(reader.tx().await?, app.id, asked.collect()).await?;
         for pair in unknown {
             let kept = kept.remove(&(pair.campaign_id, pair.subject_id));
-            let mark = kept.as_ref().and_then(|kept| kept.held_back);
-            let state = kept.map(|kept| kept.state);
-            if let Some(event) = mark {
-                held_back.push((pair.subject, pair.campaign_id, event));
+            let state = kept.as_ref().map(|kept| kept.state.clone());
+            if let Some(kept) = kept.filter(Kept::is_marked) {
+                marked.push((pair.subject, pair.campaign_id, kept));
             } else {
                 let of_subject = people.states.entry(pair.subject_id).or_default();
                 of_subject.insert(pair.campaign_id, state.clone());
@@ -163,6 +163,6 @@ pub(super) async fn ledger(
         earlier: Vec::new(),
         aliases: HashMap::new(),
         until: inner.clock.now(),
-        read: Read::with_held_back(held_back.into_iter()),
+        read: Read::beside(marked.into_iter()),
     })
 }

@@ -26,12 +26,21 @@ struct StateRow {
 }
 
 /// What a plugin keeps of a subject for a campaign.
-#[derive(Debug, sqlx::FromRow)]
+#[derive(Clone, Debug, sqlx::FromRow)]
 pub(super) struct Kept {
     /// In the plugin's own form.
     pub state: Vec<u8>,
     /// The event of the firing that the host held back last.
     pub held_back: Option<Uuid>,
+    /// What it kept of people who were merged into the subject since it stored the state.
+    pub merged: Option<String>,
+}
+
+impl Kept {
+    /// Whether anything stands beside the state.
+    pub(super) fn is_marked(&self) -> bool {
+        self.held_back.is_some() || self.merged.is_some()
+    }
 }
 
 #[derive(sqlx::FromRow)]
@@ -101,7 +110,7 @@ pub(super) async fn states(
         let rows: Vec<StateRow> = tx
             .with_rows("v(campaign_id, subject_id)", rows)
             .push(
-                " SELECT p.campaign_id, p.subject_id, p.state, p.held_back
+                " SELECT p.campaign_id, p.subject_id, p.state, p.held_back, p.merged
                   FROM v JOIN plugin_states p ON p.campaign_id = v.campaign_id AND p.subject_id = v.subject_id
                   WHERE p.app_id = ",
             )
@@ -268,7 +277,7 @@ pub(super) async fn write_states(
             .push_bind(now)
             .push(
                 " FROM v WHERE true ON CONFLICT (campaign_id, subject_id)
-                  DO UPDATE SET state = excluded.state, updated_at = excluded.updated_at",
+                  DO UPDATE SET state = excluded.state, merged = NULL, updated_at = excluded.updated_at",
             )
             .change(None)
             .await?;

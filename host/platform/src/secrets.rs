@@ -1,5 +1,6 @@
 //! The master key and what is derived from it.
 
+use std::fmt::Write as _;
 use std::fs;
 use std::io::Write as _;
 use std::os::unix::fs::PermissionsExt as _;
@@ -192,6 +193,16 @@ pub fn hash(parts: &[&[u8]]) -> [u8; 32] {
         sha.update(part);
     }
     sha.finalize().into()
+}
+
+/// Bytes in hexadecimal, in lower case.
+pub fn hexadecimal(bytes: &[u8]) -> String {
+    let mut text = String::with_capacity(2 * bytes.len());
+    for byte in bytes {
+        // Writing to a String can't fail.
+        let _ = write!(text, "{byte:02x}");
+    }
+    text
 }
 
 /// Bytes from the system's random number generator.

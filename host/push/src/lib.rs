@@ -6,8 +6,8 @@
 //! # Invariants
 //!
 //! - **A message is sent at most once more than it is known to have failed.** The sender notes a delivery as `sent` before any provider is asked. A process
-//!   that ends before the answer leaves devices in doubt: nobody sends to them again, and the delivery stays `sent`, `outcome_unknown`. A message that a
-//!   provider declines for now is sent again from the snapshot: the same bytes under the same ids.
+//!   that ends before the answer leaves devices in doubt: nobody sends to them again, and the delivery stays `sent`, `outcome_unknown`, as it does where a
+//!   provider got the message and did not answer. A message that a provider declines for now is sent again from the snapshot: the same bytes under the same ids.
 //! - **A message is a function of delivery and target** (`providers/payload.rs`): no time, no randomness. Only Web Push is encrypted anew each time.
 //! - **A push token is one person's device's** (`tokens/store.rs`). `push_tokens` has a row for each device of a person; a token is in one row. Whoever shows a
 //!   token has it. The name of a device proves nothing.

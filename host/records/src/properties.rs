@@ -11,9 +11,13 @@ use crate::search::fold;
 /// Remembered updates that one statement removes at the most.
 const STEP: i64 = 500;
 
-#[derive(sqlx::FromRow)]
-struct DigestRow {
-    digest: Vec<u8>,
+/// An update that is remembered.
+#[derive(Debug, sqlx::FromRow)]
+pub struct Remembered {
+    /// Stands for what it says.
+    pub digest: Vec<u8>,
+    /// The request that it was taken with.
+    pub made_by: Option<Uuid>,
 }
 
 #[derive(sqlx::FromRow)]
@@ -27,39 +31,42 @@ struct CountRow {
     count: i64,
 }
 
-/// Remembers an update; answers whether it is the first of its id.
+/// Remembers an update that a request makes; answers whether it is the first of its id.
 pub async fn remember(
     tx: &mut Tx,
     app_id: Uuid,
     mutation_id: Uuid,
     subject_id: Uuid,
-    digest: &[u8; 32],
+    (digest, made_by): (&[u8; 32], Uuid),
     now: Timestamp,
 ) -> Result<bool> {
     let inserted = tx
         .sql(
-            "INSERT INTO property_mutations (app_id, mutation_id, subject_id, digest, created_at)
-             VALUES ($1, $2, $3, $4, $5) ON CONFLICT (app_id, mutation_id) DO NOTHING",
+            "INSERT INTO property_mutations (app_id, mutation_id, subject_id, digest, created_at, made_by)
+             VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT (app_id, mutation_id) DO NOTHING",
         )
         .bind(app_id)
         .bind(mutation_id)
         .bind(subject_id)
         .bind(digest.to_vec())
         .bind(now)
+        .bind(made_by)
         .execute()
         .await?;
     Ok(inserted == 1)
 }
 
-/// The digest of a remembered update.
-pub async fn digest(tx: &mut Tx, app_id: Uuid, mutation_id: Uuid) -> Result<Option<Vec<u8>>> {
-    let row: Option<DigestRow> = tx
-        .sql("SELECT digest FROM property_mutations WHERE app_id = $1 AND mutation_id = $2")
+/// An update that was remembered before.
+pub async fn remembered(
+    tx: &mut Tx,
+    app_id: Uuid,
+    mutation_id: Uuid,
+) -> Result<Option<Remembered>> {
+    tx.sql("SELECT digest, made_by FROM property_mutations WHERE app_id = $1 AND mutation_id = $2")
         .bind(app_id)
         .bind(mutation_id)
         .fetch_optional()
-        .await?;
-    Ok(row.map(|row| row.digest))
+        .await
 }
 
 /// Forgets updates of before an instant; answers how many.

@@ -44,7 +44,8 @@ impl Trigger for DefaultTrigger {
             subject.cancel_timers();
         }
         let matched = config.matches(name, &now, &cell)
-            && (!config.source.is_session() || occurrence::is_first_of_session(event, subject));
+            && (!config.source.is_session()
+                || occurrence::is_first_of_session(config, event, subject));
         explain::rule(config, event, subject, matched);
         if !matched {
             return Ok(Decision::Pass);

@@ -17,8 +17,12 @@ use state::State;
 const SLOTS: u8 = 64;
 
 /// Whether no event of this session has matched yet; remembers that one does now.
-pub(crate) fn is_first_of_session(event: &Event<'_>, subject: &Subject<'_>) -> bool {
-    let mut state = State::of(subject);
+pub(crate) fn is_first_of_session(
+    config: &Config,
+    event: &Event<'_>,
+    subject: &Subject<'_>,
+) -> bool {
+    let mut state = State::of(config, subject);
     let session = Some(event.session());
     if state.session == session {
         return false;
@@ -37,9 +41,9 @@ pub(crate) fn decide(
     let fires = match config.occurrence {
         Occurrence::Every => true,
         // Somebody whom the campaign is not for has not had the one firing.
-        Occurrence::Once => config.is_for(subject) && fires_once(subject, None),
+        Occurrence::Once => config.is_for(subject) && fires_once(config, subject, None),
         Occurrence::OncePerSession => {
-            config.is_for(subject) && fires_once(subject, Some(event.session()))
+            config.is_for(subject) && fires_once(config, subject, Some(event.session()))
         }
         _ => counts(config, event, subject)?,
     };
@@ -71,7 +75,7 @@ pub(crate) fn delay(
     };
     subject.explain("occurrence", waits, || config.occurrence.to_string());
     if waits {
-        let mut state = State::of(subject);
+        let mut state = State::of(config, subject);
         let slot = state.slot;
         state.slot = (slot + 1) % SLOTS;
         state.save(subject);
@@ -94,8 +98,8 @@ pub(crate) fn due(config: &Config, payload: &[u8], subject: &Subject<'_>) -> Dec
     }
     let session = payload.try_into().map_or(0, u32::from_le_bytes);
     let fires = match config.occurrence {
-        Occurrence::Once => fires_once(subject, None),
-        Occurrence::OncePerSession => fires_once(subject, Some(session)),
+        Occurrence::Once => fires_once(config, subject, None),
+        Occurrence::OncePerSession => fires_once(config, subject, Some(session)),
         _ => true,
     };
     subject.explain("occurrence", fires, || config.occurrence.to_string());
@@ -106,8 +110,8 @@ pub(crate) fn due(config: &Config, payload: &[u8], subject: &Subject<'_>) -> Dec
 ///
 /// What the host held back has not fired (contract 8 and 13), so that the next event may. The state names the event
 /// of the last firing: of one batch only the first event fires again.
-fn fires_once(subject: &Subject<'_>, session: Option<u32>) -> bool {
-    let mut state = State::of(subject);
+fn fires_once(config: &Config, subject: &Subject<'_>, session: Option<u32>) -> bool {
+    let mut state = State::of(config, subject);
     let mark = session.unwrap_or_default();
     if let Some((fired, event)) = state.numbers.split_first()
         && *fired == mark
@@ -135,7 +139,7 @@ fn number(id: &str) -> Vec<u32> {
 
 /// Counts the event, and says whether it is one of those that fire.
 fn counts(config: &Config, event: &Event<'_>, subject: &Subject<'_>) -> Result<bool, Refusal> {
-    let mut state = State::of(subject);
+    let mut state = State::of(config, subject);
     let fires = match config.occurrence {
         Occurrence::First => {
             if !state.numbers.is_empty() {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use axum::extract::State;
 use nudge_apps::auth::{PropertyWriter, SdkSubject};
-use nudge_http::{ApiError, Code, Data, Json};
+use nudge_http::{ApiError, Code, Data, Json, Mark};
 use nudge_records::properties::MOST;
 use nudge_records::subjects::current::check_anonymous_id;
 use serde::{Deserialize, Serialize};
@@ -77,12 +77,13 @@ pub struct OutcomeView {
 pub async fn update_own_properties(
     subject: SdkSubject,
     State(services): State<Shared>,
+    mark: Mark,
     Json(request): Json<SdkUpdate>,
 ) -> Result<Data<OutcomeView>, ApiError> {
     check_anonymous_id("/anonymousId", &request.anonymous_id)?;
     let update = Update::check("", request.mutation_id, request.set, request.unset)?;
     let whom = Whom::Token(subject.token, request.anonymous_id);
-    let outcome = super::take(&services, &subject.app, &whom, &update).await?;
+    let outcome = super::take(&services, &subject.app, &whom, &update, mark).await?;
     Ok(outcome.into())
 }
 
@@ -93,6 +94,7 @@ pub async fn update_own_properties(
 pub async fn update_user_properties(
     PropertyWriter { app }: PropertyWriter,
     State(services): State<Shared>,
+    mark: Mark,
     Json(request): Json<BackendUpdate>,
 ) -> Result<Data<OutcomeView>, ApiError> {
     let whom = request.subject.whom()?;
@@ -102,7 +104,7 @@ pub async fn update_user_properties(
         unset,
     } = request.update;
     let update = Update::check("/update", mutation_id, set, unset)?;
-    let outcome = super::take(&services, &app, &whom, &update).await?;
+    let outcome = super::take(&services, &app, &whom, &update, mark).await?;
     Ok(outcome.into())
 }
 
@@ -160,7 +162,7 @@ impl From<Error> for ApiError {
                 let detail = format!("a person has at most {MOST} properties; remove some first");
                 Self::because(Code::LimitExceeded, detail)
             }
-            Error::Storage(error) => error.into(),
+            Error::Storage(error) | Error::InDoubt(error) => error.into(),
         }
     }
 }

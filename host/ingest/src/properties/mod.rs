@@ -14,8 +14,10 @@ pub mod update;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::time::Duration;
 
 use nudge_db::{Timestamp, Tx};
+use nudge_http::Mark;
 use uuid::Uuid;
 
 use crate::services::Services;
@@ -31,7 +33,9 @@ use nudge_records::subjects::{AliasKind, AliasView, NOBODY};
 pub use update::{Invalid, Update};
 
 /// How often an update is tried that meets others.
-const MOST_TRIES: usize = 8;
+const MOST_TRIES: u32 = 8;
+/// The pause before an update in doubt is made again, at first.
+const PAUSE: Duration = Duration::from_millis(50);
 
 /// Whose properties to update.
 #[derive(Clone, Debug)]
@@ -55,7 +59,7 @@ pub struct UpdateOutcome {
     pub filtered_keys: Vec<String>,
 }
 
-/// Why an update was not taken. Nothing of it has taken effect.
+/// Why an update was not taken. Nothing of it has taken effect, unless that is in doubt.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The token is revoked.
@@ -79,6 +83,9 @@ pub enum Error {
     /// The database.
     #[error("the database refused an update")]
     Storage(#[from] nudge_db::Error),
+    /// The database did not say whether the update has taken effect.
+    #[error("the database did not answer a commit")]
+    InDoubt(#[source] nudge_db::Error),
 }
 
 impl From<TokenRefusal> for Error {
@@ -91,25 +98,32 @@ impl From<TokenRefusal> for Error {
     }
 }
 
-/// Takes an update of a person's properties.
+/// Takes an update of a person's properties. Where the database's answer got lost, it is made again: by its mark it finds
+/// whether it had taken effect.
 pub async fn take(
     services: &Services,
     app: &Arc<App>,
     whom: &Whom,
     update: &Update,
+    mark: Mark,
 ) -> Result<UpdateOutcome, Error> {
-    let mut tries = 1;
-    loop {
-        match attempt(services, app, whom, update).await {
+    let mut in_doubt = false;
+    for tries in 1..MOST_TRIES {
+        match attempt(services, app, whom, update, mark).await {
             // Another transaction was quicker, or the subject was merged into another just now.
-            Err(Error::Storage(error))
-                if error.kind() == nudge_db::Kind::Serialization && tries < MOST_TRIES =>
-            {
-                tries += 1;
+            Err(Error::Storage(error) | Error::InDoubt(error))
+                if error.kind() == nudge_db::Kind::Serialization => {}
+            Err(Error::InDoubt(error)) if error.is_temporary() => {
+                in_doubt = true;
+                tokio::time::sleep(PAUSE * tries).await;
+            }
+            Err(Error::Storage(error)) if in_doubt && error.is_temporary() => {
+                tokio::time::sleep(PAUSE * tries).await;
             }
             outcome => return outcome,
         }
     }
+    attempt(services, app, whom, update, mark).await
 }
 
 async fn attempt(
@@ -117,38 +131,38 @@ async fn attempt(
     app: &Arc<App>,
     whom: &Whom,
     update: &Update,
+    mark: Mark,
 ) -> Result<UpdateOutcome, Error> {
     let now = services.clock.now();
     let mut tx = services.db.write().await?;
     let subject_id = find(&mut tx, app, whom).await?;
     let filtered_keys = filtered(&app.settings.privacy, whom, update);
+    let kept = update.without(&filtered_keys);
+    let applied = !kept.is_empty();
     let digest = update.digest(whom);
     if !store::remember(
         &mut tx,
         app.id,
         update.mutation_id,
         subject_id,
-        &digest,
+        (&digest, mark.0),
         now,
     )
     .await?
     {
-        let known = store::digest(&mut tx, app.id, update.mutation_id).await?;
-        if known.as_deref() != Some(digest.as_slice()) {
-            return Err(Error::MutationConflict);
-        }
+        let known = store::remembered(&mut tx, app.id, update.mutation_id).await?;
+        let known = known.filter(|known| known.digest == digest);
+        let known = known.ok_or(Error::MutationConflict)?;
         return Ok(UpdateOutcome {
-            applied: false,
+            applied: applied && known.made_by == Some(mark.0),
             filtered_keys,
         });
     }
-    let kept = update.without(&filtered_keys);
-    let applied = !kept.is_empty();
     let mut work = None;
     if applied {
         work = write(services, &mut tx, app, subject_id, whom, &kept, now).await?;
     }
-    tx.commit().await?;
+    tx.commit().await.map_err(Error::InDoubt)?;
     if let Some(work) = work {
         services.pipeline.submit(work);
     }

@@ -300,7 +300,7 @@ fn outcome(trace: &store::Trace, held_back: bool) -> (Outcome, Option<Step>) {
     }
     if let Some(until) = trace.deferred_until {
         let until = clock::to_text(until);
-        let detail = format!("waits for the end of quiet hours, {until}");
+        let detail = format!("waits until {until}, for quiet hours or a pause to end");
         return (
             Outcome::Deferred,
             Some(Step::new("schedule", false, detail)),

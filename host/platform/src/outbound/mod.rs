@@ -34,7 +34,7 @@ pub fn client(lookups: &Lookups) -> anyhow::Result<Client> {
 }
 
 /// What is of a type among the causes of a failed request.
-fn cause<E: std::error::Error + 'static>(error: &reqwest::Error) -> Option<&E> {
+pub fn cause<E: std::error::Error + 'static>(error: &reqwest::Error) -> Option<&E> {
     let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(error);
     while let Some(error) = cause {
         if let Some(found) = error.downcast_ref() {

@@ -155,12 +155,7 @@ impl Apns {
             request = request.header("apns-expiration", until);
         }
         let body = payload::apns(message).to_string();
-        http::ask(
-            request
-                .header("content-type", "application/json")
-                .body(body),
-        )
-        .await
+        http::hand_over(request.header("content-type", "application/json"), body).await
     }
 }
 

@@ -169,9 +169,8 @@ impl Fcm {
             .client
             .post(format!("{base}/v1/projects/{project}/messages:send"))
             .bearer_auth(token)
-            .header("content-type", "application/json")
-            .body(body);
-        http::ask(request).await
+            .header("content-type", "application/json");
+        http::hand_over(request, body).await
     }
 
     /// The access token in use, or a new one.

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use anyhow::{Context as _, ensure};
+use bytes::Bytes;
 use chrono::DateTime;
 use nudge_db::Timestamp;
 use nudge_platform::config;
@@ -11,6 +12,7 @@ use reqwest::header::{HeaderMap, RETRY_AFTER};
 use reqwest::{Certificate, Client, ClientBuilder, RequestBuilder, Response, StatusCode, redirect};
 
 use super::PushOutcome;
+use super::hand_over::Begun;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// For a whole request and its answer.
@@ -85,10 +87,28 @@ pub(super) struct Answer {
     pub body: Vec<u8>,
 }
 
-/// Asks; without an answer it is to be tried again. Of one that says yes, the body may be too long or break off: the
-/// service has the message, and must not get it again for that.
+/// Asks for what may be asked for any number of times; without an answer it is to be tried again.
 pub(super) async fn ask(request: RequestBuilder) -> Result<Answer, PushOutcome> {
-    let mut response = request.send().await.map_err(|error| failed(&error))?;
+    let response = request.send().await.map_err(|error| failed(&error))?;
+    answer(response).await
+}
+
+/// Hands a message over. Without an answer it is to be tried again only if the message can't have arrived.
+pub(super) async fn hand_over(
+    request: RequestBuilder,
+    body: impl Into<Bytes>,
+) -> Result<Answer, PushOutcome> {
+    let begun = Begun::default();
+    match request.body(begun.watch(body)).send().await {
+        Ok(response) => answer(response).await,
+        Err(error) if begun.may_have_arrived(&error) => Err(PushOutcome::Unknown),
+        Err(error) => Err(failed(&error)),
+    }
+}
+
+/// Reads an answer. Of one that says yes, the body may be too long or break off: the service has the message, and must
+/// not get it again for that.
+async fn answer(mut response: Response) -> Result<Answer, PushOutcome> {
     let mut body = Vec::new();
     match read(&mut response, &mut body).await {
         Err(_) if response.status().is_success() => {}

@@ -7,6 +7,7 @@ use nudge_records::deliveries::provider::{Platform, Provider};
 mod apns;
 pub(crate) mod encryption;
 mod fcm;
+mod hand_over;
 mod http;
 mod jws;
 mod opened;
@@ -99,6 +100,8 @@ pub enum PushOutcome {
         /// Why.
         reason: String,
     },
+    /// Nobody knows: it was handed over, and no answer came. It is never sent again.
+    Unknown,
     /// The provider does not take the app's credential, which is marked so until another is uploaded.
     CredentialInvalid {
         /// Why.

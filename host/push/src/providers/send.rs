@@ -175,6 +175,7 @@ fn count(target: &Target, outcome: &PushOutcome) {
         PushOutcome::Unregistered { .. } => "unregistered",
         PushOutcome::Rejected { .. } => "rejected",
         PushOutcome::Retry { .. } => "retry",
+        PushOutcome::Unknown => "unknown",
         PushOutcome::CredentialInvalid { .. } => "credential_invalid",
         PushOutcome::NoCredential => "no_credential",
     };

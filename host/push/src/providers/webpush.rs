@@ -91,9 +91,8 @@ impl Webpush {
             .header("content-type", "application/octet-stream")
             .header("ttl", message.options.ttl_seconds.unwrap_or(DEFAULT_TTL))
             .header("urgency", urgency)
-            .header("topic", payload::topic(message))
-            .body(body);
-        Ok(match http::ask(request).await {
+            .header("topic", payload::topic(message));
+        Ok(match http::hand_over(request, body).await {
             Ok(answer) => outcome(&answer, now),
             Err(outcome) => outcome,
         })

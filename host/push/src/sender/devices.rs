@@ -7,6 +7,7 @@ use nudge_campaigns::push::rendered::Rendered;
 use nudge_db::Timestamp;
 use nudge_records::deliveries::{Device, DeviceState, Status};
 
+use super::outcome::OUTCOME_UNKNOWN;
 use super::plan::Step;
 use super::store::Claimed;
 use crate::providers::{MOST_PAYLOAD_BYTES, Target, payload_bytes};
@@ -46,7 +47,7 @@ fn taken_over(devices: Vec<Device>) -> Vec<Device> {
     let in_doubt = |device: Device| match device.state {
         DeviceState::Sending => Device {
             state: DeviceState::Unknown,
-            reason: Some("outcome_unknown".to_owned()),
+            reason: Some(OUTCOME_UNKNOWN.to_owned()),
             ..device
         },
         _ => device,

@@ -11,6 +11,8 @@ use crate::providers::PushOutcome;
 pub(super) const MOST_ATTEMPTS: i64 = 6;
 /// The pause before the second attempt; before the third it is four times as long, and so on.
 const BASE: Duration = Duration::from_secs(5);
+/// Why no more is known of a message that was handed over.
+pub(super) const OUTCOME_UNKNOWN: &str = "outcome_unknown";
 /// The longest pause, whatever a provider asks for.
 const LONGEST: Duration = Duration::from_hours(1);
 
@@ -41,6 +43,12 @@ pub(super) fn after(
             provider_message_id,
         } => (DeviceState::Accepted, None, provider_message_id, None),
         PushOutcome::Unregistered { reason } => (DeviceState::Bounced, Some(reason), None, None),
+        PushOutcome::Unknown => (
+            DeviceState::Unknown,
+            Some(OUTCOME_UNKNOWN.to_owned()),
+            None,
+            None,
+        ),
         PushOutcome::Retry { after, reason } if attempts < MOST_ATTEMPTS => {
             (DeviceState::Waiting, Some(reason), None, after)
         }

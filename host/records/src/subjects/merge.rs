@@ -4,7 +4,8 @@
 //! too. A batch of the pipeline that has read either subject finds its `version` moved, or the subject gone,
 //! and starts over.
 
-use nudge_db::{Result, Timestamp, Tx};
+use nudge_db::{Error, Result, Rows, Timestamp, Tx};
+use nudge_platform::secrets::hexadecimal;
 use uuid::Uuid;
 
 /// What of a subject's row both subjects have a say in.
@@ -25,6 +26,35 @@ struct Whole {
     session_active_at: Option<Timestamp>,
     instruction_count: i64,
     last_seq: i64,
+}
+
+/// States of people who became one that a plugin may not have seen yet, at the most: of more the oldest go.
+const MOST_MERGED: usize = 16;
+
+/// What a plugin keeps of both.
+#[derive(sqlx::FromRow)]
+struct OfBoth {
+    campaign_id: Uuid,
+    of_winner: Option<String>,
+    of_loser: Option<String>,
+    state: Vec<u8>,
+    held_back: Option<Uuid>,
+}
+
+impl OfBoth {
+    /// What the plugin has to unite with what it keeps of the winner.
+    fn merged(&self) -> Result<String> {
+        let mut merged: Vec<String> = Vec::new();
+        for text in [&self.of_winner, &self.of_loser].into_iter().flatten() {
+            let read: serde_json::Result<Vec<String>> = serde_json::from_str(text);
+            let corrupt = |cause| Error::corrupt("plugin_states", "merged", cause);
+            merged.extend(read.map_err(corrupt)?);
+        }
+        merged.push(hexadecimal(&self.state));
+        let surplus = merged.len().saturating_sub(MOST_MERGED);
+        merged.drain(..surplus);
+        Ok(serde_json::Value::from(merged).to_string())
+    }
 }
 
 /// What gives the subject `$3` to the subject `$2`, in the app `$1`. Where both have something, `$2` keeps
@@ -72,7 +102,7 @@ const MOVES: &[&str] = &[
         SELECT 1 FROM push_tokens given WHERE given.app_id = $1 AND given.subject_id = $3
           AND given.device_id = push_tokens.device_id)",
     "UPDATE push_tokens SET subject_id = $2 WHERE app_id = $1 AND subject_id = $3",
-    // What a plugin knows of both can't be united without the plugin.
+    // See keep_states.
     "UPDATE plugin_states SET subject_id = $2 WHERE app_id = $1 AND subject_id = $3
         AND campaign_id NOT IN (SELECT campaign_id FROM plugin_states WHERE subject_id = $2)",
     "DELETE FROM plugin_states WHERE app_id = $1 AND subject_id = $3 AND subject_id <> $2",
@@ -145,6 +175,7 @@ pub(super) async fn merge(
     move_instructions(tx, app_id, winner, loser, kept.instruction_count).await?;
     each(tx, RUNS, app_id, winner, loser).await?;
     move_timers(tx, app_id, winner, loser).await?;
+    keep_states(tx, app_id, winner, loser).await?;
     each(tx, MOVES, app_id, winner, loser).await?;
     tx.sql(
         "INSERT INTO merged_subjects (id, app_id, subject_id, merged_at) VALUES ($1, $2, $3, $4)",
@@ -304,6 +335,40 @@ async fn move_instructions(
     .bind(after)
     .execute()
     .await?;
+    Ok(())
+}
+
+/// What plugins keep of both: only the plugin can unite it, and does so when it is asked about the winner next.
+async fn keep_states(tx: &mut Tx, app_id: Uuid, winner: Uuid, loser: Uuid) -> Result<()> {
+    let both: Vec<OfBoth> = tx
+        .sql(
+            "SELECT w.campaign_id, w.merged AS of_winner, l.merged AS of_loser, l.state, l.held_back
+             FROM plugin_states w JOIN plugin_states l ON l.campaign_id = w.campaign_id AND l.subject_id = $3
+             WHERE w.app_id = $1 AND w.subject_id = $2",
+        )
+        .bind(app_id)
+        .bind(winner)
+        .bind(loser)
+        .fetch_all()
+        .await?;
+    for chunk in both.chunks(Rows::MOST) {
+        let merged: Result<Vec<String>> = chunk.iter().map(OfBoth::merged).collect();
+        let rows = Rows::new()
+            .uuids(chunk.iter().map(|both| both.campaign_id))
+            .texts(merged?)
+            .uuids(chunk.iter().map(|both| both.held_back));
+        tx.with_rows("v(campaign_id, merged, held_back)", rows)
+            .push(
+                " UPDATE plugin_states SET merged = v.merged,
+                         held_back = COALESCE(plugin_states.held_back, v.held_back)
+                  FROM v WHERE plugin_states.campaign_id = v.campaign_id AND plugin_states.app_id = ",
+            )
+            .push_bind(app_id)
+            .push(" AND plugin_states.subject_id = ")
+            .push_bind(winner)
+            .execute()
+            .await?;
+    }
     Ok(())
 }
 

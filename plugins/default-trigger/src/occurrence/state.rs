@@ -2,6 +2,8 @@
 
 use nudge_guest::trigger::Subject;
 
+use crate::config::{Config, Occurrence};
+
 /// In the first byte, beside the slot: the first number is a session.
 const HAS_SESSION: u8 = 0x80;
 
@@ -16,11 +18,39 @@ pub(super) struct State {
 }
 
 impl State {
-    /// The subject's; empty at first.
-    pub(super) fn of(subject: &Subject<'_>) -> Self {
-        subject
-            .state_bytes()
-            .map_or_else(Self::default, |bytes| Self::from_bytes(&bytes))
+    /// The subject's; empty at first. What two people who became one have matched counts together.
+    pub(super) fn of(config: &Config, subject: &Subject<'_>) -> Self {
+        let own = subject.state_bytes();
+        let own = own.map_or_else(Self::default, |bytes| Self::from_bytes(&bytes));
+        if matches!(
+            config.occurrence,
+            Occurrence::Every | Occurrence::OncePerSession
+        ) {
+            return own;
+        }
+        let merged = subject.merged_states().into_iter();
+        merged.fold(own, |own, other| {
+            own.unite(Self::from_bytes(&other), config.occurrence)
+        })
+    }
+
+    /// One state for both. Which timer comes next and the session are its own.
+    fn unite(mut self, other: Self, occurrence: Occurrence) -> Self {
+        match occurrence {
+            Occurrence::Nth(_) | Occurrence::EveryNth(_) => {
+                let count = |state: &Self| state.numbers.first().copied().unwrap_or_default();
+                self.numbers = vec![count(&self).saturating_add(count(&other))];
+            }
+            Occurrence::AtLeast(n, _) => {
+                self.numbers.extend(other.numbers);
+                self.numbers.sort_unstable();
+                let surplus = self.numbers.len().saturating_sub(n as usize);
+                self.numbers.drain(..surplus);
+            }
+            _ if self.numbers.is_empty() => self.numbers = other.numbers,
+            _ => {}
+        }
+        self
     }
 
     pub(super) fn save(&self, subject: &Subject<'_>) {

@@ -102,6 +102,50 @@ fn what_is_held_back_does_not_use_up_the_one_firing() {
 }
 
 #[test]
+fn what_two_people_who_became_one_matched_counts_together() {
+    let after_a_merge = |occurrence: Value, own: usize, others: usize| {
+        let mut campaign = mode(occurrence);
+        for (who, times) in [("ana", own), ("ben", others)] {
+            for _ in 0..times {
+                campaign.send(who, "bought", json!({}));
+            }
+        }
+        campaign.merge("ana", "ben");
+        let batch = || [("ana", "bought", json!({})), ("ana", "bought", json!({}))];
+        let mut fired: Vec<bool> = campaign.send_all(batch()).into();
+        fired.extend(campaign.send_all(batch()));
+        fired
+    };
+    for (occurrence, own, others, expected) in [
+        (
+            json!({"mode": "nth", "n": 3}),
+            1,
+            1,
+            [true, false, false, false],
+        ),
+        (json!({"mode": "nth", "n": 3}), 1, 3, [false; 4]),
+        (json!({"mode": "nth", "n": 3}), 3, 1, [false; 4]),
+        (
+            json!({"mode": "every_nth", "n": 3}),
+            2,
+            2,
+            [false, true, false, false],
+        ),
+        (
+            json!({"mode": "at_least", "n": 4, "withinDays": 7}),
+            1,
+            2,
+            [true; 4],
+        ),
+        (json!({"mode": "first"}), 1, 1, [false; 4]),
+        (json!({"mode": "once"}), 1, 1, [false; 4]),
+    ] {
+        let what = occurrence.to_string();
+        assert_eq!(after_a_merge(occurrence, own, others), expected, "{what}");
+    }
+}
+
+#[test]
 fn counting_modes_count() {
     assert_eq!(
         fired(&mut mode(json!({"mode": "nth", "n": 2})), 4),

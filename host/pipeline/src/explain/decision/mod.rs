@@ -495,15 +495,15 @@ async fn view(
 ) -> nudge_db::Result<View> {
     subject.last_seq = before - 1;
     let properties = store::properties(tx, app.id, &[subject.id]).await?;
-    let held_back = kept.as_ref();
-    let held_back = held_back.and_then(|(campaign, kept)| Some((ONLY, *campaign, kept.held_back?)));
+    let beside = kept.iter();
+    let beside = beside.map(|(campaign, kept)| (ONLY, *campaign, kept.clone()));
     let ledger = Ledger {
         app_id: app.id,
         db: services.db.clone(),
         runtime: Handle::current(),
         subjects: vec![subject],
         properties,
-        read: Read::with_held_back(held_back.into_iter()),
+        read: Read::beside(beside),
         states: kept
             .map(|(_, kept)| ((0, ONLY), kept.state))
             .into_iter()
