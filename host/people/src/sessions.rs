@@ -25,6 +25,8 @@ use crate::services::Shared;
 
 /// How long a subject token is good for (contract 2).
 const TOKEN_LIFETIME: Duration = Duration::from_hours(24);
+/// How long nobody's token is good for that somebody got who begins anew once a deletion is done.
+const WHILE_ERASING: Duration = Duration::from_mins(1);
 /// The longest name of a platform, in characters, as in ingest.
 const MOST_PLATFORM: usize = 256;
 /// Silence that ends a session, in seconds (specification 6.1).
@@ -155,14 +157,19 @@ async fn identified(
         app_id: app.id,
         anonymous_id: &request.anonymous_id,
         external_id: &identity.external_id,
+        issued_at: identity.issued_at,
         platform: request.platform.as_deref(),
         client_id: request.client_id,
     };
     let linked = match link::link(&services.db, &services.pseudonyms, link, now).await {
-        Err(link::Error::Suppressed) => {
+        Err(refusal @ (link::Error::Suppressed | link::Error::Erasing)) => {
             let (kind, name) = (AliasKind::Anonymous, &request.anonymous_id);
             let nobody = AliasView::nobody(services.pseudonyms.nobody(app.id, kind, name));
-            return Ok((nobody, identity.expires_at));
+            let expires_at = match refusal {
+                link::Error::Erasing => identity.expires_at.min(now.plus(WHILE_ERASING)),
+                _ => identity.expires_at,
+            };
+            return Ok((nobody, expires_at));
         }
         linked => linked?,
     };
@@ -239,6 +246,7 @@ fn session(
         epoch: standing.token_epoch,
         expires_at: expires_at.min(now.plus(TOKEN_LIFETIME)),
         fingerprint: subject_token::fingerprint(&anonymous_id),
+        events_after: standing.events_after,
     };
     SessionView {
         subject_token: subject_token::seal(&services.secrets, &token),
