@@ -82,7 +82,7 @@ pub async fn update_own_properties(
     check_anonymous_id("/anonymousId", &request.anonymous_id)?;
     let update = Update::check("", request.mutation_id, request.set, request.unset)?;
     let whom = Whom::Token(subject.token, request.anonymous_id);
-    let outcome = super::take(&services, &subject.app, &whom, &update).await?;
+    let outcome = super::take(&services, &subject.app, &whom, &update, None).await?;
     Ok(outcome.into())
 }
 
@@ -91,7 +91,7 @@ pub async fn update_own_properties(
     params(("appId" = Uuid, Path)), request_body = BackendUpdate, security(("appKey" = [])),
     responses((status = 200, body = Data<OutcomeView>)))]
 pub async fn update_user_properties(
-    PropertyWriter { app }: PropertyWriter,
+    PropertyWriter { app, actor }: PropertyWriter,
     State(services): State<Shared>,
     Json(request): Json<BackendUpdate>,
 ) -> Result<Data<OutcomeView>, ApiError> {
@@ -102,7 +102,7 @@ pub async fn update_user_properties(
         unset,
     } = request.update;
     let update = Update::check("/update", mutation_id, set, unset)?;
-    let outcome = super::take(&services, &app, &whom, &update).await?;
+    let outcome = super::take(&services, &app, &whom, &update, Some(&actor)).await?;
     Ok(outcome.into())
 }
 
