@@ -90,9 +90,10 @@ struct Owner {
     erasing: bool,
 }
 
-/// Takes events. 200 means that the accepted ones are on disk.
+/// Takes events. 200 means that the accepted ones are on disk. With `settings.ingest.allowUnverifiedServerEvents`, the server-side
+/// shape takes a write key alone too.
 #[utoipa::path(post, path = "/v1/sdk/ingest", tag = "sdk", request_body = super::schema::IngestRequest,
-    security(("appKey" = [], "subjectToken" = []), ("appKey" = [])),
+    security(("writeKey" = [], "subjectToken" = []), ("serverKey" = [])),
     responses((status = 200, body = Data<IngestView>)))]
 pub async fn ingest_events(
     caller: Caller,

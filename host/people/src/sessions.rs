@@ -27,8 +27,8 @@ use crate::services::Shared;
 const TOKEN_LIFETIME: Duration = Duration::from_hours(24);
 /// How long nobody's token is good for that somebody got who begins anew once a deletion is done.
 const WHILE_ERASING: Duration = Duration::from_mins(1);
-/// The longest name of a platform, in characters, as in ingest.
-const MOST_PLATFORM: usize = 256;
+/// The longest platform and version of an SDK, in characters, as in ingest.
+const MOST_TEXT: usize = 256;
 /// Silence that ends a session, in seconds (specification 6.1).
 pub const SESSION_TIMEOUT_SECONDS: u32 = 30 * 60;
 
@@ -38,6 +38,8 @@ pub const SESSION_TIMEOUT_SECONDS: u32 = 30 * 60;
 pub struct SessionRequest {
     anonymous_id: String,
     platform: Option<String>,
+    /// The SDK's version, at most 256 characters.
+    sdk_version: Option<String>,
     identity_token: Option<String>,
     client_id: Option<Uuid>,
 }
@@ -132,8 +134,13 @@ pub async fn start_session(
     Json(request): Json<SessionRequest>,
 ) -> Result<Data<SessionView>, ApiError> {
     check_anonymous_id("/anonymousId", &request.anonymous_id)?;
-    if let Some(platform) = &request.platform {
-        check_platform(platform)?;
+    for (name, text) in [
+        ("platform", &request.platform),
+        ("sdkVersion", &request.sdk_version),
+    ] {
+        if let Some(text) = text {
+            check_text(name, text)?;
+        }
     }
     let (standing, expires_at) = match &request.identity_token {
         Some(token) => identified(&services, &app, token, &request).await?,
@@ -343,11 +350,10 @@ pub async fn update_consent(
     Ok(Data { data: view })
 }
 
-fn check_platform(platform: &str) -> Result<(), ApiError> {
-    if platform.chars().count() <= MOST_PLATFORM && !platform.chars().any(char::is_control) {
+fn check_text(name: &str, text: &str) -> Result<(), ApiError> {
+    if text.chars().count() <= MOST_TEXT && !text.chars().any(char::is_control) {
         return Ok(());
     }
-    let detail =
-        format!("platform has at most {MOST_PLATFORM} characters and no control characters");
-    Err(ApiError::field("/platform", "invalid", detail))
+    let detail = format!("{name} has at most {MOST_TEXT} characters and no control characters");
+    Err(ApiError::field(format!("/{name}"), "invalid", detail))
 }
