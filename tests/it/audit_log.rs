@@ -1,4 +1,4 @@
-//! The audit log: every change has an entry, refusals have none (contract 13).
+//! The audit log: every change has an entry, refusals have none but those of keys (contract 13).
 
 use std::collections::BTreeSet;
 
@@ -10,6 +10,8 @@ on_both_backends!(
     every_change_leaves_an_entry,
     entries_are_filtered_and_paged,
     a_refused_change_leaves_none,
+    a_backends_update_of_properties_leaves_one_without_the_person,
+    a_refused_key_leaves_one_for_each_route,
 );
 
 /// A change that succeeds: its operation, its path below the app, a body, and the entry that it leaves.
@@ -300,7 +302,7 @@ const ELSEWHERE: [(&str, &str); 6] = [
 /// a person's.
 const ELSEWHERE_BELOW: [&str; 3] = ["/v1/apps/{appId}/plugin", "/v1/operator/", "/v1/sdk/"];
 
-/// What a backend does with an API token to people's own data, as SDKs do: the log names no person.
+/// What a backend does with an API token to people's own data; the entry is in a test of its own.
 const OF_PEOPLE: (&str, &str) = ("PATCH", "/v1/apps/{appId}/users/properties");
 /// Messages are on record as deliveries; a preview changes nothing.
 const OF_MESSAGES: [(&str, &str); 2] = [
@@ -424,6 +426,93 @@ async fn entries_are_filtered_and_paged(app: &mut TestApp) {
     assert_eq!(names(&between), ["Name 2", "Name 1"]);
     assert_eq!(list("?from=yesterday").await.pointers(), ["/from"]);
     list("?limit=201").await.refused(422, "validation_failed");
+}
+
+async fn a_backends_update_of_properties_leaves_one_without_the_person(app: &mut TestApp) {
+    let ada = app.session("ada").await;
+    let token = Credential::bearer(&app.access.api_token);
+    let path = app.path("/users/properties");
+    let entries = async || app.audited("person.properties_updated").await;
+    let mut update = json!({"subject": {"anonymousId": "ada"},
+        "update": {"mutationId": app.id(), "set": {"plan": "gold-needle", "age": 7}, "unset": ["old"]}});
+    for applied in [true, false] {
+        let data = app.patch(&path, &token, &update).await.ok();
+        assert_eq!(data["applied"], applied);
+        let entries = entries().await;
+        assert_eq!(entries.len(), 1, "a repetition changes nothing");
+        assert!(entries[0]["actor"].as_str().unwrap().starts_with("key/"));
+        assert!(
+            entries[0]["resource"]
+                .as_str()
+                .unwrap()
+                .starts_with("person/")
+        );
+        assert_eq!(entries[0]["detail"], json!({"set": 2, "unset": 1}));
+        for secret in ["ada", &ada.subject_id, "plan", "gold-needle"] {
+            assert!(!entries[0].to_string().contains(secret), "{secret}");
+        }
+    }
+    update["subject"] = json!({"externalId": "nobody"});
+    update["update"]["mutationId"] = json!(app.id());
+    app.patch(&path, &token, &update)
+        .await
+        .refused(404, "subject_not_found");
+    let settings = json!({"privacy": {"denyKeys": ["plan"]}});
+    app.patch(&app.path("/settings"), &app.admin(), &settings)
+        .await
+        .ok();
+    let filtered = json!({"subject": {"anonymousId": "ada"},
+        "update": {"mutationId": app.id(), "set": {"plan": "x"}}});
+    assert_eq!(
+        app.patch(&path, &token, &filtered).await.ok()["applied"],
+        false
+    );
+    let own = json!({"anonymousId": "ada", "mutationId": app.id(), "set": {"a": 1}});
+    app.post("/v1/sdk/user-properties", &ada.credential(), &own)
+        .await
+        .ok();
+    assert_eq!(entries().await.len(), 1);
+}
+
+async fn a_refused_key_leaves_one_for_each_route(app: &mut TestApp) {
+    let push = app.path("/push/transactional");
+    let body = json!({});
+    let in_header = Credential::none().and("x-write-key", &app.access.write_key);
+    for _ in 0..3 {
+        app.get(&app.path("/surveys"), &app.sdk())
+            .await
+            .refused(403, "insufficient_scope");
+        app.post(&push, &app.sdk(), &body)
+            .await
+            .refused(403, "insufficient_scope");
+        app.post(&push, &in_header, &body)
+            .await
+            .refused(401, "invalid_credentials");
+        app.get(&app.path("/surveys"), &in_header)
+            .await
+            .refused(401, "invalid_credentials");
+    }
+    let of = async || {
+        let entries = app.audited("key.refused").await;
+        let detail = |entry: &Value, name: &str| entry["detail"][name].as_str().unwrap().to_owned();
+        let entries = entries.iter();
+        entries
+            .map(|it| (detail(it, "reason"), detail(it, "route")))
+            .collect::<BTreeSet<_>>()
+    };
+    let expected = ["wrong_header", "wrong_kind"]
+        .into_iter()
+        .flat_map(|reason| {
+            let routes = [
+                "GET /v1/apps/{appId}/surveys",
+                "POST /v1/apps/{appId}/push/transactional",
+            ];
+            routes.map(|route| (reason.to_owned(), route.to_owned()))
+        });
+    let expected: BTreeSet<_> = expected.collect();
+    app.until("refusals are not audited", async || of().await == expected)
+        .await;
+    assert_eq!(app.audited("key.refused").await.len(), 4, "once a minute");
 }
 
 async fn a_refused_change_leaves_none(app: &mut TestApp) {

@@ -10,6 +10,7 @@ use tests::{TestApp, on_both_backends};
 on_both_backends!(
     an_event_that_takes_all_the_time_there_is_spoils_no_other,
     what_no_database_can_keep_does_not_stop_the_pipeline,
+    an_app_lowers_the_limits_of_its_plugins,
     output_that_is_all_invalid_has_no_effect,
     a_validation_plugin_that_floods_refuses_only_its_events,
     violations_that_no_text_column_takes_are_kept,
@@ -103,6 +104,71 @@ async fn pause(app: &TestApp, survey: uuid::Uuid) {
     app.patch(&path, &app.editor(), &json!({"status": "paused"}))
         .await
         .ok();
+}
+
+async fn an_app_lowers_the_limits_of_its_plugins(app: &mut TestApp) {
+    let _file = install(app, test_guests::MISBEHAVING).await;
+    let settings = app.path("/settings");
+    let server = &app.config.plugins;
+    let most = [
+        ("memoryBytes", server.memory_bytes as u64, 1 << 20),
+        ("deadlineMs", 300, 1),
+        ("validationDeadlineMs", 300, 1),
+        ("outputBytes", server.output_bytes as u64, 1 << 10),
+        ("logBytes", server.log_bytes as u64, 0),
+        ("hostCalls", server.host_calls.into(), 0),
+    ];
+    for (name, most, least) in most {
+        for wrong in [json!(most + 1), json!(least as i64 - 1), json!("1")] {
+            let body = json!({"plugins": {name: wrong}});
+            let answer = app.patch(&settings, &app.admin(), &body).await;
+            answer.refused(422, "validation_failed");
+            assert_eq!(answer.pointers(), [format!("/plugins/{name}")], "{wrong}");
+        }
+        for good in [json!(least), json!(most), Value::Null] {
+            let body = json!({"plugins": {name: good}});
+            let data = app.patch(&settings, &app.admin(), &body).await.ok();
+            assert_eq!(data["plugins"][name], good);
+        }
+    }
+
+    for (mode, limit, reason) in [
+        (
+            "state:3000",
+            json!({"outputBytes": 2048}),
+            "output_too_large",
+        ),
+        ("calls:200", json!({"hostCalls": 10}), "trap"),
+        ("explain:1200000", json!({"memoryBytes": 1 << 20}), "memory"),
+        ("loop", json!({"deadlineMs": 20}), "deadline"),
+    ] {
+        let survey = app.survey(&json!({"mode": mode})).await;
+        let fails = async || {
+            let who = app.session("ada").await;
+            let event = app.event(&who, "paid", &json!({"amount": 20}));
+            app.ingest(&who, std::slice::from_ref(&event)).await.ok();
+            app.settle().await;
+            let kept = letters(app).await;
+            let kept = kept.iter().filter(|it| it["eventId"] == event["eventId"]);
+            kept.map(|letter| text(letter, "reason"))
+                .collect::<Vec<_>>()
+        };
+        if mode != "loop" {
+            assert_eq!(fails().await, Vec::<String>::new(), "{mode}");
+        }
+        let body = json!({"plugins": limit});
+        app.patch(&settings, &app.admin(), &body).await.ok();
+        assert_eq!(fails().await, [reason], "{mode}");
+        let mut back = limit.as_object().unwrap().clone();
+        back.values_mut().for_each(|value| *value = Value::Null);
+        app.patch(&settings, &app.admin(), &json!({"plugins": back}))
+            .await
+            .ok();
+        if mode != "loop" {
+            assert_eq!(fails().await, Vec::<String>::new(), "{mode}");
+        }
+        pause(app, survey).await;
+    }
 }
 
 async fn output_that_is_all_invalid_has_no_effect(app: &mut TestApp) {

@@ -132,6 +132,13 @@ impl Backend {
         self.sign(&self.header(), &self.claims(app, external_id))
     }
 
+    /// A token that was issued some seconds from now.
+    pub(crate) fn token_of(&self, app: &TestApp, external_id: &str, seconds: i64) -> String {
+        let mut claims = self.claims(app, external_id);
+        claims["iat"] = json!(app.clock.now().seconds() + seconds);
+        self.sign(&self.header(), &claims)
+    }
+
     /// Asks for an identified session.
     pub(crate) async fn try_identify(
         &self,

@@ -14,6 +14,7 @@ use uuid::Uuid;
 
 on_both_backends!(
     every_operation_answers_every_credential_as_the_table_says,
+    the_description_names_the_credential_that_each_operation_takes,
     other_workspaces_look_like_nothing,
 );
 
@@ -348,6 +349,58 @@ async fn call(app: &TestApp, row: &(&str, &str, Class, &str), credential: &Crede
             .body(body.to_owned()),
     })
     .await
+}
+
+/// The credentials that together open the routes of a class, as the description names them.
+fn declared(class: Class) -> Option<BTreeSet<&'static str>> {
+    let names: &[&str] = match class {
+        Open => return None,
+        Member | Administrator | Viewer | Editor | Admin | Operator => &["accessToken"],
+        Sdk => &["writeKey"],
+        Subject => &["writeKey", "subjectToken"],
+        Events | Transactional => &["serverKey"],
+        Properties => &["apiToken"],
+    };
+    Some(names.iter().copied().collect())
+}
+
+/// The table is what the test before this one finds true of the routes.
+async fn the_description_names_the_credential_that_each_operation_takes(app: &mut TestApp) {
+    let description = app.get("/openapi.json", &Credential::none()).await.json();
+    let mut taken: BTreeMap<(&str, &str), BTreeSet<BTreeSet<&str>>> = BTreeMap::new();
+    for (method, path, class, _) in OPERATIONS {
+        let of_operation = taken.entry((method, path)).or_default();
+        of_operation.extend(declared(*class));
+    }
+    for ((method, path), taken) in taken {
+        let operation = &description["paths"][path][method.to_lowercase()];
+        let alternatives = operation["security"].as_array().into_iter().flatten();
+        let declared: BTreeSet<BTreeSet<&str>> = alternatives
+            .map(|one| {
+                one.as_object()
+                    .unwrap()
+                    .keys()
+                    .map(String::as_str)
+                    .collect()
+            })
+            .collect();
+        assert_eq!(declared, taken, "{method} {path}");
+        for scheme in declared.iter().flatten() {
+            let scheme = &description["components"]["securitySchemes"][scheme];
+            assert!(scheme.is_object(), "{method} {path}");
+        }
+    }
+    let fields = |schema: &str| {
+        let properties = description["components"]["schemas"][schema]["properties"].as_object();
+        properties.unwrap().keys().cloned().collect::<BTreeSet<_>>()
+    };
+    for (schema, field) in [
+        ("IngestContext", "deviceId"),
+        ("IngestContext", "sessionId"),
+        ("SessionRequest", "sdkVersion"),
+    ] {
+        assert!(fields(schema).contains(field), "{schema}.{field}");
+    }
 }
 
 /// The operations of the server's description.

@@ -13,7 +13,7 @@ use crate::receiver::Receiver;
 
 on_both_backends!(
     a_broadcast_that_a_plugin_fails_on_is_sent_once_it_is_mended,
-    a_request_that_a_plugin_fails_on_says_so,
+    a_request_that_a_plugin_fails_on_leaves_a_letter_and_is_sent_once_it_is_mended,
 );
 
 const PLUGIN: &str = "misbehaving-personalization";
@@ -111,8 +111,10 @@ async fn a_broadcast_that_a_plugin_fails_on_is_sent_once_it_is_mended(app: &mut 
     assert_eq!(app.campaign_of(&campaign).await["stats"]["delivered"], 2);
 }
 
-async fn a_request_that_a_plugin_fails_on_says_so(app: &mut TestApp) {
-    let _providers = people(app).await;
+async fn a_request_that_a_plugin_fails_on_leaves_a_letter_and_is_sent_once_it_is_mended(
+    app: &mut TestApp,
+) {
+    let providers = people(app).await;
     let slot = broken(app).await;
     let receiver = Receiver::start().await;
     receiver.subscribe(app, "/", &[EventType::Failed]).await;
@@ -128,9 +130,37 @@ async fn a_request_that_a_plugin_fails_on_says_so(app: &mut TestApp) {
         (&json!(id), &json!("plugin_error"))
     );
     assert_eq!(app.campaign_of(&campaign).await["stats"]["failed"], 1);
-    // There is no event, which is what a dead letter is about. The backend knows, and asks again under another key.
-    assert_eq!(letters(app).await.len(), 0);
+    // There is no event: the letter is about the request.
+    let letters = letters(app).await;
+    assert_eq!(letters.len(), 1);
+    let letter = &letters[0];
+    assert_eq!(
+        (
+            &letter["eventName"],
+            &letter["stage"],
+            &letter["plugin"]["name"]
+        ),
+        (
+            &json!("$transactional"),
+            &json!("personalization"),
+            &json!(PLUGIN)
+        )
+    );
+    assert_eq!(
+        (&letter["campaignId"], &letter["eventId"]),
+        (&json!(campaign), &json!(id))
+    );
+    assert_eq!(letter["subjectId"], failed["subjectId"]);
+    let replay = app.path(&format!("/dead-letters/{}/replay", text(letter, "id")));
+    let answer = app.post(&replay, &app.editor(), &json!({})).await.ok();
+    assert_eq!(answer["status"], "still_failing");
     app.delete(&slot, &app.admin()).await.data(204);
+    let answer = app.post(&replay, &app.editor(), &json!({})).await.ok();
+    assert_eq!(answer["status"], "replayed");
+    let sent = app.delivery_in(&id, "delivered").await;
+    assert_eq!(sent["content"]["title"], "Hello ada");
+    assert_eq!(providers.fcm.received().len(), 1);
+    assert_eq!(self::letters(app).await.len(), 0);
     let body = json!({"campaignId": campaign, "anonymousId": "ada", "idempotencyKey": "two"});
     let id = text(&app.transactional(&body).await.data(202), "deliveryId");
     let sent = app.delivery_in(&id, "delivered").await;

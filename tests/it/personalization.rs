@@ -12,6 +12,8 @@ on_both_backends!(
     every_source_is_previewed_with_where_it_comes_from,
     an_unknown_event_is_named_whatever_reads_it,
     values_keep_their_types_and_are_formatted_in_texts,
+    what_a_format_leaves_open_is_the_recipients,
+    a_locale_that_is_none_is_refused_with_a_pointer,
     missing_values_skip_fail_or_fall_back,
     the_privacy_policy_withholds_values,
     bad_content_is_refused_with_pointers,
@@ -190,6 +192,80 @@ async fn values_keep_their_types_and_are_formatted_in_texts(app: &mut TestApp) {
         found["content"]["openAction"]["actionJson"],
         json!({"points": 1234.5, "vip": [true], "text": "1.234,50\u{a0}€!", "note": "{{p.points}} \"quoted\""})
     );
+}
+
+async fn what_a_format_leaves_open_is_the_recipients(app: &mut TestApp) {
+    let ada = app.session("ada").await;
+    set(
+        app,
+        &ada,
+        json!({"points": 1234.5, "due": "2026-07-01T22:30:00Z"}),
+    )
+    .await;
+    let mut spec = personalization(
+        &json!({"kind": "user_property"}),
+        &[
+            ("points", "points", "number"),
+            ("due", "due", "date"),
+            ("fixed", "due", "date"),
+        ],
+    );
+    spec["bindings"][0]["format"] = json!({"style": "decimal"});
+    spec["bindings"][1]["format"] = json!({"style": "datetime"});
+    spec["bindings"][2]["format"] = json!({"style": "date", "locale": "sv", "timezone": "UTC"});
+    let content = json!({"title": "{{p.points}} {{p.due}} {{p.fixed}}", "personalization": spec});
+    let title =
+        async || preview(app, json!({"content": content})).await["content"]["title"].clone();
+    assert_eq!(
+        title().await,
+        "1,234.5 7/1/2026, 10:30 PM 2026-07-01",
+        "nothing is known"
+    );
+    for (locale, timezone, expected) in [
+        (
+            "de-AT",
+            "Europe/Vienna",
+            "1.234,5 02.07.2026, 00:30 2026-07-01",
+        ),
+        (
+            "en-GB",
+            "America/New_York",
+            "1,234.5 01/07/2026, 18:30 2026-07-01",
+        ),
+    ] {
+        let mut batch = ada.batch(&[app.event(&ada, "opened", &json!({}))]);
+        batch["context"]["locale"] = json!(locale);
+        batch["context"]["timezone"] = json!(timezone);
+        assert_eq!(app.post_batch(&ada, &batch).await.ok()["accepted"], 1);
+        app.settle().await;
+        assert_eq!(title().await, expected);
+    }
+}
+
+async fn a_locale_that_is_none_is_refused_with_a_pointer(app: &mut TestApp) {
+    let spec = |locale: &str| {
+        let mut spec = personalization(&json!({"kind": "user_property"}), &[("n", "n", "number")]);
+        spec["bindings"][0]["format"] = json!({"style": "decimal", "locale": locale});
+        json!({"title": "{{p.n}}", "personalization": spec})
+    };
+    for locale in ["not-a-locale", "english", "de DE", "12", "en-US.UTF-8"] {
+        let body = campaign_with(&json!({"variants": [spec(locale)]}));
+        let answer = app
+            .post(&app.path("/campaigns"), &app.editor(), &body)
+            .await;
+        answer.refused(422, "validation_failed");
+        assert_eq!(
+            answer.pointers(),
+            ["/variants/0/personalization/bindings/0/format/locale"],
+            "{locale}"
+        );
+    }
+    for locale in ["de", "pt-BR", "zh-Hant-TW", "en_GB", "es-419"] {
+        let body = campaign_with(&json!({"variants": [spec(locale)]}));
+        app.post(&app.path("/campaigns"), &app.editor(), &body)
+            .await
+            .data(201);
+    }
 }
 
 async fn missing_values_skip_fail_or_fall_back(app: &mut TestApp) {

@@ -468,6 +468,18 @@ async fn activations_that_cannot_be_are_refused(app: &mut TestApp) {
             json!({"version": one, "strategy": "canary", "percent": 1000}),
             "/percent",
         ),
+        (
+            json!({"version": one, "strategy": "canary", "percent": -1}),
+            "/percent",
+        ),
+        (
+            json!({"version": one, "strategy": "canary", "percent": 1.5}),
+            "/percent",
+        ),
+        (
+            json!({"version": one, "strategy": "canary", "percent": "5"}),
+            "/percent",
+        ),
         (json!({"version": one, "strategy": "slowly"}), "/strategy"),
         (json!({"version": one, "colour": 1}), "/colour"),
     ] {

@@ -11,6 +11,7 @@ use crate::guests::{
 on_both_backends!(
     the_servers_plugins_are_every_apps_until_it_has_its_own,
     the_servers_slot_is_every_apps_until_it_has_its_own,
+    an_operator_removes_what_nobody_uses_and_hears_who_does,
 );
 
 async fn deploy_server(app: &TestApp, plugin: u32, number: u32, slot: bool) {
@@ -110,4 +111,51 @@ async fn the_servers_slot_is_every_apps_until_it_has_its_own(app: &mut TestApp) 
     let body = json!({"status": "paused"});
     app.patch(&path, &app.editor(), &body).await.ok();
     app.delete(&slot, &app.operator()).await.data(204);
+}
+
+async fn an_operator_removes_what_nobody_uses_and_hears_who_does(app: &mut TestApp) {
+    deploy_server(app, 1, 1, false).await;
+    let plugin = format!("{SERVER}/plugins/{}", name(1));
+    let own = app.access.app_id;
+    let refused = async |path: &str, words: &[&str]| {
+        let answer = app.delete(path, &app.operator()).await;
+        answer.refused(409, "plugin_in_use");
+        let detail = answer.problem()["detail"].as_str().unwrap().to_owned();
+        for word in words {
+            assert!(detail.contains(word), "{detail}");
+        }
+    };
+    let survey = app.survey(&trigger(1, json!({"events": ["a"]}))).await;
+    refused(&plugin, &["survey", &survey.to_string(), &own.to_string()]).await;
+    set_slot(app, &name(1)).await.ok();
+    refused(&plugin, &["slot", &own.to_string()]).await;
+    app.delete(&app.path("/plugin-slots/trigger"), &app.admin())
+        .await
+        .data(204);
+
+    // To an app that has its own plugin of the name it is another one.
+    upload(app, versioned(1, 9)).await.data(201);
+    activate(app, 1, json!({"version": version(9)})).await.ok();
+    set_slot(app, &name(1)).await.ok();
+    deploy_server(app, 1, 2, false).await;
+    let of_version = |number: u32| format!("{plugin}/versions/{}", version(number));
+    refused(&of_version(2), &["is active"]).await;
+    refused(&of_version(1), &["roll-back"]).await;
+    deploy_server(app, 1, 3, false).await;
+    app.delete(&of_version(1), &app.operator()).await.data(204);
+    app.delete(&plugin, &app.operator()).await.data(204);
+    app.get(&plugin, &app.operator())
+        .await
+        .refused(404, "not_found");
+    let ada = app.session("ada").await;
+    assert_eq!(decides(app, &ada, "a").await, by(1, 9));
+
+    // One that is active, and that nothing names, goes as a whole.
+    deploy_server(app, 2, 1, false).await;
+    let survey = app.survey(&trigger(2, json!({"events": ["b"]}))).await;
+    let plugin = format!("{SERVER}/plugins/{}", name(2));
+    refused(&plugin, &[&survey.to_string()]).await;
+    let path = app.path(&format!("/surveys/{survey}"));
+    app.delete(&path, &app.editor()).await.data(204);
+    app.delete(&plugin, &app.operator()).await.data(204);
 }

@@ -92,7 +92,7 @@ impl<'m> Recipient<'m> {
         )
     }
 
-    /// A fact: `platform`, `country`, `locale`, `app_version`, `external_id`, `identified`,
+    /// A fact: `platform`, `country`, `locale`, `timezone`, `app_version`, `external_id`, `identified`,
     /// `first_seen_at`, `last_seen_at` or `event_count`.
     pub fn fact(&self, name: &str) -> Option<Value> {
         self.message.host.subject_fact(self.item, name)

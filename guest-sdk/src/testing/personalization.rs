@@ -58,6 +58,11 @@ impl<P: Personalizer> PersonalizationTest<P> {
         self.withheld.push(key.to_owned());
     }
 
+    /// Makes a fact known about the recipient.
+    pub fn set_fact(&mut self, name: &str, value: Json) {
+        self.subject.facts.insert(name.to_owned(), value);
+    }
+
     /// The data of the request that asks for the send.
     pub fn set_data(&mut self, data: Json) {
         self.data = data;

@@ -83,7 +83,7 @@ impl<'c> Subject<'c> {
         batch.known.property(self.number(), key, ask)
     }
 
-    /// A fact: `platform`, `country`, `locale`, `app_version`, `external_id`, `identified`,
+    /// A fact: `platform`, `country`, `locale`, `timezone`, `app_version`, `external_id`, `identified`,
     /// `first_seen_at`, `last_seen_at`, `event_count`, `survey_interactions`, `message_interactions`, `held_back`
     /// or `merged_states`.
     ///

@@ -1,9 +1,11 @@
 //! Who calls, as extractor types: a handler's signature says what it takes to call it.
 
+use std::fmt;
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use axum::extract::{FromRef, FromRequestParts, RawPathParams};
+use axum::extract::{FromRef, FromRequestParts, MatchedPath, RawPathParams};
+use axum::http::Method;
 use axum::http::header::AUTHORIZATION;
 use axum::http::request::Parts;
 use nudge_http::code::Code;
@@ -80,6 +82,14 @@ pub struct AppKey {
     pub app: Arc<App>,
     /// The key.
     pub key: Arc<Key>,
+    route: Route,
+}
+
+/// The route that a request takes.
+#[derive(Clone, Debug)]
+struct Route {
+    method: Method,
+    path: Option<MatchedPath>,
 }
 
 /// A backend whose API token may write the properties of people of the app of the path.
@@ -87,6 +97,8 @@ pub struct AppKey {
 pub struct PropertyWriter {
     /// The app of the path; the token's own, or another of its workspace (contract 1).
     pub app: Arc<App>,
+    /// Who writes them: the API token.
+    pub actor: String,
 }
 
 /// A backend whose server key may ask for push messages of the app of the path.
@@ -230,7 +242,7 @@ impl AppKey {
     /// The key of a request of other routes than the SDK's, which is in `Authorization` alone (contract 1).
     async fn of_management(parts: &mut Parts, services: &Shared) -> Result<Self, ApiError> {
         if bearer(parts)?.is_none() {
-            return Err(ApiError::new(Code::InvalidCredentials));
+            return Err(no_bearer(parts, services).await);
         }
         Self::from_request_parts(parts, services).await
     }
@@ -259,9 +271,10 @@ impl AppKey {
 
     fn refuse(&self, services: &Services, reason: Reason) -> ApiError {
         let now = services.clock.now();
+        let route = self.route.to_string();
         services
             .key_uses
-            .refused(self.app.id, self.key.id, reason, now);
+            .refused(self.app.id, self.key.id, reason, route, now);
         ApiError::new(Code::InsufficientScope)
     }
 }
@@ -281,7 +294,10 @@ where
         let app_id = path_id(parts, services, "appId").await?;
         let app = services.apps.get(app_id).await?;
         app.filter(|app| app.workspace_id == key.app.workspace_id)
-            .map(|app| Self { app })
+            .map(|app| Self {
+                app,
+                actor: format!("key/{}", key.key.id),
+            })
             .ok_or_else(|| key.misplaced(services))
     }
 }
@@ -418,14 +434,51 @@ async fn app_key(parts: &Parts, services: &Services, hash: &[u8; 32]) -> Result<
                 );
             }
             services.key_uses.used(app.id, &key, now);
-            return Ok(AppKey { app, key });
+            return Ok(AppKey {
+                app,
+                key,
+                route: Route::of(parts),
+            });
         }
         Holder::Live(app, key) => (app.id, key.id, Reason::Expired),
         Holder::Revoked { app_id, key_id } => (app_id, key_id, Reason::Revoked),
         Holder::Nobody => return Err(failed(parts, services)),
     };
-    services.key_uses.refused(app_id, key_id, reason, now);
+    let route = Route::of(parts).to_string();
+    services
+        .key_uses
+        .refused(app_id, key_id, reason, route, now);
     Err(failed(parts, services))
+}
+
+impl Route {
+    fn of(parts: &Parts) -> Self {
+        Self {
+            method: parts.method.clone(),
+            path: parts.extensions.get::<MatchedPath>().cloned(),
+        }
+    }
+}
+
+impl fmt::Display for Route {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let path = self.path.as_ref().map_or("", MatchedPath::as_str);
+        write!(formatter, "{} {path}", self.method)
+    }
+}
+
+/// Refuses a request without `Authorization`. If it has a key in the SDKs' header, the audit log hears of it.
+async fn no_bearer(parts: &Parts, services: &Services) -> ApiError {
+    let refusal = ApiError::new(Code::InvalidCredentials);
+    let hash = key_text(parts).ok().and_then(|text| key::hash(&text));
+    let Some(hash) = hash else { return refusal };
+    match app_key(parts, services, &hash).await {
+        Ok(key) => {
+            key.refuse(services, Reason::WrongHeader);
+            refusal
+        }
+        Err(refusal) => refusal,
+    }
 }
 
 /// Counts a session that begins for the address that it comes from.
@@ -484,7 +537,9 @@ async fn scope(parts: &mut Parts, services: &Shared, needed: Role) -> Result<Sco
 /// The claims of the request's access token.
 async fn claims(parts: &Parts, services: &Services) -> Result<Claims, ApiError> {
     notice_proxy(&parts.headers, services.config.server.trusted_proxies);
-    let token = bearer(parts)?.ok_or_else(|| ApiError::new(Code::InvalidCredentials))?;
+    let Some(token) = bearer(parts)? else {
+        return Err(no_bearer(parts, services).await);
+    };
     if let Some(hash) = key::hash(&token) {
         let key = app_key(parts, services, &hash).await?;
         return Err(key.refuse(services, Reason::WrongKind));

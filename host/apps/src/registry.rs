@@ -419,7 +419,9 @@ impl Loaded {
         let last_activation = self.last_activation();
         let before = before.as_deref();
         let known = before.map(|before| &before.deciders);
-        let deciders = plugins::active::resolve(plugins, db, &self.catalogue, known).await?;
+        let lowered = self.settings.plugins.lowered();
+        let deciders =
+            plugins::active::resolve(plugins, db, &self.catalogue, known, &lowered).await?;
         let mut definitions = HashMap::new();
         for definition in self.definitions {
             let before = before.and_then(|before| before.definitions.get(&definition.name));

@@ -7,6 +7,7 @@ use nudge_campaigns::settings::Settings;
 use nudge_http::precondition::IfMatch;
 use nudge_http::{ApiError, Code, Data, Json, body};
 use nudge_platform::audit::{self, Entry};
+use nudge_platform::config;
 use nudge_platform::field_error::FieldError;
 use nudge_platform::json::{escaped, merge};
 use serde::Serialize;
@@ -58,7 +59,7 @@ pub async fn update_settings(
     let mut tx = services.db.write().await?;
     let (row, current) = find(&mut tx, id).await?;
     if_match.check(row.settings_revision)?;
-    let settings = patched(&current, &patch)?;
+    let settings = patched(&current, &patch, &services.config.plugins)?;
     let revision = row.settings_revision;
     if !store::replace_settings(&mut tx, id, &settings, revision, now).await? {
         return Err(ApiError::overtaken());
@@ -83,7 +84,11 @@ pub async fn update_settings(
 
 /// The settings that a patch makes of others. A key that no setting has is refused, even where the patch
 /// removes it.
-fn patched(current: &Settings, patch: &Value) -> Result<Settings, ApiError> {
+fn patched(
+    current: &Settings,
+    patch: &Value,
+    server: &config::Plugins,
+) -> Result<Settings, ApiError> {
     let every = serde_json::to_value(Settings::with_everything()).map_err(ApiError::internal)?;
     let mut errors = Vec::new();
     unknown_keys(patch, &every, "", &mut errors);
@@ -92,6 +97,7 @@ fn patched(current: &Settings, patch: &Value) -> Result<Settings, ApiError> {
         merge::apply(&mut document, patch.clone());
         let settings: Settings = body::parse_value(document)?;
         errors = settings.check();
+        errors.extend(settings.check_limits(current, server));
         if errors.is_empty() {
             return Ok(settings);
         }
@@ -130,12 +136,16 @@ mod tests {
     use super::*;
 
     fn refused(patch: &Value) -> Vec<String> {
-        patched(&Settings::default(), patch)
-            .unwrap_err()
-            .errors()
-            .iter()
-            .map(|error| format!("{} {}", error.pointer, error.code))
-            .collect()
+        patched(
+            &Settings::default(),
+            patch,
+            &config::Config::default().plugins,
+        )
+        .unwrap_err()
+        .errors()
+        .iter()
+        .map(|error| format!("{} {}", error.pointer, error.code))
+        .collect()
     }
 
     #[test]

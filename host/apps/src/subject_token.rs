@@ -25,17 +25,22 @@ pub struct SubjectToken {
     pub fingerprint: [u8; 16],
     /// When it expires.
     pub expires_at: Timestamp,
+    /// Events of then or before are not the subject's: somebody had the alias's name who was deleted.
+    pub events_after: Option<Timestamp>,
 }
 
 /// Signs a token.
 pub fn seal(secrets: &Secrets, token: &SubjectToken) -> String {
-    let mut content = Vec::with_capacity(72 + SIGNATURE_BYTES);
+    let mut content = Vec::with_capacity(80 + SIGNATURE_BYTES);
     content.extend_from_slice(token.app_id.as_bytes());
     content.extend_from_slice(token.subject_id.as_bytes());
     for number in [token.alias, token.epoch, token.expires_at.0] {
         content.extend_from_slice(&number.to_be_bytes());
     }
     content.extend_from_slice(&token.fingerprint);
+    if let Some(after) = token.events_after {
+        content.extend_from_slice(&after.0.to_be_bytes());
+    }
     let signature = secrets.sign(PURPOSE, &[&content]);
     content.extend_from_slice(&signature);
     format!("{PREFIX}{}", URL_SAFE_NO_PAD.encode(content))
@@ -54,13 +59,20 @@ pub fn open(secrets: &Secrets, text: &str) -> Option<SubjectToken> {
     let (alias, content) = content.split_first_chunk::<8>()?;
     let (epoch, content) = content.split_first_chunk::<8>()?;
     let (expires_at, content) = content.split_first_chunk::<8>()?;
+    let (fingerprint, content) = content.split_first_chunk::<16>()?;
+    let events_after = if content.is_empty() {
+        None
+    } else {
+        Some(Timestamp(i64::from_be_bytes(content.try_into().ok()?)))
+    };
     Some(SubjectToken {
         app_id: Uuid::from_bytes(*app_id),
         subject_id: Uuid::from_bytes(*subject_id),
         alias: i64::from_be_bytes(*alias),
         epoch: i64::from_be_bytes(*epoch),
         expires_at: Timestamp(i64::from_be_bytes(*expires_at)),
-        fingerprint: content.try_into().ok()?,
+        fingerprint: *fingerprint,
+        events_after,
     })
 }
 
@@ -89,9 +101,15 @@ mod tests {
             epoch: 4,
             expires_at: Timestamp(5),
             fingerprint: fingerprint("a"),
+            events_after: None,
         };
         let text = seal(&secrets, &token);
-        assert_eq!(open(&secrets, &text), Some(token));
+        assert_eq!(open(&secrets, &text), Some(token.clone()));
+        let anew = SubjectToken {
+            events_after: Some(Timestamp(6)),
+            ..token
+        };
+        assert_eq!(open(&secrets, &seal(&secrets, &anew)), Some(anew));
         for position in 0..text.len() {
             let mut changed = text.clone().into_bytes();
             changed[position] ^= 1;

@@ -2,6 +2,10 @@
 
 mod check;
 
+use std::time::Duration;
+
+use nudge_platform::config;
+use nudge_wasm::Lowered;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -26,7 +30,7 @@ pub struct Settings {
     /// When nobody is disturbed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub quiet_hours: Option<QuietHours>,
-    /// What happens when plugins fail.
+    /// What happens when plugins fail, and what they may use.
     pub plugins: Plugins,
     /// The pages that may read the SDK routes' answers: origins, or `*` for all.
     pub allowed_origins: Vec<String>,
@@ -146,6 +150,70 @@ pub struct Plugins {
     pub max_failure_rate: f64,
     /// What becomes of events while the validation plugin fails.
     pub validation_failure: ValidationFailure,
+    /// Memory of a call in bytes, where it is to be less than the server allows.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub memory_bytes: Option<i64>,
+    /// Wall-clock time of a call of a trigger or personalization plugin in milliseconds, likewise.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub deadline_ms: Option<i64>,
+    /// Wall-clock time of a call of a validation plugin in milliseconds, likewise.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub validation_deadline_ms: Option<i64>,
+    /// What a call may give to the host in bytes, likewise.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub output_bytes: Option<i64>,
+    /// What is kept of a call's log in bytes, likewise.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub log_bytes: Option<i64>,
+    /// Host functions that a call may call before the allowance for each item and campaign, likewise.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub host_calls: Option<i64>,
+}
+
+impl Plugins {
+    /// What the app allows less of than the server.
+    pub fn lowered(&self) -> Lowered {
+        let bytes = |given: Option<i64>| given.and_then(|given| usize::try_from(given).ok());
+        let time = |given: Option<i64>| {
+            let given = given.and_then(|given| u64::try_from(given).ok());
+            given.map(Duration::from_millis)
+        };
+        Lowered {
+            memory_bytes: bytes(self.memory_bytes),
+            deadline: time(self.deadline_ms),
+            validation_deadline: time(self.validation_deadline_ms),
+            output_bytes: bytes(self.output_bytes),
+            log_bytes: bytes(self.log_bytes),
+            host_calls: self.host_calls.and_then(|given| u32::try_from(given).ok()),
+        }
+    }
+
+    /// What the server allows, as an app could set it.
+    fn of_server(config: &config::Plugins) -> Self {
+        let whole = |limit: usize| Some(i64::try_from(limit).unwrap_or(i64::MAX));
+        let time = |limit: u64| Some(i64::try_from(limit).unwrap_or(i64::MAX));
+        Self {
+            memory_bytes: whole(config.memory_bytes),
+            deadline_ms: time(config.deadline_ms),
+            validation_deadline_ms: time(config.validation_deadline_ms),
+            output_bytes: whole(config.output_bytes),
+            log_bytes: whole(config.log_bytes),
+            host_calls: Some(config.host_calls.into()),
+            ..Self::default()
+        }
+    }
+
+    /// The limits by name, each with the least that makes sense.
+    fn limits(&self) -> [(&'static str, Option<i64>, i64); 6] {
+        [
+            ("memoryBytes", self.memory_bytes, 1 << 20),
+            ("deadlineMs", self.deadline_ms, 1),
+            ("validationDeadlineMs", self.validation_deadline_ms, 1),
+            ("outputBytes", self.output_bytes, 1 << 10),
+            ("logBytes", self.log_bytes, 0),
+            ("hostCalls", self.host_calls, 0),
+        ]
+    }
 }
 
 impl Default for Plugins {
@@ -155,6 +223,12 @@ impl Default for Plugins {
             // most is broken.
             max_failure_rate: 0.5,
             validation_failure: ValidationFailure::default(),
+            memory_bytes: None,
+            deadline_ms: None,
+            validation_deadline_ms: None,
+            output_bytes: None,
+            log_bytes: None,
+            host_calls: None,
         }
     }
 }
@@ -210,6 +284,17 @@ impl Settings {
             to: String::new(),
             on_quiet: OnQuiet::Defer,
         });
+        let plugins = &mut every.plugins;
+        for limit in [
+            &mut plugins.memory_bytes,
+            &mut plugins.deadline_ms,
+            &mut plugins.validation_deadline_ms,
+            &mut plugins.output_bytes,
+            &mut plugins.log_bytes,
+            &mut plugins.host_calls,
+        ] {
+            *limit = Some(1);
+        }
         every.retention.events_days = Some(1);
         every.retention.deliveries_days = Some(1);
         every

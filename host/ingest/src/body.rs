@@ -174,6 +174,18 @@ impl<'a> Events<'a> {
         }
     }
 
+    /// The latest time that one says it is of.
+    pub(super) fn latest(&self) -> Option<Timestamp> {
+        let time = |event: &EventBody<'_>| event.timestamp.text().and_then(clock::from_text);
+        match self {
+            Self::Read(events) => events.iter().filter_map(time).max(),
+            Self::Apart(events) => {
+                let read = events.iter().filter_map(|raw| EventBody::read(raw).ok());
+                read.filter_map(|event| time(&event)).max()
+            }
+        }
+    }
+
     /// The place of the first that is no object.
     fn first_misshapen(&self) -> Option<usize> {
         match self {

@@ -18,6 +18,9 @@ use crate::submission::Rejection;
 /// Clocks that differ by less are taken as right (contract 3).
 const TOLERATED_SKEW: Duration = Duration::from_mins(1);
 
+/// Why nothing of somebody who was deleted is stored.
+pub(super) const DELETED: &str = "this person's data was deleted on request";
+
 /// What the events of one request are checked against.
 #[derive(Debug)]
 pub(super) struct Rules<'a> {
@@ -29,6 +32,8 @@ pub(super) struct Rules<'a> {
     pub anonymous_id: Option<&'a str>,
     /// The external id that events may repeat.
     pub external_id: Option<&'a str>,
+    /// Events of then or before are of somebody who was deleted.
+    pub events_after: Option<Timestamp>,
     pub settings: &'a Ingest,
     pub received_at: Timestamp,
     /// How far the client's clock is behind the server's, in microseconds.
@@ -124,6 +129,9 @@ fn check(
         );
         return Err((event_id, "timestamp_out_of_window", message));
     }
+    if rules.events_after.is_some_and(|after| timestamp <= after) {
+        return Err(refuse("suppressed_subject", DELETED));
+    }
     let properties = body.properties.map_or("{}", |raw| raw.get());
     properties::check(properties).map_err(|message| (event_id, "invalid_properties", message))?;
 
@@ -194,6 +202,7 @@ mod tests {
             mismatch: None,
             anonymous_id: Some("a"),
             external_id: None,
+            events_after: None,
             settings,
             received_at: clock::from_text("2026-03-01T12:00:00Z").unwrap(),
             skew: 0,

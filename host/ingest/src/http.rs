@@ -26,7 +26,7 @@ use nudge_records::instructions::{self, Instruction};
 use nudge_records::stats;
 use nudge_records::subjects::current::{Claim, Claims};
 use nudge_records::subjects::identity::is_external_id;
-use nudge_records::subjects::{self, AliasKind, NOBODY};
+use nudge_records::subjects::{self, AliasKind, AliasView, Anew, NOBODY};
 use serde::Serialize;
 use utoipa::ToSchema;
 use uuid::Uuid;
@@ -84,11 +84,16 @@ struct Owner {
     mismatch: Option<Mismatch>,
     anonymous_id: Option<String>,
     external_id: Option<String>,
+    /// Events of then or before are of somebody who was deleted.
+    events_after: Option<Timestamp>,
+    /// Whether it is nobody for now only: somebody begins anew once a deletion is done.
+    erasing: bool,
 }
 
-/// Takes events. 200 means that the accepted ones are on disk.
+/// Takes events. 200 means that the accepted ones are on disk. With `settings.ingest.allowUnverifiedServerEvents`, the server-side
+/// shape takes a write key alone too.
 #[utoipa::path(post, path = "/v1/sdk/ingest", tag = "sdk", request_body = super::schema::IngestRequest,
-    security(("appKey" = [], "subjectToken" = []), ("appKey" = [])),
+    security(("writeKey" = [], "subjectToken" = []), ("serverKey" = [])),
     responses((status = 200, body = Data<IngestView>)))]
 pub async fn ingest_events(
     caller: Caller,
@@ -141,10 +146,16 @@ pub async fn ingest_events(
         // Whoever waits for a decision keeps nobody waiting.
         notes.step_aside();
     }
-    let view = answer(
+    let mut view = answer(
         &services, app, outcome, indexes, rejections, there, delivery,
     )
     .await?;
+    if owner.erasing {
+        let refused = view.errors.iter_mut();
+        refused
+            .filter(|it| it.code == "suppressed_subject")
+            .for_each(|it| it.retryable = true);
+    }
     let ignored = if committed { ignored.len() } else { 0 };
     let count = |kind, count| services.stats.count(app.id, received_at, kind, count);
     count(stats::Kind::Ignored, ignored);
@@ -166,6 +177,7 @@ fn rules<'a>(app: &'a App, body: &Body<'_>, owner: &'a Owner, received_at: Times
         mismatch: owner.mismatch,
         anonymous_id: owner.anonymous_id.as_deref(),
         external_id: owner.external_id.as_deref(),
+        events_after: owner.events_after,
         settings: &app.settings.ingest,
         received_at,
         skew: event::skew(body.sent_at(), received_at),
@@ -185,7 +197,7 @@ async fn owner(
             owner_by_token(services, caller, context, named).await
         }
         (None, Some(user_id)) => {
-            owner_by_user_id(services, caller, user_id, body.delivery.is_some()).await
+            owner_by_user_id(services, caller, user_id, body.delivery.is_some(), events).await
         }
         (None, None) => Err(ApiError::field(
             "/context",
@@ -227,6 +239,8 @@ async fn owner_by_token(
         mismatch: None,
         anonymous_id: Some(anonymous_id.to_owned()),
         external_id: None,
+        events_after: token.events_after,
+        erasing: false,
     };
     let mut tx = None;
     if subject_token::fingerprint(anonymous_id) != token.fingerprint {
@@ -236,6 +250,7 @@ async fn owner_by_token(
         match named.filter(|named| named.subject_id == token.subject_id) {
             Some(named) => {
                 owner.alias = named.alias;
+                owner.events_after = named.events_after;
                 claims.named = Claim::of(&named);
             }
             None => owner.mismatch = Some(Mismatch::Anonymous),
@@ -263,6 +278,7 @@ async fn owner_by_user_id(
     caller: &Caller,
     user_id: &str,
     delivery: bool,
+    events: &Events<'_>,
 ) -> Result<Owner, ApiError> {
     if caller.key.key.kind != Kind::Write {
         caller.key.require_scope(services, key::EVENTS_WRITE)?;
@@ -280,17 +296,7 @@ async fn owner_by_user_id(
         let detail = "userId has 1 to 256 characters and no control characters";
         return Err(ApiError::field("/userId", "invalid", detail));
     }
-    let now = services.clock.now();
-    let standing = subjects::ensure(
-        &services.db,
-        &services.pseudonyms,
-        caller.app.id,
-        AliasKind::External,
-        user_id,
-        None,
-        now,
-    )
-    .await?;
+    let (standing, erasing) = named(services, caller.app.id, user_id, events).await?;
     Ok(Owner {
         alias: standing.alias,
         subject_id: standing.subject_id,
@@ -298,7 +304,36 @@ async fn owner_by_user_id(
         mismatch: None,
         anonymous_id: None,
         external_id: standing.external_id,
+        events_after: standing.events_after,
+        erasing,
     })
+}
+
+/// The subject with an external id, made if there is none, and whether it is nobody for now only. Somebody who was
+/// deleted begins anew with an event of after the deletion.
+async fn named(
+    services: &Shared,
+    app_id: Uuid,
+    user_id: &str,
+    events: &Events<'_>,
+) -> Result<(AliasView, bool), ApiError> {
+    let (db, pseudonyms) = (&services.db, &services.pseudonyms);
+    let now = services.clock.now();
+    let kind = AliasKind::External;
+    let standing = subjects::ensure(db, pseudonyms, app_id, kind, user_id, None, now).await?;
+    if !standing.is_nobody() {
+        return Ok((standing, false));
+    }
+    let Some(latest) = events.latest() else {
+        return Ok((standing, false));
+    };
+    Ok(
+        match subjects::begin_anew(db, pseudonyms, app_id, user_id, latest, now).await? {
+            Anew::Begun(begun) => (begun, false),
+            Anew::Later => (standing, true),
+            Anew::Never => (standing, false),
+        },
+    )
 }
 
 /// Every id of a delivery must be one of the request's, its browser session the subject's own.
@@ -484,10 +519,7 @@ async fn answer(
         CommitOutcome::Committed(committed) => Some(committed),
         CommitOutcome::TokenRevoked => return Err(ApiError::new(Code::SubjectTokenExpired)),
         CommitOutcome::Suppressed => {
-            reject_all(
-                "suppressed_subject",
-                "this person's data was deleted on request",
-            );
+            reject_all("suppressed_subject", event::DELETED);
             None
         }
         CommitOutcome::ConsentMissing => {

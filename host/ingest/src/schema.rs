@@ -37,6 +37,10 @@ pub(super) struct IngestContext {
     locale: Option<String>,
     /// IANA time zone.
     timezone: Option<String>,
+    /// What the SDK calls the device, at most 256 characters.
+    device_id: Option<String>,
+    /// What the SDK calls its session, at most 256 characters.
+    session_id: Option<String>,
     /// When the request was sent, by the client's clock; corrects timestamps.
     sent_at: Option<String>,
 }

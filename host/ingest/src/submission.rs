@@ -74,6 +74,7 @@ pub fn examine(
         mismatch: None,
         anonymous_id: context.and_then(|context| context.anonymous_id.as_deref()),
         external_id: context.and_then(|context| context.external_id.as_deref()),
+        events_after: None,
         settings,
         received_at,
         skew: event::skew(body.sent_at(), received_at),

@@ -25,8 +25,10 @@ use crate::services::Shared;
 
 /// How long a subject token is good for (contract 2).
 const TOKEN_LIFETIME: Duration = Duration::from_hours(24);
-/// The longest name of a platform, in characters, as in ingest.
-const MOST_PLATFORM: usize = 256;
+/// How long nobody's token is good for that somebody got who begins anew once a deletion is done.
+const WHILE_ERASING: Duration = Duration::from_mins(1);
+/// The longest platform and version of an SDK, in characters, as in ingest.
+const MOST_TEXT: usize = 256;
 /// Silence that ends a session, in seconds (specification 6.1).
 pub const SESSION_TIMEOUT_SECONDS: u32 = 30 * 60;
 
@@ -36,6 +38,8 @@ pub const SESSION_TIMEOUT_SECONDS: u32 = 30 * 60;
 pub struct SessionRequest {
     anonymous_id: String,
     platform: Option<String>,
+    /// The SDK's version, at most 256 characters.
+    sdk_version: Option<String>,
     identity_token: Option<String>,
     client_id: Option<Uuid>,
 }
@@ -130,8 +134,13 @@ pub async fn start_session(
     Json(request): Json<SessionRequest>,
 ) -> Result<Data<SessionView>, ApiError> {
     check_anonymous_id("/anonymousId", &request.anonymous_id)?;
-    if let Some(platform) = &request.platform {
-        check_platform(platform)?;
+    for (name, text) in [
+        ("platform", &request.platform),
+        ("sdkVersion", &request.sdk_version),
+    ] {
+        if let Some(text) = text {
+            check_text(name, text)?;
+        }
     }
     let (standing, expires_at) = match &request.identity_token {
         Some(token) => identified(&services, &app, token, &request).await?,
@@ -155,14 +164,19 @@ async fn identified(
         app_id: app.id,
         anonymous_id: &request.anonymous_id,
         external_id: &identity.external_id,
+        issued_at: identity.issued_at,
         platform: request.platform.as_deref(),
         client_id: request.client_id,
     };
     let linked = match link::link(&services.db, &services.pseudonyms, link, now).await {
-        Err(link::Error::Suppressed) => {
+        Err(refusal @ (link::Error::Suppressed | link::Error::Erasing)) => {
             let (kind, name) = (AliasKind::Anonymous, &request.anonymous_id);
             let nobody = AliasView::nobody(services.pseudonyms.nobody(app.id, kind, name));
-            return Ok((nobody, identity.expires_at));
+            let expires_at = match refusal {
+                link::Error::Erasing => identity.expires_at.min(now.plus(WHILE_ERASING)),
+                _ => identity.expires_at,
+            };
+            return Ok((nobody, expires_at));
         }
         linked => linked?,
     };
@@ -239,6 +253,7 @@ fn session(
         epoch: standing.token_epoch,
         expires_at: expires_at.min(now.plus(TOKEN_LIFETIME)),
         fingerprint: subject_token::fingerprint(&anonymous_id),
+        events_after: standing.events_after,
     };
     SessionView {
         subject_token: subject_token::seal(&services.secrets, &token),
@@ -335,11 +350,10 @@ pub async fn update_consent(
     Ok(Data { data: view })
 }
 
-fn check_platform(platform: &str) -> Result<(), ApiError> {
-    if platform.chars().count() <= MOST_PLATFORM && !platform.chars().any(char::is_control) {
+fn check_text(name: &str, text: &str) -> Result<(), ApiError> {
+    if text.chars().count() <= MOST_TEXT && !text.chars().any(char::is_control) {
         return Ok(());
     }
-    let detail =
-        format!("platform has at most {MOST_PLATFORM} characters and no control characters");
-    Err(ApiError::field("/platform", "invalid", detail))
+    let detail = format!("{name} has at most {MOST_TEXT} characters and no control characters");
+    Err(ApiError::field(format!("/{name}"), "invalid", detail))
 }

@@ -384,6 +384,7 @@ pub(super) fn fact(subject: &Subject, name: &str) -> Option<Value> {
         "platform" => text(&subject.platform),
         "country" => text(&subject.country),
         "locale" => text(&subject.locale),
+        "timezone" => text(&subject.timezone),
         "app_version" => text(&subject.app_version),
         "external_id" => text(&subject.external_id),
         "identified" => Some(Value::Boolean(subject.external_id.is_some())),

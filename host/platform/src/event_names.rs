@@ -6,6 +6,7 @@ pub fn is_reserved(name: &str) -> bool {
         crate::event_names::PROPERTY_CHANGED,
         crate::event_names::SCHEDULED,
         crate::event_names::SESSION_BEGAN,
+        crate::event_names::TRANSACTIONAL,
     ]
     .contains(&name)
 }
@@ -31,6 +32,9 @@ pub fn is_lifecycle(name: &str) -> bool {
 
 /// The name of the event that stands for a campaign's own occasion. No client can send it.
 pub const SCHEDULED: &str = "$scheduled";
+
+/// What a dead letter names in the place of an event where a backend asked for the message. No client can send it.
+pub const TRANSACTIONAL: &str = "$transactional";
 
 /// What plugins read to hear of the beginning of each session: the event that it begins with, once more, under this
 /// name. No client can send one.

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use nudge_db::{Db, Timestamp};
-use nudge_wasm::{Kind, Plugin};
+use nudge_wasm::{Kind, Lowered, Plugin};
 use uuid::Uuid;
 
 use super::Plugins;
@@ -69,6 +69,22 @@ pub struct ShadowCandidate {
 }
 
 impl Active {
+    /// The same, whose versions may use no more than this either.
+    fn within(&self, lowered: &Lowered) -> Self {
+        let within = |plugin: &Plugin| Arc::new(plugin.within(lowered));
+        let candidate = self.candidate.as_ref().map(|trial| ShadowCandidate {
+            strategy: trial.strategy,
+            plugin: within(&trial.plugin),
+            term: Arc::clone(&trial.term),
+        });
+        Self {
+            origin: self.origin,
+            plugin: within(&self.plugin),
+            term: Arc::clone(&self.term),
+            candidate,
+        }
+    }
+
     /// The candidate, where it is the one that decides about a subject.
     pub fn canary_for(&self, subject: Uuid) -> Option<&Arc<Plugin>> {
         let trial = self.candidate.as_ref()?;
@@ -125,15 +141,25 @@ impl Deciders {
     }
 }
 
-/// Loads what an app's plugins are. What can't be loaded leaves the version of `before` in force, or the one
+/// Loads what an app's plugins are, with what the app lets them use. What can't be loaded leaves the version of `before` in force, or the one
 /// that was active before it; only the database makes it fail.
 pub async fn resolve(
     plugins: &Plugins,
     db: &Db,
     catalogue: &Catalogue,
     before: Option<&Deciders>,
+    lowered: &Lowered,
 ) -> nudge_db::Result<Deciders> {
-    let built_in = Arc::clone(&plugins.built_in);
+    let limited = |active: &Arc<Active>| {
+        if *lowered == Lowered::default() {
+            Arc::clone(active)
+        } else {
+            Arc::new(active.within(lowered))
+        }
+    };
+    let built_in = plugins.built_in.iter();
+    let built_in = built_in.map(|(kind, active)| (*kind, limited(active)));
+    let built_in = Arc::new(built_in.collect::<HashMap<_, _>>());
     let mut deciders = Deciders {
         named: HashMap::new(),
         slots: HashMap::new(),
@@ -153,6 +179,8 @@ pub async fn resolve(
         let (active, complete) = load(plugins, db, entry, older).await?;
         deciders.incomplete |= !complete;
         if let Some(active) = active {
+            // What is left in force from before has the limits of before.
+            let active = Arc::new(active.within(lowered));
             deciders.named.insert(entry.name.clone(), active);
         }
     }

@@ -191,14 +191,30 @@ impl Rollout {
         })
     }
 
-    /// Whether a version is active, tried, or what a roll-back would bring.
-    pub fn uses(&self, version: &str) -> bool {
+    /// What a version is needed for.
+    pub fn part_of(&self, version: &str) -> Option<Part> {
         let candidate = self.candidate.as_ref().map(|candidate| &candidate.release);
-        [self.active.as_ref(), self.previous.as_ref(), candidate]
-            .into_iter()
-            .flatten()
-            .any(|release| release.version == version)
+        let parts = [
+            (self.active.as_ref(), Part::Active),
+            (candidate, Part::Candidate),
+            (self.previous.as_ref(), Part::Previous),
+        ];
+        let mut parts = parts.into_iter();
+        let is_it = |release: &Release| release.version == version;
+        let found = parts.find(|(release, _)| release.is_some_and(is_it));
+        found.map(|(_, part)| part)
     }
+}
+
+/// What a version of a plugin is needed for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// It decides.
+    Active,
+    /// It is tried.
+    Candidate,
+    /// A roll-back would bring it back.
+    Previous,
 }
 
 #[cfg(test)]
@@ -231,7 +247,9 @@ mod tests {
             rollout.clone().activate(release("2.0.0"), Timestamp(3)),
             rollout
         );
-        assert!(rollout.uses("1.0.0") && rollout.uses("2.0.0") && !rollout.uses("3.0.0"));
+        assert_eq!(rollout.part_of("1.0.0"), Some(Part::Previous));
+        assert_eq!(rollout.part_of("2.0.0"), Some(Part::Active));
+        assert_eq!(rollout.part_of("3.0.0"), None);
     }
 
     #[test]
@@ -249,7 +267,7 @@ mod tests {
             .try_out(release("2.0.0"), Strategy::Canary(5), NOW)
             .unwrap();
         assert_eq!(trial.active, Some(release("1.0.0")));
-        assert!(trial.uses("2.0.0"));
+        assert_eq!(trial.part_of("2.0.0"), Some(Part::Candidate));
         let promoted = trial.clone().promote(LATER).unwrap();
         assert_eq!(promoted, active("1.0.0").activate(release("2.0.0"), LATER));
         assert_eq!(trial.roll_back(LATER), Ok(active("1.0.0")));

@@ -3,6 +3,8 @@
 pub mod plugin_state;
 mod versions;
 
+use std::collections::HashSet;
+
 use nudge_db::{Error, Result, Timestamp, Tx};
 use nudge_wasm::Kind;
 use uuid::Uuid;
@@ -49,6 +51,11 @@ struct SlotRow {
     app_id: Uuid,
     kind: String,
     plugin: String,
+}
+
+#[derive(sqlx::FromRow)]
+struct OwnerRow {
+    app_id: Uuid,
 }
 
 #[derive(sqlx::FromRow)]
@@ -286,14 +293,25 @@ pub async fn clear_slot(tx: &mut Tx, app_id: Uuid, kind: Kind) -> Result<()> {
     Ok(())
 }
 
-/// Whether a plugin is in a slot of an app, or for one of the server's, in any slot at all.
-pub async fn in_a_slot(tx: &mut Tx, app_id: Uuid, name: &str) -> Result<bool> {
+/// Whose slots a plugin's name is in: of an app, or for one of the server's, of anybody.
+pub async fn slots_with(tx: &mut Tx, app_id: Uuid, name: &str) -> Result<Vec<Uuid>> {
     let mut statement = tx
-        .sql("SELECT count(*) AS count FROM plugin_slots WHERE plugin = $1")
+        .sql("SELECT app_id FROM plugin_slots WHERE plugin = $1")
         .bind(name.to_owned());
     if app_id != SERVER {
         statement = statement.push(" AND app_id = ").push_bind(app_id);
     }
-    let row: CountRow = statement.fetch_one().await?;
-    Ok(row.count > 0)
+    let rows: Vec<OwnerRow> = statement.push(" ORDER BY app_id").fetch_all().await?;
+    Ok(rows.into_iter().map(|row| row.app_id).collect())
+}
+
+/// The apps that run a plugin of their own under a name: there it stands for none of the server's.
+pub async fn apps_with_their_own(tx: &mut Tx, name: &str) -> Result<HashSet<Uuid>> {
+    let rows: Vec<OwnerRow> = tx
+        .sql("SELECT app_id FROM plugins WHERE name = $1 AND app_id <> $2 AND active_version IS NOT NULL")
+        .bind(name.to_owned())
+        .bind(SERVER)
+        .fetch_all()
+        .await?;
+    Ok(rows.into_iter().map(|row| row.app_id).collect())
 }

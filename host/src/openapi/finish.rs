@@ -271,14 +271,37 @@ fn if_match() -> Parameter {
 }
 
 fn add_credentials(components: &mut Components) {
-    let bearer = |format: &str| {
+    let bearer = |format: &str, description: &str| {
         let mut http = Http::new(HttpAuthScheme::Bearer);
         http.bearer_format = Some(format.to_owned());
+        http.description = Some(description.to_owned());
         SecurityScheme::Http(http)
     };
     let header = |name: &str| SecurityScheme::ApiKey(ApiKey::Header(ApiKeyValue::new(name)));
-    components.add_security_scheme("accessToken", bearer("JWT"));
-    components.add_security_scheme("appKey", bearer("wk_, sk_ or at_ key"));
+    for (name, format, description) in [
+        (
+            "accessToken",
+            "JWT",
+            "A person's or an operator's; its roles say what it opens.",
+        ),
+        (
+            "writeKey",
+            "wk_…",
+            "An app's public key, for SDKs. Their routes take it in `X-Write-Key` too.",
+        ),
+        (
+            "serverKey",
+            "sk_…",
+            "A backend's key, with the scope `events.write` or `push.transactional`.",
+        ),
+        (
+            "apiToken",
+            "at_…",
+            "A backend's token, with the scope `users.properties.write`.",
+        ),
+    ] {
+        components.add_security_scheme(name, bearer(format, description));
+    }
     components.add_security_scheme("subjectToken", header("X-Service-Subject-Token"));
 }
 
@@ -288,9 +311,9 @@ fn credentials(path: &str, method: &str) -> Option<SecurityRequirement> {
     if path.starts_with("/v1/apps") || path.starts_with("/v1/operator") {
         Some(SecurityRequirement::new("accessToken", none))
     } else if path == "/v1/sdk/session" && method == "post" {
-        Some(SecurityRequirement::new("appKey", none))
+        Some(SecurityRequirement::new("writeKey", none))
     } else if path.starts_with("/v1/sdk") {
-        Some(SecurityRequirement::new("appKey", none).add("subjectToken", none))
+        Some(SecurityRequirement::new("writeKey", none).add("subjectToken", none))
     } else {
         None
     }

@@ -64,7 +64,7 @@ pub use engine::{Engine, EngineConfig, Error};
 pub use failure::{Failed, Failure};
 pub use isolation::{Isolation, isolate};
 pub use kind::{Kind, UnknownKind};
-pub use limits::Limits;
+pub use limits::{Limits, Lowered};
 pub use load::LoadError;
 pub use log::{Level, LogLine};
 pub use plugin::{Description, Plugin, Problem, Reads};

@@ -51,7 +51,42 @@ impl Default for Limits {
     }
 }
 
+/// What somebody allows less of than the operator. Nothing of it raises a limit.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Lowered {
+    /// See [`Limits::memory_bytes`].
+    pub memory_bytes: Option<usize>,
+    /// The deadline of triggers and personalization.
+    pub deadline: Option<Duration>,
+    /// See [`Limits::validation_deadline`].
+    pub validation_deadline: Option<Duration>,
+    /// See [`Limits::output_bytes`].
+    pub output_bytes: Option<usize>,
+    /// See [`Limits::log_bytes`].
+    pub log_bytes: Option<usize>,
+    /// See [`Limits::host_calls`].
+    pub host_calls: Option<u32>,
+}
+
 impl Limits {
+    /// The lower of both, limit by limit.
+    #[must_use]
+    pub fn lowered(&self, to: &Lowered) -> Self {
+        fn lower<T: Ord + Copy>(limit: T, to: Option<T>) -> T {
+            to.map_or(limit, |to| limit.min(to))
+        }
+        Self {
+            memory_bytes: lower(self.memory_bytes, to.memory_bytes),
+            trigger_deadline: lower(self.trigger_deadline, to.deadline),
+            personalization_deadline: lower(self.personalization_deadline, to.deadline),
+            validation_deadline: lower(self.validation_deadline, to.validation_deadline),
+            output_bytes: lower(self.output_bytes, to.output_bytes),
+            log_bytes: lower(self.log_bytes, to.log_bytes),
+            host_calls: lower(self.host_calls, to.host_calls),
+            ..self.clone()
+        }
+    }
+
     /// How many host functions a call on a batch of this size may call: a batch of many campaigns is not a
     /// misbehaving plugin.
     pub fn host_calls_for(&self, items: usize, configurations: usize) -> u32 {

@@ -10,7 +10,9 @@ use crate::engine::Shared;
 use crate::failure::{Failed, Failure, Stop};
 use crate::host::wasi::Surroundings;
 use crate::kind::Kind;
-use crate::limits::{ELEMENT_BYTES, PATHS, REFUSAL_CODE_CHARACTERS, REFUSAL_MESSAGE_CHARACTERS};
+use crate::limits::{
+    ELEMENT_BYTES, Limits, Lowered, PATHS, REFUSAL_CODE_CHARACTERS, REFUSAL_MESSAGE_CHARACTERS,
+};
 use crate::worlds::{Instance, Personalization, Pre, Trigger, Validation, World};
 use crate::{host, personalization, text, trigger, validation};
 
@@ -19,6 +21,8 @@ use crate::{host, personalization, text, trigger, validation};
 pub struct Plugin {
     version: Arc<Version>,
     description: Arc<Description>,
+    /// Of its decisions.
+    limits: Arc<Limits>,
 }
 
 /// What a plugin says of itself.
@@ -77,8 +81,18 @@ pub(crate) struct Version {
 impl Plugin {
     pub(crate) fn new(version: Version, description: Description) -> Self {
         Self {
+            limits: Arc::new(version.shared.limits.clone()),
             version: Arc::new(version),
             description: Arc::new(description),
+        }
+    }
+
+    /// The same version, whose decisions may use no more than this either.
+    #[must_use]
+    pub fn within(&self, lowered: &Lowered) -> Self {
+        Self {
+            limits: Arc::new(self.version.shared.limits.lowered(lowered)),
+            ..self.clone()
         }
     }
 
@@ -141,15 +155,15 @@ impl Plugin {
         let Prepared::Trigger(pre) = &self.version.prepared else {
             return Err(self.wrong_kind(Kind::Trigger));
         };
-        let allowance = self.version.trigger_allowance(&batch);
+        let allowance = trigger_allowance(&self.limits, &batch);
         let surroundings = Surroundings {
             now: batch.now,
             seed: batch.seed,
         };
         let view = host::trigger::View::new(batch, facts);
-        let (view, call) = self
-            .version
-            .decide::<Trigger>(pre, &allowance, surroundings, view)?;
+        let (view, call) =
+            self.version
+                .decide::<Trigger>(pre, &self.limits, &allowance, surroundings, view)?;
         Ok(view.into_outcome(call))
     }
 
@@ -161,7 +175,7 @@ impl Plugin {
         let Prepared::Validation(pre) = &self.version.prepared else {
             return Err(self.wrong_kind(Kind::Validation));
         };
-        let limits = &self.version.shared.limits;
+        let limits = &self.limits;
         let allowance = Allowance {
             deadline: limits.validation_deadline,
             host_calls: limits.host_calls_for(batch.items.len(), batch.definitions.len()),
@@ -173,7 +187,7 @@ impl Plugin {
         let view = host::validation::View::new(batch);
         let (view, call) =
             self.version
-                .decide::<Validation>(pre, &allowance, surroundings, view)?;
+                .decide::<Validation>(pre, &self.limits, &allowance, surroundings, view)?;
         Ok(view.into_outcome(call))
     }
 
@@ -186,7 +200,7 @@ impl Plugin {
         let Prepared::Personalization(pre) = &self.version.prepared else {
             return Err(self.wrong_kind(Kind::Personalization));
         };
-        let limits = &self.version.shared.limits;
+        let limits = &self.limits;
         let allowance = Allowance {
             deadline: limits.personalization_deadline,
             host_calls: limits.host_calls_for(batch.items.len(), batch.messages.len()),
@@ -196,9 +210,13 @@ impl Plugin {
             seed: batch.seed,
         };
         let view = host::personalization::View::new(batch, facts);
-        let (view, call) =
-            self.version
-                .decide::<Personalization>(pre, &allowance, surroundings, view)?;
+        let (view, call) = self.version.decide::<Personalization>(
+            pre,
+            &self.limits,
+            &allowance,
+            surroundings,
+            view,
+        )?;
         Ok(view.into_outcome(call))
     }
 
@@ -222,20 +240,20 @@ impl fmt::Debug for Plugin {
     }
 }
 
+/// What a decision of a trigger plugin may use.
+pub(crate) fn trigger_allowance(limits: &Limits, batch: &trigger::Batch) -> Allowance {
+    Allowance {
+        deadline: limits.trigger_deadline,
+        host_calls: limits.host_calls_for(batch.items.len(), batch.campaigns.len()),
+    }
+}
+
 impl Version {
     fn kind(&self) -> Kind {
         match &self.prepared {
             Prepared::Trigger(_) => Trigger::KIND,
             Prepared::Validation(_) => Validation::KIND,
             Prepared::Personalization(_) => Personalization::KIND,
-        }
-    }
-
-    pub(crate) fn trigger_allowance(&self, batch: &trigger::Batch) -> Allowance {
-        let limits = &self.shared.limits;
-        Allowance {
-            deadline: limits.trigger_deadline,
-            host_calls: limits.host_calls_for(batch.items.len(), batch.campaigns.len()),
         }
     }
 
@@ -341,11 +359,11 @@ impl Version {
     fn decide<W: World>(
         &self,
         pre: &Pre<W>,
+        limits: &Limits,
         allowance: &Allowance,
         surroundings: Surroundings,
         view: W::View,
     ) -> Result<(W::View, Call), Failed> {
-        let limits = &self.shared.limits;
         let store = call::store(&self.shared, limits, allowance, surroundings, Some(view));
         let ((), view, call) =
             call::run::<W, ()>(store, pre, allowance.deadline, |instance, store| {

@@ -7,7 +7,7 @@ use crate::failure::{Failure, Stop, failure_of};
 use crate::host::trigger::View;
 use crate::host::wasi::Surroundings;
 use crate::meter::Meter;
-use crate::plugin::{Plugin, Prepared, refused};
+use crate::plugin::{Plugin, Prepared, refused, trigger_allowance};
 use crate::store::State;
 use crate::trigger;
 use crate::worlds::{Instance, Trigger};
@@ -55,7 +55,7 @@ impl<'a> Session<'a> {
         facts: Box<dyn trigger::Facts>,
     ) -> Result<trigger::TriggerOutcome, Failure> {
         let version = self.plugin.version();
-        let allowance = version.trigger_allowance(&batch);
+        let allowance = trigger_allowance(&version.shared.limits, &batch);
         let state = self.store.data_mut();
         state.meter = Meter::new(allowance.host_calls, version.shared.limits.output_bytes);
         state.batch = Some(View::new(batch, facts));

@@ -5,7 +5,7 @@ use std::time::Duration;
 use nudge_guest::filter::Filter;
 use nudge_guest::{Reads, Value};
 
-use crate::format::Format;
+use crate::format::Given;
 
 /// Sources, each with its bindings.
 #[derive(Clone, Debug)]
@@ -42,7 +42,7 @@ pub(crate) struct Binding {
     pub(crate) key: String,
     pub(crate) kind: Type,
     pub(crate) fallback: Option<Value>,
-    pub(crate) format: Option<Format>,
+    pub(crate) format: Option<Given>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,6 +59,12 @@ impl Config {
         Reads::new()
             .subject_properties(self.keys(|kind| matches!(kind, Kind::UserProperty)))
             .properties(self.keys(|kind| matches!(kind, Kind::TriggerEvent)))
+    }
+
+    /// Whether a format leaves something open for a recipient.
+    pub(crate) fn has_open_formats(&self) -> bool {
+        let mut bindings = self.sources.iter().flat_map(|source| &source.bindings);
+        bindings.any(|binding| binding.format.as_ref().is_some_and(Given::is_open))
     }
 
     /// What they read of the data of the send.

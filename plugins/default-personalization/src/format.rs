@@ -11,12 +11,38 @@ use locale::DateOrder;
 pub(crate) use locale::Locale;
 pub(crate) use zone::Zone;
 
-/// How a number or a date is written.
+/// How a number or a date is written. What a binding leaves open is the recipient's own.
 #[derive(Clone, Debug)]
-pub(crate) struct Format {
+pub(crate) struct Format<L = Locale, Z = Zone> {
     pub(crate) style: Style,
+    pub(crate) locale: L,
+    pub(crate) zone: Z,
+}
+
+/// A format as a binding gives it.
+pub(crate) type Given = Format<Option<Locale>, Option<Zone>>;
+
+/// Language and time zone of a recipient: American and UTC, unless they are known.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Local {
     pub(crate) locale: Locale,
     pub(crate) zone: Zone,
+}
+
+impl Given {
+    /// Whether it leaves something open for a recipient.
+    pub(crate) fn is_open(&self) -> bool {
+        self.locale.is_none() || self.zone.is_none()
+    }
+
+    /// The format for a recipient.
+    pub(crate) fn of(&self, local: &Local) -> Format {
+        Format {
+            style: self.style.clone(),
+            locale: self.locale.unwrap_or(local.locale),
+            zone: self.zone.clone().unwrap_or_else(|| local.zone.clone()),
+        }
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -3,7 +3,7 @@
 use nudge_guest::config::{Place, Problems};
 
 use crate::config::Type;
-use crate::format::{Format, Locale, Style, Zone};
+use crate::format::{Given, Locale, Style, Zone};
 
 #[derive(Clone, Copy)]
 enum StyleName {
@@ -25,7 +25,7 @@ const STYLES: [(&str, StyleName); 6] = [
 ];
 
 /// Reads the format of a binding of this type.
-pub(crate) fn format(place: &Place<'_>, kind: Type, problems: &mut Problems) -> Option<Format> {
+pub(crate) fn format(place: &Place<'_>, kind: Type, problems: &mut Problems) -> Option<Given> {
     if !place.object(problems) {
         return None;
     }
@@ -34,11 +34,10 @@ pub(crate) fn format(place: &Place<'_>, kind: Type, problems: &mut Problems) -> 
     let name = style_place.choice("unknown_style", &STYLES, problems)?;
     let locale = place
         .find("locale")
-        .and_then(|locale| locale.text_of(2..=35, problems));
+        .and_then(|place| locale(&place, problems));
     let zone = place
         .find("timezone")
-        .and_then(|timezone| zone(&timezone, problems))
-        .unwrap_or_default();
+        .and_then(|timezone| zone(&timezone, problems));
     let (style, wanted) = match name {
         StyleName::Decimal => (Style::Decimal, Type::Number),
         StyleName::Integer => (Style::Integer, Type::Number),
@@ -52,11 +51,21 @@ pub(crate) fn format(place: &Place<'_>, kind: Type, problems: &mut Problems) -> 
         problems.add(&style_place, "not_applicable", message);
         return None;
     }
-    Some(Format {
+    Some(Given {
         style,
-        locale: locale.map_or_else(Locale::default, Locale::named),
+        locale,
         zone,
     })
+}
+
+fn locale(place: &Place<'_>, problems: &mut Problems) -> Option<Locale> {
+    let tag = place.text_of(2..=35, problems)?;
+    if !Locale::is_tag(tag) {
+        let message = "must be a language, perhaps with a script and a region, such as de or pt-BR";
+        problems.add(place, "invalid_locale", message);
+        return None;
+    }
+    Some(Locale::named(tag))
 }
 
 fn currency(place: &Place<'_>, problems: &mut Problems) -> Option<String> {

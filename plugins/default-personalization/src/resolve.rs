@@ -4,7 +4,7 @@ use nudge_guest::personalization::{Recipient, Resolution};
 use nudge_guest::{Cell, History, Instant, Value};
 
 use crate::config::{Binding, Config, Kind, Source, Type};
-use crate::format;
+use crate::format::{self, Local, Locale, Zone};
 
 /// How many events are looked at for the latest that passes a filter: what the host gives at once.
 const FILTERED_EVENTS: u32 = 200;
@@ -15,31 +15,57 @@ pub(crate) fn bindings(
     recipient: &Recipient<'_>,
     resolutions: &mut Vec<Resolution>,
 ) {
+    let local = if config.has_open_formats() {
+        local(recipient)
+    } else {
+        Local::default()
+    };
     for source in config
         .sources
         .iter()
         .filter(|source| !source.bindings.is_empty())
     {
         match &source.kind {
-            Kind::UserProperty => plain(source, resolutions, |key| recipient.property(key)),
-            Kind::SendData => plain(source, resolutions, |key| recipient.data(key)),
+            Kind::UserProperty => plain(source, &local, resolutions, |key| recipient.property(key)),
+            Kind::SendData => plain(source, &local, resolutions, |key| recipient.data(key)),
             Kind::TriggerEvent => {
                 let event = recipient.trigger_event();
-                of_event(source, event.as_ref(), resolutions, |binding| {
+                of_event(source, event.as_ref(), &local, resolutions, |binding| {
                     recipient.trigger_property(&binding.key)
                 });
             }
-            Kind::LatestEvent { .. } => latest_event(source, recipient, resolutions),
+            Kind::LatestEvent { .. } => {
+                latest_event(source, recipient, &local, resolutions);
+            }
         }
     }
 }
 
-fn plain<'c>(source: &Source, resolutions: &mut Vec<Resolution>, cell: impl Fn(&str) -> Cell<'c>) {
+/// How numbers and dates are written where the recipient is. What an SDK says may be nothing that is known.
+fn local(recipient: &Recipient<'_>) -> Local {
+    let fact = |name| match recipient.fact(name) {
+        Some(Value::Text(text)) => Some(text),
+        _ => None,
+    };
+    Local {
+        locale: fact("locale").map_or_else(Locale::default, |tag| Locale::named(&tag)),
+        zone: fact("timezone")
+            .and_then(|name| Zone::named(&name))
+            .unwrap_or_default(),
+    }
+}
+
+fn plain<'c>(
+    source: &Source,
+    local: &Local,
+    resolutions: &mut Vec<Resolution>,
+    cell: impl Fn(&str) -> Cell<'c>,
+) {
     resolutions.extend(
         source
             .bindings
             .iter()
-            .map(|binding| resolution(binding, cell(&binding.key))),
+            .map(|binding| resolution(binding, local, cell(&binding.key))),
     );
 }
 
@@ -47,6 +73,7 @@ fn plain<'c>(source: &Source, resolutions: &mut Vec<Resolution>, cell: impl Fn(&
 fn of_event<'c>(
     source: &Source,
     event: Option<&(String, Instant)>,
+    local: &Local,
     resolutions: &mut Vec<Resolution>,
     cell: impl Fn(&Binding) -> Cell<'c>,
 ) {
@@ -54,14 +81,19 @@ fn of_event<'c>(
         resolutions.push(match event {
             Some(event) => Resolution {
                 event: Some(event.clone()),
-                ..resolution(binding, cell(binding))
+                ..resolution(binding, local, cell(binding))
             },
-            None => without_value(binding, "event_not_found", "no such event"),
+            None => without_value(binding, local, "event_not_found", "no such event"),
         });
     }
 }
 
-fn latest_event(source: &Source, recipient: &Recipient<'_>, resolutions: &mut Vec<Resolution>) {
+fn latest_event(
+    source: &Source,
+    recipient: &Recipient<'_>,
+    local: &Local,
+    resolutions: &mut Vec<Resolution>,
+) {
     let Kind::LatestEvent {
         event_name,
         lookback,
@@ -83,21 +115,22 @@ fn latest_event(source: &Source, recipient: &Recipient<'_>, resolutions: &mut Ve
             .is_none_or(|filter| filter.matches(&|| now, &|column| event.cell(column)))
     });
     let event = latest.map(|event| (event.id().to_owned(), event.timestamp()));
-    of_event(source, event.as_ref(), resolutions, |binding| {
+    of_event(source, event.as_ref(), local, resolutions, |binding| {
         latest.map_or(Cell::Missing, |event| event.property(&binding.key))
     });
 }
 
-fn resolution(binding: &Binding, cell: Cell<'_>) -> Resolution {
+fn resolution(binding: &Binding, local: &Local, cell: Cell<'_>) -> Resolution {
     match cell {
-        Cell::Missing | Cell::Null => without_value(binding, "missing", cell.type_name()),
+        Cell::Missing | Cell::Null => without_value(binding, local, "missing", cell.type_name()),
         Cell::Withheld => without_value(
             binding,
+            local,
             "filtered_by_privacy",
             "withheld by the privacy policy",
         ),
         _ => match typed(binding.kind, cell) {
-            Some(value) => with_value(binding, value),
+            Some(value) => with_value(binding, local, value),
             None => Resolution {
                 binding: binding.id.clone(),
                 issue: "type_mismatch".to_owned(),
@@ -112,11 +145,11 @@ fn resolution(binding: &Binding, cell: Cell<'_>) -> Resolution {
     }
 }
 
-fn without_value(binding: &Binding, issue: &str, detail: &str) -> Resolution {
+fn without_value(binding: &Binding, local: &Local, issue: &str, detail: &str) -> Resolution {
     let resolution = match &binding.fallback {
         Some(fallback) => Resolution {
             used_fallback: true,
-            ..with_value(binding, fallback.clone())
+            ..with_value(binding, local, fallback.clone())
         },
         None => Resolution {
             binding: binding.id.clone(),
@@ -130,8 +163,8 @@ fn without_value(binding: &Binding, issue: &str, detail: &str) -> Resolution {
     }
 }
 
-fn with_value(binding: &Binding, value: Value) -> Resolution {
-    let text = text(binding, &value);
+fn with_value(binding: &Binding, local: &Local, value: Value) -> Resolution {
+    let text = text(binding, local, &value);
     Resolution {
         binding: binding.id.clone(),
         text,
@@ -151,10 +184,10 @@ fn typed(kind: Type, cell: Cell<'_>) -> Option<Value> {
     if fits { cell.value() } else { None }
 }
 
-fn text(binding: &Binding, value: &Value) -> String {
+fn text(binding: &Binding, local: &Local, value: &Value) -> String {
     match value {
         Value::Number(number) => match &binding.format {
-            Some(format) => format.number(*number),
+            Some(format) => format.of(local).number(*number),
             None => format::plain_number(*number),
         },
         Value::Text(text) if binding.kind == Type::Date => {
@@ -162,7 +195,7 @@ fn text(binding: &Binding, value: &Value) -> String {
                 .format
                 .as_ref()
                 .zip(Instant::parse(text))
-                .map(|(format, date)| format.date(date));
+                .map(|(format, date)| format.of(local).date(date));
             formatted.unwrap_or_else(|| text.clone())
         }
         Value::Text(text) => text.clone(),

@@ -170,6 +170,45 @@ fn dates_keep_their_text_unless_a_format_is_given() {
 }
 
 #[test]
+fn what_a_format_leaves_open_is_the_recipients() {
+    let due = |format: Json| {
+        let binding =
+            json!({"id": "d", "sourceId": "s", "key": "due", "type": "date", "format": format});
+        let mut message = user_property(binding);
+        message.set_property("due", json!("2026-01-31T23:30:00Z"));
+        message
+    };
+    let open = json!({"style": "datetime"});
+    assert_eq!(due(open.clone()).resolve()["d"].text, "1/31/2026, 11:30 PM");
+    for (format, locale, zone, expected) in [
+        (&open, "de-DE", "Europe/Berlin", "01.02.2026, 00:30"),
+        (
+            &json!({"style": "datetime", "locale": "en"}),
+            "de",
+            "+01:00",
+            "2/1/2026, 12:30 AM",
+        ),
+        (
+            &json!({"style": "datetime", "timezone": "UTC"}),
+            "de",
+            "+01:00",
+            "31.01.2026, 23:30",
+        ),
+        (&open, "nonsense", "Mars/Olympus", "1/31/2026, 11:30 PM"),
+    ] {
+        let mut message = due(format.clone());
+        message.set_fact("locale", json!(locale));
+        message.set_fact("timezone", json!(zone));
+        assert_eq!(message.resolve()["d"].text, expected, "{format}");
+    }
+    let total = json!({"id": "t", "sourceId": "s", "key": "total", "type": "number", "fallback": 1234.5,
+        "format": {"style": "decimal"}});
+    let mut message = user_property(total);
+    message.set_fact("locale", json!("de"));
+    assert_eq!(message.resolve()["t"].text, "1.234,5", "fallbacks too");
+}
+
+#[test]
 #[expect(clippy::too_many_lines, reason = "a table")]
 fn mistakes_are_named_by_their_place() {
     let source = || json!({"id": "s", "kind": "user_property"});
@@ -243,6 +282,18 @@ fn mistakes_are_named_by_their_place() {
             ),
             "required",
             "/bindings/0/format/currency",
+        ),
+        (
+            config(
+                source(),
+                with(
+                    binding(),
+                    "format",
+                    json!({"style": "decimal", "locale": "not-a-locale"}),
+                ),
+            ),
+            "invalid_locale",
+            "/bindings/0/format/locale",
         ),
     ] {
         assert_eq!(

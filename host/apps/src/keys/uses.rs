@@ -1,5 +1,9 @@
 //! What keys are used for, on its way to the database: requests leave a note in memory, a task writes what
 //! has come together.
+//!
+//! Refusals are bounded: a key that is refused for one reason leaves one entry a minute for a route, for ten routes at the
+//! most, in each process; a process remembers 4,096 keys and reasons for that, and writes at most 1,024 entries at a time. What
+//! is beyond is counted (`nudge_key_refusals_unaudited_total`), but for repetitions.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -19,6 +23,8 @@ use crate::services::Shared;
 const PAUSE: Duration = Duration::from_millis(500);
 /// The pause between two entries for the same refusal.
 const REFUSALS_APART: Duration = Duration::from_mins(1);
+/// Routes of which a key's refusals for one reason are told apart in that time.
+const MOST_ROUTES: usize = 10;
 /// Refusals that are remembered for that; more in a minute are one flood, not more to know.
 const MOST_REMEMBERED: usize = 4096;
 /// Notes that wait to be written, of each sort.
@@ -37,6 +43,8 @@ pub enum Reason {
     MissingScope,
     /// It is not of the app of the path.
     OtherApp,
+    /// It came in `x-write-key`, to a route that takes none there.
+    WrongHeader,
 }
 
 impl Reason {
@@ -47,6 +55,7 @@ impl Reason {
             Self::WrongKind => "wrong_kind",
             Self::MissingScope => "missing_scope",
             Self::OtherApp => "other_app",
+            Self::WrongHeader => "wrong_header",
         }
     }
 }
@@ -59,15 +68,22 @@ pub struct Uses(Mutex<Notes>);
 struct Notes {
     used: Vec<(Uuid, Uuid, Timestamp)>,
     refused: Vec<Refused>,
-    /// When a key was last refused for a reason.
-    remembered: HashMap<(Uuid, Reason), Timestamp>,
+    /// Where a key was refused for a reason within the last minute.
+    remembered: HashMap<(Uuid, Reason), Recent>,
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
+struct Recent {
+    since: Timestamp,
+    routes: Vec<String>,
+}
+
+#[derive(Clone, Debug)]
 struct Refused {
     app_id: Uuid,
     key_id: Uuid,
     reason: Reason,
+    route: String,
     at: Timestamp,
 }
 
@@ -82,27 +98,47 @@ impl Uses {
         }
     }
 
-    /// Notes that a key of an app was refused.
-    pub fn refused(&self, app_id: Uuid, key_id: Uuid, reason: Reason, now: Timestamp) {
+    /// Notes that a key of an app was refused by a route, as `POST /v1/sdk/ingest`.
+    pub fn refused(
+        &self,
+        app_id: Uuid,
+        key_id: Uuid,
+        reason: Reason,
+        route: String,
+        now: Timestamp,
+    ) {
         let mut notes = self.lock();
-        let before = notes.remembered.get(&(key_id, reason)).copied();
-        if before.is_some_and(|before| now.since(before) < REFUSALS_APART) {
+        let is_recent = |recent: &Recent| now.since(recent.since) < REFUSALS_APART;
+        let known = notes.remembered.get(&(key_id, reason));
+        let known = known.filter(|recent| is_recent(recent));
+        if known.is_some_and(|recent| recent.routes.contains(&route)) {
             return;
         }
-        if notes.remembered.len() >= MOST_REMEMBERED {
-            notes
-                .remembered
-                .retain(|_, before| now.since(*before) < REFUSALS_APART);
+        let is_new = known.is_none();
+        let spent = known.is_some_and(|recent| recent.routes.len() >= MOST_ROUTES);
+        if is_new && notes.remembered.len() >= MOST_REMEMBERED {
+            notes.remembered.retain(|_, recent| is_recent(recent));
         }
-        if notes.remembered.len() >= MOST_REMEMBERED || notes.refused.len() >= MOST_WAITING {
+        let full = is_new && notes.remembered.len() >= MOST_REMEMBERED;
+        if spent || full || notes.refused.len() >= MOST_WAITING {
             metrics::counter!("nudge_key_refusals_unaudited_total").increment(1);
             return;
         }
-        notes.remembered.insert((key_id, reason), now);
+        let fresh = || Recent {
+            since: now,
+            routes: Vec::new(),
+        };
+        let recent = notes.remembered.entry((key_id, reason));
+        let recent = recent.or_insert_with(fresh);
+        if is_new {
+            *recent = fresh();
+        }
+        recent.routes.push(route.clone());
         notes.refused.push(Refused {
             app_id,
             key_id,
             reason,
+            route,
             at: now,
         });
     }
@@ -165,7 +201,7 @@ async fn write(
             actor: &key,
             action: "key.refused",
             resource: key.clone(),
-            detail: json!({"reason": refused.reason.name()}),
+            detail: json!({"reason": refused.reason.name(), "route": refused.route}),
         };
         audit::record(&mut tx, &entry, refused.at).await?;
     }
@@ -179,23 +215,25 @@ mod tests {
     #[test]
     fn a_flood_of_refusals_is_one_note_a_minute_and_takes_bounded_memory() {
         let uses = Uses::default();
-        let at = Timestamp::from_seconds;
+        let refused = |key, reason, route: u32, second| {
+            let at = Timestamp::from_seconds(second);
+            uses.refused(Uuid::nil(), key, reason, format!("GET /{route}"), at);
+        };
         let key = Uuid::from_u128(1);
         for second in 0..60 {
-            uses.refused(Uuid::nil(), key, Reason::Revoked, at(second));
-            uses.refused(Uuid::nil(), key, Reason::Expired, at(second));
+            refused(key, Reason::Revoked, 0, second);
+            refused(key, Reason::Expired, 0, second);
         }
         assert_eq!(uses.lock().refused.len(), 2);
-        uses.refused(Uuid::nil(), key, Reason::Revoked, at(60));
+        refused(key, Reason::Revoked, 0, 60);
         assert_eq!(uses.lock().refused.len(), 3);
+        for route in 0..100 {
+            refused(key, Reason::Revoked, route, 61);
+        }
+        assert_eq!(uses.lock().refused.len(), 2 + MOST_ROUTES);
 
         for number in 0..100_000 {
-            uses.refused(
-                Uuid::nil(),
-                Uuid::from_u128(number),
-                Reason::Revoked,
-                at(60),
-            );
+            refused(Uuid::from_u128(number), Reason::Revoked, 0, 60);
         }
         let notes = uses.lock();
         assert!(notes.refused.len() <= MOST_WAITING);

@@ -21,7 +21,7 @@ use nudge_platform::field_error::FieldError;
 use nudge_plugin_runtime::active::Origin;
 use nudge_plugin_runtime::catalogue::{Entry, SERVER};
 use nudge_plugin_runtime::loaders::Unloadable;
-use nudge_plugin_runtime::rollout::Impossible;
+use nudge_plugin_runtime::rollout::{Impossible, Part};
 use nudge_plugin_runtime::workers::Lost;
 use nudge_plugin_runtime::{CheckFailed, Refused, store};
 
@@ -238,8 +238,16 @@ pub(super) async fn delete_version(
     let found = found.ok_or(Error::NotFound)?;
     // Read again, now that nobody else changes it.
     let entry = owner.entry(services, &mut tx, name).await?;
-    if entry.rollout.uses(version) {
-        let detail = "the version is active, a candidate, or what a roll-back would bring back";
+    if let Some(part) = entry.rollout.part_of(version) {
+        let detail = match part {
+            Part::Active => {
+                "the version is active; activate another one, or remove the plugin as a whole"
+            }
+            Part::Candidate => "the version is a candidate; roll it back or promote it first",
+            Part::Previous => {
+                "a roll-back would bring the version back; it is free once another version was activated"
+            }
+        };
         return Err(Error::InUse(detail.to_owned()));
     }
     store::delete_version(&mut tx, owner.app_id, name, &found.release).await?;

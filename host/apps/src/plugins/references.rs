@@ -1,5 +1,7 @@
 //! What needs a plugin, so that it can't be removed.
 
+use std::collections::HashSet;
+
 use nudge_campaigns::push::{self, personalization};
 use nudge_campaigns::{definitions, surveys};
 use nudge_db::Tx;
@@ -7,50 +9,121 @@ use nudge_plugin_runtime::catalogue::SERVER;
 use nudge_plugin_runtime::store;
 use uuid::Uuid;
 
-/// What needs a plugin, in words; none: nothing does. For one of the server's the apps are not named, they are
-/// nothing to each other.
+/// Whose plugin it is that something may need.
+struct Plugin<'a> {
+    app_id: Uuid,
+    name: &'a str,
+    /// Apps to which the name is another plugin: their own.
+    others: HashSet<Uuid>,
+}
+
+/// What needs a plugin, in words; none: nothing does. Operators are told in which app.
 pub(super) async fn of(tx: &mut Tx, app_id: Uuid, name: &str) -> nudge_db::Result<Option<String>> {
-    if store::in_a_slot(tx, app_id, name).await? {
-        let detail = "the plugin is in a slot; put another one there, or DELETE the slot";
-        return Ok(Some(detail.to_owned()));
+    let others = if app_id == SERVER {
+        store::apps_with_their_own(tx, name).await?
+    } else {
+        HashSet::new()
+    };
+    let plugin = Plugin {
+        app_id,
+        name,
+        others,
+    };
+    if let Some(slot) = plugin.slot(tx).await? {
+        return Ok(Some(slot));
     }
-    // Bodies are written without spaces, and a plugin's name has nothing that JSON or LIKE would escape.
-    let text = format!("\"plugin\":\"{name}\"");
-    let scope = (app_id != SERVER).then_some(app_id);
-    let surveys = surveys::store::with_text(tx, scope, &text).await?;
-    let survey = surveys
-        .iter()
-        .find(|survey| survey.content.terms().named_plugin() == Some(name));
-    if let Some(survey) = survey {
-        return Ok(Some(format!(
-            "the trigger of survey {} names the plugin; change or archive the survey",
-            survey.id
-        )));
+    if let Some(survey) = plugin.survey(tx).await? {
+        return Ok(Some(survey));
     }
-    let campaigns = push::store::with_text(tx, scope, &text).await?;
-    let campaign = campaigns.iter().find(|campaign| {
-        let content = &campaign.content;
-        let personalizations = content.variants.iter();
-        let mut personalizations =
-            personalizations.filter_map(|variant| variant.personalization.as_ref());
-        content.terms().named_plugin() == Some(name)
-            || personalizations.any(|it| personalization::named_plugin(it) == Some(name))
-    });
-    if let Some(campaign) = campaign {
-        return Ok(Some(format!(
-            "push campaign {} names the plugin; change or archive the campaign",
-            campaign.id
-        )));
+    if let Some(campaign) = plugin.campaign(tx).await? {
+        return Ok(Some(campaign));
     }
-    let definitions = definitions::store::with_text(tx, scope, &text).await?;
-    let definition = definitions.iter().find(|definition| {
-        let validator = definition.content.validator.as_ref();
-        validator.is_some_and(|validator| validator.plugin == name)
-    });
-    Ok(definition.map(|definition| {
-        format!(
-            "the validator of event definition {} names the plugin; change or archive the definition",
-            definition.id
-        )
-    }))
+    plugin.definition(tx).await
+}
+
+impl Plugin<'_> {
+    async fn slot(&self, tx: &mut Tx) -> nudge_db::Result<Option<String>> {
+        let slots = store::slots_with(tx, self.app_id, self.name).await?;
+        let whose = slots.into_iter().find(|whose| self.is_theirs(*whose));
+        Ok(whose.map(|whose| {
+            let slot = match (self.app_id == SERVER, whose == SERVER) {
+                (true, true) => "a slot of the server".to_owned(),
+                (true, false) => format!("a slot of app {whose}"),
+                (false, _) => "a slot".to_owned(),
+            };
+            format!("the plugin is in {slot}; put another one there, or DELETE the slot")
+        }))
+    }
+
+    async fn survey(&self, tx: &mut Tx) -> nudge_db::Result<Option<String>> {
+        let surveys = surveys::store::with_text(tx, self.scope(), &self.text()).await?;
+        let survey = surveys.iter().find(|survey| {
+            let named = survey.content.terms().named_plugin();
+            self.is_theirs(survey.app_id) && named == Some(self.name)
+        });
+        Ok(survey.map(|survey| {
+            let of_app = self.of_app(survey.app_id);
+            let id = survey.id;
+            format!(
+                "the trigger of survey {id}{of_app} names the plugin; change or archive the survey"
+            )
+        }))
+    }
+
+    async fn campaign(&self, tx: &mut Tx) -> nudge_db::Result<Option<String>> {
+        let campaigns = push::store::with_text(tx, self.scope(), &self.text()).await?;
+        let campaign = campaigns.iter().find(|campaign| {
+            let content = &campaign.content;
+            let personalizations = content.variants.iter();
+            let mut personalizations =
+                personalizations.filter_map(|variant| variant.personalization.as_ref());
+            self.is_theirs(campaign.app_id)
+                && (content.terms().named_plugin() == Some(self.name)
+                    || personalizations
+                        .any(|it| personalization::named_plugin(it) == Some(self.name)))
+        });
+        Ok(campaign.map(|campaign| {
+            let of_app = self.of_app(campaign.app_id);
+            let id = campaign.id;
+            format!("push campaign {id}{of_app} names the plugin; change or archive the campaign")
+        }))
+    }
+
+    async fn definition(&self, tx: &mut Tx) -> nudge_db::Result<Option<String>> {
+        let definitions = definitions::store::with_text(tx, self.scope(), &self.text()).await?;
+        let definition = definitions.iter().find(|definition| {
+            let validator = definition.content.validator.as_ref();
+            self.is_theirs(definition.app_id)
+                && validator.is_some_and(|validator| validator.plugin == self.name)
+        });
+        Ok(definition.map(|definition| {
+            let of_app = self.of_app(definition.app_id);
+            let id = definition.id;
+            format!(
+                "the validator of event definition {id}{of_app} names the plugin; change or archive the definition"
+            )
+        }))
+    }
+
+    /// Whether the name is this plugin to an app.
+    fn is_theirs(&self, app_id: Uuid) -> bool {
+        !self.others.contains(&app_id)
+    }
+
+    fn of_app(&self, app_id: Uuid) -> String {
+        if self.app_id == SERVER {
+            format!(" of app {app_id}")
+        } else {
+            String::new()
+        }
+    }
+
+    fn scope(&self) -> Option<Uuid> {
+        (self.app_id != SERVER).then_some(self.app_id)
+    }
+
+    /// Bodies are written without spaces, and a plugin's name has nothing that JSON or LIKE would escape.
+    fn text(&self) -> String {
+        format!("\"plugin\":\"{}\"", self.name)
+    }
 }

@@ -1,8 +1,9 @@
 //! The ranges of settings.
 
+use nudge_platform::config;
 use nudge_platform::field_error::FieldError;
 
-use super::{DAY_SECONDS, Settings};
+use super::{DAY_SECONDS, Plugins, Settings};
 use crate::targeting::Minute;
 
 /// The longest window of event times, in seconds: ten years.
@@ -78,6 +79,23 @@ impl Settings {
         self.check_quiet_hours(&mut errors);
         self.check_lists(&mut errors);
         errors
+    }
+
+    /// Which limits of plugins are none that an app may set: apps lower what the server allows. One that was set before, when the
+    /// server allowed more, is no mistake of this change.
+    pub fn check_limits(&self, before: &Self, server: &config::Plugins) -> Vec<FieldError> {
+        let server = Plugins::of_server(server).limits();
+        let limits = self.plugins.limits().into_iter();
+        let limits = limits.zip(before.plugins.limits()).zip(server);
+        let changed = limits.filter(|((now, before), _)| now.1 != before.1);
+        let refused = changed.filter_map(|(((name, given, least), _), (_, most, _))| {
+            let (given, most) = (given?, most?);
+            let detail = format!("must be {least} to {most}, which is what the server allows");
+            let pointer = format!("/plugins/{name}");
+            let is_good = (least.min(most)..=most).contains(&given);
+            (!is_good).then(|| FieldError::new(pointer, "out_of_range", detail))
+        });
+        refused.collect()
     }
 
     fn check_quiet_hours(&self, errors: &mut Vec<FieldError>) {

@@ -83,16 +83,16 @@ pub async fn update_own_properties(
     check_anonymous_id("/anonymousId", &request.anonymous_id)?;
     let update = Update::check("", request.mutation_id, request.set, request.unset)?;
     let whom = Whom::Token(subject.token, request.anonymous_id);
-    let outcome = super::take(&services, &subject.app, &whom, &update, mark).await?;
+    let outcome = super::take(&services, &subject.app, &whom, &update, mark, None).await?;
     Ok(outcome.into())
 }
 
 /// Updates the properties of any person of the app, from the customer's backend.
 #[utoipa::path(patch, path = "/v1/apps/{appId}/users/properties", tag = "users",
-    params(("appId" = Uuid, Path)), request_body = BackendUpdate, security(("appKey" = [])),
+    params(("appId" = Uuid, Path)), request_body = BackendUpdate, security(("apiToken" = [])),
     responses((status = 200, body = Data<OutcomeView>)))]
 pub async fn update_user_properties(
-    PropertyWriter { app }: PropertyWriter,
+    PropertyWriter { app, actor }: PropertyWriter,
     State(services): State<Shared>,
     mark: Mark,
     Json(request): Json<BackendUpdate>,
@@ -104,7 +104,7 @@ pub async fn update_user_properties(
         unset,
     } = request.update;
     let update = Update::check("/update", mutation_id, set, unset)?;
-    let outcome = super::take(&services, &app, &whom, &update, mark).await?;
+    let outcome = super::take(&services, &app, &whom, &update, mark, Some(&actor)).await?;
     Ok(outcome.into())
 }
 

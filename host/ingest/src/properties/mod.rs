@@ -4,6 +4,7 @@
 //! an event of the server's own: the pipeline processes it like any other, exactly once, but it is in nobody's
 //! timeline and count.
 
+use nudge_platform::audit::{self, Entry};
 use nudge_platform::event_names::PROPERTY_CHANGED;
 use nudge_records::properties as store;
 use nudge_records::properties::MOST;
@@ -30,6 +31,7 @@ use nudge_records::subjects;
 use nudge_records::subjects::current;
 use nudge_records::subjects::current::TokenRefusal;
 use nudge_records::subjects::{AliasKind, AliasView, NOBODY};
+use serde_json::json;
 pub use update::{Invalid, Update};
 
 /// How often an update is tried that meets others.
@@ -100,16 +102,18 @@ impl From<TokenRefusal> for Error {
 
 /// Takes an update of a person's properties. Where the database's answer got lost, it is made again: by its mark it finds
 /// whether it had taken effect.
+/// What an actor of the audit log changes has an entry there, in the same transaction.
 pub async fn take(
     services: &Services,
     app: &Arc<App>,
     whom: &Whom,
     update: &Update,
     mark: Mark,
+    actor: Option<&str>,
 ) -> Result<UpdateOutcome, Error> {
     let mut in_doubt = false;
     for tries in 1..MOST_TRIES {
-        match attempt(services, app, whom, update, mark).await {
+        match attempt(services, app, whom, update, mark, actor).await {
             // Another transaction was quicker, or the subject was merged into another just now.
             Err(Error::Storage(error) | Error::InDoubt(error))
                 if error.kind() == nudge_db::Kind::Serialization => {}
@@ -132,6 +136,7 @@ async fn attempt(
     whom: &Whom,
     update: &Update,
     mark: Mark,
+    actor: Option<&str>,
 ) -> Result<UpdateOutcome, Error> {
     let now = services.clock.now();
     let mut tx = services.db.write().await?;
@@ -161,6 +166,10 @@ async fn attempt(
     let mut work = None;
     if applied {
         work = write(services, &mut tx, app, subject_id, whom, &kept, now).await?;
+        if let Some(actor) = actor {
+            let entry = entry(services, app.id, subject_id, actor, &kept);
+            audit::record(&mut tx, &entry, now).await?;
+        }
     }
     tx.commit().await.map_err(Error::InDoubt)?;
     if let Some(work) = work {
@@ -170,6 +179,24 @@ async fn attempt(
         applied,
         filtered_keys,
     })
+}
+
+/// What the audit log says of an update: neither whose the properties are nor what they say.
+fn entry<'a>(
+    services: &Services,
+    app_id: Uuid,
+    subject_id: Uuid,
+    actor: &'a str,
+    update: &Update,
+) -> Entry<'a> {
+    let person = services.pseudonyms.subject(app_id, subject_id);
+    Entry {
+        app_id,
+        actor,
+        action: "person.properties_updated",
+        resource: format!("person/{person}"),
+        detail: json!({"set": update.set.len(), "unset": update.unset.len()}),
+    }
 }
 
 /// Writes the properties and, if a campaign listens, notes what changed. The work is the pipeline's once the

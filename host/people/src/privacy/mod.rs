@@ -104,12 +104,10 @@ pub async fn delete(
 
 /// The deletion that a name was suppressed by, if it has not ended.
 async fn running(tx: &mut Tx, app_id: Uuid, hash: &str) -> nudge_db::Result<Option<Uuid>> {
-    let Some(job_id) =
-        nudge_records::subjects::suppression::suppressed_by(tx, app_id, hash).await?
-    else {
+    let Some(entry) = subjects::suppression::of_hash(tx, app_id, hash).await? else {
         return Ok(None);
     };
-    let job = jobs::store::find(tx, app_id, job_id).await?;
+    let job = jobs::store::find(tx, app_id, entry.job_id).await?;
     Ok(job
         .filter(|job| job.completed_at.is_none())
         .map(|job| job.id))

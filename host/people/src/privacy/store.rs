@@ -84,7 +84,7 @@ pub(super) async fn aliases(
     .await
 }
 
-/// Puts a name on the list.
+/// Puts a name on the list. A name whose deletion was over begins a new time: it belonged to somebody else since.
 pub(super) async fn add(
     tx: &mut Tx,
     deleted: Deleted,
@@ -95,7 +95,9 @@ pub(super) async fn add(
     tx.sql(
         "INSERT INTO suppressions (app_id, hash, job_id, alias_number, created_at) VALUES ($1, $2, $3, $4, $5)
          ON CONFLICT (app_id, hash) DO UPDATE
-         SET job_id = excluded.job_id, alias_number = COALESCE(excluded.alias_number, suppressions.alias_number)",
+         SET job_id = excluded.job_id, alias_number = COALESCE(excluded.alias_number, suppressions.alias_number),
+             created_at = CASE WHEN suppressions.job_id = excluded.job_id THEN suppressions.created_at
+                               ELSE excluded.created_at END",
     )
     .bind(deleted.app_id)
     .bind(hash)

@@ -8,7 +8,9 @@ use std::time::Duration;
 use nudge_apps::App;
 use nudge_campaigns::push::Sending;
 use nudge_db::{Result, Timestamp};
+use nudge_platform::event_names::TRANSACTIONAL;
 use nudge_records::deliveries::{Device, Status};
+use nudge_records::events::Event;
 use nudge_records::events::store::Stored;
 use nudge_records::{events, scheduled_work};
 use nudge_wasm::{Description, PastEvent};
@@ -42,7 +44,7 @@ pub(super) enum Step {
     Later(Timestamp),
 }
 
-/// How a plugin failed on the event behind a delivery.
+/// How a plugin failed on the event behind a delivery, or on what stands for it.
 #[derive(Debug)]
 pub(super) struct Broken {
     pub code: &'static str,
@@ -248,6 +250,12 @@ async fn render(
         })
         .collect();
     let made = make(services, app, sending, variant, &recipients, now).await?;
+    let asked = deliveries.iter().zip(&made);
+    let asked = asked.filter(|(delivery, made)| {
+        delivery.event_seq.is_none() && matches!(made, Made::Broken { .. })
+    });
+    let asked: Vec<Uuid> = asked.map(|(delivery, _)| delivery.subject_id).collect();
+    let aliases = aliases(services, app, &asked).await?;
     for (delivery, made) in deliveries.iter().zip(made) {
         let step = match made {
             Made::Ready(rendered) => outgoing(delivery, *rendered, known.targets_of(delivery), now),
@@ -255,7 +263,8 @@ async fn render(
             Made::Failed(reason) => Step::End(Status::Failed, reason.to_owned(), None),
             Made::Unavailable => Step::Later(now.plus(LATER)),
             Made::Broken { code, plugin } => {
-                let broken = event(delivery, known).map(|(alias, stored)| Broken {
+                let event = event(delivery, known).or_else(|| request(delivery, &aliases));
+                let broken = event.map(|(alias, stored)| Broken {
                     code,
                     plugin,
                     alias,
@@ -278,6 +287,38 @@ fn event(delivery: &Claimed, known: &Known) -> Option<(i64, Stored)> {
     }
     let (owner, stored) = known.events.get(&seq)?;
     (*owner == alias).then(|| (alias, stored.clone()))
+}
+
+/// What stands for the event of a delivery that a backend asked for, with a name of the recipient.
+fn request(delivery: &Claimed, aliases: &HashMap<Uuid, i64>) -> Option<(i64, Stored)> {
+    let alias = *aliases.get(&delivery.subject_id)?;
+    let at = delivery.created_at;
+    let event = Event {
+        id: delivery.id,
+        name: TRANSACTIONAL.into(),
+        timestamp: at,
+        client_timestamp: None,
+        properties: "{}".into(),
+    };
+    let stored = Stored {
+        seq: 0,
+        received_at: at,
+        origin: Arc::default(),
+        event: Arc::new(event),
+    };
+    Some((alias, stored))
+}
+
+/// A name of each person that dead letters are to be about.
+async fn aliases(services: &Shared, app: &App, subjects: &[Uuid]) -> Result<HashMap<Uuid, i64>> {
+    if subjects.is_empty() {
+        return Ok(HashMap::new());
+    }
+    let mut subjects = subjects.to_vec();
+    subjects.sort_unstable();
+    subjects.dedup();
+    let mut tx = services.db.read().await?;
+    store::oldest_aliases(&mut tx, app.id, &subjects).await
 }
 
 /// An event as plugins get it.

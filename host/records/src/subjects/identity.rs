@@ -19,6 +19,8 @@ pub const MOST_EXTERNAL_ID: usize = 256;
 pub struct Identity {
     /// The customer's own id of the user.
     pub external_id: String,
+    /// When the backend said so.
+    pub issued_at: Timestamp,
     /// Until when a subject token that follows from it may be good.
     pub expires_at: Timestamp,
 }
@@ -98,6 +100,7 @@ pub fn read(
         return Err(IdentityRefusal::Device);
     }
     let exp = instant(claims.exp).ok_or(IdentityRefusal::Time)?;
+    let issued_at = instant(claims.iat).ok_or(IdentityRefusal::Time)?;
     let latest = now.plus(LEEWAY);
     let begins = [Some(claims.iat), claims.nbf];
     let in_force = begins
@@ -109,6 +112,7 @@ pub fn read(
     }
     Ok(Identity {
         external_id: claims.sub,
+        issued_at,
         expires_at: exp,
     })
 }

@@ -4,7 +4,8 @@ use nudge_db::{Db, Kind, Timestamp, Tx};
 use nudge_http::{ApiError, Code};
 use uuid::Uuid;
 
-use super::{AliasKind, AliasView, merge, store};
+use super::suppression::Leave;
+use super::{AliasKind, AliasView, merge, store, suppression};
 use crate::pseudonyms::Pseudonyms;
 
 /// Names of one person. More are no devices of a person but a mistake in an integration, such as the same
@@ -22,6 +23,8 @@ pub struct Link<'a> {
     pub anonymous_id: &'a str,
     /// The customer's own id of the user.
     pub external_id: &'a str,
+    /// When the customer's backend said that it is the user's.
+    pub issued_at: Timestamp,
     /// Where the session is, for a person that is new.
     pub platform: Option<&'a str>,
     /// A browser session that is to be the person's.
@@ -46,6 +49,9 @@ pub enum Error {
     /// What is stored of one of the two was deleted on request, or is about to be.
     #[error("a deleted subject")]
     Suppressed,
+    /// As [`Suppressed`](Self::Suppressed), and once everything of the deleted one is erased, a new person begins.
+    #[error("a subject that is being deleted")]
+    Erasing,
     /// The person would have too many names.
     #[error("too many aliases")]
     TooMany,
@@ -104,7 +110,12 @@ async fn linked_already(db: &Db, link: Link<'_>) -> nudge_db::Result<Option<Alia
     let Some((anonymous, external)) = anonymous.zip(external) else {
         return Ok(None);
     };
-    let linked = anonymous.subject_id == external.subject_id && !anonymous.suppressed;
+    // Who begins anew under a name does not begin with what was said of the deleted person.
+    let is_theirs = |name: &AliasView| name.events_after.is_none_or(|after| link.issued_at > after);
+    let linked = anonymous.subject_id == external.subject_id
+        && !anonymous.suppressed
+        && is_theirs(&anonymous)
+        && is_theirs(&external);
     Ok(linked.then_some(anonymous))
 }
 
@@ -114,16 +125,7 @@ async fn attempt(
     link: Link<'_>,
     now: Timestamp,
 ) -> Result<Linked, Error> {
-    for (kind, name) in [
-        (AliasKind::Anonymous, link.anonymous_id),
-        (AliasKind::External, link.external_id),
-    ] {
-        if crate::subjects::suppression::is_suppressed(tx, pseudonyms, link.app_id, kind, name)
-            .await?
-        {
-            return Err(Error::Suppressed);
-        }
-    }
+    let anew = begun_anew(tx, pseudonyms, link).await?;
     let before = look_up(tx, link).await?;
     let mut ids: Vec<Uuid> = before
         .0
@@ -146,6 +148,9 @@ async fn attempt(
         return Err(Error::Suppressed);
     }
     let merged = unite(tx, link, anonymous, external, now).await?;
+    for (kind, name, after) in anew {
+        store::begin_anew(tx, link.app_id, kind, name, after).await?;
+    }
     let standing = store::find(tx, link.app_id, AliasKind::Anonymous, link.anonymous_id).await?;
     let standing = standing.ok_or_else(nudge_db::Error::lost_race)?;
     if store::count_aliases(tx, link.app_id, standing.subject_id).await? > MOST_ALIASES {
@@ -158,6 +163,28 @@ async fn attempt(
         }
     }
     Ok(Linked { standing, merged })
+}
+
+/// Those of the names that somebody had who was deleted, and until when; refused unless the link is of after that.
+async fn begun_anew<'a>(
+    tx: &mut Tx,
+    pseudonyms: &Pseudonyms,
+    link: Link<'a>,
+) -> Result<Vec<(AliasKind, &'a str, Timestamp)>, Error> {
+    let mut anew = Vec::new();
+    for (kind, name) in [
+        (AliasKind::Anonymous, link.anonymous_id),
+        (AliasKind::External, link.external_id),
+    ] {
+        let entry = suppression::of_name(tx, pseudonyms, link.app_id, kind, name).await?;
+        let Some(entry) = entry else { continue };
+        match entry.leave(link.issued_at) {
+            Leave::Never => return Err(Error::Suppressed),
+            Leave::Later => return Err(Error::Erasing),
+            Leave::Now => anew.push((kind, name, entry.since)),
+        }
+    }
+    Ok(anew)
 }
 
 /// The subjects behind the anonymous and the external id.
@@ -227,7 +254,7 @@ impl From<Error> for ApiError {
     fn from(error: Error) -> Self {
         match error {
             Error::IdentityConflict => Self::new(Code::IdentityConflict),
-            Error::Suppressed => Self::new(Code::NotFound),
+            Error::Suppressed | Error::Erasing => Self::new(Code::NotFound),
             Error::TooMany => {
                 let detail = format!("a person has at most {MOST_ALIASES} ids");
                 Self::because(Code::LimitExceeded, detail)

@@ -13,6 +13,7 @@ use nudge_db::{Db, Kind, Timestamp};
 use uuid::Uuid;
 
 use crate::pseudonyms::Pseudonyms;
+use crate::subjects::suppression::Leave;
 
 /// What kind of name an alias is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,6 +56,8 @@ pub struct AliasView {
     pub consent_at: Option<Timestamp>,
     /// Whether nothing more may be stored of the subject.
     pub suppressed: bool,
+    /// Until when somebody who was deleted had the alias's name: events of before are not this subject's.
+    pub events_after: Option<Timestamp>,
 }
 
 /// A standing, as of a version of its subject.
@@ -85,6 +88,7 @@ impl AliasView {
             messaging_consent: Some(false),
             consent_at: None,
             suppressed: true,
+            events_after: None,
         }
     }
 
@@ -130,8 +134,8 @@ pub async fn ensure(
     }
     drop(tx);
     let mut tx = db.write().await?;
-    if crate::subjects::suppression::is_suppressed(&mut tx, pseudonyms, app_id, kind, value).await?
-    {
+    let suppression = suppression::of_name(&mut tx, pseudonyms, app_id, kind, value).await?;
+    if suppression.is_some() {
         return Ok(nobody());
     }
     match store::insert(&mut tx, app_id, kind, value, platform, now).await {
@@ -139,13 +143,72 @@ pub async fn ensure(
             tx.commit().await?;
             Ok(standing)
         }
-        Err(error) if error.kind() == Kind::Conflict => {
-            drop(tx);
-            let mut tx = db.read().await?;
-            store::find(&mut tx, app_id, kind, value)
-                .await?
-                .ok_or(error)
-        }
+        Err(error) if error.kind() == Kind::Conflict => found(db, app_id, kind, value, error).await,
         Err(error) => Err(error),
     }
+}
+
+/// Who took a name first.
+async fn found(
+    db: &Db,
+    app_id: Uuid,
+    kind: AliasKind,
+    value: &str,
+    taken: nudge_db::Error,
+) -> nudge_db::Result<AliasView> {
+    let mut tx = db.read().await?;
+    let standing = store::find(&mut tx, app_id, kind, value).await?;
+    standing.ok_or(taken)
+}
+
+/// What there is for a backend that brings events under an external id of somebody who was deleted.
+#[derive(Debug)]
+pub enum Anew {
+    /// A new person.
+    Begun(AliasView),
+    /// Nothing yet: the deleted one is not erased.
+    Later,
+    /// Nothing: no event is of after the deletion.
+    Never,
+}
+
+/// Begins a new person under an external id of somebody who was deleted, if an event is of after the deletion.
+///
+/// Two calls at once begin one person, as with [`ensure`].
+pub async fn begin_anew(
+    db: &Db,
+    pseudonyms: &Pseudonyms,
+    app_id: Uuid,
+    external_id: &str,
+    latest: Timestamp,
+    now: Timestamp,
+) -> nudge_db::Result<Anew> {
+    let kind = AliasKind::External;
+    let mut tx = db.write().await?;
+    if let Some(entry) =
+        suppression::of_name(&mut tx, pseudonyms, app_id, kind, external_id).await?
+    {
+        match entry.leave(latest) {
+            Leave::Never => return Ok(Anew::Never),
+            Leave::Later => return Ok(Anew::Later),
+            Leave::Now => {}
+        }
+        match store::insert(&mut tx, app_id, kind, external_id, None, now).await {
+            Ok(standing) => {
+                store::begin_anew(&mut tx, app_id, kind, external_id, entry.since).await?;
+                tx.commit().await?;
+                return Ok(Anew::Begun(AliasView {
+                    events_after: Some(entry.since),
+                    ..standing
+                }));
+            }
+            Err(error) if error.kind() == Kind::Conflict => {
+                drop(tx);
+                let standing = found(db, app_id, kind, external_id, error).await?;
+                return Ok(Anew::Begun(standing));
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(Anew::Never)
 }

@@ -55,7 +55,7 @@ pub async fn find(
 ) -> Result<Option<AliasView>> {
     tx.sql(
         "SELECT a.number AS alias, a.token_epoch, a.subject_id, s.external_id, s.analytics_consent,
-                s.messaging_consent, s.consent_at, s.suppressed
+                s.messaging_consent, s.consent_at, s.suppressed, a.events_after
          FROM aliases a JOIN subjects s ON s.id = a.subject_id
          WHERE a.app_id = $1 AND a.kind = $2 AND a.value = $3",
     )
@@ -118,7 +118,7 @@ pub async fn locale(tx: &mut Tx, app_id: Uuid, subject_id: Uuid) -> Result<Optio
 pub async fn get(tx: &mut Tx, app_id: Uuid, alias: i64) -> Result<Option<AliasView>> {
     tx.sql(
         "SELECT a.number AS alias, a.token_epoch, a.subject_id, s.external_id, s.analytics_consent,
-                s.messaging_consent, s.consent_at, s.suppressed
+                s.messaging_consent, s.consent_at, s.suppressed, a.events_after
          FROM aliases a JOIN subjects s ON s.id = a.subject_id
          WHERE a.app_id = $1 AND a.number = $2",
     )
@@ -132,7 +132,7 @@ pub async fn get(tx: &mut Tx, app_id: Uuid, alias: i64) -> Result<Option<AliasVi
 pub async fn of_subject(tx: &mut Tx, app_id: Uuid, id: Uuid) -> Result<Option<AliasView>> {
     tx.sql(
         "SELECT a.number AS alias, a.token_epoch, a.subject_id, s.external_id, s.analytics_consent,
-                s.messaging_consent, s.consent_at, s.suppressed
+                s.messaging_consent, s.consent_at, s.suppressed, a.events_after
          FROM aliases a JOIN subjects s ON s.id = a.subject_id
          WHERE a.app_id = $1 AND a.subject_id = COALESCE(
             (SELECT m.subject_id FROM merged_subjects m WHERE m.app_id = $1 AND m.id = $2), $2)
@@ -219,7 +219,7 @@ pub async fn standings(tx: &mut Tx, aliases: Vec<i64>) -> Result<Vec<Versioned>>
             .with_rows("v(number)", Rows::new().integers(chunk.iter().copied()))
             .push(
                 " SELECT a.number AS alias, a.token_epoch, a.subject_id, s.external_id, s.analytics_consent,
-                         s.messaging_consent, s.consent_at, s.suppressed, s.version,
+                         s.messaging_consent, s.consent_at, s.suppressed, a.events_after, s.version,
                          EXISTS (SELECT 1 FROM aliases other
                                  WHERE other.subject_id = a.subject_id AND other.number <> a.number
                                    AND other.kind <> 'system') AS has_others
@@ -271,6 +271,7 @@ pub async fn insert(
         messaging_consent: None,
         consent_at: None,
         suppressed: false,
+        events_after: None,
     })
 }
 
@@ -297,6 +298,27 @@ pub async fn insert_alias(
         .fetch_one()
         .await?;
     Ok(row.number)
+}
+
+/// Notes of an alias that somebody who was deleted had its name until then.
+pub async fn begin_anew(
+    tx: &mut Tx,
+    app_id: Uuid,
+    kind: AliasKind,
+    value: &str,
+    after: Timestamp,
+) -> Result<()> {
+    tx.sql(
+        "UPDATE aliases SET events_after = $4
+         WHERE app_id = $1 AND kind = $2 AND value = $3 AND events_after IS NULL",
+    )
+    .bind(app_id)
+    .bind(kind.name())
+    .bind(value.to_owned())
+    .bind(after)
+    .execute()
+    .await?;
+    Ok(())
 }
 
 /// How many aliases a subject has.

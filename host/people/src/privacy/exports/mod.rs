@@ -68,19 +68,12 @@ pub async fn queue(
     now: Timestamp,
 ) -> Result<Uuid, ExportRefusal> {
     let (kind, value) = reference.alias();
-    let hash = pseudonyms.alias(app_id, kind, value);
     let subject_id = subjects::store::find_owner(tx, app_id, kind, value)
         .await?
         .ok_or(ExportRefusal::NotFound)?;
     // Locked, so that a deletion that is queued meanwhile ends this export too.
     let person = subjects::store::locked(tx, app_id, subject_id).await?;
     if person.is_none_or(|person| person.suppressed) {
-        return Err(ExportRefusal::NotFound);
-    }
-    if nudge_records::subjects::suppression::suppressed_by(tx, app_id, &hash)
-        .await?
-        .is_some()
-    {
         return Err(ExportRefusal::NotFound);
     }
     if store::unfinished(tx, app_id, KIND).await? >= MOST_UNFINISHED {

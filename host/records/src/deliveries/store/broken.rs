@@ -25,7 +25,8 @@ pub struct BrokenRow {
     pub test: bool,
 }
 
-/// The deliveries of a campaign and event, by alias and id, that a plugin failed on.
+/// The deliveries of a campaign and event, by alias and id, that a plugin failed on. What a backend asked for has no event: there
+/// the id is the delivery's.
 pub async fn broken(
     tx: &mut Tx,
     app_id: Uuid,
@@ -36,7 +37,8 @@ pub async fn broken(
     tx.sql(
         "SELECT d.id, d.campaign_id, d.campaign_version, d.variant_id, d.subject_id, d.data, d.test
          FROM aliases a JOIN deliveries d ON d.subject_id = a.subject_id
-         WHERE a.number = $3 AND d.app_id = $1 AND d.campaign_id = $2 AND d.alias_number = $3 AND d.event_id = $4
+         WHERE a.number = $3 AND d.app_id = $1 AND d.campaign_id = $2
+           AND (d.alias_number = $3 AND d.event_id = $4 OR d.event_id IS NULL AND d.id = $4)
            AND d.status = 'failed' AND d.reason = 'plugin_error' ORDER BY d.created_at, d.id LIMIT $5",
     )
     .bind(app_id)
