@@ -227,7 +227,9 @@ fn counted(
             Timer::Cancel {
                 campaign, subject, ..
             }
-            | Timer::CancelAll { campaign, subject } => (*campaign, Some(*subject)),
+            | Timer::CancelAll {
+                campaign, subject, ..
+            } => (*campaign, Some(*subject)),
         };
         let (Some(running), Some(number)) = (app.campaigns.get(campaign), subject) else {
             continue;
@@ -304,6 +306,7 @@ fn refuse(app: &App, works: &[Work], items: &[Item], decisions: &mut Decisions, 
         | Timer::CancelAll {
             campaign: set,
             subject: whose,
+            ..
         } => (*set, *whose) != pair,
     });
     let known: BTreeSet<usize> = decisions

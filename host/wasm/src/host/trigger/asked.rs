@@ -18,6 +18,7 @@ pub(super) struct Requested {
     fired: Vec<Firing>,
     states: BTreeMap<Pair, Option<Vec<u8>>>,
     timers: Vec<TimerChange>,
+    cancelled_at: Vec<u32>,
     timer_keys: BTreeMap<Pair, BTreeSet<String>>,
     explanations: Vec<Explanation>,
 }
@@ -48,16 +49,16 @@ impl Requested {
         Ok(())
     }
 
-    /// `due`: when the timer is due, and the batch's time.
+    /// `due`: when the timer is due, when the item reached the server, and the batch's time.
     pub(super) fn set_timer(
         &mut self,
         pair: Pair,
         item: u32,
         key: String,
-        due: (i64, i64),
+        due: (i64, i64, i64),
         payload: Vec<u8>,
     ) -> Result<(), Stop> {
-        let (at, now) = due;
+        let (at, received, now) = due;
         if key.len() > TIMER_KEY_BYTES {
             return Err(Stop::TimerKeyTooLong);
         }
@@ -82,17 +83,19 @@ impl Requested {
             campaign: pair.0,
             item,
             key,
-            // Times of before the batch mean nothing but "at once".
-            at: at.max(now),
+            // Times of before the item mean nothing but "at once". Others of its batch came later, maybe after it is due.
+            at: at.max(received),
             payload,
         });
         Ok(())
     }
 
-    pub(super) fn cancel_timer(&mut self, campaign: u32, subject: u32, key: String) {
-        if let Some(keys) = self.timer_keys.get_mut(&(campaign, subject)) {
+    pub(super) fn cancel_timer(&mut self, pair: Pair, item: u32, key: String) {
+        let (campaign, subject) = pair;
+        if let Some(keys) = self.timer_keys.get_mut(&pair) {
             keys.remove(&key);
         }
+        self.cancelled_at.push(item);
         self.timers.push(TimerChange::Cancel {
             campaign,
             subject,
@@ -100,8 +103,10 @@ impl Requested {
         });
     }
 
-    pub(super) fn cancel_timers(&mut self, campaign: u32, subject: u32) {
-        self.timer_keys.remove(&(campaign, subject));
+    pub(super) fn cancel_timers(&mut self, pair: Pair, item: u32) {
+        let (campaign, subject) = pair;
+        self.timer_keys.remove(&pair);
+        self.cancelled_at.push(item);
         self.timers
             .push(TimerChange::CancelAll { campaign, subject });
     }
@@ -125,6 +130,7 @@ impl Requested {
                 })
                 .collect(),
             timers: self.timers,
+            cancelled_at: self.cancelled_at,
             explanations: self.explanations,
             call,
         }
@@ -138,7 +144,7 @@ mod tests {
     const NOW: i64 = 1_700_000_000_000_000;
 
     fn set(asked: &mut Requested, key: &str, at: i64, payload: usize) -> Result<(), Stop> {
-        asked.set_timer((0, 0), 0, key.to_owned(), (at, NOW), vec![0; payload])
+        asked.set_timer((0, 0), 0, key.to_owned(), (at, NOW, NOW), vec![0; payload])
     }
 
     #[test]
@@ -187,10 +193,11 @@ mod tests {
         }
         assert_eq!(set(&mut asked, "0", NOW, 0), Ok(()));
         assert_eq!(set(&mut asked, "64", NOW, 0), Err(Stop::TooManyTimers));
-        asked.cancel_timer(0, 0, "0".to_owned());
+        asked.cancel_timer((0, 0), 2, "0".to_owned());
         assert_eq!(set(&mut asked, "64", NOW, 0), Ok(()));
-        asked.cancel_timers(0, 0);
+        asked.cancel_timers((0, 0), 3);
         assert_eq!(set(&mut asked, "65", NOW, 0), Ok(()));
+        assert_eq!(asked.into_outcome(Call::default()).cancelled_at, [2, 3]);
     }
 
     #[test]
