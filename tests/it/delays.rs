@@ -26,6 +26,8 @@ on_both_backends!(
     what_arrived_late_cancels_nothing_that_was_due,
     what_arrived_late_cancels_nothing_though_a_merge_lies_between,
     what_arrived_late_cancels_nothing_of_its_own_batch,
+    as_many_firings_wait_as_there_are,
+    firings_of_two_who_merge_wait_on,
 );
 
 /// A trigger that waits for a few seconds, and what cancels it.
@@ -351,4 +353,43 @@ async fn what_arrived_late_cancels_nothing_of_its_own_batch(app: &mut TestApp) {
     assert_eq!(appears(app, &ada).await.as_array().unwrap().len(), 1);
     a_while().await;
     assert_eq!(offered(app, &bob).await, 0);
+}
+
+/// More than a plugin's timers, and more than those of all campaigns of a person.
+async fn as_many_firings_wait_as_there_are(app: &mut TestApp) {
+    app.survey(&short()).await;
+    let ada = app.session("ada").await;
+    for _ in 0..3 {
+        let event = || app.event(&ada, "cart_updated", &json!({}));
+        let events: Vec<Value> = (0..100).map(|_| event()).collect();
+        assert_eq!(app.ingest(&ada, &events).await.ok()["accepted"], 100);
+    }
+    app.settle().await;
+    assert_eq!(app.count("timers").await, 300);
+    app.advance(4);
+    let all = async || app.count("instructions").await == 300;
+    app.until("all fire", all).await;
+    assert_eq!(app.count("timers").await, 0);
+    assert_eq!(app.count("dead_letters").await, 0);
+}
+
+/// No firing takes the place of another that somebody waits for since before a merge.
+async fn firings_of_two_who_merge_wait_on(app: &mut TestApp) {
+    app.survey(&short()).await;
+    let backend = Backend::new(app).await;
+    let phone = backend.identify(app, "phone", "e-1").await;
+    app.fires(&phone, "cart_updated", &json!({})).await;
+    app.advance(4);
+    assert_eq!(appears(app, &phone).await.as_array().unwrap().len(), 1);
+    let web = app.session("web").await;
+    app.fires(&web, "cart_updated", &json!({})).await;
+    app.fires(&web, "cart_updated", &json!({})).await;
+    let merged = backend.identify(app, "web", "e-1").await;
+    app.fires(&phone, "cart_updated", &json!({})).await;
+    app.settle().await;
+
+    app.advance(4);
+    let all = async || app.count("instructions").await == 4;
+    app.until("all fire", all).await;
+    assert_eq!(offered(app, &merged).await, 4);
 }

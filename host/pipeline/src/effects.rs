@@ -42,6 +42,8 @@ pub(super) struct NewTimer {
     pub due_at: Timestamp,
     pub payload: Vec<u8>,
     pub event_seq: i64,
+    /// Whether it counts among the timers that a campaign and subject may have.
+    pub limited: bool,
 }
 
 /// Everything that a batch brings about.
@@ -236,6 +238,11 @@ impl Effects {
     ) -> Option<NewTimer> {
         let subject = u32::try_from(item.subject).ok()?;
         let (campaign_id, subject_id) = self.pair(app, campaign, subject)?;
+        let (plugin, _) = app
+            .campaigns
+            .get(campaign)?
+            .accepted
+            .for_subject(subject_id);
         let at = Timestamp(at);
         Some(NewTimer {
             id: id::new(self.now),
@@ -245,6 +252,7 @@ impl Effects {
             due_at: self.earliest(item).map_or(at, |earliest| earliest.max(at)),
             payload,
             event_seq: item.stored.seq,
+            limited: !plugin.has_unlimited_timers(),
         })
     }
 

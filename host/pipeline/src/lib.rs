@@ -26,7 +26,8 @@
 //! - **A run begins once and reaches everybody once** (`runs/`). A page's scheduled work and the run's place are one commit.
 //! - **What the host holds back has not fired** (`delivery_rules.rs`, contract 13). Consent, sample, schedule and caps are among the conditions of a firing.
 //! - **A question about somebody's past costs as much as its limit** ([`history`]).
-//! - **Room for a plugin's states of a person is shared** (`quota.rs`): 64 KiB and 256 timers a subject; beyond that a campaign may keep its share.
+//! - **Room for a plugin's states of a person is shared** (`quota.rs`): 64 KiB and 256 timers a subject; beyond that a campaign may keep its share. The
+//!   host's own plugin has as many timers as events set.
 //! - **A backtest takes no effect and reads the past** ([`backtest`]): states and timers of its own, in memory, within 128 MiB.
 //! - **Why is asked for the timer too** (`explain/later.rs`).
 

@@ -381,10 +381,13 @@ pub(super) async fn cancel_timers(
 /// Removes the timers that a campaign and subject have too many of, those that are due last. A plugin is
 /// told of its own call's only: it does not know what earlier calls have set.
 async fn delete_surplus_timers(tx: &mut Tx, app_id: Uuid, timers: &[NewTimer]) -> Result<()> {
-    let pairs: BTreeSet<(Uuid, Uuid)> = timers
-        .iter()
+    let limited = timers.iter().filter(|timer| timer.limited);
+    let pairs: BTreeSet<(Uuid, Uuid)> = limited
         .map(|timer| (timer.campaign_id, timer.subject_id))
         .collect();
+    if pairs.is_empty() {
+        return Ok(());
+    }
     let rows = Rows::new()
         .uuids(pairs.iter().map(|pair| pair.0))
         .uuids(pairs.iter().map(|pair| pair.1));

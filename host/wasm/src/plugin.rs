@@ -19,6 +19,7 @@ use crate::{host, personalization, text, trigger, validation};
 pub struct Plugin {
     version: Arc<Version>,
     description: Arc<Description>,
+    unlimited_timers: bool,
 }
 
 /// What a plugin says of itself.
@@ -79,7 +80,23 @@ impl Plugin {
         Self {
             version: Arc::new(version),
             description: Arc::new(description),
+            unlimited_timers: false,
         }
+    }
+
+    /// The plugin as a part of the server: each of its timers stands for an event that is stored anyway, so that it
+    /// sets as many as it takes.
+    #[must_use]
+    pub fn with_unlimited_timers(self) -> Self {
+        Self {
+            unlimited_timers: true,
+            ..self
+        }
+    }
+
+    /// Whether no limit on numbers of timers holds for it.
+    pub fn has_unlimited_timers(&self) -> bool {
+        self.unlimited_timers
     }
 
     pub(crate) fn version(&self) -> &Version {
@@ -146,7 +163,7 @@ impl Plugin {
             now: batch.now,
             seed: batch.seed,
         };
-        let view = host::trigger::View::new(batch, facts);
+        let view = host::trigger::View::new(batch, facts, self.unlimited_timers);
         let (view, call) = self
             .version
             .decide::<Trigger>(pre, &allowance, surroundings, view)?;

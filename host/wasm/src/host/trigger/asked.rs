@@ -15,6 +15,8 @@ type Pair = (u32, u32);
 /// Firings, states, timers, explanations. Ordered maps, so that equal batches have equal outcomes.
 #[derive(Debug, Default)]
 pub(super) struct Requested {
+    /// Whether the plugin is one of the host's own, whose timers are as many as it takes.
+    unlimited_timers: bool,
     fired: Vec<Firing>,
     states: BTreeMap<Pair, Option<Vec<u8>>>,
     timers: Vec<TimerChange>,
@@ -24,6 +26,13 @@ pub(super) struct Requested {
 }
 
 impl Requested {
+    pub(super) fn new(unlimited_timers: bool) -> Self {
+        Self {
+            unlimited_timers,
+            ..Self::default()
+        }
+    }
+
     pub(super) fn fire(&mut self, campaign: u32, item: u32) {
         self.fired.push(Firing { campaign, item });
     }
@@ -74,7 +83,7 @@ impl Requested {
         }
         let keys = self.timer_keys.entry(pair).or_default();
         if !keys.contains(&key) {
-            if keys.len() >= TIMERS_PER_SUBJECT {
+            if keys.len() >= TIMERS_PER_SUBJECT && !self.unlimited_timers {
                 return Err(Stop::TooManyTimers);
             }
             keys.insert(key.clone());
@@ -198,6 +207,14 @@ mod tests {
         asked.cancel_timers((0, 0), 3);
         assert_eq!(set(&mut asked, "65", NOW, 0), Ok(()));
         assert_eq!(asked.into_outcome(Call::default()).cancelled_at, [2, 3]);
+    }
+
+    #[test]
+    fn the_hosts_own_plugin_sets_as_many_timers_as_it_takes() {
+        let mut asked = Requested::new(true);
+        for number in 0..200 {
+            assert_eq!(set(&mut asked, &number.to_string(), NOW, 0), Ok(()));
+        }
     }
 
     #[test]
