@@ -2,8 +2,13 @@
 
 use std::time::Duration;
 
+use nudge_pipeline::{Room, Size};
 use serde_json::{Value, json};
 use tests::{Session, TestApp, on_both_backends};
+use uuid::Uuid;
+
+use crate::identity::Backend;
+use crate::runs::scheduled;
 
 on_both_backends!(
     a_delayed_firing_appears_when_it_is_due,
@@ -12,7 +17,60 @@ on_both_backends!(
     a_cancelling_event_cancels_what_waits,
     a_cancelling_event_must_match_its_filters,
     a_paused_survey_does_not_fire_what_falls_due,
+    what_arrived_in_time_cancels_though_it_is_processed_late,
+    what_arrived_in_time_cancels_under_another_alias,
+    what_arrived_in_time_cancels_what_another_alias_began,
+    what_arrived_in_time_cancels_after_a_merge,
+    what_arrived_in_time_cancels_though_its_process_is_gone,
+    what_arrived_in_time_comes_before_a_run,
+    what_arrived_late_cancels_nothing_that_was_due,
+    what_arrived_late_cancels_nothing_though_a_merge_lies_between,
+    what_arrived_late_cancels_nothing_of_its_own_batch,
+    as_many_firings_wait_as_there_are,
+    firings_of_two_who_merge_wait_on,
 );
+
+/// A trigger that waits for a few seconds, and what cancels it.
+fn short() -> Value {
+    json!({"kind": "event", "eventName": "cart_updated", "delaySeconds": 3, "cancelOn": [{"eventName": "purchase"}]})
+}
+
+/// All of the pipeline's memory: what arrives meanwhile is committed, and processed by nobody.
+async fn hold(app: &TestApp) -> Room {
+    app.settle().await;
+    let everything = Size::new(usize::MAX, usize::MAX);
+    let pipeline = &app.services().pipeline;
+    pipeline.wait_for_room(everything).await.unwrap()
+}
+
+/// Sends an event that is only committed.
+async fn leave(app: &TestApp, session: &Session, name: &str) {
+    let event = app.event(session, name, &json!({}));
+    assert_eq!(app.ingest(session, &[event]).await.ok()["accepted"], 1);
+}
+
+/// A process that is taken for alive for a while yet.
+async fn another_process(app: &TestApp) -> Uuid {
+    let node = app.id();
+    let mut tx = app.services().db.write().await.unwrap();
+    tx.sql("INSERT INTO nodes (id, started_at, heartbeat_at) VALUES ($1, $2, $2)")
+        .bind(node)
+        .bind(app.clock.now())
+        .execute()
+        .await
+        .unwrap();
+    tx.commit().await.unwrap();
+    node
+}
+
+/// Gives all rows of a table to another process.
+async fn give(app: &TestApp, change: &'static str, rows: u64) {
+    let node = another_process(app).await;
+    let mut tx = app.services().db.write().await.unwrap();
+    let given = tx.sql(change).bind(node).execute().await.unwrap();
+    tx.commit().await.unwrap();
+    assert_eq!(given, rows);
+}
 
 async fn offered(app: &TestApp, session: &Session) -> usize {
     app.offered(session).await.as_array().unwrap().len()
@@ -110,4 +168,228 @@ async fn a_paused_survey_does_not_fire_what_falls_due(app: &mut TestApp) {
     app.advance(3601);
     a_while().await;
     assert_eq!(offered(app, &ada).await, 0);
+}
+
+/// What was acknowledged before the firing was due is processed first, also where both are found after a stop.
+async fn what_arrived_in_time_cancels_though_it_is_processed_late(app: &mut TestApp) {
+    app.survey(&short()).await;
+    let ada = app.session("ada").await;
+    app.fires(&ada, "cart_updated", &json!({})).await;
+    let bob = app.session("bob").await;
+    app.fires(&bob, "cart_updated", &json!({})).await;
+    let room = hold(app).await;
+    app.advance(2);
+    leave(app, &ada, "purchase").await;
+    leave(app, &bob, "view").await;
+    app.advance(8);
+    app.stop().await;
+    drop(room);
+    app.resume().await;
+    app.settle().await;
+
+    assert_eq!(appears(app, &bob).await.as_array().unwrap().len(), 1);
+    a_while().await;
+    assert_eq!(offered(app, &ada).await, 0);
+    assert_eq!(app.count("timers").await, 0);
+}
+
+async fn what_arrived_in_time_cancels_under_another_alias(app: &mut TestApp) {
+    app.survey(&short()).await;
+    let backend = Backend::new(app).await;
+    let phone = backend.identify(app, "phone", "e-1").await;
+    let web = backend.identify(app, "web", "e-1").await;
+    app.fires(&phone, "cart_updated", &json!({})).await;
+    app.advance(2);
+    let room = hold(app).await;
+    leave(app, &web, "purchase").await;
+    app.advance(8);
+    app.stop().await;
+    drop(room);
+    app.resume().await;
+    app.settle().await;
+    a_while().await;
+    assert_eq!(offered(app, &phone).await, 0);
+}
+
+/// A person's requests are processed in their order, also where those of one alias are in the hands of a process that is gone.
+async fn what_arrived_in_time_cancels_what_another_alias_began(app: &mut TestApp) {
+    app.survey(&short()).await;
+    let backend = Backend::new(app).await;
+    let phone = backend.identify(app, "phone", "e-1").await;
+    let web = backend.identify(app, "web", "e-1").await;
+    app.fires(&phone, "view", &json!({})).await;
+    let room = hold(app).await;
+    leave(app, &phone, "cart_updated").await;
+    give(app, "UPDATE pending SET node = $1", 1).await;
+    drop(room);
+    app.advance(2);
+    leave(app, &web, "purchase").await;
+    a_while().await;
+    assert_eq!(app.count("pending").await, 2);
+
+    app.advance(60);
+    app.settle().await;
+    a_while().await;
+    assert_eq!(offered(app, &phone).await, 0);
+    assert_eq!(app.count("timers").await, 0);
+}
+
+async fn what_arrived_in_time_cancels_after_a_merge(app: &mut TestApp) {
+    app.survey(&short()).await;
+    let backend = Backend::new(app).await;
+    let phone = backend.identify(app, "phone", "e-1").await;
+    let web = app.session("web").await;
+    app.fires(&phone, "cart_updated", &json!({})).await;
+    app.advance(1);
+    let room = hold(app).await;
+    leave(app, &web, "purchase").await;
+    app.advance(1);
+    let merged = backend.identify(app, "web", "e-1").await;
+    assert_eq!(merged.subject_id, phone.subject_id);
+    app.advance(8);
+    app.stop().await;
+    drop(room);
+    app.resume().await;
+    app.settle().await;
+    a_while().await;
+    assert_eq!(offered(app, &merged).await, 0);
+}
+
+/// Until somebody notices that a process is gone, what is due waits for what that has in hand.
+async fn what_arrived_in_time_cancels_though_its_process_is_gone(app: &mut TestApp) {
+    app.survey(&short()).await;
+    let ada = app.session("ada").await;
+    app.fires(&ada, "cart_updated", &json!({})).await;
+    let room = hold(app).await;
+    app.advance(2);
+    leave(app, &ada, "purchase").await;
+    give(app, "UPDATE pending SET node = $1", 1).await;
+    drop(room);
+    app.advance(2);
+    a_while().await;
+    assert_eq!(offered(app, &ada).await, 0);
+
+    app.advance(60);
+    app.settle().await;
+    a_while().await;
+    assert_eq!(offered(app, &ada).await, 0);
+    assert_eq!(app.count("timers").await, 0);
+}
+
+/// What the host does of its own accord waits for what arrived before as well.
+async fn what_arrived_in_time_comes_before_a_run(app: &mut TestApp) {
+    let audience = json!({"include": {"kind": "platform", "in": ["ios"]}});
+    let plan = json!({"startAt": app.time(60)});
+    scheduled(app, json!({"audience": audience, "schedule": plan})).await;
+    let ada = app.session("ada").await;
+    app.fires(&ada, "view", &json!({})).await;
+    let room = hold(app).await;
+    app.advance(58);
+    let mut batch = ada.batch(&[app.event(&ada, "view", &json!({}))]);
+    batch["context"]["platform"] = json!("ios");
+    app.post_batch(&ada, &batch).await.ok();
+    give(app, "UPDATE pending SET node = $1", 1).await;
+    drop(room);
+    app.advance(3);
+    a_while().await;
+    assert_eq!(offered(app, &ada).await, 0);
+    app.advance(60);
+    assert_eq!(appears(app, &ada).await.as_array().unwrap().len(), 1);
+}
+
+/// What was due, and is only late, is not cancelled by what arrived after that.
+async fn what_arrived_late_cancels_nothing_that_was_due(app: &mut TestApp) {
+    app.survey(&short()).await;
+    let ada = app.session("ada").await;
+    app.fires(&ada, "cart_updated", &json!({})).await;
+    app.settle().await;
+    give(app, "UPDATE timers SET node = $1", 1).await;
+    app.advance(4);
+    app.fires(&ada, "purchase", &json!({})).await;
+    app.settle().await;
+    assert_eq!(offered(app, &ada).await, 0);
+
+    app.advance(60);
+    assert_eq!(appears(app, &ada).await.as_array().unwrap().len(), 1);
+}
+
+async fn what_arrived_late_cancels_nothing_though_a_merge_lies_between(app: &mut TestApp) {
+    app.survey(&short()).await;
+    let backend = Backend::new(app).await;
+    let phone = backend.identify(app, "phone", "e-1").await;
+    app.fires(&phone, "view", &json!({})).await;
+    let web = app.session("web").await;
+    app.fires(&web, "cart_updated", &json!({})).await;
+    app.settle().await;
+    give(app, "UPDATE timers SET node = $1", 1).await;
+    app.advance(4);
+    let merged = backend.identify(app, "web", "e-1").await;
+    assert_eq!(merged.subject_id, phone.subject_id);
+    app.fires(&phone, "purchase", &json!({})).await;
+    app.settle().await;
+
+    app.advance(60);
+    assert_eq!(appears(app, &merged).await.as_array().unwrap().len(), 1);
+}
+
+/// A server that was away processes at once what arrived before it was due, and after.
+async fn what_arrived_late_cancels_nothing_of_its_own_batch(app: &mut TestApp) {
+    app.survey(&short()).await;
+    let (ada, bob) = (app.session("ada").await, app.session("bob").await);
+    app.fires(&ada, "view", &json!({})).await;
+    app.fires(&bob, "view", &json!({})).await;
+    let room = hold(app).await;
+    leave(app, &ada, "cart_updated").await;
+    leave(app, &bob, "cart_updated").await;
+    app.advance(2);
+    leave(app, &bob, "purchase").await;
+    app.advance(8);
+    leave(app, &ada, "purchase").await;
+    app.stop().await;
+    drop(room);
+    app.resume().await;
+    app.settle().await;
+
+    assert_eq!(appears(app, &ada).await.as_array().unwrap().len(), 1);
+    a_while().await;
+    assert_eq!(offered(app, &bob).await, 0);
+}
+
+/// More than a plugin's timers, and more than those of all campaigns of a person.
+async fn as_many_firings_wait_as_there_are(app: &mut TestApp) {
+    app.survey(&short()).await;
+    let ada = app.session("ada").await;
+    for _ in 0..3 {
+        let event = || app.event(&ada, "cart_updated", &json!({}));
+        let events: Vec<Value> = (0..100).map(|_| event()).collect();
+        assert_eq!(app.ingest(&ada, &events).await.ok()["accepted"], 100);
+    }
+    app.settle().await;
+    assert_eq!(app.count("timers").await, 300);
+    app.advance(4);
+    let all = async || app.count("instructions").await == 300;
+    app.until("all fire", all).await;
+    assert_eq!(app.count("timers").await, 0);
+    assert_eq!(app.count("dead_letters").await, 0);
+}
+
+/// No firing takes the place of another that somebody waits for since before a merge.
+async fn firings_of_two_who_merge_wait_on(app: &mut TestApp) {
+    app.survey(&short()).await;
+    let backend = Backend::new(app).await;
+    let phone = backend.identify(app, "phone", "e-1").await;
+    app.fires(&phone, "cart_updated", &json!({})).await;
+    app.advance(4);
+    assert_eq!(appears(app, &phone).await.as_array().unwrap().len(), 1);
+    let web = app.session("web").await;
+    app.fires(&web, "cart_updated", &json!({})).await;
+    app.fires(&web, "cart_updated", &json!({})).await;
+    let merged = backend.identify(app, "web", "e-1").await;
+    app.fires(&phone, "cart_updated", &json!({})).await;
+    app.settle().await;
+
+    app.advance(4);
+    let all = async || app.count("instructions").await == 4;
+    app.until("all fire", all).await;
+    assert_eq!(offered(app, &merged).await, 4);
 }

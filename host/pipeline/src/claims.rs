@@ -28,26 +28,34 @@ struct IdRow {
 #[derive(sqlx::FromRow)]
 struct StandingRow {
     id: i64,
-    earlier: Option<i64>,
+    /// An alias of the person that has an earlier one.
+    waits_for: Option<i64>,
 }
 
-/// Whether requests that are still this process's have to wait: an earlier one of the same alias that is none of
-/// them is still to be processed. A request that is missing is not this process's any longer.
+/// Whether requests that are still this process's have to wait: an earlier one of the same person, under whichever
+/// alias, that is none of them is still to be processed. A request that is missing is not this process's any longer.
 pub(super) async fn standing(tx: &mut Tx, ids: &[i64], node: Uuid) -> Result<HashMap<i64, bool>> {
     let mut found = HashMap::with_capacity(ids.len());
     for chunk in ids.chunks(Rows::MOST) {
         let rows: Vec<StandingRow> = tx
             .with_rows("v(id)", Rows::new().integers(chunk.iter().copied()))
             .push(
-                " SELECT p.id, (SELECT min(earlier.id) FROM pending earlier
-                                WHERE earlier.alias_number = p.alias_number AND earlier.id < p.id
-                                  AND earlier.id NOT IN (SELECT v.id FROM v)) AS earlier
+                " SELECT p.id, (SELECT a.number FROM aliases a
+                                WHERE a.subject_id = (SELECT own.subject_id FROM aliases own
+                                                      WHERE own.number = p.alias_number)
+                                  AND (SELECT earlier.id FROM pending earlier
+                                       WHERE earlier.alias_number = a.number AND earlier.id < p.id
+                                         AND earlier.id NOT IN (SELECT v.id FROM v) LIMIT 1) IS NOT NULL
+                                LIMIT 1) AS waits_for
                   FROM v JOIN pending p ON p.id = v.id WHERE p.node = ",
             )
             .push_bind(node)
             .fetch_all()
             .await?;
-        found.extend(rows.into_iter().map(|row| (row.id, row.earlier.is_some())));
+        found.extend(
+            rows.into_iter()
+                .map(|row| (row.id, row.waits_for.is_some())),
+        );
     }
     Ok(found)
 }
@@ -97,7 +105,7 @@ pub(super) struct ClaimedTimer {
     pub event_seq: i64,
 }
 
-/// Whether a request or a timer waits that no process has claimed.
+/// Whether a request or a timer whose turn has come waits that no process has claimed.
 pub(super) async fn anything_waits(tx: &mut Tx, now: Timestamp) -> Result<bool> {
     let requests: Option<NumberRow> = tx
         .sql("SELECT id AS number FROM pending WHERE node IS NULL ORDER BY id LIMIT 1")
@@ -106,9 +114,12 @@ pub(super) async fn anything_waits(tx: &mut Tx, now: Timestamp) -> Result<bool> 
     if requests.is_some() {
         return Ok(true);
     }
-    let timers: Option<NumberRow> = tx
-        .sql("SELECT event_seq AS number FROM timers WHERE due_at <= $1 AND node IS NULL ORDER BY due_at LIMIT 1")
-        .bind(now)
+    let due = tx
+        .sql("SELECT event_seq AS number FROM timers WHERE node IS NULL AND due_at <= ")
+        .push_bind(now)
+        .push(" AND");
+    let timers: Option<NumberRow> = scheduled_work::in_turn(due, "timers")
+        .push(" ORDER BY due_at LIMIT 1")
         .fetch_optional()
         .await?;
     Ok(timers.is_some())
@@ -121,8 +132,8 @@ pub(super) async fn next_timer(tx: &mut Tx) -> Result<Option<Timestamp>> {
         .await
 }
 
-/// Claims the oldest requests that no process has, but for those of aliases whose first request is another
-/// process's: they would only wait here. So what an alias has left over comes to one process.
+/// Claims the oldest requests that no process has, but for those of people whose first request is another
+/// process's: they would only wait here. So what a person has left over comes to one process.
 pub(super) async fn claim_requests(
     tx: &mut Tx,
     node: Uuid,
@@ -147,8 +158,11 @@ pub(super) async fn claim_requests(
         .push_bind(MOST_LOOKED_AT)
         .push(
             ") waiting
-                WHERE COALESCE((SELECT oldest.node FROM pending oldest
-                                WHERE oldest.alias_number = waiting.alias_number ORDER BY oldest.id LIMIT 1), ",
+                WHERE COALESCE((SELECT oldest.node FROM pending oldest WHERE oldest.id = (
+                                  SELECT min((SELECT min(first.id) FROM pending first
+                                              WHERE first.alias_number = a.number)) FROM aliases a
+                                  WHERE a.subject_id = (SELECT own.subject_id FROM aliases own
+                                                        WHERE own.number = waiting.alias_number))), ",
         )
         .push_bind(node)
         .push(") = ")
@@ -174,7 +188,7 @@ pub(super) async fn release_requests(tx: &mut Tx, ids: &[i64], node: Uuid) -> Re
     Ok(())
 }
 
-/// Claims timers that are due and that no process has.
+/// Claims timers that are due, that no process has, and whose turn has come.
 pub(super) async fn claim_timers(
     tx: &mut Tx,
     node: Uuid,
@@ -182,10 +196,13 @@ pub(super) async fn claim_timers(
     limit: i64,
 ) -> Result<Vec<ClaimedTimer>> {
     let skip_locked = tx.dialect().skip_locked();
-    tx.sql("UPDATE timers SET node = ")
+    let due = tx
+        .sql("UPDATE timers SET node = ")
         .push_bind(node)
         .push(" WHERE id IN (SELECT id FROM timers WHERE node IS NULL AND due_at <= ")
         .push_bind(now)
+        .push(" AND");
+    scheduled_work::in_turn(due, "timers")
         .push(" ORDER BY due_at LIMIT ")
         .push_bind(limit)
         .push(skip_locked)

@@ -29,6 +29,9 @@ const TURN: Duration = Duration::from_secs(1);
 /// A plugin's state to be stored; none: removed.
 pub(super) type StateChange = (Uuid, Uuid, Option<Vec<u8>>);
 
+/// Campaign, subject and the plugin's key.
+pub(super) type TimerKey = (Uuid, Uuid, String);
+
 /// A timer to be set.
 #[derive(Clone, Debug)]
 pub(super) struct NewTimer {
@@ -39,6 +42,8 @@ pub(super) struct NewTimer {
     pub due_at: Timestamp,
     pub payload: Vec<u8>,
     pub event_seq: i64,
+    /// Whether it counts among the timers that a campaign and subject may have.
+    pub limited: bool,
 }
 
 /// Everything that a batch brings about.
@@ -71,8 +76,10 @@ pub(super) struct Effects {
     pub led_on: Vec<usize>,
     /// Whom runs have given something.
     pub run_firings: Vec<RunFiring>,
-    pub cancelled_all: Vec<(Uuid, Uuid)>,
-    pub cancelled: Vec<(Uuid, Uuid, String)>,
+    /// Campaigns and subjects whose timers are cancelled, but for those that were due before an instant.
+    pub cancelled_all: Vec<(Uuid, Uuid, Timestamp)>,
+    /// The same of single timers.
+    pub cancelled: Vec<(TimerKey, Timestamp)>,
     pub timers: Vec<NewTimer>,
     /// What the host does later.
     pub occasions: Vec<NewOccasion>,
@@ -168,9 +175,9 @@ impl Effects {
         }
     }
 
-    /// Of all changes of one timer only the last is left.
+    /// Of all changes of one timer only the last is left. What was due before an event arrived is not cancelled by it.
     fn change_timers(&mut self, app: &App, items: &[Item], changes: Vec<Timer>) {
-        let mut last: HashMap<(Uuid, Uuid, String), Option<NewTimer>> = HashMap::new();
+        let mut set: HashMap<TimerKey, NewTimer> = HashMap::new();
         for change in changes {
             match change {
                 Timer::Set {
@@ -181,49 +188,72 @@ impl Effects {
                     payload,
                 } => {
                     self.led_on.push(item);
-                    let Some(item) = items.get(item) else {
-                        continue;
-                    };
-                    let subject = u32::try_from(item.subject).unwrap_or(u32::MAX);
-                    let Some((campaign_id, subject_id)) = self.pair(app, campaign, subject) else {
-                        continue;
-                    };
-                    let timer = NewTimer {
-                        id: id::new(self.now),
-                        campaign_id,
-                        subject_id,
-                        key: key.clone(),
-                        due_at: self
-                            .earliest(item)
-                            .map_or(Timestamp(at), |it| it.max(Timestamp(at))),
-                        payload,
-                        event_seq: item.stored.seq,
-                    };
-                    last.insert((campaign_id, subject_id, key), Some(timer));
+                    let timer = items
+                        .get(item)
+                        .and_then(|item| self.timer(app, campaign, item, (key, at, payload)));
+                    if let Some(timer) = timer {
+                        let key = (timer.campaign_id, timer.subject_id, timer.key.clone());
+                        set.insert(key, timer);
+                    }
                 }
                 Timer::Cancel {
                     campaign,
                     subject,
+                    item,
                     key,
                 } => {
-                    if let Some((campaign_id, subject_id)) = self.pair(app, campaign, subject) {
-                        last.insert((campaign_id, subject_id, key), None);
+                    let pair = self.pair(app, campaign, subject);
+                    if let (Some((campaign_id, subject_id)), Some(item)) = (pair, items.get(item)) {
+                        let (key, at) = ((campaign_id, subject_id, key), item.at());
+                        if set.get(&key).is_some_and(|timer| timer.due_at >= at) {
+                            set.remove(&key);
+                        }
+                        self.cancelled.push((key, at));
                     }
                 }
-                Timer::CancelAll { campaign, subject } => {
-                    if let Some(pair) = self.pair(app, campaign, subject) {
-                        last.retain(|key, _| (key.0, key.1) != pair);
-                        self.cancelled_all.push(pair);
+                Timer::CancelAll {
+                    campaign,
+                    subject,
+                    item,
+                } => {
+                    let pair = self.pair(app, campaign, subject);
+                    if let (Some(pair), Some(item)) = (pair, items.get(item)) {
+                        let at = item.at();
+                        set.retain(|key, timer| (key.0, key.1) != pair || timer.due_at < at);
+                        self.cancelled_all.push((pair.0, pair.1, at));
                     }
                 }
             }
         }
-        for (key, timer) in last {
-            match timer {
-                Some(timer) => self.timers.push(timer),
-                None => self.cancelled.push(key),
-            }
-        }
+        self.timers.extend(set.into_values());
+    }
+
+    /// A timer that a campaign's plugin sets at an item.
+    fn timer(
+        &self,
+        app: &App,
+        campaign: usize,
+        item: &Item,
+        (key, at, payload): (String, i64, Vec<u8>),
+    ) -> Option<NewTimer> {
+        let subject = u32::try_from(item.subject).ok()?;
+        let (campaign_id, subject_id) = self.pair(app, campaign, subject)?;
+        let (plugin, _) = app
+            .campaigns
+            .get(campaign)?
+            .accepted
+            .for_subject(subject_id);
+        let at = Timestamp(at);
+        Some(NewTimer {
+            id: id::new(self.now),
+            campaign_id,
+            subject_id,
+            key,
+            due_at: self.earliest(item).map_or(at, |earliest| earliest.max(at)),
+            payload,
+            event_seq: item.stored.seq,
+            limited: !plugin.has_unlimited_timers(),
+        })
     }
 
     /// When a timer that is set at an item may be due. One that a timer sets waits for its turn: due at once,

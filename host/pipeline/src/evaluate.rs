@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use nudge_apps::App;
+use nudge_db::Timestamp;
 use nudge_platform::event_names::SESSION_BEGAN;
 use nudge_plugin_runtime::statistics::CallOutcome;
 use nudge_plugin_runtime::{Reading, RolloutPeriod};
@@ -46,6 +47,12 @@ pub(super) struct Item {
 }
 
 impl Item {
+    /// When it reached the server; of a timer, when that fell due.
+    pub(super) fn at(&self) -> Timestamp {
+        let due = self.timer.as_ref().map(|timer| timer.due_at);
+        due.unwrap_or(self.stored.received_at)
+    }
+
     /// Whether a version reads the item.
     pub(super) fn is_read(&self, reading: &Reading) -> bool {
         if self.begins {
@@ -88,11 +95,15 @@ pub(super) enum Timer {
     Cancel {
         campaign: usize,
         subject: u32,
+        /// At which it was cancelled.
+        item: usize,
         key: String,
     },
     CancelAll {
         campaign: usize,
         subject: u32,
+        /// At which they were cancelled.
+        item: usize,
     },
 }
 
@@ -358,41 +369,61 @@ impl Evaluation {
             self.decisions.states.insert(key, write.state);
         }
         drop(ledger);
+        let mut cancelled_at = outcome.cancelled_at.into_iter();
         for change in outcome.timers {
-            let change = match change {
-                TimerChange::Set {
-                    campaign: number,
-                    item: at_item,
-                    key,
-                    at,
-                    payload,
-                } => campaign(number)
-                    .zip(item(at_item))
-                    .map(|(campaign, item)| Timer::Set {
-                        campaign,
-                        item,
-                        key,
-                        at,
-                        payload,
-                    }),
-                TimerChange::Cancel {
-                    campaign: number,
-                    subject,
-                    key,
-                } => campaign(number).map(|campaign| Timer::Cancel {
-                    campaign,
-                    subject,
-                    key,
-                }),
-                TimerChange::CancelAll {
-                    campaign: number,
-                    subject,
-                } => campaign(number).map(|campaign| Timer::CancelAll { campaign, subject }),
-            };
+            let change = timer_change(change, campaign, item, &mut cancelled_at);
             self.decisions.timers.extend(change);
         }
         outcome.call
     }
+}
+
+/// A change of a timer with the numbers of the whole batch. `cancelled_at` has the items of the cancellations to come.
+fn timer_change(
+    change: TimerChange,
+    campaign: impl Fn(u32) -> Option<usize>,
+    item: impl Fn(u32) -> Option<usize>,
+    cancelled_at: &mut impl Iterator<Item = u32>,
+) -> Option<Timer> {
+    Some(match change {
+        TimerChange::Set {
+            campaign: number,
+            item: at_item,
+            key,
+            at,
+            payload,
+        } => Timer::Set {
+            campaign: campaign(number)?,
+            item: item(at_item)?,
+            key,
+            at,
+            payload,
+        },
+        TimerChange::Cancel {
+            campaign: number,
+            subject,
+            key,
+        } => {
+            let at_item = cancelled_at.next()?;
+            Timer::Cancel {
+                campaign: campaign(number)?,
+                subject,
+                item: item(at_item)?,
+                key,
+            }
+        }
+        TimerChange::CancelAll {
+            campaign: number,
+            subject,
+        } => {
+            let at_item = cancelled_at.next()?;
+            Timer::CancelAll {
+                campaign: campaign(number)?,
+                subject,
+                item: item(at_item)?,
+            }
+        }
+    })
 }
 
 /// Whose events some items are.
@@ -410,10 +441,6 @@ fn subjects(ledger: &Mutex<Ledger>, all: &[Item], items: &[usize]) -> Vec<Uuid> 
 
 fn trigger_item(item: &Item) -> trigger::Item {
     let event = &item.stored.event;
-    let received = item
-        .timer
-        .as_ref()
-        .map_or(item.stored.received_at, |timer| timer.due_at);
     trigger::Item {
         subject: u32::try_from(item.subject).unwrap_or(u32::MAX),
         event_id: event.id,
@@ -423,7 +450,7 @@ fn trigger_item(item: &Item) -> trigger::Item {
             Arc::clone(&event.name)
         },
         timestamp: event.timestamp.0,
-        received: received.0,
+        received: item.at().0,
         session: u32::try_from(item.session).unwrap_or(u32::MAX),
         properties: Arc::clone(&event.properties),
         timer: item.timer.as_ref().map(|timer| trigger::Timer {

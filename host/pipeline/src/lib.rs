@@ -8,13 +8,15 @@
 //! # Invariants
 //!
 //! - **Effects happen exactly once.** The transaction of the effects deletes the request's row from `pending`, and commits only if the row was still
-//!   claimed by this process, no earlier request of the same alias was left, and no subject's `version` moved. Timers, scheduled work and replayed dead letters are
+//!   claimed by this process, no earlier request of the same person was left, and no subject's `version` moved. Timers, scheduled work and replayed dead letters are
 //!   consumed the same way. An instruction's id is derived from what fired it, so that one firing can't have two.
-//! - **Order.** A request's events are numbered from `pending.id * 512` on, by the database. An alias's requests are processed by that number. Concurrent
-//!   requests of one alias have no order, nor have those of a person's several aliases.
+//! - **Order.** A request's events are numbered from `pending.id * 512` on, by the database. A person's requests are processed by that number, whichever
+//!   alias they came under. Concurrent requests have no order.
+//! - **What is due waits for what arrived before** (`scheduled_work::in_turn`). A timer or an occasion is claimed once nothing is left of the person that
+//!   arrived until it was due; what arrived later cancels no timer that was due.
 //! - **Row claims, not partitions** (`claims.rs`, `recovery.rs`). A process proves that it lives by a heartbeat; the claims of one that fell silent for
-//!   `pipeline.nodeTimeoutSeconds` are released. A request is claimed from the database only if its alias's first one is unclaimed or the claimer's own.
-//!   So an alias's first request is in a living process's hand, or free for any that has room.
+//!   `pipeline.nodeTimeoutSeconds` are released. A request is claimed from the database only if its person's first one is unclaimed or the claimer's own.
+//!   So a person's first request is in a living process's hand, or free for any that has room.
 //! - **A subject that was written is remembered** (`memory.rs`). That is safe since effects are written only if the subject's `version` is still the remembered one.
 //! - **No transaction across a plugin call or a network call.** Read, release, call, write. The one exception reads: a plugin's question about history is
 //!   answered on the plugin's thread from a short read transaction.
@@ -24,7 +26,8 @@
 //! - **A run begins once and reaches everybody once** (`runs/`). A page's scheduled work and the run's place are one commit.
 //! - **What the host holds back has not fired** (`delivery_rules.rs`, contract 13). Consent, sample, schedule and caps are among the conditions of a firing.
 //! - **A question about somebody's past costs as much as its limit** ([`history`]).
-//! - **Room for a plugin's states of a person is shared** (`quota.rs`): 64 KiB and 256 timers a subject; beyond that a campaign may keep its share.
+//! - **Room for a plugin's states of a person is shared** (`quota.rs`): 64 KiB and 256 timers a subject; beyond that a campaign may keep its share. The
+//!   host's own plugin has as many timers as events set.
 //! - **A backtest takes no effect and reads the past** ([`backtest`]): states and timers of its own, in memory, within 128 MiB.
 //! - **Why is asked for the timer too** (`explain/later.rs`).
 

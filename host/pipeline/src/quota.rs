@@ -6,6 +6,8 @@
 //! something of this subject. What is refused is the growth of those that have more than that; what they have
 //! stays, and they may always keep less than before. In the worst case, a thousand campaigns that each filled
 //! their share as it was when they came, a subject has about five times the limit.
+//!
+//! Timers of the host's own plugin do not count: each stands for an event of the subject that is stored anyway.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -178,11 +180,23 @@ async fn too_many_timers(
         .timers
         .iter()
         .filter_map(|timer| match timer {
-            Timer::Set { item, .. } => subject_of(*item),
+            Timer::Set { campaign, item, .. } => {
+                let number = subject_of(*item)?;
+                let subject = subjects.get(number as usize)?;
+                counts(app, *campaign, subject).then_some(number)
+            }
             Timer::Cancel { .. } | Timer::CancelAll { .. } => None,
         })
         .collect();
     let mut keys = timer_keys(tx, app.id, &ids(subjects, setters.iter())).await?;
+    for number in &setters {
+        if let Some(subject) = subjects.get(*number as usize)
+            && let Some(of_subject) = keys.get_mut(&subject.id)
+        {
+            let count = |id: &Uuid| app.campaign(*id).is_none_or(|it| counts(app, it, subject));
+            of_subject.retain(|id, _| count(id));
+        }
+    }
     // Those that fell due are gone.
     for item in items {
         if let (Some(timer), Some(subject)) = (&item.timer, subjects.get(item.subject))
@@ -207,6 +221,15 @@ async fn too_many_timers(
     Ok(over(subjects, &numbers, &kept, &after, TIMERS, FEW_TIMERS))
 }
 
+/// Whether what a campaign has of a subject's timers counts.
+fn counts(app: &App, campaign: usize, subject: &Subject) -> bool {
+    let running = app.campaigns.get(campaign);
+    running.is_none_or(|running| {
+        let (plugin, _) = running.accepted.for_subject(subject.id);
+        !plugin.has_unlimited_timers()
+    })
+}
+
 /// How many timers campaigns have of subjects after the changes, and the numbers of those campaigns.
 fn counted(
     app: &App,
@@ -227,12 +250,17 @@ fn counted(
             Timer::Cancel {
                 campaign, subject, ..
             }
-            | Timer::CancelAll { campaign, subject } => (*campaign, Some(*subject)),
+            | Timer::CancelAll {
+                campaign, subject, ..
+            } => (*campaign, Some(*subject)),
         };
         let (Some(running), Some(number)) = (app.campaigns.get(campaign), subject) else {
             continue;
         };
-        let Some(subject) = subjects.get(number as usize) else {
+        let Some(subject) = subjects
+            .get(number as usize)
+            .filter(|subject| counts(app, campaign, subject))
+        else {
             continue;
         };
         let of_subject = keys.entry(subject.id).or_default();
@@ -243,8 +271,8 @@ fn counted(
             Timer::CancelAll { .. } => of_campaign.clear(),
         }
         numbers.insert(running.id, campaign);
-        let counts = after.entry(number).or_default();
-        counts.insert(running.id, of_campaign.len());
+        let of_campaigns = after.entry(number).or_default();
+        of_campaigns.insert(running.id, of_campaign.len());
     }
     (after, numbers)
 }
@@ -304,6 +332,7 @@ fn refuse(app: &App, works: &[Work], items: &[Item], decisions: &mut Decisions, 
         | Timer::CancelAll {
             campaign: set,
             subject: whose,
+            ..
         } => (*set, *whose) != pair,
     });
     let known: BTreeSet<usize> = decisions

@@ -255,11 +255,14 @@ impl Compared<'_> {
                     campaign,
                     subject,
                     key,
+                    ..
                 } => {
                     let (_, keys) = timers.entry((*campaign, *subject)).or_default();
                     keys.insert(key.clone(), None);
                 }
-                Timer::CancelAll { campaign, subject } => {
+                Timer::CancelAll {
+                    campaign, subject, ..
+                } => {
                     timers.insert((*campaign, *subject), (true, BTreeMap::new()));
                 }
             }

@@ -7,7 +7,7 @@ use nudge_wasm::Value;
 use nudge_wasm::limits::TIMERS_PER_SUBJECT;
 use uuid::Uuid;
 
-use super::effects::{NewTimer, StateChange};
+use super::effects::{NewTimer, StateChange, TimerKey};
 use super::projection::Subject;
 
 #[derive(sqlx::FromRow)]
@@ -159,9 +159,10 @@ pub(super) async fn properties(
 }
 
 /// Removes requests that are processed. False: one is not this process's any longer, or an earlier one
-/// of the same alias is not processed yet.
+/// of the same person, under whichever alias, is not processed yet.
 pub(super) async fn delete_requests(tx: &mut Tx, ids: &[i64], node: Uuid) -> Result<bool> {
-    // Ascending, so that an earlier request of the same alias is gone when a later one is looked at.
+    // Values in values, not joins: no planner begins with all that waits, or with all aliases.
+    // Ascending, so that an earlier request of the same person is gone when a later one is looked at.
     let mut ids = ids.to_vec();
     ids.sort_unstable();
     // For the same reason several statements can't go together.
@@ -176,9 +177,12 @@ pub(super) async fn delete_requests(tx: &mut Tx, ids: &[i64], node: Uuid) -> Res
         let done = statement
             .push(
                 " DELETE FROM pending WHERE id IN (SELECT v.id FROM v)
-                    AND NOT EXISTS (SELECT 1 FROM pending AS earlier
-                                    WHERE earlier.alias_number = pending.alias_number AND earlier.id < pending.id
-                                      AND earlier.id NOT IN (SELECT v.id FROM v))
+                    AND (SELECT a.number FROM aliases a
+                         WHERE a.subject_id = (SELECT own.subject_id FROM aliases own
+                                               WHERE own.number = pending.alias_number)
+                           AND (SELECT earlier.id FROM pending AS earlier
+                                WHERE earlier.alias_number = a.number AND earlier.id < pending.id
+                                  AND earlier.id NOT IN (SELECT v.id FROM v) LIMIT 1) IS NOT NULL LIMIT 1) IS NULL
                     AND node = ",
             )
             .push_bind(node)
@@ -344,32 +348,39 @@ pub(super) async fn hold_back_dropped(
     Ok(())
 }
 
-/// Removes timers: all of some campaigns and subjects, and single ones.
+/// Removes timers: all of some campaigns and subjects, and single ones, but for those that were due before an instant.
 pub(super) async fn cancel_timers(
     tx: &mut Tx,
     app_id: Uuid,
-    all: &[(Uuid, Uuid)],
-    single: &[(Uuid, Uuid, String)],
+    all: &[(Uuid, Uuid, Timestamp)],
+    single: &[(TimerKey, Timestamp)],
 ) -> Result<()> {
     for chunk in all.chunks(Rows::MOST) {
         let rows = Rows::new()
-            .uuids(chunk.iter().map(|pair| pair.0))
-            .uuids(chunk.iter().map(|pair| pair.1));
-        tx.with_rows("v(campaign_id, subject_id)", rows)
+            .uuids(chunk.iter().map(|of| of.0))
+            .uuids(chunk.iter().map(|of| of.1))
+            .timestamps(chunk.iter().map(|of| of.2));
+        tx.with_rows("v(campaign_id, subject_id, at)", rows)
             .push(
                 " DELETE FROM timers WHERE (campaign_id, subject_id) IN (SELECT v.campaign_id, v.subject_id FROM v)
+                    AND due_at >= (SELECT min(v.at) FROM v WHERE v.campaign_id = timers.campaign_id
+                                     AND v.subject_id = timers.subject_id)
                     AND app_id = ",
             )
             .push_bind(app_id)
             .execute()
             .await?;
     }
-    for (campaign_id, subject_id, key) in single {
-        tx.sql("DELETE FROM timers WHERE app_id = $1 AND campaign_id = $2 AND subject_id = $3 AND key = $4")
+    for ((campaign_id, subject_id, key), at) in single {
+        tx.sql(
+            "DELETE FROM timers WHERE app_id = $1 AND campaign_id = $2 AND subject_id = $3 AND key = $4
+               AND due_at >= $5",
+        )
             .bind(app_id)
             .bind(*campaign_id)
             .bind(*subject_id)
             .bind(key.clone())
+            .bind(*at)
             .execute()
             .await?;
     }
@@ -379,10 +390,13 @@ pub(super) async fn cancel_timers(
 /// Removes the timers that a campaign and subject have too many of, those that are due last. A plugin is
 /// told of its own call's only: it does not know what earlier calls have set.
 async fn delete_surplus_timers(tx: &mut Tx, app_id: Uuid, timers: &[NewTimer]) -> Result<()> {
-    let pairs: BTreeSet<(Uuid, Uuid)> = timers
-        .iter()
+    let limited = timers.iter().filter(|timer| timer.limited);
+    let pairs: BTreeSet<(Uuid, Uuid)> = limited
         .map(|timer| (timer.campaign_id, timer.subject_id))
         .collect();
+    if pairs.is_empty() {
+        return Ok(());
+    }
     let rows = Rows::new()
         .uuids(pairs.iter().map(|pair| pair.0))
         .uuids(pairs.iter().map(|pair| pair.1));

@@ -1,4 +1,4 @@
-//! Requests whose turn has not come: an earlier one of their alias is still to be processed, mostly by another
+//! Requests whose turn has not come: an earlier one of their person is still to be processed, mostly by another
 //! process.
 //!
 //! A lane puts them aside, an alias at a time, and looks now and then, by one query for all, whose turn has come.

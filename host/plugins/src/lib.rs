@@ -120,43 +120,13 @@ impl Plugins {
             limits: limits(config),
             pool_slots: u32::try_from(workers + SHADOWS + Loaders::SLOTS).unwrap_or(u32::MAX),
         })?;
-        let mut built_in = HashMap::new();
-        for (name, component) in [
-            ("default-trigger", nudge_plugins::DEFAULT_TRIGGER),
-            ("default-validation", nudge_plugins::DEFAULT_VALIDATION),
-            (
-                "default-personalization",
-                nudge_plugins::DEFAULT_PERSONALIZATION,
-            ),
-        ] {
-            let plugin = engine
-                .load(component)
-                .with_context(|| format!("the built-in plugin {name}"))?;
-            built_in.insert(plugin.kind(), plugin);
-        }
-        for path in &config.plugins.files {
-            let name = path.display();
-            let bytes = std::fs::read(path).with_context(|| format!("the plugin {name}"))?;
-            let plugin = engine
-                .load(&bytes)
-                .with_context(|| format!("the plugin {name}"))?;
-            built_in.insert(plugin.kind(), plugin);
-        }
-        let built_in = built_in.into_iter().map(|(kind, plugin)| {
-            let active = Active {
-                origin: Origin::BuiltIn,
-                term: Arc::new(RolloutPeriod::built_in(&plugin)),
-                plugin: Arc::new(plugin),
-                candidate: None,
-            };
-            (kind, Arc::new(active))
-        });
+        let built_in = load_built_in(&engine, config)?;
         Ok(Self {
             workers: Workers::start("plugin", workers, share(config, workers))?,
             loaders: Loaders::start(engine)?,
             shadows: Workers::start("plugin-shadow", SHADOWS, Share::ALL)?,
             recorder: Arc::new(Recorder::new(clock)),
-            built_in: Arc::new(built_in.collect()),
+            built_in: Arc::new(built_in),
             asides: aside::turns(workers),
             keeps_decisions: config.plugins.decision_days > 0,
         })
@@ -196,6 +166,43 @@ pub enum CheckFailed {
     /// The thread that ran it is gone.
     #[error(transparent)]
     Lost(#[from] Lost),
+}
+
+/// The plugins that are a part of the server, and those of its configuration in their place.
+fn load_built_in(engine: &Engine, config: &Config) -> anyhow::Result<HashMap<Kind, Arc<Active>>> {
+    let mut built_in = HashMap::new();
+    for (name, component) in [
+        ("default-trigger", nudge_plugins::DEFAULT_TRIGGER),
+        ("default-validation", nudge_plugins::DEFAULT_VALIDATION),
+        (
+            "default-personalization",
+            nudge_plugins::DEFAULT_PERSONALIZATION,
+        ),
+    ] {
+        let plugin = engine
+            .load(component)
+            .with_context(|| format!("the built-in plugin {name}"))?
+            .with_unlimited_timers();
+        built_in.insert(plugin.kind(), plugin);
+    }
+    for path in &config.plugins.files {
+        let name = path.display();
+        let bytes = std::fs::read(path).with_context(|| format!("the plugin {name}"))?;
+        let plugin = engine
+            .load(&bytes)
+            .with_context(|| format!("the plugin {name}"))?;
+        built_in.insert(plugin.kind(), plugin);
+    }
+    let built_in = built_in.into_iter().map(|(kind, plugin)| {
+        let active = Active {
+            origin: Origin::BuiltIn,
+            term: Arc::new(RolloutPeriod::built_in(&plugin)),
+            plugin: Arc::new(plugin),
+            candidate: None,
+        };
+        (kind, Arc::new(active))
+    });
+    Ok(built_in.collect())
 }
 
 /// The limits of every call, from the configuration.

@@ -7,16 +7,17 @@
 //! An occasion of a *run* (`runs/`): the campaign's schedule has come round. Nobody sent an event, so that the
 //! plugin is asked about one of the server's own, [`SCHEDULED`]: it decides whom the campaign is for.
 //!
-//! Occasions are claimed and consumed as timers are, each exactly once.
+//! Occasions are claimed and consumed as timers are, each exactly once, and in their turn: not before the requests
+//! of that person that arrived until then ([`in_turn`]).
 
 use nudge_campaigns::runs::PARKED;
-use nudge_db::{Result, Rows, Timestamp, Tx};
+use nudge_db::{Result, Rows, Statement, Timestamp, Tx};
 use nudge_platform::event_names::SCHEDULED;
 use nudge_platform::{id, secrets};
 use uuid::Uuid;
 
 use crate::events::store::Stored;
-use crate::events::{Event, Origin, Source};
+use crate::events::{Event, Origin, SEQ_BLOCK, Source};
 
 /// An occasion to be kept.
 #[derive(Clone, Debug)]
@@ -139,11 +140,38 @@ struct IdRow {
     id: Uuid,
 }
 
+/// The condition that nothing is still to be processed of the person whose row of `table` this is, under whichever
+/// alias, that arrived until the row was due. `table` is `timers` or `occasions`. What is claimed under it stays in
+/// turn: whatever is committed later was not acknowledged before that was due.
+pub fn in_turn<'t>(statement: Statement<'t>, table: &'static str) -> Statement<'t> {
+    // Values in values, not joins: no planner begins with all that waits, or with all aliases.
+    statement
+        .push(
+            " (SELECT a.number FROM aliases a
+               WHERE a.subject_id = ",
+        )
+        .push(table)
+        .push(
+            ".subject_id AND (
+                SELECT p.id FROM pending p
+                WHERE p.alias_number = a.number AND (SELECT e.received_at FROM events e WHERE e.seq >= p.id * ",
+        )
+        .push_bind(SEQ_BLOCK)
+        .push(" AND e.seq < (p.id + 1) * ")
+        .push_bind(SEQ_BLOCK)
+        .push(" ORDER BY e.seq LIMIT 1) <= ")
+        .push(table)
+        .push(".due_at LIMIT 1) IS NOT NULL LIMIT 1) IS NULL")
+}
+
 /// Whether an occasion is due that no process has.
 pub async fn any_waits(tx: &mut Tx, now: Timestamp) -> Result<bool> {
-    let row: Option<IdRow> = tx
-        .sql("SELECT id FROM occasions WHERE due_at <= $1 AND node IS NULL ORDER BY due_at LIMIT 1")
-        .bind(now)
+    let due = tx
+        .sql("SELECT id FROM occasions WHERE node IS NULL AND due_at <= ")
+        .push_bind(now)
+        .push(" AND");
+    let row: Option<IdRow> = in_turn(due, "occasions")
+        .push(" ORDER BY due_at LIMIT 1")
         .fetch_optional()
         .await?;
     Ok(row.is_some())
@@ -164,10 +192,13 @@ pub async fn claim(
     limit: i64,
 ) -> Result<Vec<ClaimedOccasion>> {
     let skip_locked = tx.dialect().skip_locked();
-    tx.sql("UPDATE occasions SET node = ")
+    let due = tx
+        .sql("UPDATE occasions SET node = ")
         .push_bind(node)
         .push(" WHERE id IN (SELECT id FROM occasions WHERE node IS NULL AND due_at <= ")
         .push_bind(now)
+        .push(" AND");
+    in_turn(due, "occasions")
         .push(" ORDER BY due_at LIMIT ")
         .push_bind(limit)
         .push(skip_locked)

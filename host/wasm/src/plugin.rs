@@ -23,6 +23,7 @@ pub struct Plugin {
     description: Arc<Description>,
     /// Of its decisions.
     limits: Arc<Limits>,
+    unlimited_timers: bool,
 }
 
 /// What a plugin says of itself.
@@ -84,6 +85,7 @@ impl Plugin {
             limits: Arc::new(version.shared.limits.clone()),
             version: Arc::new(version),
             description: Arc::new(description),
+            unlimited_timers: false,
         }
     }
 
@@ -94,6 +96,21 @@ impl Plugin {
             limits: Arc::new(self.version.shared.limits.lowered(lowered)),
             ..self.clone()
         }
+    }
+
+    /// The plugin as a part of the server: each of its timers stands for an event that is stored anyway, so that it
+    /// sets as many as it takes.
+    #[must_use]
+    pub fn with_unlimited_timers(self) -> Self {
+        Self {
+            unlimited_timers: true,
+            ..self
+        }
+    }
+
+    /// Whether no limit on numbers of timers holds for it.
+    pub fn has_unlimited_timers(&self) -> bool {
+        self.unlimited_timers
     }
 
     pub(crate) fn version(&self) -> &Version {
@@ -160,7 +177,7 @@ impl Plugin {
             now: batch.now,
             seed: batch.seed,
         };
-        let view = host::trigger::View::new(batch, facts);
+        let view = host::trigger::View::new(batch, facts, self.unlimited_timers);
         let (view, call) =
             self.version
                 .decide::<Trigger>(pre, &self.limits, &allowance, surroundings, view)?;

@@ -58,7 +58,7 @@ impl<'a> Session<'a> {
         let allowance = trigger_allowance(&version.shared.limits, &batch);
         let state = self.store.data_mut();
         state.meter = Meter::new(allowance.host_calls, version.shared.limits.output_bytes);
-        state.batch = Some(View::new(batch, facts));
+        state.batch = Some(View::new(batch, facts, self.plugin.has_unlimited_timers()));
         self.store
             .set_epoch_deadline(call::epochs(allowance.deadline));
 

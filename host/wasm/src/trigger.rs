@@ -153,6 +153,9 @@ pub struct TriggerOutcome {
     pub states: Vec<StateWrite>,
     /// Changes of timers, in the order in which they were asked for.
     pub timers: Vec<TimerChange>,
+    /// The items at which timers were cancelled: one for each cancellation in `timers`, in their order. A decision is
+    /// stored without them.
+    pub cancelled_at: Vec<u32>,
     /// Why; empty unless the batch was `explaining`.
     pub explanations: Vec<Explanation>,
     /// What the call cost.

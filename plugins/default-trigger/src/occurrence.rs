@@ -13,9 +13,6 @@ use crate::config::{Config, Occurrence};
 use crate::history;
 use state::State;
 
-/// How many firings of a subject can wait: what the host allows. One more takes the place of the oldest.
-const SLOTS: u8 = 64;
-
 /// Whether no event of this session has matched yet; remembers that one does now.
 pub(crate) fn is_first_of_session(
     config: &Config,
@@ -62,7 +59,8 @@ fn decision(fires: bool) -> Decision {
 /// Decides about an event that matches, after a delay.
 ///
 /// Modes that count, count the event now. Those that fire once do when the timer is due: what is
-/// cancelled has not fired. Whom the campaign is for is asked then too.
+/// cancelled has not fired. Whom the campaign is for is asked then too. Each event's firing waits by itself, under
+/// the event's id.
 pub(crate) fn delay(
     config: &Config,
     event: &Event<'_>,
@@ -75,15 +73,7 @@ pub(crate) fn delay(
     };
     subject.explain("occurrence", waits, || config.occurrence.to_string());
     if waits {
-        let mut state = State::of(config, subject);
-        let slot = state.slot;
-        state.slot = (slot + 1) % SLOTS;
-        state.save(subject);
-        subject.set_timer(
-            &format!("slot-{slot}"),
-            delay,
-            &event.session().to_le_bytes(),
-        );
+        subject.set_timer(&subject.event_id(), delay, &event.session().to_le_bytes());
         subject.explain("delay", false, || {
             format!("waits {} seconds", delay.as_secs())
         });

@@ -224,17 +224,17 @@ impl HostBatch for State<View> {
         let (view, meter) = self.enter()?;
         let subject = view.concerned(campaign, item)?;
         meter.output(CHANGE_BYTES + key.len() + payload.len())?;
-        let now = view.batch.now;
+        let (received, now) = (view.item(item)?.received, view.batch.now);
         Ok(view
             .asked
-            .set_timer((campaign, subject), item, key, (at, now), payload)?)
+            .set_timer((campaign, subject), item, key, (at, received, now), payload)?)
     }
 
     fn cancel_timer(&mut self, _: Batch, campaign: u32, item: u32, key: String) -> Result<()> {
         let (view, meter) = self.enter()?;
         let subject = view.concerned(campaign, item)?;
         meter.output(CHANGE_BYTES + key.len())?;
-        view.asked.cancel_timer(campaign, subject, key);
+        view.asked.cancel_timer((campaign, subject), item, key);
         Ok(())
     }
 
@@ -242,7 +242,7 @@ impl HostBatch for State<View> {
         let (view, meter) = self.enter()?;
         let subject = view.concerned(campaign, item)?;
         meter.output(CHANGE_BYTES)?;
-        view.asked.cancel_timers(campaign, subject);
+        view.asked.cancel_timers((campaign, subject), item);
         Ok(())
     }
 

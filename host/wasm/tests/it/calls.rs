@@ -119,6 +119,7 @@ fn the_same_batch_gives_the_same_outcome() {
                 fired,
                 states,
                 timers,
+                cancelled_at,
                 explanations,
                 call,
             } = outcome;
@@ -126,6 +127,7 @@ fn the_same_batch_gives_the_same_outcome() {
                 fired,
                 states,
                 timers,
+                cancelled_at,
                 explanations,
                 call.logs,
                 call.memory_bytes,

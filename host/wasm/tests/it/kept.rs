@@ -218,6 +218,7 @@ fn evaluate(plugin: &Plugin) -> Json {
         fired,
         states,
         timers,
+        cancelled_at: _,
         explanations,
         call,
     } = plugin.evaluate(batch, facts).unwrap();

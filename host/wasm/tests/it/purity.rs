@@ -13,11 +13,12 @@ fn text(outcome: trigger::TriggerOutcome) -> String {
         fired,
         states,
         timers,
+        cancelled_at,
         explanations,
         call,
     } = outcome;
     format!(
-        "{fired:?} {states:?} {timers:?} {explanations:?} {:?} {}",
+        "{fired:?} {states:?} {timers:?} {cancelled_at:?} {explanations:?} {:?} {}",
         call.logs, call.memory_bytes
     )
 }

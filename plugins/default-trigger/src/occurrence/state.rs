@@ -4,13 +4,11 @@ use nudge_guest::trigger::Subject;
 
 use crate::config::{Config, Occurrence};
 
-/// In the first byte, beside the slot: the first number is a session.
+/// In the first byte: the first number is a session. Earlier versions kept a number in the other bits.
 const HAS_SESSION: u8 = 0x80;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct State {
-    /// The timer that the next delayed firing takes.
-    pub(super) slot: u8,
     /// The session whose beginning was noticed last, where that is what fires.
     pub(super) session: Option<u32>,
     /// By mode: the session that fired last, a count, or the times of events in seconds since 1970.
@@ -34,7 +32,7 @@ impl State {
         })
     }
 
-    /// One state for both. Which timer comes next and the session are its own.
+    /// One state for both. The session is its own.
     fn unite(mut self, other: Self, occurrence: Occurrence) -> Self {
         match occurrence {
             Occurrence::Nth(_) | Occurrence::EveryNth(_) => {
@@ -58,14 +56,13 @@ impl State {
     }
 
     fn from_bytes(bytes: &[u8]) -> Self {
-        let Some((slot, rest)) = bytes.split_first() else {
+        let Some((flags, rest)) = bytes.split_first() else {
             return Self::default();
         };
         let (numbers, _) = rest.as_chunks::<4>();
         let mut numbers = numbers.iter().copied().map(u32::from_le_bytes);
         Self {
-            slot: *slot & !HAS_SESSION,
-            session: if *slot & HAS_SESSION == 0 {
+            session: if *flags & HAS_SESSION == 0 {
                 None
             } else {
                 numbers.next()
@@ -82,7 +79,7 @@ impl State {
         };
         let numbers = self.session.iter().chain(&self.numbers);
         let numbers = numbers.flat_map(|number| number.to_le_bytes());
-        std::iter::once(self.slot | flag).chain(numbers).collect()
+        std::iter::once(flag).chain(numbers).collect()
     }
 }
 
@@ -94,20 +91,19 @@ mod tests {
     fn a_state_survives_its_bytes() {
         for session in [None, Some(0), Some(u32::MAX)] {
             let state = State {
-                slot: 63,
                 session,
                 numbers: vec![0, 1, u32::MAX],
             };
             assert_eq!(State::from_bytes(&state.to_bytes()), state);
         }
         assert_eq!(State::from_bytes(&[]), State::default());
+        assert_eq!(State::from_bytes(&[63]), State::default());
     }
 
     #[test]
     fn a_thousand_times_fit() {
         assert!(
             State {
-                slot: 0,
                 session: Some(1),
                 numbers: vec![7; 1_000]
             }

@@ -15,14 +15,24 @@ type Pair = (u32, u32);
 /// Firings, states, timers, explanations. Ordered maps, so that equal batches have equal outcomes.
 #[derive(Debug, Default)]
 pub(super) struct Requested {
+    /// Whether the plugin is one of the host's own, whose timers are as many as it takes.
+    unlimited_timers: bool,
     fired: Vec<Firing>,
     states: BTreeMap<Pair, Option<Vec<u8>>>,
     timers: Vec<TimerChange>,
+    cancelled_at: Vec<u32>,
     timer_keys: BTreeMap<Pair, BTreeSet<String>>,
     explanations: Vec<Explanation>,
 }
 
 impl Requested {
+    pub(super) fn new(unlimited_timers: bool) -> Self {
+        Self {
+            unlimited_timers,
+            ..Self::default()
+        }
+    }
+
     pub(super) fn fire(&mut self, campaign: u32, item: u32) {
         self.fired.push(Firing { campaign, item });
     }
@@ -48,16 +58,16 @@ impl Requested {
         Ok(())
     }
 
-    /// `due`: when the timer is due, and the batch's time.
+    /// `due`: when the timer is due, when the item reached the server, and the batch's time.
     pub(super) fn set_timer(
         &mut self,
         pair: Pair,
         item: u32,
         key: String,
-        due: (i64, i64),
+        due: (i64, i64, i64),
         payload: Vec<u8>,
     ) -> Result<(), Stop> {
-        let (at, now) = due;
+        let (at, received, now) = due;
         if key.len() > TIMER_KEY_BYTES {
             return Err(Stop::TimerKeyTooLong);
         }
@@ -73,7 +83,7 @@ impl Requested {
         }
         let keys = self.timer_keys.entry(pair).or_default();
         if !keys.contains(&key) {
-            if keys.len() >= TIMERS_PER_SUBJECT {
+            if keys.len() >= TIMERS_PER_SUBJECT && !self.unlimited_timers {
                 return Err(Stop::TooManyTimers);
             }
             keys.insert(key.clone());
@@ -82,17 +92,19 @@ impl Requested {
             campaign: pair.0,
             item,
             key,
-            // Times of before the batch mean nothing but "at once".
-            at: at.max(now),
+            // Times of before the item mean nothing but "at once". Others of its batch came later, maybe after it is due.
+            at: at.max(received),
             payload,
         });
         Ok(())
     }
 
-    pub(super) fn cancel_timer(&mut self, campaign: u32, subject: u32, key: String) {
-        if let Some(keys) = self.timer_keys.get_mut(&(campaign, subject)) {
+    pub(super) fn cancel_timer(&mut self, pair: Pair, item: u32, key: String) {
+        let (campaign, subject) = pair;
+        if let Some(keys) = self.timer_keys.get_mut(&pair) {
             keys.remove(&key);
         }
+        self.cancelled_at.push(item);
         self.timers.push(TimerChange::Cancel {
             campaign,
             subject,
@@ -100,8 +112,10 @@ impl Requested {
         });
     }
 
-    pub(super) fn cancel_timers(&mut self, campaign: u32, subject: u32) {
-        self.timer_keys.remove(&(campaign, subject));
+    pub(super) fn cancel_timers(&mut self, pair: Pair, item: u32) {
+        let (campaign, subject) = pair;
+        self.timer_keys.remove(&pair);
+        self.cancelled_at.push(item);
         self.timers
             .push(TimerChange::CancelAll { campaign, subject });
     }
@@ -125,6 +139,7 @@ impl Requested {
                 })
                 .collect(),
             timers: self.timers,
+            cancelled_at: self.cancelled_at,
             explanations: self.explanations,
             call,
         }
@@ -138,7 +153,7 @@ mod tests {
     const NOW: i64 = 1_700_000_000_000_000;
 
     fn set(asked: &mut Requested, key: &str, at: i64, payload: usize) -> Result<(), Stop> {
-        asked.set_timer((0, 0), 0, key.to_owned(), (at, NOW), vec![0; payload])
+        asked.set_timer((0, 0), 0, key.to_owned(), (at, NOW, NOW), vec![0; payload])
     }
 
     #[test]
@@ -187,10 +202,19 @@ mod tests {
         }
         assert_eq!(set(&mut asked, "0", NOW, 0), Ok(()));
         assert_eq!(set(&mut asked, "64", NOW, 0), Err(Stop::TooManyTimers));
-        asked.cancel_timer(0, 0, "0".to_owned());
+        asked.cancel_timer((0, 0), 2, "0".to_owned());
         assert_eq!(set(&mut asked, "64", NOW, 0), Ok(()));
-        asked.cancel_timers(0, 0);
+        asked.cancel_timers((0, 0), 3);
         assert_eq!(set(&mut asked, "65", NOW, 0), Ok(()));
+        assert_eq!(asked.into_outcome(Call::default()).cancelled_at, [2, 3]);
+    }
+
+    #[test]
+    fn the_hosts_own_plugin_sets_as_many_timers_as_it_takes() {
+        let mut asked = Requested::new(true);
+        for number in 0..200 {
+            assert_eq!(set(&mut asked, &number.to_string(), NOW, 0), Ok(()));
+        }
     }
 
     #[test]

@@ -27,11 +27,12 @@ pub(crate) struct View {
 type Names = (Vec<Arc<str>>, Vec<u32>);
 
 impl View {
-    pub(crate) fn new(batch: Batch, facts: Box<dyn Facts>) -> Self {
+    /// `unlimited_timers`: of the host's own plugin.
+    pub(crate) fn new(batch: Batch, facts: Box<dyn Facts>, unlimited_timers: bool) -> Self {
         Self {
             batch,
             facts,
-            asked: Requested::default(),
+            asked: Requested::new(unlimited_timers),
             names: None,
             shared: None,
         }
