@@ -192,8 +192,11 @@ impl<P: Trigger> TriggerTest<P> {
     /// Merges a subject into another one, as the host does where both have a state: from the next event on the plugin can
     /// know.
     pub fn merge(&mut self, into: &str, from: &str) {
-        let hexadecimal =
-            |bytes: &[u8]| -> String { bytes.iter().map(|byte| format!("{byte:02x}")).collect() };
+        let digit = |half: u8| char::from_digit(half.into(), 16).unwrap_or_default();
+        let hexadecimal = |bytes: &[u8]| -> String {
+            let halves = bytes.iter().flat_map(|byte| [byte >> 4, byte & 15]);
+            halves.map(digit).collect()
+        };
         let states = [into, from].map(|subject| self.state(subject).map(hexadecimal));
         if let [Some(own), Some(other)] = states {
             let campaign = super::trigger_host::CAMPAIGN;

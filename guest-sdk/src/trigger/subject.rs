@@ -112,13 +112,17 @@ impl<'c> Subject<'c> {
             return Vec::new();
         };
         let known: serde_json::Value = serde_json::from_str(&known).unwrap_or_default();
-        let of_campaign = &known[self.event.campaign().id()];
+        let Some(of_campaign) = known.get(self.event.campaign().id()) else {
+            return Vec::new();
+        };
         // Facts are as of before the batch: what was stored since has them in it.
-        let own = of_campaign["own"].as_str().and_then(from_hexadecimal);
+        let own = of_campaign.get("own").and_then(serde_json::Value::as_str);
+        let own = own.and_then(from_hexadecimal);
         if own.is_none() || own != self.state_bytes() {
             return Vec::new();
         }
-        let others = of_campaign["others"].as_array().into_iter().flatten();
+        let others = of_campaign.get("others").and_then(|it| it.as_array());
+        let others = others.into_iter().flatten();
         let others = others.filter_map(|state| from_hexadecimal(state.as_str()?));
         others.collect()
     }
