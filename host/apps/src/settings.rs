@@ -139,7 +139,7 @@ mod tests {
         patched(
             &Settings::default(),
             patch,
-            &config::Config::default().plugins,
+            &config::Config::defaults().unwrap().plugins,
         )
         .unwrap_err()
         .errors()
@@ -167,13 +167,26 @@ mod tests {
             "ingest": {"pastWindowSeconds": 60}, "lifecycleEvents": false,
             "quietHours": {"from": "22:00", "to": "07:00", "onQuiet": "drop"},
         });
-        let changed = patched(&Settings::default(), &patch).unwrap();
+        let changed = patched(
+            &Settings::default(),
+            &patch,
+            &config::Config::defaults().unwrap().plugins,
+        )
+        .unwrap();
         assert_eq!(changed.ingest.past_window_seconds, 60);
         assert_eq!(changed.ingest.future_window_seconds, 24 * 3600);
         assert!(!changed.lifecycle_events && changed.quiet_hours.is_some());
 
         let back = json!({"ingest": {"pastWindowSeconds": null}, "lifecycleEvents": null, "quietHours": null});
-        assert_eq!(patched(&changed, &back).unwrap(), Settings::default());
+        assert_eq!(
+            patched(
+                &changed,
+                &back,
+                &config::Config::defaults().unwrap().plugins
+            )
+            .unwrap(),
+            Settings::default()
+        );
     }
 
     #[test]
