@@ -127,7 +127,7 @@ pub async fn take(
             outcome => return outcome,
         }
     }
-    attempt(services, app, whom, update, mark).await
+    attempt(services, app, whom, update, mark, actor).await
 }
 
 async fn attempt(
