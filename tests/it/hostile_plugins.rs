@@ -119,7 +119,7 @@ async fn an_app_lowers_the_limits_of_its_plugins(app: &mut TestApp) {
         ("hostCalls", server.host_calls.into(), 0),
     ];
     for (name, most, least) in most {
-        for wrong in [json!(most + 1), json!(least as i64 - 1), json!("1")] {
+        for wrong in [json!(most + 1), json!(i64::from(least) - 1), json!("1")] {
             let body = json!({"plugins": {name: wrong}});
             let answer = app.patch(&settings, &app.admin(), &body).await;
             answer.refused(422, "validation_failed");

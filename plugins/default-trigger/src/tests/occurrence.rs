@@ -112,7 +112,7 @@ fn what_two_people_who_became_one_matched_counts_together() {
         }
         campaign.merge("ana", "ben");
         let batch = || [("ana", "bought", json!({})), ("ana", "bought", json!({}))];
-        let mut fired: Vec<bool> = campaign.send_all(batch()).into();
+        let mut fired: Vec<bool> = campaign.send_all(batch());
         fired.extend(campaign.send_all(batch()));
         fired
     };
