@@ -300,6 +300,16 @@ pub(super) async fn backlog(tx: &mut Tx) -> Result<Backlog> {
     .await
 }
 
+/// Whether no other process is noted.
+pub(super) async fn is_alone(tx: &mut Tx, node: Uuid) -> Result<bool> {
+    let other: Option<Uuid> = tx
+        .sql("SELECT id FROM nodes WHERE id <> $1 LIMIT 1")
+        .bind(node)
+        .fetch_value()
+        .await?;
+    Ok(other.is_none())
+}
+
 /// Notes that a process lives.
 pub(super) async fn beat(tx: &mut Tx, node: Uuid, now: Timestamp) -> Result<()> {
     tx.sql(

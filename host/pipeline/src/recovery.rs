@@ -143,6 +143,7 @@ impl Recovery {
         let inner = self.pipeline.inner();
         let mut tx = inner.db.read().await?;
         let backlog = claims::backlog(&mut tx).await?;
+        let is_alone = claims::is_alone(&mut tx, inner.node()).await?;
         #[expect(clippy::cast_precision_loss, reason = "a gauge")]
         metrics::gauge!("nudge_pipeline_pending_requests").set(backlog.requests as f64);
         let age = backlog
@@ -152,6 +153,7 @@ impl Recovery {
         self.beat_at = now;
         // Where other processes look for signs of life, there is no rest.
         self.is_quiet = inner.db.commits().is_some()
+            && is_alone
             && backlog.requests == 0
             && self.suspects.is_empty()
             && inner.in_hand.is_empty();

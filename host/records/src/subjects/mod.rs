@@ -143,7 +143,11 @@ pub async fn ensure(
             tx.commit().await?;
             Ok(standing)
         }
-        Err(error) if error.kind() == Kind::Conflict => found(db, app_id, kind, value, error).await,
+        Err(error) if error.kind() == Kind::Conflict => {
+            // Two connections a request would leave none for anybody where many race.
+            drop(tx);
+            found(db, app_id, kind, value, error).await
+        }
         Err(error) => Err(error),
     }
 }
