@@ -21,7 +21,7 @@ const PRUNE: Duration = Duration::from_mins(10);
 /// Fewer calls say nothing (contract 12).
 const LEAST_CALLS: i64 = 20;
 
-/// Runs until the server stops. What is noted after that is written by [`Recorder::flush`](super::Recorder::flush).
+/// Runs until the server stops. What is noted after that is written by [`Recorder::flush`](nudge_plugin_runtime::Recorder::flush).
 pub async fn run(services: Shared, halt: CancellationToken) {
     let mut pruned = services.clock.now();
     let mut waited = 0;

@@ -2,7 +2,7 @@
 //!
 //! A short text can become large in memory: `{"":0},` is seven bytes, and more than six hundred once it is a map. So a
 //! text is gone through before it is parsed, which finds an upper bound of the memory that its tree takes. That bound
-//! takes room among the bodies ([`Room`](crate::http::admission)), and one that is out of proportion is refused.
+//! takes room among the bodies ([`admission`](crate::admission)), and one that is out of proportion is refused.
 
 use super::MOST_JSON_DEPTH;
 

@@ -1,8 +1,8 @@
 //! Personalization: what the tokens of a variant stand for, for each recipient (specification 2.5; contract 9).
 //!
 //! The personalization plugin resolves bindings. The host checks what every resolver has in common when a variant
-//! is saved ([`spec`]), hands the plugin a batch of recipients ([`mod@resolve`]), and decides by what comes back
-//! whether there is a message ([`verdict`]). What a shadow candidate would have resolved is compared ([`trial`]).
+//! is saved ([`personalization`](nudge_campaigns::push::personalization)), hands the plugin a batch of recipients ([`mod@resolve`]), and decides by what comes back
+//! whether there is a message ([`verdict`](nudge_campaigns::push::verdict)). What a shadow candidate would have resolved is compared ([`trial`]).
 
 mod call;
 pub mod http;

@@ -1,7 +1,7 @@
 //! Webhooks: endpoints of customers that are told of what becomes of push deliveries (specification 2.8, 6.2;
 //! contract 10).
 //!
-//! [`enqueue`] writes a message for each endpoint that listens in the transaction of the transition, so that
+//! [`enqueue`](nudge_records::webhooks::message::enqueue) writes a message for each endpoint that listens in the transaction of the transition, so that
 //! none is lost and none is of what never was; the [`sender`] sends it, at least once, under an id that stays.
 
 use nudge_campaigns::webhooks::EventType;

@@ -1,4 +1,4 @@
-//! Endpoints and their secrets in the database; messages and attempts are in [`messages`] and [`queue`].
+//! Endpoints and their secrets in the database; messages and attempts are in [`messages`](nudge_records::webhooks::messages) and [`queue`].
 
 use nudge_campaigns::webhooks::parse;
 

@@ -1,7 +1,7 @@
 //! Open polls: who waits for instructions of which subject.
 //!
 //! An issue in this process wakes the subject's polls at once, and so does what ends a token. Where other processes
-//! share the database, [`keep`] asks it now and then about all subjects that are waited for together; a poll that
+//! share the database, [`run`] asks it now and then about all subjects that are waited for together; a poll that
 //! waits asks nothing by itself.
 
 use std::time::Duration;

@@ -26,7 +26,7 @@ pub struct Transition {
 }
 
 /// Messages that wait in a transaction; after its commit they are told to
-/// [`Webhooks::wake`](super::Webhooks::wake).
+/// `Webhooks::wake`.
 #[derive(Clone, Copy, Debug, Default)]
 #[must_use = "wake the sender after the commit"]
 pub struct Queued {

@@ -69,7 +69,7 @@ fn view(row: Row, with_app: bool) -> LogLineView {
     }
 }
 
-/// What a plugin logged in an app, newest first; for [`SERVER`](crate::plugins::catalogue::SERVER), in all apps.
+/// What a plugin logged in an app, newest first; for [`SERVER`](nudge_plugin_runtime::catalogue::SERVER), in all apps.
 pub(crate) async fn list(
     services: &Services,
     app_id: Uuid,

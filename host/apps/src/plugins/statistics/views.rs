@@ -146,7 +146,7 @@ impl VersionMetricsView {
     }
 }
 
-/// How a plugin fared in an app; for [`SERVER`](crate::plugins::catalogue::SERVER), in all apps.
+/// How a plugin fared in an app; for [`SERVER`](nudge_plugin_runtime::catalogue::SERVER), in all apps.
 pub(crate) async fn metrics(
     services: &Services,
     app_id: Uuid,
