@@ -1,0 +1,164 @@
+//! Who manages apps: people with an access token (contract 1).
+
+use std::sync::Arc;
+
+use axum::http::request::Parts;
+use nudge_http::code::Code;
+use nudge_http::error::ApiError;
+use nudge_http::issuer::{Claims, Role};
+use nudge_http::oidc::AccessTokenRefusal;
+use nudge_http::request_context::notice_proxy;
+use nudge_platform::rate_limits::Policy;
+use nudge_platform::secrets;
+
+use super::keys::{app_key, no_bearer};
+use super::{bearer, charge, failed, path_id};
+use crate::App;
+use crate::key;
+use crate::keys::Reason;
+use crate::services::{Services, Shared};
+
+/// An app and who manages it.
+#[derive(Clone, Debug)]
+pub struct Scope {
+    /// The app of the path.
+    pub app: Arc<App>,
+    /// Who calls.
+    pub actor: String,
+    role: Role,
+}
+
+impl Scope {
+    /// Refuses who may not manage the app.
+    pub fn require_admin(&self) -> Result<(), ApiError> {
+        if self.role < Role::Admin {
+            return Err(ApiError::new(Code::InsufficientRole));
+        }
+        Ok(())
+    }
+}
+
+/// Somebody who may read the app of the path.
+#[derive(Clone, Debug)]
+pub struct Viewer(pub Scope);
+
+/// Somebody who may change surveys, campaigns and definitions of the app of the path.
+#[derive(Clone, Debug)]
+pub struct Editor(pub Scope);
+
+/// Somebody who may manage the app of the path.
+#[derive(Clone, Debug)]
+pub struct Admin(pub Scope);
+
+/// Somebody who looks after the server, whatever their role in workspaces.
+#[derive(Clone, Debug)]
+pub struct Operator {
+    /// Who calls.
+    pub actor: String,
+}
+
+/// Somebody with an access token, whatever its roles.
+#[derive(Clone, Debug)]
+pub struct Member(pub Claims);
+
+/// Somebody who manages at least one workspace.
+#[derive(Clone, Debug)]
+pub struct Administrator(pub Claims);
+
+extractors!(Viewer, Editor, Admin, Operator, Member, Administrator);
+
+impl Viewer {
+    async fn of(parts: &mut Parts, services: &Shared) -> Result<Self, ApiError> {
+        scope(parts, services, Role::Viewer).await.map(Self)
+    }
+}
+
+impl Editor {
+    async fn of(parts: &mut Parts, services: &Shared) -> Result<Self, ApiError> {
+        scope(parts, services, Role::Editor).await.map(Self)
+    }
+}
+
+impl Admin {
+    async fn of(parts: &mut Parts, services: &Shared) -> Result<Self, ApiError> {
+        scope(parts, services, Role::Admin).await.map(Self)
+    }
+}
+
+impl Operator {
+    async fn of(parts: &mut Parts, services: &Shared) -> Result<Self, ApiError> {
+        let claims = claims(parts, services).await?;
+        if !claims.operator {
+            let detail = "only tokens with the operator claim open this route";
+            return Err(ApiError::because(Code::InsufficientRole, detail));
+        }
+        Ok(Self { actor: claims.sub })
+    }
+}
+
+impl Member {
+    async fn of(parts: &mut Parts, services: &Shared) -> Result<Self, ApiError> {
+        claims(parts, services).await.map(Self)
+    }
+}
+
+impl Administrator {
+    async fn of(parts: &mut Parts, services: &Shared) -> Result<Self, ApiError> {
+        let claims = claims(parts, services).await?;
+        if !claims.roles.values().any(|role| *role == Role::Admin) {
+            return Err(ApiError::new(Code::InsufficientRole));
+        }
+        Ok(Self(claims))
+    }
+}
+
+/// The access token's claims and, from the path, the app: 401 before 404 before 403.
+async fn scope(parts: &mut Parts, services: &Shared, needed: Role) -> Result<Scope, ApiError> {
+    let claims = claims(parts, services).await?;
+    let app_id = path_id(parts, services, "appId").await?;
+    let app = services
+        .apps
+        .get(app_id)
+        .await?
+        .ok_or_else(|| ApiError::new(Code::NotFound))?;
+    let role = claims
+        .roles
+        .get(&app.workspace_id)
+        .ok_or_else(|| ApiError::new(Code::NotFound))?;
+    if *role < needed {
+        return Err(ApiError::new(Code::InsufficientRole));
+    }
+    let role = *role;
+    Ok(Scope {
+        app,
+        actor: claims.sub,
+        role,
+    })
+}
+
+/// The claims of the request's access token.
+async fn claims(parts: &Parts, services: &Services) -> Result<Claims, ApiError> {
+    notice_proxy(&parts.headers, services.config.server.trusted_proxies);
+    let Some(token) = bearer(parts)? else {
+        return Err(no_bearer(parts, services).await);
+    };
+    if let Some(hash) = key::hash(&token) {
+        let key = app_key(parts, services, &hash).await?;
+        return Err(key.refuse(services, Reason::WrongKind));
+    }
+    let now = services.clock.now();
+    match services
+        .access_tokens
+        .verify(&services.issuer, &token, now)
+        .await
+    {
+        Ok(claims) => {
+            let principal = secrets::hash(&[claims.iss.as_bytes(), claims.sub.as_bytes()]);
+            let owner = principal.first_chunk().copied().unwrap_or_default();
+            charge(parts, services, Policy::Principal, owner)?;
+            Ok(claims)
+        }
+        Err(AccessTokenRefusal::Invalid) => Err(failed(parts, services)),
+        Err(AccessTokenRefusal::Unavailable(cause)) => Err(ApiError::unavailable(cause)),
+    }
+}

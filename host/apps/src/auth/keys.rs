@@ -1,0 +1,269 @@
+//! Which app calls, and by which of its keys.
+
+use std::fmt;
+use std::sync::Arc;
+
+use axum::extract::MatchedPath;
+use axum::http::Method;
+use axum::http::request::Parts;
+use nudge_http::code::Code;
+use nudge_http::error::ApiError;
+use nudge_http::oidc::AccessTokenRefusal;
+use nudge_http::request_context::Notes;
+use nudge_platform::rate_limits::{Policy, share_of};
+
+use super::{address, bearer, charge, failed, path_id};
+use crate::key::{self, Key, Kind};
+use crate::keys::Reason;
+use crate::services::{Services, Shared};
+use crate::{App, Holder};
+
+/// The header of a second way to send a write key.
+const WRITE_KEY: &str = "x-write-key";
+
+/// A key, whatever its kind.
+#[derive(Clone, Debug)]
+pub struct AppKey {
+    /// The app that it belongs to.
+    pub app: Arc<App>,
+    /// The key.
+    pub key: Arc<Key>,
+    route: Route,
+}
+
+/// The route that a request takes.
+#[derive(Clone, Debug)]
+struct Route {
+    method: Method,
+    path: Option<MatchedPath>,
+}
+
+/// A backend whose API token may write the properties of people of the app of the path.
+#[derive(Clone, Debug)]
+pub struct PropertyWriter {
+    /// The app of the path; the token's own, or another of its workspace (contract 1).
+    pub app: Arc<App>,
+    /// Who writes them: the API token.
+    pub actor: String,
+}
+
+/// A backend whose server key may ask for push messages of the app of the path.
+#[derive(Clone, Debug)]
+pub struct PushSender {
+    /// The app of the path, which is the key's.
+    pub app: Arc<App>,
+}
+
+/// An SDK, by its write key.
+#[derive(Clone, Debug)]
+pub struct Sdk {
+    /// The app.
+    pub app: Arc<App>,
+}
+
+extractors!(AppKey, PropertyWriter, PushSender, Sdk);
+
+impl AppKey {
+    /// The key of a request of any kind.
+    pub async fn of(parts: &mut Parts, services: &Shared) -> Result<Self, ApiError> {
+        let text = key_text(parts)?;
+        if let Some(hash) = key::hash(&text) {
+            return app_key(parts, services, &hash).await;
+        }
+        let now = services.clock.now();
+        match services
+            .access_tokens
+            .verify(&services.issuer, &text, now)
+            .await
+        {
+            // Good for something, but not for this.
+            Ok(_) => Err(ApiError::new(Code::InsufficientScope)),
+            Err(AccessTokenRefusal::Invalid) => Err(failed(parts, services)),
+            Err(AccessTokenRefusal::Unavailable(cause)) => Err(ApiError::unavailable(cause)),
+        }
+    }
+
+    /// The key of a request of other routes than the SDK's, which is in `Authorization` alone (contract 1).
+    async fn of_management(parts: &mut Parts, services: &Shared) -> Result<Self, ApiError> {
+        if bearer(parts)?.is_none() {
+            return Err(no_bearer(parts, services).await);
+        }
+        Self::of(parts, services).await
+    }
+
+    /// Refuses a key for an app that it does not open, which need not exist; the audit log of its own hears of it.
+    fn misplaced(&self, services: &Services) -> ApiError {
+        self.refuse(services, Reason::OtherApp);
+        ApiError::new(Code::NotFound)
+    }
+
+    /// Refuses a key that is not of a kind; the audit log hears of it.
+    pub fn require_kind(&self, services: &Services, kind: Kind) -> Result<(), ApiError> {
+        if self.key.kind == kind {
+            return Ok(());
+        }
+        Err(self.refuse(services, Reason::WrongKind))
+    }
+
+    /// Refuses a key without a scope; the audit log hears of it.
+    pub fn require_scope(&self, services: &Services, scope: &str) -> Result<(), ApiError> {
+        if self.key.has_scope(scope) {
+            return Ok(());
+        }
+        Err(self.refuse(services, Reason::MissingScope))
+    }
+
+    pub(super) fn refuse(&self, services: &Services, reason: Reason) -> ApiError {
+        let now = services.clock.now();
+        let route = self.route.to_string();
+        services
+            .key_uses
+            .refused(self.app.id, self.key.id, reason, route, now);
+        ApiError::new(Code::InsufficientScope)
+    }
+}
+
+impl PropertyWriter {
+    async fn of(parts: &mut Parts, services: &Shared) -> Result<Self, ApiError> {
+        let key = AppKey::of_management(parts, services).await?;
+        key.require_kind(services, Kind::Api)?;
+        key.require_scope(services, key::USERS_PROPERTIES_WRITE)?;
+        let app_id = path_id(parts, services, "appId").await?;
+        let app = services.apps.get(app_id).await?;
+        app.filter(|app| app.workspace_id == key.app.workspace_id)
+            .map(|app| Self {
+                app,
+                actor: format!("key/{}", key.key.id),
+            })
+            .ok_or_else(|| key.misplaced(services))
+    }
+}
+
+impl PushSender {
+    async fn of(parts: &mut Parts, services: &Shared) -> Result<Self, ApiError> {
+        let key = AppKey::of_management(parts, services).await?;
+        key.require_kind(services, Kind::Server)?;
+        key.require_scope(services, key::PUSH_TRANSACTIONAL)?;
+        let app_id = path_id(parts, services, "appId").await?;
+        if app_id != key.app.id {
+            return Err(key.misplaced(services));
+        }
+        Ok(Self { app: key.app })
+    }
+}
+
+impl Sdk {
+    pub(super) async fn of(parts: &mut Parts, services: &Shared) -> Result<Self, ApiError> {
+        let key = AppKey::of(parts, services).await?;
+        key.require_kind(services, Kind::Write)?;
+        Ok(Self { app: key.app })
+    }
+}
+
+/// The app and key of a key's hash, if it works now. What does not is counted, and what once was a key of a
+/// known app is in the app's audit log.
+pub(super) async fn app_key(
+    parts: &Parts,
+    services: &Services,
+    hash: &[u8; 32],
+) -> Result<AppKey, ApiError> {
+    let now = services.clock.now();
+    let holder = match services.apps.known_key(hash) {
+        Some((app, key)) => Holder::Live(app, key),
+        None => services.apps.by_key(hash).await?,
+    };
+    let (app_id, key_id, reason) = match holder {
+        Holder::Live(app, key) if key.is_live(now) => {
+            let notes = Notes::of(&parts.extensions);
+            // A write key is public: an address's share of it comes before what all have together.
+            let shared = address(parts, services).filter(|_| key.kind == Kind::Write);
+            let share = shared.map(|address| share_of(key.id, address));
+            if let Some(share) = share {
+                charge(parts, services, Policy::KeyAddress, share)?;
+            }
+            charge(parts, services, Policy::Key, key.id.into_bytes())?;
+            notes.set_app(app.id, &app.origins)?;
+            notes.count_for(
+                &services.rate_limits,
+                &services.clock,
+                Policy::AppBytes,
+                app.id.into_bytes(),
+            );
+            // Counted from the last to the first.
+            if let Some(share) = share {
+                notes.count_for(
+                    &services.rate_limits,
+                    &services.clock,
+                    Policy::KeyAddressBytes,
+                    share,
+                );
+            }
+            services.key_uses.used(app.id, &key, now);
+            return Ok(AppKey {
+                app,
+                key,
+                route: Route::of(parts),
+            });
+        }
+        Holder::Live(app, key) => (app.id, key.id, Reason::Expired),
+        Holder::Revoked { app_id, key_id } => (app_id, key_id, Reason::Revoked),
+        Holder::Nobody => return Err(failed(parts, services)),
+    };
+    let route = Route::of(parts).to_string();
+    services
+        .key_uses
+        .refused(app_id, key_id, reason, route, now);
+    Err(failed(parts, services))
+}
+
+impl Route {
+    fn of(parts: &Parts) -> Self {
+        Self {
+            method: parts.method.clone(),
+            path: parts.extensions.get::<MatchedPath>().cloned(),
+        }
+    }
+}
+
+impl fmt::Display for Route {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let path = self.path.as_ref().map_or("", MatchedPath::as_str);
+        write!(formatter, "{} {path}", self.method)
+    }
+}
+
+/// Refuses a request without `Authorization`. If it has a key in the SDKs' header, the audit log hears of it.
+pub(super) async fn no_bearer(parts: &Parts, services: &Services) -> ApiError {
+    let refusal = ApiError::new(Code::InvalidCredentials);
+    let hash = key_text(parts).ok().and_then(|text| key::hash(&text));
+    let Some(hash) = hash else { return refusal };
+    match app_key(parts, services, &hash).await {
+        Ok(key) => {
+            key.refuse(services, Reason::WrongHeader);
+            refusal
+        }
+        Err(refusal) => refusal,
+    }
+}
+
+/// The key of either header; two different ones contradict each other.
+fn key_text(parts: &Parts) -> Result<String, ApiError> {
+    let bearer = bearer(parts)?;
+    let header = match parts.headers.get(WRITE_KEY) {
+        Some(value) => Some(
+            value
+                .to_str()
+                .map_err(|_| ApiError::new(Code::InvalidCredentials))?
+                .trim()
+                .to_owned(),
+        ),
+        None => None,
+    };
+    match (bearer, header) {
+        (Some(bearer), Some(header)) if bearer != header => {
+            Err(ApiError::new(Code::CredentialConflict))
+        }
+        (Some(text), _) | (None, Some(text)) => Ok(text),
+        (None, None) => Err(ApiError::new(Code::InvalidCredentials)),
+    }
+}

@@ -1,0 +1,84 @@
+//! Which person an SDK speaks for.
+
+use std::sync::Arc;
+
+use axum::http::request::Parts;
+use nudge_http::code::Code;
+use nudge_http::error::ApiError;
+use nudge_http::request_context::Notes;
+use nudge_platform::rate_limits::Policy;
+
+use super::keys::Sdk;
+use super::{charge, failed};
+use crate::App;
+use crate::services::{Services, Shared};
+use crate::subject_token::{self, SubjectToken};
+
+/// The header of a subject token.
+const SUBJECT_TOKEN: &str = "x-service-subject-token";
+
+/// An SDK with a subject token. That the token is not revoked is checked where the subject is read.
+#[derive(Clone, Debug)]
+pub struct SdkSubject {
+    /// The app.
+    pub app: Arc<App>,
+    /// Whose token it is.
+    pub token: SubjectToken,
+}
+
+extractors!(SdkSubject);
+
+impl SdkSubject {
+    async fn of(parts: &mut Parts, services: &Shared) -> Result<Self, ApiError> {
+        let Sdk { app } = Sdk::of(parts, services).await?;
+        let token = subject_token(parts, services, &app)?
+            .ok_or_else(|| ApiError::new(Code::SubjectTokenRequired))?;
+        Ok(Self { app, token })
+    }
+}
+
+/// The request's subject token, if it has a good one. A bad one counts as failed authentication; the request goes on without.
+pub fn good_subject_token(
+    parts: &Parts,
+    services: &Services,
+    app: &App,
+) -> Result<Option<SubjectToken>, ApiError> {
+    match subject_token(parts, services, app) {
+        // Of its own subject; what failed before at this address is no concern of a request with a good key.
+        Err(refusal) if Notes::of(&parts.extensions).is_over(Policy::Subject) => Err(refusal),
+        token => Ok(token.unwrap_or_default()),
+    }
+}
+
+/// The request's subject token, if it has one; it must be genuine, in force and of this app.
+pub fn subject_token(
+    parts: &Parts,
+    services: &Services,
+    app: &App,
+) -> Result<Option<SubjectToken>, ApiError> {
+    let Some(value) = parts.headers.get(SUBJECT_TOKEN) else {
+        return Ok(None);
+    };
+    let text = value
+        .to_str()
+        .map_err(|_| ApiError::new(Code::InvalidCredentials))?;
+    let token = subject_token::open(&services.secrets, text)
+        .filter(|token| token.app_id == app.id)
+        .ok_or_else(|| failed(parts, services))?;
+    if token.expires_at <= services.clock.now() {
+        return Err(ApiError::new(Code::SubjectTokenExpired));
+    }
+    charge(
+        parts,
+        services,
+        Policy::Subject,
+        token.subject_id.into_bytes(),
+    )?;
+    Notes::of(&parts.extensions).count_for(
+        &services.rate_limits,
+        &services.clock,
+        Policy::SubjectBytes,
+        token.subject_id.into_bytes(),
+    );
+    Ok(Some(token))
+}
