@@ -4,36 +4,28 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::extract::FromRef;
-use axum::extract::{FromRequestParts, State};
-use axum::http::request::Parts;
+use axum::extract::State;
 use nudge_apps::App;
-use nudge_apps::auth::{self, AppKey};
-use nudge_apps::key::{self, Kind};
-use nudge_apps::subject_token::{self, SubjectToken};
 use nudge_campaigns::settings::ValidationFailure;
 use nudge_db::Timestamp;
 use nudge_http::request_context::Notes;
 use nudge_http::{ApiError, Code, Data, JsonText};
 use nudge_platform::event_names::is_lifecycle;
 use nudge_platform::field_error::FieldError;
-use nudge_platform::rate_limits::Policy;
-use nudge_platform::secrets;
 use nudge_records::dead_letters::Letter;
 use nudge_records::events::{Event, Origin, store};
 use nudge_records::instructions::views::InstructionView;
 use nudge_records::instructions::{self, Instruction};
 use nudge_records::stats;
-use nudge_records::subjects::current::{Claim, Claims};
-use nudge_records::subjects::identity::is_external_id;
-use nudge_records::subjects::{self, AliasKind, AliasView, Anew, NOBODY};
+use nudge_records::subjects::{self, NOBODY};
 use serde::Serialize;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use super::body::{Body, Context, Delivery, Events};
+use super::body::{Body, Delivery};
 use super::commit::{self, CommitOutcome, Committed};
-use super::event::{self, Mismatch, Rules};
+use super::event::{self, Rules};
+use super::owner::{self, Caller, Owner};
 use super::validation::{self, Verdict};
 use crate::services::Shared;
 use crate::submission::{Rejection, Submission};
@@ -49,47 +41,6 @@ pub struct IngestView {
     instructions: Option<Vec<InstructionView>>,
 }
 
-/// A key and, where it was sent, a subject token of the key's app.
-pub struct Caller {
-    app: Arc<App>,
-    key: AppKey,
-    token: Option<SubjectToken>,
-}
-
-impl<S> FromRequestParts<S> for Caller
-where
-    Shared: FromRef<S>,
-    nudge_apps::services::Shared: FromRef<S>,
-    S: Send + Sync,
-{
-    type Rejection = ApiError;
-
-    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
-        let services = &Shared::from_ref(state);
-        let key = AppKey::from_request_parts(parts, state).await?;
-        let token = auth::subject_token(parts, services, &key.app)?;
-        Ok(Self {
-            app: Arc::clone(&key.app),
-            key,
-            token,
-        })
-    }
-}
-
-/// Whose events a request has.
-struct Owner {
-    alias: i64,
-    subject_id: Uuid,
-    claims: Option<Claims>,
-    mismatch: Option<Mismatch>,
-    anonymous_id: Option<String>,
-    external_id: Option<String>,
-    /// Events of then or before are of somebody who was deleted.
-    events_after: Option<Timestamp>,
-    /// Whether it is nobody for now only: somebody begins anew once a deletion is done.
-    erasing: bool,
-}
-
 /// Takes events. 200 means that the accepted ones are on disk. With `settings.ingest.allowUnverifiedServerEvents`, the server-side
 /// shape takes a write key alone too.
 #[utoipa::path(post, path = "/v1/sdk/ingest", tag = "sdk", request_body = super::schema::IngestRequest,
@@ -103,14 +54,9 @@ pub async fn ingest_events(
 ) -> Result<Data<IngestView>, ApiError> {
     let received_at = services.clock.now();
     let (body, events) = Body::parse(&text)?;
-    if let (Kind::Write, None, Some(user_id)) = (caller.key.key.kind, &caller.token, &body.user_id)
-    {
-        // Nothing but the request says whose events a public key's are.
-        let owner = named_owner(caller.app.id, user_id);
-        notes.count_bytes_for(Policy::SubjectBytes, owner, text.len())?;
-    }
+    caller.count_bytes(&notes, &body, text.len())?;
     let delivery = body.delivery()?;
-    let owner = owner(&services, &caller, &body, &events).await?;
+    let owner = owner::of(&services, &caller, &body, &events).await?;
     let rules = rules(&caller.app, &body, &owner, received_at);
     let (checked, mut rejections) = event::check_all(events, &rules);
     if let Some(delivery) = &delivery {
@@ -146,27 +92,21 @@ pub async fn ingest_events(
         // Whoever waits for a decision keeps nobody waiting.
         notes.step_aside();
     }
-    let mut view = answer(
-        &services, app, outcome, indexes, rejections, there, delivery,
+    let view = answer(
+        &services,
+        app,
+        &owner,
+        outcome,
+        indexes,
+        (rejections, there),
+        delivery,
     )
     .await?;
-    if owner.erasing {
-        let refused = view.errors.iter_mut();
-        refused
-            .filter(|it| it.code == "suppressed_subject")
-            .for_each(|it| it.retryable = true);
-    }
     let ignored = if committed { ignored.len() } else { 0 };
     let count = |kind, count| services.stats.count(app.id, received_at, kind, count);
     count(stats::Kind::Ignored, ignored);
     count(stats::Kind::Rejected, view.rejected);
     Ok(Data { data: view })
-}
-
-/// The bucket of somebody who is known by an external id.
-fn named_owner(app_id: Uuid, user_id: &str) -> [u8; 16] {
-    let hash = secrets::hash(&[app_id.as_bytes(), user_id.as_bytes()]);
-    hash.first_chunk().copied().unwrap_or_default()
 }
 
 /// What the events are checked against.
@@ -182,158 +122,6 @@ fn rules<'a>(app: &'a App, body: &Body<'_>, owner: &'a Owner, received_at: Times
         received_at,
         skew: event::skew(body.sent_at(), received_at),
     }
-}
-
-/// Tells who the events are of, by the shape of the request and the credentials.
-async fn owner(
-    services: &Shared,
-    caller: &Caller,
-    body: &Body<'_>,
-    events: &Events<'_>,
-) -> Result<Owner, ApiError> {
-    match (&body.context, &body.user_id) {
-        (Some(context), _) => {
-            let named = context.external_id.is_some() || events.may_name_external();
-            owner_by_token(services, caller, context, named).await
-        }
-        (None, Some(user_id)) => {
-            owner_by_user_id(services, caller, user_id, body.delivery.is_some(), events).await
-        }
-        (None, None) => Err(ApiError::field(
-            "/context",
-            "required",
-            "context with anonymousId is required",
-        )),
-    }
-}
-
-/// The subject of the token. Looks nothing up unless the request names another id than the token does, or may name
-/// an external one; that the token is not revoked is checked where the events are committed.
-async fn owner_by_token(
-    services: &Shared,
-    caller: &Caller,
-    context: &Context<'_>,
-    names_external: bool,
-) -> Result<Owner, ApiError> {
-    let anonymous_id = context.anonymous_id.as_deref().ok_or_else(|| {
-        ApiError::field(
-            "/context/anonymousId",
-            "required",
-            "context.anonymousId is required",
-        )
-    })?;
-    caller.key.require_kind(services, Kind::Write)?;
-    let token = caller
-        .token
-        .as_ref()
-        .ok_or_else(|| ApiError::new(Code::SubjectTokenRequired))?;
-    let claim = Claim::of_token(token);
-    let mut claims = Claims {
-        token: claim,
-        named: claim,
-    };
-    let mut owner = Owner {
-        alias: token.alias,
-        subject_id: token.subject_id,
-        claims: None,
-        mismatch: None,
-        anonymous_id: Some(anonymous_id.to_owned()),
-        external_id: None,
-        events_after: token.events_after,
-        erasing: false,
-    };
-    let mut tx = None;
-    if subject_token::fingerprint(anonymous_id) != token.fingerprint {
-        let tx = tx.insert(services.db.read().await?);
-        let named =
-            subjects::store::find(tx, caller.app.id, AliasKind::Anonymous, anonymous_id).await?;
-        match named.filter(|named| named.subject_id == token.subject_id) {
-            Some(named) => {
-                owner.alias = named.alias;
-                owner.events_after = named.events_after;
-                claims.named = Claim::of(&named);
-            }
-            None => owner.mismatch = Some(Mismatch::Anonymous),
-        }
-    }
-    if names_external {
-        let tx = match &mut tx {
-            Some(tx) => tx,
-            None => tx.insert(services.db.read().await?),
-        };
-        let standing = subjects::store::get(tx, caller.app.id, token.alias).await?;
-        owner.external_id = standing.and_then(|standing| standing.external_id);
-        let contradicts = |given: &str| Some(given) != owner.external_id.as_deref();
-        if context.external_id.as_deref().is_some_and(contradicts) && owner.mismatch.is_none() {
-            owner.mismatch = Some(Mismatch::External);
-        }
-    }
-    owner.claims = Some(claims);
-    Ok(owner)
-}
-
-/// The subject with this external id, for servers.
-async fn owner_by_user_id(
-    services: &Shared,
-    caller: &Caller,
-    user_id: &str,
-    delivery: bool,
-    events: &Events<'_>,
-) -> Result<Owner, ApiError> {
-    if caller.key.key.kind != Kind::Write {
-        caller.key.require_scope(services, key::EVENTS_WRITE)?;
-    } else if !caller.app.settings.ingest.allow_unverified_server_events {
-        return Err(ApiError::new(Code::SubjectTokenRequired));
-    }
-    if delivery {
-        return Err(ApiError::field(
-            "/delivery",
-            "not_allowed",
-            "server-side events have no delivery",
-        ));
-    }
-    if !is_external_id(user_id) {
-        let detail = "userId has 1 to 256 characters and no control characters";
-        return Err(ApiError::field("/userId", "invalid", detail));
-    }
-    let (standing, erasing) = named(services, caller.app.id, user_id, events).await?;
-    Ok(Owner {
-        alias: standing.alias,
-        subject_id: standing.subject_id,
-        claims: None,
-        mismatch: None,
-        anonymous_id: None,
-        external_id: standing.external_id,
-        events_after: standing.events_after,
-        erasing,
-    })
-}
-
-/// The subject with an external id, made if there is none, and whether it is nobody for now only. Somebody who was
-/// deleted begins anew with an event of after the deletion.
-async fn named(
-    services: &Shared,
-    app_id: Uuid,
-    user_id: &str,
-    events: &Events<'_>,
-) -> Result<(AliasView, bool), ApiError> {
-    let (db, pseudonyms) = (&services.db, &services.pseudonyms);
-    let now = services.clock.now();
-    let kind = AliasKind::External;
-    let standing = subjects::ensure(db, pseudonyms, app_id, kind, user_id, None, now).await?;
-    if !standing.is_nobody() {
-        return Ok((standing, false));
-    }
-    let Some(latest) = events.latest() else {
-        return Ok((standing, false));
-    };
-    Ok(
-        match subjects::begin_anew(db, pseudonyms, app_id, user_id, latest, now).await? {
-            Anew::Begun(begun) => (begun, false),
-            Anew::Later => (standing, true),
-            Anew::Never => (standing, false),
-        },
-    )
 }
 
 /// Every id of a delivery must be one of the request's, its browser session the subject's own.
@@ -496,34 +284,37 @@ async fn divide(
 async fn answer(
     services: &Shared,
     app: &App,
+    owner: &Owner,
     outcome: CommitOutcome,
     events: Vec<(usize, Uuid)>,
-    mut rejections: Vec<Rejection>,
-    there: HashSet<Uuid>,
+    (mut rejections, there): (Vec<Rejection>, HashSet<Uuid>),
     delivery: Option<Delivery>,
 ) -> Result<IngestView, ApiError> {
-    let mut reject_all = |code, message: &str| {
-        for rejection in rejections
+    let mut reject_all = |code, message: &str, retryable| {
+        let rejection = |index, event_id| Rejection {
+            retryable,
+            ..Rejection::new(index, event_id, code, message)
+        };
+        let letters = rejections
             .iter_mut()
-            .filter(|rejection| rejection.dead_letter_id.is_some())
-        {
-            *rejection = Rejection::new(rejection.index, rejection.event_id, code, message);
-        }
+            .filter(|it| it.dead_letter_id.is_some());
+        letters.for_each(|it| *it = rejection(it.index, it.event_id));
         rejections.extend(
             events
                 .iter()
-                .map(|(index, id)| Rejection::new(*index, Some(*id), code, message)),
+                .map(|(index, id)| rejection(*index, Some(*id))),
         );
     };
     let mut committed = match outcome {
         CommitOutcome::Committed(committed) => Some(committed),
         CommitOutcome::TokenRevoked => return Err(ApiError::new(Code::SubjectTokenExpired)),
         CommitOutcome::Suppressed => {
-            reject_all("suppressed_subject", event::DELETED);
+            reject_all("suppressed_subject", event::DELETED, owner.erasing);
             None
         }
         CommitOutcome::ConsentMissing => {
-            reject_all("consent_missing", "the user has not consented to analytics");
+            let detail = "the user has not consented to analytics";
+            reject_all("consent_missing", detail, false);
             None
         }
     };

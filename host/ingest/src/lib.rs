@@ -20,6 +20,7 @@ pub mod definitions;
 pub mod event;
 pub mod http;
 pub mod kept;
+mod owner;
 pub mod properties;
 mod schema;
 pub mod services;

@@ -1,0 +1,234 @@
+//! Whose events a request has: by the shape of the request, the credentials, and what the request names.
+
+use std::sync::Arc;
+
+use axum::extract::{FromRef, FromRequestParts};
+use axum::http::request::Parts;
+use nudge_apps::App;
+use nudge_apps::auth::{self, AppKey};
+use nudge_apps::key::{self, Kind};
+use nudge_apps::subject_token::{self, SubjectToken};
+use nudge_db::Timestamp;
+use nudge_http::request_context::Notes;
+use nudge_http::{ApiError, Code};
+use nudge_platform::rate_limits::Policy;
+use nudge_platform::secrets;
+use nudge_records::subjects::current::{Claim, Claims};
+use nudge_records::subjects::identity::is_external_id;
+use nudge_records::subjects::{self, AliasKind, AliasView, Anew};
+use uuid::Uuid;
+
+use super::body::{Body, Context, Events};
+use super::event::Mismatch;
+use crate::services::Shared;
+
+/// A key and, where it was sent, a subject token of the key's app.
+pub struct Caller {
+    pub(super) app: Arc<App>,
+    pub(super) key: AppKey,
+    pub(super) token: Option<SubjectToken>,
+}
+
+impl<S> FromRequestParts<S> for Caller
+where
+    Shared: FromRef<S>,
+    nudge_apps::services::Shared: FromRef<S>,
+    S: Send + Sync,
+{
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
+        let services = &Shared::from_ref(state);
+        let key = AppKey::from_request_parts(parts, state).await?;
+        let token = auth::subject_token(parts, services, &key.app)?;
+        Ok(Self {
+            app: Arc::clone(&key.app),
+            key,
+            token,
+        })
+    }
+}
+
+impl Caller {
+    /// Counts the bytes of a request for the one whom it names, where nothing but the request says whose events a public key's are.
+    pub(super) fn count_bytes(
+        &self,
+        notes: &Notes,
+        body: &Body<'_>,
+        bytes: usize,
+    ) -> Result<(), ApiError> {
+        let (Kind::Write, None, Some(user_id)) = (self.key.key.kind, &self.token, &body.user_id)
+        else {
+            return Ok(());
+        };
+        let hash = secrets::hash(&[self.app.id.as_bytes(), user_id.as_bytes()]);
+        let owner = hash.first_chunk().copied().unwrap_or_default();
+        notes.count_bytes_for(Policy::SubjectBytes, owner, bytes)
+    }
+}
+
+/// Whose events a request has.
+pub(super) struct Owner {
+    pub(super) alias: i64,
+    pub(super) subject_id: Uuid,
+    pub(super) claims: Option<Claims>,
+    pub(super) mismatch: Option<Mismatch>,
+    pub(super) anonymous_id: Option<String>,
+    pub(super) external_id: Option<String>,
+    /// Events of then or before are of somebody who was deleted.
+    pub(super) events_after: Option<Timestamp>,
+    /// Whether it is nobody for now only: somebody begins anew once a deletion is done.
+    pub(super) erasing: bool,
+}
+
+/// Tells who the events are of, by the shape of the request and the credentials.
+pub(super) async fn of(
+    services: &Shared,
+    caller: &Caller,
+    body: &Body<'_>,
+    events: &Events<'_>,
+) -> Result<Owner, ApiError> {
+    match (&body.context, &body.user_id) {
+        (Some(context), _) => {
+            let named = context.external_id.is_some() || events.may_name_external();
+            owner_by_token(services, caller, context, named).await
+        }
+        (None, Some(user_id)) => {
+            owner_by_user_id(services, caller, user_id, body.delivery.is_some(), events).await
+        }
+        (None, None) => Err(ApiError::field(
+            "/context",
+            "required",
+            "context with anonymousId is required",
+        )),
+    }
+}
+
+/// The subject of the token. Looks nothing up unless the request names another id than the token does, or may name
+/// an external one; that the token is not revoked is checked where the events are committed.
+async fn owner_by_token(
+    services: &Shared,
+    caller: &Caller,
+    context: &Context<'_>,
+    names_external: bool,
+) -> Result<Owner, ApiError> {
+    let anonymous_id = context.anonymous_id.as_deref().ok_or_else(|| {
+        ApiError::field(
+            "/context/anonymousId",
+            "required",
+            "context.anonymousId is required",
+        )
+    })?;
+    caller.key.require_kind(services, Kind::Write)?;
+    let token = caller
+        .token
+        .as_ref()
+        .ok_or_else(|| ApiError::new(Code::SubjectTokenRequired))?;
+    let claim = Claim::of_token(token);
+    let mut claims = Claims {
+        token: claim,
+        named: claim,
+    };
+    let mut owner = Owner {
+        alias: token.alias,
+        subject_id: token.subject_id,
+        claims: None,
+        mismatch: None,
+        anonymous_id: Some(anonymous_id.to_owned()),
+        external_id: None,
+        events_after: token.events_after,
+        erasing: false,
+    };
+    let mut tx = None;
+    if subject_token::fingerprint(anonymous_id) != token.fingerprint {
+        let tx = tx.insert(services.db.read().await?);
+        let named =
+            subjects::store::find(tx, caller.app.id, AliasKind::Anonymous, anonymous_id).await?;
+        match named.filter(|named| named.subject_id == token.subject_id) {
+            Some(named) => {
+                owner.alias = named.alias;
+                owner.events_after = named.events_after;
+                claims.named = Claim::of(&named);
+            }
+            None => owner.mismatch = Some(Mismatch::Anonymous),
+        }
+    }
+    if names_external {
+        let tx = match &mut tx {
+            Some(tx) => tx,
+            None => tx.insert(services.db.read().await?),
+        };
+        let standing = subjects::store::get(tx, caller.app.id, token.alias).await?;
+        owner.external_id = standing.and_then(|standing| standing.external_id);
+        let contradicts = |given: &str| Some(given) != owner.external_id.as_deref();
+        if context.external_id.as_deref().is_some_and(contradicts) && owner.mismatch.is_none() {
+            owner.mismatch = Some(Mismatch::External);
+        }
+    }
+    owner.claims = Some(claims);
+    Ok(owner)
+}
+
+/// The subject with this external id, for servers.
+async fn owner_by_user_id(
+    services: &Shared,
+    caller: &Caller,
+    user_id: &str,
+    delivery: bool,
+    events: &Events<'_>,
+) -> Result<Owner, ApiError> {
+    if caller.key.key.kind != Kind::Write {
+        caller.key.require_scope(services, key::EVENTS_WRITE)?;
+    } else if !caller.app.settings.ingest.allow_unverified_server_events {
+        return Err(ApiError::new(Code::SubjectTokenRequired));
+    }
+    if delivery {
+        return Err(ApiError::field(
+            "/delivery",
+            "not_allowed",
+            "server-side events have no delivery",
+        ));
+    }
+    if !is_external_id(user_id) {
+        let detail = "userId has 1 to 256 characters and no control characters";
+        return Err(ApiError::field("/userId", "invalid", detail));
+    }
+    let (standing, erasing) = named(services, caller.app.id, user_id, events).await?;
+    Ok(Owner {
+        alias: standing.alias,
+        subject_id: standing.subject_id,
+        claims: None,
+        mismatch: None,
+        anonymous_id: None,
+        external_id: standing.external_id,
+        events_after: standing.events_after,
+        erasing,
+    })
+}
+
+/// The subject with an external id, made if there is none, and whether it is nobody for now only. Somebody who was
+/// deleted begins anew with an event of after the deletion.
+async fn named(
+    services: &Shared,
+    app_id: Uuid,
+    user_id: &str,
+    events: &Events<'_>,
+) -> Result<(AliasView, bool), ApiError> {
+    let (db, pseudonyms) = (&services.db, &services.pseudonyms);
+    let now = services.clock.now();
+    let kind = AliasKind::External;
+    let standing = subjects::ensure(db, pseudonyms, app_id, kind, user_id, None, now).await?;
+    if !standing.is_nobody() {
+        return Ok((standing, false));
+    }
+    let Some(latest) = events.latest() else {
+        return Ok((standing, false));
+    };
+    Ok(
+        match subjects::begin_anew(db, pseudonyms, app_id, user_id, latest, now).await? {
+            Anew::Begun(begun) => (begun, false),
+            Anew::Later => (standing, true),
+            Anew::Never => (standing, false),
+        },
+    )
+}
