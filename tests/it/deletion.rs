@@ -16,7 +16,6 @@ use tests::session::{hex, text};
 use tests::{Credential, TestApp, on_both_backends};
 use tokio::task::JoinSet;
 
-use crate::identity::Backend;
 use crate::person::{SECRETS, everything, execute, files_with, tables_with};
 
 on_both_backends!(
@@ -24,9 +23,6 @@ on_both_backends!(
     exactly_one_reference_of_a_known_person,
     queueing_stops_everything_at_once,
     whoever_comes_back_under_a_deleted_name_is_nobody,
-    a_deleted_person_who_signs_up_again_begins_anew,
-    who_signs_up_again_waits_until_the_old_is_erased,
-    a_device_of_a_deleted_person_becomes_somebody_elses,
     the_same_request_answers_the_same_job,
     it_waits_for_the_analytics_store,
     it_waits_before_it_looks_once_more,
@@ -49,7 +45,7 @@ pub(crate) async fn deleted(app: &TestApp, job_id: &str) -> Value {
     reaches(app, job_id, "completed").await
 }
 
-async fn reaches(app: &TestApp, job_id: &str, status: &str) -> Value {
+pub(crate) async fn reaches(app: &TestApp, job_id: &str, status: &str) -> Value {
     app.until(&format!("the deletion is {status}"), async || {
         deletion(app, job_id).await["status"] == status
     })
@@ -330,191 +326,6 @@ async fn whoever_comes_back_under_a_deleted_name_is_nobody(app: &mut TestApp) {
     assert_eq!(aliases.len(), 1);
 }
 
-/// A session with an identity token.
-async fn identified(app: &TestApp, anonymous_id: &str, token: &str) -> Value {
-    let body = json!({"anonymousId": anonymous_id, "identityToken": token});
-    app.post("/v1/sdk/session", &app.sdk(), &body).await.ok()
-}
-
-/// What a backend hears of events of `e-ada`, of some seconds from now.
-async fn shipped(app: &TestApp, seconds: &[i64]) -> Value {
-    let event = |seconds: &i64| json!({"name": "shipped", "timestamp": app.time(*seconds)});
-    let events: Vec<Value> = seconds.iter().map(event).collect();
-    let body = json!({"userId": "e-ada", "events": events});
-    let answer = app.post("/v1/sdk/ingest", &app.backend(), &body).await;
-    answer.ok()
-}
-
-async fn a_deleted_person_who_signs_up_again_begins_anew(app: &mut TestApp) {
-    let backend = Backend::new(app).await;
-    let first = backend.identify(app, "ada", "e-ada").await;
-    let event = app.event(&first, "purchase", &json!({}));
-    assert_eq!(app.ingest(&first, &[event]).await.ok()["accepted"], 1);
-    app.advance(60);
-    let first_job = delete(app, &json!({"externalId": "e-ada"})).await;
-    deleted(app, &first_job).await;
-    app.advance(60);
-
-    // What is of before the deletion, or of no known time, is refused.
-    let old = backend.token_of(app, "e-ada", -90);
-    assert_eq!(
-        identified(app, "ada", &old).await["subject"]["identified"],
-        false
-    );
-    app.session("ada").await;
-    let data = shipped(app, &[-90]).await;
-    assert_eq!(
-        (&data["errors"][0]["code"], &data["errors"][0]["retryable"]),
-        (&json!("suppressed_subject"), &json!(false))
-    );
-    let people: Vec<(i64,)> = app.rows("SELECT count(*) FROM subjects").await;
-    assert_eq!(people, [(0,)]);
-
-    // What is of after it begins a new person.
-    let data = shipped(app, &[-90, -30, -75]).await;
-    assert_eq!(
-        (&data["accepted"], &data["rejected"]),
-        (&json!(1), &json!(2))
-    );
-    for (error, index) in data["errors"].as_array().unwrap().iter().zip([0, 2]) {
-        assert_eq!(
-            (&error["code"], &error["index"]),
-            (&json!("suppressed_subject"), &json!(index))
-        );
-    }
-    assert_eq!(
-        shipped(app, &[-90]).await["rejected"],
-        1,
-        "also once there is somebody"
-    );
-    assert_eq!(
-        identified(app, "ada", &old).await["subject"]["identified"],
-        false
-    );
-    let second = backend.identify(app, "ada", "e-ada").await;
-    assert_ne!(second.subject_id, first.subject_id);
-    let found = app
-        .get(&app.path("/users?q=e-ada"), &app.viewer())
-        .await
-        .ok();
-    assert_eq!(found["items"][0]["subjectId"], second.subject_id);
-    assert_eq!(found["items"].as_array().unwrap().len(), 1);
-    app.settle().await;
-    let timeline = app
-        .get(&app.path("/users/ada/events"), &app.viewer())
-        .await
-        .ok();
-    assert_eq!(
-        timeline["items"].as_array().unwrap().len(),
-        1,
-        "nothing of the old"
-    );
-
-    // So do its devices: what they still had is refused.
-    let mut events = [
-        app.event(&second, "opened", &json!({})),
-        app.event(&second, "opened", &json!({})),
-    ];
-    events[1]["timestamp"] = json!(app.time(-90));
-    let data = app.ingest(&second, &events).await.ok();
-    assert_eq!(
-        (&data["accepted"], &data["errors"][0]["code"]),
-        (&json!(1), &json!("suppressed_subject"))
-    );
-    assert_eq!(
-        identified(app, "ada", &old).await["subject"]["identified"],
-        false
-    );
-    let unproven = json!({"anonymousId": "ada"});
-    app.post("/v1/sdk/session", &app.sdk(), &unproven)
-        .await
-        .refused(401, "identity_required");
-    app.restart().await;
-    assert_eq!(shipped(app, &[-90]).await["rejected"], 1);
-    let reference = json!({"externalId": "e-ada"});
-    app.post(&app.path("/gdpr/export"), &app.admin(), &reference)
-        .await
-        .data(202);
-
-    // And can be deleted again, from which on the same is true.
-    app.advance(60);
-    let second_job = delete(app, &reference).await;
-    assert_ne!(second_job, first_job);
-    deleted(app, &second_job).await;
-    assert_eq!(tables_with(app, "e-ada").await, Vec::<String>::new());
-    assert_eq!(
-        tables_with(app, &second.subject_id).await,
-        Vec::<String>::new()
-    );
-    app.advance(60);
-    assert_eq!(
-        shipped(app, &[-90]).await["accepted"],
-        0,
-        "of between the deletions"
-    );
-    let between = backend.token_of(app, "e-ada", -90);
-    assert_eq!(
-        identified(app, "ada", &between).await["subject"]["identified"],
-        false
-    );
-    let third = backend.identify(app, "ada", "e-ada").await;
-    assert_ne!(third.subject_id, second.subject_id);
-}
-
-async fn who_signs_up_again_waits_until_the_old_is_erased(app: &mut TestApp) {
-    app.analytics = Some(Arc::new(Slow::confirming_after(1)));
-    app.restart().await;
-    let backend = Backend::new(app).await;
-    backend.identify(app, "ada", "e-ada").await;
-    app.advance(60);
-    let job_id = delete(app, &json!({"externalId": "e-ada"})).await;
-    reaches(app, &job_id, "analytics_pending").await;
-    app.advance(5);
-
-    let data = shipped(app, &[-1]).await;
-    assert_eq!(
-        (&data["errors"][0]["code"], &data["errors"][0]["retryable"]),
-        (&json!("suppressed_subject"), &json!(true))
-    );
-    let data = identified(app, "ada", &backend.token(app, "e-ada")).await;
-    assert_eq!(data["subject"]["identified"], false);
-    assert!(text(&data, "expiresAt") <= app.time(60), "comes back soon");
-    app.advance(11);
-    deleted(app, &job_id).await;
-    assert_eq!(shipped(app, &[-1]).await["accepted"], 1);
-    backend.identify(app, "ada", "e-ada").await;
-}
-
-async fn a_device_of_a_deleted_person_becomes_somebody_elses(app: &mut TestApp) {
-    let backend = Backend::new(app).await;
-    backend.identify(app, "phone", "e-ada").await;
-    backend.identify(app, "laptop", "e-bob").await;
-    app.advance(60);
-    let job_id = delete(app, &json!({"externalId": "e-ada"})).await;
-    deleted(app, &job_id).await;
-    app.advance(60);
-
-    let bob = backend.identify(app, "phone", "e-bob").await;
-    let mut events = [
-        app.event(&bob, "opened", &json!({})),
-        app.event(&bob, "opened", &json!({})),
-    ];
-    events[0]["timestamp"] = json!(app.time(-90));
-    let data = app.ingest(&bob, &events).await.ok();
-    assert_eq!(
-        (&data["accepted"], &data["errors"][0]["index"]),
-        (&json!(1), &json!(0))
-    );
-    let laptop = backend.identify(app, "laptop", "e-bob").await;
-    let mut event = app.event(&laptop, "opened", &json!({}));
-    event["timestamp"] = json!(app.time(-90));
-    assert_eq!(
-        app.ingest(&laptop, &[event]).await.ok()["accepted"],
-        1,
-        "bob's own"
-    );
-}
-
 async fn the_same_request_answers_the_same_job(app: &mut TestApp) {
     app.analytics = Some(Arc::new(Slow::confirming_after(u32::MAX)));
     app.restart().await;
@@ -542,13 +353,13 @@ async fn the_same_request_answers_the_same_job(app: &mut TestApp) {
 
 /// An analytics store that does not confirm at once.
 #[derive(Debug)]
-struct Slow {
+pub(crate) struct Slow {
     asked: AtomicU32,
     confirms_after: u32,
 }
 
 impl Slow {
-    fn confirming_after(confirms_after: u32) -> Self {
+    pub(crate) fn confirming_after(confirms_after: u32) -> Self {
         Self {
             asked: AtomicU32::new(0),
             confirms_after,

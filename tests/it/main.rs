@@ -134,6 +134,7 @@ mod session_firing;
 mod sessions;
 mod settings;
 mod shadows;
+mod signing_up_again;
 mod soak;
 mod stats;
 mod survey_lists;
