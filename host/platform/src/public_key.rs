@@ -15,6 +15,8 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
+use crate::secrets;
+
 const PEM_BEGIN: &str = "-----BEGIN PUBLIC KEY-----";
 const PEM_END: &str = "-----END PUBLIC KEY-----";
 /// Members of a JWK that only a private or secret key has (RFC 7518, section 6).
@@ -168,14 +170,7 @@ impl PublicKey {
     /// The SHA-256 of the `SubjectPublicKeyInfo` in hexadecimal digits, as
     /// `openssl pkey -pubin -outform DER | sha256sum` prints it.
     pub fn fingerprint(&self) -> String {
-        use std::fmt::Write as _;
-        Sha256::digest(&self.spki)
-            .iter()
-            .fold(String::with_capacity(64), |mut text, byte| {
-                // Writing to a String can't fail.
-                let _ = write!(text, "{byte:02x}");
-                text
-            })
+        secrets::hexadecimal(&Sha256::digest(&self.spki))
     }
 
     /// The claims of a token that this key signed. `None`: another key, another algorithm, extensions that

@@ -73,17 +73,7 @@ pub(super) fn issue(issuer: &Issuer, about: About<'_>, steps: &[Step]) -> Option
     };
     let text = serde_json::to_vec(&document).ok()?;
     Some(Receipt {
-        digest: hex(&secrets::sha256(&text)),
+        digest: secrets::hexadecimal(&secrets::sha256(&text)),
         signature: issuer.sign(TYPE, &text)?,
-    })
-}
-
-/// Bytes in hexadecimal.
-pub(super) fn hex(bytes: &[u8]) -> String {
-    use std::fmt::Write as _;
-    bytes.iter().fold(String::new(), |mut text, byte| {
-        // Writing to a String can't fail.
-        let _ = write!(text, "{byte:02x}");
-        text
     })
 }

@@ -15,6 +15,7 @@ use nudge_db::{Timestamp, Tx};
 use nudge_platform::audit::{self, Entry};
 use nudge_platform::clock;
 use nudge_platform::jobs::{self, Error, NewJob, RunningJob};
+use nudge_platform::secrets::hexadecimal;
 use nudge_records::pseudonyms::Pseudonyms;
 use nudge_records::subjects;
 use records::{After, AliasRow, List};
@@ -24,7 +25,6 @@ use store::Key;
 use uuid::Uuid;
 
 use super::Reference;
-use super::receipt::hex;
 use crate::services::Services;
 
 /// The kind of the job.
@@ -411,7 +411,7 @@ impl Making<'_> {
         let last = std::mem::take(&mut self.gathered);
         self.keep(last).await?;
         let now = self.services.clock.now();
-        let sha256 = hex(&self.sha256.finalize());
+        let sha256 = hexadecimal(&self.sha256.finalize());
         let mut tx = self.services.db.write().await?;
         if !store::grow(&mut tx, self.key, self.size_bytes).await? {
             return Err(Error::Failed(GONE.to_owned()));
