@@ -28,9 +28,17 @@ struct IdRow {
 #[derive(sqlx::FromRow)]
 struct StandingRow {
     id: i64,
-    /// An alias of the person that has an earlier one.
-    waits_for: Option<i64>,
+    /// Whether an earlier one of the person is left.
+    waits: bool,
 }
+
+/// The condition of a row of `pending` that a request of the same person that came earlier is left, under whichever alias, but for
+/// those of `v`. Values in values, not joins: no planner begins with all that waits, or with all aliases.
+pub(super) const HAS_EARLIER: &str = "(SELECT a.number FROM aliases a
+     WHERE a.subject_id = (SELECT own.subject_id FROM aliases own WHERE own.number = pending.alias_number)
+       AND (SELECT earlier.id FROM pending AS earlier
+            WHERE earlier.alias_number = a.number AND earlier.id < pending.id
+              AND earlier.id NOT IN (SELECT v.id FROM v) LIMIT 1) IS NOT NULL LIMIT 1) IS NOT NULL";
 
 /// Whether requests that are still this process's have to wait: an earlier one of the same person, under whichever
 /// alias, that is none of them is still to be processed. A request that is missing is not this process's any longer.
@@ -39,23 +47,13 @@ pub(super) async fn standing(tx: &mut Tx, ids: &[i64], node: Uuid) -> Result<Has
     for chunk in ids.chunks(Rows::MOST) {
         let rows: Vec<StandingRow> = tx
             .with_rows("v(id)", Rows::new().integers(chunk.iter().copied()))
-            .push(
-                " SELECT p.id, (SELECT a.number FROM aliases a
-                                WHERE a.subject_id = (SELECT own.subject_id FROM aliases own
-                                                      WHERE own.number = p.alias_number)
-                                  AND (SELECT earlier.id FROM pending earlier
-                                       WHERE earlier.alias_number = a.number AND earlier.id < p.id
-                                         AND earlier.id NOT IN (SELECT v.id FROM v) LIMIT 1) IS NOT NULL
-                                LIMIT 1) AS waits_for
-                  FROM v JOIN pending p ON p.id = v.id WHERE p.node = ",
-            )
+            .push(" SELECT pending.id, ")
+            .push(HAS_EARLIER)
+            .push(" AS waits FROM v JOIN pending ON pending.id = v.id WHERE pending.node = ")
             .push_bind(node)
             .fetch_all()
             .await?;
-        found.extend(
-            rows.into_iter()
-                .map(|row| (row.id, row.waits_for.is_some())),
-        );
+        found.extend(rows.into_iter().map(|row| (row.id, row.waits)));
     }
     Ok(found)
 }
@@ -253,29 +251,6 @@ pub(super) async fn release_claims(tx: &mut Tx, node: Uuid, claims: &[Claim]) ->
         .await?;
     }
     Ok(())
-}
-
-#[derive(sqlx::FromRow)]
-struct AliasRow {
-    subject_id: Uuid,
-    number: i64,
-}
-
-/// An alias of each of some subjects.
-pub(super) async fn aliases(tx: &mut Tx, subjects: &[Uuid]) -> Result<HashMap<Uuid, i64>> {
-    let mut found = HashMap::new();
-    for chunk in subjects.chunks(Rows::MOST) {
-        let rows: Vec<AliasRow> = tx
-            .with_rows("v(subject_id)", Rows::new().uuids(chunk.iter().copied()))
-            .push(
-                " SELECT a.subject_id, min(a.number) AS number FROM v JOIN aliases a ON a.subject_id = v.subject_id
-                  GROUP BY a.subject_id",
-            )
-            .fetch_all()
-            .await?;
-        found.extend(rows.into_iter().map(|row| (row.subject_id, row.number)));
-    }
-    Ok(found)
 }
 
 /// What waits to be processed.

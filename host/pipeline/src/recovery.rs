@@ -1,7 +1,7 @@
 //! Keeps the pipeline going: signs of life, work that others left, timers that fall due, apps that
 //! others changed.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::time::Duration;
 
 use nudge_db::{Dialect, Timestamp, Tx};
@@ -9,6 +9,7 @@ use nudge_platform::due::{Next, Pacer};
 use nudge_records::events;
 use nudge_records::events::store::Stored;
 use nudge_records::scheduled_work::{self, ClaimedOccasion, DueOccasion};
+use nudge_records::subjects;
 use uuid::Uuid;
 
 use super::claims::{self, ClaimedTimer};
@@ -235,12 +236,12 @@ impl Recovery {
     async fn submit_timers(&self, tx: &mut Tx, timers: Vec<ClaimedTimer>) -> nudge_db::Result<()> {
         let events = events(tx, timers.iter().map(|timer| timer.event_seq)).await?;
         // What a plugin set at its campaign's own occasion has no event that says whose it is.
-        let owners: Vec<Uuid> = timers
+        let owners: BTreeSet<(Uuid, Uuid)> = timers
             .iter()
             .filter(|timer| scheduled_work::instant_of(timer.event_seq).is_some())
-            .map(|timer| timer.subject_id)
+            .map(|timer| (timer.app_id, timer.subject_id))
             .collect();
-        let aliases = claims::aliases(tx, &owners).await?;
+        let aliases = subjects::store::oldest_aliases(tx, &owners).await?;
         for timer in timers {
             let found = match scheduled_work::instant_of(timer.event_seq) {
                 Some(at) => aliases.get(&timer.subject_id).map(|alias| {

@@ -7,6 +7,7 @@ use nudge_wasm::Value;
 use nudge_wasm::limits::TIMERS_PER_SUBJECT;
 use uuid::Uuid;
 
+use super::claims::HAS_EARLIER;
 use super::effects::{NewTimer, StateChange, TimerKey};
 use super::projection::Subject;
 
@@ -161,7 +162,6 @@ pub(super) async fn properties(
 /// Removes requests that are processed. False: one is not this process's any longer, or an earlier one
 /// of the same person, under whichever alias, is not processed yet.
 pub(super) async fn delete_requests(tx: &mut Tx, ids: &[i64], node: Uuid) -> Result<bool> {
-    // Values in values, not joins: no planner begins with all that waits, or with all aliases.
     // Ascending, so that an earlier request of the same person is gone when a later one is looked at.
     let mut ids = ids.to_vec();
     ids.sort_unstable();
@@ -175,16 +175,9 @@ pub(super) async fn delete_requests(tx: &mut Tx, ids: &[i64], node: Uuid) -> Res
             tx.with_rows("v(id)", rows)
         };
         let done = statement
-            .push(
-                " DELETE FROM pending WHERE id IN (SELECT v.id FROM v)
-                    AND (SELECT a.number FROM aliases a
-                         WHERE a.subject_id = (SELECT own.subject_id FROM aliases own
-                                               WHERE own.number = pending.alias_number)
-                           AND (SELECT earlier.id FROM pending AS earlier
-                                WHERE earlier.alias_number = a.number AND earlier.id < pending.id
-                                  AND earlier.id NOT IN (SELECT v.id FROM v) LIMIT 1) IS NOT NULL LIMIT 1) IS NULL
-                    AND node = ",
-            )
+            .push(" DELETE FROM pending WHERE id IN (SELECT v.id FROM v) AND NOT (")
+            .push(HAS_EARLIER)
+            .push(") AND node = ")
             .push_bind(node)
             .change(Some(chunk.len() as u64))
             .await?;

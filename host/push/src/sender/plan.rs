@@ -1,7 +1,7 @@
 //! What is to be done about claimed deliveries: whether they may be sent, to which devices, and what they say.
 
-use std::collections::HashMap;
 use std::collections::hash_map::Entry;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use nudge_platform::event_names::TRANSACTIONAL;
 use nudge_records::deliveries::{Device, Status};
 use nudge_records::events::Event;
 use nudge_records::events::store::Stored;
-use nudge_records::{events, scheduled_work};
+use nudge_records::{events, scheduled_work, subjects};
 use nudge_wasm::{Description, PastEvent};
 use uuid::Uuid;
 
@@ -254,8 +254,8 @@ async fn render(
     let asked = asked.filter(|(delivery, made)| {
         delivery.event_seq.is_none() && matches!(made, Made::Broken { .. })
     });
-    let asked: Vec<Uuid> = asked.map(|(delivery, _)| delivery.subject_id).collect();
-    let aliases = aliases(services, app, &asked).await?;
+    let asked: BTreeSet<(Uuid, Uuid)> = asked.map(|(it, _)| (app.id, it.subject_id)).collect();
+    let aliases = aliases(services, &asked).await?;
     for (delivery, made) in deliveries.iter().zip(made) {
         let step = match made {
             Made::Ready(rendered) => outgoing(delivery, *rendered, known.targets_of(delivery), now),
@@ -309,16 +309,13 @@ fn request(delivery: &Claimed, aliases: &HashMap<Uuid, i64>) -> Option<(i64, Sto
     Some((alias, stored))
 }
 
-/// A name of each person that dead letters are to be about.
-async fn aliases(services: &Shared, app: &App, subjects: &[Uuid]) -> Result<HashMap<Uuid, i64>> {
-    if subjects.is_empty() {
+/// A name of each person that dead letters are to be about, who are given with their apps.
+async fn aliases(services: &Shared, people: &BTreeSet<(Uuid, Uuid)>) -> Result<HashMap<Uuid, i64>> {
+    if people.is_empty() {
         return Ok(HashMap::new());
     }
-    let mut subjects = subjects.to_vec();
-    subjects.sort_unstable();
-    subjects.dedup();
     let mut tx = services.db.read().await?;
-    store::oldest_aliases(&mut tx, app.id, &subjects).await
+    subjects::store::oldest_aliases(&mut tx, people).await
 }
 
 /// An event as plugins get it.

@@ -66,12 +66,6 @@ struct AppRow {
 }
 
 #[derive(sqlx::FromRow)]
-struct AliasRow {
-    subject_id: Uuid,
-    number: i64,
-}
-
-#[derive(sqlx::FromRow)]
 struct IdRow {
     id: Uuid,
 }
@@ -161,26 +155,6 @@ pub(super) async fn consents(
             .fetch_all()
             .await?;
         found.extend(rows.into_iter().map(|row| (row.id, row)));
-    }
-    Ok(found)
-}
-
-/// A name of each person: the oldest.
-pub(super) async fn oldest_aliases(
-    tx: &mut Tx,
-    app_id: Uuid,
-    subjects: &[Uuid],
-) -> Result<HashMap<Uuid, i64>> {
-    let mut found = HashMap::new();
-    for chunk in subjects.chunks(Rows::MOST) {
-        let rows: Vec<AliasRow> = tx
-            .with_rows("v(id)", Rows::new().uuids(chunk.iter().copied()))
-            .push(" SELECT a.subject_id, min(a.number) AS number FROM v JOIN aliases a ON a.subject_id = v.id WHERE a.app_id = ")
-            .push_bind(app_id)
-            .push(" GROUP BY a.subject_id")
-            .fetch_all()
-            .await?;
-        found.extend(rows.into_iter().map(|row| (row.subject_id, row.number)));
     }
     Ok(found)
 }

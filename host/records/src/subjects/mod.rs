@@ -13,7 +13,7 @@ use nudge_db::{Db, Kind, Timestamp};
 use uuid::Uuid;
 
 use crate::pseudonyms::Pseudonyms;
-use crate::subjects::suppression::Leave;
+use suppression::Leave;
 
 /// What kind of name an alias is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -144,7 +144,6 @@ pub async fn ensure(
             Ok(standing)
         }
         Err(error) if error.kind() == Kind::Conflict => {
-            // Two connections a request would leave none for anybody where many race.
             drop(tx);
             found(db, app_id, kind, value, error).await
         }
@@ -152,7 +151,8 @@ pub async fn ensure(
     }
 }
 
-/// Who took a name first.
+/// Who took a name first. The caller has given its connection back: two a request would leave none for anybody where many
+/// race.
 async fn found(
     db: &Db,
     app_id: Uuid,
@@ -189,30 +189,29 @@ pub async fn begin_anew(
 ) -> nudge_db::Result<Anew> {
     let kind = AliasKind::External;
     let mut tx = db.write().await?;
-    if let Some(entry) =
-        suppression::of_name(&mut tx, pseudonyms, app_id, kind, external_id).await?
-    {
-        match entry.leave(latest) {
-            Leave::Never => return Ok(Anew::Never),
-            Leave::Later => return Ok(Anew::Later),
-            Leave::Now => {}
-        }
-        match store::insert(&mut tx, app_id, kind, external_id, None, now).await {
-            Ok(standing) => {
-                store::begin_anew(&mut tx, app_id, kind, external_id, entry.since).await?;
-                tx.commit().await?;
-                return Ok(Anew::Begun(AliasView {
-                    events_after: Some(entry.since),
-                    ..standing
-                }));
-            }
-            Err(error) if error.kind() == Kind::Conflict => {
-                drop(tx);
-                let standing = found(db, app_id, kind, external_id, error).await?;
-                return Ok(Anew::Begun(standing));
-            }
-            Err(error) => return Err(error),
-        }
+    let entry = suppression::of_name(&mut tx, pseudonyms, app_id, kind, external_id).await?;
+    let Some(entry) = entry else {
+        return Ok(Anew::Never);
+    };
+    match entry.leave(latest) {
+        Leave::Never => return Ok(Anew::Never),
+        Leave::Later => return Ok(Anew::Later),
+        Leave::Now => {}
     }
-    Ok(Anew::Never)
+    match store::insert(&mut tx, app_id, kind, external_id, None, now).await {
+        Ok(standing) => {
+            store::begin_anew(&mut tx, app_id, kind, external_id, entry.since).await?;
+            tx.commit().await?;
+            Ok(Anew::Begun(AliasView {
+                events_after: Some(entry.since),
+                ..standing
+            }))
+        }
+        Err(error) if error.kind() == Kind::Conflict => {
+            drop(tx);
+            let standing = found(db, app_id, kind, external_id, error).await?;
+            Ok(Anew::Begun(standing))
+        }
+        Err(error) => Err(error),
+    }
 }

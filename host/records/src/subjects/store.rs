@@ -1,5 +1,7 @@
 //! Subjects, aliases and browser sessions in the database.
 
+use std::collections::{BTreeSet, HashMap};
+
 use nudge_db::{Result, Rows, Timestamp, Tx};
 use uuid::Uuid;
 
@@ -455,4 +457,35 @@ pub async fn end_client(
         .execute()
         .await?;
     Ok(changed == 1)
+}
+
+#[derive(sqlx::FromRow)]
+struct OldestRow {
+    subject_id: Uuid,
+    number: i64,
+}
+
+/// The oldest name of each of some people, who are given with their apps.
+pub async fn oldest_aliases(
+    tx: &mut Tx,
+    people: &BTreeSet<(Uuid, Uuid)>,
+) -> Result<HashMap<Uuid, i64>> {
+    let people: Vec<&(Uuid, Uuid)> = people.iter().collect();
+    let mut found = HashMap::new();
+    for chunk in people.chunks(Rows::MOST) {
+        let rows = Rows::new()
+            .uuids(chunk.iter().map(|(app_id, _)| *app_id))
+            .uuids(chunk.iter().map(|(_, subject_id)| *subject_id));
+        let rows: Vec<OldestRow> = tx
+            .with_rows("v(app_id, subject_id)", rows)
+            .push(
+                " SELECT a.subject_id, min(a.number) AS number
+                  FROM v JOIN aliases a ON a.subject_id = v.subject_id AND a.app_id = v.app_id
+                  GROUP BY a.subject_id",
+            )
+            .fetch_all()
+            .await?;
+        found.extend(rows.into_iter().map(|row| (row.subject_id, row.number)));
+    }
+    Ok(found)
 }
