@@ -120,15 +120,15 @@ impl Sender {
         if self.in_doubt {
             self.release_strays().await?;
         }
-        let (waits, due) = if stopping {
-            (true, Vec::new())
+        let due = if stopping {
+            Vec::new()
         } else {
-            self.due(now).await?
+            let mut tx = self.services.db.read().await?;
+            queue::due(&mut tx, now).await?
         };
         let shares = self.shares(&due);
         if self.outcomes.is_empty() && shares.is_empty() {
-            let is_idle = !waits && self.in_hand.is_empty();
-            return Ok(Some(if is_idle { Next::At(None) } else { Next::Soon }));
+            return self.next(stopping).await.map(Some);
         }
         let due: HashMap<Uuid, DueRow> = due.into_iter().map(|row| (row.id, row)).collect();
         let mut tx = self.services.db.write().await?;
@@ -174,13 +174,14 @@ impl Sender {
         Ok((!more).then_some(Next::Soon))
     }
 
-    /// Whether any message waits, and the endpoints with messages that are due.
-    async fn due(&self, now: Timestamp) -> nudge_db::Result<(bool, Vec<DueRow>)> {
-        let mut tx = self.services.db.read().await?;
-        if !queue::anything_waits(&mut tx).await? {
-            return Ok((false, Vec::new()));
+    /// When to look again: a queue without any message is left alone.
+    async fn next(&self, stopping: bool) -> nudge_db::Result<Next> {
+        if stopping || !self.in_hand.is_empty() {
+            return Ok(Next::Soon);
         }
-        Ok((true, queue::due(&mut tx, now).await?))
+        let mut tx = self.services.db.read().await?;
+        let waits = queue::anything_waits(&mut tx).await?;
+        Ok(if waits { Next::Soon } else { Next::At(None) })
     }
 
     fn shares(&self, due: &[DueRow]) -> Vec<(Uuid, usize)> {
