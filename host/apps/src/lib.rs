@@ -20,26 +20,24 @@ pub mod audit;
 pub mod auth;
 pub mod campaigns;
 pub mod cors;
+pub mod deletion;
+pub mod http;
 pub mod identity_keys;
+pub mod key;
 pub mod keys;
+mod lookups;
 pub mod plugins;
+pub mod registry;
 pub mod services;
 pub mod settings;
 pub mod subject_token;
 
 use nudge_campaigns::apps as store;
-
-pub mod deletion;
-pub mod http;
-pub mod key;
-mod lookups;
-pub mod registry;
-
 use nudge_campaigns::settings::Settings;
-pub use registry::{App, Holder, Registry};
-
 use nudge_db::{Timestamp, Tx};
 use uuid::Uuid;
+
+pub use registry::{App, Holder, Registry};
 
 use key::{Kind, NewKey};
 

@@ -135,17 +135,17 @@ async fn find(tx: &mut nudge_db::Tx, id: Uuid) -> Result<(AppRow, Settings), Api
 mod tests {
     use super::*;
 
+    fn by_default(current: &Settings, patch: &Value) -> Result<Settings, ApiError> {
+        patched(current, patch, &config::Config::defaults().unwrap().plugins)
+    }
+
     fn refused(patch: &Value) -> Vec<String> {
-        patched(
-            &Settings::default(),
-            patch,
-            &config::Config::defaults().unwrap().plugins,
-        )
-        .unwrap_err()
-        .errors()
-        .iter()
-        .map(|error| format!("{} {}", error.pointer, error.code))
-        .collect()
+        by_default(&Settings::default(), patch)
+            .unwrap_err()
+            .errors()
+            .iter()
+            .map(|error| format!("{} {}", error.pointer, error.code))
+            .collect()
     }
 
     #[test]
@@ -167,26 +167,13 @@ mod tests {
             "ingest": {"pastWindowSeconds": 60}, "lifecycleEvents": false,
             "quietHours": {"from": "22:00", "to": "07:00", "onQuiet": "drop"},
         });
-        let changed = patched(
-            &Settings::default(),
-            &patch,
-            &config::Config::defaults().unwrap().plugins,
-        )
-        .unwrap();
+        let changed = by_default(&Settings::default(), &patch).unwrap();
         assert_eq!(changed.ingest.past_window_seconds, 60);
         assert_eq!(changed.ingest.future_window_seconds, 24 * 3600);
         assert!(!changed.lifecycle_events && changed.quiet_hours.is_some());
 
         let back = json!({"ingest": {"pastWindowSeconds": null}, "lifecycleEvents": null, "quietHours": null});
-        assert_eq!(
-            patched(
-                &changed,
-                &back,
-                &config::Config::defaults().unwrap().plugins
-            )
-            .unwrap(),
-            Settings::default()
-        );
+        assert_eq!(by_default(&changed, &back).unwrap(), Settings::default());
     }
 
     #[test]

@@ -1,10 +1,7 @@
 //! Request bodies: media type, compression, limits, JSON.
 
-use nudge_platform::json::{misshapen, pointer, shape};
-
 pub mod budget;
 mod few;
-
 mod sound;
 
 use std::io::Read as _;
@@ -15,16 +12,18 @@ use axum::extract::{FromRequest, Request};
 use axum::http::{HeaderMap, header};
 use bytes::{Bytes, BytesMut};
 use http_body_util::BodyExt as _;
+use nudge_platform::field_error::FieldError;
+use nudge_platform::json::objects::Objects;
+use nudge_platform::json::{misshapen, pointer, shape};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
+
+pub use few::Few;
 
 use super::admission::Room;
 use super::code::Code;
 use super::error::ApiError;
 use super::request_context::Notes;
-pub use few::Few;
-use nudge_platform::field_error::FieldError;
-use nudge_platform::json::objects::Objects;
 
 /// The largest body, after decompression (contract 15).
 pub const MOST_BODY_BYTES: usize = 1024 * 1024;

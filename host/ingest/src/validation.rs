@@ -18,7 +18,7 @@ use nudge_wasm::{Call, Plugin, validation};
 use uuid::Uuid;
 
 use crate::services::Services;
-use crate::validation::shadow::Trials;
+use shadow::Trials;
 
 /// After this many failed calls the plugin counts as broken for the rest of a request.
 const MOST_FAILURES: usize = 4;

@@ -71,7 +71,10 @@ impl Read {
                 of_subject.insert(campaign_id, event_id);
             }
             if let Some(merged) = kept.merged {
-                let others: serde_json::Value = serde_json::from_str(&merged).unwrap_or_default();
+                let others = serde_json::from_str(&merged).unwrap_or_else(|error| {
+                    tracing::error!(%campaign_id, %error, "the merged states of a plugin can't be read");
+                    serde_json::Value::Null
+                });
                 let both = serde_json::json!({"own": hexadecimal(&kept.state), "others": others});
                 let of_subject = read.merged.entry(subject).or_default();
                 of_subject.insert(campaign_id.to_string(), both);

@@ -2,13 +2,7 @@
 
 /// Whether an event's name is the server's own: no client can send it.
 pub fn is_reserved(name: &str) -> bool {
-    [
-        crate::event_names::PROPERTY_CHANGED,
-        crate::event_names::SCHEDULED,
-        crate::event_names::SESSION_BEGAN,
-        crate::event_names::TRANSACTIONAL,
-    ]
-    .contains(&name)
+    [PROPERTY_CHANGED, SCHEDULED, SESSION_BEGAN, TRANSACTIONAL].contains(&name)
 }
 
 /// What SDKs send by themselves while the app's lifecycle toggle is on (specification 6.1).

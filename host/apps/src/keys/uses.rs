@@ -124,16 +124,16 @@ impl Uses {
             metrics::counter!("nudge_key_refusals_unaudited_total").increment(1);
             return;
         }
-        let fresh = || Recent {
-            since: now,
-            routes: Vec::new(),
-        };
-        let recent = notes.remembered.entry((key_id, reason));
-        let recent = recent.or_insert_with(fresh);
         if is_new {
-            *recent = fresh();
+            let recent = Recent {
+                since: now,
+                routes: Vec::new(),
+            };
+            notes.remembered.insert((key_id, reason), recent);
         }
-        recent.routes.push(route.clone());
+        if let Some(recent) = notes.remembered.get_mut(&(key_id, reason)) {
+            recent.routes.push(route.clone());
+        }
         notes.refused.push(Refused {
             app_id,
             key_id,

@@ -1,19 +1,17 @@
 //! Event definitions: what events of a name must look like. The rules are the validation plugin's.
 
-use nudge_http::{ApiError, Code};
-
 pub mod store;
 
 use nudge_db::{Timestamp, Tx};
+use nudge_http::{ApiError, Code};
+use nudge_platform::field_error::FieldError;
+use nudge_plugin_runtime as plugins;
+use nudge_plugin_runtime::{Accepted, CheckFailed, Configuration, Deciders, PluginRef, Plugins};
 use nudge_wasm::Kind;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use utoipa::ToSchema;
 use uuid::Uuid;
-
-use nudge_platform::field_error::FieldError;
-use nudge_plugin_runtime as plugins;
-use nudge_plugin_runtime::{Accepted, CheckFailed, Configuration, Deciders, PluginRef, Plugins};
 
 /// Definitions an app may have.
 pub const MOST: usize = 1_000;
@@ -252,10 +250,7 @@ impl From<Error> for ApiError {
             Error::NameTaken => Self::new(Code::EventDefinitionExists),
             Error::TooMany => Self::because(
                 Code::LimitExceeded,
-                format!(
-                    "an app has at most {} definitions",
-                    crate::definitions::MOST
-                ),
+                format!("an app has at most {MOST} definitions"),
             ),
             Error::VersionMismatch => Self::overtaken(),
             Error::Invalid(errors) => Self::fields(Code::ValidationFailed, errors),

@@ -4,7 +4,7 @@
 //! A campaign that runs by the calendar has a row in `campaign_runs` with the time of its next run, from the
 //! moment when it is activated ([`plan`]). When that has come (`watch` of the pipeline), whichever process notices moves the row
 //! on and queues a job in one transaction, so that a run begins once. The job goes through the subjects and
-//! keeps an occasion of each (`pipeline/occasions.rs`); the trigger plugin decides whom the campaign is for, and
+//! keeps an occasion of each (`scheduled_work` of records); the trigger plugin decides whom the campaign is for, and
 //! what it fires takes effect as any firing does. Nobody is read into memory but a page of subjects, and the job
 //! waits while many occasions do.
 

@@ -338,7 +338,7 @@ pub async fn delete(
     if !store::delete(tx, app_id, id).await? {
         return Err(Error::NotFound);
     }
-    crate::surveys::removal::queue(tx, app_id, id, actor, now).await?;
+    removal::queue(tx, app_id, id, actor, now).await?;
     Ok(crate::apps::bump_version(tx, app_id, now).await?)
 }
 

@@ -4,11 +4,6 @@
 //! an event of the server's own: the pipeline processes it like any other, exactly once, but it is in nobody's
 //! timeline and count.
 
-use nudge_platform::audit::{self, Entry};
-use nudge_platform::event_names::PROPERTY_CHANGED;
-use nudge_records::properties as store;
-use nudge_records::properties::MOST;
-
 mod changes;
 pub mod http;
 pub mod update;
@@ -17,22 +12,27 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use nudge_db::{Timestamp, Tx};
-use nudge_http::Mark;
-use uuid::Uuid;
-
-use crate::services::Services;
 use nudge_apps::App;
 use nudge_apps::subject_token::SubjectToken;
 use nudge_campaigns::settings::Privacy;
+use nudge_db::{Timestamp, Tx};
+use nudge_http::Mark;
 use nudge_pipeline::Work;
+use nudge_platform::audit::{self, Entry};
+use nudge_platform::event_names::PROPERTY_CHANGED;
 use nudge_records::events::Source;
+use nudge_records::properties as store;
+use nudge_records::properties::MOST;
 use nudge_records::subjects;
 use nudge_records::subjects::current;
 use nudge_records::subjects::current::TokenRefusal;
 use nudge_records::subjects::{AliasKind, AliasView, NOBODY};
 use serde_json::json;
+use uuid::Uuid;
+
 pub use update::{Invalid, Update};
+
+use crate::services::Services;
 
 /// How often an update is tried that meets others.
 const MOST_TRIES: u32 = 8;
@@ -100,9 +100,9 @@ impl From<TokenRefusal> for Error {
     }
 }
 
-/// Takes an update of a person's properties. Where the database's answer got lost, it is made again: by its mark it finds
-/// whether it had taken effect.
-/// What an actor of the audit log changes has an entry there, in the same transaction.
+/// Takes an update of a person's properties. An update by an actor has an entry in the audit log, in the same transaction.
+///
+/// Where the database's answer got lost, the update is made again: by its mark it finds whether it had taken effect.
 pub async fn take(
     services: &Services,
     app: &Arc<App>,

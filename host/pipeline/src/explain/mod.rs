@@ -9,7 +9,6 @@ pub mod http;
 mod later;
 pub mod store;
 
-use later::Later;
 use nudge_apps::App;
 use nudge_campaigns::campaign::ActiveCampaign;
 use nudge_campaigns::targeting::{Opening, Quiet, Scope};
@@ -25,8 +24,9 @@ use utoipa::ToSchema;
 use uuid::Uuid;
 
 use crate::audience::{self, CountQuestion};
-use crate::explain::decision::{Person, Question, Told};
 use crate::services::Services;
+use decision::{Person, Question, Told};
+use later::Later;
 
 /// What became of an event for a campaign and subject.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]

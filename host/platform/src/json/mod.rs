@@ -4,13 +4,16 @@ pub mod merge;
 pub mod objects;
 pub mod whole;
 
-use crate::field_error::FieldError;
-use crate::json::objects::Objects;
-pub use crate::json::whole::whole;
-use serde::Deserialize;
-use serde::de::{DeserializeOwned, Deserializer, Error as _};
 use std::borrow::Cow;
 use std::ops::Deref;
+
+use serde::Deserialize;
+use serde::de::{DeserializeOwned, Deserializer, Error as _};
+
+pub use whole::whole;
+
+use crate::field_error::FieldError;
+use objects::Objects;
 
 /// Gives a part of a body its type. `place` is the part's JSON pointer.
 pub fn shape<T: DeserializeOwned>(value: serde_json::Value, place: &str) -> Result<T, FieldError> {

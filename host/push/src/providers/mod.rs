@@ -2,8 +2,6 @@
 //!
 //! What is sent is a pure function of message and target ([`payload`]), so that a retry sends the same bytes.
 
-use nudge_records::deliveries::provider::{Platform, Provider};
-
 mod apns;
 pub(crate) mod encryption;
 mod fcm;
@@ -17,6 +15,7 @@ mod webpush;
 
 use std::time::Duration;
 
+use nudge_records::deliveries::provider::{Platform, Provider};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use uuid::Uuid;

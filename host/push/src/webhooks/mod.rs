@@ -4,8 +4,6 @@
 //! [`enqueue`](nudge_records::webhooks::message::enqueue) writes a message for each endpoint that listens in the transaction of the transition, so that
 //! none is lost and none is of what never was; the [`sender`] sends it, at least once, under an id that stays.
 
-use nudge_campaigns::webhooks::EventType;
-
 pub mod actions;
 pub mod clear;
 mod fairness;
@@ -23,17 +21,16 @@ use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use nudge_campaigns::webhooks::EventType;
 use nudge_db::{Timestamp, Tx};
-use tokio::sync::Notify;
-use uuid::Uuid;
-
 use nudge_platform::config;
 use nudge_platform::outbound::lookups::Purpose;
 use nudge_platform::outbound::{Guard, Lookups, NotAllowed, Rule};
 use nudge_platform::sealed::{Closed, Sealed, SealedColumn};
 use nudge_platform::secrets::Secrets;
-
 use nudge_records::webhooks::message::Queued;
+use tokio::sync::Notify;
+use uuid::Uuid;
 
 /// Endpoints an app may have.
 pub const MOST: usize = 100;

@@ -1,14 +1,13 @@
 //! Endpoints and their secrets in the database; messages and attempts are in [`messages`](nudge_records::webhooks::messages) and [`queue`].
 
-use nudge_campaigns::webhooks::parse;
-
 pub mod queue;
 
+use nudge_campaigns::webhooks::parse;
 use nudge_db::{Error, Result, Timestamp, Tx};
+use nudge_platform::sealed::Sealed;
 use uuid::Uuid;
 
 use super::{Health, Webhook};
-use nudge_platform::sealed::Sealed;
 
 #[derive(sqlx::FromRow)]
 struct Row {

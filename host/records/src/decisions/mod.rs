@@ -22,8 +22,8 @@ use std::time::Duration;
 use nudge_db::{Timestamp, Tx};
 use uuid::Uuid;
 
-pub use crate::decisions::recovery::{expire, run};
 pub use record::Record;
+pub use recovery::{expire, run};
 
 /// How often the use of a configuration is noted.
 const NOTE_USE: Duration = Duration::from_hours(24);

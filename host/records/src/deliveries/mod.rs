@@ -5,24 +5,22 @@
 //! several devices is where the furthest of them is.
 
 pub mod provider;
-
-use nudge_campaigns::push::rendered::Rendered;
-
 pub mod store;
 
 use std::collections::BTreeMap;
 
+use nudge_apps::App;
+use nudge_campaigns::push::rendered::Rendered;
+use nudge_campaigns::webhooks::EventType;
 use nudge_db::{Timestamp, Tx};
+use nudge_platform::clock;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use crate::deliveries::provider::{Platform, Provider};
 use crate::webhooks::message::{Queued, Transition};
-use nudge_apps::App;
-use nudge_campaigns::webhooks::EventType;
-use nudge_platform::clock;
+use provider::{Platform, Provider};
 
 /// Where a delivery stands.
 #[derive(

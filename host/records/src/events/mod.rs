@@ -63,11 +63,8 @@ impl Source {
 
 /// Whether a text can be an event's properties; says what is wrong with it.
 pub fn check_properties(text: &str) -> Result<(), String> {
-    if text.len() > crate::events::MOST_BYTES {
-        return Err(format!(
-            "an event has at most {} bytes",
-            crate::events::MOST_BYTES
-        ));
+    if text.len() > MOST_BYTES {
+        return Err(format!("an event has at most {MOST_BYTES} bytes"));
     }
     properties::check(text)
 }

@@ -3,8 +3,6 @@
 //! An attempt that an instruction causes has an id that says which instruction that is, so that an SDK can have the
 //! id before there is an attempt, and a start that is repeated finds the same one.
 
-use nudge_records::instructions::counterpart::attempt_id_of;
-
 pub mod analytics;
 pub mod answering;
 pub mod edges;
@@ -19,22 +17,24 @@ pub mod tally;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use nudge_db::{Timestamp, Tx};
-use serde_json::Value;
-use serde_json::value::RawValue;
-use uuid::Uuid;
-
-pub use answering::take_answers;
 use nudge_apps::App;
 use nudge_campaigns::lifecycle;
 use nudge_campaigns::surveys;
 use nudge_campaigns::surveys::flow::way::Way;
 use nudge_campaigns::surveys::flow::{Answers, Flow, Walker};
 use nudge_campaigns::surveys::{Content, Mode};
+use nudge_db::{Timestamp, Tx};
 use nudge_platform::field_error::FieldError;
 use nudge_records::instructions;
 use nudge_records::instructions::Status;
+use nudge_records::instructions::counterpart::attempt_id_of;
 use nudge_records::subjects::AliasView;
+use serde_json::Value;
+use serde_json::value::RawValue;
+use uuid::Uuid;
+
+pub use answering::take_answers;
+
 use tally::Tally;
 
 /// After this long without a sign of life an attempt counts as abandoned (contract 7).
