@@ -329,7 +329,7 @@ async fn a_survey_that_does_not_run_is_not_started(app: &mut TestApp) {
         let left: Vec<(i64,)> = app
             .rows(
                 "SELECT (SELECT count(*) FROM survey_attempts) + (SELECT count(*) FROM survey_answers)
-                      + (SELECT count(*) FROM survey_counts) + (SELECT count(*) FROM survey_versions)",
+                      + (SELECT count(*) FROM survey_counts) + (SELECT count(*) FROM campaign_versions)",
             )
             .await;
         left == [(0,)]

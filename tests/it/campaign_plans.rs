@@ -88,7 +88,7 @@ async fn results_and_their_lists_are_found_by_indexes(app: &mut TestApp) {
     let (app_id, now) = (app.access.app_id, app.clock.now());
     let key = (app_id, survey_id);
     let mut tx = app.services().db.read().await.unwrap();
-    let survey = nudge_campaigns::surveys::store::find(&mut tx, app_id, survey_id).await;
+    let survey = nudge_campaigns::store::find(&mut tx, app_id, survey_id).await;
     let survey = survey.unwrap().unwrap();
     tx.explain();
     let within = Range {

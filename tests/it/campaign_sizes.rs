@@ -66,8 +66,8 @@ async fn inflate(app: &TestApp, id: Uuid, bytes: usize) {
     body["description"] = json!("x".repeat(bytes));
     let mut tx = app.services().db.write().await.unwrap();
     for statement in [
-        "UPDATE surveys SET body = $2 WHERE id = $1",
-        "UPDATE survey_versions SET body = $2 WHERE survey_id = $1",
+        "UPDATE campaigns SET body = $2 WHERE id = $1",
+        "UPDATE campaign_versions SET body = $2 WHERE campaign_id = $1",
     ] {
         let changed = tx
             .sql(statement)
@@ -94,7 +94,7 @@ async fn an_app_has_a_limit_on_all_of_them(app: &mut TestApp) {
     let path = app.path(&format!("/surveys/{id}"));
     app.delete(&path, &app.editor()).await;
     create(app, "/surveys", &survey_of(10)).await.data(201);
-    assert_eq!(app.count("surveys").await, 1);
+    assert_eq!(app.count("campaigns").await, 1);
 }
 
 async fn what_is_larger_from_before_stays_readable_and_can_be_stopped(app: &mut TestApp) {
@@ -162,7 +162,7 @@ async fn lists_show_what_is_stored(app: &mut TestApp) {
     let id: Uuid = ids[0].parse().unwrap();
     let mut tx = app.services().db.write().await.unwrap();
     let statement = tx
-        .sql("UPDATE surveys SET body = $2 WHERE id = $1")
+        .sql("UPDATE campaigns SET body = $2 WHERE id = $1")
         .bind(id);
     statement
         .bind(r#"{"name": "old"}"#.to_owned())

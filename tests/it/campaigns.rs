@@ -131,7 +131,7 @@ async fn a_deleted_campaign_is_gone_and_what_it_queued_is_cancelled(app: &mut Te
     let queued = {
         let body = json!({"campaignId": id, "anonymousId": "ada"});
         let mut tx = app.services().db.write().await.unwrap();
-        tx.sql("UPDATE push_campaigns SET status = 'paused'")
+        tx.sql("UPDATE campaigns SET status = 'paused'")
             .execute()
             .await
             .unwrap();
@@ -298,7 +298,7 @@ async fn an_app_has_at_most_1000_campaigns(app: &mut TestApp) {
     let mut tx = app.services().db.write().await.unwrap();
     let body = json!({"name": "n"}).to_string();
     for _ in 0..999 {
-        tx.sql("INSERT INTO push_campaigns (id, app_id, version, status, body, created_at, updated_at) VALUES ($1, $2, 1, 'draft', $3, 0, 0)")
+        tx.sql("INSERT INTO campaigns (id, app_id, kind, version, status, body, created_at, updated_at) VALUES ($1, $2, 'push', 1, 'draft', $3, 0, 0)")
             .bind(app.id()).bind(app.access.app_id).bind(body.clone())
             .execute().await.unwrap();
     }

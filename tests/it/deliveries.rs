@@ -144,7 +144,7 @@ async fn what_is_queued_waits_while_its_campaign_is_paused(app: &mut TestApp) {
     // As if it had been queued a moment before the pause.
     execute(app, "INSERT INTO deliveries (id, app_id, campaign_id, campaign_version, variant_id, subject_id, test, recipients, status, attempts, lane, due_at, created_at)
         SELECT c.id, c.app_id, c.id, c.version, c.id, t.subject_id, FALSE, 1, 'queued', 0, 1, 1, c.created_at
-        FROM push_campaigns c JOIN push_tokens t ON t.app_id = c.app_id WHERE c.status = $1", &["paused"]).await;
+        FROM campaigns c JOIN push_tokens t ON t.app_id = c.app_id WHERE c.status = $1", &["paused"]).await;
     app.until("the delivery is not parked", async || {
         let parked: Vec<(String,)> = app
             .rows("SELECT status FROM deliveries WHERE due_at IS NULL AND node IS NULL")

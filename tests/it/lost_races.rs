@@ -50,7 +50,7 @@ async fn a_change_that_loses_against_another_one_is_made_again() {
         })
         .await;
         let locked: Vec<(uuid::Uuid,)> = other
-            .sql("SELECT id FROM surveys WHERE app_id = $1 FOR UPDATE")
+            .sql("SELECT id FROM campaigns WHERE app_id = $1 FOR UPDATE")
             .bind(app.access.app_id)
             .fetch_all()
             .await

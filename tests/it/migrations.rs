@@ -2,7 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use tests::{Backend, TestApp, site};
+use serde_json::{Value, json};
+use tests::{Backend, TestApp, on_both_backends, site};
+
+on_both_backends!(campaigns_are_carried_over_from_a_table_for_each_kind);
 
 /// Columns by table and name, with whether they take null.
 type Columns = BTreeMap<(String, String), bool>;
@@ -59,4 +62,62 @@ async fn a_second_start_finds_the_schema_up_to_date() {
         app.session("ada").await;
         app.finish().await;
     }
+}
+
+/// The schema before campaigns of all kinds were in one table, with the data of now.
+const CAMPAIGNS_OF_BEFORE: [&str; 7] = [
+    "CREATE TABLE surveys AS SELECT id, app_id, version, status, body, created_at, updated_at, activated_at, ends_at
+     FROM campaigns WHERE kind = 'survey'",
+    "CREATE TABLE push_campaigns AS SELECT id, app_id, version, status, body, created_at, updated_at, activated_at,
+     ends_at FROM campaigns WHERE kind = 'push'",
+    "CREATE TABLE survey_versions AS SELECT v.campaign_id AS survey_id, v.version, v.app_id, v.body
+     FROM campaign_versions v JOIN campaigns c ON c.id = v.campaign_id WHERE c.kind = 'survey'",
+    "CREATE TABLE push_campaign_versions AS SELECT v.campaign_id, v.version, v.app_id, v.body
+     FROM campaign_versions v JOIN campaigns c ON c.id = v.campaign_id WHERE c.kind = 'push'",
+    "DROP TABLE campaigns",
+    "DROP TABLE campaign_versions",
+    "DELETE FROM _sqlx_migrations WHERE version = 24",
+];
+
+async fn campaigns_are_carried_over_from_a_table_for_each_kind(app: &mut TestApp) {
+    let survey = app
+        .survey(&json!({"kind": "event", "eventName": "purchase"}))
+        .await;
+    let ends = app
+        .survey_with(&json!({
+            "trigger": {"kind": "event", "eventName": "other"}, "schedule": {"endAt": app.time(100)},
+        }))
+        .await;
+    app.campaign(&json!({"mode": "transactional"})).await;
+    app.campaign(&json!({"status": "draft"})).await;
+    let ada = app.session("ada").await;
+    assert_eq!(app.fires(&ada, "purchase", &json!({})).await, 1);
+    // What is on offer is shown as of the version that fired.
+    let path = app.path(&format!("/surveys/{survey}"));
+    app.patch(&path, &app.editor(), &json!({"name": "another"}))
+        .await
+        .ok();
+    let before = (all(app).await, app.offered(&ada).await);
+    assert_eq!(before.1.as_array().unwrap().len(), 1);
+
+    let mut tx = app.services().db.write().await.unwrap();
+    for text in CAMPAIGNS_OF_BEFORE {
+        tx.sql(text).execute().await.unwrap();
+    }
+    tx.commit().await.unwrap();
+    app.restart().await;
+
+    assert_eq!((all(app).await, app.offered(&ada).await), before);
+    app.advance(101);
+    let path = app.path(&format!("/surveys/{ends}"));
+    app.until("the survey that is over is completed", async || {
+        app.get(&path, &app.viewer()).await.ok()["status"] == "completed"
+    })
+    .await;
+}
+
+/// The lists of campaigns of all kinds.
+async fn all(app: &TestApp) -> [Value; 2] {
+    let list = async |path: &str| app.get(&app.path(path), &app.viewer()).await.ok();
+    [list("/surveys").await, list("/campaigns").await]
 }

@@ -258,7 +258,7 @@ async fn an_app_has_at_most_1000_surveys(app: &mut TestApp) {
             updated_at: now,
             activated_at: None,
         };
-        nudge_campaigns::surveys::store::insert(&mut tx, &survey)
+        nudge_campaigns::store::insert(&mut tx, &survey)
             .await
             .unwrap();
     }

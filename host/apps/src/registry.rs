@@ -10,7 +10,8 @@ use nudge_campaigns::campaign::ActiveCampaign;
 use nudge_campaigns::definitions::{self, Enforced};
 use nudge_campaigns::push::Sending;
 use nudge_campaigns::settings::Settings;
-use nudge_campaigns::{apps as store, surveys};
+use nudge_campaigns::store::{self as campaigns, Stored};
+use nudge_campaigns::{apps as store, campaign, surveys};
 use nudge_db::{Db, Timestamp, Tx};
 use nudge_platform::event_names::{SESSION_BEGAN, is_reserved};
 use nudge_plugin_runtime as plugins;
@@ -366,8 +367,8 @@ struct Loaded {
     identity_keys: Vec<IdentityKey>,
     catalogue: Catalogue,
     definitions: Vec<definitions::Definition>,
-    surveys: Vec<surveys::store::Unread>,
-    push_campaigns: Vec<nudge_campaigns::push::store::Unread>,
+    surveys: Vec<Stored>,
+    push_campaigns: Vec<Stored>,
     webhooks: Vec<nudge_campaigns::webhooks::Subscription>,
 }
 
@@ -382,8 +383,8 @@ async fn load(tx: &mut Tx, row: store::AppRow) -> nudge_db::Result<Loaded> {
     let identity_keys = identity_keys::store::list(tx, row.id).await?;
     let catalogue = plugins::store::catalogue(tx, row.id).await?;
     let definitions = definitions::store::active(tx, row.id).await?;
-    let surveys = surveys::store::active_unread(tx, row.id).await?;
-    let push_campaigns = nudge_campaigns::push::store::active_unread(tx, row.id).await?;
+    let surveys = campaigns::active_stored(tx, row.id, campaign::Kind::Survey).await?;
+    let push_campaigns = campaigns::active_stored(tx, row.id, campaign::Kind::Push).await?;
     let webhooks = nudge_campaigns::webhooks::subscriptions(tx, row.id).await?;
     Ok(Loaded {
         row,
@@ -400,10 +401,7 @@ async fn load(tx: &mut Tx, row: store::AppRow) -> nudge_db::Result<Loaded> {
 
 impl Loaded {
     fn last_activation(&self) -> Option<Timestamp> {
-        let activations = self
-            .surveys
-            .iter()
-            .map(surveys::store::Unread::activated_at);
+        let activations = self.surveys.iter().map(|survey| survey.activated_at);
         activations.max().flatten()
     }
 
@@ -489,7 +487,7 @@ fn history(campaigns: &[ActiveCampaign]) -> HashSet<String> {
 async fn run_push(
     plugins: &Plugins,
     deciders: &Deciders,
-    campaigns: Vec<nudge_campaigns::push::store::Unread>,
+    campaigns: Vec<Stored>,
     before: Option<&App>,
     running: &HashMap<Uuid, &ActiveCampaign>,
 ) -> nudge_db::Result<(HashMap<Uuid, Arc<Sending>>, Vec<ActiveCampaign>)> {

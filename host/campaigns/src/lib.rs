@@ -22,6 +22,7 @@ pub mod listing;
 pub mod push;
 pub mod runs;
 pub mod settings;
+pub mod store;
 pub mod surveys;
 pub mod targeting;
 pub mod trigger;

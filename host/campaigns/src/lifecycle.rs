@@ -1,17 +1,19 @@
 //! Campaigns as they are saved: what surveys and push campaigns have in common before they run.
 
-use std::future::Future;
-
 use nudge_db::{Timestamp, Tx};
 use nudge_http::{ApiError, Code};
 use nudge_platform::audit::{self, Entry};
 use nudge_platform::field_error::FieldError;
 use nudge_plugin_runtime::{CheckFailed, Refused};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use serde_json::json;
 use uuid::Uuid;
 
 use crate::campaign::{Kind, Status, size};
 use crate::runs::{self, Plan};
+use crate::store::{self, Hold, Stored};
+use crate::targeting::Rules;
 
 /// Campaigns of a kind that an app may have (contract 15).
 pub const MOST: usize = 1_000;
@@ -35,51 +37,22 @@ pub struct Campaign<C> {
     pub activated_at: Option<Timestamp>,
 }
 
-/// What people write of campaigns of a kind, and where those are kept.
-pub trait Content: Sized + Send + Sync {
+/// What people write of campaigns of a kind.
+pub trait Content: Serialize + DeserializeOwned + Send + Sync {
     /// The kind.
     const KIND: Kind;
+
+    /// Members that a stored campaign may lack which an older server wrote, with the JSON of their meaning.
+    const DEFAULTS: &'static [(&'static str, &'static str)];
 
     /// Where the campaign stands.
     fn status(&self) -> Status;
 
-    /// Puts it elsewhere.
-    fn set_status(&mut self, status: Status);
-
     /// When it runs by the calendar; none: by what people do.
     fn plan(&self) -> Result<Option<Plan>, Vec<FieldError>>;
 
-    /// How many an app has.
-    fn count(tx: &mut Tx, app_id: Uuid) -> impl Future<Output = nudge_db::Result<usize>> + Send;
-
-    /// Adds one.
-    fn insert(
-        tx: &mut Tx,
-        campaign: &Campaign<Self>,
-    ) -> impl Future<Output = nudge_db::Result<()>> + Send;
-
-    /// Replaces the version before; answers whether that was the current one.
-    fn replace(
-        tx: &mut Tx,
-        campaign: &Campaign<Self>,
-    ) -> impl Future<Output = nudge_db::Result<bool>> + Send;
-
-    /// Finds one.
-    fn find(
-        tx: &mut Tx,
-        app_id: Uuid,
-        id: Uuid,
-    ) -> impl Future<Output = nudge_db::Result<Option<Campaign<Self>>>> + Send;
-
-    /// Those that run and whose schedule is over, of all apps.
-    fn ended(
-        tx: &mut Tx,
-        now: Timestamp,
-        limit: i64,
-    ) -> impl Future<Output = nudge_db::Result<Vec<Campaign<Self>>>> + Send;
-
-    /// When the next schedule is over of those that run, of all apps.
-    fn next_end(tx: &mut Tx) -> impl Future<Output = nudge_db::Result<Option<Timestamp>>> + Send;
+    /// What the host enforces: sampling, schedule, caps.
+    fn rules(&self) -> Result<Rules, Vec<FieldError>>;
 }
 
 /// Why a campaign can't be saved.
@@ -134,11 +107,7 @@ impl From<Error> for ApiError {
         match error {
             Error::NotFound => Self::new(Code::NotFound),
             Error::TooMany(kind) => {
-                let what = match kind {
-                    Kind::Survey => "surveys",
-                    Kind::Push => "campaigns",
-                };
-                let detail = format!("an app has at most {MOST} {what}");
+                let detail = format!("an app has at most {MOST} {}s", kind.resource());
                 Self::because(Code::LimitExceeded, detail)
             }
             Error::TooLarge => {
@@ -198,40 +167,22 @@ impl<C: Content> Campaign<C> {
         };
         (changed, activated)
     }
-
-    /// The next version, completed.
-    fn completed(mut self, now: Timestamp) -> Self {
-        self.version += 1;
-        self.content.set_status(Status::Completed);
-        self.updated_at = now;
-        self
-    }
-}
-
-/// Where a campaign stands; none: it is gone.
-pub async fn status<C: Content>(
-    tx: &mut Tx,
-    app_id: Uuid,
-    id: Uuid,
-) -> nudge_db::Result<Option<Status>> {
-    let found = C::find(tx, app_id, id).await?;
-    Ok(found.map(|campaign| campaign.content.status()))
 }
 
 /// Adds a campaign.
 pub async fn create<C: Content>(tx: &mut Tx, campaign: &Campaign<C>) -> Result<(), Error> {
     // Before the count, so that two at once can't both find room.
     crate::apps::bump_version(tx, campaign.app_id, campaign.created_at).await?;
-    if C::count(tx, campaign.app_id).await? >= MOST {
+    if store::count(tx, campaign.app_id, C::KIND).await? >= MOST {
         return Err(Error::TooMany(C::KIND));
     }
-    C::insert(tx, campaign).await?;
+    store::insert(tx, campaign).await?;
     plan(tx, campaign, campaign.created_at).await
 }
 
 /// Replaces a campaign if nobody else did since it was read.
 pub async fn update<C: Content>(tx: &mut Tx, campaign: &Campaign<C>) -> Result<(), Error> {
-    if !C::replace(tx, campaign).await? {
+    if !store::update(tx, campaign).await? {
         return Err(Error::VersionMismatch);
     }
     plan(tx, campaign, campaign.updated_at).await?;
@@ -254,42 +205,64 @@ async fn plan<C: Content>(
     Ok(runs::plan(tx, &planned, now).await?)
 }
 
-/// Sets an active campaign `completed`, as the server does when nothing is left to do; answers whether it was still
-/// active. Its runs are the caller's.
-pub async fn complete<C: Content>(
+/// Completes a campaign that is as it was read, as the server does when it is over; answers whether it still was. The app
+/// is to be read anew after the commit.
+pub async fn end(
+    tx: &mut Tx,
+    campaign: Stored,
+    because: &'static str,
+    now: Timestamp,
+) -> nudge_db::Result<bool> {
+    let (app_id, id) = (campaign.app_id, campaign.id);
+    let kind = campaign.kind()?;
+    let ended = campaign.completed(now)?;
+    if !store::replace(tx, &ended).await? {
+        return Ok(false);
+    }
+    runs::stop(tx, app_id, id, now).await?;
+    let detail = json!({"version": ended.version, "status": Status::Completed, "because": because});
+    record_completed(tx, kind, (app_id, id), detail, now).await?;
+    crate::apps::bump_version(tx, app_id, now).await?;
+    Ok(true)
+}
+
+/// Completes a campaign that runs, as the server does once its only run is over; answers whether it still ran. Its runs are
+/// the caller's.
+pub async fn complete_after_run(
     tx: &mut Tx,
     app_id: Uuid,
     id: Uuid,
     now: Timestamp,
 ) -> nudge_db::Result<bool> {
-    match C::find(tx, app_id, id).await? {
-        Some(campaign) if campaign.content.status() == Status::Active => {
-            C::replace(tx, &campaign.completed(now)).await
-        }
-        _ => Ok(false),
+    let Some(campaign) = store::stored(tx, app_id, id, Hold::No).await? else {
+        return Ok(false);
+    };
+    let kind = campaign.kind()?;
+    if !campaign.is_active() || !store::replace(tx, &campaign.completed(now)?).await? {
+        return Ok(false);
     }
+    let detail = json!({"because": "its run is over"});
+    record_completed(tx, kind, (app_id, id), detail, now).await?;
+    crate::apps::bump_version(tx, app_id, now).await?;
+    Ok(true)
 }
 
-/// Sets a campaign `completed` that is as it was read, as the server does when it is over. The app is to be read anew
-/// after the commit.
-pub async fn end<C: Content>(
+async fn record_completed(
     tx: &mut Tx,
-    campaign: Campaign<C>,
-    because: &'static str,
+    kind: Kind,
+    (app_id, id): (Uuid, Uuid),
+    detail: serde_json::Value,
     now: Timestamp,
-) -> Result<(), Error> {
-    let ended = campaign.completed(now);
-    let (action, resource) = match C::KIND {
-        Kind::Survey => ("survey.completed", "survey"),
-        Kind::Push => ("campaign.completed", "campaign"),
-    };
+) -> nudge_db::Result<()> {
     let entry = Entry {
-        app_id: ended.app_id,
+        app_id,
         actor: audit::SERVER,
-        action,
-        resource: format!("{resource}/{}", ended.id),
-        detail: json!({"version": ended.version, "status": Status::Completed, "because": because}),
+        action: match kind {
+            Kind::Survey => "survey.completed",
+            Kind::Push => "campaign.completed",
+        },
+        resource: format!("{}/{id}", kind.resource()),
+        detail,
     };
-    audit::record(tx, &entry, now).await?;
-    update(tx, &ended).await
+    audit::record(tx, &entry, now).await
 }

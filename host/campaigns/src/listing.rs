@@ -5,17 +5,21 @@
 
 use std::collections::BTreeMap;
 use std::io;
+use std::marker::PhantomData;
 
 use axum::body::{Body, Bytes};
 use axum::http::header;
 use axum::response::Response;
 use futures_util::stream;
-use nudge_db::{Db, Error, Result, Timestamp, Tx};
+use nudge_db::{Db, Error, Result};
 use nudge_http::ApiError;
 use nudge_platform::clock;
 use serde::Serialize;
 use serde_json::value::RawValue;
 use uuid::Uuid;
+
+use crate::lifecycle::Content;
+use crate::store::{self, Stored};
 
 /// Bytes of rows that are read at a time, as far as is known before.
 const PAGE_BYTES: usize = 256 * 1024;
@@ -23,28 +27,6 @@ const PAGE_BYTES: usize = 256 * 1024;
 const FIRST: usize = 4;
 /// Rows of any page.
 const MOST: usize = 100;
-
-/// Which campaigns are listed.
-#[derive(Clone, Copy, Debug)]
-pub struct Source {
-    /// The table.
-    pub table: &'static str,
-    /// What reads its rows, up to the condition.
-    pub select: &'static str,
-    /// Members that rows may lack which older servers wrote, with the JSON of what that means.
-    pub defaults: &'static [(&'static str, &'static str)],
-}
-
-#[derive(sqlx::FromRow)]
-struct Row {
-    id: Uuid,
-    app_id: Uuid,
-    version: i64,
-    body: String,
-    created_at: Timestamp,
-    updated_at: Timestamp,
-    activated_at: Option<Timestamp>,
-}
 
 /// A campaign as the API shows it.
 #[derive(Serialize)]
@@ -63,47 +45,34 @@ struct View<'a> {
     activated_at: Option<String>,
 }
 
-impl Source {
-    /// Campaigns of an app before one, newest first.
-    async fn page(self, tx: &mut Tx, app_id: Uuid, before: Uuid, limit: usize) -> Result<Vec<Row>> {
-        tx.sql(self.select)
-            .push(" WHERE app_id = $1 AND id < $2 ORDER BY id DESC LIMIT $3")
-            .bind(app_id)
-            .bind(before)
-            .bind(i64::try_from(limit).unwrap_or(i64::MAX))
-            .fetch_all()
-            .await
-    }
-
-    /// Writes a campaign as JSON.
-    fn write(self, row: &Row, stats: Option<Box<RawValue>>, to: &mut Vec<u8>) -> Result<()> {
-        let corrupt = |cause| Error::corrupt(self.table, "body", cause);
-        let mut content: BTreeMap<String, &RawValue> =
-            serde_json::from_str(&row.body).map_err(corrupt)?;
-        for (name, value) in self.defaults {
-            if !content.contains_key(*name) {
-                let value = serde_json::from_str(value).map_err(corrupt)?;
-                content.insert((*name).to_owned(), value);
-            }
+/// Writes a campaign as JSON.
+fn write<C: Content>(row: &Stored, stats: Option<Box<RawValue>>, to: &mut Vec<u8>) -> Result<()> {
+    let corrupt = |cause| Error::corrupt("campaigns", "body", cause);
+    let mut content: BTreeMap<String, &RawValue> =
+        serde_json::from_str(&row.body).map_err(corrupt)?;
+    for (name, value) in C::DEFAULTS {
+        if !content.contains_key(*name) {
+            let value = serde_json::from_str(value).map_err(corrupt)?;
+            content.insert((*name).to_owned(), value);
         }
-        let view = View {
-            id: row.id,
-            app_id: row.app_id,
-            version: row.version,
-            content,
-            stats,
-            created_at: clock::to_text(row.created_at),
-            updated_at: clock::to_text(row.updated_at),
-            activated_at: row.activated_at.map(clock::to_text),
-        };
-        serde_json::to_writer(to, &view).map_err(corrupt)
     }
+    let view = View {
+        id: row.id,
+        app_id: row.app_id,
+        version: row.version,
+        content,
+        stats,
+        created_at: clock::to_text(row.created_at),
+        updated_at: clock::to_text(row.updated_at),
+        activated_at: row.activated_at.map(clock::to_text),
+    };
+    serde_json::to_writer(to, &view).map_err(corrupt)
 }
 
 /// Where a list is.
-struct ListState<S> {
+struct ListState<C, S> {
     db: Db,
-    source: Source,
+    kind: PhantomData<fn() -> C>,
     app_id: Uuid,
     stats: S,
     /// The last campaign that was listed.
@@ -113,14 +82,14 @@ struct ListState<S> {
     is_first: bool,
 }
 
-impl<S: Fn(Uuid) -> Option<Box<RawValue>>> ListState<S> {
+impl<C: Content, S: Fn(Uuid) -> Option<Box<RawValue>>> ListState<C, S> {
     /// The next part of the list.
     async fn next(&mut self) -> Result<Option<Bytes>> {
         let Some(limit) = self.limit else {
             return Ok(None);
         };
         let mut tx = self.db.read().await?;
-        let rows = self.source.page(&mut tx, self.app_id, self.before, limit);
+        let rows = store::page(&mut tx, self.app_id, C::KIND, self.before, limit);
         let rows = rows.await?;
         drop(tx);
         let bytes: usize = rows.iter().map(|row| row.body.len()).sum();
@@ -132,7 +101,7 @@ impl<S: Fn(Uuid) -> Option<Box<RawValue>>> ListState<S> {
             if !std::mem::take(&mut self.is_first) {
                 text.push(b',');
             }
-            self.source.write(row, (self.stats)(row.id), &mut text)?;
+            write::<C>(row, (self.stats)(row.id), &mut text)?;
             self.before = row.id;
         }
         self.limit = if rows.len() < limit {
@@ -146,20 +115,20 @@ impl<S: Fn(Uuid) -> Option<Box<RawValue>>> ListState<S> {
     }
 }
 
-/// Every campaign of an app, newest first (specification 4.3): an answer that is made while it is sent. `stats` says what
+/// Every campaign of an app of a kind, newest first (specification 4.3): an answer that is made while it is sent. `stats` says what
 /// is counted of each.
-pub async fn answer<S>(
+pub async fn answer<C, S>(
     db: &Db,
-    source: Source,
     app_id: Uuid,
     stats: S,
 ) -> std::result::Result<Response, ApiError>
 where
+    C: Content + 'static,
     S: Fn(Uuid) -> Option<Box<RawValue>> + Send + Sync + 'static,
 {
     let mut place = ListState {
         db: db.clone(),
-        source,
+        kind: PhantomData::<fn() -> C>,
         app_id,
         stats,
         before: Uuid::max(),

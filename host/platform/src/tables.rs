@@ -365,6 +365,15 @@ pub const IMPERSONAL: &[Table] = &[
     // Names of people who manage apps, and of no one else.
     table("audit_log", "id", OfApp::Indexed),
     table("campaign_runs", "campaign_id", OfApp::Indexed),
+    table(
+        "campaign_versions",
+        "campaign_id, version",
+        OfApp::Selected(
+            "SELECT v.campaign_id, v.version FROM campaigns c
+             JOIN campaign_versions v ON v.campaign_id = c.id WHERE c.app_id = $1",
+        ),
+    ),
+    table("campaigns", "id", OfApp::Indexed),
     table("decision_configs", "app_id, digest", OfApp::Indexed),
     table(
         "definition_counts",
@@ -397,15 +406,6 @@ pub const IMPERSONAL: &[Table] = &[
     table("plugin_slots", "app_id, kind", OfApp::Indexed),
     table("plugin_versions", "app_id, name, version", OfApp::No),
     table("plugins", "app_id, name", OfApp::No),
-    table(
-        "push_campaign_versions",
-        "campaign_id, version",
-        OfApp::Selected(
-            "SELECT v.campaign_id, v.version FROM push_campaigns c
-             JOIN push_campaign_versions v ON v.campaign_id = c.id WHERE c.app_id = $1",
-        ),
-    ),
-    table("push_campaigns", "id", OfApp::Indexed),
     table("push_credentials", "id", OfApp::Indexed),
     table("server_secrets", "name", OfApp::No),
     // Sums, out of which a person's attempts are taken when they are erased.
@@ -413,18 +413,10 @@ pub const IMPERSONAL: &[Table] = &[
         "survey_counts",
         "survey_id, day, question_id, measure, value",
         OfApp::Selected(
-            "SELECT c.survey_id, c.day, c.question_id, c.measure, c.value FROM surveys s
-             JOIN survey_counts c ON c.survey_id = s.id WHERE s.app_id = $1",
+            "SELECT c.survey_id, c.day, c.question_id, c.measure, c.value FROM campaigns s
+             JOIN survey_counts c ON c.survey_id = s.id WHERE s.app_id = $1 AND s.kind = 'survey'",
         ),
     ),
-    table(
-        "survey_versions",
-        "survey_id, version",
-        OfApp::Selected(
-            "SELECT v.survey_id, v.version FROM surveys s JOIN survey_versions v ON v.survey_id = s.id WHERE s.app_id = $1",
-        ),
-    ),
-    table("surveys", "id", OfApp::Indexed),
     // Keyed hashes, and numbers that lead to no alias any longer.
     table("suppressions", "app_id, hash", OfApp::Indexed),
     table("webhook_secrets", "name", OfApp::Indexed),

@@ -125,7 +125,7 @@ impl Filler<'_> {
     async fn people(&mut self) -> anyhow::Result<Vec<Uuid>> {
         let mut people = Vec::with_capacity(PEOPLE);
         let mut tx = self.db.write().await?;
-        nudge_campaigns::surveys::store::insert(&mut tx, &self.survey).await?;
+        nudge_campaigns::store::insert(&mut tx, &self.survey).await?;
         while people.len() < PEOPLE {
             let size = Rows::MOST.min(PEOPLE - people.len());
             let ids: Vec<Uuid> = (0..size).map(|_| id::new(self.now)).collect();

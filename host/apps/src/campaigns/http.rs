@@ -1,13 +1,11 @@
 //! What the routes of surveys and of push campaigns have in common.
 
-use nudge_campaigns::campaign::Kind;
 use nudge_campaigns::lifecycle::{Campaign, Content, Error};
+use nudge_campaigns::store;
 use nudge_db::{Timestamp, Tx};
 use nudge_http::ApiError;
 use nudge_http::precondition::IfMatch;
 use nudge_platform::audit::{self, Entry};
-use serde::Serialize;
-use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 use uuid::Uuid;
 
@@ -21,12 +19,12 @@ pub async fn find<C: Content>(
     id: Uuid,
 ) -> Result<Campaign<C>, ApiError> {
     let mut tx = services.db.read().await?;
-    let found = C::find(&mut tx, scope.app.id, id).await?;
+    let found = store::find(&mut tx, scope.app.id, id).await?;
     Ok(found.ok_or(Error::NotFound)?)
 }
 
 /// What a campaign says once a merge patch is applied. `if_match` is the caller's condition.
-pub fn patched<C: Content + Serialize + DeserializeOwned>(
+pub fn patched<C: Content>(
     current: &Campaign<C>,
     if_match: IfMatch,
     patch: Map<String, Value>,
@@ -43,15 +41,11 @@ pub async fn record<C: Content>(
     campaign: &Campaign<C>,
     now: Timestamp,
 ) -> nudge_db::Result<()> {
-    let resource = match C::KIND {
-        Kind::Survey => "survey",
-        Kind::Push => "campaign",
-    };
     let entry = Entry {
         app_id: scope.app.id,
         actor: &scope.actor,
         action,
-        resource: format!("{resource}/{}", campaign.id),
+        resource: format!("{}/{}", C::KIND.resource(), campaign.id),
         detail: json!({"version": campaign.version, "status": campaign.content.status()}),
     };
     audit::record(tx, &entry, now).await

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use nudge_campaigns::{definitions, push, surveys};
+use nudge_campaigns::{definitions, push, store as campaigns, surveys};
 use nudge_db::Tx;
 use nudge_platform::field_error::FieldError;
 use nudge_plugin_runtime::catalogue::{Catalogue, PluginRef};
@@ -27,8 +27,8 @@ pub(super) struct InForce {
 /// Reads what is in force in an app.
 pub(super) async fn in_force(tx: &mut Tx, app_id: Uuid) -> nudge_db::Result<InForce> {
     Ok(InForce {
-        surveys: surveys::store::active(tx, app_id).await?,
-        push: push::store::active(tx, app_id).await?,
+        surveys: campaigns::active(tx, app_id).await?,
+        push: campaigns::active(tx, app_id).await?,
         definitions: definitions::store::active(tx, app_id).await?,
     })
 }

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use nudge_campaigns::push::{self, personalization};
-use nudge_campaigns::{definitions, surveys};
+use nudge_campaigns::{definitions, store as campaigns, surveys};
 use nudge_db::Tx;
 use nudge_plugin_runtime::catalogue::SERVER;
 use nudge_plugin_runtime::store;
@@ -56,7 +56,8 @@ impl Plugin<'_> {
     }
 
     async fn survey(&self, tx: &mut Tx) -> nudge_db::Result<Option<String>> {
-        let surveys = surveys::store::with_text(tx, self.scope(), &self.text()).await?;
+        let surveys =
+            campaigns::with_text::<surveys::Content>(tx, self.scope(), &self.text()).await?;
         let survey = surveys.iter().find(|survey| {
             let named = survey.content.terms().named_plugin();
             self.is_theirs(survey.app_id) && named == Some(self.name)
@@ -71,7 +72,8 @@ impl Plugin<'_> {
     }
 
     async fn campaign(&self, tx: &mut Tx) -> nudge_db::Result<Option<String>> {
-        let campaigns = push::store::with_text(tx, self.scope(), &self.text()).await?;
+        let campaigns =
+            campaigns::with_text::<push::Content>(tx, self.scope(), &self.text()).await?;
         let campaign = campaigns.iter().find(|campaign| {
             let content = &campaign.content;
             let personalizations = content.variants.iter();

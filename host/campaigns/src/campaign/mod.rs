@@ -33,6 +33,18 @@ pub enum Status {
 }
 
 impl Status {
+    /// The status of this name.
+    pub fn parse(name: &str) -> Option<Self> {
+        let all = [
+            Self::Draft,
+            Self::Active,
+            Self::Paused,
+            Self::Completed,
+            Self::Archived,
+        ];
+        all.into_iter().find(|status| status.name() == name)
+    }
+
     /// The status's name in the API and the database.
     pub fn name(self) -> &'static str {
         match self {
@@ -93,6 +105,14 @@ impl Kind {
         match self {
             Self::Survey => "survey",
             Self::Push => "push",
+        }
+    }
+
+    /// What the API and the audit log call a campaign of the kind.
+    pub fn resource(self) -> &'static str {
+        match self {
+            Self::Survey => "survey",
+            Self::Push => "campaign",
         }
     }
 }

@@ -60,9 +60,7 @@ pub async fn total(tx: &mut Tx, app_id: Uuid) -> Result<usize> {
     let row: SumRow = tx
         .sql(
             "SELECT CAST(coalesce(sum(bytes), 0) AS bigint) AS bytes FROM (
-                SELECT octet_length(body) AS bytes FROM surveys WHERE app_id = $1
-                UNION ALL
-                SELECT octet_length(body) AS bytes FROM push_campaigns WHERE app_id = $1
+                SELECT octet_length(body) AS bytes FROM campaigns WHERE app_id = $1
                 UNION ALL
                 SELECT octet_length(body) AS bytes FROM definitions WHERE app_id = $1) AS bodies",
         )

@@ -8,7 +8,6 @@ pub mod options;
 pub mod personalization;
 pub mod rendered;
 pub mod sending;
-pub mod store;
 pub mod template;
 pub mod verdict;
 
@@ -22,6 +21,8 @@ use crate::campaign::{ActiveCampaign, CampaignAction, Kind};
 use crate::lifecycle;
 pub use crate::lifecycle::{Error, create, update};
 use crate::runs::Plan;
+use crate::store;
+use crate::targeting::Rules;
 pub use content::{Content, Mode, Variant};
 use nudge_platform::field_error::FieldError;
 use nudge_plugin_runtime as plugins;
@@ -33,41 +34,24 @@ pub type Campaign = lifecycle::Campaign<Content>;
 
 impl lifecycle::Content for Content {
     const KIND: Kind = Kind::Push;
+    const DEFAULTS: &'static [(&'static str, &'static str)] = &[
+        ("type", r#""push""#),
+        ("mode", r#""triggered""#),
+        ("status", r#""draft""#),
+        ("priority", "0"),
+        ("variants", "[]"),
+    ];
 
     fn status(&self) -> Status {
         self.status
-    }
-
-    fn set_status(&mut self, status: Status) {
-        self.status = status;
     }
 
     fn plan(&self) -> Result<Option<Plan>, Vec<FieldError>> {
         Self::plan(self)
     }
 
-    async fn count(tx: &mut Tx, app_id: Uuid) -> nudge_db::Result<usize> {
-        store::count(tx, app_id).await
-    }
-
-    async fn insert(tx: &mut Tx, campaign: &Campaign) -> nudge_db::Result<()> {
-        store::insert(tx, campaign).await
-    }
-
-    async fn replace(tx: &mut Tx, campaign: &Campaign) -> nudge_db::Result<bool> {
-        store::update(tx, campaign).await
-    }
-
-    async fn find(tx: &mut Tx, app_id: Uuid, id: Uuid) -> nudge_db::Result<Option<Campaign>> {
-        store::find(tx, app_id, id).await
-    }
-
-    async fn ended(tx: &mut Tx, now: Timestamp, limit: i64) -> nudge_db::Result<Vec<Campaign>> {
-        store::ended(tx, now, limit).await
-    }
-
-    async fn next_end(tx: &mut Tx) -> nudge_db::Result<Option<Timestamp>> {
-        store::next_end(tx).await
+    fn rules(&self) -> Result<Rules, Vec<FieldError>> {
+        Self::rules(self)
     }
 }
 
@@ -209,7 +193,7 @@ pub async fn run(
 
 /// Removes a campaign with what plugins keep for it. Its deliveries stay: they are what became of it.
 pub async fn delete(tx: &mut Tx, app_id: Uuid, id: Uuid, now: Timestamp) -> Result<(), Error> {
-    if !store::delete(tx, app_id, id).await? {
+    if !store::delete(tx, app_id, Kind::Push, id).await? {
         return Err(Error::NotFound);
     }
     Ok(crate::apps::bump_version(tx, app_id, now).await?)

@@ -53,5 +53,10 @@ pub async fn plan(tx: &mut Tx, campaign: &Campaign, now: Timestamp) -> Result<()
     }
 }
 
+/// Notes that a campaign runs no more, in the transaction that completes it. A run that has begun goes on.
+pub async fn stop(tx: &mut Tx, app_id: Uuid, id: Uuid, now: Timestamp) -> Result<()> {
+    store::stop(tx, app_id, id, now).await
+}
+
 /// When an occasion of a campaign that does not run is due: when it runs again.
 pub const PARKED: Timestamp = Timestamp(i64::MAX);

@@ -148,3 +148,18 @@ pub async fn update(
     .await?;
     Ok(())
 }
+
+/// Takes a campaign's next run away; one that goes on is looked at soon.
+pub async fn stop(tx: &mut Tx, app_id: Uuid, campaign_id: Uuid, now: Timestamp) -> Result<()> {
+    tx.sql(
+        "UPDATE campaign_runs SET next_at = NULL, next_occasion = NULL,
+                look_at = CASE WHEN look_at IS NULL THEN NULL ELSE $3 END
+         WHERE app_id = $1 AND campaign_id = $2",
+    )
+    .bind(app_id)
+    .bind(campaign_id)
+    .bind(now)
+    .execute()
+    .await?;
+    Ok(())
+}

@@ -4,7 +4,6 @@ pub mod flow;
 pub mod localization;
 mod payload;
 pub mod removal;
-pub mod store;
 
 use std::sync::Arc;
 
@@ -19,6 +18,7 @@ use crate::campaign::{ActiveCampaign, CampaignAction, Kind};
 use crate::lifecycle::Campaign;
 pub use crate::lifecycle::{Error, create, update};
 use crate::runs::{Manner, Plan};
+use crate::store;
 use crate::targeting::Rules;
 use crate::trigger::{BY_THE_CALENDAR, Terms};
 use flow::Flow;
@@ -130,41 +130,22 @@ pub type Survey = Campaign<Content>;
 
 impl crate::lifecycle::Content for Content {
     const KIND: Kind = Kind::Survey;
+    const DEFAULTS: &'static [(&'static str, &'static str)] = &[
+        ("mode", r#""triggered""#),
+        ("status", r#""draft""#),
+        ("priority", "0"),
+    ];
 
     fn status(&self) -> Status {
         self.status
-    }
-
-    fn set_status(&mut self, status: Status) {
-        self.status = status;
     }
 
     fn plan(&self) -> Result<Option<Plan>, Vec<FieldError>> {
         Self::plan(self)
     }
 
-    async fn count(tx: &mut Tx, app_id: Uuid) -> nudge_db::Result<usize> {
-        store::count(tx, app_id).await
-    }
-
-    async fn insert(tx: &mut Tx, survey: &Survey) -> nudge_db::Result<()> {
-        store::insert(tx, survey).await
-    }
-
-    async fn replace(tx: &mut Tx, survey: &Survey) -> nudge_db::Result<bool> {
-        store::update(tx, survey).await
-    }
-
-    async fn find(tx: &mut Tx, app_id: Uuid, id: Uuid) -> nudge_db::Result<Option<Survey>> {
-        store::find(tx, app_id, id).await
-    }
-
-    async fn ended(tx: &mut Tx, now: Timestamp, limit: i64) -> nudge_db::Result<Vec<Survey>> {
-        store::ended(tx, now, limit).await
-    }
-
-    async fn next_end(tx: &mut Tx) -> nudge_db::Result<Option<Timestamp>> {
-        store::next_end(tx).await
+    fn rules(&self) -> Result<Rules, Vec<FieldError>> {
+        Self::rules(self)
     }
 }
 
@@ -322,7 +303,12 @@ impl Content {
 }
 
 /// How many complete attempts end a survey (`schedule.maxResponses`, contract 8), as its body says.
-pub fn max_responses(body: &Value) -> Option<i64> {
+pub async fn max_responses(tx: &mut Tx, app_id: Uuid, id: Uuid) -> nudge_db::Result<Option<i64>> {
+    let body = store::body_of(tx, app_id, id).await?;
+    Ok(body.as_ref().and_then(responses_of))
+}
+
+fn responses_of(body: &Value) -> Option<i64> {
     whole(body.pointer("/schedule/maxResponses")?)
 }
 
@@ -335,10 +321,10 @@ pub async fn delete(
     actor: &str,
     now: Timestamp,
 ) -> Result<(), Error> {
-    if !store::delete(tx, app_id, id).await? {
+    if !store::delete(tx, app_id, Kind::Survey, id).await? {
         return Err(Error::NotFound);
     }
-    removal::queue(tx, app_id, id, actor, now).await?;
+    removal::begin(tx, app_id, id, actor, now).await?;
     Ok(crate::apps::bump_version(tx, app_id, now).await?)
 }
 
@@ -350,7 +336,7 @@ mod tests {
 
     #[test]
     fn the_responses_that_end_a_survey_are_read_however_they_are_written() {
-        let most = |most: Value| max_responses(&json!({"schedule": {"maxResponses": most}}));
+        let most = |most: Value| responses_of(&json!({"schedule": {"maxResponses": most}}));
         assert_eq!(most(json!(7)), Some(7));
         assert_eq!(most(json!(7.0)), Some(7));
         assert_eq!(most(json!(null)), None);

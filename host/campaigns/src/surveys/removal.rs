@@ -1,4 +1,4 @@
-//! Removal.
+//! What a deleted survey leaves, which a job removes.
 
 use nudge_db::{Result, Timestamp, Tx};
 use nudge_platform::jobs::{self, NewJob};
@@ -18,14 +18,19 @@ pub struct Input {
     pub survey_id: Uuid,
 }
 
-/// Queues the job, in the transaction that deletes the survey.
-pub(super) async fn queue(
+/// Removes what is counted of a survey and queues the job, in the transaction that deletes the survey.
+pub(super) async fn begin(
     tx: &mut Tx,
     app_id: Uuid,
     survey_id: Uuid,
     actor: &str,
     now: Timestamp,
 ) -> Result<()> {
+    tx.sql("DELETE FROM survey_counts WHERE app_id = $1 AND survey_id = $2")
+        .bind(app_id)
+        .bind(survey_id)
+        .execute()
+        .await?;
     let job = NewJob {
         app_id,
         kind: KIND,

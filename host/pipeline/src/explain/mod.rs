@@ -12,7 +12,7 @@ pub mod store;
 use nudge_apps::App;
 use nudge_campaigns::campaign::ActiveCampaign;
 use nudge_campaigns::targeting::{Opening, Quiet, Scope};
-use nudge_campaigns::{push, surveys};
+use nudge_campaigns::{push, store as campaigns, surveys};
 use nudge_db::{Timestamp, Tx};
 use nudge_platform::clock;
 use nudge_records::dead_letters::store::FoundLetter;
@@ -202,10 +202,10 @@ fn failed(found: FoundLetter) -> Step {
 /// The campaign, whether it runs or not: a survey, or a push campaign that something triggers.
 async fn campaign(services: &Services, app: &App, id: Uuid) -> Result<Campaign, Error> {
     let mut tx = services.db.read().await?;
-    let survey = surveys::store::find(&mut tx, app.id, id).await?;
+    let survey = campaigns::find::<surveys::Content>(&mut tx, app.id, id).await?;
     let push = match survey {
         Some(_) => None,
-        None => push::store::find(&mut tx, app.id, id).await?,
+        None => campaigns::find::<push::Content>(&mut tx, app.id, id).await?,
     };
     drop(tx);
     let before = app.campaign(id).and_then(|index| app.campaigns.get(index));

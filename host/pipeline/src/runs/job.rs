@@ -13,8 +13,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::kinds;
-use crate::runs::kinds::RunState;
+use super::standing;
+use crate::runs::standing::RunState;
 use crate::services::Services;
 
 /// The kind of the job.
@@ -57,7 +57,7 @@ pub async fn run(services: &Services, job: &mut RunningJob) -> Result<Value, Err
         job.check()?;
         let mut tx = services.db.read().await?;
         let now = services.clock.now();
-        let standing = kinds::standing(input.kind, &mut tx, job.app_id, input.campaign_id);
+        let standing = standing::standing(&mut tx, job.app_id, input.campaign_id);
         match standing.await? {
             RunState::Runs => {}
             RunState::Rests => return Err(Error::Wait(REST)),

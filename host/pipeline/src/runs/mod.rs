@@ -1,6 +1,6 @@
 //! Runs.
 
 pub mod job;
-mod kinds;
+mod standing;
 pub mod store;
 pub mod watch;

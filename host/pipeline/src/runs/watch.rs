@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use nudge_campaigns::lifecycle;
 use nudge_campaigns::runs::store::{self, Planned};
 use nudge_db::Timestamp;
 use nudge_platform::audit;
@@ -11,8 +12,8 @@ use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use super::job::{self, Input};
-use super::kinds;
-use crate::runs::kinds::RunState;
+use super::standing;
+use crate::runs::standing::RunState;
 use crate::services::Shared;
 
 /// Campaigns that are looked at in one go.
@@ -118,9 +119,9 @@ async fn look(
     seen: Timestamp,
     now: Timestamp,
 ) -> nudge_db::Result<()> {
-    let (app_id, id, kind) = (planned.app_id, planned.campaign_id, planned.kind);
+    let (app_id, id) = (planned.app_id, planned.campaign_id);
     let mut tx = services.db.read().await?;
-    let standing = kinds::standing(kind, &mut tx, app_id, id).await?;
+    let standing = standing::standing(&mut tx, app_id, id).await?;
     let ended = match planned.job_id {
         Some(job_id) => crate::runs::store::has_ended(&mut tx, app_id, job_id).await?,
         None => true,
@@ -214,13 +215,13 @@ async fn finish(
     }
     let (app_id, id, kind) = (planned.app_id, planned.campaign_id, planned.kind);
     let mut tx = services.db.read().await?;
-    let on_offer = kinds::is_on_offer(kind, &mut tx, app_id, id, now).await?;
+    let on_offer = standing::is_on_offer(kind, &mut tx, app_id, id, now).await?;
     drop(tx);
     if on_offer {
         return Ok(Some(now.plus(LOOK_LATER)));
     }
     let mut tx = services.db.write().await?;
-    let completed = kinds::complete(kind, &mut tx, app_id, id, now).await?;
+    let completed = lifecycle::complete_after_run(&mut tx, app_id, id, now).await?;
     tx.commit().await?;
     if completed {
         services.apps.refresh(app_id).await?;

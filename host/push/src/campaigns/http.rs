@@ -9,7 +9,7 @@ use nudge_apps::campaigns::http::{find, patched, record};
 use nudge_campaigns::campaign::{Status, size};
 use nudge_campaigns::listing;
 use nudge_campaigns::push::content::Kind;
-use nudge_campaigns::push::{Campaign, Content, store};
+use nudge_campaigns::push::{Campaign, Content};
 use nudge_http::precondition::IfMatch;
 use nudge_http::{ApiError, Data, Json, Params, ResourceId, created};
 use nudge_platform::clock;
@@ -81,7 +81,7 @@ pub async fn list_campaigns(
         let stats = stats.get(&id).unwrap_or(&none);
         serde_json::value::to_raw_value(stats).ok()
     };
-    listing::answer(&services.db, store::LISTED, scope.app.id, stats).await
+    listing::answer::<Content, _>(&services.db, scope.app.id, stats).await
 }
 
 /// Creates a campaign; an active one runs from the answer on.

@@ -5,8 +5,9 @@ use std::time::Duration;
 
 use futures_util::stream::{self, StreamExt as _};
 use nudge_apps::App;
-use nudge_campaigns::push;
+use nudge_campaigns::campaign::Status as CampaignStatus;
 use nudge_campaigns::push::message::Message;
+use nudge_campaigns::store::{self as campaigns, Hold};
 use nudge_db::{Kind, Result, Timestamp, Tx};
 use nudge_records::dead_letters::{self, Letter};
 use nudge_records::deliveries::{self, Device, DeviceState, Status};
@@ -225,9 +226,8 @@ impl Batch {
         }
         for (campaign_id, ids) in parked {
             // The row is locked: whoever has the campaign run again comes before this, or wakes it up after.
-            let status = nudge_campaigns::campaign::Status::Paused;
-            let paused = push::store::is_in(tx, app_id, campaign_id, status).await?;
-            let until = (!paused).then_some(now);
+            let status = campaigns::status(tx, app_id, campaign_id, Hold::Alone).await?;
+            let until = (status != Some(CampaignStatus::Paused)).then_some(now);
             store::give_up(tx, app_id, node, &ids, until).await?;
         }
         let mut put_off: BTreeMap<Timestamp, Vec<Uuid>> = BTreeMap::new();

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use nudge_apps::App;
 use nudge_campaigns::campaign::Status as CampaignStatus;
 use nudge_campaigns::push::{self, NotPrepared, Sending};
+use nudge_campaigns::store as campaigns;
 use nudge_db::Result;
 use nudge_plugin_runtime::Refused;
 use nudge_records::deliveries::Status;
@@ -64,7 +65,7 @@ pub(super) async fn at_version(
         return Ok(Some(Ok(Arc::clone(sending))));
     }
     let mut tx = services.db.read().await?;
-    let content = push::store::version(&mut tx, app.id, id, version).await?;
+    let content = campaigns::version::<push::Content>(&mut tx, app.id, id, version).await?;
     drop(tx);
     let Some(content) = content else {
         return Ok(None);
@@ -81,7 +82,7 @@ async fn why_halted(services: &Shared, app: &App, id: Uuid) -> Result<Option<Hal
         return Ok(None);
     }
     let mut tx = services.db.read().await?;
-    let Some(found) = push::store::find(&mut tx, app.id, id).await? else {
+    let Some(found) = campaigns::find::<push::Content>(&mut tx, app.id, id).await? else {
         return Ok(Some(Halted::Ended("campaign_deleted")));
     };
     Ok(match found.content.status {

@@ -7,6 +7,7 @@ use nudge_apps::App;
 use nudge_campaigns::campaign::Status as CampaignStatus;
 use nudge_campaigns::push::personalization::Spec;
 use nudge_campaigns::push::{self, Campaign, Content, Mode};
+use nudge_campaigns::store as campaigns;
 use nudge_db::{Kind, Timestamp, Tx};
 use nudge_platform::field_error::FieldError;
 use nudge_platform::json::escaped;
@@ -190,7 +191,7 @@ async fn attempt(services: &Services, app: &App, order: &Order) -> Result<Placed
 
 /// A campaign that backends may send.
 async fn campaign(tx: &mut Tx, app: &App, id: Uuid) -> Result<Campaign, Error> {
-    let campaign = push::store::find(tx, app.id, id).await?;
+    let campaign = campaigns::find::<push::Content>(tx, app.id, id).await?;
     let campaign = campaign.ok_or(Error::CampaignNotFound)?;
     if campaign.content.mode != Mode::Transactional {
         return Err(Error::NotTransactional);

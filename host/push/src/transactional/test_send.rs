@@ -6,6 +6,7 @@ use nudge_apps::App;
 use nudge_apps::auth::{Editor, Scope};
 use nudge_campaigns::push::rendered::Rendered;
 use nudge_campaigns::push::{self, Campaign, NotPrepared, Prepared, Sending};
+use nudge_campaigns::store as campaigns;
 use nudge_http::{ApiError, Code, Data, Json, ResourceId};
 use nudge_platform::audit::{self, Entry};
 use nudge_records::deliveries::{self, Change, NewDelivery, Status, Urgency};
@@ -114,7 +115,7 @@ async fn find(
     anonymous_id: &str,
 ) -> Result<(Campaign, AliasView, usize), ApiError> {
     let mut tx = services.db.read().await?;
-    let campaign = push::store::find(&mut tx, app.id, id).await?;
+    let campaign = campaigns::find::<push::Content>(&mut tx, app.id, id).await?;
     let campaign = campaign.ok_or_else(|| ApiError::new(Code::NotFound))?;
     let kind = AliasKind::Anonymous;
     let person = subjects::store::find(&mut tx, app.id, kind, anonymous_id)

@@ -169,7 +169,7 @@ pub async fn on_offer(
 
 /// Instructions `i` of subject `$2` on offer at `$4`.
 const ON_OFFER: &str =
-    " FROM instructions i JOIN surveys s ON s.id = i.campaign_id AND s.status = 'active'
+    " FROM instructions i JOIN campaigns c ON c.id = i.campaign_id AND c.status = 'active'
       WHERE i.app_id = $1 AND i.subject_id = $2 AND i.available_at <= $4 AND i.expires_at > $4
         AND i.status IN ('issued', 'received')";
 
@@ -178,7 +178,7 @@ fn activated(statement: Statement<'_>, since: Option<Timestamp>) -> Statement<'_
     match since {
         None => statement.push(" AND i.position > $3"),
         Some(since) => statement
-            .push(" AND (i.position > $3 OR s.activated_at > ")
+            .push(" AND (i.position > $3 OR c.activated_at > ")
             .push_bind(since)
             .push(")"),
     }
@@ -294,7 +294,7 @@ pub async fn of_events(
             "SELECT i.id, i.app_id, i.subject_id, i.position, i.campaign_id, i.campaign_version, i.priority,
                     i.trigger_event_id, i.trigger_name, i.created_at, i.available_at, i.expires_at, i.plugin_name,
                     i.plugin_version
-             FROM instructions i JOIN surveys s ON s.id = i.campaign_id AND s.status = 'active'
+             FROM instructions i JOIN campaigns c ON c.id = i.campaign_id AND c.status = 'active'
              WHERE i.app_id = $1 AND i.subject_id = $2 AND i.available_at <= $3 AND i.expires_at > $3
                AND i.status IN ('issued', 'received') AND i.trigger_event_id IN ",
         )

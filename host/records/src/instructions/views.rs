@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use nudge_apps::App;
 use nudge_campaigns::campaign::CampaignAction;
+use nudge_campaigns::store as campaigns;
 use nudge_campaigns::surveys::{self, Payload};
 use nudge_db::Db;
 use nudge_platform::clock;
@@ -83,7 +84,8 @@ pub async fn views(
         } else {
             let mut tx = db.read().await?;
             let (id, version) = (instruction.campaign_id, instruction.campaign_version);
-            let content = surveys::store::version(&mut tx, app.id, id, version).await?;
+            let content =
+                campaigns::version::<surveys::Content>(&mut tx, app.id, id, version).await?;
             content.map(|content| Arc::new(Payload::new(id, version, &content)))
         };
         // A survey that was deleted a moment ago has nothing to show.

@@ -4,8 +4,9 @@
 pub mod report;
 pub mod store;
 
+use nudge_campaigns::surveys::Survey;
 use nudge_campaigns::surveys::flow::{Question, QuestionType};
-use nudge_campaigns::surveys::{self, Survey};
+use nudge_campaigns::{store as campaigns, surveys};
 use nudge_db::{Result, Timestamp, Tx};
 use uuid::Uuid;
 
@@ -139,7 +140,8 @@ async fn questions(tx: &mut Tx, survey: &Survey, tally: &Tally) -> Result<Vec<Qu
     let oldest = survey.version - VERSIONS;
     while !missing.is_empty() && version > oldest.max(1) {
         version -= 1;
-        let content = surveys::store::version(tx, survey.app_id, survey.id, version).await?;
+        let content =
+            campaigns::version::<surveys::Content>(tx, survey.app_id, survey.id, version).await?;
         let Some(flow) = content.and_then(|content| content.flow) else {
             continue;
         };

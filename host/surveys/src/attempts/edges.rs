@@ -3,8 +3,8 @@
 
 use std::collections::HashMap;
 
-use nudge_campaigns::surveys;
 use nudge_campaigns::surveys::flow::{Answers, Flow, Walker};
+use nudge_campaigns::{store as campaigns, surveys};
 use nudge_db::{Result, Timestamp, Tx};
 use uuid::Uuid;
 
@@ -47,7 +47,8 @@ async fn tally_of(
         for attempt in &page {
             if !flows.contains_key(&attempt.survey_version) {
                 let version = attempt.survey_version;
-                let content = surveys::store::version(tx, app_id, survey_id, version).await?;
+                let content =
+                    campaigns::version::<surveys::Content>(tx, app_id, survey_id, version).await?;
                 flows.insert(version, content.and_then(|content| content.flow));
             }
         }

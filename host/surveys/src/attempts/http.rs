@@ -5,7 +5,8 @@ use std::sync::Arc;
 use axum::extract::State;
 use axum::http::StatusCode;
 use nudge_apps::auth::SdkSubject;
-use nudge_campaigns::surveys::{self, Payload};
+use nudge_campaigns::surveys::Payload;
+use nudge_campaigns::{store as campaigns, surveys};
 use nudge_db::{Timestamp, Tx};
 use nudge_http::body::OptionalJson;
 use nudge_http::{ApiError, Code, Data, Json, ResourceId, created};
@@ -182,7 +183,7 @@ async fn shown(
 ) -> Result<Arc<RawValue>, ApiError> {
     let attempt = &outcome.attempt;
     let (app_id, id, version) = (attempt.app_id, attempt.survey_id, attempt.survey_version);
-    let content = surveys::store::version(tx, app_id, id, version).await?;
+    let content = campaigns::version::<surveys::Content>(tx, app_id, id, version).await?;
     let content = content.ok_or(Error::NotFound)?;
     let locale = subjects::store::locale(tx, app_id, standing.subject_id).await?;
     Ok(Payload::new(id, version, &content).survey(locale.as_deref()))

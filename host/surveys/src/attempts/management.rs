@@ -4,7 +4,8 @@ use std::collections::HashMap;
 
 use axum::extract::State;
 use nudge_apps::auth::Viewer;
-use nudge_campaigns::surveys::{self, Survey};
+use nudge_campaigns::surveys::Survey;
+use nudge_campaigns::{store as campaigns, surveys};
 use nudge_db::Timestamp;
 use nudge_http::page::{DEFAULT_LIMIT, Gathering, MOST, Page, checked_limit};
 use nudge_http::query::{begin, end};
@@ -135,7 +136,7 @@ fn range(from: Option<&str>, to: Option<&str>) -> Result<Range, ApiError> {
 }
 
 async fn found(tx: &mut nudge_db::Tx, app_id: Uuid, id: Uuid) -> Result<Survey, ApiError> {
-    let survey = surveys::store::find(tx, app_id, id).await?;
+    let survey = campaigns::find::<surveys::Content>(tx, app_id, id).await?;
     survey.ok_or_else(|| ApiError::new(Code::NotFound))
 }
 

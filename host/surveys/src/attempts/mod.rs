@@ -18,11 +18,11 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use nudge_apps::App;
-use nudge_campaigns::lifecycle;
-use nudge_campaigns::surveys;
+use nudge_campaigns::store::{Hold, Stored};
 use nudge_campaigns::surveys::flow::way::Way;
 use nudge_campaigns::surveys::flow::{Answers, Flow, Walker};
 use nudge_campaigns::surveys::{Content, Mode};
+use nudge_campaigns::{lifecycle, store as campaigns, surveys};
 use nudge_db::{Timestamp, Tx};
 use nudge_platform::field_error::FieldError;
 use nudge_records::instructions;
@@ -216,7 +216,8 @@ impl Whole {
     async fn read(tx: &mut Tx, attempt: Attempt) -> Result<Self, Error> {
         let (app_id, survey_id) = (attempt.app_id, attempt.survey_id);
         let content =
-            surveys::store::version(tx, app_id, survey_id, attempt.survey_version).await?;
+            campaigns::version::<surveys::Content>(tx, app_id, survey_id, attempt.survey_version)
+                .await?;
         // The versions go first when a survey is deleted.
         let flow = content
             .and_then(|content| content.flow)
@@ -262,7 +263,8 @@ pub async fn start(
     if !subject.may_message(app) || subject.suppressed {
         return Err(Error::ConsentRequired);
     }
-    let survey = surveys::store::hold(tx, app.id, request.survey_id, false).await?;
+    let survey =
+        campaigns::hold::<surveys::Content>(tx, app.id, request.survey_id, Hold::Shared).await?;
     let survey = survey.ok_or(Error::NotFound)?;
     if let Some(known) = find_started(tx, app.id, subject.subject_id, request).await? {
         return outcome(tx, known).await;
@@ -279,7 +281,7 @@ pub async fn start(
         }
         // The person sees the version that was issued.
         version = offered.campaign_version;
-        content = surveys::store::version(tx, app.id, survey.id, version)
+        content = campaigns::version::<surveys::Content>(tx, app.id, survey.id, version)
             .await?
             .ok_or(Error::NotFound)?;
     } else if !matches!(content.mode, Mode::OnDemand | Mode::LinkOnly) {
@@ -416,7 +418,7 @@ async fn find_or_open(
     let instruction_id = attempt_id_of(id);
     let offered = offered(tx, app.id, subject.subject_id, instruction_id, now).await?;
     let (survey_id, version) = (offered.campaign_id, offered.campaign_version);
-    let content = surveys::store::version(tx, app.id, survey_id, version).await?;
+    let content = campaigns::version::<surveys::Content>(tx, app.id, survey_id, version).await?;
     if !content.is_some_and(|content| content.is_coordinated()) {
         return Err(Error::NotFound);
     }
@@ -476,10 +478,10 @@ pub async fn complete(
         position_question_id: None,
         ..whole.attempt.clone()
     };
-    let most = surveys::store::max_responses(tx, app.id, attempt.survey_id).await?;
+    let most = surveys::max_responses(tx, app.id, attempt.survey_id).await?;
     let survey = match most {
         // Counting takes turns, so that somebody is the last one.
-        Some(_) => surveys::store::hold(tx, app.id, attempt.survey_id, true).await?,
+        Some(_) => campaigns::stored(tx, app.id, attempt.survey_id, Hold::Alone).await?,
         None => None,
     };
     save(tx, &whole, &walker, &attempt, &whole.answers).await?;
@@ -500,20 +502,18 @@ pub async fn complete(
 /// survey is locked.
 pub async fn end_when_full(
     tx: &mut Tx,
-    survey: surveys::Survey,
+    survey: Stored,
     most: i64,
     now: Timestamp,
 ) -> Result<bool, Error> {
-    let runs = survey.content.status == nudge_campaigns::campaign::Status::Active;
-    if !runs || store::completed(tx, survey.app_id, survey.id).await? < most {
+    if !survey.is_active() || store::completed(tx, survey.app_id, survey.id).await? < most {
         return Ok(false);
     }
-    match lifecycle::end(tx, survey, "maxResponses", now).await {
-        Ok(()) => Ok(true),
-        Err(nudge_campaigns::lifecycle::Error::Storage(error)) => Err(error.into()),
-        // Nobody else changes what is locked.
-        Err(_) => Err(nudge_db::Error::lost_race().into()),
+    if lifecycle::end(tx, survey, "maxResponses", now).await? {
+        return Ok(true);
     }
+    // Nobody else changes what is locked.
+    Err(nudge_db::Error::lost_race().into())
 }
 
 /// Ends an attempt by the person's will. Doing it again changes nothing, nor does it undo a completion. The subject

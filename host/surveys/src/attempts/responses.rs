@@ -65,7 +65,7 @@ pub async fn count(tx: &mut Tx, (app_id, survey_id): (Uuid, Uuid), range: Range)
             "SELECT count(*) AS count FROM (
                 SELECT 1 FROM survey_answers
                 WHERE survey_id = $2 AND counted = $5 AND answered_at >= $3 AND answered_at < $4
-                  AND EXISTS (SELECT 1 FROM surveys WHERE id = $2 AND app_id = $1) AND attempt_id NOT IN ",
+                  AND EXISTS (SELECT 1 FROM campaigns WHERE id = $2 AND app_id = $1) AND attempt_id NOT IN ",
         )
         .push(hidden::ATTEMPTS)
         .push(" LIMIT $6) AS counted")

@@ -7,7 +7,8 @@ use nudge_apps::auth::{Editor, Viewer};
 use nudge_apps::campaigns::http::{find, patched, record};
 use nudge_campaigns::campaign::size;
 use nudge_campaigns::listing;
-use nudge_campaigns::surveys::{Content, Survey, store};
+use nudge_campaigns::store::{self as campaigns, Hold};
+use nudge_campaigns::surveys::{self, Content, Survey};
 use nudge_http::precondition::IfMatch;
 use nudge_http::{ApiError, Data, Json, ResourceId, created};
 use nudge_platform::clock;
@@ -55,7 +56,7 @@ pub async fn list_surveys(
     Viewer(scope): Viewer,
     State(services): State<Shared>,
 ) -> Result<Response, ApiError> {
-    listing::answer(&services.db, store::LISTED, scope.app.id, |_| None).await
+    listing::answer::<Content, _>(&services.db, scope.app.id, |_| None).await
 }
 
 /// Creates a survey; an active one runs from the answer on.
@@ -119,9 +120,10 @@ pub async fn update_survey(
     record(&mut tx, &scope, "survey.updated", &survey, now).await?;
     // It may have as many responses already as it is to get now.
     let app_id = scope.app.id;
-    if let Some(most) = store::max_responses(&mut tx, app_id, id).await?
-        && attempts::end_when_full(&mut tx, survey.clone(), most, now).await?
-        && let Some(ended) = store::find(&mut tx, app_id, id).await?
+    if let Some(most) = surveys::max_responses(&mut tx, app_id, id).await?
+        && let Some(stored) = campaigns::stored(&mut tx, app_id, id, Hold::No).await?
+        && attempts::end_when_full(&mut tx, stored, most, now).await?
+        && let Some(ended) = campaigns::find(&mut tx, app_id, id).await?
     {
         survey = ended;
     }

@@ -106,7 +106,7 @@ pub(super) async fn shown(
             .sql(
                 "SELECT count(*) AS count FROM instructions
                  WHERE campaign_id = $1 AND status = $2 AND created_at >= $3 AND created_at < $4
-                   AND EXISTS (SELECT 1 FROM surveys WHERE id = $1 AND app_id = $5)",
+                   AND EXISTS (SELECT 1 FROM campaigns WHERE id = $1 AND app_id = $5)",
             )
             .bind(survey_id)
             .bind(status)
