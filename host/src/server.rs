@@ -14,7 +14,6 @@ use nudge_http::admission::Admission;
 use nudge_http::issuer::Issuer;
 use nudge_http::listener::{self, Answers, Limits};
 use nudge_http::oidc::AccessTokens;
-use nudge_http::traces;
 use nudge_ingest::commit::Committer;
 use nudge_ingest::validation::batcher::Batcher;
 use nudge_pipeline::{Pipeline, Recovery};
@@ -27,7 +26,7 @@ use nudge_platform::polls::Polls;
 use nudge_platform::rate_limits::RateLimits;
 use nudge_platform::schema::migrations;
 use nudge_platform::secrets::Secrets;
-use nudge_platform::{jobs, telemetry};
+use nudge_platform::{jobs, telemetry, traces};
 use nudge_plugin_runtime::Plugins;
 use nudge_push as push;
 use nudge_push::providers::Providers;
@@ -98,25 +97,30 @@ impl Server {
         let (stop, halt) = (CancellationToken::new(), CancellationToken::new());
         let apps = open_registry(&db, &plugins).await?;
         let polls = Polls::default();
+        let lookup = start.lookup.unwrap_or_else(|| Arc::new(System));
+        let lookups = Lookups::new(&lookup, config.server.lookup_threads);
+        let traces = traces::open(&config.telemetry, &lookups)?;
+        if let Some(traces) = traces.clone() {
+            let halt = halt.clone();
+            tasks.spawn(async move {
+                halt.cancelled().await;
+                traces.finish().await;
+            });
+        }
         let pipeline = Pipeline::new(
             db.clone(),
             Arc::clone(&apps),
             plugins.clone(),
             polls.clone(),
             start.clock.clone(),
+            traces.clone(),
             config.pipeline.clone(),
             tasks.clone(),
             halt.clone(),
         );
         tasks.spawn(Recovery::sign_in(pipeline.clone()).await?.run());
         let committer = Committer::start(&db, &pipeline, &config.ingest, &tasks, &halt);
-        let lookup = start.lookup.unwrap_or_else(|| Arc::new(System));
-        let lookups = Lookups::new(&lookup, config.server.lookup_threads);
         let webhooks = Webhooks::new(&config.webhooks, &lookups)?;
-        let (traces, exporter) = traces::open(&config.telemetry, &lookups)?.unzip();
-        if let Some(exporter) = exporter {
-            tasks.spawn(exporter.run(halt.clone()));
-        }
         let apps = nudge_apps::services::Services {
             issuer: Issuer::new(&secrets, &config.auth.embedded_issuer)?,
             access_tokens: AccessTokens::new(&config.auth, &lookups)?,

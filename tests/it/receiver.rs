@@ -127,7 +127,7 @@ async fn answer(
     behaviour.received.lock().unwrap().push(Received {
         path: path.clone(),
         headers,
-        body: String::from_utf8(body.to_vec()).unwrap(),
+        body: String::from_utf8_lossy(&body).into_owned(),
     });
     let reply = {
         let mut all = behaviour.replies.lock().unwrap();

@@ -1,7 +1,10 @@
 //! Traces of requests (contract 17).
 
+use nudge_campaigns::webhooks::EventType;
 use serde_json::{Value, json};
 use tempfile::TempDir;
+use tests::child::Child;
+use tests::session::text;
 use tests::{TestApp, child, on_both_backends, site};
 
 use crate::receiver::{Receiver, Reply};
@@ -9,6 +12,7 @@ use crate::receiver::{Receiver, Reply};
 on_both_backends!(
     a_request_is_a_span_of_its_callers_trace,
     what_the_collector_does_not_take_is_lost_and_nothing_else,
+    what_follows_from_an_event_is_traced_and_webhooks_hand_it_on,
 );
 
 const TRACE: &str = "4bf92f3577b34da6a3ce929d0e0e4736";
@@ -77,6 +81,86 @@ async fn what_the_collector_does_not_take_is_lost_and_nothing_else(app: &mut Tes
 
     collector.wait(app, "/v1/traces", 2).await;
     assert_eq!(spans(&collector).len(), 2);
+}
+
+async fn what_follows_from_an_event_is_traced_and_webhooks_hand_it_on(app: &mut TestApp) {
+    let collector = Receiver::start().await;
+    app.config.telemetry.otlp_endpoint = collector.url("/");
+    app.restart().await;
+    app.define(
+        "purchase",
+        &json!({"properties": [{"name": "price", "type": "number"}]}),
+    )
+    .await;
+    app.survey(&json!({"kind": "event", "eventName": "purchase"}))
+        .await;
+    let ada = app.session("ada").await;
+    assert_eq!(app.fires(&ada, "purchase", &json!({"price": 1})).await, 1);
+    let webhook = collector.subscribe(app, "/hook", EventType::ALL).await;
+    let path = format!("/push/webhooks/{}/test", text(&webhook, "id"));
+    app.post(&app.path(&path), &app.admin(), &json!({})).await;
+
+    let request = &collector.wait(app, "/hook", 1).await[0];
+    let names = [
+        "POST /v1/sdk/ingest",
+        "plugin validation",
+        "commit events",
+        "pipeline batch",
+        "plugin trigger",
+        "commit effects",
+    ];
+    app.until("all spans are there", async || {
+        let found = spans(&collector);
+        names
+            .iter()
+            .all(|name| found.iter().any(|span| span["name"] == *name))
+    })
+    .await;
+    let found = spans(&collector);
+    let of = |name: &str| found.iter().find(|span| span["name"] == name).unwrap();
+    for (part, whole) in [
+        ("plugin validation", "POST /v1/sdk/ingest"),
+        ("commit events", "POST /v1/sdk/ingest"),
+        ("plugin trigger", "pipeline batch"),
+        ("commit effects", "pipeline batch"),
+    ] {
+        assert_eq!(of(part)["parentSpanId"], of(whole)["spanId"], "{part}");
+        assert_eq!(of(part)["traceId"], of(whole)["traceId"], "{part}");
+    }
+    let handed_on = request.header("traceparent");
+    assert!(handed_on.starts_with("00-"), "{handed_on}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_environment_says_which_protocol_it_is() {
+    for (protocol, content_type, path) in [
+        ("http/protobuf", "application/x-protobuf", "/v1/traces"),
+        (
+            "grpc",
+            "application/grpc",
+            "/opentelemetry.proto.collector.trace.v1.TraceService/Export",
+        ),
+    ] {
+        let collector = Receiver::start().await;
+        let folder = TempDir::with_prefix("nudge-test-").unwrap();
+        let server = Child::start_with(
+            site!(),
+            folder.path(),
+            &[
+                ("OTEL_EXPORTER_OTLP_ENDPOINT", &collector.url("")),
+                ("OTEL_EXPORTER_OTLP_PROTOCOL", protocol),
+                ("OTEL_BSP_SCHEDULE_DELAY", "100"),
+            ],
+        );
+        let answer = reqwest::get(format!("{}/livez", server.text("baseUrl"))).await;
+        assert_eq!(answer.unwrap().status(), 200);
+        // What is left is sent before the server ends.
+        assert_eq!(server.terminate(), Some(0));
+        let messages = collector.received(path);
+        assert!(!messages.is_empty(), "{protocol}");
+        let content = messages[0].header("content-type");
+        assert_eq!(content, content_type, "{protocol}");
+    }
 }
 
 #[test]

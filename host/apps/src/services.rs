@@ -6,7 +6,6 @@ use nudge_db::Db;
 use nudge_http::admission::Admission;
 use nudge_http::issuer::Issuer;
 use nudge_http::oidc::AccessTokens;
-use nudge_http::traces::Traces;
 use nudge_platform::analytics::AnalyticsStore;
 use nudge_platform::clock::Clock;
 use nudge_platform::config::Config;
@@ -14,6 +13,7 @@ use nudge_platform::jobs;
 use nudge_platform::polls::Polls;
 use nudge_platform::rate_limits::RateLimits;
 use nudge_platform::secrets::Secrets;
+use nudge_platform::traces::Traces;
 use nudge_plugin_runtime::Plugins;
 use tokio_util::sync::CancellationToken;
 

@@ -1,4 +1,4 @@
-//! HTTP and nothing else: connections, admission, bodies, errors, cursors, issuers of access tokens, traces.
+//! HTTP and nothing else: connections, admission, bodies, errors, cursors, issuers of access tokens.
 //!
 //! It knows no app and no table. Features above bring their routes.
 //!
@@ -31,7 +31,6 @@ pub mod query;
 pub mod request;
 pub mod request_context;
 mod retry;
-pub mod traces;
 
 pub use body::{Component, Json, JsonText};
 pub use code::Code;

@@ -8,13 +8,13 @@ use axum::middleware::Next;
 use axum::response::Response;
 use futures_util::FutureExt as _;
 use nudge_platform::clock::Clock;
+use nudge_platform::traces::{self, FutureExt as _, KeyValue, NewSpan, SpanKind, Traces};
 use uuid::Uuid;
 
 use super::error::ApiError;
 use super::meters::Meters;
 use super::request_context::Notes;
 use super::retry;
-use crate::traces::Traces;
 
 /// The header that carries a request's id.
 pub const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
@@ -49,16 +49,27 @@ pub async fn layer(around: Around, mut request: Request, next: Next) -> Response
         traces,
     } = around;
     let started = Instant::now();
-    let span = traces.and_then(|traces| traces.begin(request.headers(), clock.now()));
     let method = request.method().clone();
     let path = request.extensions().get::<MatchedPath>().cloned();
     let route = path.as_ref().map_or("unmatched", MatchedPath::as_str);
     let id = request_id(&request, &clock);
     let notes = Notes::default();
     request.extensions_mut().insert(notes.clone());
+    let span = traces.map_or_else(traces::Context::new, |traces| {
+        let span = NewSpan {
+            name: format!("{method} {route}"),
+            kind: SpanKind::Server,
+            attributes: vec![
+                KeyValue::new("http.request.method", method.to_string()),
+                KeyValue::new("http.route", route.to_owned()),
+            ],
+        };
+        traces.request(request.headers(), span)
+    });
 
     let answered = std::panic::AssertUnwindSafe(retry::run(next, request))
         .catch_unwind()
+        .with_context(span.clone())
         .await;
     let mut response = answered.unwrap_or_else(|_| {
         axum::response::IntoResponse::into_response(ApiError::internal(anyhow::anyhow!(
@@ -81,9 +92,7 @@ pub async fn layer(around: Around, mut request: Request, next: Next) -> Response
         elapsed_us = u64::try_from(elapsed.as_micros()).unwrap_or(u64::MAX),
         "request"
     );
-    if let Some(span) = span {
-        span.end(elapsed, &method, route, status, &id);
-    }
+    traces::end_request(&span, status, &id);
     meters.count(route, &method, status, elapsed);
     if let Ok(value) = HeaderValue::from_str(&id) {
         response.headers_mut().insert(REQUEST_ID, value);

@@ -12,6 +12,7 @@ use nudge_http::request_context::Notes;
 use nudge_http::{ApiError, Code, Data, JsonText};
 use nudge_platform::event_names::is_lifecycle;
 use nudge_platform::field_error::FieldError;
+use nudge_platform::traces::{self, NewSpan};
 use nudge_records::dead_letters::Letter;
 use nudge_records::events::{Event, Origin, store};
 use nudge_records::instructions::views::InstructionView;
@@ -86,7 +87,8 @@ pub async fn ingest_events(
     let committed = services
         .committer
         .commit_body(submission, notes.body_room());
-    let outcome = committed.await?;
+    let span = || NewSpan::internal("commit events", Vec::new());
+    let outcome = traces::within(span, committed).await?;
     let committed = matches!(outcome, CommitOutcome::Committed(_));
     if delivery.is_some() {
         // Whoever waits for a decision keeps nobody waiting.

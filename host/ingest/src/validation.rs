@@ -9,6 +9,7 @@ use std::sync::Arc;
 use nudge_apps::App;
 use nudge_campaigns::definitions::{Enforced, Enforcement};
 use nudge_db::Timestamp;
+use nudge_platform::traces::{self, NewSpan};
 use nudge_plugin_runtime as plugins;
 use nudge_plugin_runtime::statistics::{CallOutcome, Made};
 use nudge_plugin_runtime::{Recorder, RolloutPeriod, logs};
@@ -58,7 +59,8 @@ pub async fn validate(
     let found = services
         .validations
         .check(&plugins.workers, &context, &declared);
-    let found = found.await?;
+    let span = || NewSpan::internal("plugin validation", Vec::new());
+    let found = traces::within(span, found).await?;
     if let Some(trials) = trials {
         trials.offer(plugins, context, found.clone());
     }

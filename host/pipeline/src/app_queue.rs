@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::FutureExt as _;
+use nudge_platform::traces::{self, KeyValue, NewSpan, Traces};
 use nudge_plugin_runtime::Lost;
 use nudge_records::dead_letters;
 use nudge_records::scheduled_work::DueOccasion;
@@ -224,7 +225,7 @@ fn halve(mut works: Vec<Work>, parts: &mut Vec<Vec<Work>>, held_up: &mut Vec<Wor
 
 /// Processes work; a panic is a defect that must not take the lane with it.
 async fn attempt(inner: &Inner, works: &mut Vec<Work>) -> Result<(), Trouble> {
-    let attempt = std::panic::AssertUnwindSafe(batch::process(inner, works)).catch_unwind();
+    let attempt = std::panic::AssertUnwindSafe(traced(inner, works)).catch_unwind();
     attempt.await.unwrap_or(Err(Trouble::Lost(Lost)))
 }
 
@@ -327,4 +328,21 @@ mod tests {
         assert_eq!(ids(&free), [3]);
         assert!(waiting.next_look().is_some());
     }
+}
+
+/// Processes a batch as a trace of its own.
+async fn traced(inner: &Inner, works: &mut Vec<Work>) -> Result<(), Trouble> {
+    let requests = i64::try_from(works.len()).unwrap_or(i64::MAX);
+    let span = || {
+        let requests = KeyValue::new("nudge.requests", requests);
+        NewSpan::internal("pipeline batch", vec![requests])
+    };
+    Traces::root(inner.traces.as_ref(), span, async {
+        let outcome = batch::process(inner, works).await;
+        if outcome.is_err() {
+            traces::fail("it is tried again");
+        }
+        outcome
+    })
+    .await
 }

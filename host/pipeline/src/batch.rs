@@ -4,6 +4,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use nudge_apps::App;
+use nudge_platform::traces::{self, KeyValue, NewSpan};
 use nudge_plugin_runtime::{Lost, logs};
 use nudge_records::events::store::Stored;
 use nudge_records::instructions::Instruction;
@@ -120,7 +121,8 @@ async fn process_with(
     let gate = Gate::open(&inner.db, app, &items, &after, &decisions.fired, now).await?;
     let mut effects = Effects::new(app, works, &items, after, decisions, gate);
     effects.devices = devices::sightings(works, &before);
-    effects::write(inner, &effects).await?;
+    let commit = || NewSpan::internal("commit effects", Vec::new());
+    traces::within(commit, effects::write(inner, &effects)).await?;
     calls.settle();
     memory::update(&mut states, &effects);
     let written = std::mem::take(&mut effects.subjects);
@@ -290,13 +292,20 @@ async fn evaluate(
         return Ok(decided);
     };
     let recording = inner.plugins.keeps_decisions;
+    let asked = groups.len();
     let evaluation = Evaluation::new(app, decided.items, ledger, first, decided.calls, recording);
-    match inner
+    let evaluated = inner
         .plugins
         .workers
-        .run(app.id, move || evaluation.run(&groups))
-        .await
-    {
+        .run(app.id, move || evaluation.run(&groups));
+    let span = || {
+        let calls = i64::try_from(asked).unwrap_or(i64::MAX);
+        NewSpan::internal(
+            "plugin trigger",
+            vec![KeyValue::new("nudge.plugin.calls", calls)],
+        )
+    };
+    match traces::within(span, evaluated).await {
         Ok(Ok(decided)) => Ok(decided),
         Ok(Err(_)) => Err(Trouble::Database(nudge_db::Error::unavailable(
             std::io::Error::other("facts unavailable"),

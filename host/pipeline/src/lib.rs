@@ -73,6 +73,7 @@ use nudge_db::Db;
 use nudge_platform::clock::Clock;
 use nudge_platform::config;
 use nudge_platform::polls::Polls;
+use nudge_platform::traces::Traces;
 use nudge_plugin_runtime::Plugins;
 use nudge_records::decisions::Noted;
 use nudge_records::stats::Stats;
@@ -103,6 +104,7 @@ pub(crate) struct Inner {
     pub plugins: Plugins,
     pub polls: Polls,
     pub clock: Clock,
+    pub traces: Option<Traces>,
     pub stats: Arc<Stats>,
     pub config: config::Pipeline,
     /// Cancelled when nothing more is to be processed.
@@ -140,6 +142,7 @@ impl Pipeline {
         plugins: Plugins,
         polls: Polls,
         clock: Clock,
+        traces: Option<Traces>,
         config: config::Pipeline,
         tasks: TaskTracker,
         halt: CancellationToken,
@@ -152,6 +155,7 @@ impl Pipeline {
             plugins,
             polls,
             clock,
+            traces,
             stats: Arc::default(),
             config,
             halt,

@@ -43,4 +43,5 @@ pub mod sealed;
 pub mod secrets;
 pub mod tables;
 pub mod telemetry;
+pub mod traces;
 pub mod wake;

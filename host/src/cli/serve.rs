@@ -5,13 +5,12 @@ use std::time::Duration;
 use anyhow::Context as _;
 use nudge_db::{Db, Options};
 use nudge_http::oidc::AccessTokens;
-use nudge_http::traces;
 use nudge_platform::clock::Clock;
 use nudge_platform::config::Config;
 use nudge_platform::outbound::Lookups;
 use nudge_platform::schema::migrations;
 use nudge_platform::secrets::Secrets;
-use nudge_platform::telemetry;
+use nudge_platform::{telemetry, traces};
 use nudge_push::providers::check_certificates;
 use tokio::net::lookup_host;
 

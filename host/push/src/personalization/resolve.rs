@@ -10,6 +10,7 @@ use nudge_campaigns::push::verdict::{Values, is_withheld};
 use nudge_db::Timestamp;
 use nudge_pipeline::recipients::{Reads, Recipients};
 use nudge_pipeline::seed;
+use nudge_platform::traces;
 use nudge_plugin_runtime::{Accepted, logs};
 use nudge_wasm::{Description, PastEvent};
 use serde_json::{Map, Value};
@@ -90,11 +91,10 @@ pub async fn resolve(
                 failures: 0,
             };
             let trial = campaign.and_then(|id| trial(app, id, variant, &work, &entries));
-            let answers = services
-                .plugins
-                .workers
-                .run(app.id, move || work.run(&entries))
-                .await;
+            let span = || traces::NewSpan::internal("plugin personalization", Vec::new());
+            let run = move || work.run(&entries);
+            let answers = services.plugins.workers.run(app.id, run);
+            let answers = traces::within(span, answers).await;
             // A panic of the host's is no reason to lose a message.
             let Ok(answers) = answers else { continue };
             if let Some(trial) = trial {

@@ -9,6 +9,7 @@ use nudge_campaigns::campaign::Status as CampaignStatus;
 use nudge_campaigns::push::message::Message;
 use nudge_campaigns::store::{self as campaigns, Hold};
 use nudge_db::{Kind, Result, Timestamp, Tx};
+use nudge_platform::traces::{KeyValue, NewSpan, Traces};
 use nudge_records::dead_letters::{self, Letter};
 use nudge_records::deliveries::{self, Device, DeviceState, Status};
 use nudge_records::webhooks::message::Queued;
@@ -327,12 +328,13 @@ async fn attempt(sender: &Sender, app_id: Uuid, handed: Handed) -> Attempted {
 }
 
 async fn send(sender: &Sender, app_id: Uuid, target: &Target, message: &Message) -> PushOutcome {
-    match sender
-        .services
-        .providers
-        .send(app_id, target, message)
-        .await
-    {
+    let services = &sender.services;
+    let span = || {
+        let provider = KeyValue::new("nudge.push.provider", target.provider.name());
+        NewSpan::client("push", vec![provider])
+    };
+    let sent = services.providers.send(app_id, target, message);
+    match Traces::root(services.traces.as_ref(), span, sent).await {
         Ok(outcome) => outcome,
         Err(error) => {
             tracing::warn!(error = ?error, "a message could not be handed over and is tried again");

@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use nudge_db::Timestamp;
 use nudge_platform::outbound::{guard, lookups};
+use nudge_platform::traces;
 use reqwest::header::{CONTENT_TYPE, RETRY_AFTER};
 use uuid::Uuid;
 
@@ -111,6 +112,7 @@ async fn exchange(
     let mut response = webhooks
         .client
         .post(url)
+        .headers(traces::headers())
         .header(CONTENT_TYPE, "application/json")
         .header("X-Service-Event", outgoing.event)
         .header("X-Service-Signature", signed.service())

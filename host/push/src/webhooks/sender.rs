@@ -12,6 +12,7 @@ use std::time::Duration;
 use futures_util::FutureExt as _;
 use nudge_db::{Kind, Timestamp};
 use nudge_platform::due::{Next, Pacer};
+use nudge_platform::traces::{KeyValue, NewSpan, Traces};
 use tokio::sync::mpsc::{self, UnboundedReceiver, UnboundedSender};
 use tokio_util::task::TaskTracker;
 use uuid::Uuid;
@@ -260,7 +261,12 @@ impl Attempt {
                 body: &self.message.body,
                 at,
             };
-            AssertUnwindSafe(request::send(&services.webhooks, &outgoing))
+            let span = || {
+                let event = KeyValue::new("nudge.webhook.event", outgoing.event.to_owned());
+                NewSpan::client("webhook", vec![event])
+            };
+            let sent = request::send(&services.webhooks, &outgoing);
+            AssertUnwindSafe(Traces::root(services.traces.as_ref(), span, sent))
                 .catch_unwind()
                 .await
                 .unwrap_or_else(|_| Exchange::failed("a defect in the server"))
