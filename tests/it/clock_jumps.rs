@@ -2,19 +2,25 @@
 
 use std::time::Duration;
 
+use nudge_campaigns::webhooks::EventType::{Delivered, Sent};
 use nudge_platform::config::{Bucket, Switch};
 use serde_json::json;
+use tests::providers;
 use tests::session::{instruction_ids, text};
 use tests::{Credential, TestApp, on_both_backends};
 use uuid::Uuid;
 
 use crate::deletion::{delete, deleted};
 use crate::guests::{name, upload, version, versioned};
+use crate::receiver::{Receiver, Reply};
+use crate::webhook_delivery::noted;
 
 on_both_backends!(
     whoever_had_nothing_left_is_not_shut_out,
     events_go_on_firing_once_each,
     what_the_host_does_by_itself_goes_on,
+    what_a_webhook_waits_for_comes_in_time,
+    a_push_message_waits_no_longer_than_any_pause,
 );
 
 const HOUR: Duration = Duration::from_hours(1);
@@ -108,4 +114,73 @@ async fn what_the_host_does_by_itself_goes_on(app: &mut TestApp) {
     let job_id = delete(app, &json!({"anonymousId": "ada"})).await;
     deleted(app, &job_id).await;
     assert_eq!(app.get("/readyz", &Credential::none()).await.status, 200);
+}
+
+async fn what_a_webhook_waits_for_comes_in_time(app: &mut TestApp) {
+    let receiver = Receiver::start().await;
+    let types = [Reply::Status(500), Reply::Status(200)];
+    receiver.reply("/running", &types);
+    let webhook = receiver
+        .subscribe(app, "/running", &[Sent, Delivered])
+        .await;
+    // The second message waits for the first one, which is to be sent again in half a minute.
+    app.transit(Uuid::nil(), app.id(), &[Sent, Delivered]).await;
+    noted(app, &webhook, 1).await;
+    app.clock.set_back(HOUR);
+    let got = receiver.wait(app, "/running", 3).await;
+    let events: Vec<&str> = got
+        .iter()
+        .map(|one| one.header("x-service-event"))
+        .collect();
+    assert_eq!(events, ["sent", "sent", "delivered"]);
+    noted(app, &webhook, 3).await;
+
+    receiver.reply("/stopped", &types);
+    let webhook = receiver.subscribe(app, "/stopped", &[Sent]).await;
+    app.transit(Uuid::nil(), app.id(), &[Sent]).await;
+    noted(app, &webhook, 1).await;
+    app.stop().await;
+    app.clock.set_back(HOUR);
+    app.resume().await;
+    receiver.wait(app, "/stopped", 2).await;
+
+    // A pause that no clock has made longer is kept.
+    receiver.reply("/kept", &types);
+    let webhook = receiver.subscribe(app, "/kept", &[Sent]).await;
+    app.transit(Uuid::nil(), app.id(), &[Sent]).await;
+    noted(app, &webhook, 1).await;
+    app.clock.set_back(Duration::from_secs(1));
+    app.settle().await;
+    assert_eq!(receiver.received("/kept").len(), 1);
+    app.advance(60);
+    receiver.wait(app, "/kept", 2).await;
+}
+
+async fn a_push_message_waits_no_longer_than_any_pause(app: &mut TestApp) {
+    let providers = app.with_providers().await;
+    app.credential(&providers.fcm.credential()).await;
+    let campaign = app
+        .campaign(&json!({"mode": "transactional", "trigger": null}))
+        .await;
+    let ada = app.session("ada").await;
+    app.push_token(&ada, "phone", &providers.fcm.token(1)).await;
+    let busy = providers::Reply {
+        status: 503,
+        ..providers::Reply::default()
+    };
+    providers.fcm.reply_next(busy.with("retry-after", "1800"));
+    let body = json!({"campaignId": campaign, "anonymousId": "ada"});
+    let sent = app.transactional(&body).await.data(202);
+    app.until("it waits to be sent again", async || {
+        let waiting: Vec<(i64,)> = app
+            .rows("SELECT attempts FROM deliveries WHERE due_at IS NOT NULL AND node IS NULL AND attempts = 1")
+            .await;
+        waiting == [(1,)]
+    })
+    .await;
+
+    app.clock.set_back(HOUR);
+    app.delivery_in(&text(&sent, "deliveryId"), "delivered")
+        .await;
+    assert_eq!(providers.fcm.received().len(), 2);
 }

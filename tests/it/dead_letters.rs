@@ -17,6 +17,7 @@ on_both_backends!(
     an_acknowledged_letter_is_gone,
     letters_are_paged_and_filtered,
     bad_pages_are_refused,
+    the_summary_has_pages,
     a_bad_replay_is_refused,
     letters_of_others_are_not_found,
 );
@@ -44,6 +45,42 @@ fn letter(app: &TestApp, id: &str) -> String {
 async fn replay(app: &TestApp, id: &str, body: &Value) -> Value {
     let path = format!("{}/replay", letter(app, id));
     app.post(&path, &app.editor(), body).await.ok()
+}
+
+async fn the_summary_has_pages(app: &mut TestApp) {
+    define(app).await;
+    for properties in [json!({}), json!({}), json!({"total": "x"})] {
+        breaks(app, properties).await;
+    }
+    let get = async |query: &str| {
+        let path = app.path(&format!("/dead-letters/summary{query}"));
+        app.get(&path, &app.viewer()).await
+    };
+    let whole = get("").await.ok();
+    assert_eq!(whole["items"].as_array().unwrap().len(), 2);
+    assert_eq!(whole["nextCursor"], json!(null));
+
+    let first = get("?limit=1").await.ok();
+    assert_eq!(first["items"], json!([whole["items"][0]]));
+    let cursor = text(&first, "nextCursor");
+    // What comes meanwhile would change the order.
+    for _ in 0..3 {
+        breaks(app, json!({"total": "y"})).await;
+    }
+    let second = get(&format!("?limit=1&cursor={cursor}")).await.ok();
+    assert_eq!(second["items"], json!([whole["items"][1]]));
+    assert_eq!(second["nextCursor"], json!(null));
+    assert_eq!(get("").await.ok()["items"][0]["count"], 4);
+
+    for query in ["?limit=0", "?limit=201"] {
+        get(query).await.refused(422, "validation_failed");
+    }
+    for query in [
+        "?cursor=x".to_owned(),
+        format!("?stage=trigger&cursor={cursor}"),
+    ] {
+        get(&query).await.refused(400, "invalid_cursor");
+    }
 }
 
 async fn a_letter_says_what_is_wrong_with_which_event(app: &mut TestApp) {

@@ -16,6 +16,7 @@ use crate::deletion::{delete, deleted};
 on_both_backends!(
     an_export_has_everything_of_the_person_and_nothing_of_others,
     exactly_one_reference_of_a_known_person,
+    names_of_the_servers_own_are_left_out,
     a_link_is_good_for_a_quarter_of_an_hour_and_an_archive_for_a_week,
     a_link_that_was_changed_is_that_of_nothing,
     large_exports_are_made_in_pieces_and_survive_restarts,
@@ -62,7 +63,7 @@ pub(crate) async fn download(app: &TestApp, view: &Value) -> Vec<u8> {
     bytes
 }
 
-fn file(archive: &[u8], name: &str) -> String {
+pub(crate) fn file(archive: &[u8], name: &str) -> String {
     let mut zip = zip::ZipArchive::new(Cursor::new(archive)).unwrap();
     let mut text = String::new();
     zip.by_name(name)
@@ -213,6 +214,46 @@ async fn an_export_has_everything_of_the_person_and_nothing_of_others(app: &mut 
         .map(|file| file["name"].as_str().unwrap())
         .collect();
     assert_eq!(listed.len() + 1, names.len());
+}
+
+async fn names_of_the_servers_own_are_left_out(app: &mut TestApp) {
+    app.survey(&json!({"kind": "property_changed", "key": "plan"}))
+        .await;
+    let ada = app.session("ada").await;
+    let set = json!({"anonymousId": "ada", "mutationId": app.id(), "set": {"plan": "pro"}});
+    app.post("/v1/sdk/user-properties", &ada.credential(), &set)
+        .await
+        .ok();
+    let event = app.event(&ada, "purchase", &json!({}));
+    app.ingest(&ada, &[event]).await.ok();
+    app.settle().await;
+    let kinds: Vec<(String,)> = app.rows("SELECT kind FROM aliases ORDER BY number").await;
+    assert_eq!(kinds.len(), 2, "the server has made one: {kinds:?}");
+
+    let id = export(app, &json!({"anonymousId": "ada"})).await;
+    let done = reaches(app, &id, "completed").await;
+    let archive = download(app, &done).await;
+
+    let profile: Value = serde_json::from_str(&file(&archive, "profile.json")).unwrap();
+    let aliases = profile["aliases"].as_array().unwrap();
+    assert_eq!(aliases.len(), 1, "{profile}");
+    assert_eq!(
+        (&aliases[0]["kind"], &aliases[0]["value"]),
+        (&json!("anonymous"), &json!("ada"))
+    );
+    let events = lines(&archive, "events.ndjson");
+    let owners: Vec<(String, Value)> = events
+        .iter()
+        .map(|event| (text(event, "name"), event["anonymousId"].clone()))
+        .collect();
+    let expected = [
+        ("purchase", json!("ada")),
+        ("$property_changed", Value::Null),
+    ];
+    assert_eq!(owners.len(), expected.len(), "{events:?}");
+    for (name, owner) in expected {
+        assert!(owners.contains(&(name.to_owned(), owner)), "{events:?}");
+    }
 }
 
 async fn exactly_one_reference_of_a_known_person(app: &mut TestApp) {

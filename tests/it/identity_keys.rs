@@ -7,6 +7,7 @@ on_both_backends!(
     a_key_is_registered_listed_and_removed,
     what_is_no_public_key_is_refused_with_a_reason,
     an_app_has_at_most_five,
+    the_list_has_pages,
 );
 
 /// The public key of RFC 8037, appendix A.2.
@@ -140,4 +141,37 @@ async fn an_app_has_at_most_five(app: &mut TestApp) {
         .await
         .data(204);
     app.post(&path, &app.admin(), &sixth).await.data(201);
+}
+
+async fn the_list_has_pages(app: &mut TestApp) {
+    let path = app.path("/identity-keys");
+    for number in 0..5 {
+        let body = json!({"kid": format!("k{number}"), "publicKey": jwk()});
+        app.post(&path, &app.admin(), &body).await.data(201);
+        // Two of each instant at the least.
+        app.advance(number % 2);
+    }
+    let whole = app.get(&path, &app.admin()).await.ok();
+    assert_eq!(whole["nextCursor"], json!(null));
+    let mut pages: Vec<Value> = Vec::new();
+    let mut query = "?limit=2".to_owned();
+    loop {
+        let page = app.get(&format!("{path}{query}"), &app.admin()).await.ok();
+        let items = page["items"].as_array().unwrap();
+        assert!((1..=2).contains(&items.len()), "{page}");
+        pages.extend(items.iter().cloned());
+        let Some(cursor) = page["nextCursor"].as_str() else {
+            break;
+        };
+        query = format!("?limit=2&cursor={cursor}");
+    }
+    assert_eq!(&json!(pages), &whole["items"]);
+    for query in ["?limit=0", "?limit=201"] {
+        app.get(&format!("{path}{query}"), &app.admin())
+            .await
+            .refused(422, "validation_failed");
+    }
+    app.get(&format!("{path}?cursor=x"), &app.admin())
+        .await
+        .refused(400, "invalid_cursor");
 }

@@ -152,3 +152,4 @@ mod webhook_health;
 mod webhook_receivers;
 mod webhook_signatures;
 mod webhooks;
+mod whole_numbers;

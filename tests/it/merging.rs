@@ -10,6 +10,7 @@ on_both_backends!(
     everything_of_both_is_the_persons,
     an_event_is_there_once_whichever_alias_it_comes_under,
     properties_of_the_identified_win_and_gaps_are_filled,
+    a_merge_says_what_it_drops,
     what_fired_once_does_not_fire_again,
     what_both_did_counts_together,
     timers_go_on_to_wait,
@@ -139,6 +140,53 @@ async fn everything_of_both_is_the_persons(app: &mut TestApp) {
         )
         .await;
     assert_eq!(left, [(0,)]);
+}
+
+async fn a_merge_says_what_it_drops(app: &mut TestApp) {
+    let backend = Backend::new(app).await;
+    let phone = backend.identify(app, "phone", "e-1").await;
+    let (web, tv) = (app.session("web").await, app.session("tv").await);
+    set(app, &phone, json!({"plan": "needle-pro", "same": "x"})).await;
+    let mut tx = app.services().db.write().await.unwrap();
+    for number in 0..997 {
+        let property =
+            "INSERT INTO subject_properties (subject_id, key, app_id, value, source, updated_at)
+             SELECT subject_id, $1, app_id, '1', 'api', 0 FROM aliases WHERE value = 'phone'";
+        let statement = tx.sql(property).bind(format!("p{number}"));
+        assert_eq!(statement.execute().await.unwrap(), 1);
+    }
+    tx.commit().await.unwrap();
+    let others = json!({"plan": "needle-free", "same": "x", "a": 1, "b": 2, "c": 3});
+    set(app, &web, others).await;
+    set(app, &tv, json!({"same": "x"})).await;
+    let token = |token: &str| json!({"provider": "fcm", "token": token});
+    app.push_token(&phone, "device", &token("needle-of-the-phone"))
+        .await;
+    app.push_token(&web, "device", &token("needle-of-the-web"))
+        .await;
+
+    backend.identify(app, "tv", "e-1").await;
+    assert!(app.audited("person.merged").await.is_empty());
+    backend.identify(app, "web", "e-1").await;
+
+    let entries = app.audited("person.merged").await;
+    assert_eq!(entries.len(), 1);
+    assert_eq!(entries[0]["actor"], "server");
+    assert_eq!(
+        entries[0]["detail"],
+        json!({"dropped": {"propertyValues": 1, "propertiesOverLimit": 2, "pushRegistrations": 1,
+            "pluginStates": 0, "waitingFirings": 0}})
+    );
+    let told = entries[0].to_string();
+    assert!(text(&entries[0], "resource").starts_with("person/"));
+    for secret in ["needle", "e-1", &phone.subject_id, &web.subject_id] {
+        assert!(!told.contains(secret), "{told}");
+    }
+    let person = user(app, "web").await;
+    let kept = person["properties"].as_array().unwrap().len();
+    assert_eq!(kept, 100, "the newest");
+    let stored: Vec<(i64,)> = app.rows("SELECT count(*) FROM subject_properties").await;
+    assert_eq!(stored, [(1_000,)]);
 }
 
 async fn properties_of_the_identified_win_and_gaps_are_filled(app: &mut TestApp) {

@@ -20,6 +20,7 @@ on_both_backends!(
     a_message_has_the_values_of_its_event,
     a_plugin_that_fails_loses_nothing,
     values_make_no_program_of_a_link,
+    the_latest_event_is_looked_for_as_far_as_plugins_see,
 );
 
 async fn preview(app: &TestApp, parts: Value) -> Value {
@@ -542,4 +543,23 @@ async fn values_make_no_program_of_a_link(app: &mut TestApp) {
         answer.refused(422, "validation_failed");
         assert_eq!(answer.pointers(), ["/options/imageUrl"], "{image}");
     }
+}
+
+async fn the_latest_event_is_looked_for_as_far_as_plugins_see(app: &mut TestApp) {
+    let ada = app.session("ada").await;
+    let viewed =
+        |name: &str, price: i64| app.event(&ada, "viewed", &json!({"name": name, "price": price}));
+    app.ingest(&ada, &[viewed("cup", 5)]).await.ok();
+    app.advance(1);
+    let dear: Vec<Value> = (0..499).map(|_| viewed("sofa", 500)).collect();
+    app.ingest(&ada, &dear).await.ok();
+    app.settle().await;
+    let source = json!({"kind": "latest_event", "eventName": "viewed", "lookbackDays": 30, "filters":
+        {"all": [{"property": "price", "type": "number", "operator": "lt", "value": 10}]}});
+    let spec = personalization(&source, &[("name", "name", "string")]);
+    let content = json!({"title": "{{p.name}}", "personalization": spec});
+
+    let found = preview(app, json!({"content": content})).await;
+
+    assert_eq!(found["content"]["title"], "cup", "{found}");
 }

@@ -57,7 +57,7 @@ async fn attempts(app: &TestApp, webhook: &Value) -> Vec<Value> {
 }
 
 /// The attempts, once there are so many.
-async fn noted(app: &TestApp, webhook: &Value, count: usize) -> Vec<Value> {
+pub(crate) async fn noted(app: &TestApp, webhook: &Value, count: usize) -> Vec<Value> {
     app.until(&format!("{count} attempts are noted"), async || {
         attempts(app, webhook).await.len() >= count
     })

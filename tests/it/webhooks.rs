@@ -247,8 +247,11 @@ async fn a_rotated_secret_signs_beside_the_new_one_for_a_while(app: &mut TestApp
     let body = json!({"gracePeriodSeconds": 3600});
     let third = app.post(&rotate, &app.admin(), &body).await.ok();
     signed_by(&[&third, &second]).await;
-    // Two are the most: what was on its way out goes when the next one comes.
+    app.advance(1_800);
+    // Each signs as long as it was to, whatever comes after it.
     let fourth = app.post(&rotate, &app.admin(), &body).await.ok();
+    signed_by(&[&fourth, &third, &second]).await;
+    app.advance(1_801);
     signed_by(&[&fourth, &third]).await;
     let at_once = json!({"gracePeriodSeconds": 0});
     let fifth = app.post(&rotate, &app.admin(), &at_once).await.ok();

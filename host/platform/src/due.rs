@@ -49,6 +49,25 @@ impl Pacer {
     }
 }
 
+/// Notices that the clock was set back since a loop looked last, or may have been before the loop began.
+#[derive(Debug, Default)]
+pub struct Setbacks {
+    latest: Option<Timestamp>,
+}
+
+impl Setbacks {
+    /// Whether instants that were noted earlier may lie further ahead than they were meant to. True of the first look.
+    pub fn look(&mut self, now: Timestamp) -> bool {
+        let before = self.latest.replace(now);
+        before.is_none_or(|before| before > now)
+    }
+
+    /// What a look led to was not done: the next one answers the same.
+    pub fn forget(&mut self) {
+        self.latest = None;
+    }
+}
+
 /// What a look has seen of the time to come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next {

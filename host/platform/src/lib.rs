@@ -6,7 +6,8 @@
 //!
 //! - **Time, ids and randomness have one source each**: [`clock`], [`id`], [`secrets`]. SQL never asks for the time.
 //! - **A clock that is set back stalls nothing.** Buckets that would take longer to fill than empty ones count as full ([`rate_limits`]); a job
-//!   that is due later than any pause allows is due. Ids of one process ascend all the same.
+//!   that is due later than any pause allows is due. Senders look through what waits when the clock was set back, and at their start ([`due`]). Ids of
+//!   one process ascend all the same.
 //! - **A process that has the database for itself does not poll** ([`due`]). A loop that finds nothing waits for a commit, or for the instant at which
 //!   the next thing falls due. Where processes share a database, loops look every `pipeline.pollMs`.
 //! - **No kind of job keeps another waiting** (`jobs/fairness.rs`, pure): at most half of a process's jobs are of one kind, each kind may have

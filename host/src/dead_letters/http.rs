@@ -11,7 +11,7 @@ use nudge_http::{ApiError, Code, Data, Json, Params, ResourceId, cursor};
 use nudge_platform::audit::{self, Entry};
 use nudge_platform::clock;
 use nudge_platform::jobs::{self, NewJob};
-use nudge_records::dead_letters::store::{self, Filter, FoundLetter, Group, Place};
+use nudge_records::dead_letters::store::{self, Filter, FoundLetter, Group, GroupPlace, Place};
 use nudge_records::dead_letters::violation::Violation;
 use nudge_records::dead_letters::{PluginVersion, Stage};
 use serde::{Deserialize, Serialize};
@@ -23,9 +23,6 @@ use uuid::Uuid;
 use super::bulk::{self, Input};
 use super::replay::{self, Replayed};
 use crate::services::Shared;
-
-/// Groups that a summary has at the most.
-const MOST_GROUPS: i64 = 1_000;
 
 /// A dead letter as the API shows it.
 #[derive(Debug, Serialize, ToSchema)]
@@ -85,6 +82,10 @@ pub struct SummaryQuery {
     from: Option<String>,
     /// Received before: an ISO 8601 instant; or a day, which is included.
     to: Option<String>,
+    /// How many items, 1 to 200; 50 unless given.
+    limit: Option<u32>,
+    /// Where to go on. The pages that follow count what the first one has counted.
+    cursor: Option<String>,
 }
 
 /// Letters of an event name with a reason.
@@ -270,6 +271,12 @@ pub async fn summarize_dead_letters(
     State(services): State<Shared>,
     Params(query): Params<SummaryQuery>,
 ) -> Result<Data<Page<GroupView>>, ApiError> {
+    let paging = PageQuery {
+        limit: query.limit,
+        cursor: query.cursor.clone(),
+    };
+    let limit = paging.limit()? as usize;
+    let now = services.clock.now();
     let filter = Filter {
         from: begin("from", query.from.as_deref())?,
         to: end("to", query.to.as_deref())?,
@@ -277,13 +284,27 @@ pub async fn summarize_dead_letters(
         reason: query.reason,
         stage: query.stage,
     };
+    let list = format!("summary of dead letters {} {filter:?}", scope.app.id);
+    let after: Option<GroupPlace> = paging.position(&services.secrets, &list, now)?;
     let mut tx = services.db.read().await?;
-    let groups = store::summary(&mut tx, scope.app.id, &filter, MOST_GROUPS).await?;
+    let until = match &after {
+        Some(after) => after.until,
+        None => store::end(&mut tx, scope.app.id, &filter).await?,
+    };
+    let wanted = i64::try_from(limit).unwrap_or(i64::MAX) + 1;
+    let counted = filter.until(until);
+    let mut groups =
+        store::summary(&mut tx, scope.app.id, &counted, after.as_ref(), wanted).await?;
+    drop(tx);
+    let more = groups.len() > limit;
+    groups.truncate(limit);
+    let next_cursor = groups.last().filter(|_| more).map(|last| {
+        let expires = now.plus(cursor::LIFETIME);
+        cursor::encode(&services.secrets, &list, &last.place(until), expires)
+    });
+    let items = groups.into_iter().map(GroupView::from).collect();
     Ok(Data {
-        data: Page {
-            items: groups.into_iter().map(GroupView::from).collect(),
-            next_cursor: None,
-        },
+        data: Page { items, next_cursor },
     })
 }
 

@@ -1,13 +1,15 @@
 //! From sources to values.
 
 use nudge_guest::personalization::{Recipient, Resolution};
-use nudge_guest::{Cell, History, Instant, Value};
+use nudge_guest::{Cell, Instant, PastEvent, Value};
 
 use crate::config::{Binding, Config, Kind, Source, Type};
 use crate::format::{self, Local, Locale, Zone};
 
-/// How many events are looked at for the latest that passes a filter: what the host gives at once.
-const FILTERED_EVENTS: u32 = 200;
+/// Events that are looked at first for the latest that passes a filter: mostly that is enough.
+const FEW_EVENTS: u32 = 200;
+/// Events that are looked at, at the most: what the host gives.
+const MOST_EVENTS: u32 = 1_000;
 
 /// Resolves every binding. Each source is read once, however many bindings it has.
 pub(crate) fn bindings(
@@ -106,14 +108,22 @@ fn latest_event(
     // The filter's paths come first: it asks for them by number.
     let mut asked = paths.clone();
     asked.extend(source.bindings.iter().map(|binding| binding.key.clone()));
-    let limit = if filter.is_some() { FILTERED_EVENTS } else { 1 };
-    let history: History = recipient.recent_events(event_name, *lookback, limit, &asked);
     let now = recipient.now();
-    let latest = history.iter().find(|event| {
+    let passes = |event: &PastEvent<'_>| {
         filter
             .as_ref()
             .is_none_or(|filter| filter.matches(&|| now, &|column| event.cell(column)))
-    });
+    };
+    let look = |limit: u32| {
+        let events = recipient.recent_events(event_name, *lookback, limit, &asked);
+        let knows = events.len() < limit as usize || events.iter().any(|event| passes(&event));
+        (events, knows)
+    };
+    let (mut history, knows) = look(if filter.is_some() { FEW_EVENTS } else { 1 });
+    if !knows {
+        (history, _) = look(MOST_EVENTS);
+    }
+    let latest = history.iter().find(passes);
     let event = latest.map(|event| (event.id().to_owned(), event.timestamp()));
     of_event(source, event.as_ref(), local, resolutions, |binding| {
         latest.map_or(Cell::Missing, |event| event.property(&binding.key))

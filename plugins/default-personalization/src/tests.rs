@@ -156,6 +156,27 @@ fn the_latest_event_that_passes_is_read_once() {
 }
 
 #[test]
+fn as_many_events_are_looked_at_as_the_host_gives() {
+    let config = json!({"version": 1, "sources": [{"id": "s", "kind": "latest_event", "eventName": "viewed",
+            "lookbackDays": 30, "filters": {"all": [{"property": "price", "type": "number", "operator": "lt", "value": 10}]}}],
+        "bindings": [{"id": "name", "sourceId": "s", "key": "name", "type": "string"}]});
+    let mut message = Message::new(&config).unwrap();
+    let at = |text: &str| Instant::parse(text).unwrap();
+    message.add_event(
+        "viewed",
+        at("2025-12-20"),
+        json!({"name": "cup", "price": 5}),
+    );
+    for _ in 0..999 {
+        let dear = json!({"name": "sofa", "price": 500});
+        message.add_event("viewed", at("2025-12-30"), dear);
+    }
+    assert_eq!(message.resolve()["name"].text, "cup");
+    message.add_event("viewed", at("2025-12-30"), json!({"price": 500}));
+    assert_eq!(message.resolve()["name"].issue, "event_not_found");
+}
+
+#[test]
 fn dates_keep_their_text_unless_a_format_is_given() {
     let plain = json!({"id": "d", "sourceId": "s", "key": "due", "type": "date"});
     let formatted = json!({"id": "d", "sourceId": "s", "key": "due", "type": "date",

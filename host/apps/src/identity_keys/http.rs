@@ -2,8 +2,8 @@
 
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
-use nudge_http::page::Page;
-use nudge_http::{ApiError, Code, Data, Json, created};
+use nudge_http::page::{Page, PageQuery};
+use nudge_http::{ApiError, Code, Data, Json, Params, created, cursor};
 use nudge_platform::audit::{self, Entry};
 use nudge_platform::clock;
 use nudge_platform::public_key::PublicKey;
@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use utoipa::ToSchema;
 
-use super::{Error, IdentityKey, store};
+use super::{Error, IdentityKey, Place, store};
 use crate::auth::Admin;
 use crate::services::Shared;
 
@@ -71,18 +71,33 @@ impl From<Error> for ApiError {
 }
 
 /// Lists the identity keys of an app, newest first.
-#[utoipa::path(get, path = "/v1/apps/{appId}/identity-keys", tag = "apps", params(("appId" = Uuid, Path)),
+#[utoipa::path(get, path = "/v1/apps/{appId}/identity-keys", tag = "apps", params(("appId" = Uuid, Path), PageQuery),
     responses((status = 200, body = Data<Page<IdentityKeyView>>)))]
 pub async fn list_identity_keys(
     Admin(scope): Admin,
     State(services): State<Shared>,
+    Params(query): Params<PageQuery>,
 ) -> Result<Data<Page<IdentityKeyView>>, ApiError> {
+    let limit = query.limit()? as usize;
+    let now = services.clock.now();
+    let list = format!("identity keys {}", scope.app.id);
+    let after: Option<Place> = query.position(&services.secrets, &list, now)?;
     let mut tx = services.db.read().await?;
-    let keys = store::list(&mut tx, scope.app.id).await?;
+    let mut keys = store::list(&mut tx, scope.app.id).await?;
+    drop(tx);
+    // An app has so few that all are read.
+    keys.sort_by_key(IdentityKey::place);
+    keys.retain(|key| after.as_ref().is_none_or(|after| key.place() > *after));
+    let more = keys.len() > limit;
+    keys.truncate(limit);
+    let next_cursor = keys.last().filter(|_| more).map(|last| {
+        let expires = now.plus(cursor::LIFETIME);
+        cursor::encode(&services.secrets, &list, &last.place(), expires)
+    });
     Ok(Data {
         data: Page {
             items: keys.iter().map(IdentityKeyView::from).collect(),
-            next_cursor: None,
+            next_cursor,
         },
     })
 }

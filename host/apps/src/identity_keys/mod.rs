@@ -3,6 +3,8 @@
 pub mod http;
 pub mod store;
 
+use std::cmp::Reverse;
+
 use nudge_db::{Timestamp, Tx};
 use nudge_platform::public_key::{PublicKey, Unusable};
 use uuid::Uuid;
@@ -21,6 +23,16 @@ pub struct IdentityKey {
     pub key: PublicKey,
     /// When it was registered.
     pub created_at: Timestamp,
+}
+
+/// A place in an app's identity keys, newest first.
+pub type Place = (Reverse<Timestamp>, String);
+
+impl IdentityKey {
+    /// Its place.
+    pub fn place(&self) -> Place {
+        (Reverse(self.created_at), self.kid.clone())
+    }
 }
 
 /// Why an identity key was not registered or removed.

@@ -154,9 +154,9 @@ fn json(value: Cell) -> Option<Value> {
 
 /// A number; one that is whole is written so.
 fn number(value: f64) -> Value {
-    /// The largest whole number below which all are exact.
-    const EXACT: f64 = 9_007_199_254_740_992.0;
-    if value.fract() == 0.0 && value.abs() < EXACT {
+    /// 2^63: whole numbers below it have 64 bits.
+    const MOST: f64 = 9_223_372_036_854_775_808.0;
+    if value.fract() == 0.0 && value.abs() < MOST {
         #[expect(clippy::cast_possible_truncation, reason = "it is whole and fits")]
         return Value::from(value as i64);
     }
@@ -240,6 +240,7 @@ mod tests {
     fn whole_numbers_are_written_so() {
         assert_eq!(number(42.0).to_string(), "42");
         assert_eq!(number(-0.5).to_string(), "-0.5");
+        assert_eq!(number(1e16).to_string(), "10000000000000000");
         assert!(number(1e300).is_f64());
     }
 

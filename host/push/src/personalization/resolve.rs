@@ -17,6 +17,7 @@ use serde_json::{Map, Value};
 use uuid::Uuid;
 
 use super::call::{Answer, Entry, RecipientBatch};
+use super::digits;
 use super::trial::ShadowCall;
 use crate::services::Services;
 
@@ -101,22 +102,39 @@ pub async fn resolve(
                 trial.offer(&services.plugins, answers.clone());
             }
             for (place, answer) in places.iter().zip(answers) {
+                let Some(recipient) = recipients.get(*place) else {
+                    continue;
+                };
+                let values = values(services, app, spec, recipient, answer, &plugin).await?;
                 if let Some(slot) = resolved.get_mut(*place) {
-                    *slot = match answer {
-                        Answer::Resolved(resolutions) => {
-                            Ok(Values::new(spec, &app.settings.privacy, resolutions))
-                        }
-                        Answer::Failed(code) => Err(Failure::Plugin {
-                            code,
-                            plugin: plugin.description().clone(),
-                        }),
-                        Answer::Unavailable => Err(Failure::Unavailable),
-                    };
+                    *slot = values;
                 }
             }
         }
     }
     Ok(resolved)
+}
+
+/// What an answer of the plugin's means for a recipient.
+async fn values(
+    services: &Services,
+    app: &App,
+    spec: &Spec,
+    recipient: &Recipient,
+    answer: Answer,
+    plugin: &nudge_wasm::Plugin,
+) -> nudge_db::Result<Result<Values, Failure>> {
+    Ok(match answer {
+        Answer::Resolved(mut resolutions) => {
+            digits::restore(services, app.id, spec, recipient, &mut resolutions).await?;
+            Ok(Values::new(spec, &app.settings.privacy, resolutions))
+        }
+        Answer::Failed(code) => Err(Failure::Plugin {
+            code,
+            plugin: plugin.description().clone(),
+        }),
+        Answer::Unavailable => Err(Failure::Unavailable),
+    })
 }
 
 /// What a shadow candidate is shown besides; none: there is no candidate, as nearly always.

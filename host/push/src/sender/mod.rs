@@ -22,7 +22,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use batch::Batch;
 use nudge_db::Timestamp;
-use nudge_platform::due::{Next, Pacer};
+use nudge_platform::due::{Next, Pacer, Setbacks};
 use nudge_records::deliveries::Urgency;
 use store::Claimed;
 use tokio_util::sync::CancellationToken;
@@ -121,17 +121,26 @@ impl Sender {
         let mut pacer = Pacer::new(&self.services.db, &self.services.clock, poll_ms);
         let mut after = Uuid::nil();
         let mut in_doubt = false;
+        let mut setbacks = Setbacks::default();
         loop {
             pacer.look();
+            let now = self.services.clock.now();
+            let was_set_back = setbacks.look(now);
             let turn = async {
                 if in_doubt {
                     self.release_strays().await?;
+                }
+                if was_set_back {
+                    self.advance(now).await?;
                 }
                 while self.turn(&mut after).await? {}
                 self.next().await
             };
             let outcome = turn.await;
             in_doubt = outcome.is_err();
+            if in_doubt {
+                setbacks.forget();
+            }
             let next = outcome.unwrap_or_else(|error| {
                 tracing::warn!(error = ?error, "looking for deliveries failed and is tried again");
                 Next::Soon
@@ -140,6 +149,25 @@ impl Sender {
                 () = pacer.wait(next) => {}
                 () = self.services.pipeline.deliveries().notified() => {}
                 () = self.halt.cancelled() => return,
+            }
+        }
+    }
+
+    /// Has deliveries sent now that are due later than any pause allows: the clock was set back.
+    async fn advance(&self, now: Timestamp) -> nudge_db::Result<()> {
+        let latest = now.plus(outcome::LONGEST);
+        let mut app_id = Uuid::nil();
+        loop {
+            let mut tx = self.services.db.read().await?;
+            let next = store::next_app(&mut tx, app_id).await?;
+            drop(tx);
+            let Some(next) = next else { return Ok(()) };
+            app_id = next;
+            let mut more = true;
+            while more {
+                let mut tx = self.services.db.write().await?;
+                more = store::advance(&mut tx, app_id, now, latest).await? > 0;
+                tx.commit().await?;
             }
         }
     }

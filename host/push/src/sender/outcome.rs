@@ -14,7 +14,7 @@ const BASE: Duration = Duration::from_secs(5);
 /// Why no more is known of a message that was handed over.
 pub(super) const OUTCOME_UNKNOWN: &str = "outcome_unknown";
 /// The longest pause, whatever a provider asks for.
-const LONGEST: Duration = Duration::from_hours(1);
+pub(super) const LONGEST: Duration = Duration::from_hours(1);
 
 /// Where a delivery is.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -91,6 +91,28 @@ pub(super) async fn next_app(tx: &mut Tx, after: Uuid) -> Result<Option<Uuid>> {
     Ok(row.map(|row| row.app_id))
 }
 
+/// Lets deliveries of an app be sent now that are due after `latest`. Answers of how many it did so; there may be more.
+pub(super) async fn advance(
+    tx: &mut Tx,
+    app_id: Uuid,
+    now: Timestamp,
+    latest: Timestamp,
+) -> Result<u64> {
+    let skip_locked = tx.dialect().skip_locked();
+    tx.sql(
+        "UPDATE deliveries SET due_at = $2 WHERE id IN (
+            SELECT id FROM deliveries
+            WHERE app_id = $1 AND due_at IS NOT NULL AND due_at > $3 AND node IS NULL LIMIT 500",
+    )
+    .bind(app_id)
+    .bind(now)
+    .bind(latest)
+    .push(skip_locked)
+    .push(")")
+    .execute()
+    .await
+}
+
 /// Whether a lane of an app has a delivery that is due and that no process has.
 pub(super) async fn is_due(
     tx: &mut Tx,

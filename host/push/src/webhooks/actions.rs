@@ -35,7 +35,8 @@ const LEEWAY: Duration = Duration::from_mins(1);
 #[derive(Debug, Default, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct RotateRequest {
-    /// How long the old secret signs beside the new one: 0 to 604800, 86400 unless given.
+    /// How long the old secret signs beside the new one: 0 to 604800, 86400 unless given. Secrets from before it
+    /// sign as long as they were to; with 0 none does any longer.
     grace_period_seconds: Option<u64>,
 }
 

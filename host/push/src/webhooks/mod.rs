@@ -36,6 +36,8 @@ use uuid::Uuid;
 pub const MOST: usize = 100;
 /// The longest description, in characters.
 pub const MOST_DESCRIPTION: usize = 500;
+/// Secrets that sign beside the newest one at the most: of more the oldest go.
+const MOST_FORMER_SECRETS: i64 = 10;
 /// For a whole request and its answer (contract 10).
 pub const TIMEOUT: Duration = Duration::from_secs(10);
 /// How long messages and attempts are kept, and so how far back `recover` reaches (contract 10).
@@ -241,7 +243,8 @@ pub async fn enable(tx: &mut Tx, app_id: Uuid, id: Uuid, now: Timestamp) -> Resu
     store::find(tx, app_id, id).await?.ok_or(Error::NotFound)
 }
 
-/// Gives an endpoint a new secret; the one before signs beside it for a while.
+/// Gives an endpoint a new secret; the one before signs beside it for a while, and those before that as long as they
+/// were to. Without a while none does.
 pub async fn rotate(
     tx: &mut Tx,
     secrets: &Secrets,
@@ -250,7 +253,12 @@ pub async fn rotate(
     grace: Duration,
     now: Timestamp,
 ) -> Result<(), Error> {
-    store::expire_secrets(tx, webhook, now, now.plus(grace)).await?;
+    if grace.is_zero() {
+        store::delete_secrets(tx, webhook).await?;
+    } else {
+        store::expire_newest(tx, webhook, now.plus(grace)).await?;
+        store::forget_secrets(tx, webhook, now, MOST_FORMER_SECRETS).await?;
+    }
     add_secret(tx, secrets, webhook, secret, now).await
 }
 

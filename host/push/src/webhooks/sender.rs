@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use futures_util::FutureExt as _;
 use nudge_db::{Kind, Timestamp};
-use nudge_platform::due::{Next, Pacer};
+use nudge_platform::due::{Next, Pacer, Setbacks};
 use nudge_platform::traces::{KeyValue, NewSpan, Traces};
 use tokio::sync::mpsc::{self, UnboundedReceiver, UnboundedSender};
 use tokio_util::task::TaskTracker;
@@ -26,6 +26,9 @@ use crate::webhooks::fairness::{Asking, Limits, RequestsInHand, share};
 
 /// How long a message is put off that waits for another one, unless that one ends before.
 const DEFERRED: Duration = Duration::from_mins(1);
+
+/// How far clocks of servers may be apart before one counts as set back.
+const LEEWAY: Duration = Duration::from_mins(1);
 
 /// A message on its way, and everything that sending it takes.
 #[derive(Debug)]
@@ -50,6 +53,8 @@ pub struct Sender {
     outcomes: Vec<AttemptOutcome>,
     /// Whose turn it was last.
     last: Option<Uuid>,
+    /// Whether the clock was set back.
+    setbacks: Setbacks,
     /// Whether the last turn failed, so that claims may be there which nobody here knows of.
     in_doubt: bool,
 }
@@ -68,6 +73,7 @@ impl Sender {
             under_way: HashMap::new(),
             outcomes: Vec::new(),
             last: None,
+            setbacks: Setbacks::default(),
             in_doubt: false,
         }
     }
@@ -118,9 +124,7 @@ impl Sender {
     /// Notes what ended and claims what there is room for; answers when to look again if it claimed nothing.
     async fn turn(&mut self, stopping: bool) -> nudge_db::Result<Option<Next>> {
         let now = self.services.clock.now();
-        if self.in_doubt {
-            self.release_strays().await?;
-        }
+        self.put_right(now).await?;
         let due = if stopping {
             Vec::new()
         } else {
@@ -173,6 +177,34 @@ impl Sender {
             });
         }
         Ok((!more).then_some(Next::Soon))
+    }
+
+    /// Gives up claims that nobody here knows of, and looks through what waits once the clock was set back.
+    async fn put_right(&mut self, now: Timestamp) -> nudge_db::Result<()> {
+        if self.in_doubt {
+            self.release_strays().await?;
+        }
+        if self.setbacks.look(now) {
+            let advanced = self.advance(now).await;
+            if advanced.is_err() {
+                self.setbacks.forget();
+            }
+            return advanced;
+        }
+        Ok(())
+    }
+
+    /// Has messages sent now that a clock which was set back would keep waiting.
+    async fn advance(&self, now: Timestamp) -> nudge_db::Result<()> {
+        let (latest, deferred) = (now.plus(LEEWAY), now.plus(DEFERRED + LEEWAY));
+        loop {
+            let mut tx = self.services.db.write().await?;
+            let advanced = queue::advance(&mut tx, now, latest, deferred).await?;
+            tx.commit().await?;
+            if advanced == 0 {
+                return Ok(());
+            }
+        }
     }
 
     /// When to look again: a queue without any message is left alone.

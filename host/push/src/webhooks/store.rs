@@ -227,28 +227,45 @@ pub(super) async fn insert_secret(
     Ok(())
 }
 
-/// Lets the newest secret of an endpoint expire at an instant, and forgets those before it.
-pub(super) async fn expire_secrets(
+/// Lets the newest secret of an endpoint expire at an instant. Those before it keep the instants that they have.
+pub(super) async fn expire_newest(tx: &mut Tx, webhook: &Webhook, at: Timestamp) -> Result<()> {
+    tx.sql(
+        "UPDATE webhook_secrets SET expires_at = $3 WHERE app_id = $1 AND webhook_id = $2 AND expires_at IS NULL",
+    )
+    .bind(webhook.app_id)
+    .bind(webhook.id)
+    .bind(at)
+    .execute()
+    .await?;
+    Ok(())
+}
+
+/// Forgets the secrets of an endpoint that expire by an instant, and all but so many of the others.
+pub(super) async fn forget_secrets(
     tx: &mut Tx,
     webhook: &Webhook,
-    now: Timestamp,
-    at: Timestamp,
+    by: Timestamp,
+    most: i64,
 ) -> Result<()> {
-    tx.sql("DELETE FROM webhook_secrets WHERE app_id = $1 AND webhook_id = $2 AND expires_at IS NOT NULL")
+    tx.sql(
+        "DELETE FROM webhook_secrets WHERE app_id = $1 AND webhook_id = $2 AND (expires_at <= $3 OR name IN (
+            SELECT s.name FROM webhook_secrets s WHERE s.webhook_id = $2 AND s.expires_at > $3
+            ORDER BY s.name DESC LIMIT 1000 OFFSET $4))",
+    )
+    .bind(webhook.app_id)
+    .bind(webhook.id)
+    .bind(by)
+    .bind(most)
+    .execute()
+    .await?;
+    Ok(())
+}
+
+/// Forgets all secrets of an endpoint.
+pub(super) async fn delete_secrets(tx: &mut Tx, webhook: &Webhook) -> Result<()> {
+    tx.sql("DELETE FROM webhook_secrets WHERE app_id = $1 AND webhook_id = $2")
         .bind(webhook.app_id)
         .bind(webhook.id)
-        .execute()
-        .await?;
-    let statement = if at > now {
-        "UPDATE webhook_secrets SET expires_at = $3 WHERE app_id = $1 AND webhook_id = $2"
-    } else {
-        // $3 is there so that both take the same parameters.
-        "DELETE FROM webhook_secrets WHERE app_id = $1 AND webhook_id = $2 AND $3 >= 0"
-    };
-    tx.sql(statement)
-        .bind(webhook.app_id)
-        .bind(webhook.id)
-        .bind(at)
         .execute()
         .await?;
     Ok(())
@@ -263,7 +280,7 @@ pub(super) async fn secrets(
     tx.sql(
         "SELECT name, sealed FROM webhook_secrets
          WHERE webhook_id = $1 AND (expires_at IS NULL OR expires_at > $2)
-         ORDER BY name DESC",
+         ORDER BY CASE WHEN expires_at IS NULL THEN 0 ELSE 1 END, name DESC",
     )
     .bind(webhook_id)
     .bind(now)

@@ -15,6 +15,19 @@ use crate::events::Origin;
 /// A place in the letters of an app, which are in the order in which their events happened.
 pub type Place = (Timestamp, Uuid);
 
+/// A place in the groups of letters, the largest first.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct GroupPlace {
+    /// Letters received from here on are not counted.
+    pub until: Timestamp,
+    /// The group's letters.
+    pub count: i64,
+    /// The group's event name.
+    pub event_name: String,
+    /// The group's reason.
+    pub reason: String,
+}
+
 /// Which letters.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Filter {
@@ -167,7 +180,28 @@ struct CountRow {
     count: i64,
 }
 
+impl Group {
+    /// Its place among the groups of letters that were received before an instant.
+    pub fn place(&self, until: Timestamp) -> GroupPlace {
+        GroupPlace {
+            until,
+            count: self.count,
+            event_name: self.event_name.clone(),
+            reason: self.reason.clone(),
+        }
+    }
+}
+
 impl Filter {
+    /// The same letters, as far as they were received before an instant.
+    #[must_use]
+    pub fn until(&self, instant: Timestamp) -> Self {
+        Self {
+            to: Some(self.to.map_or(instant, |to| to.min(instant))),
+            ..self.clone()
+        }
+    }
+
     /// Appends the conditions on the letters `d` of the app `$1`; of nobody who is being deleted.
     fn apply<'t>(&self, mut statement: Statement<'t>) -> Statement<'t> {
         statement = statement
@@ -356,8 +390,27 @@ pub async fn count(tx: &mut Tx, app_id: Uuid, filter: &Filter) -> Result<i64> {
     Ok(row.count)
 }
 
-/// The letters of an app by event name and reason, the most frequent first.
-pub async fn summary(tx: &mut Tx, app_id: Uuid, filter: &Filter, limit: i64) -> Result<Vec<Group>> {
+/// The instant before which all letters of an app were received that are there.
+pub async fn end(tx: &mut Tx, app_id: Uuid, filter: &Filter) -> Result<Timestamp> {
+    let statement = tx
+        .sql("SELECT d.received_at FROM dead_letters d WHERE d.app_id = $1")
+        .bind(app_id);
+    let last: Option<Timestamp> = filter
+        .apply(statement)
+        .push(" ORDER BY d.received_at DESC LIMIT 1")
+        .fetch_value()
+        .await?;
+    Ok(last.map_or(Timestamp::default(), |last| Timestamp(last.0 + 1)))
+}
+
+/// The letters of an app by event name and reason, the most frequent first, from after a place on.
+pub async fn summary(
+    tx: &mut Tx,
+    app_id: Uuid,
+    filter: &Filter,
+    after: Option<&GroupPlace>,
+    limit: i64,
+) -> Result<Vec<Group>> {
     let statement = tx
         .sql(
             "SELECT g.event_name, g.reason, g.count, g.first_seen_at, g.last_seen_at,
@@ -371,11 +424,23 @@ pub async fn summary(tx: &mut Tx, app_id: Uuid, filter: &Filter, limit: i64) -> 
                           max(d.received_at) AS last_seen_at
                    FROM dead_letters d WHERE d.app_id = $1",
     );
-    filter
+    let mut statement = filter
         .apply(statement)
-        .push(
-            " GROUP BY d.event_name, d.reason ORDER BY count(*) DESC, d.event_name, d.reason LIMIT ",
-        )
+        .push(" GROUP BY d.event_name, d.reason");
+    if let Some(after) = after {
+        statement = statement
+            .push(" HAVING count(*) < ")
+            .push_bind(after.count)
+            .push(" OR (count(*) = ")
+            .push_bind(after.count)
+            .push(" AND (d.event_name, d.reason) > (")
+            .push_bind(after.event_name.clone())
+            .push(", ")
+            .push_bind(after.reason.clone())
+            .push("))");
+    }
+    statement
+        .push(" ORDER BY count(*) DESC, d.event_name, d.reason LIMIT ")
         .push_bind(limit)
         .push(") g ORDER BY g.count DESC, g.event_name, g.reason")
         .fetch_all()

@@ -2,8 +2,11 @@
 
 use nudge_db::{Db, Kind, Timestamp, Tx};
 use nudge_http::{ApiError, Code};
+use nudge_platform::audit::{self, Entry};
+use serde_json::json;
 use uuid::Uuid;
 
+use super::merge::Dropped;
 use super::suppression::Leave;
 use super::{AliasKind, AliasView, merge, store, suppression};
 use crate::pseudonyms::Pseudonyms;
@@ -147,7 +150,7 @@ async fn attempt(
     if anonymous.iter().chain(&external).any(|one| one.suppressed) {
         return Err(Error::Suppressed);
     }
-    let merged = unite(tx, link, anonymous, external, now).await?;
+    let merged = unite(tx, pseudonyms, link, anonymous, external, now).await?;
     for (kind, name, after) in anew {
         store::begin_anew(tx, link.app_id, kind, name, after).await?;
     }
@@ -202,6 +205,7 @@ async fn look_up(
 /// Makes both names those of one subject; answers which one became part of the other.
 async fn unite(
     tx: &mut Tx,
+    pseudonyms: &Pseudonyms,
     link: Link<'_>,
     anonymous: Option<AliasView>,
     external: Option<AliasView>,
@@ -224,8 +228,12 @@ async fn unite(
             Ok(None)
         }
         (Some(anonymous), Some(external)) => {
-            let loser = anonymous.subject_id;
-            merge::merge(tx, app_id, external.subject_id, loser, now).await?;
+            let (winner, loser) = (external.subject_id, anonymous.subject_id);
+            let dropped = merge::merge(tx, app_id, winner, loser, now).await?;
+            if dropped.is_any() {
+                let person = pseudonyms.subject(app_id, winner);
+                audit::record(tx, &entry(app_id, &person, dropped), now).await?;
+            }
             Ok(Some(loser))
         }
         (Some(anonymous), None) => {
@@ -247,6 +255,17 @@ async fn unite(
             store::insert_alias(tx, app_id, kind, anonymous_id, subject_id, now).await?;
             Ok(None)
         }
+    }
+}
+
+/// What the audit log says of a merge that dropped something: how much, and nothing of the person's.
+fn entry(app_id: Uuid, person: &str, dropped: Dropped) -> Entry<'static> {
+    Entry {
+        app_id,
+        actor: audit::SERVER,
+        action: "person.merged",
+        resource: format!("person/{person}"),
+        detail: json!({"dropped": dropped}),
     }
 }
 

@@ -6,6 +6,7 @@
 
 use nudge_db::{Error, Result, Rows, Timestamp, Tx};
 use nudge_platform::secrets::hexadecimal;
+use serde::Serialize;
 use uuid::Uuid;
 
 /// What of a subject's row both subjects have a say in.
@@ -41,9 +42,32 @@ struct OfBoth {
     held_back: Option<Uuid>,
 }
 
+/// What a merge leaves of neither: how much of each.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Dropped {
+    /// Values of the other's properties in whose place the identified person has its own.
+    pub(super) property_values: u64,
+    /// Properties of the other's for which there was no room.
+    pub(super) properties_over_limit: u64,
+    /// Registrations of devices that both had registered.
+    pub(super) push_registrations: u64,
+    /// States of plugins beyond those that a plugin is handed to unite.
+    pub(super) plugin_states: u64,
+    /// Firings that waited, of runs that had led both to one.
+    pub(super) waiting_firings: u64,
+}
+
+impl Dropped {
+    /// Whether there is anything to say.
+    pub(super) fn is_any(self) -> bool {
+        self != Self::default()
+    }
+}
+
 impl OfBoth {
-    /// What the plugin has to unite with what it keeps of the winner.
-    fn merged(&self) -> Result<String> {
+    /// What the plugin has to unite with what it keeps of the winner, and how many older states there is no room for.
+    fn merged(&self) -> Result<(String, usize)> {
         let mut merged: Vec<String> = Vec::new();
         for text in [&self.of_winner, &self.of_loser].into_iter().flatten() {
             let read: serde_json::Result<Vec<String>> = serde_json::from_str(text);
@@ -53,7 +77,7 @@ impl OfBoth {
         merged.push(hexadecimal(&self.state));
         let surplus = merged.len().saturating_sub(MOST_MERGED);
         merged.drain(..surplus);
-        Ok(serde_json::Value::from(merged).to_string())
+        Ok((serde_json::Value::from(merged).to_string(), surplus))
     }
 }
 
@@ -94,13 +118,6 @@ const MOVES: &[&str] = &[
             THEN excluded.last_seen_at ELSE devices.last_seen_at END",
     "DELETE FROM devices WHERE app_id = $1 AND subject_id = $3 AND subject_id <> $2",
     "UPDATE deliveries SET subject_id = $2 WHERE app_id = $1 AND subject_id = $3",
-    // Of one device that both have registered, the registration that came last stays.
-    "DELETE FROM push_tokens WHERE app_id = $1 AND subject_id = $3 AND EXISTS (
-        SELECT 1 FROM push_tokens own WHERE own.app_id = $1 AND own.subject_id = $2
-          AND own.device_id = push_tokens.device_id AND own.registered_at > push_tokens.registered_at)",
-    "DELETE FROM push_tokens WHERE app_id = $1 AND subject_id = $2 AND EXISTS (
-        SELECT 1 FROM push_tokens given WHERE given.app_id = $1 AND given.subject_id = $3
-          AND given.device_id = push_tokens.device_id)",
     "UPDATE push_tokens SET subject_id = $2 WHERE app_id = $1 AND subject_id = $3",
     // See keep_states.
     "UPDATE plugin_states SET subject_id = $2 WHERE app_id = $1 AND subject_id = $3
@@ -128,6 +145,16 @@ const MOVES: &[&str] = &[
     "UPDATE privacy_exports SET subject_id = $2 WHERE app_id = $1 AND subject_id = $3",
     "UPDATE merged_subjects SET subject_id = $2 WHERE app_id = $1 AND subject_id = $3",
     "DELETE FROM subjects WHERE app_id = $1 AND id = $3 AND id <> $2",
+];
+
+/// Of one device that both have registered, the registration that came last stays.
+const REGISTRATIONS: &[&str] = &[
+    "DELETE FROM push_tokens WHERE app_id = $1 AND subject_id = $3 AND EXISTS (
+        SELECT 1 FROM push_tokens own WHERE own.app_id = $1 AND own.subject_id = $2
+          AND own.device_id = push_tokens.device_id AND own.registered_at > push_tokens.registered_at)",
+    "DELETE FROM push_tokens WHERE app_id = $1 AND subject_id = $2 AND EXISTS (
+        SELECT 1 FROM push_tokens given WHERE given.app_id = $1 AND given.subject_id = $3
+          AND given.device_id = push_tokens.device_id)",
 ];
 
 /// What sees to it that a run that has led both `$2` and `$3` to something gives them one: where only `$2` waits for
@@ -160,22 +187,24 @@ const RUNS: &[&str] = &[
 ];
 
 /// Makes `loser` part of `winner`. Both are locked. The winner's properties win, gaps are filled
-/// (contract 2); the loser's id leads to the winner from now on.
+/// (contract 2); the loser's id leads to the winner from now on. Answers what is left of neither.
 pub(super) async fn merge(
     tx: &mut Tx,
     app_id: Uuid,
     winner: Uuid,
     loser: Uuid,
     now: Timestamp,
-) -> Result<()> {
+) -> Result<Dropped> {
     let kept = read(tx, app_id, winner).await?;
     let given = read(tx, app_id, loser).await?;
+    let (property_values, gaps) = compare_properties(tx, app_id, winner, loser).await?;
     let fits = crate::properties::MOST - crate::properties::count(tx, app_id, winner).await?;
-    fill_gaps(tx, app_id, winner, loser, fits.max(0)).await?;
+    let filled = fill_gaps(tx, app_id, winner, loser, fits.max(0)).await?;
     move_instructions(tx, app_id, winner, loser, kept.instruction_count).await?;
-    each(tx, RUNS, app_id, winner, loser).await?;
+    let waiting_firings = each(tx, RUNS, app_id, winner, loser).await?;
     move_timers(tx, app_id, winner, loser).await?;
-    keep_states(tx, app_id, winner, loser).await?;
+    let plugin_states = keep_states(tx, app_id, winner, loser).await?;
+    let push_registrations = each(tx, REGISTRATIONS, app_id, winner, loser).await?;
     each(tx, MOVES, app_id, winner, loser).await?;
     tx.sql(
         "INSERT INTO merged_subjects (id, app_id, subject_id, merged_at) VALUES ($1, $2, $3, $4)",
@@ -186,25 +215,35 @@ pub(super) async fn merge(
     .bind(now)
     .execute()
     .await?;
-    write(tx, app_id, winner, kept.unite(given)).await
+    write(tx, app_id, winner, kept.unite(given)).await?;
+    Ok(Dropped {
+        property_values,
+        properties_over_limit: gaps.saturating_sub(filled),
+        push_registrations,
+        plugin_states,
+        waiting_firings,
+    })
 }
 
+/// Goes through statements; answers how many rows they have changed.
 async fn each(
     tx: &mut Tx,
     statements: &[&'static str],
     app_id: Uuid,
     winner: Uuid,
     loser: Uuid,
-) -> Result<()> {
+) -> Result<u64> {
+    let mut changed = 0;
     for statement in statements {
-        tx.sql(statement)
+        changed += tx
+            .sql(statement)
             .bind(app_id)
             .bind(winner)
             .bind(loser)
             .execute()
             .await?;
     }
-    Ok(())
+    Ok(changed)
 }
 
 impl Whole {
@@ -298,8 +337,37 @@ async fn write(tx: &mut Tx, app_id: Uuid, id: Uuid, whole: Whole) -> Result<()> 
     Ok(())
 }
 
-/// Takes properties over that the winner has not, as many as fit.
-async fn fill_gaps(tx: &mut Tx, app_id: Uuid, winner: Uuid, loser: Uuid, fits: i64) -> Result<()> {
+/// How many of the loser's properties the winner has with other values, and how many it has not.
+async fn compare_properties(
+    tx: &mut Tx,
+    app_id: Uuid,
+    winner: Uuid,
+    loser: Uuid,
+) -> Result<(u64, u64)> {
+    #[derive(sqlx::FromRow)]
+    struct CountRow {
+        differing: i64,
+        gaps: i64,
+    }
+    let row: CountRow = tx
+        .sql(
+            "SELECT count(CASE WHEN w.value <> l.value THEN 1 END) AS differing,
+                    count(CASE WHEN w.value IS NULL THEN 1 END) AS gaps
+             FROM subject_properties l
+             LEFT JOIN subject_properties w ON w.subject_id = $2 AND w.key = l.key
+             WHERE l.app_id = $1 AND l.subject_id = $3",
+        )
+        .bind(app_id)
+        .bind(winner)
+        .bind(loser)
+        .fetch_one()
+        .await?;
+    let number = |count: i64| u64::try_from(count).unwrap_or_default();
+    Ok((number(row.differing), number(row.gaps)))
+}
+
+/// Takes properties over that the winner has not, as many as fit; answers how many.
+async fn fill_gaps(tx: &mut Tx, app_id: Uuid, winner: Uuid, loser: Uuid, fits: i64) -> Result<u64> {
     tx.sql(
         "INSERT INTO subject_properties (subject_id, key, app_id, value, source, updated_at)
          SELECT $2, l.key, l.app_id, l.value, l.source, l.updated_at FROM subject_properties l
@@ -313,8 +381,7 @@ async fn fill_gaps(tx: &mut Tx, app_id: Uuid, winner: Uuid, loser: Uuid, fits: i
     .bind(loser)
     .bind(fits)
     .execute()
-    .await?;
-    Ok(())
+    .await
 }
 
 /// Instructions come after those that the winner has, so that no cursor is past them.
@@ -338,8 +405,9 @@ async fn move_instructions(
     Ok(())
 }
 
-/// What plugins keep of both: only the plugin can unite it, and does so when it is asked about the winner next.
-async fn keep_states(tx: &mut Tx, app_id: Uuid, winner: Uuid, loser: Uuid) -> Result<()> {
+/// What plugins keep of both: only the plugin can unite it, and does so when it is asked about the winner next. Answers
+/// for how many states there is no room.
+async fn keep_states(tx: &mut Tx, app_id: Uuid, winner: Uuid, loser: Uuid) -> Result<u64> {
     let both: Vec<OfBoth> = tx
         .sql(
             "SELECT w.campaign_id, w.merged AS of_winner, l.merged AS of_loser, l.state, l.held_back
@@ -351,11 +419,14 @@ async fn keep_states(tx: &mut Tx, app_id: Uuid, winner: Uuid, loser: Uuid) -> Re
         .bind(loser)
         .fetch_all()
         .await?;
+    let mut surplus = 0;
     for chunk in both.chunks(Rows::MOST) {
-        let merged: Result<Vec<String>> = chunk.iter().map(OfBoth::merged).collect();
+        let merged: Result<Vec<(String, usize)>> = chunk.iter().map(OfBoth::merged).collect();
+        let (merged, over): (Vec<String>, Vec<usize>) = merged?.into_iter().unzip();
+        surplus += over.iter().sum::<usize>() as u64;
         let rows = Rows::new()
             .uuids(chunk.iter().map(|both| both.campaign_id))
-            .texts(merged?)
+            .texts(merged)
             .uuids(chunk.iter().map(|both| both.held_back));
         tx.with_rows("v(campaign_id, merged, held_back)", rows)
             .push(
@@ -369,7 +440,7 @@ async fn keep_states(tx: &mut Tx, app_id: Uuid, winner: Uuid, loser: Uuid) -> Re
             .execute()
             .await?;
     }
-    Ok(())
+    Ok(surplus)
 }
 
 /// What waits, goes on to wait. A timer whose key the winner has too gets another one.

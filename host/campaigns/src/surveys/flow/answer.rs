@@ -323,6 +323,7 @@ fn number(value: &Value, min: Option<f64>, max: Option<f64>, step: Option<f64>) 
     }
     Ok(match whole(value) {
         Some(whole) => json!(whole),
+        None if value.is_u64() => value.clone(),
         None => json!(number),
     })
 }

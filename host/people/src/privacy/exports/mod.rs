@@ -229,7 +229,7 @@ impl Making<'_> {
             }
             let mut text = String::new();
             for record in records {
-                text.push_str(&record.to_string());
+                text.push_str(&record);
                 text.push('\n');
                 count += 1;
             }
@@ -254,7 +254,7 @@ impl Making<'_> {
                 if count > 0 {
                     text.push(',');
                 }
-                text.push_str(&record.to_string());
+                text.push_str(&record);
                 count += 1;
             }
             self.write(text.into_bytes()).await?;
@@ -275,7 +275,7 @@ impl Making<'_> {
             }
             let mut text = String::new();
             for record in records {
-                text.push_str(&record.to_string());
+                text.push_str(&record);
                 text.push('\n');
                 count += 1;
             }
@@ -314,7 +314,7 @@ impl Making<'_> {
             }
             let mut text = String::new();
             for record in records {
-                text.push_str(&record.to_string());
+                text.push_str(&record);
                 text.push('\n');
                 count += 1;
             }

@@ -3,6 +3,7 @@
 use nudge_db::{Result, Timestamp, Tx};
 use nudge_platform::clock;
 use nudge_records::deliveries::store::DeliveryRow;
+use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
@@ -164,6 +165,31 @@ struct EventRow {
     source: String,
 }
 
+/// A record with members that are JSON already and stay as they are written, so that no digit is lost.
+fn with_texts(record: &Value, members: &[(&str, &str)]) -> String {
+    let mut text = record.to_string();
+    text.pop();
+    for (name, value) in members {
+        let is_json = serde_json::from_str::<&RawValue>(value).is_ok();
+        // A record is a line; in JSON the ends of lines are blanks.
+        let value = if is_json {
+            value.replace(['\n', '\r'], " ")
+        } else {
+            Value::from(*value).to_string()
+        };
+        text.extend([",\"", name, "\":", &value]);
+    }
+    text.push('}');
+    text
+}
+
+/// Records as texts.
+fn texts<T>(rows: Vec<T>, record: impl Fn(T) -> Value) -> Vec<String> {
+    rows.into_iter()
+        .map(|row| record(row).to_string())
+        .collect()
+}
+
 fn parsed(text: &str) -> Value {
     serde_json::from_str(text).unwrap_or_else(|_| Value::from(text))
 }
@@ -201,7 +227,7 @@ pub(super) async fn profile(tx: &mut Tx, key: Key) -> Result<Option<Value>> {
     }))
 }
 
-/// The aliases of a person from above a number on.
+/// The aliases of a person from above a number on, the server's own among them.
 pub(super) async fn aliases(tx: &mut Tx, key: Key, after: i64) -> Result<Vec<AliasRow>> {
     tx.sql(
         "SELECT number, kind, value, created_at FROM aliases
@@ -215,20 +241,33 @@ pub(super) async fn aliases(tx: &mut Tx, key: Key, after: i64) -> Result<Vec<Ali
     .await
 }
 
+/// The names that clients know a person by, from above a number on.
+async fn names(tx: &mut Tx, key: Key, after: &mut After) -> Result<Vec<String>> {
+    let rows: Vec<AliasRow> = tx
+        .sql(
+            "SELECT number, kind, value, created_at FROM aliases
+             WHERE app_id = $1 AND subject_id = $2 AND number > $3 AND kind <> 'system' ORDER BY number LIMIT $4",
+        )
+        .bind(key.app_id)
+        .bind(key.subject_id)
+        .bind(after.number)
+        .bind(PAGE)
+        .fetch_all()
+        .await?;
+    after.number = rows.last().map_or(after.number, |row| row.number);
+    let record = |row: AliasRow| json!({"kind": row.kind, "value": row.value, "createdAt": clock::to_text(row.created_at)});
+    Ok(texts(rows, record))
+}
+
 /// Some records of a list; `after` moves to the last of them. Empty: there are no more.
 pub(super) async fn records(
     tx: &mut Tx,
     key: Key,
     list: List,
     after: &mut After,
-) -> Result<Vec<Value>> {
+) -> Result<Vec<String>> {
     match list {
-        List::Aliases => {
-            let rows = aliases(tx, key, after.number).await?;
-            after.number = rows.last().map_or(after.number, |row| row.number);
-            let record = |row: AliasRow| json!({"kind": row.kind, "value": row.value, "createdAt": clock::to_text(row.created_at)});
-            Ok(rows.into_iter().map(record).collect())
-        }
+        List::Aliases => names(tx, key, after).await,
         List::Properties => properties(tx, key, after).await,
         List::ClientSessions => client_sessions(tx, key, after).await,
         List::Instructions => instructions(tx, key, after).await,
@@ -240,7 +279,7 @@ pub(super) async fn records(
     }
 }
 
-async fn properties(tx: &mut Tx, key: Key, after: &mut After) -> Result<Vec<Value>> {
+async fn properties(tx: &mut Tx, key: Key, after: &mut After) -> Result<Vec<String>> {
     let rows: Vec<PropertyRow> = tx
         .sql(
             "SELECT key, value, source, updated_at FROM subject_properties
@@ -256,15 +295,15 @@ async fn properties(tx: &mut Tx, key: Key, after: &mut After) -> Result<Vec<Valu
         after.text.clone_from(&last.key);
     }
     let record = |row: PropertyRow| {
-        json!({
-            "key": row.key, "value": parsed(&row.value), "source": row.source,
-            "updatedAt": clock::to_text(row.updated_at),
-        })
+        let rest = json!({
+            "key": row.key, "source": row.source, "updatedAt": clock::to_text(row.updated_at),
+        });
+        with_texts(&rest, &[("value", &row.value)])
     };
     Ok(rows.into_iter().map(record).collect())
 }
 
-async fn devices(tx: &mut Tx, key: Key, after: &mut After) -> Result<Vec<Value>> {
+async fn devices(tx: &mut Tx, key: Key, after: &mut After) -> Result<Vec<String>> {
     let rows: Vec<DeviceRow> = tx
         .sql(
             "SELECT d.device_id, d.platform, d.app_version, d.sdk_version, d.locale, d.first_seen_at, d.last_seen_at,
@@ -296,10 +335,10 @@ async fn devices(tx: &mut Tx, key: Key, after: &mut After) -> Result<Vec<Value>>
             "firstSeenAt": clock::to_text(row.first_seen_at), "lastSeenAt": clock::to_text(row.last_seen_at),
         })
     };
-    Ok(rows.into_iter().map(record).collect())
+    Ok(texts(rows, record))
 }
 
-async fn deliveries(tx: &mut Tx, key: Key, after: &mut After) -> Result<Vec<Value>> {
+async fn deliveries(tx: &mut Tx, key: Key, after: &mut After) -> Result<Vec<String>> {
     let place = after.at.map(|at| (Timestamp(at), after.id));
     let rows =
         nudge_records::deliveries::store::of_subject(tx, key.app_id, key.subject_id, place, PAGE)
@@ -307,7 +346,7 @@ async fn deliveries(tx: &mut Tx, key: Key, after: &mut After) -> Result<Vec<Valu
     if let Some(last) = rows.last() {
         (after.at, after.id) = (Some(last.created_at.0), last.id);
     }
-    Ok(rows.iter().map(delivery).collect())
+    Ok(rows.iter().map(|row| delivery(row).to_string()).collect())
 }
 
 fn delivery(row: &DeliveryRow) -> Value {
@@ -323,7 +362,7 @@ fn delivery(row: &DeliveryRow) -> Value {
     })
 }
 
-async fn client_sessions(tx: &mut Tx, key: Key, after: &mut After) -> Result<Vec<Value>> {
+async fn client_sessions(tx: &mut Tx, key: Key, after: &mut After) -> Result<Vec<String>> {
     let rows: Vec<ClientRow> = tx
         .sql(
             "SELECT client_id, started_at, ended_at FROM client_sessions
@@ -342,10 +381,10 @@ async fn client_sessions(tx: &mut Tx, key: Key, after: &mut After) -> Result<Vec
             "endedAt": row.ended_at.map(clock::to_text),
         })
     };
-    Ok(rows.into_iter().map(record).collect())
+    Ok(texts(rows, record))
 }
 
-async fn instructions(tx: &mut Tx, key: Key, after: &mut After) -> Result<Vec<Value>> {
+async fn instructions(tx: &mut Tx, key: Key, after: &mut After) -> Result<Vec<String>> {
     let rows: Vec<InstructionRow> = tx
         .sql(
             "SELECT id, position, kind, campaign_id, trigger_event_id, trigger_name, created_at, status, status_at,
@@ -372,10 +411,10 @@ async fn instructions(tx: &mut Tx, key: Key, after: &mut After) -> Result<Vec<Va
             "statusAt": clock::to_text(row.status_at), "suppressedBy": row.suppressed_by,
         })
     };
-    Ok(rows.into_iter().map(record).collect())
+    Ok(texts(rows, record))
 }
 
-async fn dead_letters(tx: &mut Tx, key: Key, after: &mut After) -> Result<Vec<Value>> {
+async fn dead_letters(tx: &mut Tx, key: Key, after: &mut After) -> Result<Vec<String>> {
     let rows: Vec<LetterRow> = tx
         .sql(
             "SELECT d.id, d.event_name, d.stage, d.reason, d.event, d.client_timestamp, d.received_at, d.origin
@@ -390,16 +429,17 @@ async fn dead_letters(tx: &mut Tx, key: Key, after: &mut After) -> Result<Vec<Va
         .await?;
     after.id = rows.last().map_or(after.id, |row| row.id);
     let record = |row: LetterRow| {
-        json!({
+        let rest = json!({
             "id": row.id, "eventName": row.event_name, "stage": row.stage, "reason": row.reason,
-            "event": parsed(&row.event), "clientTimestamp": row.client_timestamp.map(clock::to_text),
+            "clientTimestamp": row.client_timestamp.map(clock::to_text),
             "receivedAt": clock::to_text(row.received_at), "origin": row.origin.as_deref().map(parsed),
-        })
+        });
+        with_texts(&rest, &[("event", &row.event)])
     };
     Ok(rows.into_iter().map(record).collect())
 }
 
-async fn survey_attempts(tx: &mut Tx, key: Key, after: &mut After) -> Result<Vec<Value>> {
+async fn survey_attempts(tx: &mut Tx, key: Key, after: &mut After) -> Result<Vec<String>> {
     let rows: Vec<AttemptRow> = tx
         .sql(
             "SELECT id, survey_id, survey_version, instruction_id, client_attempt_id, state, started_at, active_at,
@@ -421,11 +461,11 @@ async fn survey_attempts(tx: &mut Tx, key: Key, after: &mut After) -> Result<Vec
             "completedAt": row.completed_at.map(clock::to_text),
         })
     };
-    Ok(rows.into_iter().map(record).collect())
+    Ok(texts(rows, record))
 }
 
 /// All answers, those of ways that were left too.
-async fn survey_answers(tx: &mut Tx, key: Key, after: &mut After) -> Result<Vec<Value>> {
+async fn survey_answers(tx: &mut Tx, key: Key, after: &mut After) -> Result<Vec<String>> {
     let rows: Vec<AnswerRow> = tx
         .sql(
             "SELECT n.attempt_id, n.survey_id, n.question_id, n.value, n.answered_at
@@ -449,7 +489,7 @@ async fn survey_answers(tx: &mut Tx, key: Key, after: &mut After) -> Result<Vec<
             "answerValue": parsed(&row.value), "answeredAt": clock::to_text(row.answered_at),
         })
     };
-    Ok(rows.into_iter().map(record).collect())
+    Ok(texts(rows, record))
 }
 
 /// Some events of an alias, the oldest first; `after` moves to the last of them. Empty: there are no more.
@@ -458,7 +498,7 @@ pub(super) async fn events(
     key: Key,
     alias: &AliasRow,
     after: &mut After,
-) -> Result<Vec<Value>> {
+) -> Result<Vec<String>> {
     let rows: Vec<EventRow> = tx
         .sql(
             "SELECT event_id, name, timestamp, client_timestamp, received_at, properties, platform, app_version,
@@ -476,18 +516,23 @@ pub(super) async fn events(
     if let Some(last) = rows.last() {
         (after.at, after.id) = (Some(last.timestamp.0), last.event_id);
     }
+    // What the server noted by itself came under no name of the person's.
     let owner = match alias.kind.as_str() {
-        "external" => "externalId",
-        _ => "anonymousId",
+        "external" => Some("externalId"),
+        "anonymous" => Some("anonymousId"),
+        _ => None,
     };
     let record = |row: EventRow| {
-        json!({
+        let mut rest = json!({
             "eventId": row.event_id, "name": row.name, "timestamp": clock::to_text(row.timestamp),
             "clientTimestamp": row.client_timestamp.map(clock::to_text),
-            "receivedAt": clock::to_text(row.received_at), "properties": parsed(&row.properties),
-            owner: alias.value, "platform": row.platform, "appVersion": row.app_version, "locale": row.locale,
+            "receivedAt": clock::to_text(row.received_at), "platform": row.platform, "appVersion": row.app_version, "locale": row.locale,
             "timezone": row.timezone, "source": row.source,
-        })
+        });
+        if let (Some(owner), Some(members)) = (owner, rest.as_object_mut()) {
+            members.insert(owner.to_owned(), alias.value.clone().into());
+        }
+        with_texts(&rest, &[("properties", &row.properties)])
     };
     Ok(rows.into_iter().map(record).collect())
 }

@@ -3,7 +3,7 @@
 use nudge_db::{Result, Rows, Timestamp, Tx};
 use uuid::Uuid;
 
-/// Rows that one statement defers at the most.
+/// Rows that one statement changes at the most.
 const STEP: i64 = 500;
 
 #[derive(sqlx::FromRow)]
@@ -106,6 +106,34 @@ pub(crate) async fn due(tx: &mut Tx, now: Timestamp) -> Result<Vec<DueRow>> {
     )
     .bind(now)
     .fetch_all()
+    .await
+}
+
+/// Lets messages be sent now that the clock, which was set back, would keep waiting for longer than they were to: those
+/// whose last attempt was after `latest`, and of those without one the ones that are due after `deferred`. Answers of how
+/// many it did so; there may be more.
+pub(crate) async fn advance(
+    tx: &mut Tx,
+    now: Timestamp,
+    latest: Timestamp,
+    deferred: Timestamp,
+) -> Result<u64> {
+    let skip_locked = tx.dialect().skip_locked();
+    tx.sql(
+        "UPDATE webhook_messages SET due_at = $1 WHERE id IN (
+            SELECT m.id FROM webhook_messages m WHERE m.due_at > $1 AND m.node IS NULL
+              AND ((m.attempts = 0 AND m.due_at > $3) OR EXISTS (
+                SELECT 1 FROM webhook_attempts a
+                WHERE a.message_id = m.id AND a.attempt = m.attempts AND a.at > $2))
+            LIMIT $4",
+    )
+    .bind(now)
+    .bind(latest)
+    .bind(deferred)
+    .bind(STEP)
+    .push(skip_locked)
+    .push(")")
+    .execute()
     .await
 }
 
