@@ -37,15 +37,25 @@ pub(crate) fn decide(
 ) -> Result<Decision, Refusal> {
     let fires = match config.occurrence {
         Occurrence::Every => true,
-        // Somebody whom the campaign is not for has not had the one firing.
-        Occurrence::Once => config.is_for(subject) && fires_once(config, subject, None),
+        Occurrence::Once => return Ok(decide_once(config, subject, None)),
         Occurrence::OncePerSession => {
-            config.is_for(subject) && fires_once(config, subject, Some(event.session()))
+            return Ok(decide_once(config, subject, Some(event.session())));
         }
         _ => counts(config, event, subject)?,
     };
     subject.explain("occurrence", fires, || config.occurrence.to_string());
     Ok(decision(fires && config.is_for(subject)))
+}
+
+/// Decides about an event that may have the one firing. Somebody whom the campaign is not for has not had it, and nobody
+/// asks whether it was.
+fn decide_once(config: &Config, subject: &Subject<'_>, session: Option<u32>) -> Decision {
+    if !config.is_for(subject) {
+        return Decision::Pass;
+    }
+    let fires = fires_once(config, subject, session);
+    subject.explain("occurrence", fires, || config.occurrence.to_string());
+    decision(fires)
 }
 
 fn decision(fires: bool) -> Decision {

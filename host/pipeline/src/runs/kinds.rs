@@ -71,7 +71,7 @@ pub(super) async fn complete(
             actor: audit::SERVER,
             action,
             resource: format!("{resource}/{id}"),
-            detail: json!({"because": "its run is over"}),
+            detail: json!({"status": Status::Completed, "because": "its run is over"}),
         };
         audit::record(tx, &entry, now).await?;
     }
