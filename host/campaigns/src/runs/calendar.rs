@@ -14,6 +14,9 @@ use crate::targeting::schedule::Zone;
 
 /// The clocks that are furthest ahead, in hours: UTC+14. What everybody gets by the own clock begins there.
 const FURTHEST_AHEAD_HOURS: i64 = 14;
+/// The clocks that are furthest behind, in hours: UTC-12. There a run by the own clock has reached everybody.
+const FURTHEST_BEHIND_HOURS: i64 = 12;
+const MICROS_PER_HOUR: i64 = 3_600_000_000;
 /// Months that are looked at for the next day of a month. Every one has it: a month that is too short has its last
 /// day instead.
 const MONTHS_AHEAD: i32 = 3;
@@ -65,7 +68,7 @@ enum Every {
 pub struct Run {
     /// What it is told apart by: the instant, or the local time as if it were UTC's.
     pub occasion: Timestamp,
-    /// When it begins.
+    /// When it begins. It reaches nobody whose time was before.
     pub begins_at: Timestamp,
 }
 
@@ -124,8 +127,9 @@ impl Plan {
         self.rule.is_none()
     }
 
-    /// The first run that is yet to begin, of a campaign that is activated now. `last` is the occasion of its
-    /// newest one: what was, is not made up for, and nothing runs twice.
+    /// The first run that is yet to reach somebody, of a campaign that is activated now. `last` is the occasion of its
+    /// newest one: what was, is not made up for, and nothing runs twice. By everybody's own clock a run of today goes on
+    /// where its time is still to come, unless there was one on that day.
     pub fn next(&self, last: Option<Timestamp>, now: Timestamp) -> Option<Run> {
         let from = self.start_at.map_or(now, |start_at| start_at.max(now));
         let Some(rule) = &self.rule else {
@@ -135,26 +139,30 @@ impl Plan {
             };
             return (last.is_none() && self.lasts(from)).then_some(run);
         };
-        let mut date = self.local(from)?.date();
+        let last_day = last.and_then(|last| Some(self.local(last)?.date()));
+        let mut date = self.local(self.earliest_reaching(from))?.date();
         loop {
             let at = rule.first_on_or_after(date)?;
-            let run = self.run(at)?;
+            let run = self.run(at)?.not_before(from);
             if !self.lasts(run.begins_at) {
                 return None;
             }
-            if run.begins_at >= from && last.is_none_or(|last| run.occasion > last) {
+            let is_new = last.is_none_or(|last| run.occasion > last);
+            let same_day = run.begins_at == from && last_day.is_some_and(|day| at.date() <= day);
+            if self.ends_at(run) >= from && is_new && !(self.zone.is_none() && same_day) {
                 return Some(run);
             }
             date = at.date().tomorrow().ok()?;
         }
     }
 
-    /// The run that begins, of those that were to begin since `planned`: the newest.
+    /// The run that begins, of those that were to begin since `planned`: the first that is not over everywhere, or
+    /// the newest.
     pub fn due(&self, planned: Run, now: Timestamp) -> Run {
         let mut newest = planned;
         if self.rule.is_some() {
             while let Some(next) = self.after(newest) {
-                if next.begins_at > now {
+                if next.begins_at > now || self.zone.is_none() && self.ends_at(newest) >= now {
                     break;
                 }
                 newest = next;
@@ -167,7 +175,24 @@ impl Plan {
     pub fn after(&self, run: Run) -> Option<Run> {
         let rule = self.rule.as_ref()?;
         let at = rule.first_on_or_after(self.local(run.occasion)?.date().tomorrow().ok()?)?;
-        self.run(at).filter(|run| self.lasts(run.begins_at))
+        let next = self.run(at)?.not_before(run.begins_at);
+        Some(next).filter(|next| self.lasts(next.begins_at))
+    }
+
+    /// When a run has reached everybody.
+    fn ends_at(&self, run: Run) -> Timestamp {
+        match (&self.rule, &self.zone) {
+            (Some(_), None) => shifted(run.occasion, FURTHEST_BEHIND_HOURS),
+            _ => run.occasion,
+        }
+    }
+
+    /// The earliest occasion that reaches somebody at or after an instant.
+    fn earliest_reaching(&self, from: Timestamp) -> Timestamp {
+        match self.zone {
+            None => shifted(from, -FURTHEST_BEHIND_HOURS),
+            Some(_) => from,
+        }
     }
 
     /// When a run reaches somebody, by the clock that counts for it.
@@ -202,12 +227,22 @@ impl Plan {
         let begins_at = if self.zone.is_some() {
             occasion
         } else {
-            Timestamp(occasion.0 - FURTHEST_AHEAD_HOURS * 3_600_000_000)
+            shifted(occasion, -FURTHEST_AHEAD_HOURS)
         };
         Some(Run {
             occasion,
             begins_at,
         })
+    }
+}
+
+impl Run {
+    /// The run for those whose time is at or after an instant.
+    fn not_before(self, from: Timestamp) -> Self {
+        Self {
+            begins_at: self.begins_at.max(from),
+            ..self
+        }
     }
 }
 
@@ -315,6 +350,10 @@ fn time_of_day(text: &str) -> Option<(i8, i8)> {
     let (hour, minute) = text.split_once(':')?;
     let (hour, minute) = (number(hour)?, number(minute)?);
     (hour < 24 && minute < 60).then_some((hour, minute))
+}
+
+fn shifted(instant: Timestamp, hours: i64) -> Timestamp {
+    Timestamp(instant.0.saturating_add(hours * MICROS_PER_HOUR))
 }
 
 fn local_in(instant: Timestamp, zone: &TimeZone) -> Option<DateTime> {
@@ -472,7 +511,10 @@ mod tests {
     #[test]
     fn by_everybodys_own_clock_a_run_begins_where_it_is_first() {
         let daily = every(&json!({"every": "day", "at": "09:00"}), "subject");
-        let run = daily.next(None, at("2026-03-01T12:00:00Z")).unwrap();
+        let run = daily.next(None, at("2026-03-01T21:00:01Z")).unwrap();
+        assert_eq!(run.occasion, at("2026-03-02T09:00:00Z"));
+        let run = daily.next(None, at("2026-03-01T06:00:00Z"));
+        let run = daily.after(run.unwrap()).unwrap();
         assert_eq!(run.begins_at, at("2026-03-01T19:00:00Z"));
         let reaches = |zone: Option<&str>| clock::to_text(daily.reaches(run.occasion, zone));
         assert_eq!(
@@ -483,6 +525,34 @@ mod tests {
         assert_eq!(reaches(Some("Pacific/Midway")), "2026-03-02T20:00:00.000Z");
         assert_eq!(reaches(Some("Mars/Olympus")), "2026-03-02T09:00:00.000Z");
         assert_eq!(reaches(None), "2026-03-02T09:00:00.000Z");
+    }
+
+    #[test]
+    fn by_everybodys_own_clock_a_run_of_today_goes_on_where_its_time_is_yet_to_come() {
+        let daily = every(&json!({"every": "day", "at": "09:00"}), "subject");
+        let run = |last: Option<&str>, now: &str| {
+            let run = daily.next(last.map(at), at(now)).unwrap();
+            (clock::to_text(run.occasion), clock::to_text(run.begins_at))
+        };
+        let expected =
+            |occasion: &str, begins_at: &str| (occasion.to_owned(), begins_at.to_owned());
+        let (first, second) = ("2026-03-01T09:00:00.000Z", "2026-03-02T09:00:00.000Z");
+        // At 20:00 UTC it is 09:00 of the first in Midway, and 10:00 of the second in Kiritimati.
+        let now = "2026-03-01T20:00:00.000Z";
+        assert_eq!(run(None, now), expected(first, now));
+        let begun = daily.next(None, at(now)).unwrap();
+        let after = daily.after(begun).unwrap();
+        assert_eq!((after.occasion, after.begins_at), (at(second), at(now)));
+        // Neither of them was to begin later, so that neither is passed over.
+        assert_eq!(daily.due(begun, at(now)), begun);
+        assert_eq!(daily.due(begun, at("2026-03-01T21:00:00Z")), begun);
+        assert_eq!(daily.due(begun, at("2026-03-01T21:00:01Z")), after);
+        // What was begun is not begun again, nor another one of that day.
+        assert_eq!(run(Some(first), now), expected(second, now));
+        assert_eq!(
+            run(Some("2026-03-01T08:00:00Z"), now),
+            expected(second, now)
+        );
     }
 
     #[test]
@@ -559,12 +629,15 @@ mod tests {
             let first = plan.next(None, from).unwrap();
             prop_assert!(first.begins_at >= from);
             let second = plan.after(first).unwrap();
-            prop_assert!(second.occasion > first.occasion && second.begins_at > first.begins_at);
+            prop_assert!(second.occasion > first.occasion && second.begins_at >= first.begins_at);
             // Asked again after it, the plan goes on where it was.
             prop_assert_eq!(plan.next(Some(first.occasion), first.begins_at), Some(second));
-            prop_assert_eq!(plan.due(first, second.begins_at), second);
+            let over = plan.ends_at(first).max(second.begins_at);
+            prop_assert_eq!(plan.due(first, Timestamp(over.0 + 1)).occasion, second.occasion);
             for whose in [None, Some("Pacific/Kiritimati"), Some("Pacific/Midway"), Some("Asia/Kathmandu")] {
-                prop_assert!(plan.reaches(first.occasion, whose) >= first.begins_at);
+                let reached = plan.reaches(second.occasion, whose);
+                prop_assert!(reached >= second.begins_at || first.begins_at == second.begins_at);
+                prop_assert!(reached <= plan.ends_at(second));
             }
         }
     }
