@@ -34,6 +34,7 @@
 //! assert!(!filter.matches(&Instant::default, &|_column| Cell::Text("80")));
 //! ```
 
+mod describe;
 mod read;
 mod test;
 #[cfg(test)]

@@ -12,6 +12,9 @@ on_both_backends!(
     what_fired_is_explained_by_the_plugin_that_decided,
     the_audience_is_explained_leaf_by_leaf_as_it_was,
     a_filter_that_fails_is_named,
+    an_audience_that_fails_is_the_reason_and_says_what_it_met,
+    a_sample_that_fails_is_the_reason,
+    status_and_consent_are_those_of_the_event,
     what_was_suppressed_says_by_what,
     what_waits_says_until_when,
     a_delay_is_explained_while_it_goes_on_and_when_it_is_over,
@@ -129,7 +132,13 @@ async fn a_filter_that_fails_is_named(app: &mut TestApp) {
         (&explained["outcome"], checks(&explained, "filter")),
         (&json!("not_fired"), vec![false])
     );
-    assert_eq!(details(&explained, "filter"), ["total gte"]);
+    assert_eq!(details(&explained, "filter"), ["total = 49; gte 50"]);
+    let text = sends(app, &ada, "purchase", json!({"total": "80"})).await;
+    let explained = explain(app, survey, &ada, &text).await;
+    assert_eq!(
+        details(&explained, "filter"),
+        ["total = \"80\", a string; gte 50 wants a number"]
+    );
     assert_eq!(explain(app, survey, &ada, &large).await["outcome"], "fired");
     let explained = explain(app, survey, &ada, &second).await;
     assert_eq!(
@@ -140,6 +149,116 @@ async fn a_filter_that_fails_is_named(app: &mut TestApp) {
         details(&explained, "occurrence")[0].starts_with("once"),
         "in the contract's words: {explained}"
     );
+}
+
+async fn an_audience_that_fails_is_the_reason_and_says_what_it_met(app: &mut TestApp) {
+    let pro = json!({"property": "plan", "type": "string", "operator": "equals", "value": "pro"});
+    let visits = json!({"kind": "event", "eventName": "visit", "withinDays": 7, "count": {"operator": "gte", "n": 3}});
+    let audience = json!({"include": {"all": [visits, {"kind": "user_property", "filter": pro}]}});
+    let mut once = trigger();
+    once["occurrence"] = json!({"mode": "once"});
+    let parts = json!({"trigger": once, "audience": audience});
+    let survey = app.survey_with(&parts).await;
+    let ada = app.session("ada").await;
+    sends(app, &ada, "visit", json!({})).await;
+    let body = json!({"anonymousId": "ada", "mutationId": app.id(), "set": {"plan": "free"}});
+    app.post("/v1/sdk/user-properties", &ada.credential(), &body)
+        .await
+        .ok();
+    app.settle().await;
+    let event = sends(app, &ada, "purchase", json!({})).await;
+
+    let explained = explain(app, survey, &ada, &event).await;
+    assert_eq!(explained["outcome"], "not_fired");
+    assert_eq!(checks(&explained, "audience"), [false]);
+    assert!(checks(&explained, "occurrence").is_empty(), "{explained}");
+    assert_eq!(
+        details(&explained, "audience_leaf"),
+        [
+            "include: event visit gte 3 does not hold: counted 1",
+            "include: user_property plan equals does not hold: plan = \"free\"; equals \"pro\"",
+        ]
+    );
+}
+
+async fn a_sample_that_fails_is_the_reason(app: &mut TestApp) {
+    let mut once = trigger();
+    once["occurrence"] = json!({"mode": "once"});
+    let parts = json!({"trigger": once, "audience": {"samplePercent": 0}});
+    let survey = app.survey_with(&parts).await;
+    let ada = app.session("ada").await;
+    // Of one request the plugin has the first fire; that it did not is the host's.
+    let events = [(); 2].map(|()| app.event(&ada, "purchase", &json!({})));
+    app.ingest_and_ask(&ada, &events).await;
+    app.settle().await;
+    let later = sends(app, &ada, "purchase", json!({})).await;
+
+    for event in [event_id(&events[0]), event_id(&events[1]), later] {
+        let explained = explain(app, survey, &ada, &event).await;
+        assert_eq!(explained["outcome"], "not_fired", "{explained}");
+        assert_eq!(checks(&explained, "trigger"), [true]);
+        assert!(!checks(&explained, "occurrence").contains(&false));
+        assert_eq!(checks(&explained, "sample"), [false]);
+        assert_eq!(
+            details(&explained, "sample"),
+            ["the subject is not in the campaign's sample of 0 %"]
+        );
+    }
+}
+
+async fn status_and_consent_are_those_of_the_event(app: &mut TestApp) {
+    let survey = app.survey(&trigger()).await;
+    let (ada, bob) = (app.session("ada").await, app.session("bob").await);
+    let say = async |session: &Session, messaging: bool| {
+        let body = json!({"anonymousId": session.anonymous_id, "messaging": messaging});
+        app.post("/v1/sdk/consent", &session.credential(), &body)
+            .await
+            .ok();
+    };
+    let set = async |status: &str| {
+        // Changes and events are told apart by their times.
+        app.advance(1);
+        let path = app.path(&format!("/surveys/{survey}"));
+        let change = json!({"status": status});
+        app.patch(&path, &app.editor(), &change).await.ok();
+        app.advance(1);
+    };
+    say(&bob, false).await;
+    let fired = sends(app, &ada, "purchase", json!({})).await;
+    let refused = [
+        sends(app, &bob, "purchase", json!({})).await,
+        sends(app, &bob, "purchase", json!({})).await,
+    ];
+    set("paused").await;
+    let rested = sends(app, &ada, "purchase", json!({})).await;
+    say(&ada, false).await;
+    say(&bob, true).await;
+
+    let stands = async |session: &Session, event: &str| {
+        let explained = explain(app, survey, session, event).await;
+        let check = |name: &str| checks(&explained, name)[0];
+        (
+            text(&explained, "outcome"),
+            check("status"),
+            check("consent"),
+        )
+    };
+    let expected =
+        |outcome: &str, status: bool, consent: bool| (outcome.to_owned(), status, consent);
+    assert_eq!(stands(&ada, &fired).await, expected("fired", true, true));
+    for event in &refused {
+        // The day's first is noted with its event, others follow from the decision.
+        assert_eq!(
+            stands(&bob, event).await,
+            expected("suppressed", true, false)
+        );
+    }
+    set("active").await;
+    let explained = explain(app, survey, &ada, &rested).await;
+    assert_eq!(explained["outcome"], "not_fired", "{explained}");
+    assert_eq!(checks(&explained, "status"), [false], "{explained}");
+    assert!(details(&explained, "status")[0].contains("was paused, in version 2"));
+    assert!(details(&explained, "consent")[0].ends_with("as of now"));
 }
 
 async fn what_was_suppressed_says_by_what(app: &mut TestApp) {

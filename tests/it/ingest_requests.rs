@@ -237,6 +237,17 @@ async fn a_skewed_clock_is_corrected(app: &mut TestApp) {
     let (late, in_time) = (&rows[0], &rows[1]);
     let sent = nudge_platform::clock::from_text(&text(&events[0], "timestamp")).unwrap();
     assert_eq!(late.2, Some(sent.0));
+    let shown = app
+        .get(&app.path("/users/ada/events"), &app.viewer())
+        .await
+        .ok();
+    let of = |name: &str| {
+        let mut items = shown["items"].as_array().unwrap().iter();
+        items.find(|item| item["name"] == name).unwrap().clone()
+    };
+    assert_eq!(of("late")["clientTimestamp"], events[0]["timestamp"]);
+    assert_ne!(of("late")["timestamp"], events[0]["timestamp"]);
+    assert!(of("in_time").get("clientTimestamp").is_none());
     let age = late.3 - late.1;
     assert!(
         (9_000_000..=11_000_000).contains(&age),

@@ -13,6 +13,7 @@ on_both_backends!(
     what_comes_late_fires_no_session,
     the_end_of_a_session_begins_none,
     a_session_fires_once_across_a_restart,
+    what_sdks_call_their_sessions_tells_them_apart,
     a_beginning_that_the_plugin_failed_on_can_be_replayed,
     nobody_can_send_the_servers_own_name,
 );
@@ -194,6 +195,43 @@ async fn a_session_fires_once_across_a_restart(app: &mut TestApp) {
         let rerun = app.post(&path, &app.editor(), &json!({})).await.ok();
         assert_eq!(rerun["same"], true, "{rerun}");
     }
+}
+
+async fn what_sdks_call_their_sessions_tells_them_apart(app: &mut TestApp) {
+    let ada = sessions(app).await;
+    let once = json!({"mode": "once_per_session"});
+    app.survey(&json!({"kind": "event", "eventName": "bought", "occurrence": once}))
+        .await;
+    let fires = async |app: &TestApp, name: Option<&str>| {
+        let event = app.event(&ada, "bought", &json!({}));
+        let mut body = ada.batch(std::slice::from_ref(&event));
+        body["delivery"] = json!({"eventIds": [event["eventId"]]});
+        if let Some(name) = name {
+            body["context"]["sessionId"] = json!(name);
+        }
+        app.advance(1);
+        let data = app.post_batch(&ada, &body).await.ok();
+        data["instructions"].as_array().unwrap().len()
+    };
+    // Each of two devices has a session of its own; what says nothing belongs to the latest.
+    for (name, expected) in [
+        (Some("phone"), 2),
+        (Some("phone"), 0),
+        (Some("browser"), 2),
+        (Some("phone"), 0),
+        (None, 0),
+        (Some("browser"), 0),
+    ] {
+        assert_eq!(fires(app, name).await, expected, "{name:?}");
+    }
+    app.restart().await;
+    for name in ["phone", "browser"] {
+        assert_eq!(fires(app, Some(name)).await, 0, "{name}");
+    }
+    // The window ends every session, whatever it is called.
+    app.advance(31 * 60);
+    assert_eq!(fires(app, Some("phone")).await, 2);
+    assert_eq!(fires(app, Some("phone")).await, 0);
 }
 
 async fn a_beginning_that_the_plugin_failed_on_can_be_replayed(app: &mut TestApp) {

@@ -12,6 +12,8 @@ on_both_backends!(
     a_run_by_a_rule_comes_round,
     a_run_that_was_missed_is_made_up_for_once,
     by_everybodys_own_clock,
+    who_is_yet_to_see_the_time_of_today_gets_todays_run,
+    runs_that_were_missed_reach_everybody_once,
     a_paused_run_goes_on_when_it_is_resumed,
     nothing_is_left_of_a_run_whose_campaign_is_over,
     a_campaign_is_completed_when_nothing_of_it_is_on_offer,
@@ -176,28 +178,106 @@ async fn by_everybodys_own_clock(app: &mut TestApp) {
     // To 12:00 UTC: the next 09:00 anywhere is Kiritimati's, at 19:00 UTC.
     next_morning(app);
     app.advance(3 * 3_600);
-    let early = in_zone(app, "early", "Pacific/Kiritimati").await;
-    let vienna = in_zone(app, "vienna", "Asia/Kathmandu").await;
-    let late = in_zone(app, "late", "Pacific/Midway").await;
+    let kiritimati = in_zone(app, "early", "Pacific/Kiritimati").await;
+    let kathmandu = in_zone(app, "kathmandu", "Asia/Kathmandu").await;
+    let midway = in_zone(app, "late", "Pacific/Midway").await;
     let nowhere = app.session("nowhere").await;
     scheduled(app, daily("subject")).await;
 
-    // Kiritimati 19:00, Kathmandu 03:15, UTC 09:00, Midway 20:00.
-    let mut gotten = 0;
-    for (hours, who) in [(8, early), (9, vienna), (6, nowhere), (11, late)] {
+    // Midway's of today and Kiritimati's of tomorrow are over at 20:00, Kathmandu's at 03:15, UTC's at 09:00, and
+    // Kiritimati's next at 19:00.
+    let everybody = [&kiritimati, &midway, &kathmandu, &nowhere];
+    for (hours, gotten) in [
+        (7, [1, 0, 0, 0]),
+        (1, [1, 1, 0, 0]),
+        (8, [1, 1, 1, 0]),
+        (6, [1, 1, 1, 1]),
+        (9, [2, 1, 1, 1]),
+        (2, [2, 2, 1, 1]),
+    ] {
         app.advance(hours * 3_600);
-        gotten += 1;
-        let who = app.session(&who.anonymous_id).await;
         app.until("it is morning there", async || {
-            app.offered(&who).await.as_array().unwrap().len() == 1
+            gotten_by(app, &everybody).await == gotten
         })
         .await;
-        assert_eq!(issued(app).await.1, gotten);
-        if gotten == 3 {
-            // The next day's has reached Kiritimati only after 19:00.
-            assert_eq!(issued(app).await.0, 3);
-        }
     }
+}
+
+/// How many instructions people have been given.
+async fn gotten_by(app: &TestApp, people: &[&Session]) -> Vec<usize> {
+    let rows: Vec<(Uuid,)> = app.rows("SELECT subject_id FROM instructions").await;
+    let of = |person: &&Session| {
+        let id = Uuid::parse_str(&person.subject_id).unwrap();
+        rows.iter()
+            .filter(|(subject_id,)| *subject_id == id)
+            .count()
+    };
+    people.iter().map(of).collect()
+}
+
+async fn who_is_yet_to_see_the_time_of_today_gets_todays_run(app: &mut TestApp) {
+    // To 12:00:01 UTC: 09:00 of today has been in Vienna and is yet to come in Los Angeles and Midway.
+    next_morning(app);
+    app.advance(3 * 3_600);
+    let vienna = in_zone(app, "vienna", "Europe/Vienna").await;
+    let angeles = in_zone(app, "angeles", "America/Los_Angeles").await;
+    let midway = in_zone(app, "midway", "Pacific/Midway").await;
+    let survey = scheduled(app, daily("subject")).await;
+    let everybody = [&vienna, &angeles, &midway];
+    over(app, 1).await;
+    assert_eq!(gotten_by(app, &everybody).await, [0, 0, 0]);
+
+    // 18:00 UTC, before Kiritimati's next: 09:00 or 10:00 in Los Angeles.
+    app.advance(6 * 3_600);
+    app.until("it is morning there", async || {
+        gotten_by(app, &everybody).await == [0, 1, 0]
+    })
+    .await;
+    // Nothing comes twice because the campaign rests and goes on within the day.
+    set(app, survey, json!({"status": "paused"})).await;
+    app.restart().await;
+    set(app, survey, json!({"status": "active"})).await;
+    app.advance(2 * 3_600);
+    app.until("it is morning there", async || {
+        gotten_by(app, &everybody).await == [0, 1, 1]
+    })
+    .await;
+
+    // 09:00 UTC of tomorrow, and 20:00.
+    app.advance(13 * 3_600);
+    app.until("it is morning there", async || {
+        gotten_by(app, &everybody).await == [1, 1, 1]
+    })
+    .await;
+    app.advance(11 * 3_600);
+    app.until("it is morning there", async || {
+        gotten_by(app, &everybody).await == [1, 2, 2]
+    })
+    .await;
+}
+
+async fn runs_that_were_missed_reach_everybody_once(app: &mut TestApp) {
+    next_morning(app);
+    app.advance(3 * 3_600);
+    let kiritimati = in_zone(app, "kiritimati", "Pacific/Kiritimati").await;
+    let midway = in_zone(app, "midway", "Pacific/Midway").await;
+    scheduled(app, daily("subject")).await;
+    over(app, 1).await;
+    app.stop().await;
+    // To 19:30 UTC three days on: in Kiritimati 09:00 was half an hour ago; in Midway it is in half an hour.
+    app.advance(3 * DAY + 7 * 3_600 + 1_800);
+    app.resume().await;
+    let everybody = [&kiritimati, &midway];
+    // Both get one for what was missed: the newest of their own clock.
+    app.until("what was missed is made up for", async || {
+        gotten_by(app, &everybody).await == [1, 1]
+    })
+    .await;
+    app.advance(1_800);
+    app.until("it is morning there", async || {
+        gotten_by(app, &everybody).await == [1, 2]
+    })
+    .await;
 }
 
 async fn a_paused_run_goes_on_when_it_is_resumed(app: &mut TestApp) {

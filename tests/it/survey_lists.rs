@@ -10,6 +10,7 @@ use crate::survey_results::results;
 
 on_both_backends!(
     responses_are_paged_newest_first,
+    the_number_of_answers_is_exact_up_to_ten_thousand,
     recipients_are_whoever_was_to_get_it,
     attempts_are_listed_newest_first,
     a_range_is_of_days_or_instants,
@@ -19,6 +20,41 @@ on_both_backends!(
 async fn responses(app: &TestApp, survey: Uuid, query: &str) -> Value {
     let path = app.path(&format!("/surveys/{survey}/responses{query}"));
     app.get(&path, &app.viewer()).await.ok()
+}
+
+async fn the_number_of_answers_is_exact_up_to_ten_thousand(app: &mut TestApp) {
+    let survey = link_survey(app, forked(false)).await;
+    app.people(9_999).await;
+    let (app_id, now) = (app.access.app_id, app.clock.now());
+    let mut tx = app.services().db.write().await.unwrap();
+    let answered = tx.sql(
+        "INSERT INTO survey_answers (attempt_id, question_id, app_id, survey_id, value, counted, started_at, answered_at)
+         SELECT id, 'q1', app_id, $2, '7', TRUE, $3, $3 FROM subjects WHERE app_id = $1",
+    );
+    answered
+        .bind(app_id)
+        .bind(survey)
+        .bind(now)
+        .execute()
+        .await
+        .unwrap();
+    tx.commit().await.unwrap();
+    for (total, is_estimate, another) in [
+        (9_999, None, "ada"),
+        (10_000, None, "bob"),
+        (10_000, Some(&json!(true)), "carl"),
+    ] {
+        let page = responses(app, survey, "?limit=1").await;
+        assert_eq!(
+            (&page["total"], page.get("totalIsEstimate")),
+            (&json!(total), is_estimate)
+        );
+        let session = app.session(another).await;
+        let attempt = start(app, &session, survey).await;
+        answer(app, &session, &attempt, json!([["q1", 5]]))
+            .await
+            .ok();
+    }
 }
 
 async fn responses_are_paged_newest_first(app: &mut TestApp) {

@@ -2,6 +2,7 @@
 
 use futures_util::future::join_all;
 use nudge_apps::key::Kind;
+use nudge_campaigns::settings::Cap;
 use serde_json::{Value, json};
 use tests::campaigns::personalization;
 use tests::session::text;
@@ -13,6 +14,7 @@ on_both_backends!(
     every_refusal_has_its_code,
     missing_values_are_named,
     nobody_is_reached_without_device_or_consent,
+    caps_hold_for_what_backends_send,
 );
 
 /// Somebody with a device, and a transactional campaign.
@@ -218,6 +220,61 @@ async fn nobody_is_reached_without_device_or_consent(app: &mut TestApp) {
         (&placed["status"], &placed["reason"]),
         (&json!("skipped"), &json!("consent_missing"))
     );
+}
+
+async fn caps_hold_for_what_backends_send(app: &mut TestApp) {
+    let (_providers, ada, open) = shop(app).await;
+    let transactional =
+        |cap: Value| json!({"mode": "transactional", "trigger": null, "frequencyCap": cap});
+    let cap = json!({"perSubject": {"max": 1, "windowDays": 7}});
+    let capped = app.campaign(&transactional(cap)).await;
+    let ignoring = app
+        .campaign(&transactional(json!({"ignoreGlobalCap": true})))
+        .await;
+    let send = async |app: &TestApp, campaign: &str| {
+        let body = json!({"campaignId": campaign, "anonymousId": "ada"});
+        let placed = app.transactional(&body).await.data(202);
+        let reason = placed.get("reason").and_then(Value::as_str);
+        (text(&placed, "status"), reason.map(str::to_owned))
+    };
+    let queued = ("queued".to_owned(), None);
+    let skipped = |reason: &str| ("skipped".to_owned(), Some(reason.to_owned()));
+    // The campaign's own. Tests count for nothing.
+    let path = app.path(&format!("/campaigns/{capped}/test-send"));
+    let body = json!({"anonymousId": "ada"});
+    app.post(&path, &app.editor(), &body).await.data(202);
+    assert_eq!(send(app, &capped).await, queued);
+    assert_eq!(send(app, &capped).await, skipped("frequency_cap"));
+    assert_eq!(send(app, &open).await, queued);
+
+    // The app's, which counts every message, whoever asked for it.
+    app.set(|settings| {
+        settings.frequency.push = Some(Cap {
+            max: 3,
+            window_days: 7,
+        });
+    })
+    .await;
+    let trigger = json!({"kind": "event", "eventName": "purchase"});
+    let triggered = app.campaign(&json!({"trigger": trigger})).await;
+    let made = async |app: &TestApp| {
+        let of = format!("?campaignId={triggered}");
+        app.deliveries(&of).await.len()
+    };
+    let buys = app.event(&ada, "purchase", &json!({}));
+    app.ingest(&ada, &[buys]).await.ok();
+    app.settle().await;
+    assert_eq!(made(app).await, 1);
+    assert_eq!(send(app, &open).await, skipped("global_cap"));
+    assert_eq!(send(app, &ignoring).await, queued);
+    let buys = app.event(&ada, "purchase", &json!({}));
+    app.ingest(&ada, &[buys]).await.ok();
+    app.settle().await;
+    assert_eq!(made(app).await, 1, "a backend's count too");
+    // After the window all begins anew.
+    app.advance(7 * 86_400 + 1);
+    assert_eq!(send(app, &capped).await, queued);
+    assert_eq!(send(app, &open).await, queued);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -71,7 +71,8 @@ impl Test {
 }
 
 impl Type {
-    fn is_of(self, cell: Cell<'_>) -> bool {
+    /// Whether a value is one of the type.
+    pub(super) fn is_of(self, cell: Cell<'_>) -> bool {
         match self {
             Self::Text => cell.text().is_some(),
             Self::Number => cell.number().is_some(),

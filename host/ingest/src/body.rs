@@ -338,6 +338,7 @@ impl<'a> Body<'a> {
                 timezone: owned(&context.timezone),
                 device_id: owned(&context.device_id).filter(|id| !id.is_empty()),
                 sdk_version: owned(&context.sdk_version),
+                session_id: owned(&context.session_id).filter(|id| !id.is_empty()),
                 source: Source::Sdk,
             },
             None => Origin {

@@ -39,7 +39,7 @@ pub(super) struct IngestContext {
     timezone: Option<String>,
     /// What the SDK calls the device, at most 256 characters.
     device_id: Option<String>,
-    /// What the SDK calls its session, at most 256 characters.
+    /// What the SDK calls its session, at most 256 characters. Another name is another session.
     session_id: Option<String>,
     /// When the request was sent, by the client's clock; corrects timestamps.
     sent_at: Option<String>,

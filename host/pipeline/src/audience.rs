@@ -81,12 +81,12 @@ const LAST_OF_KIND: &str = " SELECT v.subject_id, (SELECT max(i.counted_at) FROM
           AND i.app_id = v.app_id AND (i.displayed_at IS NOT NULL OR i.counted_at > v.reserved)
     ) AS at FROM v WHERE true";
 
-/// Push messages of a campaign that count: those that were not called off, skipped or failed. Those that somebody
-/// asked for one by one, and tests, are outside of caps.
+/// Push messages of a campaign that count, whoever asked for them: those that were not called off, skipped or failed.
+/// Tests are outside of caps.
 const PUSHED_OF_CAMPAIGN: &str = " SELECT v.number, (SELECT count(*) FROM (
         SELECT 1 AS one FROM deliveries d
         WHERE d.subject_id = v.subject_id AND d.created_at > v.since AND d.created_at < v.before AND d.campaign_id = v.campaign_id
-          AND d.app_id = v.app_id AND d.lane = 1
+          AND d.app_id = v.app_id AND NOT d.test
           AND d.status NOT IN ('skipped', 'cancelled', 'failed', 'bounced') LIMIT 1000
     ) AS counted) AS count FROM v WHERE true";
 
@@ -94,7 +94,7 @@ const PUSHED_OF_CAMPAIGN: &str = " SELECT v.number, (SELECT count(*) FROM (
 const PUSHED: &str = " SELECT v.number, (SELECT count(*) FROM (
         SELECT 1 AS one FROM deliveries d
         WHERE d.subject_id = v.subject_id AND d.created_at > v.since AND d.created_at < v.before
-          AND d.app_id = v.app_id AND d.lane = 1
+          AND d.app_id = v.app_id AND NOT d.test
           AND d.status NOT IN ('skipped', 'cancelled', 'failed', 'bounced') LIMIT 1000
     ) AS counted) AS count FROM v WHERE true";
 

@@ -88,6 +88,7 @@ pub(super) struct ClaimedRequest {
     pub alias_number: i64,
     pub device_id: Option<String>,
     pub sdk_version: Option<String>,
+    pub session_id: Option<String>,
 }
 
 /// A timer that this process has just claimed.
@@ -167,7 +168,7 @@ pub(super) async fn claim_requests(
         .push_bind(node)
         .push(" ORDER BY waiting.id LIMIT ")
         .push_bind(limit)
-        .push(") RETURNING id, app_id, alias_number, device_id, sdk_version")
+        .push(") RETURNING id, app_id, alias_number, device_id, sdk_version, session_id")
         .fetch_all()
         .await?;
     claimed.sort_unstable_by_key(|request| request.id);

@@ -13,6 +13,9 @@ use uuid::Uuid;
 /// Silence that ends a session (specification 6.1).
 const SESSION_TIMEOUT: Duration = Duration::from_mins(30);
 
+/// So many sessions of a subject are known by the names that SDKs have for them.
+const MOST_SESSION_NAMES: usize = 8;
+
 /// A subject, as of the last event that was processed, and then of the next.
 #[derive(Clone, Debug, sqlx::FromRow)]
 pub(super) struct Subject {
@@ -31,6 +34,8 @@ pub(super) struct Subject {
     pub timezone: Option<String>,
     pub session_number: i64,
     pub session_active_at: Option<Timestamp>,
+    /// What SDKs call the latest sessions, see [`SessionNames`].
+    pub session_ids: Option<String>,
     pub instruction_count: i64,
     pub last_seq: i64,
 }
@@ -72,6 +77,42 @@ pub(super) struct Session {
     pub begins: bool,
 }
 
+/// What SDKs call a subject's latest sessions, with their numbers; the latest is the last.
+#[derive(Debug, Default)]
+struct SessionNames(Vec<(String, i64)>);
+
+impl SessionNames {
+    fn read(text: Option<&str>) -> Self {
+        let names = text.and_then(|text| serde_json::from_str(text).ok());
+        Self(names.unwrap_or_default())
+    }
+
+    fn text(&self) -> String {
+        serde_json::to_string(&self.0).unwrap_or_default()
+    }
+
+    /// The session of a name.
+    fn number(&self, name: &str) -> Option<i64> {
+        let mut names = self.0.iter();
+        names
+            .find(|(known, _)| known == name)
+            .map(|(_, number)| *number)
+    }
+
+    /// Whether a session has a name.
+    fn has_number(&self, number: i64) -> bool {
+        self.0.iter().any(|(_, known)| *known == number)
+    }
+
+    /// Notes the session of a name, and forgets the oldest where there are too many.
+    fn note(&mut self, name: &str, number: i64) {
+        self.0.retain(|(known, _)| known != name);
+        self.0.push((name.to_owned(), number));
+        let surplus = self.0.len().saturating_sub(MOST_SESSION_NAMES);
+        self.0.drain(..surplus);
+    }
+}
+
 impl Subject {
     /// Finds an event's session.
     ///
@@ -79,28 +120,38 @@ impl Subject {
     /// `session_started` or not, and a `session_started` within it belongs to the session that goes on. What comes
     /// late, as of before the last event, belongs to the session that goes on too. `session_ended` is sent when a
     /// session expires: nobody was active, so that it neither begins a session nor keeps one going.
-    fn session(&mut self, event: &Event) -> Session {
+    ///
+    /// Within the window sessions are told apart by what SDKs call them (`context.sessionId`), as of two devices at a
+    /// time: another name is another session. The first name of a session that began without one is that session's.
+    fn session(&mut self, event: &Event, name: Option<&str>) -> Session {
+        let mut names = match name {
+            Some(_) => SessionNames::read(self.session_ids.as_deref()),
+            None => SessionNames::default(),
+        };
+        let known = name.and_then(|name| names.number(name));
         if *event.name == *SESSION_ENDED {
             return Session {
-                number: self.session_number,
+                number: known.unwrap_or(self.session_number),
                 begins: false,
             };
         }
         let at = event.timestamp;
-        let begins = self
-            .session_active_at
-            .is_none_or(|active_at| at > active_at.plus(SESSION_TIMEOUT));
+        let active_at = self.session_active_at;
+        let expired = active_at.is_none_or(|active_at| at > active_at.plus(SESSION_TIMEOUT));
+        let is_late = active_at.is_some_and(|active_at| at < active_at);
+        let is_another =
+            name.is_some() && known.is_none() && !is_late && names.has_number(self.session_number);
+        let begins = expired || is_another;
         if begins {
             self.session_number += 1;
         }
-        self.session_active_at = Some(
-            self.session_active_at
-                .map_or(at, |active_at| active_at.max(at)),
-        );
-        Session {
-            number: self.session_number,
-            begins,
+        self.session_active_at = Some(active_at.map_or(at, |active_at| active_at.max(at)));
+        let number = known.filter(|_| !begins).unwrap_or(self.session_number);
+        if let Some(name) = name.filter(|_| !is_late && known != Some(number)) {
+            names.note(name, number);
+            self.session_ids = Some(names.text());
         }
+        Session { number, begins }
     }
 
     /// Takes an event in; answers the session that it belongs to.
@@ -113,7 +164,7 @@ impl Subject {
                 begins: false,
             };
         }
-        let session = self.session(&stored.event);
+        let session = self.session(&stored.event, stored.origin.session_id.as_deref());
         let at = stored.event.timestamp;
         self.event_count += 1;
         self.first_seen_at = self.first_seen_at.min(at);
@@ -188,6 +239,7 @@ impl Subject {
             timezone: None,
             session_number: 0,
             session_active_at: None,
+            session_ids: None,
             instruction_count: 0,
             last_seq: 0,
         }
@@ -215,6 +267,70 @@ mod tests {
                 properties: "{}".into(),
             }),
         }
+    }
+
+    /// The sessions of events with what the SDK calls them.
+    fn named_sessions(events: &[(Option<&str>, i64)]) -> Vec<(i64, bool)> {
+        let mut subject = Subject::nobody();
+        let taken = events.iter().map(|(name, minutes)| {
+            let mut stored = event("bought", *minutes);
+            Arc::make_mut(&mut stored.origin).session_id = name.map(str::to_owned);
+            let session = subject.take(&stored);
+            (session.number, session.begins)
+        });
+        taken.collect()
+    }
+
+    #[test]
+    fn names_tell_sessions_apart_within_the_window() {
+        let (phone, browser) = (Some("phone"), Some("browser"));
+        assert_eq!(
+            named_sessions(&[
+                (phone, 0),
+                (phone, 5),
+                (browser, 6),
+                (phone, 7),
+                (None, 8),
+                (browser, 3),
+                (browser, 9),
+            ]),
+            [
+                (1, true),
+                (1, false),
+                (2, true),
+                (1, false),
+                (2, false),
+                (2, false),
+                (2, false)
+            ]
+        );
+        // The window ends every session, whatever it is called; what is late begins none.
+        assert_eq!(
+            named_sessions(&[
+                (phone, 0),
+                (phone, 31),
+                (browser, 20),
+                (browser, 32),
+                (phone, 33)
+            ]),
+            [(1, true), (2, true), (2, false), (3, true), (2, false)]
+        );
+        // A session that began without a name gets its first one.
+        assert_eq!(
+            named_sessions(&[(None, 0), (phone, 1), (browser, 2), (None, 3)]),
+            [(1, true), (1, false), (2, true), (2, false)]
+        );
+    }
+
+    #[test]
+    fn the_latest_names_are_known() {
+        let mut names = SessionNames::default();
+        for number in 0..20 {
+            names.note(&format!("s{number}"), number);
+        }
+        let names = SessionNames::read(Some(&names.text()));
+        assert_eq!(names.0.len(), MOST_SESSION_NAMES);
+        assert_eq!((names.number("s19"), names.number("s0")), (Some(19), None));
     }
 
     fn sessions(events: &[(&str, i64)]) -> Vec<(i64, bool)> {

@@ -36,8 +36,9 @@ impl Evaluation {
             seed: self.seed,
             campaigns,
             subjects: self.numbered(&batch),
-            items: self.kept_items(items, batch),
             beginnings: self.beginnings(items),
+            not_to_message: Some(self.not_to_message(&batch)),
+            items: self.kept_items(items, batch),
             heard: transcript.finish(),
             decided: Decided::of(outcome),
         };
@@ -89,6 +90,17 @@ impl Evaluation {
         numbers.dedup();
         let of = |number: u32| Some((number, ledger.subjects.get(number as usize)?.id));
         numbers.into_iter().filter_map(of).collect()
+    }
+
+    /// The numbers of the subjects that can't be messaged.
+    fn not_to_message(&self, batch: &[trigger::Item]) -> Vec<u32> {
+        let mut numbered = self.numbered(batch);
+        let ledger = self.ledger.lock().unwrap_or_else(PoisonError::into_inner);
+        numbered.retain(|(number, _)| {
+            let subject = ledger.subjects.get(*number as usize);
+            subject.is_some_and(|subject| !subject.may_message(&self.app))
+        });
+        numbered.into_iter().map(|(number, _)| number).collect()
     }
 
     /// Which of the items stand for the beginning of a session.

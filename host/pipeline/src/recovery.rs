@@ -2,11 +2,13 @@
 //! others changed.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
+use std::sync::Arc;
 use std::time::Duration;
 
 use nudge_db::{Dialect, Timestamp, Tx};
 use nudge_platform::due::{Next, Pacer};
 use nudge_records::events;
+use nudge_records::events::Origin;
 use nudge_records::events::store::Stored;
 use nudge_records::scheduled_work::{self, ClaimedOccasion, DueOccasion};
 use nudge_records::subjects;
@@ -221,7 +223,17 @@ impl Recovery {
         let numbers: Vec<i64> = requests.iter().map(|request| request.id).collect();
         let mut events = events::store::events_of(&mut tx, &numbers).await?;
         for request in requests {
-            let events = events.remove(&request.id).unwrap_or_default();
+            let mut events = events.remove(&request.id).unwrap_or_default();
+            if let (Some(session_id), Some(first)) = (request.session_id, events.first()) {
+                // All events of a request have one origin.
+                let origin = Arc::new(Origin {
+                    session_id: Some(session_id),
+                    ..(*first.origin).clone()
+                });
+                for stored in &mut events {
+                    stored.origin = Arc::clone(&origin);
+                }
+            }
             let room = inner.room_for_claimed(Size::of_stored(&events));
             let (app_id, alias) = (request.app_id, request.alias_number);
             let mut work = Work::left_over(app_id, alias, request.id, events, room);

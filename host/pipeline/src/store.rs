@@ -64,8 +64,8 @@ pub(super) async fn subjects(
             .push(
                 " SELECT a.number AS alias, s.id, s.version, s.external_id, s.messaging_consent, s.suppressed,
                          s.first_seen_at, s.last_seen_at, s.event_count, s.country, s.platform, s.app_version,
-                         s.locale, s.timezone, s.session_number, s.session_active_at, s.instruction_count,
-                         s.last_seq
+                         s.locale, s.timezone, s.session_number, s.session_active_at, s.session_ids,
+                         s.instruction_count, s.last_seq
                   FROM v JOIN aliases a ON a.number = v.number JOIN subjects s ON s.id = a.subject_id
                   WHERE a.app_id = ",
             )
@@ -86,7 +86,7 @@ pub(super) async fn subjects_of(tx: &mut Tx, app_id: Uuid, ids: &[Uuid]) -> Resu
             .push(
                 " SELECT s.id, s.version, s.external_id, s.messaging_consent, s.suppressed, s.first_seen_at,
                          s.last_seen_at, s.event_count, s.country, s.platform, s.app_version, s.locale, s.timezone,
-                         s.session_number, s.session_active_at, s.instruction_count, s.last_seq
+                         s.session_number, s.session_active_at, s.session_ids, s.instruction_count, s.last_seq
                   FROM v JOIN subjects s ON s.id = v.id WHERE s.app_id = ",
             )
             .push_bind(app_id)
@@ -227,12 +227,13 @@ pub(super) async fn update_subjects(
             .texts(chunk.iter().map(|subject| subject.timezone.clone()))
             .integers(chunk.iter().map(|subject| subject.session_number))
             .timestamps(chunk.iter().map(|subject| subject.session_active_at))
+            .texts(chunk.iter().map(|subject| subject.session_ids.clone()))
             .integers(chunk.iter().map(|subject| subject.instruction_count))
             .integers(chunk.iter().map(|subject| subject.last_seq));
         let done = tx
             .change_rows(
                 "v(id, app_id, version, first_seen_at, last_seen_at, event_count, country, platform, app_version, locale,
-                   timezone, session_number, session_active_at, instruction_count, last_seq)",
+                   timezone, session_number, session_active_at, session_ids, instruction_count, last_seq)",
                 rows,
             )
             .push(
@@ -240,8 +241,8 @@ pub(super) async fn update_subjects(
                          last_seen_at = v.last_seen_at, event_count = v.event_count, country = v.country,
                          platform = v.platform, app_version = v.app_version, locale = v.locale,
                          timezone = v.timezone, session_number = v.session_number,
-                         session_active_at = v.session_active_at, instruction_count = v.instruction_count,
-                         last_seq = v.last_seq
+                         session_active_at = v.session_active_at, session_ids = v.session_ids,
+                         instruction_count = v.instruction_count, last_seq = v.last_seq
                   FROM v WHERE subjects.id = v.id AND subjects.version = v.version AND subjects.app_id = v.app_id",
             )
             .change(Some(chunk.len() as u64))

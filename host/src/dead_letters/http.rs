@@ -35,6 +35,9 @@ pub struct LetterView {
     subject_id: Uuid,
     received_at: String,
     timestamp: String,
+    /// When by the client's clock, where that differed from the server's and `timestamp` was corrected.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    client_timestamp: Option<String>,
     stage: Stage,
     reason: String,
     violations: Vec<Violation>,
@@ -176,6 +179,7 @@ impl From<FoundLetter> for LetterView {
             subject_id,
             received_at: clock::to_text(letter.received_at),
             timestamp: clock::to_text(letter.timestamp),
+            client_timestamp: letter.client_timestamp.map(clock::to_text),
             stage: letter.stage,
             reason: letter.reason,
             violations: letter.violations,

@@ -1,5 +1,6 @@
 //! Whom a campaign is for: what is known of a subject, and what it did.
 
+mod actual;
 mod read;
 mod version;
 
@@ -129,14 +130,15 @@ impl Audience {
         })
     }
 
-    /// Says of every leaf whether it holds, and of the audience whether the subject is in it.
+    /// Says of every leaf what it met and whether it holds, and of the audience whether the subject is in it.
     pub(crate) fn explain(&self, subject: &Subject<'_>) {
         for (part, condition) in [("include", &self.include), ("exclude", &self.exclude)] {
             for leaf in condition.iter().flat_map(Condition::leaves) {
                 let holds = leaf.holds(&self.keys, subject);
                 subject.explain("audience_leaf", holds == (part == "include"), || {
                     let holds = if holds { "holds" } else { "does not hold" };
-                    format!("{part}: {} {holds}", leaf.label)
+                    let actual = leaf.actual(&self.keys, subject);
+                    format!("{part}: {} {holds}: {actual}", leaf.label)
                 });
             }
         }
@@ -173,10 +175,7 @@ impl Condition {
 
 impl Leaf {
     fn holds(&self, keys: &[String], subject: &Subject<'_>) -> bool {
-        let known_text = |fact: &str| match subject.fact(fact) {
-            Some(Value::Text(text)) => Some(text),
-            _ => None,
-        };
+        let known_text = |fact: &str| known_text(subject, fact);
         match &self.test {
             Test::Property(filter) => of_properties(filter, keys, subject),
             Test::Events(events) => events.hold(subject),
@@ -197,6 +196,13 @@ impl Leaf {
     }
 }
 
+fn known_text(subject: &Subject<'_>, fact: &str) -> Option<String> {
+    match subject.fact(fact) {
+        Some(Value::Text(text)) => Some(text),
+        _ => None,
+    }
+}
+
 fn of_properties(filter: &Filter, keys: &[String], subject: &Subject<'_>) -> bool {
     let columns: Vec<usize> = filter.leaves().iter().map(|leaf| leaf.column()).collect();
     let value = |column: &usize| subject.property(keys.get(*column)?);
@@ -211,37 +217,42 @@ fn of_properties(filter: &Filter, keys: &[String], subject: &Subject<'_>) -> boo
 
 impl Events {
     fn hold(&self, subject: &Subject<'_>) -> bool {
+        self.count.holds(self.counted(subject))
+    }
+
+    /// How many there were, as far as it takes to know.
+    fn counted(&self, subject: &Subject<'_>) -> u32 {
         let at_most = self.count.at_most();
         let Some(filter) = &self.filter else {
-            let count = subject.count_events_up_to(&self.name, self.within, at_most);
-            return self.count.holds(count);
+            return subject.count_events_up_to(&self.name, self.within, at_most);
         };
         let matches =
             |event: &PastEvent<'_>| filter.matches(&|| subject.now(), &|column| event.cell(column));
         let named = (self.name.as_str(), Some(self.within));
-        let count = history::count(subject, named, &self.paths, at_most, matches);
-        self.count.holds(count)
+        history::count(subject, named, &self.paths, at_most, matches)
     }
 }
 
 impl Interaction {
     fn happened(&self, subject: &Subject<'_>) -> bool {
+        let since = self.within.map(|within| subject.now() - within);
+        let last = self.last(subject);
+        last.is_some_and(|last| since.is_none_or(|since| last >= since))
+    }
+
+    /// When it last did, with any of the campaigns.
+    fn last(&self, subject: &Subject<'_>) -> Option<Instant> {
         let Some(Value::Json(known)) = subject.fact(self.fact) else {
-            return false;
+            return None;
         };
         let known: Json = serde_json::from_str(&known).unwrap_or_default();
-        let since = self.within.map(|within| subject.now() - within);
-        let mut campaigns = known.as_object().into_iter().flatten();
-        campaigns.any(|(campaign, done)| {
-            let asked = self.campaigns.is_empty()
-                || self
-                    .campaigns
-                    .iter()
-                    .any(|id| id.eq_ignore_ascii_case(campaign));
-            let at = done.get(self.name).and_then(Json::as_str);
-            let at = at.and_then(Instant::parse);
-            asked && at.is_some_and(|at| since.is_none_or(|since| at >= since))
-        })
+        let campaigns = known.as_object().into_iter().flatten();
+        let asked = campaigns.filter(|(campaign, _)| {
+            let is_it = |id: &String| id.eq_ignore_ascii_case(campaign);
+            self.campaigns.is_empty() || self.campaigns.iter().any(is_it)
+        });
+        let at = |done: &Json| Instant::parse(done.get(self.name)?.as_str()?);
+        asked.filter_map(|(_, done)| at(done)).max()
     }
 }
 

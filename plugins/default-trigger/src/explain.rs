@@ -21,7 +21,9 @@ pub(crate) fn rule(config: &Config, event: &Event<'_>, subject: &Subject<'_>, ma
         for leaf in filter.leaves() {
             let passed = leaf.matches(&|| event.received(), &|column| event.cell(column));
             let path = config.paths.get(leaf.column()).map_or("", String::as_str);
-            subject.explain("filter", passed, || format!("{path} {}", leaf.operator()));
+            subject.explain("filter", passed, || {
+                leaf.describe(path, event.cell(leaf.column()))
+            });
         }
     }
     if let Some(audience) = &config.audience {

@@ -13,6 +13,11 @@ use crate::config::{Config, Occurrence};
 use crate::history;
 use state::State;
 
+/// Numbers that an event's id makes.
+const EVENT_NUMBERS: usize = 4;
+/// So many sessions that fired are known, besides the last.
+const MOST_EARLIER: usize = 8;
+
 /// Whether no event of this session has matched yet; remembers that one does now.
 pub(crate) fn is_first_of_session(
     config: &Config,
@@ -37,15 +42,25 @@ pub(crate) fn decide(
 ) -> Result<Decision, Refusal> {
     let fires = match config.occurrence {
         Occurrence::Every => true,
-        // Somebody whom the campaign is not for has not had the one firing.
-        Occurrence::Once => config.is_for(subject) && fires_once(config, subject, None),
+        Occurrence::Once => return Ok(decide_once(config, subject, None)),
         Occurrence::OncePerSession => {
-            config.is_for(subject) && fires_once(config, subject, Some(event.session()))
+            return Ok(decide_once(config, subject, Some(event.session())));
         }
         _ => counts(config, event, subject)?,
     };
     subject.explain("occurrence", fires, || config.occurrence.to_string());
     Ok(decision(fires && config.is_for(subject)))
+}
+
+/// Decides about an event that may have the one firing. Somebody whom the campaign is not for has not had it, and nobody
+/// asks whether it was.
+fn decide_once(config: &Config, subject: &Subject<'_>, session: Option<u32>) -> Decision {
+    if !config.is_for(subject) {
+        return Decision::Pass;
+    }
+    let fires = fires_once(config, subject, session);
+    subject.explain("occurrence", fires, || config.occurrence.to_string());
+    decision(fires)
 }
 
 fn decision(fires: bool) -> Decision {
@@ -99,20 +114,30 @@ pub(crate) fn due(config: &Config, payload: &[u8], subject: &Subject<'_>) -> Dec
 /// Whether nothing fired yet, or nothing in this session; remembers that it does now.
 ///
 /// What the host held back has not fired (contract 8 and 13), so that the next event may. The state names the event
-/// of the last firing: of one batch only the first event fires again.
+/// of the last firing: of one batch only the first event fires again. Several sessions may go on at a time, so that
+/// the latest that fired are known.
 fn fires_once(config: &Config, subject: &Subject<'_>, session: Option<u32>) -> bool {
     let mut state = State::of(config, subject);
     let mark = session.unwrap_or_default();
-    if let Some((fired, event)) = state.numbers.split_first()
-        && *fired == mark
-        && subject
-            .held_back()
-            .is_none_or(|held| number(&held) != *event)
-    {
-        return false;
+    let mut earlier = Vec::new();
+    if let Some((fired, rest)) = state.numbers.split_first() {
+        let (event, before) = rest.split_at(rest.len().min(EVENT_NUMBERS));
+        let has_fired = || {
+            let held = subject.held_back();
+            held.is_none_or(|held| number(&held) != *event)
+        };
+        if before.contains(&mark) || *fired == mark && has_fired() {
+            return false;
+        }
+        earlier.extend_from_slice(before);
+        if *fired != mark && has_fired() {
+            earlier.insert(0, *fired);
+        }
+        earlier.truncate(MOST_EARLIER);
     }
     state.numbers = vec![mark];
     state.numbers.extend(number(&subject.event_id()));
+    state.numbers.extend(earlier);
     state.save(subject);
     true
 }

@@ -170,6 +170,9 @@ pub struct EventView {
     event_id: Uuid,
     name: String,
     timestamp: String,
+    /// When by the client's clock, where that differed from the server's and `timestamp` was corrected.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    client_timestamp: Option<String>,
     received_at: String,
     #[schema(value_type = Object)]
     properties: Box<RawValue>,
@@ -484,6 +487,7 @@ impl EventView {
             event_id: event.event_id,
             name: event.name,
             timestamp: clock::to_text(event.timestamp),
+            client_timestamp: event.client_timestamp.map(clock::to_text),
             received_at: clock::to_text(event.received_at),
             properties: RawValue::from_string(event.properties).unwrap_or_default(),
             anonymous_id: alias.map(|alias| alias.value.clone()),

@@ -38,6 +38,8 @@ pub struct Event {
     pub name: String,
     /// When.
     pub timestamp: Timestamp,
+    /// When by the client's clock, where that was corrected.
+    pub client_timestamp: Option<Timestamp>,
     /// When the server learned of it.
     pub received_at: Timestamp,
     /// Its properties, in JSON.
@@ -95,7 +97,8 @@ async fn of_alias(
 ) -> Result<Vec<Event>> {
     let mut statement = tx
         .sql(
-            "SELECT event_id, alias_number, name, timestamp, received_at, properties, platform, app_version, source
+            "SELECT event_id, alias_number, name, timestamp, client_timestamp, received_at, properties, platform,
+                    app_version, source
              FROM events WHERE app_id = $1 AND alias_number = $2",
         )
         .bind(app_id)

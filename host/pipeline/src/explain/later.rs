@@ -52,6 +52,16 @@ impl Later {
         self.told.as_ref()?.decided_at
     }
 
+    /// Whether it waits.
+    pub(super) fn waits(&self) -> bool {
+        self.waits
+    }
+
+    /// Whether the subject could be messaged when it was decided, if that was kept.
+    pub(super) fn could_message(&self) -> Option<bool> {
+        self.told.as_ref()?.could_message
+    }
+
     /// Whether the timer fires the campaign, or would.
     pub(super) fn fires(&self) -> bool {
         self.told.as_ref().is_some_and(|told| told.fires)

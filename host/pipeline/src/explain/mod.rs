@@ -1,12 +1,13 @@
 //! Why a campaign fired or did not, for an event and a subject (contract 13, `explain`).
 //!
-//! The plugin is asked as it was asked when it decided (`pipeline/explain.rs`); consent, schedule and caps are
-//! judged by the rules that firings are judged by. What was forgotten since is taken as it is now. Where the event set a
-//! timer, what was decided when that was due is explained too (`later.rs`).
+//! The plugin is asked as it was asked when it decided (`decision`); schedule and caps are judged by the rules that
+//! firings are judged by; status and consent are those of then (`standing.rs`). What was forgotten since is taken as it
+//! is now. Where the event set a timer, what was decided when that was due is explained too (`later.rs`).
 
 pub mod decision;
 pub mod http;
 mod later;
+mod standing;
 pub mod store;
 
 use nudge_apps::App;
@@ -246,18 +247,16 @@ async fn finish(
             .unwrap_or(stored.received_at),
     };
     let name = &stored.event.name;
-    let mut steps = vec![
-        received(stored),
-        consent(person),
-        Step::new(
-            "status",
-            campaign.status == "active",
-            format!(
-                "the campaign is {}, in version {}",
-                campaign.status, running.version
-            ),
-        ),
-    ];
+    let standing = standing::read(
+        services,
+        campaign,
+        person,
+        question,
+        trace,
+        (&told, later.as_ref()),
+    );
+    let standing = standing.await?;
+    let mut steps = vec![received(stored), standing.consent, standing.status];
     let fires = later.as_ref().map_or(told.fires, Later::fires);
     let kept = decided_at.is_some();
     steps.extend(trigger(name, told));
@@ -266,6 +265,10 @@ async fn finish(
     }
     let percent = running.rules.sample.percent();
     let sampled = running.rules.sample.includes(running.id, person.id);
+    if !sampled {
+        // The campaign is not for the subject: what it counted as fired never was.
+        steps.retain(|step| step.passed || step.check != "occurrence");
+    }
     if percent < 100.0 {
         let is = if sampled { "is" } else { "is not" };
         let detail = format!("the subject {is} in the campaign's sample of {percent} %");
@@ -275,10 +278,9 @@ async fn finish(
     let mut tx = services.db.read().await?;
     gate.extend(caps(&mut tx, app, running, person, at).await?);
     drop(tx);
-    let closed = gate.iter().any(|step| !step.passed) || !person.may_message;
+    let closed = gate.iter().any(|step| !step.passed) || !standing.may_message;
     steps.extend(gate);
-    let runs = campaign.status == "active";
-    let held_back = fires && sampled && (kept || runs && closed);
+    let held_back = fires && sampled && (kept || standing.runs && closed);
     let (outcome, left) = outcome(trace, held_back);
     steps.extend(left);
     Ok(Explained { outcome, steps })
@@ -315,15 +317,6 @@ fn outcome(trace: &store::Trace, held_back: bool) -> (Outcome, Option<Step>) {
         (false, false) => Outcome::NotFired,
     };
     (outcome, None)
-}
-
-fn consent(person: &Person) -> Step {
-    let detail = if person.may_message {
-        "the subject may be messaged"
-    } else {
-        "the subject has not agreed to be messaged"
-    };
-    Step::new("consent", person.may_message, detail)
 }
 
 /// What the plugin checked of the event.

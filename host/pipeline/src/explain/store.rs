@@ -125,6 +125,31 @@ pub async fn trace(
     Ok(trace)
 }
 
+/// Entries of an app's audit log that are looked through for the last one about a resource.
+const MOST_ENTRIES: i64 = 10_000;
+
+/// What the audit log says of the last change of a resource until an instant. None: there is none among the newest.
+pub async fn last_change(
+    tx: &mut Tx,
+    app_id: Uuid,
+    resource: &str,
+    until: Timestamp,
+) -> Result<Option<serde_json::Value>> {
+    let detail: Option<String> = tx
+        .sql(
+            "SELECT e.detail FROM (SELECT id, resource, detail FROM audit_log WHERE app_id = $1 AND at <= $2
+                                   ORDER BY id DESC LIMIT $3) e
+             WHERE e.resource = $4 ORDER BY e.id DESC LIMIT 1",
+        )
+        .bind(app_id)
+        .bind(until)
+        .bind(MOST_ENTRIES)
+        .bind(resource.to_owned())
+        .fetch_value()
+        .await?;
+    Ok(detail.and_then(|detail| serde_json::from_str(&detail).ok()))
+}
+
 /// What of an event waits: until when it is deferred, and a timer.
 async fn waiting(
     tx: &mut Tx,

@@ -38,6 +38,25 @@ pub(super) struct Input {
     pub occasion: Timestamp,
     /// Whoever comes after this one came after the run began.
     pub last: Uuid,
+    /// Whose time was before this gets nothing: the campaign was not active then.
+    #[serde(default)]
+    pub begins_at: Option<Timestamp>,
+    /// The next run, where that begins with this one because both were missed, and the instant: whose time it was by then
+    /// gets that one.
+    #[serde(default)]
+    pub overtaken: Option<(Timestamp, Timestamp)>,
+}
+
+impl Input {
+    /// When the run reaches somebody of a time zone; none: it does not.
+    fn reaches(&self, timezone: Option<&str>) -> Option<Timestamp> {
+        let at = self.plan.reaches(self.occasion, timezone);
+        let is_late = self.begins_at.is_some_and(|begins_at| at < begins_at);
+        let has_next = self
+            .overtaken
+            .is_some_and(|(next, now)| self.plan.reaches(next, timezone) <= now);
+        (!is_late && !has_next).then_some(at)
+    }
 }
 
 /// How far a run is.
@@ -102,10 +121,8 @@ async fn page(
     };
     let key = key(input.occasion);
     let occasion = |person: &crate::runs::store::Person| {
-        let at = input
-            .plan
-            .reaches(input.occasion, person.timezone.as_deref());
-        NewOccasion {
+        let at = input.reaches(person.timezone.as_deref())?;
+        Some(NewOccasion {
             id: id::new(now),
             campaign_id: input.campaign_id,
             subject_id: person.id,
@@ -114,9 +131,9 @@ async fn page(
             due_at: at,
             event_seq: scheduled_work::seq_of(at),
             firing_id: None,
-        }
+        })
     };
-    let occasions: Vec<NewOccasion> = people.iter().map(occasion).collect();
+    let occasions: Vec<NewOccasion> = people.iter().filter_map(occasion).collect();
     scheduled_work::insert(&mut tx, app_id, &occasions).await?;
     progress.after = newest;
     progress.subjects += i64::try_from(people.len()).unwrap_or_default();

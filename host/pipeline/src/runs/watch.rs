@@ -94,6 +94,10 @@ async fn begin(
         plan,
         occasion: run.occasion,
         last: crate::runs::store::newest_subject(&mut tx, app_id).await?,
+        begins_at: Some(run.begins_at),
+        overtaken: after
+            .filter(|after| after.begins_at <= now)
+            .map(|after| (after.occasion, now)),
     };
     let input = serde_json::to_value(&input)
         .map_err(|cause| nudge_db::Error::corrupt("campaign_runs", "plan", cause))?;

@@ -4,11 +4,14 @@ pub mod http;
 pub mod test_send;
 
 use nudge_apps::App;
-use nudge_campaigns::campaign::Status as CampaignStatus;
+use nudge_campaigns::campaign::{Kind as CampaignKind, Status as CampaignStatus};
 use nudge_campaigns::push::personalization::Spec;
 use nudge_campaigns::push::{self, Campaign, Content, Mode};
 use nudge_campaigns::store as campaigns;
+use nudge_campaigns::targeting::caps::FrequencyCap;
+use nudge_campaigns::targeting::{CapWindow, Scope};
 use nudge_db::{Kind, Timestamp, Tx};
+use nudge_pipeline::audience::{self, CountQuestion, Question};
 use nudge_platform::field_error::FieldError;
 use nudge_platform::json::escaped;
 use nudge_records::deliveries::store::DeliveryRow;
@@ -169,11 +172,14 @@ async fn attempt(services: &Services, app: &App, order: &Order) -> Result<Placed
     let reason = match (granted, targets.is_empty()) {
         (false, _) => Some("consent_missing"),
         (true, true) => Some("no_active_device"),
-        (true, false) => None,
+        (true, false) => full_cap(&mut tx, app, &campaign, subject_id, now).await?,
     };
     let new = delivery(&campaign, subject_id, order, (targets.len(), reason), now);
     let inserted = deliveries::queue(&mut tx, app.id, std::slice::from_ref(&new), now).await?;
     let duplicate = inserted.is_empty();
+    if !duplicate && reason.is_none() {
+        subjects::store::bump_version(&mut tx, app.id, subject_id).await?;
+    }
     let delivery = match &order.idempotency_key {
         Some(key) if duplicate => deliveries::store::find_by_key(&mut tx, app.id, key).await?,
         _ => deliveries::store::find(&mut tx, app.id, new.id).await?,
@@ -187,6 +193,36 @@ async fn attempt(services: &Services, app: &App, order: &Order) -> Result<Placed
         delivery,
         duplicate,
     })
+}
+
+/// The cap that a person has reached, if there is one: the campaign's own, or the app's unless the campaign ignores that.
+/// The person is locked, so that of two requests the second counts the first.
+async fn full_cap(
+    tx: &mut Tx,
+    app: &App,
+    campaign: &Campaign,
+    subject_id: Uuid,
+    now: Timestamp,
+) -> nudge_db::Result<Option<&'static str>> {
+    let cap = FrequencyCap::read(campaign.content.frequency_cap.as_ref(), "/frequencyCap");
+    // What was saved was checked.
+    let cap = cap.unwrap_or_default();
+    let kind = CampaignKind::Push;
+    let clocks = cap.clocks(campaign.id, kind, &app.settings.frequency);
+    let question = |clock: &CapWindow| Question {
+        subject_id,
+        kind,
+        campaign_id: match clock.scope {
+            Scope::Campaign(id) => Some(id),
+            Scope::Kind(_) => None,
+        },
+        since: clock.since(now),
+    };
+    let questions: Vec<Question> = clocks.iter().map(question).collect();
+    let counts = audience::counts(tx, app.id, &questions, CountQuestion::now(now)).await?;
+    let mut counted = clocks.iter().zip(counts);
+    let full = counted.find(|(clock, count)| *count >= clock.max);
+    Ok(full.map(|(clock, _)| clock.reason.name()))
 }
 
 /// A campaign that backends may send.

@@ -7,8 +7,10 @@ use uuid::Uuid;
 use super::transcript::Heard;
 
 /// The first byte of every record: which shape the rest has.
-const FORMAT: u8 = 2;
-/// The shape before: without beginnings of sessions.
+const FORMAT: u8 = 3;
+/// The shape before: nothing of consent.
+const WITHOUT_CONSENT: u8 = 2;
+/// The shape before that: without beginnings of sessions either.
 const WITHOUT_BEGINNINGS: u8 = 1;
 /// Little is gained by more, and it is paid for every batch.
 const COMPRESSION: i32 = 1;
@@ -38,6 +40,10 @@ pub struct Record {
     /// The items that stand for the beginning of a session, ascending. They follow the rest.
     #[serde(skip)]
     pub beginnings: Vec<u32>,
+    /// The numbers of the subjects that could not be messaged then. None: a server of before noted nothing of it. They
+    /// follow the rest too.
+    #[serde(skip)]
+    pub not_to_message: Option<Vec<u32>>,
 }
 
 /// A version of a plugin.
@@ -120,7 +126,7 @@ impl Decided {
 impl Record {
     /// The record as it is stored.
     pub fn encode(&self) -> Result<Vec<u8>, Unreadable> {
-        let plain = postcard::to_stdvec(&(self, &self.beginnings))?;
+        let plain = postcard::to_stdvec(&(self, &self.beginnings, &self.not_to_message))?;
         let mut encoded = vec![FORMAT];
         encoded.extend(zstd::bulk::compress(&plain, COMPRESSION)?);
         Ok(encoded)
@@ -131,16 +137,22 @@ impl Record {
         let Some((format, compressed)) = encoded.split_first() else {
             return Err(Unreadable::Format);
         };
-        if ![FORMAT, WITHOUT_BEGINNINGS].contains(format) {
+        if ![FORMAT, WITHOUT_CONSENT, WITHOUT_BEGINNINGS].contains(format) {
             return Err(Unreadable::Format);
         }
         let plain = zstd::bulk::decompress(compressed, MOST_BYTES)?;
-        if *format == WITHOUT_BEGINNINGS {
-            return Ok(postcard::from_bytes(&plain)?);
-        }
-        let (record, beginnings): (Self, Vec<u32>) = postcard::from_bytes(&plain)?;
+        let (record, rest): (Self, &[u8]) = postcard::take_from_bytes(&plain)?;
+        let (beginnings, rest) = match *format {
+            WITHOUT_BEGINNINGS => (Vec::new(), rest),
+            _ => postcard::take_from_bytes(rest)?,
+        };
+        let not_to_message = match *format {
+            FORMAT => postcard::from_bytes(rest)?,
+            _ => None,
+        };
         Ok(Self {
             beginnings,
+            not_to_message,
             ..record
         })
     }
@@ -213,19 +225,28 @@ mod tests {
                 }],
             },
             beginnings: vec![0],
+            not_to_message: Some(vec![7]),
         }
     }
 
     #[test]
-    fn records_of_the_format_before_are_read() {
-        let record = Record {
-            beginnings: Vec::new(),
+    fn records_of_the_formats_before_are_read() {
+        let decoded = |format: u8, plain: Vec<u8>| {
+            let mut encoded = vec![format];
+            encoded.extend(zstd::bulk::compress(&plain, COMPRESSION).unwrap());
+            Record::decode(&encoded).unwrap()
+        };
+        let second = Record {
+            not_to_message: None,
             ..record(1, 0.5, "a", vec![1])
         };
-        let plain = postcard::to_stdvec(&record).unwrap();
-        let mut encoded = vec![1];
-        encoded.extend(zstd::bulk::compress(&plain, COMPRESSION).unwrap());
-        assert_eq!(Record::decode(&encoded).unwrap(), record);
+        let plain = postcard::to_stdvec(&(&second, &second.beginnings)).unwrap();
+        assert_eq!(decoded(2, plain), second);
+        let first = Record {
+            beginnings: Vec::new(),
+            ..second
+        };
+        assert_eq!(decoded(1, postcard::to_stdvec(&first).unwrap()), first);
     }
 
     proptest! {

@@ -51,7 +51,7 @@ struct BothRow {
 }
 
 const EVENTS: &str = "e(ordinal, place, event_id, name, timestamp, client_timestamp, properties)";
-const REQUESTS: &str = "r(ordinal, id, app_id, alias_number, node, received_at, platform, app_version, locale, timezone, source, device_id, sdk_version)";
+const REQUESTS: &str = "r(ordinal, id, app_id, alias_number, node, received_at, platform, app_version, locale, timezone, source, device_id, sdk_version, session_id)";
 
 /// Inserts the events of `e` whose request `r` has the number `r.id`, but for those that are there already.
 const INSERT_EVENTS: &str =
@@ -64,8 +64,8 @@ const INSERT_EVENTS: &str =
 
 // The numbers are drawn where the requests stand, so that nothing needs to be joined to find them again.
 const INSERT_BOTH: &str = ", q AS (SELECT r.*, nextval('pending_id_seq') AS number FROM r),
-       p AS (INSERT INTO pending (id, app_id, alias_number, ordinal, node, device_id, sdk_version)
-             SELECT q.number, q.app_id, q.alias_number, q.ordinal, q.node, q.device_id, q.sdk_version FROM q),
+       p AS (INSERT INTO pending (id, app_id, alias_number, ordinal, node, device_id, sdk_version, session_id)
+             SELECT q.number, q.app_id, q.alias_number, q.ordinal, q.node, q.device_id, q.sdk_version, q.session_id FROM q),
        n AS (INSERT INTO events (seq, app_id, alias_number, event_id, name, timestamp, client_timestamp,
                                  received_at, properties, platform, app_version, locale, timezone, source)
              SELECT q.number * 512 + e.place, q.app_id, q.alias_number, e.event_id, e.name, e.timestamp,
@@ -143,15 +143,20 @@ async fn insert_pending(tx: &mut Tx, requests: &[NewRequest<'_>], ids: &mut [i64
             requests
                 .iter()
                 .map(|request| request.origin.sdk_version.clone()),
+        )
+        .texts(
+            requests
+                .iter()
+                .map(|request| request.origin.session_id.clone()),
         );
     let inserted: Vec<PendingRow> = tx
         .with_rows(
-            "v(ordinal, app_id, alias_number, node, device_id, sdk_version)",
+            "v(ordinal, app_id, alias_number, node, device_id, sdk_version, session_id)",
             rows,
         )
         .push(
-            " INSERT INTO pending (app_id, alias_number, ordinal, node, device_id, sdk_version)
-              SELECT v.app_id, v.alias_number, v.ordinal, v.node, v.device_id, v.sdk_version
+            " INSERT INTO pending (app_id, alias_number, ordinal, node, device_id, sdk_version, session_id)
+              SELECT v.app_id, v.alias_number, v.ordinal, v.node, v.device_id, v.sdk_version, v.session_id
               FROM v WHERE true ORDER BY v.ordinal
               RETURNING id, ordinal",
         )
@@ -228,6 +233,7 @@ fn request_rows(requests: &[NewRequest<'_>], ids: &[i64]) -> Rows {
         .texts(origins().map(|origin| origin.source.name().to_owned()))
         .texts(origins().map(|origin| origin.device_id.clone()))
         .texts(origins().map(|origin| origin.sdk_version.clone()))
+        .texts(origins().map(|origin| origin.session_id.clone()))
 }
 
 // The statements say 512.

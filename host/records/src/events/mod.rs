@@ -36,6 +36,9 @@ pub struct Origin {
     pub device_id: Option<String>,
     /// The SDK's version. Kept with the request, not with its events.
     pub sdk_version: Option<String>,
+    /// What the SDK calls its session. Kept with the request, not with its events.
+    #[serde(default)]
+    pub session_id: Option<String>,
     /// Who sent it: `sdk` or `server`.
     pub source: Source,
 }

@@ -78,6 +78,7 @@ impl EventRow {
                 timezone: self.timezone,
                 device_id: None,
                 sdk_version: None,
+                session_id: None,
                 source: if self.source == Source::Server.name() {
                     Source::Server
                 } else {

@@ -312,7 +312,7 @@ async fn write(tx: &mut Tx, app_id: Uuid, id: Uuid, whole: Whole) -> Result<()> 
         "UPDATE subjects SET version = version + 1, analytics_consent = $3, messaging_consent = $4,
                 consent_at = $5, first_seen_at = $6, last_seen_at = $7, event_count = $8, country = $9,
                 platform = $10, app_version = $11, locale = $12, timezone = $13, session_number = $14,
-                session_active_at = $15, instruction_count = $16, last_seq = $17
+                session_active_at = $15, session_ids = NULL, instruction_count = $16, last_seq = $17
          WHERE app_id = $1 AND id = $2",
     )
     .bind(app_id)

@@ -369,6 +369,17 @@ pub async fn revoke_tokens(tx: &mut Tx, app_id: Uuid, alias: i64) -> Result<()> 
     Ok(())
 }
 
+/// Notes that something was made for a subject that its caps count, so that what is decided about it at the same time is
+/// decided once more.
+pub async fn bump_version(tx: &mut Tx, app_id: Uuid, subject_id: Uuid) -> Result<()> {
+    tx.sql("UPDATE subjects SET version = version + 1 WHERE app_id = $1 AND id = $2")
+        .bind(app_id)
+        .bind(subject_id)
+        .execute()
+        .await?;
+    Ok(())
+}
+
 /// Notes consent given or refused; `None` leaves what was. Answers whether the subject is there.
 pub async fn update_consent(
     tx: &mut Tx,

@@ -280,9 +280,9 @@ fn every_leaf_is_explained() {
     assert_eq!(
         explained,
         [
-            leaf(false, "include: platform in ios does not hold"),
-            leaf(true, "include: country in AT holds"),
-            leaf(true, "exclude: event bought gte 1 does not hold"),
+            leaf(false, "include: platform in ios does not hold: not known"),
+            leaf(true, "include: country in AT holds: it is AT"),
+            leaf(true, "exclude: event bought gte 1 does not hold: counted 0"),
             (
                 "audience".to_owned(),
                 true,
@@ -290,6 +290,53 @@ fn every_leaf_is_explained() {
             ),
         ]
     );
+}
+
+#[test]
+fn leaves_say_what_they_met() {
+    let age = json!({"property": "age", "type": "number", "operator": "gte", "value": 18});
+    let seen = json!({"kind": "survey_interaction", "interaction": "completed"});
+    let mut campaign = campaign(json!({"include": {"all": [
+        {"kind": "user_property", "filter": age}, seen.clone(),
+        {"kind": "event", "eventName": "bought", "withinDays": 1, "count": {"operator": "lt", "n": 1}},
+    ]}}));
+    campaign.set_property("ana", "age", json!("20"));
+    let done = json!({"s1": {"completed": "2025-12-01T00:00:00.000Z"}, "s2": {"completed": "2025-12-02T00:00:00.000Z"}});
+    campaign.set_fact("ana", "survey_interactions", done);
+    campaign.send("ana", "bought", json!({}));
+    assert!(!goes(&mut campaign, "ana"));
+    let explained = campaign.explanations().into_iter();
+    let leaves = explained.filter(|explanation| explanation.check == "audience_leaf");
+    let details: Vec<String> = leaves.map(|explanation| explanation.detail).collect();
+    assert_eq!(
+        details,
+        [
+            "include: user_property age gte does not hold: age = \"20\", a string; gte 18 wants a number",
+            "include: survey_interaction completed holds: last at 2025-12-02T00:00:00.000Z",
+            "include: event bought lt 1 does not hold: counted 1 or more",
+        ]
+    );
+}
+
+#[test]
+fn who_is_not_in_the_audience_is_not_told_that_the_occurrence_failed() {
+    for mode in ["once", "once_per_session"] {
+        let trigger = json!({"kind": "event", "eventName": "go", "occurrence": {"mode": mode}});
+        let audience = json!({"include": {"kind": "platform", "in": ["ios"]}});
+        let parts = json!({"trigger": trigger, "audience": audience});
+        let mut campaign = Campaign::new(&parts).unwrap();
+        assert!(!goes(&mut campaign, "ana"));
+        let explained = campaign.explanations();
+        assert!(
+            explained.iter().all(|it| it.check != "occurrence"),
+            "{explained:?}"
+        );
+        assert!(
+            explained
+                .iter()
+                .any(|it| it.check == "audience" && !it.passed)
+        );
+    }
 }
 
 #[test]

@@ -74,6 +74,10 @@ pub struct Told {
     pub explanations: Vec<Explanation>,
     /// When the decision was made that was kept; none: it was not.
     pub decided_at: Option<Timestamp>,
+    /// The version that the campaign had in the decision that was kept.
+    pub campaign_version: Option<i64>,
+    /// Whether the subject could be messaged at the decision that was kept, if that was noted.
+    pub could_message: Option<bool>,
     /// When a timer is due that it sets.
     pub timer_at: Option<Timestamp>,
 }
@@ -120,6 +124,8 @@ struct Call {
     /// The event's number in the batch.
     item: u32,
     decided_at: Option<Timestamp>,
+    campaign_version: Option<i64>,
+    could_message: Option<bool>,
 }
 
 /// The subject of an alias; none: it is gone.
@@ -152,6 +158,8 @@ pub async fn ask(services: &Services, question: Question<'_>) -> Result<Told, Er
             fires: false,
             explanations: Vec::new(),
             decided_at: None,
+            campaign_version: None,
+            could_message: None,
             timer_at: None,
         });
     };
@@ -192,6 +200,7 @@ async fn make(services: &Services, app_id: Uuid, call: Call) -> Result<Told, Err
     let description = call.plugin.description();
     let plugin = (description.name.clone(), description.version.clone());
     let (item, decided_at) = (call.item, call.decided_at);
+    let (campaign_version, could_message) = (call.campaign_version, call.could_message);
     let made = services.plugins.aside(app_id, move || {
         call.plugin.evaluate(call.batch, Box::new(call.facts))
     });
@@ -213,6 +222,8 @@ async fn make(services: &Services, app_id: Uuid, call: Call) -> Result<Told, Err
             .filter(|explanation| explanation.item == item)
             .collect(),
         decided_at,
+        campaign_version,
+        could_message,
         timer_at: outcome.timers.iter().find_map(timer_at),
     })
 }
@@ -294,6 +305,8 @@ fn call(
         },
         item: ONLY,
         decided_at: None,
+        campaign_version: None,
+        could_message: None,
     }
 }
 
@@ -390,6 +403,9 @@ async fn recall(
         return Ok(None);
     };
     let number = item.subject;
+    let campaign_version = Some(campaign.version);
+    let not_to_message = record.not_to_message.as_ref();
+    let could_message = not_to_message.map(|numbers| !numbers.contains(&number));
     let until_it = (0_u32..).zip(&record.items).take(last + 1);
     let own: Vec<(u32, &Item)> = until_it
         .filter(|(_, item)| item.subject == number)
@@ -435,6 +451,8 @@ async fn recall(
         },
         item,
         decided_at: id::made_at(id),
+        campaign_version,
+        could_message,
     }))
 }
 
