@@ -59,6 +59,7 @@ mod room;
 mod run_firings;
 pub mod runs;
 pub mod services;
+mod set_back;
 mod shadow;
 mod store;
 mod waiting;

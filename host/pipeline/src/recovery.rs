@@ -14,6 +14,7 @@ use uuid::Uuid;
 
 use super::claims::{self, ClaimedTimer};
 use super::devices::Device;
+use super::set_back::{self, ClockWatch};
 use super::work::{Claim, DueTimer, Work};
 use super::{Pipeline, Size};
 
@@ -37,6 +38,9 @@ pub struct Recovery {
     suspects: HashSet<Claim>,
     /// Whether nothing was left to do at the last sign of life, and nothing was committed since.
     is_quiet: bool,
+    watch: ClockWatch,
+    /// By how much the clock was set back, until what that put off is brought forward.
+    set_back: Duration,
 }
 
 impl Recovery {
@@ -45,7 +49,10 @@ impl Recovery {
     pub async fn sign_in(pipeline: Pipeline) -> nudge_db::Result<Self> {
         let inner = pipeline.inner();
         let now = inner.clock.now();
+        let watch = ClockWatch::new(&inner.clock);
         let mut tx = inner.db.write().await?;
+        let set_back = set_back::since_the_last_beat(&mut tx, inner.node(), now).await?;
+        set_back::put_timers_right(&mut tx, now).await?;
         claims::beat(&mut tx, inner.node(), now).await?;
         if tx.dialect() == Dialect::Sqlite {
             claims::leave_all_but(&mut tx, inner.node()).await?;
@@ -57,6 +64,8 @@ impl Recovery {
             released_at: now,
             suspects: HashSet::new(),
             is_quiet: false,
+            watch,
+            set_back,
         })
     }
 
@@ -82,6 +91,7 @@ impl Recovery {
     }
 
     async fn turn(&mut self) -> nudge_db::Result<Next> {
+        self.heed_the_clock().await?;
         let inner = self.pipeline.inner();
         let now = inner.clock.now();
         // A clock that was set back must not silence this process.
@@ -114,6 +124,25 @@ impl Recovery {
         let timer = claims::next_timer(&mut tx).await?;
         let occasion = scheduled_work::next(&mut tx).await?;
         Ok(Next::At(timer).or(Next::At(occasion)))
+    }
+
+    /// Lets nothing wait for a time that a clock which was ahead has had already.
+    async fn heed_the_clock(&mut self) -> nudge_db::Result<()> {
+        let inner = self.pipeline.inner();
+        self.set_back += self.watch.look(&inner.clock);
+        if self.set_back.is_zero() {
+            return Ok(());
+        }
+        let now = inner.clock.now();
+        let mut tx = inner.db.write().await?;
+        let timers = set_back::put_timers_right(&mut tx, now).await?;
+        set_back::bring_forward(&mut tx, self.set_back, now).await?;
+        tx.commit().await?;
+        let seconds = self.set_back.as_secs();
+        tracing::warn!(seconds, timers, "the clock was set back");
+        self.set_back = Duration::ZERO;
+        inner.deliveries.wake();
+        Ok(())
     }
 
     async fn beat(&mut self, now: Timestamp) -> nudge_db::Result<()> {

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use futures_util::FutureExt as _;
 use nudge_db::{Kind, Timestamp};
-use nudge_platform::due::{Next, Pacer};
+use nudge_platform::due::{Next, Pacer, StrayCheck};
 use tokio::sync::mpsc::{self, UnboundedReceiver, UnboundedSender};
 use tokio_util::task::TaskTracker;
 use uuid::Uuid;
@@ -49,8 +49,8 @@ pub struct Sender {
     outcomes: Vec<AttemptOutcome>,
     /// Whose turn it was last.
     last: Option<Uuid>,
-    /// Whether the last turn failed, so that claims may be there which nobody here knows of.
-    in_doubt: bool,
+    /// When claims are looked for that nobody here knows of.
+    strays: StrayCheck,
 }
 
 impl Sender {
@@ -59,6 +59,7 @@ impl Sender {
         let (end, ended) = mpsc::unbounded_channel();
         Self {
             node: services.pipeline.node(),
+            strays: StrayCheck::new(&services.clock),
             services,
             tasks,
             ended,
@@ -67,7 +68,6 @@ impl Sender {
             under_way: HashMap::new(),
             outcomes: Vec::new(),
             last: None,
-            in_doubt: false,
         }
     }
 
@@ -80,8 +80,8 @@ impl Sender {
             let stopping = stop.is_cancelled();
             pacer.look();
             let turn = self.turn(stopping).await;
-            self.in_doubt = turn.is_err();
             let turn = turn.unwrap_or_else(|error| {
+                self.strays.doubt();
                 tracing::warn!(error = ?error, "messages to webhooks wait for the database");
                 Some(Next::Soon)
             });
@@ -117,8 +117,9 @@ impl Sender {
     /// Notes what ended and claims what there is room for; answers when to look again if it claimed nothing.
     async fn turn(&mut self, stopping: bool) -> nudge_db::Result<Option<Next>> {
         let now = self.services.clock.now();
-        if self.in_doubt {
+        if self.strays.is_due() {
             self.release_strays().await?;
+            self.strays.checked();
         }
         let due = if stopping {
             Vec::new()
@@ -230,13 +231,19 @@ impl Sender {
         });
     }
 
-    /// Gives up claims that are not in memory, as after a commit whose answer got lost.
+    /// Gives up claims that are not in memory.
     async fn release_strays(&self) -> nudge_db::Result<()> {
+        let mut tx = self.services.db.read().await?;
+        let mut strays = queue::claimed_by(&mut tx, self.node).await?;
+        drop(tx);
+        strays.retain(|id| !self.in_hand.contains(id));
+        if strays.is_empty() {
+            return Ok(());
+        }
+        tracing::warn!(messages = strays.len(), "claims without work are given up");
         let mut tx = self.services.db.write().await?;
-        for id in queue::claimed_by(&mut tx, self.node).await? {
-            if !self.in_hand.contains(&id) {
-                queue::release(&mut tx, self.node, id).await?;
-            }
+        for id in strays {
+            queue::release(&mut tx, self.node, id).await?;
         }
         tx.commit().await
     }
