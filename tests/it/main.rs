@@ -136,6 +136,7 @@ mod settings;
 mod shadows;
 mod signing_up_again;
 mod soak;
+mod stalls;
 mod stats;
 mod survey_lists;
 mod survey_results;

@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 use tests::session::{instruction_ids, text};
 use tests::{Credential, Session, TestApp, on_both_backends};
 
+use crate::attempts;
 use crate::identity::Backend;
 
 on_both_backends!(
@@ -15,6 +16,7 @@ on_both_backends!(
     what_both_did_counts_together,
     timers_go_on_to_wait,
     instructions_stay_on_offer,
+    attempts_and_firings_that_wait_keep_their_ids,
     old_tokens_are_revoked_and_old_ids_lead_to_the_person,
     the_history_of_both_counts,
     merging_amid_events_loses_and_doubles_nothing,
@@ -332,6 +334,55 @@ async fn instructions_stay_on_offer(app: &mut TestApp) {
         .rows("SELECT position FROM instructions ORDER BY position")
         .await;
     assert_eq!(positions, [(1,), (2,), (3,), (4,)]);
+}
+
+async fn attempts_and_firings_that_wait_keep_their_ids(app: &mut TestApp) {
+    let backend = Backend::new(app).await;
+    backend.identify(app, "phone", "e-1").await;
+    let web = app.session("web").await;
+    let coordinated = json!({"settings": {"coordinated": true}});
+    let (survey, offered) = attempts::instruction(app, &web, coordinated).await;
+    let kept = attempts::fire(app, &web).await;
+    let follow = json!({"instructionId": offered});
+    let attempt = attempts::try_start(app, &web, survey, follow).await;
+    let attempt = text(&attempt.data(201), "attemptId");
+    let low = json!({"questionId": "low"});
+    let answers = json!([["q1", 3]]);
+    assert_eq!(attempts::next(app, &web, &attempt, answers).await, low);
+    // One more waits for its delay, and one for the app's pause between presentations.
+    app.survey(&json!({"kind": "event", "eventName": "left", "delaySeconds": 600}))
+        .await;
+    app.fires(&web, "left", &json!({})).await;
+    app.set(|settings| settings.frequency.min_seconds_between_presentations = 60)
+        .await;
+    app.survey(&json!({"kind": "event", "eventName": "returned"}))
+        .await;
+    assert_eq!(app.fires(&web, "returned", &json!({})).await, 0);
+    let waiting: Vec<(uuid::Uuid,)> = app.rows("SELECT firing_id FROM occasions").await;
+    let waiting = waiting[0].0.to_string();
+
+    let merged = backend.identify(app, "web", "e-1").await;
+    let ids = instruction_ids(&app.offered(&merged).await);
+    assert!(ids.contains(&kept) && !ids.contains(&waiting), "{ids:?}");
+    attempts::answer(app, &merged, &attempt, json!([["low", 2]]))
+        .await
+        .ok();
+    attempts::end(app, &merged, &attempt, "complete").await.ok();
+    let detail = attempts::detail(app, survey, &attempt).await;
+    let whose = (&detail["state"], &detail["subjectId"]);
+    assert_eq!(whose, (&json!("completed"), &json!(merged.subject_id)));
+    assert_eq!(detail["answers"].as_array().unwrap().len(), 2);
+    for seconds in [61, 600] {
+        let before = app.offered(&merged).await.as_array().unwrap().len();
+        app.advance(seconds);
+        app.until("what waited is offered", async || {
+            let offered = app.offered(&merged).await;
+            offered.as_array().unwrap().len() == before + 1
+        })
+        .await;
+    }
+    let ids = instruction_ids(&app.offered(&merged).await);
+    assert!(ids.contains(&kept) && ids.contains(&waiting), "{ids:?}");
 }
 
 async fn old_tokens_are_revoked_and_old_ids_lead_to_the_person(app: &mut TestApp) {

@@ -10,6 +10,7 @@ use tests::{Backend, Child, TestApp, site};
 
 use crate::attempts::{answer, forked, link_survey, try_start};
 use crate::concurrency::join;
+use crate::identity;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_second_server_on_a_data_directory_is_refused() {
@@ -177,4 +178,58 @@ async fn the_work_of_a_killed_server_is_taken_over() {
     let sent: Vec<String> = events.iter().map(|event| text(event, "eventId")).collect();
     assert_eq!(fired, sent);
     survivor.finish().await;
+}
+
+/// A poll on one server looks, stands still and goes on looking, while another server issues something to the person and
+/// merges somebody who was offered something before.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_poll_amid_a_merge_passes_nothing_over() {
+    let url = tests::postgres::database().await;
+    let folder = TempDir::with_prefix("nudge-test-").unwrap();
+    let one = node(&url, folder.path(), "one").await;
+    let two = node(&url, folder.path(), "two").await;
+    two.survey(&json!({"kind": "event", "eventName": "purchase"}))
+        .await;
+    let backend = identity::Backend::new(&two).await;
+    let phone = backend.identify(&two, "phone", "e-1").await;
+    let web = two.session("web").await;
+    assert_eq!(two.fires(&web, "purchase", &json!({})).await, 1);
+
+    // Half of what a poll asks reads surveys, and nothing else that is asked meanwhile does.
+    let mut lock = two.services().db.write().await.unwrap();
+    lock.sql("LOCK TABLE surveys IN ACCESS EXCLUSIVE MODE")
+        .execute()
+        .await
+        .unwrap();
+    let (polled, ()) = tokio::join!(one.poll(&phone, ""), async {
+        two.until("the poll waits", async || {
+            let waiting: Vec<(i64,)> = two
+                .rows(
+                    "SELECT count(*) FROM pg_stat_activity
+                     WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE '%i.position%'",
+                )
+                .await;
+            waiting == [(1,)]
+        })
+        .await;
+        let event = two.event(&phone, "purchase", &json!({}));
+        two.ingest(&phone, &[event]).await.ok();
+        two.until("it is issued", async || {
+            two.count("instructions").await == 2
+        })
+        .await;
+        backend.identify(&two, "web", "e-1").await;
+        lock.rollback().await.unwrap();
+    });
+
+    let polled = polled.ok();
+    let mut seen = instruction_ids(&polled["items"]);
+    let cursor = text(&polled, "nextCursor");
+    let next = one.poll(&phone, &format!("?cursor={cursor}")).await.ok();
+    seen.extend(instruction_ids(&next["items"]));
+    seen.sort();
+    seen.dedup();
+    assert_eq!(seen.len(), 2, "{polled} {next}");
+    one.finish().await;
+    two.finish().await;
 }

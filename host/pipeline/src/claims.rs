@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::ops::RangeInclusive;
+use std::time::Duration;
 
 use nudge_db::{Dialect, Result, Rows, Timestamp, Tx};
 use nudge_records::events::SEQ_BLOCK;
@@ -252,6 +253,21 @@ pub(super) async fn release_claims(tx: &mut Tx, node: Uuid, claims: &[Claim]) ->
         .await?;
     }
     Ok(())
+}
+
+/// Clocks are put right by less all the time, and those of several machines differ by less.
+const LEEWAY: Duration = Duration::from_secs(2);
+
+/// Gives timers that a clock of the future set the rest of their delays from now on; answers how many. Doing it again changes
+/// nothing.
+pub(super) async fn put_timers_right(tx: &mut Tx, now: Timestamp) -> Result<u64> {
+    tx.sql(
+        "UPDATE timers SET due_at = due_at - (set_at - $1), set_at = $1 WHERE set_at > $2 AND node IS NULL",
+    )
+    .bind(now)
+    .bind(now.plus(LEEWAY))
+    .execute()
+    .await
 }
 
 /// What waits to be processed.

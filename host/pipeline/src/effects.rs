@@ -347,7 +347,7 @@ pub(super) async fn write(inner: &Inner, effects: &Effects) -> Result<(), Troubl
         &effects.cancelled,
     )
     .await?;
-    store::set_timers(&mut tx, effects.app_id, &effects.timers).await?;
+    store::set_timers(&mut tx, effects.app_id, &effects.timers, effects.now).await?;
     scheduled_work::insert(&mut tx, effects.app_id, &effects.occasions).await?;
     devices::write(&mut tx, effects.app_id, &effects.devices).await?;
     let letters: Vec<&Letter> = effects.letters.iter().collect();

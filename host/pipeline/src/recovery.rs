@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use nudge_db::{Dialect, Timestamp, Tx};
-use nudge_platform::due::{Next, Pacer};
+use nudge_platform::due::{Next, Pacer, Setbacks};
 use nudge_records::events;
 use nudge_records::events::Origin;
 use nudge_records::events::store::Stored;
@@ -39,6 +39,7 @@ pub struct Recovery {
     suspects: HashSet<Claim>,
     /// Whether nothing was left to do at the last sign of life, and nothing was committed since.
     is_quiet: bool,
+    setbacks: Setbacks,
 }
 
 impl Recovery {
@@ -59,6 +60,7 @@ impl Recovery {
             released_at: now,
             suspects: HashSet::new(),
             is_quiet: false,
+            setbacks: Setbacks::default(),
         })
     }
 
@@ -84,6 +86,7 @@ impl Recovery {
     }
 
     async fn turn(&mut self) -> nudge_db::Result<Next> {
+        self.heed_the_clock().await?;
         let inner = self.pipeline.inner();
         let now = inner.clock.now();
         // A clock that was set back must not silence this process.
@@ -116,6 +119,25 @@ impl Recovery {
         let timer = claims::next_timer(&mut tx).await?;
         let occasion = scheduled_work::next(&mut tx).await?;
         Ok(Next::At(timer).or(Next::At(occasion)))
+    }
+
+    /// Lets no timer wait for a time that a clock which was ahead has had already.
+    async fn heed_the_clock(&mut self) -> nudge_db::Result<()> {
+        let inner = self.pipeline.inner();
+        let now = inner.clock.now();
+        if !self.setbacks.look(now) {
+            return Ok(());
+        }
+        // Looked at again where this fails.
+        let setbacks = std::mem::take(&mut self.setbacks);
+        let mut tx = inner.db.write().await?;
+        let timers = claims::put_timers_right(&mut tx, now).await?;
+        tx.commit().await?;
+        self.setbacks = setbacks;
+        if timers > 0 {
+            tracing::warn!(timers, "the clock was set back");
+        }
+        Ok(())
     }
 
     async fn beat(&mut self, now: Timestamp) -> nudge_db::Result<()> {

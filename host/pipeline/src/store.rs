@@ -416,7 +416,12 @@ async fn delete_surplus_timers(tx: &mut Tx, app_id: Uuid, timers: &[NewTimer]) -
 }
 
 /// Sets timers, each in place of one with the same key.
-pub(super) async fn set_timers(tx: &mut Tx, app_id: Uuid, timers: &[NewTimer]) -> Result<()> {
+pub(super) async fn set_timers(
+    tx: &mut Tx,
+    app_id: Uuid,
+    timers: &[NewTimer],
+    now: Timestamp,
+) -> Result<()> {
     for chunk in timers.chunks(Rows::MOST) {
         let rows = Rows::new()
             .uuids(chunk.iter().map(|timer| timer.id))
@@ -427,12 +432,14 @@ pub(super) async fn set_timers(tx: &mut Tx, app_id: Uuid, timers: &[NewTimer]) -
             .bytes(chunk.iter().map(|timer| timer.payload.clone()))
             .integers(chunk.iter().map(|timer| timer.event_seq));
         tx.with_rows("v(id, campaign_id, subject_id, key, due_at, payload, event_seq)", rows)
-            .push(" INSERT INTO timers (id, campaign_id, subject_id, key, due_at, payload, event_seq, app_id) SELECT v.id, v.campaign_id, v.subject_id, v.key, v.due_at, v.payload, v.event_seq, ")
+            .push(" INSERT INTO timers (id, campaign_id, subject_id, key, due_at, payload, event_seq, app_id, set_at) SELECT v.id, v.campaign_id, v.subject_id, v.key, v.due_at, v.payload, v.event_seq, ")
             .push_bind(app_id)
+            .push(", ")
+            .push_bind(now)
             .push(
                 " FROM v WHERE true ON CONFLICT (campaign_id, subject_id, key)
                   DO UPDATE SET id = excluded.id, due_at = excluded.due_at, payload = excluded.payload,
-                                event_seq = excluded.event_seq, node = NULL",
+                                event_seq = excluded.event_seq, set_at = excluded.set_at, node = NULL",
             )
             .execute()
             .await?;

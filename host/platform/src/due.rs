@@ -68,6 +68,47 @@ impl Setbacks {
     }
 }
 
+/// How often claims are compared with what is in hand.
+const STRAYS_EVERY: Duration = Duration::from_secs(10);
+
+/// When a loop compares the rows that its process has claimed with what it has in hand. A claim without work is left
+/// where the answer to a commit got lost, or the task that had the work ended before its time. The process lives, so that no
+/// other one takes the row.
+#[derive(Debug)]
+pub struct StrayCheck {
+    clock: Clock,
+    checked_at: Timestamp,
+    in_doubt: bool,
+}
+
+impl StrayCheck {
+    /// A loop that begins has claimed nothing.
+    pub fn new(clock: &Clock) -> Self {
+        Self {
+            clock: clock.clone(),
+            checked_at: clock.now(),
+            in_doubt: false,
+        }
+    }
+
+    /// Whether to compare now: a turn has failed, or the last comparison is a while ago.
+    pub fn is_due(&self) -> bool {
+        let now = self.clock.now();
+        self.in_doubt || now < self.checked_at || now.since(self.checked_at) >= STRAYS_EVERY
+    }
+
+    /// Claims without work are given up.
+    pub fn checked(&mut self) {
+        self.in_doubt = false;
+        self.checked_at = self.clock.now();
+    }
+
+    /// A turn has failed: rows may be claimed that nobody here knows of.
+    pub fn doubt(&mut self) {
+        self.in_doubt = true;
+    }
+}
+
 /// What a look has seen of the time to come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next {

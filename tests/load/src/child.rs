@@ -158,6 +158,16 @@ impl Process {
         Ok(())
     }
 
+    /// Sends a signal, such as `-STOP`.
+    pub(crate) fn signal(&self, signal: &str) -> anyhow::Result<()> {
+        let id = self.child.id().to_string();
+        let status = Command::new("kill").args([signal, &id]).status()?;
+        if !status.success() {
+            bail!("kill {signal}: {status}");
+        }
+        Ok(())
+    }
+
     /// Asks the server to stop.
     pub(crate) fn stop(mut self) -> anyhow::Result<()> {
         drop(self.child.stdin.take());

@@ -16,7 +16,7 @@ use super::fairness::{self, JobInHand};
 use super::kinds::Kinds;
 use super::{Error, RunningJob, store};
 use crate::clock::Clock;
-use crate::due::{Next, Pacer};
+use crate::due::{Next, Pacer, StrayCheck};
 
 /// The pause before a job that failed for the database is tried again; it grows with each failure.
 const PAUSE: Duration = Duration::from_secs(1);
@@ -72,19 +72,20 @@ impl Runner {
 
     /// Runs until the server stops.
     pub async fn run(self) {
-        let mut in_doubt = false;
+        let mut strays = StrayCheck::new(&self.parts.clock);
         let mut pacer = Pacer::new(&self.parts.db, &self.parts.clock, self.parts.poll_ms);
         loop {
             pacer.look();
             let turn = async {
-                if in_doubt {
+                if strays.is_due() {
                     self.release_strays().await?;
+                    strays.checked();
                 }
                 self.take().await
             };
             let outcome = turn.await;
-            in_doubt = outcome.is_err();
             let next = outcome.unwrap_or_else(|error| {
+                strays.doubt();
                 tracing::warn!(error = ?error, "looking for jobs failed and is tried again");
                 Next::Soon
             });
@@ -177,14 +178,19 @@ impl Runner {
         tx.commit().await
     }
 
-    /// Gives up claims whose job is not in memory, as after a commit whose answer got lost.
+    /// Gives up claims whose job is not in memory.
     async fn release_strays(&self) -> nudge_db::Result<()> {
+        let mut tx = self.parts.db.read().await?;
+        let mut strays = store::claimed_by(&mut tx, self.parts.node).await?;
+        drop(tx);
+        strays.retain(|id| !self.lock().contains_key(id));
+        if strays.is_empty() {
+            return Ok(());
+        }
+        tracing::warn!(jobs = strays.len(), "claims without work are given up");
         let mut tx = self.parts.db.write().await?;
-        for id in store::claimed_by(&mut tx, self.parts.node).await? {
-            let in_hand = self.lock().contains_key(&id);
-            if !in_hand {
-                store::release(&mut tx, self.parts.node, id).await?;
-            }
+        for id in strays {
+            store::release(&mut tx, self.parts.node, id).await?;
         }
         tx.commit().await
     }

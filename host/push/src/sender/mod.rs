@@ -22,7 +22,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use batch::Batch;
 use nudge_db::Timestamp;
-use nudge_platform::due::{Next, Pacer, Setbacks};
+use nudge_platform::due::{Next, Pacer, Setbacks, StrayCheck};
 use nudge_records::deliveries::Urgency;
 use store::Claimed;
 use tokio_util::sync::CancellationToken;
@@ -120,15 +120,16 @@ impl Sender {
         let poll_ms = self.services.config.pipeline.poll_ms;
         let mut pacer = Pacer::new(&self.services.db, &self.services.clock, poll_ms);
         let mut after = Uuid::nil();
-        let mut in_doubt = false;
         let mut setbacks = Setbacks::default();
+        let mut strays = StrayCheck::new(&self.services.clock);
         loop {
             pacer.look();
             let now = self.services.clock.now();
             let was_set_back = setbacks.look(now);
             let turn = async {
-                if in_doubt {
+                if strays.is_due() {
                     self.release_strays().await?;
+                    strays.checked();
                 }
                 if was_set_back {
                     self.advance(now).await?;
@@ -137,11 +138,9 @@ impl Sender {
                 self.next().await
             };
             let outcome = turn.await;
-            in_doubt = outcome.is_err();
-            if in_doubt {
-                setbacks.forget();
-            }
             let next = outcome.unwrap_or_else(|error| {
+                strays.doubt();
+                setbacks.forget();
                 tracing::warn!(error = ?error, "looking for deliveries failed and is tried again");
                 Next::Soon
             });
@@ -249,14 +248,22 @@ impl Sender {
         }
     }
 
-    /// Gives up claims whose delivery is not in memory, as after a commit whose answer got lost.
+    /// Gives up claims whose delivery is not in memory.
     async fn release_strays(&self) -> nudge_db::Result<()> {
+        let mut tx = self.services.db.read().await?;
+        let mut strays = store::claimed_by(&mut tx, self.node).await?;
+        drop(tx);
+        strays.retain(|id| !self.lock().deliveries.contains(id));
+        if strays.is_empty() {
+            return Ok(());
+        }
+        tracing::warn!(
+            deliveries = strays.len(),
+            "claims without work are given up"
+        );
         let mut tx = self.services.db.write().await?;
-        for id in store::claimed_by(&mut tx, self.node).await? {
-            let in_hand = self.lock().deliveries.contains(&id);
-            if !in_hand {
-                store::release(&mut tx, self.node, id).await?;
-            }
+        for id in strays {
+            store::release(&mut tx, self.node, id).await?;
         }
         tx.commit().await
     }

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use futures_util::FutureExt as _;
 use nudge_db::{Kind, Timestamp};
-use nudge_platform::due::{Next, Pacer, Setbacks};
+use nudge_platform::due::{Next, Pacer, Setbacks, StrayCheck};
 use nudge_platform::traces::{KeyValue, NewSpan, Traces};
 use tokio::sync::mpsc::{self, UnboundedReceiver, UnboundedSender};
 use tokio_util::task::TaskTracker;
@@ -55,8 +55,8 @@ pub struct Sender {
     last: Option<Uuid>,
     /// Whether the clock was set back.
     setbacks: Setbacks,
-    /// Whether the last turn failed, so that claims may be there which nobody here knows of.
-    in_doubt: bool,
+    /// When claims are looked for that nobody here knows of.
+    strays: StrayCheck,
 }
 
 impl Sender {
@@ -65,6 +65,7 @@ impl Sender {
         let (end, ended) = mpsc::unbounded_channel();
         Self {
             node: services.pipeline.node(),
+            strays: StrayCheck::new(&services.clock),
             services,
             tasks,
             ended,
@@ -74,7 +75,6 @@ impl Sender {
             outcomes: Vec::new(),
             last: None,
             setbacks: Setbacks::default(),
-            in_doubt: false,
         }
     }
 
@@ -87,8 +87,8 @@ impl Sender {
             let stopping = stop.is_cancelled();
             pacer.look();
             let turn = self.turn(stopping).await;
-            self.in_doubt = turn.is_err();
             let turn = turn.unwrap_or_else(|error| {
+                self.strays.doubt();
                 tracing::warn!(error = ?error, "messages to webhooks wait for the database");
                 Some(Next::Soon)
             });
@@ -181,8 +181,9 @@ impl Sender {
 
     /// Gives up claims that nobody here knows of, and looks through what waits once the clock was set back.
     async fn put_right(&mut self, now: Timestamp) -> nudge_db::Result<()> {
-        if self.in_doubt {
+        if self.strays.is_due() {
             self.release_strays().await?;
+            self.strays.checked();
         }
         if self.setbacks.look(now) {
             let advanced = self.advance(now).await;
@@ -263,13 +264,19 @@ impl Sender {
         });
     }
 
-    /// Gives up claims that are not in memory, as after a commit whose answer got lost.
+    /// Gives up claims that are not in memory.
     async fn release_strays(&self) -> nudge_db::Result<()> {
+        let mut tx = self.services.db.read().await?;
+        let mut strays = queue::claimed_by(&mut tx, self.node).await?;
+        drop(tx);
+        strays.retain(|id| !self.in_hand.contains(id));
+        if strays.is_empty() {
+            return Ok(());
+        }
+        tracing::warn!(messages = strays.len(), "claims without work are given up");
         let mut tx = self.services.db.write().await?;
-        for id in queue::claimed_by(&mut tx, self.node).await? {
-            if !self.in_hand.contains(&id) {
-                queue::release(&mut tx, self.node, id).await?;
-            }
+        for id in strays {
+            queue::release(&mut tx, self.node, id).await?;
         }
         tx.commit().await
     }

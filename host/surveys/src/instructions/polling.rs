@@ -44,6 +44,9 @@ struct Window {
     /// The last activation of a survey that was known when it was first asked for.
     #[serde(default)]
     activated: Option<Timestamp>,
+    /// The first position that was not available yet at one of its pages: no later page has it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    held: Option<i64>,
 }
 
 /// A page of instructions.
@@ -98,6 +101,8 @@ impl PagePosition {
         activated: Option<Timestamp>,
     ) -> Self {
         let activated = self.within.map_or(activated, |window| window.activated);
+        let before = self.within.and_then(|window| window.held);
+        let held = before.into_iter().chain(held).min();
         let Some(last) = last else {
             let seen = held.map_or(range.until, |held| range.until.min(held - 1));
             return Self {
@@ -113,6 +118,7 @@ impl PagePosition {
                 until: range.until,
                 last,
                 activated,
+                held,
             }),
         }
     }
@@ -182,8 +188,6 @@ async fn page(
 ) -> nudge_db::Result<Page> {
     let app_id = app.id;
     let most = usize::try_from(limit).unwrap_or(usize::MAX);
-    let held = store::first_held(tx, app_id, subject_id, place.seen, now).await?;
-    let next_at = held.map(|held| held.available_at);
     let mut place = place;
     loop {
         let reading = place.within.is_some();
@@ -194,15 +198,20 @@ async fn page(
             store::newest_on_offer(tx, app_id, subject_id, place.seen, since, now).await?
         };
         if !reading && newest.is_none() {
+            let held = store::first_held(tx, app_id, subject_id, place.seen, now).await?;
             return Ok(Page {
                 instructions: Vec::new(),
                 place: place.knowing(app.last_activation),
-                next_at,
+                next_at: held.map(|held| held.available_at),
             });
         }
         let range = place.range(newest.unwrap_or_default(), since);
         let one_more = i64::from(limit) + 1;
         let mut found = store::on_offer(tx, app_id, subject_id, range, one_more, now).await?;
+        // After the others, each of which may see more of the database than the one before: whatever has a position before
+        // the newest is there by now. An instruction that a merge brings is on offer already, and the one before it,
+        // which came after `now`, is not.
+        let held = store::first_held(tx, app_id, subject_id, place.seen, now).await?;
         let more = found.len() > most;
         found.truncate(most);
         let last = found
@@ -219,7 +228,7 @@ async fn page(
             return Ok(Page {
                 instructions: found,
                 place,
-                next_at,
+                next_at: held.map(|held| held.available_at),
             });
         }
     }
@@ -303,6 +312,14 @@ mod tests {
         };
         assert_eq!(seen.after(seen.range(9, None), None, Some(6), None).seen, 5);
         assert_eq!(seen.after(seen.range(2, None), None, None, None).seen, 5);
+    }
+
+    #[test]
+    fn no_cursor_is_past_what_became_available_amid_a_window() {
+        let range = PagePosition::default().range(9, None);
+        let first = PagePosition::default().after(range, Some((0, 8)), Some(4), None);
+        let last = first.after(first.range(9, None), None, None, None);
+        assert_eq!((last.seen, last.within), (3, None));
     }
 
     #[test]

@@ -1,13 +1,17 @@
-//! `kill -9` at any moment, again and again, while clients send: what was acknowledged is there once, and
-//! everything that follows from it happened once. What leaves the servers is told apart: a push message is handed over
+//! `kill -9` at any moment, again and again, while clients send, and servers that stand still for a while: what was
+//! acknowledged is there once, and everything that follows from it happened once. What leaves the servers is told apart: a push message is handed over
 //! once at the most, a webhook's message once at least.
 
+mod caller;
 mod clients;
+mod identity;
 mod ledger;
 mod outside;
+mod walks;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, RwLock};
 use std::time::{Duration, Instant};
 
@@ -22,8 +26,10 @@ use crate::database::{Databases, Fresh, Kind};
 use crate::random::Random;
 use crate::report::say;
 use clients::Client;
+use identity::Backend;
 use ledger::Sent;
 use outside::Outside;
+use walks::{Walk, Walker};
 
 /// The event that fires a survey at once.
 const ORDERED: &str = "order_completed";
@@ -35,6 +41,14 @@ const PUSHED: &str = "wishlist_updated";
 const VIEWED: &str = "product_viewed";
 /// The event that always breaks its definition.
 const BROKEN: &str = "broken_event";
+/// The event that fires a survey after [`DELAY`], unless [`BOUGHT`] comes first.
+const LEFT: &str = "cart_left";
+/// The event that cancels what waits.
+const BOUGHT: &str = "cart_bought";
+/// The event that fires a survey at once, for people who merge.
+const LIKED: &str = "page_liked";
+/// How long a firing waits that can be cancelled.
+const DELAY: Duration = Duration::from_secs(3);
 /// How long servers may live between two kills, in milliseconds.
 const LIFETIME: (u64, u64) = (20, 1_200);
 
@@ -51,11 +65,20 @@ pub(crate) struct Arguments {
     processes: usize,
     #[arg(long, default_value_t = 50)]
     kills: usize,
+    /// How often a server stands still (SIGSTOP) and goes on, besides.
+    #[arg(long, default_value_t = 5)]
+    pauses: usize,
+    /// For how many seconds at the most.
+    #[arg(long, default_value_t = 20)]
+    longest_pause: u64,
     /// How often the database server (`PostgreSQL`) is restarted during the run, as if it had crashed.
     #[arg(long, default_value_t = 0)]
     restarts: usize,
     #[arg(long, default_value_t = 6)]
     clients: usize,
+    /// People who merge at a time, while something waits that may be cancelled.
+    #[arg(long, default_value_t = 12)]
+    walkers: usize,
     /// Where random lifetimes and events begin; printed, so that a run can be made again.
     #[arg(long, default_value_t = 1)]
     seed: u64,
@@ -108,6 +131,14 @@ impl Servers<'_> {
         process.context("a server")?.kill()
     }
 
+    async fn stand_still(&self, number: usize, pause: Duration) -> anyhow::Result<()> {
+        let process = self.running.get(number).and_then(Option::as_ref);
+        let process = process.context("a server")?;
+        process.signal("-STOP")?;
+        tokio::time::sleep(pause).await;
+        process.signal("-CONT")
+    }
+
     fn first(&self) -> anyhow::Result<&Process> {
         self.running.iter().flatten().next().context("a server")
     }
@@ -135,24 +166,16 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<()> {
     }
     furnish(servers.first()?).await?;
     outside.furnish(servers.first()?, arguments.clients).await?;
+    let backend = Arc::new(Backend::new(servers.first()?).await?);
     // The other servers read what changed within a second.
     tokio::time::sleep(LEARNS).await;
     let reachable = Reachable::default();
     reachable.set(&servers.running)?;
 
-    let stop = Arc::default();
-    let mut clients = JoinSet::new();
-    for number in 0..arguments.clients {
-        let client = Client::new(number, arguments.seed, reachable.clone(), Arc::clone(&stop));
-        clients.spawn(client.run());
-    }
+    let crowd = Crowd::start(&arguments, &reachable, &backend);
     let killed = kill(&arguments, &mut servers, &reachable).await;
-    stop.store(true, std::sync::atomic::Ordering::Relaxed);
+    let (sent, walks) = crowd.stop().await?;
     killed?;
-    let mut sent = Sent::default();
-    while let Some(client) = clients.join_next().await {
-        sent.extend(client??);
-    }
     say(format_args!(
         "{} events acknowledged in {} requests, {} of which were sent more than once",
         sent.events.len(),
@@ -164,6 +187,8 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<()> {
     ledger::settle(&db).await?;
     say(format_args!("settled after {:.1?}", settled.elapsed()))?;
     ledger::compare(&db, &sent).await?;
+    let last = Walker::new(arguments.walkers, arguments.seed, reachable, backend);
+    walks::compare(&db, last, walks).await?;
     outside.compare(&db).await?;
     db.close().await;
     for process in servers.running.into_iter().flatten() {
@@ -172,7 +197,53 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<()> {
     Ok(say("everything is there once")?)
 }
 
-/// Kills servers, one at a time, at random moments.
+/// Everybody who sends until they are told to stop.
+struct Crowd {
+    clients: JoinSet<anyhow::Result<Sent>>,
+    walkers: JoinSet<anyhow::Result<Vec<Walk>>>,
+    stop: Arc<AtomicBool>,
+}
+
+impl Crowd {
+    fn start(arguments: &Arguments, reachable: &Reachable, backend: &Arc<Backend>) -> Self {
+        let stop = Arc::<AtomicBool>::default();
+        let mut clients = JoinSet::new();
+        for number in 0..arguments.clients {
+            let client = Client::new(number, arguments.seed, reachable.clone(), Arc::clone(&stop));
+            clients.spawn(client.run());
+        }
+        let mut walkers = JoinSet::new();
+        for number in 0..arguments.walkers {
+            let (reachable, backend) = (reachable.clone(), Arc::clone(backend));
+            let walker = Walker::new(number, arguments.seed, reachable, backend);
+            walkers.spawn(walker.run(Arc::clone(&stop)));
+        }
+        Self {
+            clients,
+            walkers,
+            stop,
+        }
+    }
+
+    /// Tells all to stop; answers what was acknowledged, and who became one.
+    async fn stop(mut self) -> anyhow::Result<(Sent, Vec<Walk>)> {
+        self.stop.store(true, Ordering::Relaxed);
+        let mut sent = Sent::default();
+        while let Some(client) = self.clients.join_next().await {
+            sent.extend(client??);
+        }
+        let mut walks = Vec::new();
+        while let Some(walked) = self.walkers.join_next().await {
+            walks.extend(walked??);
+        }
+        for walk in &walks {
+            walk.add_to(&mut sent);
+        }
+        Ok((sent, walks))
+    }
+}
+
+/// Kills servers and has them stand still, one at a time, at random moments.
 async fn kill(
     arguments: &Arguments,
     servers: &mut Servers<'_>,
@@ -180,9 +251,20 @@ async fn kill(
 ) -> anyhow::Result<()> {
     let mut random = Random::new(arguments.seed);
     let (least, most) = LIFETIME;
-    for turn in 1..=arguments.kills {
+    let mut pauses = arguments.pauses;
+    let mut turn = 0;
+    while turn < arguments.kills || pauses > 0 {
         let lifetime = least + random.below(most - least);
         tokio::time::sleep(Duration::from_millis(lifetime)).await;
+        let left = (arguments.kills - turn + pauses) as u64;
+        if random.below(left) < pauses as u64 {
+            pauses -= 1;
+            let number = usize::try_from(random.below(arguments.processes as u64))?;
+            let pause = Duration::from_millis(random.below(arguments.longest_pause * 1_000 + 1));
+            servers.stand_still(number, pause).await?;
+            continue;
+        }
+        turn += 1;
         let number = turn % arguments.processes;
         servers.kill(number)?;
         reachable.set(&servers.running)?;
@@ -200,14 +282,27 @@ async fn kill(
     Ok(())
 }
 
-/// A survey for each of the two events, and a definition that every event of the third breaks.
+/// A survey for each event that fires one, and a definition that every broken event breaks.
 async fn furnish(process: &Process) -> anyhow::Result<()> {
-    for (name, delay) in [(ORDERED, 0), (CARTED, 1)] {
+    for (name, delay) in [
+        (ORDERED, 0),
+        (CARTED, 1),
+        (LIKED, 0),
+        (LEFT, DELAY.as_secs()),
+    ] {
+        let cancels = if name == LEFT {
+            json!([{"eventName": BOUGHT}])
+        } else {
+            json!([])
+        };
         let question =
             json!({"id": "q1", "type": "nps", "title": "How likely are you to come back?"});
         let survey = json!({
             "name": name, "status": "active", "mode": "triggered",
-            "trigger": {"kind": "event", "eventName": name, "delaySeconds": delay, "occurrence": {"mode": "every"}},
+            "trigger": {
+                "kind": "event", "eventName": name, "delaySeconds": delay, "cancelOn": cancels,
+                "occurrence": {"mode": "every"},
+            },
             "flow": {"questions": [question]},
         });
         manage(process, "surveys", &survey).await?;

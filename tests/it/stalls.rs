@@ -1,0 +1,174 @@
+//! Queues empty themselves: what a living process has forgotten, and what a clock that was ahead put off (contract 9, 17).
+
+use std::time::Duration;
+
+use nudge_campaigns::webhooks::EventType::Sent;
+use serde_json::{Value, json};
+use tests::providers::{Providers, Reply as Answer};
+use tests::session::{instruction_ids, text};
+use tests::{Session, TestApp, on_both_backends};
+use uuid::Uuid;
+
+use crate::guests::{name, upload, version, versioned};
+use crate::receiver::{Receiver, Reply};
+
+on_both_backends!(
+    deliveries_that_their_process_has_forgotten_are_sent,
+    messages_to_webhooks_that_their_process_has_forgotten_are_sent,
+    jobs_that_their_process_has_forgotten_are_done,
+    what_a_clock_that_was_ahead_put_off_comes_once_it_is_set_back,
+    what_a_clock_that_was_ahead_put_off_comes_after_a_restart,
+);
+
+const HOUR: Duration = Duration::from_hours(1);
+
+/// Changes rows behind the server's back.
+async fn change(app: &TestApp, change: &'static str) {
+    let mut tx = app.services().db.write().await.unwrap();
+    assert_eq!(tx.sql(change).execute().await.unwrap(), 1, "{change}");
+    tx.commit().await.unwrap();
+}
+
+/// A message that its push service does not take yet: it waits to be sent again.
+async fn put_off(app: &mut TestApp) -> (Providers, String) {
+    let providers = app.with_providers().await;
+    app.credential(&providers.fcm.credential()).await;
+    let campaign = app
+        .campaign(&json!({"mode": "transactional", "trigger": null}))
+        .await;
+    let bob = app.session("bob").await;
+    app.push_token(&bob, "phone", &providers.fcm.token(1)).await;
+    providers.fcm.reply_next(Answer {
+        status: 503,
+        ..Answer::default()
+    });
+    let body = json!({"campaignId": campaign, "anonymousId": "bob"});
+    let id = text(&app.transactional(&body).await.data(202), "deliveryId");
+    app.until("it waits to be sent again", async || {
+        let waiting: Vec<(i64,)> = app
+            .rows("SELECT attempts FROM deliveries WHERE due_at IS NOT NULL AND node IS NULL AND attempts = 1")
+            .await;
+        waiting.len() == 1
+    })
+    .await;
+    (providers, id)
+}
+
+async fn deliveries_that_their_process_has_forgotten_are_sent(app: &mut TestApp) {
+    let (providers, id) = put_off(app).await;
+    change(app, "UPDATE deliveries SET node = (SELECT id FROM nodes)").await;
+
+    app.advance(60);
+    app.delivery_in(&id, "delivered").await;
+    assert_eq!(providers.fcm.received().len(), 2);
+}
+
+async fn messages_to_webhooks_that_their_process_has_forgotten_are_sent(app: &mut TestApp) {
+    let receiver = Receiver::start().await;
+    receiver.reply("/", &[Reply::Status(500), Reply::Status(200)]);
+    receiver.subscribe(app, "/", &[Sent]).await;
+    app.transit(Uuid::from_u128(42), app.id(), &[Sent]).await;
+    app.until("it waits to be sent again", async || {
+        let waiting: Vec<(i64,)> = app
+            .rows("SELECT attempts FROM webhook_messages WHERE due_at IS NOT NULL AND node IS NULL AND attempts = 1")
+            .await;
+        waiting.len() == 1
+    })
+    .await;
+    change(
+        app,
+        "UPDATE webhook_messages SET node = (SELECT id FROM nodes)",
+    )
+    .await;
+
+    app.advance(60);
+    receiver.wait(app, "/", 2).await;
+}
+
+async fn jobs_that_their_process_has_forgotten_are_done(app: &mut TestApp) {
+    upload(app, versioned(9, 1)).await.data(201);
+    let survey = app
+        .survey(&json!({"kind": "event", "eventName": "purchase"}))
+        .await;
+    let path = app.path(&format!(
+        "/plugins/{}/versions/{}/backtest",
+        name(9),
+        version(1)
+    ));
+    let body = json!({"since": app.time(-60), "campaignId": survey});
+    let job = app.post(&path, &app.admin(), &body).await.data(202);
+    let job = app.path(&format!("/jobs/{}", text(&job, "jobId")));
+    let completed = async || app.get(&job, &app.viewer()).await.ok()["status"] == "completed";
+    app.until("the backtest ends", completed).await;
+    change(
+        app,
+        "UPDATE jobs SET completed_at = NULL, state = 'queued', node = (SELECT id FROM nodes)",
+    )
+    .await;
+
+    app.advance(60);
+    app.until("the job is taken", completed).await;
+}
+
+/// A firing that waits for ten minutes.
+async fn delayed(app: &TestApp) -> Session {
+    let trigger = json!({"kind": "event", "eventName": "cart_updated", "delaySeconds": 600});
+    app.survey(&trigger).await;
+    let ada = app.session("ada").await;
+    assert_eq!(app.fires(&ada, "cart_updated", &json!({})).await, 0);
+    ada
+}
+
+/// When what waits is due, in seconds from now on.
+async fn due_in(app: &TestApp, sql: &'static str) -> i64 {
+    let due: Vec<(i64,)> = app.rows(sql).await;
+    (due[0].0 - app.clock.now().0) / 1_000_000
+}
+
+/// Both come: the firing once its delay is over, and the message.
+async fn both_come(app: &TestApp, ada: &Session, delivery: &str) {
+    app.until("the delay is what it was", async || {
+        due_in(app, "SELECT due_at FROM timers").await <= 600
+    })
+    .await;
+    assert!(due_in(app, "SELECT due_at FROM timers").await > 500);
+    app.delivery_in(delivery, "delivered").await;
+    app.advance(601);
+    let polled: Value = app.poll(ada, "?wait=25").await.ok();
+    assert_eq!(instruction_ids(&polled["items"]).len(), 1, "{polled}");
+}
+
+async fn what_a_clock_that_was_ahead_put_off_comes_once_it_is_set_back(app: &mut TestApp) {
+    app.clock.advance(HOUR);
+    let (_providers, delivery) = put_off(app).await;
+    let ada = delayed(app).await;
+    app.settle().await;
+
+    app.clock.set_back(HOUR);
+    let ada = app.session(&ada.anonymous_id).await;
+    // Whatever is committed has the server look at once.
+    assert_eq!(app.fires(&ada, "view", &json!({})).await, 0);
+    both_come(app, &ada, &delivery).await;
+}
+
+async fn what_a_clock_that_was_ahead_put_off_comes_after_a_restart(app: &mut TestApp) {
+    app.clock.advance(HOUR);
+    let (_providers, delivery) = put_off(app).await;
+    let ada = delayed(app).await;
+    app.settle().await;
+    let mut tx = app.services().db.write().await.unwrap();
+    // As a process leaves it that is killed.
+    tx.sql("INSERT INTO nodes (id, started_at, heartbeat_at) VALUES ($1, $2, $2)")
+        .bind(Uuid::nil())
+        .bind(app.clock.now())
+        .execute()
+        .await
+        .unwrap();
+    tx.commit().await.unwrap();
+
+    app.stop().await;
+    app.clock.set_back(HOUR);
+    app.resume().await;
+    let ada = app.session(&ada.anonymous_id).await;
+    both_come(app, &ada, &delivery).await;
+}
