@@ -297,7 +297,7 @@ fn leaves_say_what_they_met() {
     let age = json!({"property": "age", "type": "number", "operator": "gte", "value": 18});
     let seen = json!({"kind": "survey_interaction", "interaction": "completed"});
     let mut campaign = campaign(json!({"include": {"all": [
-        {"kind": "user_property", "filter": age}, seen.clone(),
+        {"kind": "user_property", "filter": age}, seen,
         {"kind": "event", "eventName": "bought", "withinDays": 1, "count": {"operator": "lt", "n": 1}},
     ]}}));
     campaign.set_property("ana", "age", json!("20"));

@@ -404,19 +404,12 @@ async fn recall(
     };
     let number = item.subject;
     let campaign_version = Some(campaign.version);
-    let not_to_message = record.not_to_message.as_ref();
-    let could_message = not_to_message.map(|numbers| !numbers.contains(&number));
+    let could_message = could_message(&record, number);
     let until_it = (0_u32..).zip(&record.items).take(last + 1);
     let own: Vec<(u32, &Item)> = until_it
         .filter(|(_, item)| item.subject == number)
         .collect();
-    let histories = heard.histories.values().flatten().copied();
-    let seqs: Vec<i64> = own
-        .iter()
-        .map(|(_, item)| item.seq)
-        .chain(histories)
-        .collect();
-    let events = events_at(tx, app.id, &seqs).await?;
+    let events = events_at(tx, app.id, &seqs(&own, &heard)).await?;
     let Some(config) = decisions::store::config(tx, app.id, campaign.config).await? else {
         return Ok(None);
     };
@@ -454,6 +447,19 @@ async fn recall(
         campaign_version,
         could_message,
     }))
+}
+
+/// Whether a subject of a decision could be messaged, if that was noted.
+fn could_message(record: &Record, number: u32) -> Option<bool> {
+    let not_to_message = record.not_to_message.as_ref()?;
+    Some(!not_to_message.contains(&number))
+}
+
+/// The numbers of the events that a call is about, or that it was told of.
+fn seqs(items: &[(u32, &Item)], heard: &Heard) -> Vec<i64> {
+    let own = items.iter().map(|(_, item)| item.seq);
+    own.chain(heard.histories.values().flatten().copied())
+        .collect()
 }
 
 /// The number of the event before which a subject is known for a call about some items: the first one's. That of a
