@@ -197,7 +197,7 @@ async fn a_poll_amid_a_merge_passes_nothing_over() {
 
     // Half of what a poll asks reads surveys, and nothing else that is asked meanwhile does.
     let mut lock = two.services().db.write().await.unwrap();
-    lock.sql("LOCK TABLE surveys IN ACCESS EXCLUSIVE MODE")
+    lock.sql("LOCK TABLE campaigns IN ACCESS EXCLUSIVE MODE")
         .execute()
         .await
         .unwrap();

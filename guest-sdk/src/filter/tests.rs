@@ -211,79 +211,59 @@ fn depth_and_size_are_limited() {
 
 #[test]
 fn what_a_leaf_met_is_told_beside_what_it_asks() {
-    let describe = |kind: &str, operator: &str, value: Value, cell: Cell<'_>| {
-        let leaf = json!({"property": "p", "type": kind, "operator": operator, "value": value});
-        let filter = read(&leaf).unwrap();
-        filter.leaves()[0].describe("p", cell)
-    };
     let long = "x".repeat(101);
     let cut = format!("p = \"{}…\"; equals \"x\"", "x".repeat(100));
-    for (kind, operator, value, cell, expected) in [
+    for (asks, cell, expected) in [
         (
-            "number",
-            "gte",
-            json!(50),
+            r#"["number", "gte", 50]"#,
             Cell::Number(49.5),
             "p = 49.5; gte 50",
         ),
         (
-            "number",
-            "gte",
-            json!(50),
+            r#"["number", "gte", 50]"#,
             Cell::Text("80"),
             "p = \"80\", a string; gte 50 wants a number",
         ),
         (
-            "number",
-            "between",
-            json!([1, 2]),
+            r#"["number", "between", [1, 2]]"#,
             Cell::Json("[1]"),
             "p = [1], an array or object; between 1 and 2 wants a number",
         ),
         (
-            "string",
-            "in",
-            json!(["a", "b"]),
+            r#"["string", "in", ["a", "b"]]"#,
             Cell::Missing,
             "p is missing; in \"a\", \"b\"",
         ),
         (
-            "string",
-            "matches",
-            json!("^a"),
+            r#"["string", "matches", "^a"]"#,
             Cell::Withheld,
             "p is withheld; matches \"^a\"",
         ),
         (
-            "string",
-            "is_not_set",
-            json!(null),
+            r#"["string", "is_not_set", null]"#,
             Cell::Text("a\"b"),
             "p = \"a\\\"b\"; is_not_set",
         ),
         (
-            "boolean",
-            "is",
-            json!(true),
+            r#"["boolean", "is", true]"#,
             Cell::Null,
             "p is null; is true",
         ),
         (
-            "date",
-            "before",
-            json!("2026-01-31"),
+            r#"["date", "before", "2026-01-31"]"#,
             Cell::Text("soon"),
             "p = \"soon\", a string; before 2026-01-31T00:00:00.000Z wants a date",
         ),
         (
-            "date",
-            "within_last",
-            json!({"amount": 36, "unit": "hours"}),
+            r#"["date", "within_last", {"amount": 36, "unit": "hours"}]"#,
             Cell::Text("2026-01-30"),
             "p = \"2026-01-30\"; within_last 36 hours",
         ),
-        ("string", "equals", json!("x"), Cell::Text(&long), &cut),
+        (r#"["string", "equals", "x"]"#, Cell::Text(&long), &cut),
     ] {
-        assert_eq!(describe(kind, operator, value, cell), expected);
+        let asks: Value = serde_json::from_str(asks).unwrap();
+        let leaf = json!({"property": "p", "type": asks[0], "operator": asks[1], "value": asks[2]});
+        let filter = read(&leaf).unwrap();
+        assert_eq!(filter.leaves()[0].describe("p", cell), expected);
     }
 }

@@ -50,7 +50,7 @@ impl Stored {
     pub(crate) fn completed(mut self, now: Timestamp) -> Result<Self> {
         let mut members: BTreeMap<String, Box<RawValue>> = parse(&self.body)?;
         members.insert("status".to_owned(), raw(&Status::Completed)?);
-        self.body = raw(&members)?.get().to_owned();
+        raw(&members)?.get().clone_into(&mut self.body);
         Status::Completed.name().clone_into(&mut self.status);
         self.version += 1;
         self.updated_at = now;

@@ -229,6 +229,23 @@ async fn attempt(inner: &Inner, works: &mut Vec<Work>) -> Result<(), Trouble> {
     attempt.await.unwrap_or(Err(Trouble::Lost(Lost)))
 }
 
+/// Processes a batch as a trace of its own.
+async fn traced(inner: &Inner, works: &mut Vec<Work>) -> Result<(), Trouble> {
+    let requests = i64::try_from(works.len()).unwrap_or(i64::MAX);
+    let span = || {
+        let requests = KeyValue::new("nudge.requests", requests);
+        NewSpan::internal("pipeline batch", vec![requests])
+    };
+    let batch = Box::pin(async {
+        let outcome = batch::process(inner, works).await;
+        if outcome.is_err() {
+            traces::fail("it is tried again");
+        }
+        outcome
+    });
+    Traces::root(inner.traces.as_ref(), span, batch).await
+}
+
 /// Takes out what is another process's by now, which has done it or will, and what has to wait; answers whether
 /// there was any.
 async fn sort_out(
@@ -328,21 +345,4 @@ mod tests {
         assert_eq!(ids(&free), [3]);
         assert!(waiting.next_look().is_some());
     }
-}
-
-/// Processes a batch as a trace of its own.
-async fn traced(inner: &Inner, works: &mut Vec<Work>) -> Result<(), Trouble> {
-    let requests = i64::try_from(works.len()).unwrap_or(i64::MAX);
-    let span = || {
-        let requests = KeyValue::new("nudge.requests", requests);
-        NewSpan::internal("pipeline batch", vec![requests])
-    };
-    Traces::root(inner.traces.as_ref(), span, async {
-        let outcome = batch::process(inner, works).await;
-        if outcome.is_err() {
-            traces::fail("it is tried again");
-        }
-        outcome
-    })
-    .await
 }

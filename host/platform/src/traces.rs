@@ -193,6 +193,7 @@ mod tests {
     struct Collector {
         traces: Traces,
         messages: Arc<Mutex<Vec<Value>>>,
+        _tasks: tokio::task::JoinSet<std::io::Result<()>>,
     }
 
     async fn collector() -> Collector {
@@ -208,9 +209,14 @@ mod tests {
         let mut config = config::Config::defaults().unwrap().telemetry;
         config.otlp_endpoint = format!("http://{}", listener.local_addr().unwrap());
         config.otlp_headers = config::Hidden("api-key=a%20b".to_owned());
-        tokio::spawn(axum::serve(listener, app).into_future());
+        let mut tasks = tokio::task::JoinSet::new();
+        tasks.spawn(axum::serve(listener, app).into_future());
         let traces = open(&config, &Lookups::system(1)).unwrap().unwrap();
-        Collector { traces, messages }
+        Collector {
+            traces,
+            messages,
+            _tasks: tasks,
+        }
     }
 
     fn span(name: &'static str) -> NewSpan {
@@ -219,7 +225,11 @@ mod tests {
 
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
     async fn whatever_waits_at_the_end_is_sent() {
-        let Collector { traces, messages } = collector().await;
+        let Collector {
+            traces,
+            messages,
+            _tasks,
+        } = collector().await;
         for _ in 0..1_300 {
             drop(traces.begin(span("work"), &Context::new()));
         }
@@ -242,7 +252,11 @@ mod tests {
 
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
     async fn work_within_a_request_is_a_part_of_its_trace() {
-        let Collector { traces, messages } = collector().await;
+        let Collector {
+            traces,
+            messages,
+            _tasks,
+        } = collector().await;
         assert!(headers().is_empty());
         within(|| panic!("nothing is traced"), async {}).await;
         let request = traces.request(&HeaderMap::new(), span("request"));
@@ -270,7 +284,7 @@ mod tests {
 
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
     async fn a_caller_says_which_trace_it_is() {
-        let Collector { traces, .. } = collector().await;
+        let Collector { traces, _tasks, .. } = collector().await;
         let trace = "4bf92f3577b34da6a3ce929d0e0e4736";
         for (text, continues) in [
             (format!("00-{trace}-00f067aa0ba902b7-01"), Some(true)),
