@@ -66,7 +66,7 @@ mod work;
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use nudge_apps::Registry;
 use nudge_db::Db;
@@ -77,6 +77,7 @@ use nudge_platform::traces::Traces;
 use nudge_plugin_runtime::Plugins;
 use nudge_records::decisions::Noted;
 use nudge_records::stats::Stats;
+use parking_lot::Mutex;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -215,8 +216,7 @@ impl Pipeline {
         let mut lanes = self
             .inner
             .lanes
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+            .lock();
         let key = (work.app_id, index);
         let lane = lanes.entry(key).or_insert_with(|| self.open_lane());
         // A lane ends when the server stops; then the work stays in the database.
