@@ -1,8 +1,8 @@
 //! Apps in memory: one immutable snapshot each, replaced whole when something in it changes.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use axum::http::HeaderValue;
@@ -296,9 +296,7 @@ impl Registry {
             };
             let stale = app.version < *version
                 || app.deciders.incomplete && app.read_at.elapsed() >= TRY_AGAIN;
-            let mut catching_up = self
-                .catching_up
-                .lock();
+            let mut catching_up = self.catching_up.lock();
             if stale && catching_up.insert(app_id) {
                 let registry = Arc::clone(self);
                 changed.push(CatchingUp { registry, app_id });

@@ -105,7 +105,8 @@ impl Notes {
 
     /// Room for a body, to be kept by [`keep_room`](Self::keep_room). None: nothing is counted here.
     pub(super) fn room(&self) -> Option<Room> {
-        self.0.lock()
+        self.0
+            .lock()
             .admission
             .as_ref()
             .map(|admission| admission.room())

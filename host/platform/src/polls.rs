@@ -1,9 +1,9 @@
 //! Polls.
 
-use std::collections::HashMap;
-use std::sync::Arc;
 use parking_lot::Mutex;
 use parking_lot::MutexGuard;
+use std::collections::HashMap;
+use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering;
 
@@ -78,7 +78,11 @@ impl Polls {
 
     /// How many polls are open.
     pub fn count(&self) -> usize {
-        self.waiting.lock().values().map(|waiting| waiting.polls).sum()
+        self.waiting
+            .lock()
+            .values()
+            .map(|waiting| waiting.polls)
+            .sum()
     }
 
     /// How often polls have looked for something: once when they are opened, when they are woken, and when their

@@ -1,8 +1,8 @@
 //! What is known of one connection: its requests in hand, for whom they wait, and what it was told to do.
 
 use std::net::IpAddr;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;

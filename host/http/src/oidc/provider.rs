@@ -162,9 +162,7 @@ impl Provider {
                 }
             }
         };
-        self.known
-            .write()
-            .clone_from(&after);
+        self.known.write().clone_from(&after);
         after
     }
 
@@ -191,9 +189,7 @@ impl Provider {
     }
 
     fn known(&self) -> Known {
-        self.known
-            .read()
-            .clone()
+        self.known.read().clone()
     }
 }
 

@@ -65,7 +65,13 @@ impl Batcher {
             declared: Arc::clone(declared),
             reply,
         };
-        if self.0.lock().entry(context.app_id).or_default().add(request) {
+        if self
+            .0
+            .lock()
+            .entry(context.app_id)
+            .or_default()
+            .add(request)
+        {
             self.offer(workers, context.app_id);
         }
         replied.await.map_err(|_| Lost)
