@@ -69,22 +69,22 @@ pub async fn find_owner(
 
 /// The customer's own id of a subject.
 pub async fn external_id(tx: &mut Tx, app_id: Uuid, subject_id: Uuid) -> Result<Option<String>> {
-    let row: Option<Option<String>> = tx
+    let row = tx
         .sql("SELECT external_id FROM subjects WHERE app_id = $1 AND id = $2")
         .bind(app_id)
         .bind(subject_id)
-        .fetch_value()
+        .fetch_value::<Option<String>>()
         .await?;
     Ok(row.flatten())
 }
 
 /// The language of a subject, as its SDK says.
 pub async fn locale(tx: &mut Tx, app_id: Uuid, subject_id: Uuid) -> Result<Option<String>> {
-    let row: Option<Option<String>> = tx
+    let row = tx
         .sql("SELECT locale FROM subjects WHERE app_id = $1 AND id = $2")
         .bind(app_id)
         .bind(subject_id)
-        .fetch_value()
+        .fetch_value::<Option<String>>()
         .await?;
     Ok(row.flatten())
 }

@@ -276,7 +276,7 @@ pub(crate) async fn note(
     webhook_id: Uuid,
     change: &Change,
 ) -> Result<Option<Timestamp>> {
-    let row: Option<Option<Timestamp>> = tx
+    let row = tx
         .sql(
             "UPDATE webhooks SET
                 consecutive_failures = CASE WHEN $3 THEN $4 ELSE consecutive_failures + $4 END,
@@ -296,7 +296,7 @@ pub(crate) async fn note(
         .bind(change.last_failure_at)
         .bind(change.last_status)
         .bind(change.last_error.clone())
-        .fetch_value()
+        .fetch_value::<Option<Timestamp>>()
         .await?;
     Ok(row.flatten())
 }
