@@ -21,11 +21,6 @@ pub const KIND: &str = "app.delete";
 /// other processes take to hear of it.
 const GRACE: Duration = Duration::from_secs(2);
 
-#[derive(sqlx::FromRow)]
-struct CountRow {
-    count: i64,
-}
-
 /// What to remove. Absent once nothing is left: not even the job knows the app then.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -129,13 +124,13 @@ async fn remove_lost(
         loop {
             job.check()?;
             let mut tx = services.db.read().await?;
-            let lost: CountRow = table
+            let count: i64 = table
                 .look_for_lost(&mut tx)
                 .bind(app_id)
-                .fetch_one()
+                .fetch_scalar()
                 .await?;
             drop(tx);
-            if lost.count == 0 {
+            if count == 0 {
                 break;
             }
             let mut tx = services.db.write().await?;

@@ -5,9 +5,10 @@
 //! refused for the guesses of others: it waits for two queries at the most, each of which is a few hundred keys by an index.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use nudge_db::{Db, Error, Result, Rows};
+use parking_lot::Mutex;
 use tokio::sync::oneshot;
 
 use crate::keys::store::{self, KeyOwner};
@@ -40,7 +41,7 @@ impl Lookups {
     pub(super) async fn find(&self, db: &Db, hash: [u8; 32]) -> Result<Option<KeyOwner>> {
         let (reply, replied) = oneshot::channel();
         let begins = {
-            let mut state = self.lock();
+            let mut state = self.0.lock();
             state.waiting.push(KeyQuestion { hash, reply });
             !std::mem::replace(&mut state.at_work, true)
         };
@@ -61,7 +62,7 @@ impl Lookups {
 
     /// Some that wait, unless nobody does: then the work is done.
     fn take(&self) -> Option<Vec<KeyQuestion>> {
-        let mut state = self.lock();
+        let mut state = self.0.lock();
         state.waiting.retain(|asked| !asked.reply.is_closed());
         if state.waiting.is_empty() {
             state.at_work = false;
@@ -69,10 +70,6 @@ impl Lookups {
         }
         let some = state.waiting.len().min(Rows::MOST);
         Some(state.waiting.drain(..some).collect())
-    }
-
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -1,8 +1,8 @@
 //! Apps in memory: one immutable snapshot each, replaced whole when something in it changes.
 
 use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::time::{Duration, Instant};
 
 use axum::http::HeaderValue;
@@ -17,6 +17,7 @@ use nudge_platform::event_names::{SESSION_BEGAN, is_reserved};
 use nudge_plugin_runtime as plugins;
 use nudge_plugin_runtime::catalogue::Catalogue;
 use nudge_plugin_runtime::{Deciders, Plugins};
+use parking_lot::{Mutex, RwLock};
 use uuid::Uuid;
 
 use super::key::Key;
@@ -191,12 +192,12 @@ impl Registry {
 
     /// The app and key that a key's hash stands for, as far as memory knows.
     pub fn known_key(&self, hash: &[u8; 32]) -> Option<(Arc<App>, Arc<Key>)> {
-        let app_id = read(&self.keys).get(hash).copied()?;
-        let app = read(&self.apps).get(&app_id).cloned()?;
+        let app_id = self.keys.read().get(hash).copied()?;
+        let app = self.apps.read().get(&app_id).cloned()?;
         let key = app.keys.get(hash).cloned();
         if key.is_none() {
             // It was revoked.
-            write(&self.keys).remove(hash);
+            self.keys.write().remove(hash);
         }
         Some((app, key?))
     }
@@ -222,14 +223,14 @@ impl Registry {
         let Some(key) = app.keys.get(hash).cloned() else {
             return Ok(Holder::Revoked { app_id, key_id });
         };
-        write(&self.keys).insert(*hash, app_id);
+        self.keys.write().insert(*hash, app_id);
         Ok(Holder::Live(app, key))
     }
 
     /// Whether any app of the server lets pages of an origin read its answers.
     pub fn allows_origin(&self, origin: &HeaderValue) -> Rule {
         let mut rule = Rule::No;
-        for (_, origins) in read(&self.origins).values() {
+        for (_, origins) in self.origins.read().values() {
             match Rule::of(origins, origin) {
                 Rule::Any => return Rule::Any,
                 Rule::This => rule = Rule::This,
@@ -254,13 +255,13 @@ impl Registry {
             let before = self.known(id);
             let app = Arc::new(loaded.finish(&self.plugins, &self.db, before).await?);
             tries += 1;
-            let mut apps = write(&self.apps);
+            let mut apps = self.apps.write();
             if self.forgotten.load(Ordering::Acquire) != forgotten && tries < MOST_TRIES {
                 // It may be this app that was deleted meanwhile, which must not come back.
                 continue;
             }
             let origins = (app.version, app.settings.allowed_origins.clone());
-            write(&self.origins).insert(id, origins);
+            self.origins.write().insert(id, origins);
             let newest = apps.entry(id).or_insert_with(|| Arc::clone(&app));
             let completes = newest.version == app.version && newest.deciders.incomplete;
             if newest.version < app.version || completes {
@@ -271,7 +272,7 @@ impl Registry {
     }
 
     fn known(&self, id: Uuid) -> Option<Arc<App>> {
-        read(&self.apps).get(&id).cloned()
+        self.apps.read().get(&id).cloned()
     }
 
     /// The apps in memory that another process has changed, or whose plugins could not be loaded a while ago,
@@ -282,7 +283,7 @@ impl Registry {
         self.read_origins(&mut tx, &versions).await?;
         drop(tx);
         let known: Vec<(Uuid, Arc<App>)> = {
-            let apps = read(&self.apps);
+            let apps = self.apps.read();
             apps.iter()
                 .map(|(id, app)| (*id, Arc::clone(app)))
                 .collect()
@@ -295,10 +296,7 @@ impl Registry {
             };
             let stale = app.version < *version
                 || app.deciders.incomplete && app.read_at.elapsed() >= TRY_AGAIN;
-            let mut catching_up = self
-                .catching_up
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner);
+            let mut catching_up = self.catching_up.lock();
             if stale && catching_up.insert(app_id) {
                 let registry = Arc::clone(self);
                 changed.push(CatchingUp { registry, app_id });
@@ -314,7 +312,7 @@ impl Registry {
         versions: &HashMap<Uuid, i64>,
     ) -> nudge_db::Result<()> {
         let changed: Vec<Uuid> = {
-            let seen = read(&self.origins);
+            let seen = self.origins.read();
             let is_new = |id: &Uuid, version: i64| seen.get(id).is_none_or(|seen| seen.0 < version);
             let changed = versions
                 .iter()
@@ -322,7 +320,7 @@ impl Registry {
             changed.map(|(id, _)| *id).collect()
         };
         let settings = store::settings(tx, &changed).await?;
-        let mut origins = write(&self.origins);
+        let mut origins = self.origins.write();
         for (id, version, settings) in settings {
             let allowed = settings.map(|settings| settings.allowed_origins);
             origins.insert(id, (version, allowed.unwrap_or_default()));
@@ -332,16 +330,16 @@ impl Registry {
     }
 
     fn forget(&self, id: Uuid) {
-        let mut apps = write(&self.apps);
+        let mut apps = self.apps.write();
         self.forgotten.fetch_add(1, Ordering::AcqRel);
         apps.remove(&id);
-        write(&self.origins).remove(&id);
+        self.origins.write().remove(&id);
     }
 
     /// Reads every app in memory anew that was changed, after a change that concerns them all.
     pub async fn refresh_all(self: &Arc<Self>) -> nudge_db::Result<()> {
         let known: Vec<Uuid> = {
-            let apps = read(&self.apps);
+            let apps = self.apps.read();
             apps.keys().copied().collect()
         };
         for app_id in known {
@@ -349,14 +347,6 @@ impl Registry {
         }
         Ok(())
     }
-}
-
-fn read<T>(lock: &RwLock<T>) -> RwLockReadGuard<'_, T> {
-    lock.read().unwrap_or_else(PoisonError::into_inner)
-}
-
-fn write<T>(lock: &RwLock<T>) -> RwLockWriteGuard<'_, T> {
-    lock.write().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// An app as the database has it, before the plugins were asked about it.

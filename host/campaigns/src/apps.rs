@@ -29,11 +29,6 @@ pub struct AppRow {
 }
 
 #[derive(sqlx::FromRow)]
-struct CountRow {
-    count: i64,
-}
-
-#[derive(sqlx::FromRow)]
 struct SettingsRow {
     id: Uuid,
     version: i64,
@@ -117,12 +112,10 @@ pub async fn list(
 
 /// How many apps a workspace has.
 pub async fn count(tx: &mut Tx, workspace_id: Uuid) -> Result<i64> {
-    let row: CountRow = tx
-        .sql("SELECT count(*) AS count FROM apps WHERE workspace_id = $1")
+    tx.sql("SELECT count(*) AS count FROM apps WHERE workspace_id = $1")
         .bind(workspace_id)
-        .fetch_one()
-        .await?;
-    Ok(row.count)
+        .fetch_scalar()
+        .await
 }
 
 /// Renames an app that is still of a revision; answers whether it was.

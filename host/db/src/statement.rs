@@ -235,6 +235,24 @@ impl<'t> Statement<'t> {
         Ok(row.map(|(value,)| value))
     }
 
+    /// Runs the statement and reads the only column of its only row.
+    pub async fn fetch_scalar<V>(self) -> Result<V>
+    where
+        (V,): Record,
+    {
+        let (value,) = self.fetch_one().await?;
+        Ok(value)
+    }
+
+    /// Runs the statement and reads the only column of all its rows.
+    pub async fn fetch_values<V>(self) -> Result<Vec<V>>
+    where
+        (V,): Record,
+    {
+        let rows: Vec<(V,)> = self.fetch_all().await?;
+        Ok(rows.into_iter().map(|(value,)| value).collect())
+    }
+
     /// Runs the statement and reads its only row.
     pub async fn fetch_one<T: Record>(self) -> Result<T> {
         self.fetch_optional()

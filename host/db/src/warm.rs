@@ -4,9 +4,10 @@
 //! that all take turns and none is warm, and asks each for a sign of life when it comes back. So a connection is kept
 //! aside after its use, for as long as it would count as alive without being asked.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use parking_lot::Mutex;
 use sqlx::pool::PoolConnection;
 use sqlx::{PgConnection, PgPool, Postgres, Transaction};
 
@@ -95,7 +96,7 @@ impl Warm {
     /// Closes all connections.
     pub(crate) async fn close(&self) {
         let idle = {
-            let mut aside = self.lock();
+            let mut aside = self.aside.lock();
             aside.closed = true;
             std::mem::take(&mut aside.idle)
         };
@@ -105,7 +106,7 @@ impl Warm {
 
     /// The connection that was used last, if that is not long ago. Those that were idle for long go to the pool.
     fn take(&self) -> Option<Idle> {
-        let mut aside = self.lock();
+        let mut aside = self.aside.lock();
         let stale = aside
             .idle
             .partition_point(|idle| idle.since.elapsed() >= TRUSTED_IDLE);
@@ -127,16 +128,12 @@ impl Warm {
 
     /// Keeps a connection aside; answers it if it must go back to the pool.
     fn keep(&self, idle: Idle) -> Option<Idle> {
-        let mut aside = self.lock();
+        let mut aside = self.aside.lock();
         if aside.waiting > 0 || aside.closed || idle.taken.elapsed() >= LONGEST_ASIDE {
             return Some(idle);
         }
         aside.idle.push(idle);
         None
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Aside> {
-        self.aside.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -7,7 +7,7 @@
 //! the others.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::HttpBody as _;
@@ -16,6 +16,7 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
 use http_body_util::BodyExt as _;
 use nudge_platform::config;
+use parking_lot::Mutex;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use uuid::Uuid;
 
@@ -195,7 +196,7 @@ impl Shares {
     }
 
     fn take(&self, app_id: Uuid) -> Option<Share> {
-        let mut apps = self.apps.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut apps = self.apps.lock();
         let taken = apps.entry(app_id).or_default();
         if *taken >= self.most {
             return None;
@@ -210,7 +211,7 @@ impl Shares {
 
 impl Drop for Share {
     fn drop(&mut self) {
-        let mut apps = self.apps.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut apps = self.apps.lock();
         if let Some(taken) = apps.get_mut(&self.app_id) {
             *taken = taken.saturating_sub(1);
             if *taken == 0 {

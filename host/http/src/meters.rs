@@ -1,11 +1,12 @@
 //! What is counted of requests: how many, by route, method and status, and how long they took.
 
 use std::collections::HashMap;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::http::Method;
 use metrics::{Counter, Histogram};
+use parking_lot::RwLock;
 
 /// The counts of a listener. Each is looked up by its labels once and kept. Cheap to clone.
 #[derive(Clone, Debug, Default)]
@@ -26,13 +27,13 @@ impl Meters {
         let method = label(method);
         let seconds = elapsed.as_secs_f64();
         let is_it = |meter: &&Meter| meter.method == method && meter.status == status;
-        let known = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        let known = self.0.read();
         if let Some(meter) = known.get(route).and_then(|list| list.iter().find(is_it)) {
             meter.count(seconds);
             return;
         }
         drop(known);
-        let mut known = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.0.write();
         let list = known.entry(route.into()).or_default();
         if !list.iter().any(|meter| is_it(&meter)) {
             list.push(Meter::new(route, method, status));

@@ -2,7 +2,7 @@
 
 use std::convert::Infallible;
 use std::net::{IpAddr, SocketAddr};
-use std::sync::{Arc, Mutex, MutexGuard, Once, PoisonError};
+use std::sync::{Arc, Once};
 
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
@@ -10,6 +10,7 @@ use axum::http::{Extensions, HeaderMap, HeaderName, HeaderValue};
 use nudge_db::Timestamp;
 use nudge_platform::clock::Clock;
 use nudge_platform::rate_limits::{Policy, Quota, RateLimits};
+use parking_lot::Mutex;
 use uuid::Uuid;
 
 use super::admission::{Admission, RequestPlace, Room, Share};
@@ -59,7 +60,7 @@ impl Notes {
 
     /// Notes whose key the request has, and counts it among the app's requests.
     pub fn set_app(&self, app_id: Uuid, origins: &Arc<[String]>) -> Result<(), ApiError> {
-        let mut inner = self.lock();
+        let mut inner = self.0.lock();
         inner.app = Some(CallingApp {
             id: app_id,
             origins: Arc::clone(origins),
@@ -72,23 +73,23 @@ impl Notes {
 
     /// Notes the place that the request has.
     pub(super) fn admit(&self, admission: &Arc<Admission>, place: RequestPlace) {
-        let mut inner = self.lock();
+        let mut inner = self.0.lock();
         inner.admission = Some(Arc::clone(admission));
         inner.place = Some(place);
     }
 
     /// Gives the request's place to others while it waits for something; it stays one of its app's.
     pub fn step_aside(&self) {
-        self.lock().place = None;
+        self.0.lock().place = None;
     }
 
     /// Takes a place again after [`leave`](Self::leave), as soon as there is one.
     pub(super) async fn come_back(&self) -> Result<(), ApiError> {
-        let Some(admission) = self.lock().admission.clone() else {
+        let Some(admission) = self.0.lock().admission.clone() else {
             return Ok(());
         };
         let place = admission.come_back().await?;
-        let mut inner = self.lock();
+        let mut inner = self.0.lock();
         inner.place = Some(place);
         if let Some(app) = &inner.app {
             inner.share = Some(admission.request_of(app.id)?);
@@ -98,13 +99,14 @@ impl Notes {
 
     /// Gives everything to others that the request had, but for the memory of its body.
     pub fn leave(&self) {
-        let mut inner = self.lock();
+        let mut inner = self.0.lock();
         (inner.place, inner.share) = (None, None);
     }
 
     /// Room for a body, to be kept by [`keep_room`](Self::keep_room). None: nothing is counted here.
     pub(super) fn room(&self) -> Option<Room> {
-        self.lock()
+        self.0
+            .lock()
             .admission
             .as_ref()
             .map(|admission| admission.room())
@@ -112,12 +114,12 @@ impl Notes {
 
     /// Keeps the room of the body until the request is answered.
     pub(super) fn keep_room(&self, room: Option<Room>) {
-        self.lock().body = room.map(Arc::new);
+        self.0.lock().body = room.map(Arc::new);
     }
 
     /// The room of the body, for whatever is still at work on it when its client has gone.
     pub fn body_room(&self) -> Option<Arc<Room>> {
-        self.lock().body.clone()
+        self.0.lock().body.clone()
     }
 
     /// Notes whose bytes those of the body are.
@@ -128,7 +130,7 @@ impl Notes {
         policy: Policy,
         owner: [u8; 16],
     ) {
-        let mut inner = self.lock();
+        let mut inner = self.0.lock();
         if !inner.senders.iter().any(|(known, _)| *known == policy) {
             inner.senders.push((policy, owner));
         }
@@ -139,7 +141,7 @@ impl Notes {
 
     /// Counts the bytes of the body for all whose they are; refuses them if they are too many for one.
     pub(super) fn count_bytes(&self, bytes: usize) -> Result<(), ApiError> {
-        let senders = std::mem::take(&mut self.lock().senders);
+        let senders = std::mem::take(&mut self.0.lock().senders);
         // A subject's first: what is refused for it takes nothing of its app's.
         for (policy, owner) in senders.into_iter().rev() {
             self.count_bytes_for(policy, owner, bytes)?;
@@ -154,7 +156,7 @@ impl Notes {
         owner: [u8; 16],
         bytes: usize,
     ) -> Result<(), ApiError> {
-        let mut inner = self.lock();
+        let mut inner = self.0.lock();
         let outcome = inner
             .meter
             .as_ref()
@@ -175,18 +177,18 @@ impl Notes {
 
     /// Whether the request was refused as one too many under a policy.
     pub fn is_over(&self, policy: Policy) -> bool {
-        self.lock().over == Some(policy)
+        self.0.lock().over == Some(policy)
     }
 
     /// The origins whose pages may read answers of the app whose key the request has, if it got that far.
     pub fn origins(&self) -> Option<Arc<[String]>> {
-        let inner = self.lock();
+        let inner = self.0.lock();
         inner.app.as_ref().map(|app| Arc::clone(&app.origins))
     }
 
     /// Writes the quotas into a response's head.
     pub fn write_quotas(&self, headers: &mut HeaderMap) {
-        let inner = self.lock();
+        let inner = self.0.lock();
         if inner.quotas.is_empty() {
             return;
         }
@@ -211,10 +213,6 @@ impl Notes {
             headers.insert(RATE_LIMIT_POLICY, policies);
             headers.insert(RATE_LIMIT, rest);
         }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Inner> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

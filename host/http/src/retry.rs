@@ -9,7 +9,7 @@
 
 use std::convert::Infallible;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use axum::body::{Body, HttpBody};
@@ -20,6 +20,7 @@ use axum::response::Response;
 use bytes::Bytes;
 use hyper::body::{Frame, SizeHint};
 use nudge_platform::secrets;
+use parking_lot::Mutex;
 use uuid::Uuid;
 
 use super::body::MOST_BODY_BYTES;
@@ -96,29 +97,25 @@ struct Keeping {
 
 impl Kept {
     fn keep(&self, body: Body) -> Body {
-        self.lock().ended = body.is_end_stream();
+        self.0.lock().ended = body.is_end_stream();
         let kept = self.clone();
         Body::new(Keeping { body, kept })
     }
 
     /// The body once more, if it was read to its end and is none of the large ones, which are not kept.
     fn whole(&self) -> Option<Body> {
-        let kept = self.lock();
+        let kept = self.0.lock();
         (kept.ended && kept.bytes <= MOST_BODY_BYTES).then(|| Body::from(kept.chunks.concat()))
     }
 
     fn note(&self, data: &Bytes) {
-        let mut kept = self.lock();
+        let mut kept = self.0.lock();
         kept.bytes = kept.bytes.saturating_add(data.len());
         if kept.bytes <= MOST_BODY_BYTES {
             kept.chunks.push(data.clone());
         } else {
             kept.chunks = Vec::new();
         }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, ReadSoFar> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -17,16 +17,6 @@ const MOST_CLAIMS: i64 = 20_000;
 const MOST_LOOKED_AT: i64 = 2_000;
 
 #[derive(sqlx::FromRow)]
-struct NumberRow {
-    number: i64,
-}
-
-#[derive(sqlx::FromRow)]
-struct IdRow {
-    id: Uuid,
-}
-
-#[derive(sqlx::FromRow)]
 struct StandingRow {
     id: i64,
     /// Whether an earlier one of the person is left.
@@ -68,15 +58,15 @@ pub(super) async fn own(
 ) -> Result<Vec<Uuid>> {
     let mut found = Vec::with_capacity(ids.len());
     for chunk in ids.chunks(Rows::MOST) {
-        let rows: Vec<IdRow> = tx
+        let rows: Vec<Uuid> = tx
             .with_rows("v(id)", Rows::new().uuids(chunk.iter().copied()))
             .push(" SELECT t.id FROM v JOIN ")
             .push(table)
             .push(" t ON t.id = v.id WHERE t.node = ")
             .push_bind(node)
-            .fetch_all()
+            .fetch_values()
             .await?;
-        found.extend(rows.into_iter().map(|row| row.id));
+        found.extend(rows);
     }
     Ok(found)
 }
@@ -107,9 +97,9 @@ pub(super) struct ClaimedTimer {
 
 /// Whether a request or a timer whose turn has come waits that no process has claimed.
 pub(super) async fn anything_waits(tx: &mut Tx, now: Timestamp) -> Result<bool> {
-    let requests: Option<NumberRow> = tx
+    let requests: Option<i64> = tx
         .sql("SELECT id AS number FROM pending WHERE node IS NULL ORDER BY id LIMIT 1")
-        .fetch_optional()
+        .fetch_value()
         .await?;
     if requests.is_some() {
         return Ok(true);
@@ -118,9 +108,9 @@ pub(super) async fn anything_waits(tx: &mut Tx, now: Timestamp) -> Result<bool> 
         .sql("SELECT event_seq AS number FROM timers WHERE node IS NULL AND due_at <= ")
         .push_bind(now)
         .push(" AND");
-    let timers: Option<NumberRow> = scheduled_work::in_turn(due, "timers")
+    let timers: Option<i64> = scheduled_work::in_turn(due, "timers")
         .push(" ORDER BY due_at LIMIT 1")
-        .fetch_optional()
+        .fetch_value()
         .await?;
     Ok(timers.is_some())
 }
@@ -213,21 +203,21 @@ pub(super) async fn claim_timers(
 
 /// The rows that a process has claimed, the oldest first.
 pub(super) async fn claims(tx: &mut Tx, node: Uuid) -> Result<Vec<Claim>> {
-    let requests: Vec<NumberRow> = tx
+    let requests: Vec<i64> = tx
         .sql("SELECT id AS number FROM pending WHERE node = $1 ORDER BY id LIMIT $2")
         .bind(node)
         .bind(MOST_CLAIMS)
-        .fetch_all()
+        .fetch_values()
         .await?;
-    let timers: Vec<IdRow> = tx
+    let timers: Vec<Uuid> = tx
         .sql("SELECT id FROM timers WHERE node = $1 ORDER BY due_at LIMIT $2")
         .bind(node)
         .bind(MOST_CLAIMS)
-        .fetch_all()
+        .fetch_values()
         .await?;
     let occasions = scheduled_work::claimed_by(tx, node, MOST_CLAIMS).await?;
-    let requests = requests.into_iter().map(|row| Claim::Request(row.number));
-    let timers = timers.into_iter().map(|row| Claim::Timer(row.id));
+    let requests = requests.into_iter().map(Claim::Request);
+    let timers = timers.into_iter().map(Claim::Timer);
     let occasions = occasions.into_iter().map(Claim::Occasion);
     Ok(requests.chain(timers).chain(occasions).collect())
 }

@@ -38,11 +38,6 @@ pub(super) struct Sighting {
     last_seen_at: Timestamp,
 }
 
-#[derive(sqlx::FromRow)]
-struct PlatformRow {
-    platform: Option<String>,
-}
-
 /// The devices of a batch, once each. `works` are in order: a later one knows better.
 pub(crate) fn sightings(works: &[Work], subjects: &Subjects) -> Vec<Sighting> {
     let mut seen: BTreeMap<(Uuid, &str), Sighting> = BTreeMap::new();
@@ -94,16 +89,16 @@ pub async fn registered(
     platform: &str,
     now: Timestamp,
 ) -> Result<()> {
-    let known: Option<PlatformRow> = tx
+    let told = tx
         .sql(
             "SELECT platform FROM devices WHERE app_id = $1 AND subject_id = $2 AND device_id = $3",
         )
         .bind(app_id)
         .bind(subject_id)
         .bind(device_id.to_owned())
-        .fetch_optional()
-        .await?;
-    let told = known.and_then(|row| row.platform);
+        .fetch_value::<Option<String>>()
+        .await?
+        .flatten();
     let sighting = Sighting {
         subject_id,
         device_id: device_id.to_owned(),

@@ -2,7 +2,7 @@
 //! fails on is left: a poison event spoils no other.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use nudge_apps::App;
@@ -15,6 +15,7 @@ use nudge_records::decisions::transcript::Transcript;
 use nudge_records::events::store::Stored;
 use nudge_wasm::trigger::{self, TimerChange};
 use nudge_wasm::{Call, Failure, PastEvent, Plugin};
+use parking_lot::Mutex;
 use uuid::Uuid;
 
 use super::calls::Calls;
@@ -176,7 +177,7 @@ impl Evaluation {
             self.seed = group.seed;
             self.failing = Duration::ZERO;
             // What one plugin was told of the batch already, the next one is yet to see.
-            let mut ledger = self.ledger.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut ledger = self.ledger.lock();
             ledger.earlier.clear();
             drop(ledger);
             let items = group.items(&self.app, &self.items);
@@ -186,7 +187,7 @@ impl Evaluation {
             let order = |fired: &(usize, usize)| (fired.1, fired.0);
             self.decisions.fired.sort_by_key(order);
         }
-        let ledger = self.ledger.lock().unwrap_or_else(PoisonError::into_inner);
+        let ledger = self.ledger.lock();
         self.decisions.kept = ledger.states.keys().copied().collect();
         drop(ledger);
         Ok(Decided {
@@ -292,7 +293,7 @@ impl Evaluation {
 
     /// Later parts of the batch count these items as earlier events.
     fn remember(&self, items: &[usize]) {
-        let mut ledger = self.ledger.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut ledger = self.ledger.lock();
         for item in items
             .iter()
             .filter_map(|item| self.items.get(*item))
@@ -356,7 +357,7 @@ impl Evaluation {
                 .fired
                 .extend(campaign(fired.campaign).zip(item(fired.item)));
         }
-        let mut ledger = self.ledger.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut ledger = self.ledger.lock();
         for write in outcome.states {
             let Some(campaign) = campaign(write.campaign) else {
                 continue;
@@ -428,7 +429,7 @@ fn timer_change(
 
 /// Whose events some items are.
 fn subjects(ledger: &Mutex<Ledger>, all: &[Item], items: &[usize]) -> Vec<Uuid> {
-    let ledger = ledger.lock().unwrap_or_else(PoisonError::into_inner);
+    let ledger = ledger.lock();
     let ids = items.iter().filter_map(|item| {
         let item = all.get(*item)?;
         Some(ledger.subjects.get(item.subject)?.id)

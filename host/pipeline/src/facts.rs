@@ -1,7 +1,7 @@
 //! What trigger plugins can ask about a batch's subjects.
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use nudge_campaigns::campaign::Kind;
 use nudge_db::{Db, Timestamp};
@@ -10,6 +10,7 @@ use nudge_platform::secrets::hexadecimal;
 use nudge_records::decisions::transcript::Transcript;
 use nudge_wasm::trigger::Facts;
 use nudge_wasm::{FactsUnavailable, PastEvent, Value};
+use parking_lot::Mutex;
 use tokio::runtime::Handle;
 use uuid::Uuid;
 
@@ -130,7 +131,7 @@ pub(super) struct View {
 
 impl View {
     fn with<T>(&self, use_ledger: impl FnOnce(&mut Ledger) -> T) -> T {
-        use_ledger(&mut self.ledger.lock().unwrap_or_else(PoisonError::into_inner))
+        use_ledger(&mut self.ledger.lock())
     }
 }
 

@@ -7,11 +7,6 @@ use nudge_wasm::PastEvent;
 use uuid::Uuid;
 
 #[derive(sqlx::FromRow)]
-struct NumberRow {
-    number: i64,
-}
-
-#[derive(sqlx::FromRow)]
 struct PastRow {
     seq: i64,
     event_id: Uuid,
@@ -21,13 +16,11 @@ struct PastRow {
 
 /// The aliases of a subject.
 pub async fn aliases(tx: &mut Tx, app_id: Uuid, subject_id: Uuid) -> Result<Vec<i64>> {
-    let rows: Vec<NumberRow> = tx
-        .sql("SELECT number FROM aliases WHERE app_id = $1 AND subject_id = $2 ORDER BY number")
+    tx.sql("SELECT number FROM aliases WHERE app_id = $1 AND subject_id = $2 ORDER BY number")
         .bind(app_id)
         .bind(subject_id)
-        .fetch_all()
-        .await?;
-    Ok(rows.into_iter().map(|row| row.number).collect())
+        .fetch_values()
+        .await
 }
 
 /// Leaves out events that wait to be processed. The requests of one alias are processed in their order, so
@@ -49,7 +42,7 @@ pub async fn count_events(
     last_seq: i64,
     at_most: u32,
 ) -> Result<u32> {
-    let rows: NumberRow = tx
+    let number: i64 = tx
         .sql("SELECT count(*) AS number FROM (SELECT 1 AS one FROM events WHERE app_id = $1 AND name = $2 AND timestamp >= $3 AND seq <= $4 AND alias_number IN ")
         .bind(app_id)
         .bind(name.to_owned())
@@ -60,9 +53,9 @@ pub async fn count_events(
         .push(" LIMIT ")
         .push_bind(i64::from(at_most))
         .push(") AS counted")
-        .fetch_one()
+        .fetch_scalar()
         .await?;
-    Ok(u32::try_from(rows.number).unwrap_or(at_most))
+    Ok(u32::try_from(number).unwrap_or(at_most))
 }
 
 /// When the newest events of a name were that an alias has, among those processed already.
@@ -74,7 +67,7 @@ pub async fn newest_events(
     last_seq: i64,
     limit: u32,
 ) -> Result<Vec<i64>> {
-    let rows: Vec<NumberRow> = tx
+    tx
         .sql(
             "SELECT timestamp AS number FROM events
              WHERE app_id = $1 AND alias_number = $2 AND name = $3 AND seq <= $4 ORDER BY timestamp DESC LIMIT $5",
@@ -84,9 +77,8 @@ pub async fn newest_events(
         .bind(name.to_owned())
         .bind(last_seq)
         .bind(i64::from(limit))
-        .fetch_all()
-        .await?;
-    Ok(rows.into_iter().map(|row| row.number).collect())
+        .fetch_values()
+        .await
 }
 
 /// The events of a name that aliases have, with their numbers, newest first, among those processed already.

@@ -65,8 +65,8 @@ mod waiting;
 mod work;
 
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 
 use nudge_apps::Registry;
 use nudge_db::Db;
@@ -77,6 +77,7 @@ use nudge_platform::traces::Traces;
 use nudge_plugin_runtime::Plugins;
 use nudge_records::decisions::Noted;
 use nudge_records::stats::Stats;
+use parking_lot::Mutex;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -212,11 +213,7 @@ impl Pipeline {
         work.held = work.claim().map(|claim| self.inner.in_hand.hold(claim));
         let lanes_per_app = self.inner.config.lanes_per_app.max(1);
         let index = usize::try_from(work.alias.unsigned_abs()).unwrap_or(0) % lanes_per_app;
-        let mut lanes = self
-            .inner
-            .lanes
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut lanes = self.inner.lanes.lock();
         let key = (work.app_id, index);
         let lane = lanes.entry(key).or_insert_with(|| self.open_lane());
         // A lane ends when the server stops; then the work stays in the database.

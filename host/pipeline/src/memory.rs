@@ -6,9 +6,10 @@
 //! a campaign goes with the campaign, which never comes back.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use parking_lot::Mutex;
 use uuid::Uuid;
 
 use super::effects::Effects;
@@ -85,7 +86,7 @@ impl Memory {
                 same.then_some(SubjectVersion { version, ..one })
             });
         }
-        let generations = self.lock();
+        let generations = self.0.lock();
         let found = wanted.into_iter().filter_map(|(alias, seen)| {
             let seen = seen?;
             let remembered = generations.get(&(app_id, seen.subject_id))?;
@@ -96,7 +97,7 @@ impl Memory {
 
     /// Remembers subjects that were just written, and what plugins keep of them.
     pub(super) fn remember(&self, app_id: Uuid, written: Vec<Subject>, mut states: States) {
-        let mut generations = self.lock();
+        let mut generations = self.0.lock();
         for mut subject in written {
             subject.version += 1;
             let states = states.remove(&subject.id).unwrap_or_default();
@@ -106,7 +107,7 @@ impl Memory {
 
     /// Forgets subjects that were written long ago. To be called every now and then.
     pub(super) fn age(&self) {
-        let mut generations = self.lock();
+        let mut generations = self.0.lock();
         if generations.young_since.elapsed() > LATELY {
             generations.turn();
         }
@@ -114,14 +115,10 @@ impl Memory {
 
     /// Forgets subjects.
     pub(super) fn forget(&self, app_id: Uuid, subjects: impl IntoIterator<Item = Uuid>) {
-        let mut generations = self.lock();
+        let mut generations = self.0.lock();
         for id in subjects {
             generations.remove(&(app_id, id));
         }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Generations> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -1,12 +1,13 @@
 //! What personalization plugins can ask about the recipients of messages.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use nudge_apps::App;
 use nudge_db::{Db, Result, Timestamp};
 use nudge_wasm::personalization::Facts;
 use nudge_wasm::{FactsUnavailable, PastEvent, Value};
+use parking_lot::Mutex;
 use serde_json::value::RawValue;
 use tokio::runtime::Handle;
 use uuid::Uuid;
@@ -133,7 +134,7 @@ impl View {
             return Ok(newest.iter().cloned().collect());
         }
         let read_already = {
-            let aliases = known.aliases.lock().unwrap_or_else(PoisonError::into_inner);
+            let aliases = known.aliases.lock();
             aliases.get(&subject.id).cloned()
         };
         let (db, app_id, id) = (known.db.clone(), known.app_id, subject.id);
@@ -150,7 +151,7 @@ impl View {
             .await?;
             Ok::<_, nudge_db::Error>((aliases, events))
         })?;
-        let mut known_aliases = known.aliases.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known_aliases = known.aliases.lock();
         known_aliases.insert(id, aliases);
         Ok(events
             .into_iter()

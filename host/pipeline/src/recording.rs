@@ -1,7 +1,7 @@
 //! What is kept of a call, so that it can be made again.
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
 use nudge_records::decisions::record::{Campaign, Decided, Decider, Item, Record};
 use nudge_records::decisions::transcript::Transcript;
@@ -84,7 +84,7 @@ impl Evaluation {
 
     /// The subjects of a batch with their numbers in it.
     fn numbered(&self, batch: &[trigger::Item]) -> Vec<(u32, Uuid)> {
-        let ledger = self.ledger.lock().unwrap_or_else(PoisonError::into_inner);
+        let ledger = self.ledger.lock();
         let mut numbers: Vec<u32> = batch.iter().map(|item| item.subject).collect();
         numbers.sort_unstable();
         numbers.dedup();
@@ -95,7 +95,7 @@ impl Evaluation {
     /// The numbers of the subjects that can't be messaged.
     fn not_to_message(&self, batch: &[trigger::Item]) -> Vec<u32> {
         let mut numbered = self.numbered(batch);
-        let ledger = self.ledger.lock().unwrap_or_else(PoisonError::into_inner);
+        let ledger = self.ledger.lock();
         numbered.retain(|(number, _)| {
             let subject = ledger.subjects.get(*number as usize);
             subject.is_some_and(|subject| !subject.may_message(&self.app))

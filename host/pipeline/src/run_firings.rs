@@ -62,10 +62,6 @@ pub(super) async fn of(
     works: &[Work],
     subjects: &Subjects,
 ) -> Result<HashSet<usize>> {
-    #[derive(sqlx::FromRow)]
-    struct Row {
-        number: i64,
-    }
     let mut asked = Vec::new();
     let mut firsts = HashMap::new();
     let mut given = HashSet::new();
@@ -93,7 +89,7 @@ pub(super) async fn of(
             .texts(chunk.iter().map(|(_, due, _)| due.key.clone()))
             .uuids(chunk.iter().map(|(.., subject_id)| *subject_id));
         let tx = reader.tx().await?;
-        let rows: Vec<Row> = tx
+        let rows: Vec<i64> = tx
             .with_rows("v(number, campaign_id, key, subject_id)", rows)
             .push(
                 " SELECT v.number FROM v JOIN run_firings f
@@ -101,12 +97,9 @@ pub(super) async fn of(
                   WHERE f.app_id = ",
             )
             .push_bind(app_id)
-            .fetch_all()
+            .fetch_values()
             .await?;
-        given.extend(
-            rows.iter()
-                .filter_map(|row| usize::try_from(row.number).ok()),
-        );
+        given.extend(rows.into_iter().filter_map(|row| usize::try_from(row).ok()));
     }
     Ok(given)
 }

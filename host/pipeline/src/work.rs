@@ -1,7 +1,7 @@
 //! Units of work: what a lane takes in one piece.
 
 use std::collections::HashSet;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use nudge_apps::App;
 use nudge_db::Timestamp;
@@ -10,6 +10,7 @@ use nudge_records::events::Origin;
 use nudge_records::events::store::Stored;
 use nudge_records::instructions::Instruction;
 use nudge_records::scheduled_work::DueOccasion;
+use parking_lot::Mutex;
 use tokio::sync::oneshot;
 use uuid::Uuid;
 
@@ -51,7 +52,7 @@ pub(super) struct Held {
 impl ClaimedRows {
     /// Notes that the work of a claim is in memory.
     pub(super) fn hold(&self, claim: Claim) -> Held {
-        self.lock().insert(claim);
+        self.0.lock().insert(claim);
         Held {
             claim,
             in_hand: self.clone(),
@@ -60,22 +61,18 @@ impl ClaimedRows {
 
     /// Whether the work of a claim is in memory.
     pub(super) fn has(&self, claim: &Claim) -> bool {
-        self.lock().contains(claim)
+        self.0.lock().contains(claim)
     }
 
     /// Whether no claim's work is in memory.
     pub(super) fn is_empty(&self) -> bool {
-        self.lock().is_empty()
+        self.0.lock().is_empty()
     }
 
     /// How many occasions are in memory.
     pub(super) fn occasions(&self) -> usize {
         let occasion = |claim: &&Claim| matches!(claim, Claim::Occasion(_));
-        self.lock().iter().filter(occasion).count()
-    }
-
-    fn lock(&self) -> MutexGuard<'_, HashSet<Claim>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock().iter().filter(occasion).count()
     }
 }
 

@@ -44,18 +44,13 @@ pub const ANYWHERE: &str = "(SELECT hidden.id FROM subjects hidden WHERE hidden.
 pub const MESSAGES: &str = "(SELECT told.id FROM subjects hidden CROSS JOIN webhook_messages told
     WHERE told.subject_id = hidden.id AND hidden.app_id = $1 AND hidden.suppressed)";
 
-#[derive(sqlx::FromRow)]
-struct IdRow {
-    id: Uuid,
-}
-
 /// Whether somebody is among them.
 pub async fn is_hidden(tx: &mut Tx, app_id: Uuid, subject_id: Uuid) -> Result<bool> {
-    let row: Option<IdRow> = tx
+    let row: Option<Uuid> = tx
         .sql("SELECT id FROM subjects WHERE app_id = $1 AND id = $2 AND suppressed")
         .bind(app_id)
         .bind(subject_id)
-        .fetch_optional()
+        .fetch_value()
         .await?;
-    Ok(row.is_some_and(|row| row.id == subject_id))
+    Ok(row.is_some_and(|row| row == subject_id))
 }

@@ -1,10 +1,9 @@
 //! Polls.
 
+use parking_lot::Mutex;
+use parking_lot::MutexGuard;
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::Mutex;
-use std::sync::MutexGuard;
-use std::sync::PoisonError;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering;
 
@@ -52,7 +51,7 @@ pub struct Poll {
 impl Polls {
     /// Opens a poll. What is issued from now on wakes it.
     pub fn open(&self, subject_id: Uuid) -> Poll {
-        let mut waiting = self.lock();
+        let mut waiting = self.waiting.lock();
         let of_subject = waiting.entry(subject_id).or_default();
         of_subject.polls += 1;
         let notify = Arc::clone(&of_subject.notify);
@@ -65,21 +64,25 @@ impl Polls {
 
     /// Wakes a subject's polls.
     pub fn wake(&self, subject_id: Uuid) {
-        if let Some(waiting) = self.lock().get(&subject_id) {
+        if let Some(waiting) = self.waiting.lock().get(&subject_id) {
             waiting.notify.notify_waiters();
         }
     }
 
     /// Wakes everybody's polls: whether their app is still there, and what it offers, has changed.
     pub fn wake_all(&self) {
-        for waiting in self.lock().values() {
+        for waiting in self.waiting.lock().values() {
             waiting.notify.notify_waiters();
         }
     }
 
     /// How many polls are open.
     pub fn count(&self) -> usize {
-        self.lock().values().map(|waiting| waiting.polls).sum()
+        self.waiting
+            .lock()
+            .values()
+            .map(|waiting| waiting.polls)
+            .sum()
     }
 
     /// How often polls have looked for something: once when they are opened, when they are woken, and when their
@@ -90,7 +93,7 @@ impl Polls {
 
     /// Notes how a subject is, and wakes its polls if one of them saw it otherwise. None: it is gone.
     pub fn compare(&self, subject_id: Uuid, state: Option<State>) {
-        if let Some(waiting) = self.lock().get_mut(&subject_id)
+        if let Some(waiting) = self.waiting.lock().get_mut(&subject_id)
             && waiting.seen.is_some()
             && waiting.seen != state
         {
@@ -101,11 +104,7 @@ impl Polls {
 
     /// The subjects that are waited for.
     pub fn subjects(&self) -> Vec<Uuid> {
-        self.lock().keys().copied().collect()
-    }
-
-    fn lock(&self) -> MutexGuard<'_, HashMap<Uuid, OpenPolls>> {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+        self.waiting.lock().keys().copied().collect()
     }
 }
 

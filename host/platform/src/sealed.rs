@@ -75,11 +75,6 @@ struct SealedRow {
     sealed: Sealed,
 }
 
-#[derive(sqlx::FromRow)]
-struct ValueRow {
-    sealed: Sealed,
-}
-
 impl std::fmt::Debug for Sealed {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         formatter.write_str("Sealed(***)")
@@ -187,13 +182,13 @@ pub async fn server_secret(db: &Db, secrets: &Secrets, name: &str) -> anyhow::Re
     .bind(fresh)
     .execute()
     .await?;
-    let row: ValueRow = tx
+    let sealed: Sealed = tx
         .sql("SELECT sealed FROM server_secrets WHERE name = $1")
         .bind(name.to_owned())
-        .fetch_one()
+        .fetch_scalar()
         .await?;
     tx.commit().await?;
-    let opened = row.sealed.open(secrets, place)?;
+    let opened = sealed.open(secrets, place)?;
     opened
         .try_into()
         .map_err(|_| anyhow::anyhow!("the server's secret {name} has not 32 bytes"))

@@ -44,11 +44,12 @@ pub mod workers;
 use std::collections::{BTreeSet, HashMap};
 use std::ffi::OsString;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context as _;
 use nudge_wasm::{Compiler, Engine, EngineConfig, Failed, Kind, Limits, Plugin, Problem, Reads};
+use parking_lot::Mutex;
 use tokio::sync::Semaphore;
 
 pub use crate::fair_queue::Share;
@@ -254,7 +255,7 @@ fn share(config: &Config, threads: usize) -> Share {
 fn label(name: &str, version: &str) -> (String, String) {
     static LABELED: Mutex<BTreeSet<(String, String)>> = Mutex::new(BTreeSet::new());
     let label = (name.to_owned(), version.to_owned());
-    let mut labeled = LABELED.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut labeled = LABELED.lock();
     if labeled.contains(&label) {
         return label;
     }

@@ -1,11 +1,12 @@
 //! Loads plugins on threads of their own, each once in a process, and holds back what compiles.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, Once, PoisonError, Weak};
+use std::sync::{Arc, Once, Weak};
 use std::time::Duration;
 
 use nudge_db::Db;
 use nudge_wasm::{Engine, LoadError, Plugin};
+use parking_lot::Mutex;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::catalogue::SERVER;
@@ -140,7 +141,7 @@ impl Loaders {
     }
 
     fn place(&self, digest: &str) -> Place {
-        let mut places = self.places.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut places = self.places.lock();
         places.retain(|_, place| {
             let in_use = |place: &Place| {
                 place

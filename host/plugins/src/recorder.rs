@@ -2,10 +2,11 @@
 //! path.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use nudge_db::Db;
 use nudge_platform::clock::Clock;
+use parking_lot::Mutex;
 use uuid::Uuid;
 
 use super::logs::{self, Logs};
@@ -81,7 +82,7 @@ impl Recorder {
         }
         let written = self.write(db, &counts, &lines, &comparisons).await;
         if written.is_ok() {
-            let mut failing = self.failing.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut failing = self.failing.lock();
             let terms = counts.failing().filter(|term| !term.is_built_in());
             failing.extend(terms.map(|term| (Arc::clone(term), LOOKS)));
         } else {
@@ -109,7 +110,7 @@ impl Recorder {
 
     /// The versions that failed lately; each comes a few times.
     pub fn failing(&self) -> Vec<Arc<RolloutPeriod>> {
-        let mut failing = self.failing.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut failing = self.failing.lock();
         let found = failing.keys().cloned().collect();
         failing.retain(|_, looks| {
             *looks -= 1;

@@ -53,26 +53,6 @@ struct SlotRow {
     plugin: String,
 }
 
-#[derive(sqlx::FromRow)]
-struct OwnerRow {
-    app_id: Uuid,
-}
-
-#[derive(sqlx::FromRow)]
-struct CountRow {
-    count: i64,
-}
-
-#[derive(sqlx::FromRow)]
-struct DigestRow {
-    digest: String,
-}
-
-#[derive(sqlx::FromRow)]
-struct NameRow {
-    name: String,
-}
-
 fn kind(text: &str) -> Result<Kind> {
     text.parse()
         .map_err(|cause| Error::corrupt("plugins", "kind", cause))
@@ -145,15 +125,15 @@ pub async fn catalogue(tx: &mut Tx, app_id: Uuid) -> Result<Catalogue> {
 /// Locks a plugin until the transaction ends; answers whether it is there.
 pub async fn lock(tx: &mut Tx, app_id: Uuid, name: &str) -> Result<bool> {
     let for_update = tx.dialect().for_update();
-    let row: Option<NameRow> = tx
+    let row: Option<String> = tx
         .sql("SELECT name FROM plugins WHERE app_id = ")
         .push_bind(app_id)
         .push(" AND name = ")
         .push_bind(name.to_owned())
         .push(for_update)
-        .fetch_optional()
+        .fetch_value()
         .await?;
-    Ok(row.is_some_and(|row| row.name == name))
+    Ok(row.is_some_and(|row| row == name))
 }
 
 /// Finds a plugin.
@@ -171,12 +151,12 @@ pub async fn find(tx: &mut Tx, app_id: Uuid, name: &str) -> Result<Option<Entry>
 
 /// How many plugins an app or the server has.
 pub async fn count(tx: &mut Tx, app_id: Uuid) -> Result<usize> {
-    let row: CountRow = tx
+    let count: i64 = tx
         .sql("SELECT count(*) AS count FROM plugins WHERE app_id = $1")
         .bind(app_id)
-        .fetch_one()
+        .fetch_scalar()
         .await?;
-    Ok(usize::try_from(row.count).unwrap_or(usize::MAX))
+    Ok(usize::try_from(count).unwrap_or(usize::MAX))
 }
 
 /// Adds a plugin without versions in force, unless it is there.
@@ -236,21 +216,19 @@ pub async fn update(tx: &mut Tx, entry: &Entry) -> Result<bool> {
 
 /// The name of one of an app's own plugins, if it has any.
 pub async fn first_name(tx: &mut Tx, app_id: Uuid) -> Result<Option<String>> {
-    let row: Option<NameRow> = tx
-        .sql("SELECT name FROM plugins WHERE app_id = $1 ORDER BY name LIMIT 1")
+    tx.sql("SELECT name FROM plugins WHERE app_id = $1 ORDER BY name LIMIT 1")
         .bind(app_id)
-        .fetch_optional()
-        .await?;
-    Ok(row.map(|row| row.name))
+        .fetch_value()
+        .await
 }
 
 /// Removes a plugin with all its versions and the components that nothing else needs.
 pub async fn delete(tx: &mut Tx, app_id: Uuid, name: &str) -> Result<()> {
-    let digests: Vec<DigestRow> = tx
+    let digests: Vec<String> = tx
         .sql("SELECT DISTINCT digest FROM plugin_versions WHERE app_id = $1 AND name = $2 ORDER BY digest")
         .bind(app_id)
         .bind(name.to_owned())
-        .fetch_all()
+        .fetch_values()
         .await?;
     for text in [
         "DELETE FROM plugin_versions WHERE app_id = $1 AND name = $2",
@@ -263,7 +241,7 @@ pub async fn delete(tx: &mut Tx, app_id: Uuid, name: &str) -> Result<()> {
             .await?;
     }
     for row in digests {
-        versions::delete_unused_component(tx, &row.digest).await?;
+        versions::delete_unused_component(tx, &row).await?;
     }
     Ok(())
 }
@@ -301,17 +279,15 @@ pub async fn slots_with(tx: &mut Tx, app_id: Uuid, name: &str) -> Result<Vec<Uui
     if app_id != SERVER {
         statement = statement.push(" AND app_id = ").push_bind(app_id);
     }
-    let rows: Vec<OwnerRow> = statement.push(" ORDER BY app_id").fetch_all().await?;
-    Ok(rows.into_iter().map(|row| row.app_id).collect())
+    statement.push(" ORDER BY app_id").fetch_values().await
 }
 
 /// The apps that run a plugin of their own under a name: there it stands for none of the server's.
 pub async fn apps_with_their_own(tx: &mut Tx, name: &str) -> Result<HashSet<Uuid>> {
-    let rows: Vec<OwnerRow> = tx
+    tx
         .sql("SELECT app_id FROM plugins WHERE name = $1 AND app_id <> $2 AND active_version IS NOT NULL")
         .bind(name.to_owned())
         .bind(SERVER)
-        .fetch_all()
-        .await?;
-    Ok(rows.into_iter().map(|row| row.app_id).collect())
+        .fetch_values()
+        .await
 }

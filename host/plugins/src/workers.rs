@@ -1,11 +1,12 @@
 //! Threads that run plugins, divided fairly among apps.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::thread;
 use std::time::Instant;
 
 use nudge_platform::jobs::Error;
+use parking_lot::{Condvar, Mutex};
 use tokio::sync::oneshot;
 use uuid::Uuid;
 
@@ -104,12 +105,8 @@ impl Drop for Handle {
 }
 
 impl Shared {
-    fn lock(&self) -> MutexGuard<'_, Queue> {
-        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn push(&self, app_id: Uuid, most: (usize, usize), job: Job) -> bool {
-        let mut queue = self.lock();
+        let mut queue = self.queue.lock();
         if queue.turns.waiting_of(app_id) >= most.0 || queue.turns.waiting() >= most.1 {
             return false;
         }
@@ -122,7 +119,7 @@ impl Shared {
 
     /// Runs jobs until the queue is closed.
     fn work(&self) {
-        let mut queue = self.lock();
+        let mut queue = self.queue.lock();
         while !queue.closed {
             let now = self.began.elapsed();
             match queue.turns.next(now, || self.held_back.increment(1)) {
@@ -137,16 +134,14 @@ impl Shared {
                     // A panic is the job's own: its caller learns of it by the dropped answer.
                     let _ = catch_unwind(AssertUnwindSafe(job));
                     let took = started.elapsed();
-                    queue = self.lock();
+                    queue = self.queue.lock();
                     queue.turns.done(app_id, took, self.began.elapsed());
                 }
                 Next::Wait(None) => {
-                    let woken = self.changed.wait(queue);
-                    queue = woken.unwrap_or_else(PoisonError::into_inner);
+                    self.changed.wait(&mut queue);
                 }
                 Next::Wait(Some(wait)) => {
-                    let woken = self.changed.wait_timeout(queue, wait);
-                    (queue, _) = woken.unwrap_or_else(PoisonError::into_inner);
+                    self.changed.wait_for(&mut queue, wait);
                 }
             }
         }

@@ -26,11 +26,6 @@ struct ValueRow {
     value: String,
 }
 
-#[derive(sqlx::FromRow)]
-struct CountRow {
-    count: i64,
-}
-
 /// Remembers an update that a request makes; answers whether it is the first of its id.
 pub async fn remember(
     tx: &mut Tx,
@@ -108,13 +103,11 @@ pub async fn values(
 
 /// How many properties a person has.
 pub async fn count(tx: &mut Tx, app_id: Uuid, subject_id: Uuid) -> Result<i64> {
-    let row: CountRow = tx
-        .sql("SELECT count(*) AS count FROM subject_properties WHERE app_id = $1 AND subject_id = $2")
+    tx.sql("SELECT count(*) AS count FROM subject_properties WHERE app_id = $1 AND subject_id = $2")
         .bind(app_id)
         .bind(subject_id)
-        .fetch_one()
-        .await?;
-    Ok(row.count)
+        .fetch_scalar()
+        .await
 }
 
 /// Stores properties. `source` is `sdk` or `api`.

@@ -135,11 +135,6 @@ pub struct ClaimedOccasion {
     pub firing_id: Option<Uuid>,
 }
 
-#[derive(sqlx::FromRow)]
-struct IdRow {
-    id: Uuid,
-}
-
 /// The condition that nothing is still to be processed of the person whose row of `table` this is, under whichever
 /// alias, that arrived until the row was due. `table` is `timers` or `occasions`. What is claimed under it stays in
 /// turn: whatever is committed later was not acknowledged before that was due.
@@ -170,9 +165,9 @@ pub async fn any_waits(tx: &mut Tx, now: Timestamp) -> Result<bool> {
         .sql("SELECT id FROM occasions WHERE node IS NULL AND due_at <= ")
         .push_bind(now)
         .push(" AND");
-    let row: Option<IdRow> = in_turn(due, "occasions")
+    let row: Option<Uuid> = in_turn(due, "occasions")
         .push(" ORDER BY due_at LIMIT 1")
-        .fetch_optional()
+        .fetch_value()
         .await?;
     Ok(row.is_some())
 }
@@ -209,13 +204,11 @@ pub async fn claim(
 
 /// The occasions that a process has claimed.
 pub async fn claimed_by(tx: &mut Tx, node: Uuid, limit: i64) -> Result<Vec<Uuid>> {
-    let rows: Vec<IdRow> = tx
-        .sql("SELECT id FROM occasions WHERE node = $1 LIMIT $2")
+    tx.sql("SELECT id FROM occasions WHERE node = $1 LIMIT $2")
         .bind(node)
         .bind(limit)
-        .fetch_all()
-        .await?;
-    Ok(rows.into_iter().map(|row| row.id).collect())
+        .fetch_values()
+        .await
 }
 
 /// Removes occasions that were due. False: one is not this process's any longer, or gone.

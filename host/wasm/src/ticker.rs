@@ -1,9 +1,10 @@
 //! The clock behind deadlines.
 
 use std::io;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::thread;
 
+use parking_lot::{Condvar, Mutex};
 use wasmtime::Engine;
 
 use crate::limits::EPOCH;
@@ -26,15 +27,12 @@ struct State {
 }
 
 impl Inner {
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Waits for a call; answers whether the engine is still there.
     fn wait_for_calls(&self) -> bool {
         let idle = |state: &mut State| state.calls == 0 && !state.ended;
-        let state = self.changed.wait_while(self.lock(), idle);
-        !state.unwrap_or_else(PoisonError::into_inner).ended
+        let mut state = self.state.lock();
+        self.changed.wait_while(&mut state, idle);
+        !state.ended
     }
 }
 

@@ -61,11 +61,6 @@ struct FoundRow {
     revoked_at: Option<Timestamp>,
 }
 
-#[derive(sqlx::FromRow)]
-struct CountRow {
-    count: i64,
-}
-
 /// Whose a key is.
 #[derive(Clone, Copy, Debug)]
 pub struct KeyOwner {
@@ -175,26 +170,22 @@ pub async fn list(
 
 /// How many keys of an app work.
 pub async fn count_live(tx: &mut Tx, app_id: Uuid, now: Timestamp) -> Result<i64> {
-    let row: CountRow = tx
-        .sql(
-            "SELECT count(*) AS count FROM keys
+    tx.sql(
+        "SELECT count(*) AS count FROM keys
              WHERE app_id = $1 AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > $2)",
-        )
-        .bind(app_id)
-        .bind(now)
-        .fetch_one()
-        .await?;
-    Ok(row.count)
+    )
+    .bind(app_id)
+    .bind(now)
+    .fetch_scalar()
+    .await
 }
 
 /// How many keys of an app are not revoked, expired ones included.
 pub async fn count(tx: &mut Tx, app_id: Uuid) -> Result<i64> {
-    let row: CountRow = tx
-        .sql("SELECT count(*) AS count FROM keys WHERE app_id = $1 AND revoked_at IS NULL")
+    tx.sql("SELECT count(*) AS count FROM keys WHERE app_id = $1 AND revoked_at IS NULL")
         .bind(app_id)
-        .fetch_one()
-        .await?;
-    Ok(row.count)
+        .fetch_scalar()
+        .await
 }
 
 /// Revokes a key; answers whether there was one to revoke.

@@ -6,11 +6,11 @@
 //! is beyond is counted (`nudge_key_refusals_unaudited_total`), but for repetitions.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use nudge_db::Timestamp;
 use nudge_platform::audit::{self, Entry};
+use parking_lot::Mutex;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
@@ -91,7 +91,7 @@ impl Uses {
     /// Notes that a key was used. Costs next to nothing but once a minute.
     pub fn used(&self, app_id: Uuid, key: &Key, now: Timestamp) {
         if key.notes_use(now) {
-            let mut notes = self.lock();
+            let mut notes = self.0.lock();
             if notes.used.len() < MOST_WAITING {
                 notes.used.push((app_id, key.id, now));
             }
@@ -107,7 +107,7 @@ impl Uses {
         route: String,
         now: Timestamp,
     ) {
-        let mut notes = self.lock();
+        let mut notes = self.0.lock();
         let is_recent = |recent: &Recent| now.since(recent.since) < REFUSALS_APART;
         let known = notes.remembered.get(&(key_id, reason));
         let known = known.filter(|recent| is_recent(recent));
@@ -141,10 +141,6 @@ impl Uses {
             route,
             at: now,
         });
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Notes> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

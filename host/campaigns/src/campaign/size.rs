@@ -19,11 +19,6 @@ pub const MOST_TOTAL: usize = 64 * 1024 * 1024;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Growth(bool);
 
-#[derive(sqlx::FromRow)]
-struct SumRow {
-    bytes: i64,
-}
-
 /// Checks how large a campaign becomes. `before` is what it said until now.
 pub fn check<C: Serialize>(content: &C, before: Option<&C>) -> std::result::Result<Growth, Error> {
     let text = |content: &C| {
@@ -57,7 +52,7 @@ pub async fn check_total(
 
 /// The bytes of what people write of all surveys, campaigns and definitions of an app.
 pub async fn total(tx: &mut Tx, app_id: Uuid) -> Result<usize> {
-    let row: SumRow = tx
+    let bytes: i64 = tx
         .sql(
             "SELECT CAST(coalesce(sum(bytes), 0) AS bigint) AS bytes FROM (
                 SELECT octet_length(body) AS bytes FROM campaigns WHERE app_id = $1
@@ -65,9 +60,9 @@ pub async fn total(tx: &mut Tx, app_id: Uuid) -> Result<usize> {
                 SELECT octet_length(body) AS bytes FROM definitions WHERE app_id = $1) AS bodies",
         )
         .bind(app_id)
-        .fetch_one()
+        .fetch_scalar()
         .await?;
-    Ok(usize::try_from(row.bytes).unwrap_or(usize::MAX))
+    Ok(usize::try_from(bytes).unwrap_or(usize::MAX))
 }
 
 #[cfg(test)]

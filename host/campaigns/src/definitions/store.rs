@@ -17,11 +17,6 @@ struct Row {
     updated_at: Timestamp,
 }
 
-#[derive(sqlx::FromRow)]
-struct CountRow {
-    count: i64,
-}
-
 impl Row {
     fn read(self) -> Result<Definition> {
         let content: Content = serde_json::from_str(&self.body)
@@ -58,12 +53,12 @@ fn body(definition: &Definition) -> Result<String> {
 
 /// How many definitions an app has.
 pub async fn count(tx: &mut Tx, app_id: Uuid) -> Result<usize> {
-    let row: CountRow = tx
+    let count: i64 = tx
         .sql("SELECT count(*) AS count FROM definitions WHERE app_id = $1")
         .bind(app_id)
-        .fetch_one()
+        .fetch_scalar()
         .await?;
-    Ok(usize::try_from(row.count).unwrap_or(usize::MAX))
+    Ok(usize::try_from(count).unwrap_or(usize::MAX))
 }
 
 /// Adds a definition. A taken name is a conflict.

@@ -68,20 +68,6 @@ impl Row {
     }
 }
 
-/// A row of one id.
-#[derive(sqlx::FromRow)]
-pub struct IdRow {
-    /// The id.
-    pub id: Uuid,
-}
-
-/// A row of one count.
-#[derive(sqlx::FromRow)]
-pub struct CountRow {
-    /// The count.
-    pub count: i64,
-}
-
 /// A plan as its column stores it.
 pub fn text(plan: &Plan) -> Result<String> {
     serde_json::to_string(plan).map_err(|cause| Error::corrupt("campaign_runs", "plan", cause))

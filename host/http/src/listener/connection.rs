@@ -1,10 +1,11 @@
 //! What is known of one connection: its requests in hand, for whom they wait, and what it was told to do.
 
 use std::net::IpAddr;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use parking_lot::Mutex;
 use tokio::sync::Notify;
 
 use super::pace::Pace;
@@ -191,10 +192,6 @@ impl Connection {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// The account of a transfer with this client.
     pub(super) fn pace(&self, now: Instant) -> Pace {
         Pace::new(self.credit, now)
@@ -202,7 +199,7 @@ impl Connection {
 
     /// A request has arrived.
     pub(super) fn begin(self: &Arc<Self>, now: Instant) -> Arc<Hand> {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         state.began = true;
         state.overdue = false;
         state.next += 1;
@@ -222,12 +219,12 @@ impl Connection {
 
     /// The socket takes no more, or takes something again.
     pub(super) fn set_blocked(&self, blocked: Option<Pace>) {
-        self.lock().blocked = blocked;
+        self.state.lock().blocked = blocked;
     }
 
     /// Since when the server waits for this client, and has nothing else to do for it. None: it works for it.
     pub(super) fn waits_since(&self) -> Option<Instant> {
-        let state = self.lock();
+        let state = self.state.lock();
         if let Some(blocked) = state.blocked {
             return blocked.waits_since();
         }
@@ -241,20 +238,20 @@ impl Connection {
 
     /// Since when answers wait for this client to read them. None: they do not.
     pub(super) fn reads_since(&self) -> Option<Instant> {
-        let state = self.lock();
+        let state = self.state.lock();
         let answers = state.exchanges.iter();
         answers.filter_map(|(_, it)| it.answer.waits_since()).min()
     }
 
     /// Bytes of answers that wait for this client.
     pub(super) fn held(&self) -> usize {
-        let state = self.lock();
+        let state = self.state.lock();
         state.exchanges.iter().map(|(_, it)| it.held).sum()
     }
 
     /// What has to become of the connection, and why.
     pub(super) fn due(&self, patience: &Patience, now: Instant) -> Option<(Order, Reason)> {
-        let state = self.lock();
+        let state = self.state.lock();
         let passed = |since: Instant, limit| now.saturating_duration_since(since) >= limit;
         let answers = state.exchanges.iter().map(|(_, it)| it.answer);
         let mut stalled = answers.chain(state.blocked);
@@ -276,7 +273,7 @@ impl Connection {
     /// Has the socket looked at once more where the first request has not begun in time. The wall clock alone does not
     /// end a connection: a server that is late itself may not have read the request that has arrived.
     pub(super) fn check_first(&self, first: Duration, now: Instant) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         let late = now.saturating_duration_since(self.opened) >= first;
         if state.began || state.overdue || !late {
             return;
@@ -288,7 +285,7 @@ impl Connection {
 
     /// Whether the connection ends as soon as its socket has nothing to read.
     pub(super) fn is_overdue(&self) -> bool {
-        self.lock().overdue
+        self.state.lock().overdue
     }
 
     /// Ends it, and counts why.
@@ -301,7 +298,7 @@ impl Connection {
 
     /// Tells it what to do, unless it was told as much already.
     pub(super) fn tell(&self, order: Order, now: Instant) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         if state.order >= Some(order) {
             return;
         }
@@ -313,7 +310,7 @@ impl Connection {
 
     /// What it was told.
     pub(super) fn order(&self) -> Option<Order> {
-        self.lock().order
+        self.state.lock().order
     }
 
     /// Waits until it is told something more, or its socket has to be looked at.

@@ -3,10 +3,11 @@
 
 use std::collections::HashMap;
 use std::net::IpAddr;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Instant;
 
 use nudge_platform::rate_limits::owner_of;
+use parking_lot::Mutex;
 
 use super::connection::{Connection, Memory, Order, Patience, Reason};
 
@@ -84,18 +85,14 @@ impl Table {
         })
     }
 
-    fn lock(&self) -> MutexGuard<'_, Inner> {
-        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// How many there are.
     pub(super) fn len(&self) -> usize {
-        self.lock().open.len()
+        self.inner.lock().open.len()
     }
 
     /// Takes a connection in.
     pub(super) fn admit(self: &Arc<Self>, peer: IpAddr, now: Instant) -> Result<Seat, Full> {
-        let mut inner = self.lock();
+        let mut inner = self.inner.lock();
         let owner = owner_of(peer);
         let of_an_address = inner.addresses.get(&owner).copied().unwrap_or_default();
         let counted = self.of_an_address > 0 && !peer.to_canonical().is_loopback();
@@ -175,7 +172,7 @@ impl Table {
     }
 
     fn all(&self) -> Vec<Arc<Connection>> {
-        self.lock().open.values().cloned().collect()
+        self.inner.lock().open.values().cloned().collect()
     }
 }
 

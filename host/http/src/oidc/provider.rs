@@ -1,6 +1,6 @@
 //! One OpenID provider: its keys, by OpenID Connect Discovery 1.0, and the tokens that they sign.
 
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context as _, anyhow, ensure};
@@ -8,6 +8,7 @@ use nudge_db::Timestamp;
 use nudge_platform::config::OidcIssuer;
 use nudge_platform::outbound;
 use nudge_platform::public_key::PublicKey;
+use parking_lot::RwLock;
 use reqwest::{Client, Url};
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -161,10 +162,7 @@ impl Provider {
                 }
             }
         };
-        self.known
-            .write()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone_from(&after);
+        self.known.write().clone_from(&after);
         after
     }
 
@@ -191,10 +189,7 @@ impl Provider {
     }
 
     fn known(&self) -> Known {
-        self.known
-            .read()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()
+        self.known.read().clone()
     }
 }
 

@@ -6,11 +6,12 @@
 //! A call that fails is made again for each request alone, so that what one request holds is no other's trouble.
 
 use std::collections::{HashMap, VecDeque};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use nudge_plugin_runtime::{Lost, Workers, logs};
 use nudge_records::events::MOST_EVENTS;
+use parking_lot::Mutex;
 use tokio::sync::oneshot;
 use uuid::Uuid;
 
@@ -64,7 +65,13 @@ impl Batcher {
             declared: Arc::clone(declared),
             reply,
         };
-        if self.lock().entry(context.app_id).or_default().add(request) {
+        if self
+            .0
+            .lock()
+            .entry(context.app_id)
+            .or_default()
+            .add(request)
+        {
             self.offer(workers, context.app_id);
         }
         replied.await.map_err(|_| Lost)
@@ -83,12 +90,8 @@ impl Batcher {
 
     /// The requests of an app that wait longest, as many as a call takes; at least one, if there is one.
     fn take(&self, app_id: Uuid) -> Vec<Request> {
-        let mut apps = self.lock();
+        let mut apps = self.0.lock();
         apps.get_mut(&app_id).map_or_else(Vec::new, AppQueue::take)
-    }
-
-    fn lock(&self) -> MutexGuard<'_, HashMap<Uuid, AppQueue>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

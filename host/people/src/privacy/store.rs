@@ -15,16 +15,6 @@ pub(super) struct AliasRow {
     pub value: String,
 }
 
-#[derive(sqlx::FromRow)]
-struct MergedRow {
-    id: Uuid,
-}
-
-#[derive(sqlx::FromRow)]
-struct NumberRow {
-    number: i64,
-}
-
 /// Whose deletion an erasing statement is part of.
 #[derive(Clone, Copy, Debug)]
 #[expect(
@@ -111,16 +101,14 @@ pub(super) async fn add(
 
 /// The numbers that owned events of a person.
 pub(super) async fn alias_numbers(tx: &mut Tx, deleted: Deleted) -> Result<Vec<i64>> {
-    let rows: Vec<NumberRow> = tx
-        .sql(
-            "SELECT alias_number AS number FROM suppressions
+    tx.sql(
+        "SELECT alias_number AS number FROM suppressions
              WHERE app_id = $1 AND job_id = $2 AND alias_number IS NOT NULL ORDER BY alias_number",
-        )
-        .bind(deleted.app_id)
-        .bind(deleted.job_id)
-        .fetch_all()
-        .await?;
-    Ok(rows.into_iter().map(|row| row.number).collect())
+    )
+    .bind(deleted.app_id)
+    .bind(deleted.job_id)
+    .fetch_values()
+    .await
 }
 
 /// Erases some rows of a person; answers how many.
@@ -141,11 +129,9 @@ pub(super) async fn erase(tx: &mut Tx, store: &Store, deleted: Deleted) -> Resul
 
 /// The subjects that became part of one.
 pub(super) async fn merged(tx: &mut Tx, app_id: Uuid, subject_id: Uuid) -> Result<Vec<Uuid>> {
-    let rows: Vec<MergedRow> = tx
-        .sql("SELECT id FROM merged_subjects WHERE app_id = $1 AND subject_id = $2")
+    tx.sql("SELECT id FROM merged_subjects WHERE app_id = $1 AND subject_id = $2")
         .bind(app_id)
         .bind(subject_id)
-        .fetch_all()
-        .await?;
-    Ok(rows.into_iter().map(|row| row.id).collect())
+        .fetch_values()
+        .await
 }

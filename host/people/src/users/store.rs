@@ -111,41 +111,27 @@ pub struct Scan {
     pub rest: Option<Uuid>,
 }
 
-#[derive(sqlx::FromRow)]
-struct IdRow {
-    id: Uuid,
-}
-
-#[derive(sqlx::FromRow)]
-struct CountRow {
-    count: i64,
-}
-
 /// The ids of people, newest first.
 pub async fn ids(tx: &mut Tx, app_id: Uuid, after: Option<Uuid>, limit: i64) -> Result<Vec<Uuid>> {
-    let rows: Vec<IdRow> = tx
-        .sql("SELECT id FROM subjects WHERE app_id = $1 AND id < $2 AND id NOT IN ")
+    tx.sql("SELECT id FROM subjects WHERE app_id = $1 AND id < $2 AND id NOT IN ")
         .push(hidden::SUBJECTS)
         .push(" ORDER BY id DESC LIMIT $3")
         .bind(app_id)
         .bind(after.unwrap_or(Uuid::max()))
         .bind(limit)
-        .fetch_all()
-        .await?;
-    Ok(rows.into_iter().map(|row| row.id).collect())
+        .fetch_values()
+        .await
 }
 
 /// How many people there are, up to a number.
 pub async fn count(tx: &mut Tx, app_id: Uuid, most: i64) -> Result<i64> {
-    let row: CountRow = tx
-        .sql("SELECT count(*) AS count FROM (SELECT 1 FROM subjects WHERE app_id = $1 AND id NOT IN ")
+    tx.sql("SELECT count(*) AS count FROM (SELECT 1 FROM subjects WHERE app_id = $1 AND id NOT IN ")
         .push(hidden::SUBJECTS)
         .push(" ORDER BY id LIMIT $2) AS counted")
         .bind(app_id)
         .bind(most)
-        .fetch_one()
-        .await?;
-    Ok(row.count)
+        .fetch_scalar()
+        .await
 }
 
 /// People with a name that begins so, each under the first such name.
@@ -181,8 +167,7 @@ const FIRST_NAMES: &str = " FROM aliases a WHERE a.app_id = $1 AND a.folded >= $
 /// How many people [`by_name`] finds, up to a number.
 pub async fn count_by_name(tx: &mut Tx, app_id: Uuid, search: &Search, most: i64) -> Result<i64> {
     let (low, high) = search.names.clone();
-    let row: CountRow = tx
-        .sql("SELECT count(*) AS count FROM (SELECT 1")
+    tx.sql("SELECT count(*) AS count FROM (SELECT 1")
         .push(FIRST_NAMES)
         .push(hidden::SUBJECTS)
         .push(" LIMIT $4) AS counted")
@@ -190,9 +175,8 @@ pub async fn count_by_name(tx: &mut Tx, app_id: Uuid, search: &Search, most: i64
         .bind(low)
         .bind(high)
         .bind(most)
-        .fetch_one()
-        .await?;
-    Ok(row.count)
+        .fetch_scalar()
+        .await
 }
 
 /// People whose id begins so, newest first, but for those whom a name finds.
@@ -207,7 +191,7 @@ pub async fn by_id(
         return Ok(Vec::new());
     };
     let high = after.map_or(high, |after| high.min(before(after)));
-    let rows: Vec<IdRow> = unnamed_ids(
+    unnamed_ids(
         tx.sql("SELECT s.id FROM subjects s WHERE s.app_id = $1 AND s.id BETWEEN $2 AND $3"),
         app_id,
         (low, high),
@@ -215,9 +199,8 @@ pub async fn by_id(
     )
     .push(" ORDER BY s.id DESC LIMIT $6")
     .bind(limit)
-    .fetch_all()
-    .await?;
-    Ok(rows.into_iter().map(|row| row.id).collect())
+    .fetch_values()
+    .await
 }
 
 /// How many people [`by_id`] finds, up to a number.
@@ -226,12 +209,11 @@ pub async fn count_by_id(tx: &mut Tx, app_id: Uuid, search: &Search, most: i64) 
         return Ok(0);
     };
     let text = "SELECT count(*) AS count FROM (SELECT 1 FROM subjects s WHERE s.app_id = $1 AND s.id BETWEEN $2 AND $3";
-    let row: CountRow = unnamed_ids(tx.sql(text), app_id, range, search)
+    unnamed_ids(tx.sql(text), app_id, range, search)
         .push(" LIMIT $6) AS counted")
         .bind(most)
-        .fetch_one()
-        .await?;
-    Ok(row.count)
+        .fetch_scalar()
+        .await
 }
 
 fn unnamed_ids<'t>(
@@ -269,7 +251,7 @@ pub async fn by_value(
     limit: i64,
 ) -> Result<Scan> {
     let after = after.unwrap_or(Uuid::max());
-    let last: Option<IdRow> = tx
+    let last: Option<Uuid> = tx
         .sql(
             "SELECT subject_id AS id FROM property_texts WHERE app_id = $1 AND subject_id < $2
              ORDER BY subject_id DESC LIMIT 1 OFFSET $3",
@@ -277,13 +259,13 @@ pub async fn by_value(
         .bind(app_id)
         .bind(after)
         .bind(MOST_SCANNED)
-        .fetch_optional()
+        .fetch_value()
         .await?;
     // Not all values of the last subject may be within reach: the next scan begins with it.
-    let rest = last.map(|row| row.id);
+    let rest = last;
     let (low, high) = search.names.clone();
     let (first_id, last_id) = search.ids.unwrap_or((Uuid::max(), Uuid::nil()));
-    let rows: Vec<IdRow> = tx
+    let rows: Vec<Uuid> = tx
         .sql(
             "SELECT DISTINCT t.subject_id AS id FROM property_texts t
              WHERE t.app_id = $1 AND t.subject_id > $2 AND t.subject_id < $3 AND t.folded LIKE $4 ESCAPE '\\'
@@ -303,10 +285,10 @@ pub async fn by_value(
         .bind(low)
         .bind(high)
         .bind(limit)
-        .fetch_all()
+        .fetch_values()
         .await?;
     Ok(Scan {
-        ids: rows.into_iter().map(|row| row.id).collect(),
+        ids: rows,
         rest: rest.map(|id| Uuid::from_u128(id.as_u128().saturating_add(1))),
     })
 }

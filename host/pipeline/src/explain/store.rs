@@ -30,24 +30,9 @@ impl Trace {
 }
 
 #[derive(sqlx::FromRow)]
-struct NumberRow {
-    number: i64,
-}
-
-#[derive(sqlx::FromRow)]
 struct InstructionRow {
     created_at: Timestamp,
     suppressed_by: Option<String>,
-}
-
-#[derive(sqlx::FromRow)]
-struct DeliveryRow {
-    created_at: Timestamp,
-}
-
-#[derive(sqlx::FromRow)]
-struct DueRow {
-    due_at: Timestamp,
 }
 
 /// A timer that waits.
@@ -63,13 +48,11 @@ pub struct WaitingTimer {
 
 /// The aliases of a subject.
 pub async fn aliases(tx: &mut Tx, app_id: Uuid, subject_id: Uuid) -> Result<Vec<i64>> {
-    let rows: Vec<NumberRow> = tx
-        .sql("SELECT number FROM aliases WHERE app_id = $1 AND subject_id = $2 ORDER BY number")
+    tx.sql("SELECT number FROM aliases WHERE app_id = $1 AND subject_id = $2 ORDER BY number")
         .bind(app_id)
         .bind(subject_id)
-        .fetch_all()
-        .await?;
-    Ok(rows.into_iter().map(|row| row.number).collect())
+        .fetch_values()
+        .await
 }
 
 /// What came of an event. An instruction counts for more than a note that there was none.
@@ -101,7 +84,7 @@ pub async fn trace(
             trace.issued = Some(row.created_at);
         }
     }
-    let delivery: Option<DeliveryRow> = tx
+    let delivery: Option<Timestamp> = tx
         .sql(
             "SELECT created_at FROM deliveries
              WHERE app_id = $1 AND subject_id = $2 AND campaign_id = $3 AND event_id = $4 ORDER BY created_at LIMIT 1",
@@ -110,18 +93,18 @@ pub async fn trace(
         .bind(subject_id)
         .bind(campaign_id)
         .bind(stored.event.id)
-        .fetch_optional()
+        .fetch_value()
         .await?;
-    trace.issued = trace.issued.or(delivery.map(|row| row.created_at));
+    trace.issued = trace.issued.or(delivery);
     (trace.deferred_until, trace.timer) =
         waiting(tx, (app_id, campaign_id, subject_id), stored.seq).await?;
-    let pending: Option<NumberRow> = tx
+    let pending: Option<i64> = tx
         .sql("SELECT id AS number FROM pending WHERE id = $1 AND app_id = $2")
         .bind(stored.seq / SEQ_BLOCK)
         .bind(app_id)
-        .fetch_optional()
+        .fetch_value()
         .await?;
-    trace.pending = pending.is_some_and(|row| row.number > 0);
+    trace.pending = pending.is_some_and(|row| row > 0);
     Ok(trace)
 }
 
@@ -156,7 +139,7 @@ async fn waiting(
     (app_id, campaign_id, subject_id): (Uuid, Uuid, Uuid),
     seq: i64,
 ) -> Result<(Option<Timestamp>, Option<WaitingTimer>)> {
-    let deferred: Option<DueRow> = tx
+    let deferred: Option<Timestamp> = tx
         .sql(
             "SELECT due_at FROM occasions
              WHERE app_id = $1 AND campaign_id = $2 AND subject_id = $3 AND event_seq = $4 AND firing_id IS NOT NULL
@@ -166,7 +149,7 @@ async fn waiting(
         .bind(campaign_id)
         .bind(subject_id)
         .bind(seq)
-        .fetch_optional()
+        .fetch_value()
         .await?;
     let timer = tx
         .sql(
@@ -179,5 +162,5 @@ async fn waiting(
         .bind(seq)
         .fetch_optional()
         .await?;
-    Ok((deferred.map(|row| row.due_at), timer))
+    Ok((deferred, timer))
 }

@@ -2,7 +2,7 @@
 
 use nudge_campaigns::runs::PARKED;
 use nudge_campaigns::runs::calendar::Run;
-use nudge_campaigns::runs::store::{CountRow, IdRow, Planned, Row, STEP, lock};
+use nudge_campaigns::runs::store::{Planned, Row, STEP, lock};
 use nudge_db::{Result, Timestamp, Tx};
 use uuid::Uuid;
 
@@ -124,11 +124,11 @@ pub async fn hold(tx: &mut Tx, app_id: Uuid, campaign_id: Uuid, job_id: Uuid) ->
 
 /// Whether a job has ended, whatever came of it.
 pub async fn has_ended(tx: &mut Tx, app_id: Uuid, job_id: Uuid) -> Result<bool> {
-    let row: Option<IdRow> = tx
+    let row: Option<Uuid> = tx
         .sql("SELECT id FROM jobs WHERE app_id = $1 AND id = $2 AND completed_at IS NULL")
         .bind(app_id)
         .bind(job_id)
-        .fetch_optional()
+        .fetch_value()
         .await?;
     Ok(row.is_none())
 }
@@ -153,10 +153,6 @@ impl WaitingWork {
 
 /// Who waits for something of a campaign: occasions, and timers that its plugin set.
 pub async fn waiting(tx: &mut Tx, app_id: Uuid, campaign_id: Uuid) -> Result<WaitingWork> {
-    #[derive(sqlx::FromRow)]
-    struct DueRow {
-        due_at: Timestamp,
-    }
     let mut due = Vec::new();
     let mut timers = false;
     for (text, of_timers) in [
@@ -173,14 +169,14 @@ pub async fn waiting(tx: &mut Tx, app_id: Uuid, campaign_id: Uuid) -> Result<Wai
             true,
         ),
     ] {
-        let row: Option<DueRow> = tx
+        let row: Option<Timestamp> = tx
             .sql(text)
             .bind(app_id)
             .bind(campaign_id)
-            .fetch_optional()
+            .fetch_value()
             .await?;
         timers |= of_timers && row.is_some();
-        due.extend(row.map(|row| row.due_at));
+        due.extend(row);
     }
     Ok(WaitingWork {
         timers,
@@ -196,7 +192,7 @@ pub async fn any_on_offer(
     campaign_id: Uuid,
     now: Timestamp,
 ) -> Result<bool> {
-    let row: Option<IdRow> = tx
+    let row: Option<Uuid> = tx
         .sql(
             "SELECT id FROM instructions WHERE app_id = $1 AND campaign_id = $2 AND expires_at > $3
                AND status IN ('issued', 'received') LIMIT 1",
@@ -204,7 +200,7 @@ pub async fn any_on_offer(
         .bind(app_id)
         .bind(campaign_id)
         .bind(now)
-        .fetch_optional()
+        .fetch_value()
         .await?;
     Ok(row.is_some())
 }
@@ -217,7 +213,7 @@ pub async fn count_due(
     now: Timestamp,
     at_most: i64,
 ) -> Result<i64> {
-    let row: CountRow = tx
+    tx
         .sql(
             "SELECT count(*) AS count FROM (
                 SELECT 1 AS one FROM occasions WHERE app_id = $1 AND campaign_id = $2 AND due_at <= $3 LIMIT $4) counted",
@@ -226,9 +222,8 @@ pub async fn count_due(
         .bind(campaign_id)
         .bind(now)
         .bind(at_most)
-        .fetch_one()
-        .await?;
-    Ok(row.count)
+        .fetch_scalar()
+        .await
 }
 
 /// Makes some occasions due that were put off until their campaign runs again; answers how many.
@@ -276,12 +271,12 @@ pub async fn forget_firings(tx: &mut Tx, planned: &Planned, before: &str) -> Res
 
 /// The newest subject of an app; nil: there is none.
 pub async fn newest_subject(tx: &mut Tx, app_id: Uuid) -> Result<Uuid> {
-    let row: Option<IdRow> = tx
+    let row: Option<Uuid> = tx
         .sql("SELECT id FROM subjects WHERE app_id = $1 ORDER BY id DESC LIMIT 1")
         .bind(app_id)
-        .fetch_optional()
+        .fetch_value()
         .await?;
-    Ok(row.map_or(Uuid::nil(), |row| row.id))
+    Ok(row.map_or(Uuid::nil(), |row| row))
 }
 
 /// Somebody whom a run is about.
@@ -305,7 +300,7 @@ pub async fn people(
     limit: i64,
 ) -> Result<Option<(Uuid, Vec<Person>)>> {
     let keep = tx.dialect().for_key_share();
-    let rows: Vec<IdRow> = tx
+    let rows: Vec<Uuid> = tx
         .sql(
             "SELECT id FROM subjects WHERE app_id = $1 AND id > $2 AND id <= $3 ORDER BY id LIMIT ",
         )
@@ -314,12 +309,12 @@ pub async fn people(
         .bind(last)
         .push_bind(limit)
         .push(keep)
-        .fetch_all()
+        .fetch_values()
         .await?;
-    let Some(newest) = rows.last().map(|row| row.id) else {
+    let Some(newest) = rows.last().map(|row| row) else {
         return Ok(None);
     };
-    let ids = rows.into_iter().map(|row| row.id);
+    let ids = rows.into_iter();
     let people = tx
         .with_rows("v(id)", nudge_db::Rows::new().uuids(ids))
         .push(

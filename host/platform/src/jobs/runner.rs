@@ -2,11 +2,12 @@
 
 use std::collections::HashMap;
 use std::panic::AssertUnwindSafe;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::FutureExt as _;
 use nudge_db::Db;
+use parking_lot::Mutex;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -101,7 +102,7 @@ impl Runner {
     async fn take(&self) -> nudge_db::Result<Next> {
         while !self.halt.is_cancelled() {
             let wanted = {
-                let in_hand = self.lock();
+                let in_hand = self.in_hand.lock();
                 let now = self.parts.clock.now();
                 store::Wanted {
                     now,
@@ -113,7 +114,7 @@ impl Runner {
             let mut tx = self.parts.db.read().await?;
             if !store::anything_waits(&mut tx, &wanted).await? {
                 // A kind that is full makes room when one of its jobs ends.
-                let is_idle = self.lock().is_empty();
+                let is_idle = self.in_hand.lock().is_empty();
                 return Ok(if is_idle {
                     Next::At(store::next(&mut tx).await?)
                 } else {
@@ -130,7 +131,7 @@ impl Runner {
                 kind: job.kind.clone(),
                 app_id: job.app_id,
             };
-            self.lock().insert(job.id, in_hand);
+            self.in_hand.lock().insert(job.id, in_hand);
             self.tasks.spawn(self.clone().finish(job));
         }
         Ok(Next::Soon)
@@ -150,7 +151,7 @@ impl Runner {
                 () = self.halt.cancelled() => break,
             }
         }
-        self.lock().remove(&job.id);
+        self.in_hand.lock().remove(&job.id);
         self.parts.wake.wake();
     }
 
@@ -183,7 +184,7 @@ impl Runner {
         let mut tx = self.parts.db.read().await?;
         let mut strays = store::claimed_by(&mut tx, self.parts.node).await?;
         drop(tx);
-        strays.retain(|id| !self.lock().contains_key(id));
+        strays.retain(|id| !self.in_hand.lock().contains_key(id));
         if strays.is_empty() {
             return Ok(());
         }
@@ -193,9 +194,5 @@ impl Runner {
             store::release(&mut tx, self.parts.node, id).await?;
         }
         tx.commit().await
-    }
-
-    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<Uuid, JobInHand>> {
-        self.in_hand.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

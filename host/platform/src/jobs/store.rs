@@ -79,11 +79,6 @@ pub(super) enum End<'a> {
     Waits(Timestamp),
 }
 
-#[derive(sqlx::FromRow)]
-struct IdRow {
-    id: Uuid,
-}
-
 /// Adds a job.
 pub(super) async fn insert(tx: &mut Tx, id: Uuid, job: &NewJob<'_>, now: Timestamp) -> Result<()> {
     tx.sql(
@@ -142,19 +137,15 @@ pub async fn list(
 
 /// How many jobs of a kind an app has that have not ended.
 pub async fn count_unfinished(tx: &mut Tx, app_id: Uuid, kind: &'static str) -> Result<usize> {
-    #[derive(sqlx::FromRow)]
-    struct CountRow {
-        count: i64,
-    }
-    let row: CountRow = tx
+    let count: i64 = tx
         .sql(
             "SELECT count(*) AS count FROM jobs WHERE app_id = $1 AND kind = $2 AND completed_at IS NULL",
         )
         .bind(app_id)
         .bind(kind)
-        .fetch_one()
+        .fetch_scalar()
         .await?;
-    Ok(usize::try_from(row.count).unwrap_or(usize::MAX))
+    Ok(usize::try_from(count).unwrap_or(usize::MAX))
 }
 
 /// Which job a process takes next.
@@ -193,7 +184,7 @@ impl Wanted {
 /// Whether such a job waits.
 pub(super) async fn anything_waits(tx: &mut Tx, wanted: &Wanted) -> Result<bool> {
     let statement = tx.sql("SELECT id FROM jobs WHERE ");
-    let row: Option<IdRow> = wanted.push(statement).fetch_optional().await?;
+    let row: Option<Uuid> = wanted.push(statement).fetch_value().await?;
     Ok(row.is_some())
 }
 
@@ -225,12 +216,10 @@ pub(super) async fn claim(tx: &mut Tx, node: Uuid, wanted: &Wanted) -> Result<Op
 
 /// The jobs that a process has claimed.
 pub(super) async fn claimed_by(tx: &mut Tx, node: Uuid) -> Result<Vec<Uuid>> {
-    let rows: Vec<IdRow> = tx
-        .sql("SELECT id FROM jobs WHERE completed_at IS NULL AND node = $1")
+    tx.sql("SELECT id FROM jobs WHERE completed_at IS NULL AND node = $1")
         .bind(node)
-        .fetch_all()
-        .await?;
-    Ok(rows.into_iter().map(|row| row.id).collect())
+        .fetch_values()
+        .await
 }
 
 /// Gives up a claim.

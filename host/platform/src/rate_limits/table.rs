@@ -2,9 +2,9 @@
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher as _, RandomState};
-use std::sync::{Mutex, PoisonError};
 
 use nudge_db::Timestamp;
+use parking_lot::Mutex;
 
 use super::Policy;
 use super::gcra::{Empty, Rate, Taken};
@@ -76,7 +76,7 @@ impl Table {
         let hash = self.hasher.hash_one((policy, owner));
         let index = usize::try_from(hash % SHARDS as u64).unwrap_or(0);
         match self.shards.get(index) {
-            Some(shard) => act(&mut shard.lock().unwrap_or_else(PoisonError::into_inner)),
+            Some(shard) => act(&mut shard.lock()),
             // There are as many shards as the index is taken modulo of.
             None => act(&mut Shard {
                 buckets: HashMap::new(),

@@ -3,11 +3,12 @@
 pub mod store;
 
 use std::collections::{HashMap, VecDeque};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use nudge_db::Timestamp;
 use nudge_wasm::{Level, LogLine};
+use parking_lot::Mutex;
 use uuid::Uuid;
 
 use super::statistics::minute;
@@ -119,7 +120,7 @@ impl Logs {
         subjects: Vec<Uuid>,
         now: Timestamp,
     ) {
-        let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut waiting = self.waiting.lock();
         let WaitingLines { taken, windows } = &mut *waiting;
         let place = (app_id, term.owner, term.name.clone());
         let window = windows
@@ -168,13 +169,13 @@ impl Logs {
 
     /// Whether lines wait.
     pub(super) fn any(&self) -> bool {
-        let waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        let waiting = self.waiting.lock();
         !waiting.taken.is_empty()
     }
 
     /// Takes what was logged, and says what was not kept of minutes that are over.
     pub(super) fn take(&self, now: Timestamp) -> Taken {
-        let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut waiting = self.waiting.lock();
         let WaitingLines { taken, windows } = &mut *waiting;
         windows.retain(|(app_id, _, _), window| {
             let over = window.minute != minute(now);
@@ -188,7 +189,7 @@ impl Logs {
 
     /// Takes back what could not be written.
     pub(super) fn give_back(&self, mut earlier: Taken) {
-        let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut waiting = self.waiting.lock();
         let later = std::mem::take(&mut waiting.taken);
         earlier.lines.extend(later.lines);
         earlier.about.extend(later.about);

@@ -10,8 +10,9 @@
 pub mod store;
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use uuid::Uuid;
 
 use crate::rollout_period::RolloutPeriod;
@@ -177,7 +178,7 @@ pub(super) struct Taken(Vec<(Place, Comparison)>);
 impl Comparisons {
     /// Adds a comparison.
     pub(super) fn add(&self, app_id: Uuid, term: &Arc<RolloutPeriod>, comparison: Comparison) {
-        let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut waiting = self.waiting.lock();
         let place = (Arc::clone(term), app_id);
         if waiting.len() < MOST_TERMS || waiting.contains_key(&place) {
             waiting.entry(place).or_default().add(comparison);
@@ -188,13 +189,13 @@ impl Comparisons {
 
     /// Whether comparisons wait.
     pub(super) fn any(&self) -> bool {
-        let waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        let waiting = self.waiting.lock();
         !waiting.is_empty()
     }
 
     /// Takes what was compared, in the order in which all processes write it.
     pub(super) fn take(&self) -> Taken {
-        let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut waiting = self.waiting.lock();
         let mut taken: Vec<(Place, Comparison)> = waiting.drain().collect();
         drop(waiting);
         taken.sort_unstable_by(|(one, _), (other, _)| one.cmp(other));

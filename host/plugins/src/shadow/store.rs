@@ -43,11 +43,6 @@ pub struct DifferenceRow {
     pub at: Timestamp,
 }
 
-#[derive(sqlx::FromRow)]
-struct CountRow {
-    count: i64,
-}
-
 /// Adds comparisons to those of their terms.
 pub(crate) async fn add(tx: &mut Tx, taken: &Taken, now: Timestamp) -> Result<()> {
     for rows in taken.0.chunks(Rows::MOST) {
@@ -115,7 +110,7 @@ async fn add_samples(
     samples: &[Sample],
     now: Timestamp,
 ) -> Result<()> {
-    let row: CountRow = tx
+    let count: i64 = tx
         .sql(
             "SELECT count(*) AS count FROM plugin_differences
              WHERE owner_id = $1 AND name = $2 AND app_id = $3 AND version = $4 AND since = $5",
@@ -125,9 +120,9 @@ async fn add_samples(
         .bind(*app_id)
         .bind(term.version.clone())
         .bind(term.since)
-        .fetch_one()
+        .fetch_scalar()
         .await?;
-    let room = MOST_SAMPLES.saturating_sub(usize::try_from(row.count).unwrap_or(usize::MAX));
+    let room = MOST_SAMPLES.saturating_sub(usize::try_from(count).unwrap_or(usize::MAX));
     let samples = samples.get(..room.min(samples.len())).unwrap_or_default();
     if samples.is_empty() {
         return Ok(());

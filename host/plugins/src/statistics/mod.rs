@@ -4,11 +4,12 @@ pub mod histogram;
 pub mod store;
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use nudge_db::Timestamp;
 use nudge_wasm::{Call, Failed};
+use parking_lot::Mutex;
 use uuid::Uuid;
 
 use crate::rollout_period::RolloutPeriod;
@@ -148,7 +149,7 @@ impl Statistics {
     }
 
     fn add(&self, key: Key, counts: Counts) {
-        let mut all = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = self.counts.lock();
         if let Some(known) = all.get_mut(&key) {
             known.add(counts);
         } else if all.len() < MOST_ROWS {
@@ -160,13 +161,13 @@ impl Statistics {
 
     /// Whether a call failed.
     pub(super) fn has_failures(&self) -> bool {
-        let all = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
+        let all = self.counts.lock();
         all.keys().any(Key::failed)
     }
 
     /// Takes what was counted, in the order in which all processes write it.
     pub(super) fn take(&self) -> Taken {
-        let mut all = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = self.counts.lock();
         let mut taken: Vec<(Key, Counts)> = all.drain().collect();
         drop(all);
         taken.sort_unstable_by(|(one, _), (other, _)| one.cmp(other));

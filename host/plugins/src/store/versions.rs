@@ -7,11 +7,6 @@ use super::super::rollout::Release;
 use crate::check::Check;
 
 #[derive(sqlx::FromRow)]
-struct CountRow {
-    count: i64,
-}
-
-#[derive(sqlx::FromRow)]
 struct VersionRow {
     version: String,
     digest: String,
@@ -22,16 +17,6 @@ struct VersionRow {
     checks: String,
     uploaded_by: String,
     uploaded_at: Timestamp,
-}
-
-#[derive(sqlx::FromRow)]
-struct BytesRow {
-    bytes: Vec<u8>,
-}
-
-#[derive(sqlx::FromRow)]
-struct DigestRow {
-    digest: String,
 }
 
 /// A version of a plugin, as it is stored.
@@ -76,13 +61,13 @@ impl VersionRow {
 
 /// How many versions a plugin has.
 pub async fn count_versions(tx: &mut Tx, app_id: Uuid, name: &str) -> Result<usize> {
-    let row: CountRow = tx
+    let count: i64 = tx
         .sql("SELECT count(*) AS count FROM plugin_versions WHERE app_id = $1 AND name = $2")
         .bind(app_id)
         .bind(name.to_owned())
-        .fetch_one()
+        .fetch_scalar()
         .await?;
-    Ok(usize::try_from(row.count).unwrap_or(usize::MAX))
+    Ok(usize::try_from(count).unwrap_or(usize::MAX))
 }
 
 /// Keeps a component, and locks it until the transaction ends, so that nobody removes it meanwhile.
@@ -117,23 +102,21 @@ pub async fn insert_component(
 /// Locks a component until the transaction ends; answers whether it is there.
 async fn lock_component(tx: &mut Tx, digest: &str) -> Result<bool> {
     let for_update = tx.dialect().for_update();
-    let row: Option<DigestRow> = tx
+    let row: Option<String> = tx
         .sql("SELECT digest FROM plugin_components WHERE digest = ")
         .push_bind(digest.to_owned())
         .push(for_update)
-        .fetch_optional()
+        .fetch_value()
         .await?;
-    Ok(row.is_some_and(|row| row.digest == digest))
+    Ok(row.is_some_and(|row| row == digest))
 }
 
 /// A component.
 pub async fn component(tx: &mut Tx, digest: &str) -> Result<Option<Vec<u8>>> {
-    let row: Option<BytesRow> = tx
-        .sql("SELECT bytes FROM plugin_components WHERE digest = $1")
+    tx.sql("SELECT bytes FROM plugin_components WHERE digest = $1")
         .bind(digest.to_owned())
-        .fetch_optional()
-        .await?;
-    Ok(row.map(|row| row.bytes))
+        .fetch_value()
+        .await
 }
 
 /// Adds a version.
@@ -262,14 +245,12 @@ pub(super) async fn delete_unused_component(tx: &mut Tx, digest: &str) -> Result
 
 /// The digests of all versions in force, of all apps and the server.
 pub async fn in_force(tx: &mut Tx) -> Result<Vec<String>> {
-    let rows: Vec<DigestRow> = tx
-        .sql(
-            "SELECT DISTINCT v.digest FROM plugins p
+    tx.sql(
+        "SELECT DISTINCT v.digest FROM plugins p
              JOIN plugin_versions v ON v.app_id = p.app_id AND v.name = p.name
              WHERE v.version = p.active_version OR v.version = p.candidate_version
              ORDER BY v.digest",
-        )
-        .fetch_all()
-        .await?;
-    Ok(rows.into_iter().map(|row| row.digest).collect())
+    )
+    .fetch_values()
+    .await
 }

@@ -40,11 +40,6 @@ impl Noted {
     }
 }
 
-#[derive(sqlx::FromRow)]
-struct IdRow {
-    id: Uuid,
-}
-
 /// What is noted of the deliveries that beacons are about, of those that were sent to the subject.
 pub(super) async fn known(
     tx: &mut Tx,
@@ -117,7 +112,7 @@ pub(super) async fn exists(
     subject_id: Uuid,
     delivery_id: Uuid,
 ) -> Result<bool> {
-    let row: Option<IdRow> = tx
+    let row: Option<Uuid> = tx
         .sql(
             "SELECT id FROM deliveries
              WHERE app_id = $1 AND id = $2 AND subject_id = $3 AND sent_at IS NOT NULL",
@@ -125,7 +120,7 @@ pub(super) async fn exists(
         .bind(app_id)
         .bind(delivery_id)
         .bind(subject_id)
-        .fetch_optional()
+        .fetch_value()
         .await?;
-    Ok(row.is_some_and(|row| row.id == delivery_id))
+    Ok(row.is_some_and(|row| row == delivery_id))
 }

@@ -1,6 +1,5 @@
 //! Apple Push Notification service: HTTP/2, with tokens signed by the app's key.
 
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use anyhow::Context as _;
@@ -9,6 +8,7 @@ use nudge_campaigns::push::options::Priority;
 use nudge_db::Timestamp;
 use nudge_platform::config;
 use nudge_platform::outbound::{self, Lookups};
+use parking_lot::Mutex;
 use reqwest::{Client, StatusCode, Url};
 use serde::Deserialize;
 use serde_json::json;
@@ -58,7 +58,7 @@ impl Key {
 
     /// The token in use, or a new one: where there is none, where it is old, and in the place of one that was refused.
     fn token(&self, now: Timestamp, refused: Option<&str>) -> Result<String, Unusable> {
-        let mut held = self.token.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut held = self.token.lock();
         if let Some(token) = &*held
             && refused != Some(token.text.as_str())
             && now < token.issued_at.plus(TOKEN_LIFETIME)

@@ -2,8 +2,9 @@
 //! ids, whose rows never change their keys.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use uuid::Uuid;
 
 use super::jws::{SigningKey, Unusable};
@@ -40,14 +41,14 @@ impl Opened {
 impl Cache {
     /// A credential that was used before.
     pub(super) fn known(&self, id: Uuid) -> Option<Arc<Opened>> {
-        let cached = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let cached = self.0.lock();
         cached.get(&id).map(Arc::clone)
     }
 
     /// Opens a credential. Of two that do at once, one keeps what the other made.
     pub(super) fn open(&self, stored: &Stored, key: &PrivateKey) -> Result<Arc<Opened>, Unusable> {
         let opened = Arc::new(Opened::new(stored.record.identity.clone(), key)?);
-        let mut cached = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut cached = self.0.lock();
         if cached.len() >= MOST {
             // Each that is still used is opened anew.
             cached.clear();

@@ -18,12 +18,13 @@ mod store;
 mod write;
 
 use std::collections::{HashMap, HashSet};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use batch::Batch;
 use nudge_db::Timestamp;
 use nudge_platform::due::{Next, Pacer, Setbacks, StrayCheck};
 use nudge_records::deliveries::Urgency;
+use parking_lot::Mutex;
 use store::Claimed;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -63,7 +64,7 @@ struct Places {
 impl Places {
     /// Deliveries are over, as far as this process is concerned.
     fn free(&self, deliveries: impl IntoIterator<Item = Uuid>) {
-        let mut taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut taken = self.taken.lock();
         let mut in_hand = self.sender.lock();
         for id in deliveries {
             if taken.remove(&id) {
@@ -77,7 +78,7 @@ impl Places {
 
 impl Drop for Places {
     fn drop(&mut self) {
-        let left = std::mem::take(self.taken.get_mut().unwrap_or_else(PoisonError::into_inner));
+        let left = std::mem::take(self.taken.get_mut());
         let mut in_hand = self.sender.lock();
         for id in left {
             in_hand.remove(self.app_id, id);
@@ -175,7 +176,7 @@ impl Sender {
     async fn next(&self) -> nudge_db::Result<Next> {
         let mut tx = self.services.db.read().await?;
         let waits = store::next_app(&mut tx, Uuid::nil()).await?.is_some();
-        let is_idle = !waits && self.lock().deliveries.is_empty();
+        let is_idle = !waits && self.in_hand.lock().deliveries.is_empty();
         Ok(if is_idle { Next::At(None) } else { Next::Soon })
     }
 
@@ -200,7 +201,7 @@ impl Sender {
         *after = last;
         let mut claimed = false;
         for (app_id, lane) in due {
-            if share::is_full(self.lock().deliveries.len()) {
+            if share::is_full(self.in_hand.lock().deliveries.len()) {
                 // The app is the first one of the next turn.
                 *after = before(app_id);
                 return Ok(false);
@@ -216,7 +217,7 @@ impl Sender {
     /// Claims deliveries of an app, as far as it has room; answers whether there were any.
     async fn take(&self, app_id: Uuid, lane: Urgency, now: Timestamp) -> nudge_db::Result<bool> {
         let room = {
-            let in_hand = self.lock();
+            let in_hand = self.in_hand.lock();
             share::room(lane, in_hand.of_app(app_id), in_hand.deliveries.len())
         };
         if room == 0 {
@@ -237,7 +238,7 @@ impl Sender {
 
     fn places(&self, app_id: Uuid, claimed: &[Claimed]) -> Places {
         let taken: HashSet<Uuid> = claimed.iter().map(|delivery| delivery.id).collect();
-        let mut in_hand = self.lock();
+        let mut in_hand = self.in_hand.lock();
         in_hand.deliveries.extend(&taken);
         *in_hand.apps.entry(app_id).or_default() += taken.len();
         drop(in_hand);
@@ -253,7 +254,7 @@ impl Sender {
         let mut tx = self.services.db.read().await?;
         let mut strays = store::claimed_by(&mut tx, self.node).await?;
         drop(tx);
-        strays.retain(|id| !self.lock().deliveries.contains(id));
+        strays.retain(|id| !self.in_hand.lock().deliveries.contains(id));
         if strays.is_empty() {
             return Ok(());
         }
@@ -266,10 +267,6 @@ impl Sender {
             store::release(&mut tx, self.node, id).await?;
         }
         tx.commit().await
-    }
-
-    fn lock(&self) -> MutexGuard<'_, DeliveriesInHand> {
-        self.in_hand.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

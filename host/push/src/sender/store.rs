@@ -60,16 +60,6 @@ pub(super) struct After {
     pub status: String,
 }
 
-#[derive(sqlx::FromRow)]
-struct AppRow {
-    app_id: Uuid,
-}
-
-#[derive(sqlx::FromRow)]
-struct IdRow {
-    id: Uuid,
-}
-
 /// Whether a person may be sent anything.
 #[derive(Clone, Copy, Debug, sqlx::FromRow)]
 pub(super) struct Consent {
@@ -80,15 +70,13 @@ pub(super) struct Consent {
 
 /// The next app after one that has deliveries for the sender, now or later.
 pub(super) async fn next_app(tx: &mut Tx, after: Uuid) -> Result<Option<Uuid>> {
-    let row: Option<AppRow> = tx
-        .sql(
-            "SELECT app_id FROM deliveries WHERE due_at IS NOT NULL AND node IS NULL AND app_id > $1
+    tx.sql(
+        "SELECT app_id FROM deliveries WHERE due_at IS NOT NULL AND node IS NULL AND app_id > $1
              ORDER BY app_id LIMIT 1",
-        )
-        .bind(after)
-        .fetch_optional()
-        .await?;
-    Ok(row.map(|row| row.app_id))
+    )
+    .bind(after)
+    .fetch_value()
+    .await
 }
 
 /// Lets deliveries of an app be sent now that are due after `latest`. Answers of how many it did so; there may be more.
@@ -120,7 +108,7 @@ pub(super) async fn is_due(
     lane: Urgency,
     now: Timestamp,
 ) -> Result<bool> {
-    let row: Option<AppRow> = tx
+    let row: Option<Uuid> = tx
         .sql(
             "SELECT app_id FROM deliveries
              WHERE app_id = $1 AND lane = $2 AND due_at IS NOT NULL AND due_at <= $3 AND node IS NULL LIMIT 1",
@@ -128,7 +116,7 @@ pub(super) async fn is_due(
         .bind(app_id)
         .bind(lane.number())
         .bind(now)
-        .fetch_optional()
+        .fetch_value()
         .await?;
     Ok(row.is_some())
 }
@@ -197,7 +185,7 @@ pub(super) async fn hand_over(
             .texts(chunk.iter().map(|delivery| delivery.content.clone()))
             .texts(chunk.iter().map(|delivery| delivery.devices.clone()))
             .texts(chunk.iter().map(|delivery| delivery.platform.clone()));
-        let rows: Vec<IdRow> = tx
+        let rows: Vec<Uuid> = tx
             .with_rows("v(id, content, devices, platform)", rows)
             .push(
                 " UPDATE deliveries SET content = v.content, devices = v.devices, data = NULL,
@@ -214,9 +202,9 @@ pub(super) async fn hand_over(
             .push(" AND deliveries.node = ")
             .push_bind(node)
             .push(" RETURNING deliveries.id AS id")
-            .fetch_all()
+            .fetch_values()
             .await?;
-        handed.extend(rows.into_iter().map(|row| row.id));
+        handed.extend(rows.into_iter());
     }
     Ok(handed)
 }
@@ -299,12 +287,10 @@ pub(super) async fn give_up(
 
 /// The deliveries that a process has claimed.
 pub(super) async fn claimed_by(tx: &mut Tx, node: Uuid) -> Result<Vec<Uuid>> {
-    let rows: Vec<IdRow> = tx
-        .sql("SELECT id FROM deliveries WHERE node = $1 LIMIT 10000")
+    tx.sql("SELECT id FROM deliveries WHERE node = $1 LIMIT 10000")
         .bind(node)
-        .fetch_all()
-        .await?;
-    Ok(rows.into_iter().map(|row| row.id).collect())
+        .fetch_values()
+        .await
 }
 
 /// Frees a claim, so that whoever has room takes the delivery on.

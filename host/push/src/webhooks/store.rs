@@ -29,11 +29,6 @@ struct Row {
     disabled_at: Option<Timestamp>,
 }
 
-#[derive(sqlx::FromRow)]
-struct CountRow {
-    count: i64,
-}
-
 /// A sealed secret and what it is bound to.
 #[derive(Debug, sqlx::FromRow)]
 pub(super) struct SecretRow {
@@ -73,12 +68,12 @@ fn event_types(webhook: &Webhook) -> Result<String> {
 
 /// How many endpoints an app has.
 pub(super) async fn count(tx: &mut Tx, app_id: Uuid) -> Result<usize> {
-    let row: CountRow = tx
+    let count: i64 = tx
         .sql("SELECT count(*) AS count FROM webhooks WHERE app_id = $1")
         .bind(app_id)
-        .fetch_one()
+        .fetch_scalar()
         .await?;
-    Ok(usize::try_from(row.count).unwrap_or(usize::MAX))
+    Ok(usize::try_from(count).unwrap_or(usize::MAX))
 }
 
 /// Adds an endpoint.
@@ -180,19 +175,15 @@ pub(super) async fn list(
 
 /// Locks an endpoint until the transaction ends; answers whether it is there.
 pub(super) async fn lock(tx: &mut Tx, app_id: Uuid, id: Uuid) -> Result<bool> {
-    #[derive(sqlx::FromRow)]
-    struct IdRow {
-        id: Uuid,
-    }
     let for_update = tx.dialect().for_update();
-    let row: Option<IdRow> = tx
+    let row: Option<Uuid> = tx
         .sql("SELECT id FROM webhooks WHERE app_id = $1 AND id = $2")
         .bind(app_id)
         .bind(id)
         .push(for_update)
-        .fetch_optional()
+        .fetch_value()
         .await?;
-    Ok(row.is_some_and(|row| row.id == id))
+    Ok(row.is_some_and(|row| row == id))
 }
 
 /// Lets an endpoint begin anew if it is disabled.

@@ -170,16 +170,6 @@ pub struct Group {
     pub sample_id: Uuid,
 }
 
-#[derive(sqlx::FromRow)]
-struct IdRow {
-    id: Uuid,
-}
-
-#[derive(sqlx::FromRow)]
-struct CountRow {
-    count: i64,
-}
-
 impl Group {
     /// Its place among the groups of letters that were received before an instant.
     pub fn place(&self, until: Timestamp) -> GroupPlace {
@@ -240,7 +230,7 @@ pub async fn insert(tx: &mut Tx, letters: &[&Letter]) -> Result<HashSet<Uuid>> {
     distinct.sort_unstable_by_key(|letter| letter.id);
     let mut kept = HashSet::with_capacity(distinct.len());
     for chunk in distinct.chunks(Rows::MOST) {
-        let inserted: Vec<IdRow> = tx
+        let inserted: Vec<Uuid> = tx
             .with_rows(
                 "v(id, app_id, alias_number, event_id, event_name, stage, reason, violations, plugin_name,
                    plugin_version, campaign_id, event, timestamp, received_at, session_number, opens_session,
@@ -263,9 +253,9 @@ pub async fn insert(tx: &mut Tx, letters: &[&Letter]) -> Result<HashSet<Uuid>> {
                     origin = excluded.origin, client_timestamp = excluded.client_timestamp
                   RETURNING id",
             )
-            .fetch_all()
+            .fetch_values()
             .await?;
-        kept.extend(inserted.into_iter().map(|row| row.id));
+        kept.extend(inserted.into_iter());
     }
     Ok(kept)
 }
@@ -386,8 +376,7 @@ pub async fn count(tx: &mut Tx, app_id: Uuid, filter: &Filter) -> Result<i64> {
     let statement = tx
         .sql("SELECT count(*) AS count FROM dead_letters d WHERE d.app_id = $1")
         .bind(app_id);
-    let row: CountRow = filter.apply(statement).fetch_one().await?;
-    Ok(row.count)
+    filter.apply(statement).fetch_scalar().await
 }
 
 /// The instant before which all letters of an app were received that are there.

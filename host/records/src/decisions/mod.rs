@@ -16,10 +16,11 @@ pub mod store;
 pub mod transcript;
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use nudge_db::{Timestamp, Tx};
+use parking_lot::Mutex;
 use uuid::Uuid;
 
 pub use record::Record;
@@ -79,7 +80,7 @@ impl Noted {
         decisions: &'d [NewDecision],
         now: Timestamp,
     ) -> Vec<&'d Config> {
-        let noted = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let noted = self.0.lock();
         let mut missing: Vec<&Config> = Vec::new();
         for config in decisions.iter().flat_map(|decision| &decision.configs) {
             let fresh = noted
@@ -99,7 +100,7 @@ impl Noted {
         if digests.is_empty() {
             return;
         }
-        let mut noted = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut noted = self.0.lock();
         if noted.len() > MOST_REMEMBERED {
             noted.clear();
         }

@@ -22,11 +22,6 @@ struct ConfigRow {
     properties: String,
 }
 
-#[derive(sqlx::FromRow)]
-struct IdRow {
-    id: Uuid,
-}
-
 /// Adds decisions and says whose they are.
 pub(super) async fn insert(tx: &mut Tx, app_id: Uuid, decisions: &[NewDecision]) -> Result<()> {
     for chunk in decisions.chunks(Rows::MOST) {
@@ -182,12 +177,12 @@ pub(super) async fn delete_before(
     before: Uuid,
     most: i64,
 ) -> Result<bool> {
-    let rows: Vec<IdRow> = tx
+    let rows: Vec<Uuid> = tx
         .sql("SELECT id FROM decisions WHERE app_id = $1 AND id < $2 ORDER BY id LIMIT $3")
         .bind(app_id)
         .bind(before)
         .bind(most)
-        .fetch_all()
+        .fetch_values()
         .await?;
     let Some(last) = rows.last() else {
         return Ok(false);

@@ -1,11 +1,12 @@
 //! What a plugin asked in a call, and what it was told.
 
 use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 
 use nudge_wasm::trigger::Facts;
 use nudge_wasm::{FactsUnavailable, PastEvent, Value};
+use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 
 /// What is kept of one call's questions and answers, in bytes. A call that asks for more can't be made again.
@@ -45,7 +46,7 @@ struct Taken {
 
 impl Transcript {
     fn take(&self, bytes: usize, note: impl FnOnce(&mut Heard)) {
-        let mut taken = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut taken = self.0.lock();
         if taken.bytes > MOST_BYTES {
             return;
         }
@@ -108,7 +109,7 @@ impl Transcript {
 
     /// Everything, once the call is over. None: it was too much.
     pub fn finish(self) -> Option<Heard> {
-        let mut taken = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut taken = self.0.lock();
         (taken.bytes <= MOST_BYTES).then(|| std::mem::take(&mut taken.heard))
     }
 }

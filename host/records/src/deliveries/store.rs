@@ -102,11 +102,6 @@ pub struct Name {
     pub anonymous_id: Option<String>,
 }
 
-#[derive(sqlx::FromRow)]
-struct IdRow {
-    id: Uuid,
-}
-
 fn written(content: &Rendered) -> Result<String> {
     serde_json::to_string(content).map_err(|cause| Error::corrupt("deliveries", "content", cause))
 }
@@ -171,7 +166,7 @@ pub async fn insert(tx: &mut Tx, deliveries: &[NewDelivery], now: Timestamp) -> 
     let mut inserted = Vec::with_capacity(deliveries.len());
     for chunk in deliveries.chunks(Rows::MOST) {
         let rows = rows(chunk, now)?;
-        let rows: Vec<IdRow> = tx
+        let rows: Vec<Uuid> = tx
             .with_rows(
                 "v(id, app_id, campaign_id, campaign_version, variant_id, subject_id, alias_number, event_seq,
                    event_id, data, idempotency_key, test, recipients, status, reason, content, lane, due_at,
@@ -188,9 +183,9 @@ pub async fn insert(tx: &mut Tx, deliveries: &[NewDelivery], now: Timestamp) -> 
                          v.status, v.reason, v.content, v.lane, v.due_at, v.created_at, v.ended_at, 0
                   FROM v WHERE true ON CONFLICT DO NOTHING RETURNING id",
             )
-            .fetch_all()
+            .fetch_values()
             .await?;
-        inserted.extend(rows.into_iter().map(|row| row.id));
+        inserted.extend(rows.into_iter());
     }
     Ok(inserted)
 }

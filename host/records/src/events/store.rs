@@ -33,16 +33,6 @@ struct ElsewhereRow {
 }
 
 #[derive(sqlx::FromRow)]
-struct EventIdRow {
-    event_id: Uuid,
-}
-
-#[derive(sqlx::FromRow)]
-struct SeqRow {
-    seq: i64,
-}
-
-#[derive(sqlx::FromRow)]
 struct EventRow {
     seq: i64,
     event_id: Uuid,
@@ -109,13 +99,11 @@ pub async fn delete_pending(tx: &mut Tx, ids: &[i64]) -> Result<()> {
 
 /// The event numbers of a request that are there.
 pub async fn seqs_of(tx: &mut Tx, request: i64) -> Result<Vec<i64>> {
-    let rows: Vec<SeqRow> = tx
-        .sql("SELECT seq FROM events WHERE seq BETWEEN $1 AND $2 ORDER BY seq")
+    tx.sql("SELECT seq FROM events WHERE seq BETWEEN $1 AND $2 ORDER BY seq")
         .bind(request * SEQ_BLOCK)
         .bind(request * SEQ_BLOCK + SEQ_BLOCK - 1)
-        .fetch_all()
-        .await?;
-    Ok(rows.into_iter().map(|row| row.seq).collect())
+        .fetch_values()
+        .await
 }
 
 /// The events of requests, by the request, each in order.
@@ -220,7 +208,7 @@ pub async fn committed(
 ) -> Result<HashSet<Uuid>> {
     let mut found = HashSet::new();
     for chunk in ids.chunks(Rows::MOST) {
-        let rows: Vec<EventIdRow> = tx
+        let rows: Vec<Uuid> = tx
             .with_rows("v(event_id)", Rows::new().uuids(chunk.iter().copied()))
             .push(
                 " SELECT e.event_id FROM v CROSS JOIN aliases a
@@ -230,9 +218,9 @@ pub async fn committed(
             .push_bind(app_id)
             .push(" AND a.subject_id = ")
             .push_bind(subject_id)
-            .fetch_all()
+            .fetch_values()
             .await?;
-        found.extend(rows.into_iter().map(|row| row.event_id));
+        found.extend(rows.into_iter());
     }
     Ok(found)
 }
@@ -338,11 +326,11 @@ pub async fn first_seq_at(tx: &mut Tx, at: Timestamp) -> Result<i64> {
         seq: i64,
         received_at: Timestamp,
     }
-    let last: Option<SeqRow> = tx
+    let last: Option<i64> = tx
         .sql("SELECT seq FROM events ORDER BY seq DESC LIMIT 1")
-        .fetch_optional()
+        .fetch_value()
         .await?;
-    let (mut low, mut high) = (0, last.map_or(0, |last| last.seq + 1));
+    let (mut low, mut high) = (0, last.map_or(0, |last| last + 1));
     while low < high {
         let middle = low + (high - low) / 2;
         let row: Option<ArrivalRow> = tx

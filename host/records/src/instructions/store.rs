@@ -27,11 +27,6 @@ struct Row {
     plugin_version: String,
 }
 
-#[derive(sqlx::FromRow)]
-struct IdRow {
-    id: Uuid,
-}
-
 impl Row {
     fn read(self) -> Instruction {
         Instruction {
@@ -194,10 +189,6 @@ pub async fn newest_on_offer(
     since: Option<Timestamp>,
     now: Timestamp,
 ) -> Result<Option<i64>> {
-    #[derive(sqlx::FromRow)]
-    struct PositionRow {
-        position: i64,
-    }
     let statement = tx
         .sql("SELECT i.position")
         .push(ON_OFFER)
@@ -205,11 +196,10 @@ pub async fn newest_on_offer(
         .bind(subject_id)
         .bind(after)
         .bind(now);
-    let row: Option<PositionRow> = activated(statement, since)
+    activated(statement, since)
         .push(" ORDER BY i.position DESC LIMIT 1")
-        .fetch_optional()
-        .await?;
-    Ok(row.map(|row| row.position))
+        .fetch_value()
+        .await
 }
 
 /// An instruction that is not available yet.
@@ -337,14 +327,14 @@ pub async fn acknowledge(
     if moved == 1 {
         return Ok(true);
     }
-    let row: Option<IdRow> = tx
+    let row: Option<Uuid> = tx
         .sql("SELECT id FROM instructions WHERE app_id = $1 AND subject_id = $2 AND id = $3 AND suppressed_by IS NULL")
         .bind(app_id)
         .bind(subject_id)
         .bind(id)
-        .fetch_optional()
+        .fetch_value()
         .await?;
-    Ok(row.is_some_and(|row| row.id == id))
+    Ok(row.is_some_and(|row| row == id))
 }
 
 /// What an acknowledgement changes of what counts towards caps (contract 4): what a person sees counts from then on,

@@ -7,10 +7,10 @@
 pub mod store;
 
 use std::collections::HashMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use nudge_db::{Db, Timestamp};
+use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
@@ -85,7 +85,7 @@ impl Stats {
         if count > 0 {
             let key = (app_id, begin(at, HOUR), kind);
             let count = i64::try_from(count).unwrap_or(i64::MAX);
-            let mut pending = self.lock();
+            let mut pending = self.pending.lock();
             let counted = pending.apps.entry(key).or_default();
             *counted = counted.saturating_add(count);
         }
@@ -99,7 +99,7 @@ impl Stats {
         tallies: impl IntoIterator<Item = (Uuid, Tally)>,
     ) {
         let begin = begin(at, TEN_MINUTES);
-        let mut pending = self.lock();
+        let mut pending = self.pending.lock();
         for (definition_id, tally) in tallies {
             let counted = pending.definitions.entry((app_id, definition_id, begin));
             counted.or_default().add(tally);
@@ -109,13 +109,13 @@ impl Stats {
     /// Writes down what was counted. What can't be written is counted still.
     pub async fn flush(&self, db: &Db) -> nudge_db::Result<()> {
         let _writing = self.writing.lock().await;
-        let taken = std::mem::take(&mut *self.lock());
+        let taken = std::mem::take(&mut *self.pending.lock());
         if taken.apps.is_empty() && taken.definitions.is_empty() {
             return Ok(());
         }
         let written = write(db, &taken).await;
         if written.is_err() {
-            let mut pending = self.lock();
+            let mut pending = self.pending.lock();
             for (key, count) in taken.apps {
                 *pending.apps.entry(key).or_default() += count;
             }
@@ -124,10 +124,6 @@ impl Stats {
             }
         }
         written
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Pending> {
-        self.pending.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -9,31 +9,6 @@ use super::{AliasKind, AliasView, Versioned};
 use crate::search::fold;
 
 #[derive(sqlx::FromRow)]
-struct NumberRow {
-    number: i64,
-}
-
-#[derive(sqlx::FromRow)]
-struct IdRow {
-    id: Uuid,
-}
-
-#[derive(sqlx::FromRow)]
-struct OwnerRow {
-    subject_id: Uuid,
-}
-
-#[derive(sqlx::FromRow)]
-struct ExternalRow {
-    external_id: Option<String>,
-}
-
-#[derive(sqlx::FromRow)]
-struct LocaleRow {
-    locale: Option<String>,
-}
-
-#[derive(sqlx::FromRow)]
 struct ClientRow {
     subject_id: Uuid,
     ended_at: Option<Timestamp>,
@@ -75,45 +50,43 @@ pub async fn find_owner(
     kind: AliasKind,
     value: &str,
 ) -> Result<Option<Uuid>> {
-    let named: Option<OwnerRow> = tx
+    let named: Option<Uuid> = tx
         .sql("SELECT subject_id FROM aliases WHERE app_id = $1 AND kind = $2 AND value = $3")
         .bind(app_id)
         .bind(kind.name())
         .bind(value.to_owned())
-        .fetch_optional()
+        .fetch_value()
         .await?;
     if named.is_some() || kind != AliasKind::External {
-        return Ok(named.map(|row| row.subject_id));
+        return Ok(named);
     }
-    let identified: Option<OwnerRow> = tx
-        .sql("SELECT id AS subject_id FROM subjects WHERE app_id = $1 AND external_id = $2")
+    tx.sql("SELECT id AS subject_id FROM subjects WHERE app_id = $1 AND external_id = $2")
         .bind(app_id)
         .bind(value.to_owned())
-        .fetch_optional()
-        .await?;
-    Ok(identified.map(|row| row.subject_id))
+        .fetch_value()
+        .await
 }
 
 /// The customer's own id of a subject.
 pub async fn external_id(tx: &mut Tx, app_id: Uuid, subject_id: Uuid) -> Result<Option<String>> {
-    let row: Option<ExternalRow> = tx
+    let row = tx
         .sql("SELECT external_id FROM subjects WHERE app_id = $1 AND id = $2")
         .bind(app_id)
         .bind(subject_id)
-        .fetch_optional()
+        .fetch_value::<Option<String>>()
         .await?;
-    Ok(row.and_then(|row| row.external_id))
+    Ok(row.flatten())
 }
 
 /// The language of a subject, as its SDK says.
 pub async fn locale(tx: &mut Tx, app_id: Uuid, subject_id: Uuid) -> Result<Option<String>> {
-    let row: Option<LocaleRow> = tx
+    let row = tx
         .sql("SELECT locale FROM subjects WHERE app_id = $1 AND id = $2")
         .bind(app_id)
         .bind(subject_id)
-        .fetch_optional()
+        .fetch_value::<Option<String>>()
         .await?;
-    Ok(row.and_then(|row| row.locale))
+    Ok(row.flatten())
 }
 
 /// Finds a subject by the number of one of its aliases.
@@ -150,14 +123,14 @@ pub async fn of_subject(tx: &mut Tx, app_id: Uuid, id: Uuid) -> Result<Option<Al
 /// waits. False: it is not there, as after it was merged into another.
 pub async fn lock(tx: &mut Tx, app_id: Uuid, id: Uuid) -> Result<bool> {
     let for_update = tx.dialect().for_update();
-    let row: Option<IdRow> = tx
+    let row: Option<Uuid> = tx
         .sql("SELECT id FROM subjects WHERE app_id = $1 AND id = $2")
         .bind(app_id)
         .bind(id)
         .push(for_update)
-        .fetch_optional()
+        .fetch_value()
         .await?;
-    Ok(row.is_some_and(|row| row.id == id))
+    Ok(row.is_some_and(|row| row == id))
 }
 
 /// What a subject permits, locked until the transaction ends.
@@ -197,17 +170,17 @@ pub async fn system_alias(
     subject_id: Uuid,
     now: Timestamp,
 ) -> Result<i64> {
-    let known: Option<NumberRow> = tx
+    let known: Option<i64> = tx
         .sql(
             "SELECT number FROM aliases WHERE app_id = $1 AND subject_id = $2 AND kind = 'system'
              ORDER BY number LIMIT 1",
         )
         .bind(app_id)
         .bind(subject_id)
-        .fetch_optional()
+        .fetch_value()
         .await?;
     if let Some(known) = known {
-        return Ok(known.number);
+        return Ok(known);
     }
     let value = subject_id.to_string();
     insert_alias(tx, app_id, AliasKind::System, &value, subject_id, now).await
@@ -286,20 +259,18 @@ pub async fn insert_alias(
     subject_id: Uuid,
     now: Timestamp,
 ) -> Result<i64> {
-    let row: NumberRow = tx
-        .sql(
-            "INSERT INTO aliases (app_id, kind, value, folded, subject_id, token_epoch, created_at)
+    tx.sql(
+        "INSERT INTO aliases (app_id, kind, value, folded, subject_id, token_epoch, created_at)
              VALUES ($1, $2, $3, $4, $5, 0, $6) RETURNING number",
-        )
-        .bind(app_id)
-        .bind(kind.name())
-        .bind(value.to_owned())
-        .bind((kind != AliasKind::System).then(|| fold(value)))
-        .bind(subject_id)
-        .bind(now)
-        .fetch_one()
-        .await?;
-    Ok(row.number)
+    )
+    .bind(app_id)
+    .bind(kind.name())
+    .bind(value.to_owned())
+    .bind((kind != AliasKind::System).then(|| fold(value)))
+    .bind(subject_id)
+    .bind(now)
+    .fetch_scalar()
+    .await
 }
 
 /// Notes of an alias that somebody who was deleted had its name until then.
@@ -325,13 +296,11 @@ pub async fn begin_anew(
 
 /// How many aliases a subject has.
 pub async fn count_aliases(tx: &mut Tx, app_id: Uuid, subject_id: Uuid) -> Result<i64> {
-    let row: NumberRow = tx
-        .sql("SELECT count(*) AS number FROM aliases WHERE app_id = $1 AND subject_id = $2")
+    tx.sql("SELECT count(*) AS number FROM aliases WHERE app_id = $1 AND subject_id = $2")
         .bind(app_id)
         .bind(subject_id)
-        .fetch_one()
-        .await?;
-    Ok(row.number)
+        .fetch_scalar()
+        .await
 }
 
 /// Gives an anonymous subject its external id. Tokens from before, which anybody could have got, are revoked.

@@ -9,11 +9,6 @@ use uuid::Uuid;
 pub(super) type Decided = HashMap<Uuid, (String, String)>;
 
 #[derive(sqlx::FromRow)]
-struct WaitingRow {
-    waiting: i64,
-}
-
-#[derive(sqlx::FromRow)]
 struct DecidedRow {
     id: Uuid,
     plugin_name: String,
@@ -22,11 +17,9 @@ struct DecidedRow {
 
 /// How many committed requests are not evaluated yet.
 pub(super) async fn waiting(tx: &mut Tx) -> Result<i64> {
-    let row: WaitingRow = tx
-        .sql("SELECT count(*) AS waiting FROM pending")
-        .fetch_one()
-        .await?;
-    Ok(row.waiting)
+    tx.sql("SELECT count(*) AS waiting FROM pending")
+        .fetch_scalar()
+        .await
 }
 
 /// Every instruction of an app with the plugin that decided.

@@ -22,11 +22,6 @@ pub struct ResponseRow {
     pub answered_at: Timestamp,
 }
 
-#[derive(sqlx::FromRow)]
-struct CountRow {
-    count: i64,
-}
-
 /// Answers that were given within a range. What lies before the page is passed over in an index that has all that
 /// it takes.
 pub async fn page(
@@ -60,7 +55,7 @@ pub async fn page(
 
 /// How many answers were given within a range, up to one more than [`MOST_COUNTED`].
 pub async fn count(tx: &mut Tx, (app_id, survey_id): (Uuid, Uuid), range: Range) -> Result<i64> {
-    let row: CountRow = tx
+    tx
         .sql(
             "SELECT count(*) AS count FROM (
                 SELECT 1 FROM survey_answers
@@ -75,7 +70,6 @@ pub async fn count(tx: &mut Tx, (app_id, survey_id): (Uuid, Uuid), range: Range)
         .bind(range.to)
         .bind(true)
         .bind(MOST_COUNTED + 1)
-        .fetch_one()
-        .await?;
-    Ok(row.count)
+        .fetch_scalar()
+        .await
 }

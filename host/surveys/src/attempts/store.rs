@@ -43,11 +43,6 @@ pub(super) struct AnswerRow {
     pub(super) answered_at: Timestamp,
 }
 
-#[derive(sqlx::FromRow)]
-struct CountRow {
-    count: i64,
-}
-
 impl AttemptRow {
     pub(super) fn read(self) -> Result<Attempt> {
         let state = State::parse(&self.state)
@@ -396,14 +391,12 @@ pub async fn add_counts(
 
 /// How many attempts at a survey are complete.
 pub async fn completed(tx: &mut Tx, app_id: Uuid, survey_id: Uuid) -> Result<i64> {
-    let row: CountRow = tx
-        .sql(
-            "SELECT CAST(COALESCE(sum(count), 0) AS BIGINT) AS count FROM survey_counts
+    tx.sql(
+        "SELECT CAST(COALESCE(sum(count), 0) AS BIGINT) AS count FROM survey_counts
              WHERE app_id = $1 AND survey_id = $2 AND question_id = '' AND measure = 'completed'",
-        )
-        .bind(app_id)
-        .bind(survey_id)
-        .fetch_one()
-        .await?;
-    Ok(row.count)
+    )
+    .bind(app_id)
+    .bind(survey_id)
+    .fetch_scalar()
+    .await
 }

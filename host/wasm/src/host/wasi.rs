@@ -3,10 +3,11 @@
 //!
 //! It is built on its first use: most guests import it, if at all, for what they never call.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use parking_lot::Mutex;
 use sha2::{Digest as _, Sha256};
 use wasmtime::component::{HasData, Linker, Resource};
 use wasmtime_wasi::p2::bindings::cli::{stderr, stdout};
@@ -206,7 +207,7 @@ impl Output {
     }
 
     fn flush_into(&self, log: &mut Log, level: Level) {
-        let text = self.text.lock().unwrap_or_else(PoisonError::into_inner);
+        let text = self.text.lock();
         if !text.is_empty() {
             log.write(level, &String::from_utf8_lossy(&text));
         }
@@ -234,7 +235,7 @@ impl Pollable for Output {
 
 impl OutputStream for Output {
     fn write(&mut self, bytes: Bytes) -> StreamResult<()> {
-        let mut text = self.text.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut text = self.text.lock();
         let room = self.limit_bytes.saturating_sub(text.len()).min(bytes.len());
         text.extend_from_slice(bytes.get(..room).unwrap_or_default());
         Ok(())

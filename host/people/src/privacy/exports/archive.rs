@@ -1,8 +1,9 @@
 //! A zip that is written piece by piece, and of which no more is in memory than the last piece.
 
 use std::io::{Error, Write};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use zip::write::{SimpleFileOptions, StreamWriter};
 use zip::{CompressionMethod, ZipWriter};
 
@@ -12,13 +13,13 @@ struct Sink(Arc<Mutex<Vec<u8>>>);
 
 impl Sink {
     fn take(&self) -> Vec<u8> {
-        std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
+        std::mem::take(&mut *self.0.lock())
     }
 }
 
 impl Write for Sink {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        let mut gathered = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut gathered = self.0.lock();
         gathered.extend_from_slice(bytes);
         Ok(bytes.len())
     }

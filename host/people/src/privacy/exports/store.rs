@@ -13,16 +13,6 @@ pub(super) struct ExportRow {
     pub expires_at: Option<Timestamp>,
 }
 
-#[derive(sqlx::FromRow)]
-struct CountRow {
-    count: i64,
-}
-
-#[derive(sqlx::FromRow)]
-struct BytesRow {
-    bytes: Vec<u8>,
-}
-
 /// Which export of whom.
 #[derive(Clone, Copy, Debug)]
 #[expect(
@@ -37,13 +27,12 @@ pub(super) struct Key {
 
 /// How many exports of an app have not ended.
 pub(super) async fn unfinished(tx: &mut Tx, app_id: Uuid, kind: &'static str) -> Result<i64> {
-    let row: CountRow = tx
+    tx
         .sql("SELECT count(*) AS count FROM jobs WHERE app_id = $1 AND kind = $2 AND completed_at IS NULL")
         .bind(app_id)
         .bind(kind)
-        .fetch_one()
-        .await?;
-    Ok(row.count)
+        .fetch_scalar()
+        .await
 }
 
 /// Adds an export.
@@ -139,7 +128,7 @@ pub(super) async fn chunk(
     export_id: Uuid,
     number: i64,
 ) -> Result<Option<Vec<u8>>> {
-    let row: Option<BytesRow> = tx
+    tx
         .sql(
             "SELECT c.bytes FROM privacy_exports e JOIN privacy_export_chunks c ON c.export_id = e.id AND c.number = $3
              WHERE e.app_id = $1 AND e.id = $2 AND e.reference IS NOT NULL AND c.app_id = $1",
@@ -147,9 +136,8 @@ pub(super) async fn chunk(
         .bind(app_id)
         .bind(export_id)
         .bind(number)
-        .fetch_optional()
-        .await?;
-    Ok(row.map(|row| row.bytes))
+        .fetch_value()
+        .await
 }
 
 /// Removes some pieces of an archive; answers how many.

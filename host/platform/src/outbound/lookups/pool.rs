@@ -4,9 +4,10 @@
 use std::collections::HashMap;
 use std::net::IpAddr;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use parking_lot::{Condvar, Mutex};
 use tokio::sync::oneshot;
 use uuid::Uuid;
 
@@ -165,13 +166,9 @@ impl QueuedLookup {
 }
 
 impl Shared {
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Nobody answered in time: why not.
     fn give_up(&self, owner: Uuid, name: Arc<str>) -> Unknown {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         let key = (owner, name);
         let began = state.asked.get(&key).map(|asked| asked.began.is_some());
         if began == Some(false) {
@@ -186,14 +183,14 @@ impl Shared {
 
     /// What a thread does.
     fn run(&self) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         loop {
             while let Some((turn, name)) = state.turns.begin() {
                 let key = (turn.0, name);
                 if state.is_wanted(&key) {
                     drop(state);
                     let answer = self.look_up(&key.1);
-                    state = self.lock();
+                    state = self.state.lock();
                     state.note(&key.1, answer.is_ok());
                     let asked = state.asked.remove(&key);
                     for waiting in asked.into_iter().flat_map(|asked| asked.waiting) {
@@ -207,8 +204,7 @@ impl Shared {
             }
             state.idle += 1;
             let idle = |state: &mut State| state.woken == 0;
-            let waited = self.work.wait_timeout_while(state, IDLE, idle);
-            state = waited.unwrap_or_else(PoisonError::into_inner).0;
+            self.work.wait_while_for(&mut state, idle, IDLE);
             state.idle -= 1;
             if state.woken == 0 {
                 state.threads -= 1;

@@ -6,16 +6,6 @@ use uuid::Uuid;
 /// Rows that one statement changes at the most.
 const STEP: i64 = 500;
 
-#[derive(sqlx::FromRow)]
-struct IdRow {
-    id: Uuid,
-}
-
-#[derive(sqlx::FromRow)]
-struct SinceRow {
-    failing_since: Option<Timestamp>,
-}
-
 /// An endpoint with messages that may be sent now.
 #[derive(Clone, Debug, sqlx::FromRow)]
 pub(crate) struct DueRow {
@@ -208,7 +198,7 @@ pub(crate) async fn settle(
             .texts(chunk.iter().map(|outcome| outcome.state.to_owned()))
             .integers(chunk.iter().map(|outcome| outcome.attempt))
             .timestamps(chunk.iter().map(|outcome| outcome.next_attempt_at));
-        let ids: Vec<IdRow> = tx
+        let ids: Vec<Uuid> = tx
             .with_rows("v(message_id, new_state, attempt, next_at)", rows)
             .push(
                 " UPDATE webhook_messages SET state = v.new_state, attempts = v.attempt, due_at = v.next_at, node = NULL
@@ -216,9 +206,9 @@ pub(crate) async fn settle(
             )
             .push_bind(node)
             .push(" RETURNING id")
-            .fetch_all()
+            .fetch_values()
             .await?;
-        settled.extend(ids.into_iter().map(|row| row.id));
+        settled.extend(ids.into_iter());
     }
     Ok(settled)
 }
@@ -286,7 +276,7 @@ pub(crate) async fn note(
     webhook_id: Uuid,
     change: &Change,
 ) -> Result<Option<Timestamp>> {
-    let row: Option<SinceRow> = tx
+    let row = tx
         .sql(
             "UPDATE webhooks SET
                 consecutive_failures = CASE WHEN $3 THEN $4 ELSE consecutive_failures + $4 END,
@@ -306,9 +296,9 @@ pub(crate) async fn note(
         .bind(change.last_failure_at)
         .bind(change.last_status)
         .bind(change.last_error.clone())
-        .fetch_optional()
+        .fetch_value::<Option<Timestamp>>()
         .await?;
-    Ok(row.and_then(|row| row.failing_since))
+    Ok(row.flatten())
 }
 
 /// Gives an endpoint up; answers whether that is new.
@@ -330,12 +320,10 @@ pub(crate) async fn disable(
 
 /// The messages that a process has claimed.
 pub(crate) async fn claimed_by(tx: &mut Tx, node: Uuid) -> Result<Vec<Uuid>> {
-    let rows: Vec<IdRow> = tx
-        .sql("SELECT id FROM webhook_messages WHERE node = $1")
+    tx.sql("SELECT id FROM webhook_messages WHERE node = $1")
         .bind(node)
-        .fetch_all()
-        .await?;
-    Ok(rows.into_iter().map(|row| row.id).collect())
+        .fetch_values()
+        .await
 }
 
 /// Gives up a claim.

@@ -22,16 +22,6 @@ struct LiveRow {
     count: i64,
 }
 
-#[derive(sqlx::FromRow)]
-struct CountRow {
-    count: i64,
-}
-
-#[derive(sqlx::FromRow)]
-struct ValueRow {
-    value: String,
-}
-
 /// The counts of a survey's days, from one on and before another.
 pub(super) async fn sum(
     tx: &mut Tx,
@@ -102,7 +92,7 @@ pub(super) async fn shown(
     let mut shown = 0;
     // One status after the other: each is a stretch of an index that has all that is asked for.
     for status in ["displayed", "dismissed", "completed"] {
-        let row: CountRow = tx
+        let count: i64 = tx
             .sql(
                 "SELECT count(*) AS count FROM instructions
                  WHERE campaign_id = $1 AND status = $2 AND created_at >= $3 AND created_at < $4
@@ -113,12 +103,12 @@ pub(super) async fn shown(
             .bind(range.from)
             .bind(range.to)
             .bind(app_id)
-            .fetch_one()
+            .fetch_scalar()
             .await?;
-        shown += row.count;
+        shown += count;
     }
     // Those of people who are being deleted are found by way of the few people.
-    let row: CountRow = tx
+    let count: i64 = tx
         .sql(
             "SELECT count(*) AS count FROM subjects hidden CROSS JOIN instructions i
              WHERE i.subject_id = hidden.id AND hidden.app_id = $1 AND hidden.suppressed AND i.campaign_id = $2
@@ -129,9 +119,9 @@ pub(super) async fn shown(
         .bind(survey_id)
         .bind(range.from)
         .bind(range.to)
-        .fetch_one()
+        .fetch_scalar()
         .await?;
-    Ok(shown - row.count)
+    Ok(shown - count)
 }
 
 /// The newest answers in words to a question.
@@ -142,7 +132,7 @@ pub(super) async fn texts(
     question_id: &str,
     limit: i64,
 ) -> Result<Vec<String>> {
-    let rows: Vec<ValueRow> = tx
+    let rows: Vec<String> = tx
         .sql(
             "SELECT value FROM survey_answers
              WHERE app_id = $1 AND survey_id = $2 AND question_id = $3 AND counted = $4
@@ -157,10 +147,10 @@ pub(super) async fn texts(
         .bind(range.from)
         .bind(range.to)
         .bind(limit)
-        .fetch_all()
+        .fetch_values()
         .await?;
     let texts = rows
         .into_iter()
-        .filter_map(|row| serde_json::from_str::<String>(&row.value).ok());
+        .filter_map(|row| serde_json::from_str::<String>(&row).ok());
     Ok(texts.collect())
 }
