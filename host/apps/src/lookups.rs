@@ -93,7 +93,7 @@ impl LookupTask {
 impl Drop for LookupTask {
     fn drop(&mut self) {
         if !self.done {
-            let mut state = self.lookups.lock();
+            let mut state = self.lookups.0.lock();
             state.at_work = false;
             state.waiting.clear();
         }

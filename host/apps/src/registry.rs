@@ -159,11 +159,7 @@ impl CatchingUp {
 
 impl Drop for CatchingUp {
     fn drop(&mut self) {
-        let mut catching_up = self.registry.catching_up.lock();
-        catching_up
-            .as_mut()
-            .unwrap_or_else(|poisoned| poisoned.get_mut())
-            .remove(&self.app_id);
+        self.registry.catching_up.lock().remove(&self.app_id);
     }
 }
 

@@ -166,13 +166,13 @@ impl Drop for Lease {
 
 impl<'w> Waiter<'w> {
     fn new(warm: &'w Warm) -> Self {
-        warm.lock().waiting += 1;
+        warm.aside.lock().waiting += 1;
         Self(warm)
     }
 }
 
 impl Drop for Waiter<'_> {
     fn drop(&mut self) {
-        self.0.lock().waiting -= 1;
+        self.0.aside.lock().waiting -= 1;
     }
 }

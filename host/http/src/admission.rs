@@ -308,7 +308,7 @@ mod tests {
         assert!(admission.request_of(two).is_ok());
         drop(shares);
         assert!(admission.request_of(one).is_ok());
-        assert!(admission.requests.apps.lock().unwrap().is_empty());
+        assert!(admission.requests.apps.lock().is_empty());
 
         let seats: Vec<_> = (0..3).map(|_| admission.seat(one)).collect();
         assert_eq!(seats.iter().filter(|seat| seat.is_ok()).count(), 2);

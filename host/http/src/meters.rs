@@ -88,7 +88,7 @@ mod tests {
             meters.count("/b", &made_up("BREW"), 405, second);
             meters.count("/b", &made_up("WHEN"), 405, second);
         }
-        let known = meters.0.read().unwrap();
+        let known = meters.0.read();
         let kinds = |route: &str| -> Vec<(&str, u16)> {
             let list = known[route].iter();
             list.map(|meter| (meter.method, meter.status)).collect()

@@ -233,7 +233,7 @@ pub fn charge(
     owner: [u8; 16],
 ) -> Result<(), ApiError> {
     let notes = Notes::of(&parts.extensions);
-    let mut inner = notes.lock();
+    let mut inner = notes.0.lock();
     if inner.quotas.iter().any(|quota| quota.policy == policy) {
         return Ok(());
     }

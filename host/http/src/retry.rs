@@ -133,9 +133,9 @@ impl HttpBody for Keeping {
                 if let Some(data) = frame.data_ref() {
                     self.kept.note(data);
                 }
-                self.kept.lock().ended = self.body.is_end_stream();
+                self.kept.0.lock().ended = self.body.is_end_stream();
             }
-            Poll::Ready(None) => self.kept.lock().ended = true,
+            Poll::Ready(None) => self.kept.0.lock().ended = true,
             Poll::Ready(Some(Err(_))) | Poll::Pending => {}
         }
         polled

@@ -303,7 +303,7 @@ mod tests {
         let more = (places..=3 * places).map(somebody);
         memory.remember(APP, more.collect(), States::new());
         assert_eq!(recalled(&memory, APP, &[request(1, 7)]), None);
-        let generations = memory.lock();
+        let generations = memory.0.lock();
         assert!(generations.young.len() + generations.old.len() <= 2 * places + 2);
     }
 }

@@ -78,7 +78,7 @@ impl ClaimedRows {
 
 impl Drop for Held {
     fn drop(&mut self) {
-        self.in_hand.lock().remove(&self.claim);
+        self.in_hand.0.lock().remove(&self.claim);
     }
 }
 

@@ -1,7 +1,6 @@
 //! Polls.
 
 use parking_lot::Mutex;
-use parking_lot::MutexGuard;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -117,7 +116,7 @@ impl Poll {
     /// Notes how the subject was when this poll looked. Another poll that saw it otherwise looks again.
     pub fn saw(&self, state: State) {
         self.polls.looks.fetch_add(1, Ordering::Relaxed);
-        let mut waiting = self.polls.lock();
+        let mut waiting = self.polls.waiting.lock();
         if let Some(waiting) = waiting.get_mut(&self.subject_id) {
             let before = waiting.seen.replace(state);
             if before.is_some_and(|before| before != state) {
@@ -129,7 +128,7 @@ impl Poll {
 
 impl Drop for Poll {
     fn drop(&mut self) {
-        let mut waiting = self.polls.lock();
+        let mut waiting = self.polls.waiting.lock();
         if let Some(of_subject) = waiting.get_mut(&self.subject_id) {
             of_subject.polls = of_subject.polls.saturating_sub(1);
             if of_subject.polls == 0 {

@@ -284,10 +284,11 @@ pub async fn slots_with(tx: &mut Tx, app_id: Uuid, name: &str) -> Result<Vec<Uui
 
 /// The apps that run a plugin of their own under a name: there it stands for none of the server's.
 pub async fn apps_with_their_own(tx: &mut Tx, name: &str) -> Result<HashSet<Uuid>> {
-    tx
+    let apps = tx
         .sql("SELECT app_id FROM plugins WHERE name = $1 AND app_id <> $2 AND active_version IS NOT NULL")
         .bind(name.to_owned())
         .bind(SERVER)
         .fetch_values()
-        .await
+        .await?;
+    Ok(apps.into_iter().collect())
 }

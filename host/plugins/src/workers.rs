@@ -99,7 +99,7 @@ impl Workers {
 impl Drop for Handle {
     fn drop(&mut self) {
         // Nobody is left who waits for what is queued.
-        self.0.lock().closed = true;
+        self.0.queue.lock().closed = true;
         self.0.changed.notify_all();
     }
 }
@@ -181,7 +181,7 @@ mod tests {
         for job in 0..3 {
             let (blocked, ran) = (Arc::clone(&blocked), ran.clone());
             workers.offer(APPS[0], ALL, move || {
-                blocked.lock().unwrap().recv().unwrap();
+                blocked.lock().recv().unwrap();
                 ran.send(job).unwrap();
             });
         }

@@ -57,7 +57,7 @@ impl Ticker {
 
     /// Deadlines pass until what this returns is dropped.
     pub(crate) fn tick(&self) -> Ticking {
-        let mut state = self.0.lock();
+        let mut state = self.0.state.lock();
         state.calls += 1;
         if state.calls == 1 {
             self.0.changed.notify_one();
@@ -68,7 +68,7 @@ impl Ticker {
 
 impl Drop for Ticker {
     fn drop(&mut self) {
-        self.0.lock().ended = true;
+        self.0.state.lock().ended = true;
         self.0.changed.notify_one();
     }
 }
@@ -79,7 +79,7 @@ pub(crate) struct Ticking(Arc<Inner>);
 
 impl Drop for Ticking {
     fn drop(&mut self) {
-        self.0.lock().calls -= 1;
+        self.0.state.lock().calls -= 1;
     }
 }
 
@@ -116,7 +116,7 @@ mod tests {
             assert!(began.elapsed() < Duration::from_secs(5));
             drop(ticking);
             thread::sleep(EPOCH * 5);
-            assert_eq!(ticker.0.lock().calls, 0);
+            assert_eq!(ticker.0.state.lock().calls, 0);
         }
         let inner = Arc::downgrade(&ticker.0);
         drop(ticker);

@@ -152,7 +152,7 @@ pub async fn run(services: Shared, halt: CancellationToken) {
             () = halt.cancelled() => true,
         };
         let (used, refused) = {
-            let mut notes = services.key_uses.lock();
+            let mut notes = services.key_uses.0.lock();
             (
                 std::mem::take(&mut notes.used),
                 std::mem::take(&mut notes.refused),
@@ -162,7 +162,7 @@ pub async fn run(services: Shared, halt: CancellationToken) {
             && let Err(error) = write(&services, &used, &refused).await
         {
             tracing::warn!(error = ?error, "uses of keys could not be written yet");
-            let mut notes = services.key_uses.lock();
+            let mut notes = services.key_uses.0.lock();
             if notes.used.len() + used.len() <= MOST_WAITING {
                 notes.used.extend(used);
             }
@@ -220,18 +220,18 @@ mod tests {
             refused(key, Reason::Revoked, 0, second);
             refused(key, Reason::Expired, 0, second);
         }
-        assert_eq!(uses.lock().refused.len(), 2);
+        assert_eq!(uses.0.lock().refused.len(), 2);
         refused(key, Reason::Revoked, 0, 60);
-        assert_eq!(uses.lock().refused.len(), 3);
+        assert_eq!(uses.0.lock().refused.len(), 3);
         for route in 0..100 {
             refused(key, Reason::Revoked, route, 61);
         }
-        assert_eq!(uses.lock().refused.len(), 2 + MOST_ROUTES);
+        assert_eq!(uses.0.lock().refused.len(), 2 + MOST_ROUTES);
 
         for number in 0..100_000 {
             refused(Uuid::from_u128(number), Reason::Revoked, 0, 60);
         }
-        let notes = uses.lock();
+        let notes = uses.0.lock();
         assert!(notes.refused.len() <= MOST_WAITING);
         assert!(notes.remembered.len() <= MOST_REMEMBERED);
     }
@@ -243,6 +243,6 @@ mod tests {
         for second in [1_000, 1_001, 1_059, 1_060, 1_119] {
             uses.used(Uuid::nil(), &key, Timestamp::from_seconds(second));
         }
-        assert_eq!(uses.lock().used.len(), 2);
+        assert_eq!(uses.0.lock().used.len(), 2);
     }
 }

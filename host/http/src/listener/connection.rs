@@ -329,7 +329,7 @@ pub(super) struct Hand {
 
 impl Hand {
     fn with(&self, change: impl FnOnce(&mut Exchange)) {
-        let mut state = self.connection.lock();
+        let mut state = self.connection.state.lock();
         let mut exchanges = state.exchanges.iter_mut();
         if let Some((_, exchange)) = exchanges.find(|(id, _)| *id == self.id) {
             change(exchange);
@@ -377,7 +377,7 @@ impl Hand {
 
 impl Drop for Hand {
     fn drop(&mut self) {
-        let mut state = self.connection.lock();
+        let mut state = self.connection.state.lock();
         state.exchanges.retain(|(id, _)| *id != self.id);
         if state.exchanges.is_empty() {
             state.idle_since = Instant::now();

@@ -64,7 +64,7 @@ pub(super) struct Seat {
 
 impl Drop for Seat {
     fn drop(&mut self) {
-        self.table.lock().remove(&self.connection);
+        self.table.inner.lock().remove(&self.connection);
     }
 }
 
@@ -234,7 +234,7 @@ mod tests {
             .collect();
         assert!(seats.iter().all(Result::is_ok));
         drop(seats);
-        assert!(table.lock().addresses.is_empty());
+        assert!(table.inner.lock().addresses.is_empty());
     }
 
     #[test]

@@ -145,7 +145,7 @@ impl Job {
 
 impl Drop for Job {
     fn drop(&mut self) {
-        let mut apps = self.together.lock();
+        let mut apps = self.together.0.lock();
         let Some(waiting) = apps.get_mut(&self.app_id) else {
             return;
         };

@@ -1,7 +1,7 @@
 //! One version of a plugin with the states and timers that it would have.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use nudge_db::Timestamp;
 use nudge_platform::event_names::SESSION_BEGAN;
@@ -10,6 +10,7 @@ use nudge_records::decisions::transcript::Transcript;
 use nudge_records::events::store::Stored;
 use nudge_wasm::trigger::{self, TimerChange, TriggerOutcome};
 use nudge_wasm::{Failure, Plugin};
+use parking_lot::Mutex;
 use uuid::Uuid;
 
 use super::super::facts::{Ledger, Read, View};

@@ -311,7 +311,7 @@ pub async fn people(
         .push(keep)
         .fetch_values()
         .await?;
-    let Some(newest) = rows.last().map(|row| row) else {
+    let Some(newest) = rows.last().copied() else {
         return Ok(None);
     };
     let ids = rows.into_iter();

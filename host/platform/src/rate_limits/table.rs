@@ -87,10 +87,7 @@ impl Table {
 
     #[cfg(test)]
     pub(super) fn len(&self) -> usize {
-        let lengths = self
-            .shards
-            .iter()
-            .map(|shard| shard.lock().unwrap().buckets.len());
+        let lengths = self.shards.iter().map(|shard| shard.lock().buckets.len());
         lengths.sum()
     }
 }

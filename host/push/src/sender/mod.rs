@@ -65,7 +65,7 @@ impl Places {
     /// Deliveries are over, as far as this process is concerned.
     fn free(&self, deliveries: impl IntoIterator<Item = Uuid>) {
         let mut taken = self.taken.lock();
-        let mut in_hand = self.sender.lock();
+        let mut in_hand = self.sender.in_hand.lock();
         for id in deliveries {
             if taken.remove(&id) {
                 in_hand.remove(self.app_id, id);
@@ -79,7 +79,7 @@ impl Places {
 impl Drop for Places {
     fn drop(&mut self) {
         let left = std::mem::take(self.taken.get_mut());
-        let mut in_hand = self.sender.lock();
+        let mut in_hand = self.sender.in_hand.lock();
         for id in left {
             in_hand.remove(self.app_id, id);
         }

@@ -204,7 +204,7 @@ pub(super) async fn hand_over(
             .push(" RETURNING deliveries.id AS id")
             .fetch_values()
             .await?;
-        handed.extend(rows.into_iter());
+        handed.extend(rows);
     }
     Ok(handed)
 }

@@ -255,7 +255,7 @@ pub async fn insert(tx: &mut Tx, letters: &[&Letter]) -> Result<HashSet<Uuid>> {
             )
             .fetch_values()
             .await?;
-        kept.extend(inserted.into_iter());
+        kept.extend(inserted);
     }
     Ok(kept)
 }

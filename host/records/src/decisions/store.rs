@@ -191,7 +191,7 @@ pub(super) async fn delete_before(
         "DELETE FROM decision_subjects WHERE app_id = $1 AND decision_id <= $2",
         "DELETE FROM decisions WHERE app_id = $1 AND id <= $2",
     ] {
-        tx.sql(text).bind(app_id).bind(last.id).execute().await?;
+        tx.sql(text).bind(app_id).bind(*last).execute().await?;
     }
     Ok(i64::try_from(rows.len()).is_ok_and(|found| found >= most))
 }

@@ -185,7 +185,7 @@ pub async fn insert(tx: &mut Tx, deliveries: &[NewDelivery], now: Timestamp) -> 
             )
             .fetch_values()
             .await?;
-        inserted.extend(rows.into_iter());
+        inserted.extend(rows);
     }
     Ok(inserted)
 }

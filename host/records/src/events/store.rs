@@ -220,7 +220,7 @@ pub async fn committed(
             .push_bind(subject_id)
             .fetch_values()
             .await?;
-        found.extend(rows.into_iter());
+        found.extend(rows);
     }
     Ok(found)
 }

@@ -186,7 +186,7 @@ mod tests {
             stats.count(app, at, Kind::Accepted, count);
         }
         stats.count(app, Timestamp(0), Kind::Rejected, 0);
-        let pending = stats.lock();
+        let pending = stats.pending.lock();
         assert_eq!(pending.apps.len(), 2);
         assert_eq!(pending.apps[&(app, 0, Kind::Accepted)], 3);
         assert_eq!(pending.apps[&(app, HOUR, Kind::Accepted)], 4);

@@ -119,13 +119,13 @@ async fn gathered(requests: &[(Uuid, &[(usize, &str)])]) -> Vec<Vec<(usize, Opti
     });
     // All of them are asked before the thread is free.
     let (found, ()) = tokio::join!(biased; join_all(checks), async {
-        let waiting: usize = together.lock().values().map(|it| it.requests.len()).sum();
+        let waiting: usize = together.0.lock().values().map(|it| it.requests.len()).sum();
         assert_eq!(waiting, requests.len());
         release.send(()).unwrap();
     });
     // The thread answers before it ends its job.
     workers.run(Uuid::nil(), || ()).await.unwrap();
-    assert!(together.lock().is_empty());
+    assert!(together.0.lock().is_empty());
     found
 }
 
@@ -199,7 +199,7 @@ fn a_call_takes_what_fits_of_one_app_in_turn() {
         (1, 1),
     ] {
         let (request, _) = request(&enforced, APPS[app], count);
-        let mut waiting = together.lock();
+        let mut waiting = together.0.lock();
         waiting.entry(APPS[app]).or_default().add(request);
     }
     let take = |app: usize| -> Vec<usize> {
@@ -222,7 +222,7 @@ fn a_call_takes_what_fits_of_one_app_in_turn() {
         "a job whose request went along with an earlier one"
     );
     assert_eq!(take(1), [1]);
-    assert!(together.lock().values().all(|it| it.events == 0));
+    assert!(together.0.lock().values().all(|it| it.events == 0));
 }
 
 #[test]
@@ -252,7 +252,7 @@ async fn what_a_panic_leaves_is_asked_all_the_same() {
     let workers = Workers::start("test", 1, Share::ALL).unwrap();
     let together = Batcher::default();
     let (waits, answer) = request(&enforced, APPS[0], 1);
-    assert!(together.lock().entry(APPS[0]).or_default().add(waits));
+    assert!(together.0.lock().entry(APPS[0]).or_default().add(waits));
     let job = Job {
         together: together.clone(),
         workers: workers.clone(),

@@ -9,7 +9,7 @@
 mod recalled;
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use nudge_apps::App;
 use nudge_campaigns::campaign::ActiveCampaign;
@@ -22,6 +22,7 @@ use nudge_records::events::store::Stored;
 use nudge_records::{decisions, events};
 use nudge_wasm::trigger::{self, Explanation, TimerChange};
 use nudge_wasm::{PastEvent, Plugin};
+use parking_lot::Mutex;
 use recalled::Recalled;
 use tokio::runtime::Handle;
 use uuid::Uuid;

@@ -115,7 +115,7 @@ impl Pool {
     fn begin(&self, owner: Uuid, name: &Arc<str>) -> Result<oneshot::Receiver<Answer>, Unknown> {
         let now = Instant::now();
         let (sender, receiver) = oneshot::channel();
-        let mut state = self.0.lock();
+        let mut state = self.0.state.lock();
         if state.without.has(name, now) {
             return Err(Unknown::NoAddress);
         }

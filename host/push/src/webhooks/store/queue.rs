@@ -208,7 +208,7 @@ pub(crate) async fn settle(
             .push(" RETURNING id")
             .fetch_values()
             .await?;
-        settled.extend(ids.into_iter());
+        settled.extend(ids);
     }
     Ok(settled)
 }

@@ -16,12 +16,12 @@ struct Gate {
 
 impl Gate {
     fn release(&self) {
-        *self.open.lock().unwrap() = true;
+        *self.open.lock() = true;
         self.opened.notify_all();
     }
 
     fn asked(&self, name: &str) -> usize {
-        let asked = self.asked.lock().unwrap();
+        let asked = self.asked.lock();
         asked.iter().filter(|asked| *asked == name).count()
     }
 
@@ -32,12 +32,12 @@ impl Gate {
 
 impl Lookup for Gate {
     fn lookup(&self, name: &str) -> io::Result<Vec<IpAddr>> {
-        self.asked.lock().unwrap().push(name.to_owned());
+        self.asked.lock().push(name.to_owned());
         let inside = self.inside.fetch_add(1, Ordering::SeqCst) + 1;
         self.most_inside.fetch_max(inside, Ordering::SeqCst);
         if name.starts_with("hang") {
-            let open = self.open.lock().unwrap();
-            drop(self.opened.wait_while(open, |open| !*open).unwrap());
+            let mut open = self.open.lock();
+            self.opened.wait_while(&mut open, |open| !*open);
         }
         self.inside.fetch_sub(1, Ordering::SeqCst);
         if name.starts_with("none") {
@@ -110,7 +110,7 @@ async fn what_hangs_holds_its_own_share_and_no_more() {
         "what hangs is told from what had to wait"
     );
     assert_eq!(gate.inside(), LIMITS.each);
-    assert!(pool.0.lock().threads <= LIMITS.threads);
+    assert!(pool.0.state.lock().threads <= LIMITS.threads);
     assert!(gate.most_inside.load(Ordering::SeqCst) <= LIMITS.threads);
 
     gate.release();
@@ -122,7 +122,7 @@ async fn what_hangs_holds_its_own_share_and_no_more() {
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
     // Nobody waited any longer for those whose turn had not come.
-    let begun = gate.asked.lock().unwrap().len();
+    let begun = gate.asked.lock().len();
     assert!(begun <= 16, "{begun} look-ups for nobody");
 }
 
