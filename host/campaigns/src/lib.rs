@@ -11,6 +11,8 @@
 //! - **No message leads to a program** ([`links`]). Addresses in surveys and messages keep one rule when they are saved, and addresses in messages again when
 //!   their tokens are filled in.
 //! - **Lists are streamed** ([`listing`]). A page reads stored text row by row and parses none of it.
+//! - **A kind of campaign is a value in a row and a type** ([`lifecycle::Content`]): surveys and push campaigns share one table, one store ([`store`]) and one
+//!   life cycle.
 //! - **A change that a snapshot shows bumps `apps.version`** in its own transaction ([`apps`]).
 
 pub mod apps;
