@@ -214,16 +214,11 @@ pub async fn end(
     now: Timestamp,
 ) -> nudge_db::Result<bool> {
     let (app_id, id) = (campaign.app_id, campaign.id);
-    let kind = campaign.kind()?;
-    let ended = campaign.completed(now)?;
-    if !store::replace(tx, &ended).await? {
-        return Ok(false);
+    let was = complete(tx, campaign, because, now).await?;
+    if was {
+        runs::stop(tx, app_id, id, now).await?;
     }
-    runs::stop(tx, app_id, id, now).await?;
-    let detail = json!({"version": ended.version, "status": Status::Completed, "because": because});
-    record_completed(tx, kind, (app_id, id), detail, now).await?;
-    crate::apps::bump_version(tx, app_id, now).await?;
-    Ok(true)
+    Ok(was)
 }
 
 /// Completes a campaign that runs, as the server does once its only run is over; answers whether it still ran. Its runs are
@@ -234,35 +229,38 @@ pub async fn complete_after_run(
     id: Uuid,
     now: Timestamp,
 ) -> nudge_db::Result<bool> {
-    let Some(campaign) = store::stored(tx, app_id, id, Hold::No).await? else {
-        return Ok(false);
-    };
-    let kind = campaign.kind()?;
-    if !campaign.is_active() || !store::replace(tx, &campaign.completed(now)?).await? {
-        return Ok(false);
+    match store::stored(tx, app_id, id, Hold::No).await? {
+        Some(campaign) if campaign.is_active() => {
+            complete(tx, campaign, "its run is over", now).await
+        }
+        _ => Ok(false),
     }
-    let detail = json!({"because": "its run is over"});
-    record_completed(tx, kind, (app_id, id), detail, now).await?;
-    crate::apps::bump_version(tx, app_id, now).await?;
-    Ok(true)
 }
 
-async fn record_completed(
+async fn complete(
     tx: &mut Tx,
-    kind: Kind,
-    (app_id, id): (Uuid, Uuid),
-    detail: serde_json::Value,
+    campaign: Stored,
+    because: &'static str,
     now: Timestamp,
-) -> nudge_db::Result<()> {
+) -> nudge_db::Result<bool> {
+    let kind = campaign.kind()?;
+    let completed = campaign.completed(now)?;
+    if !store::replace(tx, &completed).await? {
+        return Ok(false);
+    }
     let entry = Entry {
-        app_id,
+        app_id: completed.app_id,
         actor: audit::SERVER,
         action: match kind {
             Kind::Survey => "survey.completed",
             Kind::Push => "campaign.completed",
         },
-        resource: format!("{}/{id}", kind.resource()),
-        detail,
+        resource: format!("{}/{}", kind.resource(), completed.id),
+        detail: json!({
+            "version": completed.version, "status": Status::Completed, "because": because,
+        }),
     };
-    audit::record(tx, &entry, now).await
+    audit::record(tx, &entry, now).await?;
+    crate::apps::bump_version(tx, completed.app_id, now).await?;
+    Ok(true)
 }
