@@ -78,7 +78,10 @@ const STRAYS_EVERY: Duration = Duration::from_secs(10);
 pub struct StrayCheck {
     clock: Clock,
     checked_at: Timestamp,
+    /// A turn has failed: rows may be claimed that nobody here knows of.
     in_doubt: bool,
+    /// Something was committed since the last comparison, a claim perhaps.
+    changed: bool,
 }
 
 impl StrayCheck {
@@ -88,6 +91,7 @@ impl StrayCheck {
             clock: clock.clone(),
             checked_at: clock.now(),
             in_doubt: false,
+            changed: false,
         }
     }
 
@@ -100,7 +104,18 @@ impl StrayCheck {
     /// Claims without work are given up.
     pub fn checked(&mut self) {
         self.in_doubt = false;
+        self.changed = false;
         self.checked_at = self.clock.now();
+    }
+
+    /// When a loop looks that would do so `next`: also for a comparison, once a while after each change.
+    #[must_use]
+    pub fn next(&mut self, next: Next, changed: bool) -> Next {
+        self.changed |= changed;
+        if !self.changed {
+            return next;
+        }
+        next.or(Next::At(Some(self.checked_at.plus(STRAYS_EVERY))))
     }
 
     /// A turn has failed: rows may be claimed that nobody here knows of.
@@ -127,5 +142,31 @@ impl Next {
             (Self::At(one), Self::At(other)) => Self::At(one.or(other)),
             _ => Self::Soon,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn claims_are_compared_once_more_after_a_change_and_then_left_alone() {
+        let clock = Clock::default();
+        let mut strays = StrayCheck::new(&clock);
+        let (nothing, began) = (Next::At(None), strays.checked_at);
+        assert_eq!(strays.next(nothing, false), nothing);
+
+        let again = Next::At(Some(began.plus(STRAYS_EVERY)));
+        assert_eq!(strays.next(nothing, true), again);
+        assert_eq!(strays.next(nothing, false), again);
+        assert_eq!(strays.next(Next::Soon, false), Next::Soon);
+        assert!(!strays.is_due());
+        clock.advance(STRAYS_EVERY);
+        assert!(strays.is_due());
+        strays.checked();
+        assert_eq!(strays.next(nothing, false), nothing);
+
+        strays.doubt();
+        assert!(strays.is_due());
     }
 }

@@ -76,7 +76,7 @@ impl Runner {
         let mut strays = StrayCheck::new(&self.parts.clock);
         let mut pacer = Pacer::new(&self.parts.db, &self.parts.clock, self.parts.poll_ms);
         loop {
-            pacer.look();
+            let changed = pacer.look();
             let turn = async {
                 if strays.is_due() {
                     self.release_strays().await?;
@@ -91,7 +91,7 @@ impl Runner {
                 Next::Soon
             });
             tokio::select! {
-                () = pacer.wait(next) => {}
+                () = pacer.wait(strays.next(next, changed)) => {}
                 () = self.parts.wake.0.notified() => {}
                 () = self.halt.cancelled() => return,
             }

@@ -124,7 +124,7 @@ impl Sender {
         let mut setbacks = Setbacks::default();
         let mut strays = StrayCheck::new(&self.services.clock);
         loop {
-            pacer.look();
+            let changed = pacer.look();
             let now = self.services.clock.now();
             let was_set_back = setbacks.look(now);
             let turn = async {
@@ -146,7 +146,7 @@ impl Sender {
                 Next::Soon
             });
             tokio::select! {
-                () = pacer.wait(next) => {}
+                () = pacer.wait(strays.next(next, changed)) => {}
                 () = self.services.pipeline.deliveries().notified() => {}
                 () = self.halt.cancelled() => return,
             }

@@ -85,7 +85,7 @@ impl Sender {
         let stop = self.services.stop.clone();
         loop {
             let stopping = stop.is_cancelled();
-            pacer.look();
+            let changed = pacer.look();
             let turn = self.turn(stopping).await;
             let turn = turn.unwrap_or_else(|error| {
                 self.strays.doubt();
@@ -96,6 +96,7 @@ impl Sender {
                 return;
             }
             if let Some(next) = turn {
+                let next = self.strays.next(next, changed);
                 let webhooks = self.services.webhooks.clone();
                 tokio::select! {
                     () = pacer.wait(next) => {}
