@@ -78,13 +78,12 @@ async fn events_go_on_firing_once_each(app: &mut TestApp) {
     assert_eq!((fired.len(), app.stored("purchase").await), (7, 7));
 }
 
-async fn what_the_host_does_by_itself_goes_on(app: &mut TestApp) {
+/// A backtest that is done; answers the path of its job.
+pub(crate) async fn backtested(app: &TestApp) -> String {
     upload(app, versioned(9, 1)).await.data(201);
     let survey = app
         .survey(&json!({"kind": "event", "eventName": "purchase"}))
         .await;
-    app.session("ada").await;
-    // A job that is due by the clock as it was, and a process that ended by it.
     let path = app.path(&format!(
         "/plugins/{}/versions/{}/backtest",
         name(9),
@@ -93,8 +92,18 @@ async fn what_the_host_does_by_itself_goes_on(app: &mut TestApp) {
     let body = json!({"since": app.time(-60), "campaignId": survey});
     let job = app.post(&path, &app.admin(), &body).await.data(202);
     let job = app.path(&format!("/jobs/{}", text(&job, "jobId")));
+    app.until("the backtest ends", async || {
+        app.get(&job, &app.viewer()).await.ok()["status"] == "completed"
+    })
+    .await;
+    job
+}
+
+async fn what_the_host_does_by_itself_goes_on(app: &mut TestApp) {
+    app.session("ada").await;
+    // A job that is due by the clock as it was, and a process that ended by it.
+    let job = backtested(app).await;
     let completed = async || app.get(&job, &app.viewer()).await.ok()["status"] == "completed";
-    app.until("the backtest ends", completed).await;
     for change in [
         "UPDATE jobs SET completed_at = NULL, state = 'queued', run_at = run_at + 3600000000",
         "INSERT INTO nodes (id, started_at, heartbeat_at) SELECT app_id, created_at, created_at + 3600000000 FROM jobs",

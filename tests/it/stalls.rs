@@ -9,7 +9,7 @@ use tests::session::{instruction_ids, text};
 use tests::{Session, TestApp, on_both_backends};
 use uuid::Uuid;
 
-use crate::guests::{name, upload, version, versioned};
+use crate::clock_jumps::backtested;
 use crate::receiver::{Receiver, Reply};
 
 on_both_backends!(
@@ -86,20 +86,7 @@ async fn messages_to_webhooks_that_their_process_has_forgotten_are_sent(app: &mu
 }
 
 async fn jobs_that_their_process_has_forgotten_are_done(app: &mut TestApp) {
-    upload(app, versioned(9, 1)).await.data(201);
-    let survey = app
-        .survey(&json!({"kind": "event", "eventName": "purchase"}))
-        .await;
-    let path = app.path(&format!(
-        "/plugins/{}/versions/{}/backtest",
-        name(9),
-        version(1)
-    ));
-    let body = json!({"since": app.time(-60), "campaignId": survey});
-    let job = app.post(&path, &app.admin(), &body).await.data(202);
-    let job = app.path(&format!("/jobs/{}", text(&job, "jobId")));
-    let completed = async || app.get(&job, &app.viewer()).await.ok()["status"] == "completed";
-    app.until("the backtest ends", completed).await;
+    let job = backtested(app).await;
     change(
         app,
         "UPDATE jobs SET completed_at = NULL, state = 'queued', node = (SELECT id FROM nodes)",
@@ -107,7 +94,10 @@ async fn jobs_that_their_process_has_forgotten_are_done(app: &mut TestApp) {
     .await;
 
     app.advance(60);
-    app.until("the job is taken", completed).await;
+    app.until("the job is taken", async || {
+        app.get(&job, &app.viewer()).await.ok()["status"] == "completed"
+    })
+    .await;
 }
 
 /// A firing that waits for ten minutes.
@@ -156,16 +146,6 @@ async fn what_a_clock_that_was_ahead_put_off_comes_after_a_restart(app: &mut Tes
     let (_providers, delivery) = put_off(app).await;
     let ada = delayed(app).await;
     app.settle().await;
-    let mut tx = app.services().db.write().await.unwrap();
-    // As a process leaves it that is killed.
-    tx.sql("INSERT INTO nodes (id, started_at, heartbeat_at) VALUES ($1, $2, $2)")
-        .bind(Uuid::nil())
-        .bind(app.clock.now())
-        .execute()
-        .await
-        .unwrap();
-    tx.commit().await.unwrap();
-
     app.stop().await;
     app.clock.set_back(HOUR);
     app.resume().await;
