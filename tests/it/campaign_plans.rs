@@ -165,9 +165,7 @@ async fn what_firings_depend_on_is_found_by_indexes(app: &mut TestApp) {
             .unwrap();
         check_scans(&tx.plans(), "interactions");
     }
-    explain::store::aliases(&mut tx, app_id, app.id())
-        .await
-        .unwrap();
+    history::aliases(&mut tx, app_id, app.id()).await.unwrap();
     check_scans(&tx.plans(), "the aliases of a person");
     explain::store::trace(&mut tx, app_id, app.id(), survey_id, &stored)
         .await

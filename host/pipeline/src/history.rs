@@ -3,6 +3,7 @@
 use std::cmp::Reverse;
 
 use nudge_db::{Result, Timestamp, Tx};
+use nudge_records::events::store::{self as events, Stored};
 use nudge_wasm::PastEvent;
 use uuid::Uuid;
 
@@ -21,6 +22,21 @@ pub async fn aliases(tx: &mut Tx, app_id: Uuid, subject_id: Uuid) -> Result<Vec<
         .bind(subject_id)
         .fetch_values()
         .await
+}
+
+/// A subject's event and the alias that it came under.
+pub async fn event_of(
+    tx: &mut Tx,
+    app_id: Uuid,
+    subject_id: Uuid,
+    event_id: Uuid,
+) -> Result<Option<(i64, Stored)>> {
+    for alias in aliases(tx, app_id, subject_id).await? {
+        if let Some(stored) = events::find_by_id(tx, app_id, alias, event_id).await? {
+            return Ok(Some((alias, stored)));
+        }
+    }
+    Ok(None)
 }
 
 /// Leaves out events that wait to be processed. The requests of one alias are processed in their order, so

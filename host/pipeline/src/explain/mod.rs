@@ -14,17 +14,18 @@ use nudge_apps::App;
 use nudge_campaigns::campaign::ActiveCampaign;
 use nudge_campaigns::targeting::{Opening, Quiet, Scope};
 use nudge_campaigns::{push, store as campaigns, surveys};
-use nudge_db::{Timestamp, Tx};
+use nudge_db::Timestamp;
 use nudge_platform::clock;
 use nudge_records::dead_letters::store::FoundLetter;
 use nudge_records::dead_letters::{self, Letter, Stage};
 use nudge_records::events::store::Stored;
-use nudge_records::{events, subjects};
+use nudge_records::subjects;
 use serde::Serialize;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
 use crate::audience::{self, CountQuestion};
+use crate::history;
 use crate::services::Services;
 use decision::{Person, Question, Told};
 use later::Later;
@@ -119,7 +120,8 @@ pub async fn explain(
     let standing = standing.ok_or(Error::NotFound)?;
     let person = decision::person(&mut tx, app, standing.alias).await?;
     let person = person.ok_or(Error::NotFound)?;
-    let Some((alias, stored)) = event_of(&mut tx, app.id, person.id, event_id).await? else {
+    let Some((alias, stored)) = history::event_of(&mut tx, app.id, person.id, event_id).await?
+    else {
         let detail = "the subject has no event of this id, or it was removed since";
         return Ok(Explained {
             outcome: Outcome::UnknownEvent,
@@ -161,22 +163,6 @@ pub async fn explain(
     // What the plugin says now is not what it said then.
     explained.steps.extend(failure);
     Ok(explained)
-}
-
-/// A subject's event and the alias that it came under.
-async fn event_of(
-    tx: &mut Tx,
-    app_id: Uuid,
-    subject_id: Uuid,
-    event_id: Uuid,
-) -> nudge_db::Result<Option<(i64, Stored)>> {
-    for alias in store::aliases(tx, app_id, subject_id).await? {
-        let stored = events::store::find_by_id(tx, app_id, alias, event_id).await?;
-        if let Some(stored) = stored {
-            return Ok(Some((alias, stored)));
-        }
-    }
-    Ok(None)
 }
 
 /// The event, which is there.

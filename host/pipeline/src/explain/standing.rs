@@ -1,6 +1,6 @@
 //! The campaign's status and the subject's consent as they were when it was decided about an event.
 
-use nudge_campaigns::campaign::CampaignAction;
+use nudge_campaigns::campaign::Status;
 use nudge_campaigns::targeting::Suppression;
 use serde_json::Value;
 
@@ -8,9 +8,6 @@ use super::later::Later;
 use super::{Campaign, Error, Step, store};
 use crate::explain::decision::{Person, Question, Told};
 use crate::services::Services;
-
-/// The status of an active campaign.
-const ACTIVE: &str = "active";
 
 /// How campaign and subject stood.
 pub(super) struct Standing {
@@ -56,11 +53,7 @@ async fn status(
     }
     let (app, running) = (question.app, question.running);
     if !trace.pending {
-        let kind = match running.act {
-            CampaignAction::Present(_) => "survey",
-            CampaignAction::Send(_) => "campaign",
-        };
-        let resource = format!("{kind}/{}", running.id);
+        let resource = format!("{}/{}", running.act.kind().resource(), running.id);
         let mut tx = services.db.read().await?;
         let noted = store::last_change(&mut tx, app.id, &resource, question.stored.received_at);
         let noted = noted.await?;
@@ -72,14 +65,15 @@ async fn status(
                 .map(|version| format!(", in version {version},"));
             let version = version.unwrap_or_default();
             let detail = format!("the campaign was {status}{version} when the event arrived");
-            return Ok(Step::new("status", status == ACTIVE, detail));
+            return Ok(Step::new("status", status == Status::Active.name(), detail));
         }
     }
     let detail = format!(
         "the campaign is {}, in version {}",
         campaign.status, running.version
     );
-    Ok(Step::new("status", campaign.status == ACTIVE, detail))
+    let runs = campaign.status == Status::Active.name();
+    Ok(Step::new("status", runs, detail))
 }
 
 fn consent(person: &Person, trace: &store::Trace, told: &Told, later: Option<&Later>) -> Step {

@@ -46,15 +46,6 @@ pub struct WaitingTimer {
     pub payload: Vec<u8>,
 }
 
-/// The aliases of a subject.
-pub async fn aliases(tx: &mut Tx, app_id: Uuid, subject_id: Uuid) -> Result<Vec<i64>> {
-    tx.sql("SELECT number FROM aliases WHERE app_id = $1 AND subject_id = $2 ORDER BY number")
-        .bind(app_id)
-        .bind(subject_id)
-        .fetch_values()
-        .await
-}
-
 /// What came of an event. An instruction counts for more than a note that there was none.
 pub async fn trace(
     tx: &mut Tx,

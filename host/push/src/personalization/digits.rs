@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 
 use nudge_campaigns::push::personalization::{Binding, Kind, Spec};
 use nudge_db::Tx;
+use nudge_pipeline::history;
 use nudge_wasm::Value as Cell;
 use nudge_wasm::personalization::Resolution;
 use serde_json::value::RawValue;
@@ -99,13 +100,8 @@ async fn event_of(
     let Some(event_id) = named.and_then(|(_, text)| text.parse().ok()) else {
         return Ok(None);
     };
-    for alias in nudge_pipeline::history::aliases(tx, app_id, subject_id).await? {
-        let found = nudge_records::events::store::find_by_id(tx, app_id, alias, event_id).await?;
-        if let Some(stored) = found {
-            return Ok(Some(stored.event.properties.as_ref().to_owned()));
-        }
-    }
-    Ok(None)
+    let found = history::event_of(tx, app_id, subject_id, event_id).await?;
+    Ok(found.map(|(_, stored)| stored.event.properties.as_ref().to_owned()))
 }
 
 /// The text of the property at a path: that of a key that is written exactly so, or of nested keys.
