@@ -7,7 +7,7 @@ use std::sync::Arc;
 use nudge_apps::App;
 use nudge_campaigns::campaign::Status as CampaignStatus;
 use nudge_campaigns::push::{self, NotPrepared, Sending};
-use nudge_campaigns::store as campaigns;
+use nudge_campaigns::store::{self as campaigns, Hold};
 use nudge_db::Result;
 use nudge_plugin_runtime::Refused;
 use nudge_records::deliveries::Status;
@@ -82,16 +82,16 @@ async fn why_halted(services: &Shared, app: &App, id: Uuid) -> Result<Option<Hal
         return Ok(None);
     }
     let mut tx = services.db.read().await?;
-    let Some(found) = campaigns::find::<push::Content>(&mut tx, app.id, id).await? else {
-        return Ok(Some(Halted::Ended("campaign_deleted")));
-    };
-    Ok(match found.content.status {
-        CampaignStatus::Active | CampaignStatus::Completed => None,
-        CampaignStatus::Paused => Some(Halted::Paused),
-        CampaignStatus::Draft | CampaignStatus::Archived => {
-            Some(Halted::Ended("campaign_not_active"))
-        }
-    })
+    Ok(
+        match campaigns::status(&mut tx, app.id, id, Hold::No).await? {
+            None => Some(Halted::Ended("campaign_deleted")),
+            Some(CampaignStatus::Active | CampaignStatus::Completed) => None,
+            Some(CampaignStatus::Paused) => Some(Halted::Paused),
+            Some(CampaignStatus::Draft | CampaignStatus::Archived) => {
+                Some(Halted::Ended("campaign_not_active"))
+            }
+        },
+    )
 }
 
 /// Why a message that a service did not take is not to be sent again now. What is made when it is asked for, a test
