@@ -17,7 +17,7 @@ use uuid::Uuid;
 use super::claims::{self, ClaimedTimer};
 use super::devices::Device;
 use super::work::{Claim, DueTimer, Work};
-use super::{Pipeline, Size};
+use super::{Inner, Pipeline, Size};
 
 /// How often a process says that it lives.
 const HEARTBEAT: Duration = Duration::from_secs(2);
@@ -128,16 +128,11 @@ impl Recovery {
         if !self.setbacks.look(now) {
             return Ok(());
         }
-        // Looked at again where this fails.
-        let setbacks = std::mem::take(&mut self.setbacks);
-        let mut tx = inner.db.write().await?;
-        let timers = claims::put_timers_right(&mut tx, now).await?;
-        tx.commit().await?;
-        self.setbacks = setbacks;
-        if timers > 0 {
-            tracing::warn!(timers, "the clock was set back");
+        let put_right = put_timers_right(inner, now).await;
+        if put_right.is_err() {
+            self.setbacks.forget();
         }
-        Ok(())
+        put_right
     }
 
     async fn beat(&mut self, now: Timestamp) -> nudge_db::Result<()> {
@@ -353,4 +348,15 @@ async fn events(
     Ok(by_number
         .map(|(app_id, alias, stored)| (stored.seq, (app_id, alias, stored)))
         .collect())
+}
+
+/// Gives timers that a clock of the future set the rest of their delays.
+async fn put_timers_right(inner: &Inner, now: Timestamp) -> nudge_db::Result<()> {
+    let mut tx = inner.db.write().await?;
+    let timers = claims::put_timers_right(&mut tx, now).await?;
+    tx.commit().await?;
+    if timers > 0 {
+        tracing::warn!(timers, "the clock was set back");
+    }
+    Ok(())
 }

@@ -84,16 +84,12 @@ pub fn open(config: &config::Telemetry, lookups: &Lookups) -> anyhow::Result<Opt
 /// What the variables say of this service, which is `nudge` where they don't name it.
 fn resource() -> Resource {
     let version = KeyValue::new("service.version", env!("CARGO_PKG_VERSION"));
-    let named = Resource::builder().with_attribute(version);
-    let told = named.build();
-    let name = told.get(&SERVICE_NAME.into());
+    let told = || Resource::builder().with_attribute(version.clone());
+    let name = told().build().get(&SERVICE_NAME.into());
     if name.is_some_and(|name| !name.as_str().starts_with("unknown_service")) {
-        return told;
+        return told().build();
     }
-    let resource = Resource::builder().with_service_name("nudge");
-    resource
-        .with_attribute(KeyValue::new("service.version", env!("CARGO_PKG_VERSION")))
-        .build()
+    told().with_service_name("nudge").build()
 }
 
 impl Traces {
