@@ -11,6 +11,7 @@ use nudge_apps::{cors, identity_keys, keys, plugins};
 use nudge_http::request::{self, Around};
 use nudge_http::{ApiError, Code, admission};
 use nudge_ingest::properties;
+use nudge_people::segments::http as segments;
 use nudge_people::{privacy, users};
 use nudge_pipeline::{backtest, explain, plugin_state};
 use nudge_push as push;
@@ -128,6 +129,7 @@ fn management() -> OpenApiRouter<Shared> {
         .merge(webhook_routes())
         .merge(event_routes())
         .merge(survey_results())
+        .merge(segment_routes())
         .merge(plugin_routes())
 }
 
@@ -204,6 +206,20 @@ fn event_routes() -> OpenApiRouter<Shared> {
         .routes(routes!(crate::dead_letters::http::replay_dead_letters))
         .routes(routes!(crate::dead_letters::http::acknowledge_dead_letters))
         .routes(routes!(crate::stats::http::get_stats))
+}
+
+/// Segments.
+fn segment_routes() -> OpenApiRouter<Shared> {
+    OpenApiRouter::new()
+        .routes(routes!(segments::list_segments, segments::create_segment))
+        .routes(routes!(segments::preview_segment))
+        .routes(routes!(
+            segments::get_segment,
+            segments::update_segment,
+            segments::delete_segment
+        ))
+        .routes(routes!(segments::list_segment_members))
+        .routes(routes!(segments::list_segment_history))
 }
 
 /// What became of surveys.

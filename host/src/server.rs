@@ -297,6 +297,10 @@ fn spawn_background_tasks(services: &Shared, tasks: &TaskTracker, halt: &Cancell
         Arc::clone(services.pipeline()),
         halt.clone(),
     ));
+    tasks.spawn(nudge_pipeline::segments::checks::run(
+        Arc::clone(services.pipeline()),
+        halt.clone(),
+    ));
     tasks.spawn(nudge_records::decisions::recovery::run(
         Arc::clone(services.records()),
         halt.clone(),

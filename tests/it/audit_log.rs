@@ -63,6 +63,12 @@ async fn changes(app: &TestApp) -> Vec<Change> {
         .credential(&json!({"platform": "web", "vapid": {"generate": true}}))
         .await;
     let credential = credential["id"].as_str().unwrap();
+    let body = json!({"name": "s", "audience": {}});
+    let segment = app
+        .post(&app.path("/segments"), &app.editor(), &body)
+        .await
+        .data(201);
+    let segment = segment["id"].as_str().unwrap();
     let change = |method, template, path: &str, body: Value, action| Change {
         operation: (method, template),
         path: path.to_owned(),
@@ -147,6 +153,27 @@ async fn changes(app: &TestApp) -> Vec<Change> {
             &format!("/campaigns/{campaign}"),
             Value::Null,
             "campaign.deleted",
+        ),
+        change(
+            "POST",
+            "/segments",
+            "/segments",
+            json!({"name": "new", "audience": {}}),
+            "segment.created",
+        ),
+        change(
+            "PATCH",
+            "/segments/{segmentId}",
+            &format!("/segments/{segment}"),
+            json!({"name": "changed"}),
+            "segment.updated",
+        ),
+        change(
+            "DELETE",
+            "/segments/{segmentId}",
+            &format!("/segments/{segment}"),
+            Value::Null,
+            "segment.deleted",
         ),
         change(
             "POST",
@@ -305,8 +332,9 @@ const ELSEWHERE_BELOW: [&str; 3] = ["/v1/apps/{appId}/plugin", "/v1/operator/", 
 /// What a backend does with an API token to people's own data; the entry is in a test of its own.
 const OF_PEOPLE: (&str, &str) = ("PATCH", "/v1/apps/{appId}/users/properties");
 /// Messages are on record as deliveries; a preview changes nothing.
-const OF_MESSAGES: [(&str, &str); 2] = [
+const OF_MESSAGES: [(&str, &str); 3] = [
     ("POST", "/v1/apps/{appId}/push/transactional"),
+    ("POST", "/v1/apps/{appId}/segments/preview"),
     ("POST", "/v1/apps/{appId}/personalization/preview"),
 ];
 

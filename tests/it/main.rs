@@ -128,6 +128,8 @@ mod run_merges;
 mod runs;
 mod safeguards;
 mod schedules;
+mod segment_changes;
+mod segments;
 mod server_events;
 mod server_plugins;
 mod session_firing;

@@ -26,13 +26,15 @@ impl TestApp {
         let started = Instant::now();
         loop {
             let left: Vec<(i64,)> = self.rows("SELECT id FROM pending").await;
-            if left.is_empty() {
+            let people: Vec<(Uuid,)> = self.rows("SELECT subject_id FROM segment_checks").await;
+            if left.is_empty() && people.is_empty() {
                 return;
             }
             assert!(
                 started.elapsed() < SETTLES,
-                "{} requests were never processed",
-                left.len()
+                "{} requests were never processed, segments of {} people never looked at",
+                left.len(),
+                people.len()
             );
             tokio::time::sleep(LOOK_AGAIN).await;
         }

@@ -28,6 +28,7 @@ pub mod keys;
 mod lookups;
 pub mod plugins;
 pub mod registry;
+pub mod segments;
 pub mod services;
 pub mod settings;
 pub mod subject_token;

@@ -9,6 +9,7 @@ use axum::http::HeaderValue;
 use nudge_campaigns::campaign::ActiveCampaign;
 use nudge_campaigns::definitions::{self, Enforced};
 use nudge_campaigns::push::Sending;
+use nudge_campaigns::segments::{self, Audiences};
 use nudge_campaigns::settings::Settings;
 use nudge_campaigns::store::{self as campaigns, Stored};
 use nudge_campaigns::{apps as store, campaign, surveys};
@@ -18,6 +19,7 @@ use nudge_plugin_runtime as plugins;
 use nudge_plugin_runtime::catalogue::Catalogue;
 use nudge_plugin_runtime::{Deciders, Plugins};
 use parking_lot::{Mutex, RwLock};
+use serde_json::Value;
 use uuid::Uuid;
 
 use super::key::Key;
@@ -25,6 +27,7 @@ use super::lookups::Lookups;
 use crate::cors::Rule;
 use crate::identity_keys::{self, IdentityKey};
 use crate::keys;
+use crate::segments::Segments;
 
 /// How long to wait before plugins that could not be loaded are tried again.
 const TRY_AGAIN: Duration = Duration::from_mins(1);
@@ -68,6 +71,8 @@ pub struct App {
     pub webhooks: Vec<nudge_campaigns::webhooks::Subscription>,
     /// Names of events whose past a campaign asks for.
     history: HashSet<String>,
+    /// Its segments.
+    pub segments: Segments,
 }
 
 impl App {
@@ -356,6 +361,7 @@ struct Loaded {
     surveys: Vec<Stored>,
     push_campaigns: Vec<Stored>,
     webhooks: Vec<nudge_campaigns::webhooks::Subscription>,
+    segments: Vec<(Uuid, i64, Value)>,
 }
 
 async fn load(tx: &mut Tx, row: store::AppRow) -> nudge_db::Result<Loaded> {
@@ -372,6 +378,7 @@ async fn load(tx: &mut Tx, row: store::AppRow) -> nudge_db::Result<Loaded> {
     let surveys = campaigns::active_stored(tx, row.id, campaign::Kind::Survey).await?;
     let push_campaigns = campaigns::active_stored(tx, row.id, campaign::Kind::Push).await?;
     let webhooks = nudge_campaigns::webhooks::subscriptions(tx, row.id).await?;
+    let segments = segments::store::audiences(tx, row.id).await?;
     Ok(Loaded {
         row,
         settings,
@@ -382,6 +389,7 @@ async fn load(tx: &mut Tx, row: store::AppRow) -> nudge_db::Result<Loaded> {
         surveys,
         push_campaigns,
         webhooks,
+        segments,
     })
 }
 
@@ -406,6 +414,8 @@ impl Loaded {
         let lowered = self.settings.plugins.lowered();
         let deciders =
             plugins::active::resolve(plugins, db, &self.catalogue, known, &lowered).await?;
+        let known = before.map(|before| &before.segments);
+        let mut segments = Segments::load(plugins, &deciders, self.segments, known).await;
         let mut definitions = HashMap::new();
         for definition in self.definitions {
             let before = before.and_then(|before| before.definitions.get(&definition.name));
@@ -428,17 +438,20 @@ impl Loaded {
         for survey in self.surveys {
             let survey = survey.read()?;
             let before = running.get(&survey.id).copied();
-            match surveys::run(plugins, &deciders, &survey, before).await {
+            let audiences = &segments.audiences;
+            match surveys::run(plugins, &deciders, audiences, &survey, before).await {
                 Ok(running) => campaigns.push(running),
                 Err(error) => {
                     tracing::error!(survey.id = %survey.id, error = %error, "survey does not run");
                 }
             }
         }
-        let pushed = run_push(plugins, &deciders, self.push_campaigns, before, &running);
+        let decided = (&deciders, &segments.audiences);
+        let pushed = run_push(plugins, decided, self.push_campaigns, before, &running);
         let (push, running) = pushed.await?;
         campaigns.extend(running);
         let (routes, everywhere) = routes(&campaigns);
+        segments.watch(&campaigns);
         Ok(App {
             origins: self.settings.allowed_origins.as_slice().into(),
             id: self.row.id,
@@ -457,6 +470,7 @@ impl Loaded {
             routes,
             everywhere,
             webhooks: self.webhooks,
+            segments,
         })
     }
 }
@@ -472,7 +486,7 @@ fn history(campaigns: &[ActiveCampaign]) -> HashSet<String> {
 /// Push campaigns in the forms in which they run: how their messages are made, and what they wait for.
 async fn run_push(
     plugins: &Plugins,
-    deciders: &Deciders,
+    (deciders, segments): (&Deciders, &Audiences),
     campaigns: Vec<Stored>,
     before: Option<&App>,
     running: &HashMap<Uuid, &ActiveCampaign>,
@@ -483,7 +497,7 @@ async fn run_push(
         let id = campaign.id;
         let sending = before.and_then(|before| before.push.get(&id));
         let before = (sending.map(|sending| &**sending), running.get(&id).copied());
-        match nudge_campaigns::push::run(plugins, deciders, &campaign, before).await {
+        match nudge_campaigns::push::run(plugins, deciders, segments, &campaign, before).await {
             Ok((sending, running)) => {
                 sendings.insert(id, sending);
                 all.extend(running);

@@ -23,6 +23,7 @@ pub mod links;
 pub mod listing;
 pub mod push;
 pub mod runs;
+pub mod segments;
 pub mod settings;
 pub mod store;
 pub mod surveys;

@@ -1,5 +1,7 @@
 //! Campaigns as they are saved: what surveys and push campaigns have in common before they run.
 
+use std::collections::BTreeSet;
+
 use nudge_db::{Timestamp, Tx};
 use nudge_http::{ApiError, Code};
 use nudge_platform::audit::{self, Entry};
@@ -12,8 +14,10 @@ use uuid::Uuid;
 
 use crate::campaign::{Kind, Status, size};
 use crate::runs::{self, Plan};
+use crate::segments::{self, UseKind};
 use crate::store::{self, Hold, Stored};
 use crate::targeting::Rules;
+use crate::trigger::Terms;
 
 /// Campaigns of a kind that an app may have (contract 15).
 pub const MOST: usize = 1_000;
@@ -50,6 +54,9 @@ pub trait Content: Serialize + DeserializeOwned + Send + Sync {
 
     /// When it runs by the calendar; none: by what people do.
     fn plan(&self) -> Result<Option<Plan>, Vec<FieldError>>;
+
+    /// What its trigger plugin decides by.
+    fn terms(&self) -> Terms<'_>;
 
     /// What the host enforces: sampling, schedule, caps.
     fn rules(&self) -> Result<Rules, Vec<FieldError>>;
@@ -177,6 +184,7 @@ pub async fn create<C: Content>(tx: &mut Tx, campaign: &Campaign<C>) -> Result<(
         return Err(Error::TooMany(C::KIND));
     }
     store::insert(tx, campaign).await?;
+    note_segments(tx, campaign).await?;
     plan(tx, campaign, campaign.created_at).await
 }
 
@@ -185,8 +193,24 @@ pub async fn update<C: Content>(tx: &mut Tx, campaign: &Campaign<C>) -> Result<(
     if !store::update(tx, campaign).await? {
         return Err(Error::VersionMismatch);
     }
+    note_segments(tx, campaign).await?;
     plan(tx, campaign, campaign.updated_at).await?;
     Ok(crate::apps::bump_version(tx, campaign.app_id, campaign.updated_at).await?)
+}
+
+/// Notes which segments a campaign names. One that was put away needs them no longer.
+async fn note_segments<C: Content>(tx: &mut Tx, campaign: &Campaign<C>) -> Result<(), Error> {
+    let content = &campaign.content;
+    let named = match content.status() {
+        Status::Archived => BTreeSet::new(),
+        _ => content.terms().segments(),
+    };
+    let kind = match C::KIND {
+        Kind::Survey => UseKind::Survey,
+        Kind::Push => UseKind::Campaign,
+    };
+    let noted = segments::replace_uses(tx, campaign.app_id, (kind, campaign.id), &named).await?;
+    noted.map_err(Error::Invalid)
 }
 
 /// Notes when a campaign runs next.

@@ -204,6 +204,7 @@ pub async fn delete(tx: &mut Tx, app_id: Uuid, kind: Kind, id: Uuid) -> Result<b
         "DELETE FROM campaign_runs WHERE app_id = $1 AND campaign_id = $2",
         "DELETE FROM occasions WHERE app_id = $1 AND campaign_id = $2",
         "DELETE FROM run_firings WHERE app_id = $1 AND campaign_id = $2",
+        "DELETE FROM segment_uses WHERE app_id = $1 AND user_id = $2",
     ] {
         tx.sql(text).bind(app_id).bind(id).execute().await?;
     }

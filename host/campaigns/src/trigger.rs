@@ -1,18 +1,25 @@
 //! What a campaign waits for, as the plugin that decides gets it.
 
+use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
 use nudge_platform::field_error::FieldError;
 use nudge_platform::json::escaped;
 use nudge_plugin_runtime::{Configuration, PluginRef};
 use nudge_wasm::Kind;
+use serde::Deserialize as _;
 use serde_json::{Value, json};
+use uuid::Uuid;
+
+use crate::segments::{Audiences, Change, Watch, expand};
 
 /// The trigger of a campaign that runs by the calendar and has none of its own.
 pub static BY_THE_CALENDAR: LazyLock<Value> = LazyLock::new(|| json!({"kind": "schedule"}));
 
 /// The kind of a trigger that names a plugin (contract 8).
 const PLUGIN: &str = "plugin";
+/// The kind of a trigger that a segment's changes fire (contract 19).
+const SEGMENT: &str = "segment";
 
 /// The parts of a campaign that a trigger plugin decides by.
 #[derive(Clone, Copy, Debug)]
@@ -31,19 +38,50 @@ impl<'a> Terms<'a> {
         names_one.then(|| trigger.get("plugin")?.as_str())?
     }
 
-    /// The configuration that the trigger plugin gets: of the slot's plugin the trigger and the audience, of
-    /// one that is named what stands beside its name.
-    pub fn configuration(&self) -> Result<Configuration<'a>, Vec<FieldError>> {
+    /// The segment whose changes fire the campaign, if that is what it waits for.
+    pub fn watch(&self) -> Option<Watch> {
+        let trigger = self.trigger?;
+        if trigger.get("kind")?.as_str()? != SEGMENT {
+            return None;
+        }
+        Some(Watch {
+            segment_id: Uuid::parse_str(trigger.get("segmentId")?.as_str()?).ok()?,
+            on: Change::deserialize(trigger.get("on")?).ok()?,
+        })
+    }
+
+    /// The segments that the campaign names.
+    pub fn segments(&self) -> BTreeSet<Uuid> {
+        let mut named = self.audience.map(expand::named).unwrap_or_default();
+        named.extend(self.watch().map(|watch| watch.segment_id));
+        named
+    }
+
+    /// The configuration that the trigger plugin gets: of the slot's plugin the trigger and the audience, with the conditions
+    /// of the segments that it names; of one that is named what stands beside its name.
+    pub fn configuration(
+        &self,
+        segments: &Audiences,
+    ) -> Result<Configuration<'a>, Vec<FieldError>> {
         if let Some(trigger) = self.trigger
             && trigger.get("kind").and_then(Value::as_str) == Some(PLUGIN)
         {
             return self.own_plugin(trigger);
         }
         let mut config = serde_json::Map::new();
-        for (key, part) in [("trigger", self.trigger), ("audience", self.audience)] {
-            if let Some(part) = part {
-                config.insert(key.to_owned(), part.clone());
-            }
+        if let Some(trigger) = self.trigger {
+            config.insert("trigger".to_owned(), trigger.clone());
+        }
+        if let Some(audience) = self.audience {
+            let audience = segments.expand(None, audience)?;
+            config.insert("audience".to_owned(), audience);
+        }
+        if let Some(watch) = self.watch()
+            && !segments.has(watch.segment_id)
+        {
+            let detail = "the app has no segment of this id";
+            let error = FieldError::new("/trigger/segmentId", expand::UNKNOWN, detail);
+            return Err(vec![error]);
         }
         Ok(Configuration {
             kind: Kind::Trigger,
@@ -108,7 +146,7 @@ mod tests {
     fn the_slots_plugin_gets_trigger_and_audience() {
         let parts = json!({"trigger": {"kind": "event"}, "audience": {"include": 1}});
         let terms = terms(&parts);
-        let configuration = terms.configuration().unwrap();
+        let configuration = terms.configuration(&Audiences::default()).unwrap();
         assert_eq!(configuration.asked, PluginRef::Slot);
         let config: Value = serde_json::from_str(&configuration.text).unwrap();
         assert_eq!(config, parts);
@@ -119,7 +157,7 @@ mod tests {
     fn a_named_plugin_gets_its_config() {
         let parts = json!({"trigger": {"kind": "plugin", "plugin": "cart", "config": {"a": 1}}});
         let terms = terms(&parts);
-        let configuration = terms.configuration().unwrap();
+        let configuration = terms.configuration(&Audiences::default()).unwrap();
         assert_eq!(configuration.asked, PluginRef::Named("cart"));
         assert_eq!(configuration.text, r#"{"a":1}"#);
         assert_eq!(terms.named_plugin(), Some("cart"));
@@ -128,7 +166,9 @@ mod tests {
     #[test]
     fn what_a_named_plugin_would_not_see_is_refused() {
         let pointers = |parts: &Value| -> Vec<String> {
-            let errors = terms(parts).configuration().unwrap_err();
+            let errors = terms(parts)
+                .configuration(&Audiences::default())
+                .unwrap_err();
             errors.into_iter().map(|error| error.pointer).collect()
         };
         let trigger = json!({"kind": "plugin", "plugin": "cart", "delaySeconds": 5, "a/b": 1});

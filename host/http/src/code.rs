@@ -64,6 +64,8 @@ codes! {
     DecisionNotReproducible, CONFLICT, "decision_not_reproducible", "The decision can't be made again: something that it takes is gone; see detail.";
     CampaignNotTransactional, CONFLICT, "campaign_not_transactional", "Only campaigns of the mode transactional can be sent by a backend.";
     CampaignNotActive, CONFLICT, "campaign_not_active", "The campaign does not run; activate it first.";
+    SegmentExists, CONFLICT, "segment_exists", "The app has a segment of this name.";
+    SegmentInUse, CONFLICT, "segment_in_use", "Something still names the segment; see detail.";
     VersionMismatch, PRECONDITION_FAILED, "version_mismatch", "Somebody changed the resource meanwhile; read it again.";
     PayloadTooLarge, PAYLOAD_TOO_LARGE, "payload_too_large", "The body is over the limit.";
     UnsupportedMediaType, UNSUPPORTED_MEDIA_TYPE, "unsupported_media_type", "The body must be application/json, plain or compressed with gzip, zstd or br.";
@@ -74,6 +76,7 @@ codes! {
     InvalidAnswer, UNPROCESSABLE_ENTITY, "invalid_answer", "An answer is not what its question takes, or the flow does not lead by it; see errors.";
     InstructionRequired, UNPROCESSABLE_ENTITY, "instruction_required", "A survey of this mode is started by an instruction: send its instructionId.";
     NotActivatable, UNPROCESSABLE_ENTITY, "not_activatable", "The survey or campaign can't run as it is; see errors.";
+    SegmentCycle, UNPROCESSABLE_ENTITY, "segment_cycle", "A segment can't stand in itself; see errors.";
     PluginRejected, UNPROCESSABLE_ENTITY, "plugin_rejected", "The component can't be the plugin that it is asked to be; see errors.";
     ExactlyOneRecipient, UNPROCESSABLE_ENTITY, "exactly_one_recipient", "A send has exactly one of externalId and anonymousId.";
     MissingSendData, UNPROCESSABLE_ENTITY, "missing_send_data", "The campaign needs values that data has not; see errors.";

@@ -10,6 +10,7 @@
 //!   person begins, and `aliases.events_after` keeps refusing what is of before.
 
 pub mod privacy;
+pub mod segments;
 pub mod services;
 pub mod sessions;
 pub mod users;

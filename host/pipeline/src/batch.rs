@@ -1,6 +1,6 @@
 //! One batch of a lane, from reading the subjects to writing the effects.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
 
 use nudge_apps::App;
@@ -121,6 +121,7 @@ async fn process_with(
     let gate = Gate::open(&inner.db, app, &items, &after, &decisions.fired, now).await?;
     let mut effects = Effects::new(app, works, &items, after, decisions, gate);
     effects.devices = devices::sightings(works, &before);
+    effects.segment_checks = segments_touched(app, works, &before);
     let commit = || NewSpan::internal("commit effects", Vec::new());
     traces::within(commit, effects::write(inner, &effects)).await?;
     calls.settle();
@@ -132,6 +133,24 @@ async fn process_with(
         trials.offer(inner, app, items);
     }
     Ok(())
+}
+
+/// People whose segments events may have changed, of those that fire a campaign. A first event says of anybody that there is
+/// such a person.
+fn segments_touched(app: &App, works: &[Work], subjects: &Subjects) -> Vec<Uuid> {
+    if app.segments.watched.is_empty() {
+        return Vec::new();
+    }
+    let touched = works.iter().filter_map(|work| {
+        let subject = subjects.all.get(subjects.of(work.alias)?)?;
+        let events = matches!(work.source, Source::Request(_)).then_some(&work.events)?;
+        let mut names = events.iter().map(|stored| &*stored.event.name);
+        let touches =
+            subject.event_count == 0 || names.any(|name| app.segments.is_touched_by(name));
+        touches.then_some(subject.id)
+    });
+    let touched: BTreeSet<Uuid> = touched.collect();
+    touched.into_iter().collect()
 }
 
 /// A batch as it is put to plugins.

@@ -12,6 +12,7 @@ use nudge_records::decisions::{self, NewDecision, Recorded};
 use nudge_records::deliveries::{self, NewDelivery};
 use nudge_records::instructions::{self, Instruction, Suppressed};
 use nudge_records::scheduled_work::{self, NewOccasion};
+use nudge_records::segment_checks;
 use uuid::Uuid;
 
 use super::devices::{self, Sighting};
@@ -89,6 +90,8 @@ pub(super) struct Effects {
     pub decisions: Vec<NewDecision>,
     /// Pieces of work that a plugin failed on.
     pub failed_works: Vec<usize>,
+    /// People whose segments may have changed.
+    pub segment_checks: Vec<Uuid>,
 }
 
 impl Effects {
@@ -126,6 +129,7 @@ impl Effects {
             devices: Vec::new(),
             decisions: Vec::new(),
             failed_works: Vec::new(),
+            segment_checks: Vec::new(),
         };
         effects.fire(app, items, &decisions, &mut gate);
         effects.store_states(app, decisions.states);
@@ -146,7 +150,7 @@ impl Effects {
                         .filter(|_| !runs && due.firing_id.is_some());
                     let dropped = event.map(|stored| (due.id, stored.event.id));
                     effects.dropped.extend(dropped);
-                    let list = if runs || due.firing_id.is_some() {
+                    let list = if runs || due.firing_id.is_some() || due.is_change() {
                         &mut effects.due_occasions
                     } else {
                         &mut effects.parked
@@ -350,6 +354,7 @@ pub(super) async fn write(inner: &Inner, effects: &Effects) -> Result<(), Troubl
     store::set_timers(&mut tx, effects.app_id, &effects.timers, effects.now).await?;
     scheduled_work::insert(&mut tx, effects.app_id, &effects.occasions).await?;
     devices::write(&mut tx, effects.app_id, &effects.devices).await?;
+    segment_checks::note(&mut tx, effects.app_id, &effects.segment_checks).await?;
     let letters: Vec<&Letter> = effects.letters.iter().collect();
     dead_letters::store::insert(&mut tx, &letters).await?;
     let (app_id, now) = (effects.app_id, effects.now);
@@ -366,6 +371,9 @@ pub(super) async fn write(inner: &Inner, effects: &Effects) -> Result<(), Troubl
     inner.noted_configs.remember(app_id, &noted, now);
     if !effects.deliveries.is_empty() {
         inner.deliveries.wake();
+    }
+    if !effects.segment_checks.is_empty() {
+        inner.segment_checks.wake();
     }
     Ok(())
 }

@@ -1,8 +1,9 @@
 //! A subject's earlier events, as plugins ask for them. What a question reads is bounded, however long the history is.
 
 use std::cmp::Reverse;
+use std::collections::HashMap;
 
-use nudge_db::{Result, Timestamp, Tx};
+use nudge_db::{Result, Rows, Timestamp, Tx};
 use nudge_records::events::store::{self as events, Stored};
 use nudge_wasm::PastEvent;
 use uuid::Uuid;
@@ -95,6 +96,88 @@ pub async fn newest_events(
         .bind(i64::from(limit))
         .fetch_values()
         .await
+}
+
+/// The aliases of people, ascending.
+pub async fn aliases_of(
+    tx: &mut Tx,
+    app_id: Uuid,
+    subjects: &[Uuid],
+) -> Result<HashMap<Uuid, Vec<i64>>> {
+    #[derive(sqlx::FromRow)]
+    struct AliasRow {
+        subject_id: Uuid,
+        number: i64,
+    }
+    let mut found: HashMap<Uuid, Vec<i64>> = HashMap::new();
+    for chunk in subjects.chunks(Rows::MOST) {
+        let rows: Vec<AliasRow> = tx
+            .with_rows("v(id)", Rows::new().uuids(chunk.iter().copied()))
+            .push(" SELECT a.subject_id, a.number FROM v JOIN aliases a ON a.subject_id = v.id WHERE a.app_id = ")
+            .push_bind(app_id)
+            .push(" ORDER BY a.number")
+            .fetch_all()
+            .await?;
+        for row in rows {
+            found.entry(row.subject_id).or_default().push(row.number);
+        }
+    }
+    Ok(found)
+}
+
+/// Whose newest events of a name are asked for: an alias, the name, and the last number that is processed.
+pub type NewestQuestion = (i64, String, i64);
+
+/// What [`newest_events`] answers, for many questions in one statement and in their order.
+pub async fn newest_of_many(
+    tx: &mut Tx,
+    app_id: Uuid,
+    questions: &[NewestQuestion],
+    limit: u32,
+) -> Result<Vec<Vec<i64>>> {
+    #[derive(sqlx::FromRow)]
+    struct NewestRow {
+        number: i64,
+        timestamps: Option<String>,
+    }
+    let mut newest = vec![Vec::new(); questions.len()];
+    let mut begin = 0;
+    for chunk in questions.chunks(Rows::MOST) {
+        let rows = Rows::new()
+            .integers((0_i64..).take(chunk.len()))
+            .uuids(chunk.iter().map(|_| app_id))
+            .integers(chunk.iter().map(|(alias, ..)| *alias))
+            .texts(chunk.iter().map(|(_, name, _)| name.clone()))
+            .integers(chunk.iter().map(|(.., last_seq)| *last_seq));
+        let rows: Vec<NewestRow> = tx
+            .with_rows("v(number, app_id, alias, name, last_seq)", rows)
+            .push(
+                " SELECT v.number, (SELECT string_agg(CAST(n.timestamp AS TEXT), ',') FROM (
+                    SELECT e.timestamp FROM events e
+                    WHERE e.app_id = v.app_id AND e.alias_number = v.alias AND e.name = v.name AND e.seq <= v.last_seq
+                    ORDER BY e.timestamp DESC LIMIT ",
+            )
+            .push_bind(i64::from(limit))
+            .push(") AS n) AS timestamps FROM v WHERE true")
+            .fetch_all()
+            .await?;
+        for row in rows {
+            let texts = row.timestamps.unwrap_or_default();
+            let mut timestamps: Vec<i64> = texts
+                .split(',')
+                .filter_map(|text| text.parse().ok())
+                .collect();
+            timestamps.sort_unstable_by_key(|at| Reverse(*at));
+            let place = usize::try_from(row.number)
+                .ok()
+                .and_then(|number| newest.get_mut(begin + number));
+            if let Some(place) = place {
+                *place = timestamps;
+            }
+        }
+        begin += chunk.len();
+    }
+    Ok(newest)
 }
 
 /// The events of a name that aliases have, with their numbers, newest first, among those processed already.

@@ -26,6 +26,7 @@
 //! - **A run begins once and reaches everybody once** (`runs/`). A page's scheduled work and the run's place are one commit.
 //! - **What the host holds back has not fired** (`delivery_rules.rs`, contract 13). Consent, sample, schedule and caps are among the conditions of a firing.
 //! - **A question about somebody's past costs as much as its limit** ([`history`]).
+//! - **A change of a segment is told once** ([`segments`]).
 //! - **Room for a plugin's states of a person is shared** (`quota.rs`): 64 KiB and 256 timers a subject; beyond that a campaign may keep its share. The
 //!   host's own plugin has as many timers as events set.
 //! - **A backtest takes no effect and reads the past** ([`backtest`]): states and timers of its own, in memory, within 128 MiB.
@@ -58,6 +59,7 @@ mod recovery;
 mod room;
 mod run_firings;
 pub mod runs;
+pub mod segments;
 pub mod services;
 mod shadow;
 mod store;
@@ -122,6 +124,8 @@ pub(crate) struct Inner {
     noted_configs: Noted,
     /// Wakes the sender of push messages.
     deliveries: nudge_platform::wake::Wake,
+    /// Wakes whoever looks at people whose segments may have changed.
+    segment_checks: nudge_platform::wake::Wake,
     lanes: Mutex<HashMap<(Uuid, usize), mpsc::UnboundedSender<Work>>>,
 }
 
@@ -168,6 +172,7 @@ impl Pipeline {
             memory: Memory::new(),
             noted_configs: Noted::default(),
             deliveries: nudge_platform::wake::Wake::default(),
+            segment_checks: nudge_platform::wake::Wake::default(),
             lanes: Mutex::default(),
         };
         Self {
@@ -188,6 +193,11 @@ impl Pipeline {
     /// Wakes the sender of push messages.
     pub fn deliveries(&self) -> &nudge_platform::wake::Wake {
         &self.inner.deliveries
+    }
+
+    /// Wakes whoever looks at people whose segments may have changed.
+    pub fn segment_checks(&self) -> &nudge_platform::wake::Wake {
+        &self.inner.segment_checks
     }
 
     /// Room in memory for some events, if there is. Once there is none, new requests wait in the

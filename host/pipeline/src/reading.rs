@@ -1,6 +1,6 @@
 //! What a batch reads before it is decided about: its subjects, and what plugins may ask of them.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use nudge_apps::App;
 use nudge_db::{Db, Tx};
@@ -153,7 +153,7 @@ pub(super) async fn ledger(
         properties = store::properties(reader.tx().await?, app.id, &read).await?;
     }
     let before = people.before.all.iter().zip(people.after);
-    Ok(Ledger {
+    let mut ledger = Ledger {
         app_id: app.id,
         db: inner.db.clone(),
         runtime: Handle::current(),
@@ -164,5 +164,26 @@ pub(super) async fn ledger(
         aliases: HashMap::new(),
         until: inner.clock.now(),
         read: Read::beside(marked.into_iter()),
-    })
+    };
+    let asked = counted(app, items, routes);
+    if !asked.is_empty() {
+        ledger.read_ahead(reader.tx().await?, &asked).await?;
+    }
+    Ok(ledger)
+}
+
+/// Subjects, by their number in the batch, and names of events whose past campaigns may ask for.
+fn counted<'a>(app: &'a App, items: &[Item], routes: &Routes) -> BTreeSet<(u32, &'a str)> {
+    let mut asked = BTreeSet::new();
+    for (campaign, numbers) in routes {
+        let Some(running) = app.campaigns.get(*campaign) else {
+            continue;
+        };
+        let names: Vec<&String> = running.accepted.history().collect();
+        for item in numbers.iter().filter_map(|item| items.get(*item)) {
+            let subject = u32::try_from(item.subject).unwrap_or(u32::MAX);
+            asked.extend(names.iter().map(|name| (subject, name.as_str())));
+        }
+    }
+    asked
 }

@@ -29,7 +29,7 @@ pub(super) struct RunFiring {
 /// The occasion of a run that some work is about; none: it is about something else.
 fn of_run(work: &Work) -> Option<&DueOccasion> {
     match &work.source {
-        Source::Occasion(due) if due.firing_id.is_none() => Some(due),
+        Source::Occasion(due) if due.firing_id.is_none() && !due.is_change() => Some(due),
         _ => None,
     }
 }

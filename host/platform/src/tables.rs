@@ -136,6 +136,16 @@ pub const BELONGINGS: &[Store] = &[
         Copied::Not,
     ),
     store(
+        table("segment_checks", "subject_id", OfApp::Subject),
+        OF_SUBJECT,
+        Copied::Not,
+    ),
+    store(
+        table("segment_members", "segment_id, subject_id", OfApp::Subject),
+        OF_SUBJECT,
+        PROFILE,
+    ),
+    store(
         table("dead_letters", "id", OfApp::Indexed),
         Personal::Alias,
         PROFILE,
@@ -407,6 +417,16 @@ pub const IMPERSONAL: &[Table] = &[
     table("plugin_versions", "app_id, name, version", OfApp::No),
     table("plugins", "app_id, name", OfApp::No),
     table("push_credentials", "id", OfApp::Indexed),
+    table(
+        "segment_sizes",
+        "segment_id, day",
+        OfApp::Selected(
+            "SELECT z.segment_id, z.day FROM segments s JOIN segment_sizes z ON z.segment_id = s.id WHERE s.app_id = $1",
+        ),
+    ),
+    table("segment_sweeps", "app_id", OfApp::Indexed),
+    table("segment_uses", "segment_id, user_id", OfApp::Indexed),
+    table("segments", "id", OfApp::Indexed),
     table("server_secrets", "name", OfApp::No),
     // Sums, out of which a person's attempts are taken when they are erased.
     table(

@@ -135,6 +135,11 @@ impl Deciders {
         found.filter(|active| active.plugin.kind() == kind)
     }
 
+    /// The plugin of a kind that is a part of the server.
+    pub fn built_in(&self, kind: Kind) -> Option<&Arc<Active>> {
+        self.built_in.get(&kind)
+    }
+
     /// The plugin of a name, whatever its kind.
     pub fn named(&self, name: &str) -> Option<&Arc<Active>> {
         self.named.get(name)

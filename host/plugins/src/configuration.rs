@@ -105,6 +105,29 @@ impl Configuration<'_> {
         before: Option<&Accepted>,
     ) -> Result<Accepted, Refused> {
         let decider = self.decider(deciders)?;
+        self.accept_by(plugins, decider, before).await
+    }
+
+    /// Asks the plugin of the kind that is a part of the server, whatever plugins an app has.
+    pub async fn accept_built_in(
+        self,
+        plugins: &Plugins,
+        deciders: &Deciders,
+        before: Option<&Accepted>,
+    ) -> Result<Accepted, Refused> {
+        let decider = match deciders.built_in(self.kind) {
+            Some(found) => found,
+            None => self.decider(deciders)?,
+        };
+        self.accept_by(plugins, decider, before).await
+    }
+
+    async fn accept_by(
+        &self,
+        plugins: &Plugins,
+        decider: &Arc<Active>,
+        before: Option<&Accepted>,
+    ) -> Result<Accepted, Refused> {
         if let Some(before) = before
             && *before.config == *self.text
             && before.decider.decides_like(decider)
@@ -130,7 +153,7 @@ impl Configuration<'_> {
         };
         Ok(Accepted {
             decider: Arc::clone(decider),
-            config: self.text.into(),
+            config: self.text.as_str().into(),
             reading,
             trial,
         })

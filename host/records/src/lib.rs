@@ -30,6 +30,7 @@ pub mod properties;
 pub mod pseudonyms;
 pub mod scheduled_work;
 pub mod search;
+pub mod segment_checks;
 pub mod services;
 pub mod stats;
 pub mod subjects;

@@ -1,4 +1,4 @@
-//! What the host does later for a campaign and a subject, of its own accord. There are two kinds.
+//! What the host does later for a campaign and a subject, of its own accord. There are three kinds.
 //!
 //! A *deferred* firing: the plugin has decided, and something that the host looks after, like quiet hours, lets it
 //! take effect only later. When it is due the plugin is not asked again, the host's own checks are made once more,
@@ -6,6 +6,8 @@
 //!
 //! An occasion of a *run* (`runs/`): the campaign's schedule has come round. Nobody sent an event, so that the
 //! plugin is asked about one of the server's own, [`SCHEDULED`]: it decides whom the campaign is for.
+//!
+//! A *change* of a segment that the campaign waits for: somebody has entered or left. The plugin is asked as for a run.
 //!
 //! Occasions are claimed and consumed as timers are, each exactly once, and in their turn: not before the requests
 //! of that person that arrived until then ([`in_turn`]).
@@ -74,6 +76,21 @@ impl NewOccasion {
             event_seq: behind.1,
             firing_id: Some(firing_id),
         }
+    }
+}
+
+/// What the keys of occasions begin with that a change of a segment has made.
+const CHANGE: &str = "segment ";
+
+/// The key of an occasion that a change of a segment has made.
+pub fn change_key(change_id: Uuid) -> String {
+    format!("{CHANGE}{change_id}")
+}
+
+impl DueOccasion {
+    /// Whether a change of a segment has made it: it concerns one person at one time, and no run.
+    pub fn is_change(&self) -> bool {
+        self.key.starts_with(CHANGE)
     }
 }
 

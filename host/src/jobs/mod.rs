@@ -6,6 +6,7 @@ use nudge_apps::campaigns::survey_removal;
 use nudge_apps::deletion;
 use nudge_campaigns::surveys::removal;
 use nudge_people::privacy;
+use nudge_pipeline::segments::job as segments;
 use nudge_pipeline::{backtest, runs};
 use nudge_platform::jobs::Kinds;
 use nudge_push::webhooks;
@@ -55,6 +56,13 @@ pub fn kinds(services: &Shared) -> Kinds {
         webhooks::recover::KIND,
         services.push,
         webhooks::recover::run
+    );
+    add!(kinds, segments::KIND, services.pipeline(), segments::run);
+    add!(
+        kinds,
+        segments::FORGET,
+        services.pipeline(),
+        segments::run_forgetting
     );
     add!(kinds, removal::KIND, services.apps(), survey_removal::run);
     kinds

@@ -18,10 +18,16 @@ use version::VersionTest;
 /// An audience, compiled. Whom a share of it leaves out is the host's.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Audience {
-    pub(crate) include: Option<Condition>,
-    pub(crate) exclude: Option<Condition>,
+    pub(crate) conditions: Conditions,
     /// The saved properties that are asked for.
     pub(crate) keys: Vec<String>,
+}
+
+/// Who is included but for those who are excluded; without conditions, everybody.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Conditions {
+    pub(crate) include: Option<Condition>,
+    pub(crate) exclude: Option<Condition>,
 }
 
 /// A tree of conditions.
@@ -53,6 +59,8 @@ enum Test {
     /// A fact that is an instant.
     Seen(&'static str, Filter),
     Interaction(Interaction),
+    /// Whether the subject is in a segment, and whether it has to be.
+    Segment(Box<Conditions>, bool),
 }
 
 /// So many events of a name within a span.
@@ -116,23 +124,20 @@ struct Interaction {
 impl Audience {
     /// Whether a subject is in the audience.
     pub(crate) fn includes(&self, subject: &Subject<'_>) -> bool {
-        let holds = |condition: &Condition| condition.holds(&self.keys, subject);
-        self.include.as_ref().is_none_or(holds) && !self.exclude.as_ref().is_some_and(holds)
+        self.conditions.hold(&self.keys, subject)
     }
 
     /// The names of the events that are counted.
     pub(crate) fn event_names(&self) -> impl Iterator<Item = &str> {
-        let trees = self.include.iter().chain(&self.exclude);
-        let tests = trees.flat_map(Condition::leaves).map(|leaf| &leaf.test);
-        tests.filter_map(|test| match test {
-            Test::Events(events) => Some(events.name.as_str()),
-            _ => None,
-        })
+        let mut names = Vec::new();
+        self.conditions.event_names(&mut names);
+        names.into_iter()
     }
 
     /// Says of every leaf what it met and whether it holds, and of the audience whether the subject is in it.
     pub(crate) fn explain(&self, subject: &Subject<'_>) {
-        for (part, condition) in [("include", &self.include), ("exclude", &self.exclude)] {
+        let Conditions { include, exclude } = &self.conditions;
+        for (part, condition) in [("include", include), ("exclude", exclude)] {
             for leaf in condition.iter().flat_map(Condition::leaves) {
                 let holds = leaf.holds(&self.keys, subject);
                 subject.explain("audience_leaf", holds == (part == "include"), || {
@@ -147,6 +152,24 @@ impl Audience {
             let is = if included { "is" } else { "is not" };
             format!("the subject {is} in the audience")
         });
+    }
+}
+
+impl Conditions {
+    fn hold(&self, keys: &[String], subject: &Subject<'_>) -> bool {
+        let holds = |condition: &Condition| condition.holds(keys, subject);
+        self.include.as_ref().is_none_or(holds) && !self.exclude.as_ref().is_some_and(holds)
+    }
+
+    fn event_names<'c>(&'c self, names: &mut Vec<&'c str>) {
+        let trees = self.include.iter().chain(&self.exclude);
+        for leaf in trees.flat_map(Condition::leaves) {
+            match &leaf.test {
+                Test::Events(events) => names.push(&events.name),
+                Test::Segment(conditions, _) => conditions.event_names(names),
+                _ => {}
+            }
+        }
     }
 }
 
@@ -192,6 +215,7 @@ impl Leaf {
                 filter.matches(&|| subject.now(), &cell)
             }
             Test::Interaction(interaction) => interaction.happened(subject),
+            Test::Segment(conditions, wanted) => conditions.hold(keys, subject) == *wanted,
         }
     }
 }

@@ -28,18 +28,23 @@ enum Kind {
     PropertyChanged,
     Schedule,
     Manual,
+    Segment,
     Plugin,
 }
 
-const KINDS: [(&str, Kind); 7] = [
+const KINDS: [(&str, Kind); 8] = [
     ("event", Kind::Event),
     ("screen_view", Kind::ScreenView),
     ("session_start", Kind::SessionStart),
     ("property_changed", Kind::PropertyChanged),
     ("schedule", Kind::Schedule),
     ("manual", Kind::Manual),
+    ("segment", Kind::Segment),
     ("plugin", Kind::Plugin),
 ];
+
+/// What of a segment fires; the host tells which it was by the occasions that it makes.
+const CHANGES: [(&str, ()); 2] = [("enter", ()), ("exit", ())];
 
 #[derive(Clone, Copy)]
 enum Mode {
@@ -151,6 +156,17 @@ impl Reader {
                 Source::property(Change { key, from, to }, &mut self.paths)
             }
             Kind::Schedule | Kind::Manual => Source::occasion(),
+            Kind::Segment => {
+                let id = trigger.require("segmentId", &mut self.problems);
+                let id = id.and_then(|id| {
+                    id.text_of(1..=MAX_KEY, &mut self.problems)
+                        .is_some()
+                        .then_some(())
+                });
+                let on = trigger.require("on", &mut self.problems)?;
+                let on = on.choice("unknown_change", &CHANGES, &mut self.problems);
+                id.and(on).map(|()| Source::occasion())?
+            }
             Kind::Plugin => {
                 let place = trigger.find("kind")?;
                 self.problems.add(
@@ -298,6 +314,14 @@ fn keys(kind: Kind) -> &'static [&'static str] {
             "occurrence",
         ],
         Kind::Manual => &["kind", "delaySeconds", "occurrence"],
+        Kind::Segment => &[
+            "kind",
+            "segmentId",
+            "on",
+            "delaySeconds",
+            "occurrence",
+            "cancelOn",
+        ],
         Kind::Plugin => &[
             "kind",
             "plugin",

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use nudge_campaigns::segments::Audiences;
 use nudge_campaigns::{definitions, push, store as campaigns, surveys};
 use nudge_db::Tx;
 use nudge_platform::field_error::FieldError;
@@ -22,6 +23,7 @@ pub(super) struct InForce {
     surveys: Vec<surveys::Survey>,
     push: Vec<push::Campaign>,
     definitions: Vec<definitions::Definition>,
+    segments: Audiences,
 }
 
 /// Reads what is in force in an app.
@@ -30,6 +32,7 @@ pub(super) async fn in_force(tx: &mut Tx, app_id: Uuid) -> nudge_db::Result<InFo
         surveys: campaigns::active(tx, app_id).await?,
         push: campaigns::active(tx, app_id).await?,
         definitions: definitions::store::active(tx, app_id).await?,
+        segments: Audiences::read(tx, app_id).await?,
     })
 }
 
@@ -42,13 +45,13 @@ impl InForce {
                     let content = &survey.content;
                     // One that waits for nothing is not decided about.
                     content.trigger.as_ref().or(content.audience.as_ref())?;
-                    let configuration = content.terms().configuration().ok()?;
+                    let configuration = content.terms().configuration(&self.segments).ok()?;
                     Some((format!("/surveys/{}", survey.id), configuration))
                 });
                 let pushed = self.push.iter().filter_map(|campaign| {
                     let content = &campaign.content;
                     content.trigger.as_ref().or(content.audience.as_ref())?;
-                    let configuration = content.terms().configuration().ok()?;
+                    let configuration = content.terms().configuration(&self.segments).ok()?;
                     Some((format!("/campaigns/{}", campaign.id), configuration))
                 });
                 configurations.chain(pushed).collect()

@@ -11,6 +11,7 @@ use utoipa::ToSchema;
 use uuid::Uuid;
 
 use crate::push::Sending;
+use crate::segments::Watch;
 use crate::surveys::Payload;
 use crate::targeting::Rules;
 
@@ -72,6 +73,8 @@ pub struct ActiveCampaign {
     pub rules: Arc<Rules>,
     /// What a firing brings about.
     pub act: CampaignAction,
+    /// The segment whose changes fire it, if that is what it waits for.
+    pub watch: Option<Watch>,
 }
 
 /// What a firing brings about.

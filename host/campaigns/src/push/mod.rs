@@ -21,8 +21,10 @@ use crate::campaign::{ActiveCampaign, CampaignAction, Kind};
 use crate::lifecycle;
 pub use crate::lifecycle::{Error, create, update};
 use crate::runs::Plan;
+use crate::segments::Audiences;
 use crate::store;
 use crate::targeting::Rules;
+use crate::trigger::Terms;
 pub use content::{Content, Mode, Variant};
 use nudge_platform::field_error::FieldError;
 use nudge_plugin_runtime as plugins;
@@ -50,6 +52,10 @@ impl lifecycle::Content for Content {
         Self::plan(self)
     }
 
+    fn terms(&self) -> Terms<'_> {
+        Self::terms(self)
+    }
+
     fn rules(&self) -> Result<Rules, Vec<FieldError>> {
         Self::rules(self)
     }
@@ -61,6 +67,7 @@ impl lifecycle::Content for Content {
 pub async fn check(
     plugins: &Plugins,
     deciders: &Deciders,
+    segments: &Audiences,
     content: &Content,
     before: Option<&Content>,
 ) -> Result<(), Error> {
@@ -74,7 +81,7 @@ pub async fn check(
     });
     let asks = content.trigger.is_some() || content.audience.is_some();
     if asks && (runs || !terms_known) {
-        match content.terms().configuration() {
+        match content.terms().configuration(segments) {
             Ok(configuration) => {
                 let accepted = configuration.accept(plugins, deciders, None).await;
                 gather(accepted, "", &mut errors)?;
@@ -155,6 +162,7 @@ fn gather<T>(
 pub async fn run(
     plugins: &Plugins,
     deciders: &Deciders,
+    segments: &Audiences,
     campaign: &Campaign,
     before: (Option<&Sending>, Option<&ActiveCampaign>),
 ) -> Result<(Arc<Sending>, Option<ActiveCampaign>), Error> {
@@ -178,7 +186,10 @@ pub async fn run(
     if content.mode == Mode::Transactional {
         return Ok((sending, None));
     }
-    let configuration = content.terms().configuration().map_err(Error::Invalid)?;
+    let configuration = content
+        .terms()
+        .configuration(segments)
+        .map_err(Error::Invalid)?;
     let before = before.1.map(|before| &before.accepted);
     let running = ActiveCampaign {
         id: campaign.id,
@@ -187,6 +198,7 @@ pub async fn run(
         accepted: configuration.accept(plugins, deciders, before).await?,
         rules: Arc::new(content.rules().map_err(Error::Invalid)?),
         act: CampaignAction::Send(Arc::clone(&sending)),
+        watch: content.terms().watch(),
     };
     Ok((sending, Some(running)))
 }

@@ -18,6 +18,7 @@ use crate::campaign::{ActiveCampaign, CampaignAction, Kind};
 use crate::lifecycle::Campaign;
 pub use crate::lifecycle::{Error, create, update};
 use crate::runs::{Manner, Plan};
+use crate::segments::Audiences;
 use crate::store;
 use crate::targeting::Rules;
 use crate::trigger::{BY_THE_CALENDAR, Terms};
@@ -144,6 +145,10 @@ impl crate::lifecycle::Content for Content {
         Self::plan(self)
     }
 
+    fn terms(&self) -> Terms<'_> {
+        Self::terms(self)
+    }
+
     fn rules(&self) -> Result<Rules, Vec<FieldError>> {
         Self::rules(self)
     }
@@ -156,6 +161,7 @@ impl crate::lifecycle::Content for Content {
 pub async fn check(
     plugins: &Plugins,
     deciders: &Deciders,
+    segments: &Audiences,
     content: &Content,
     before: Option<&Content>,
 ) -> Result<(), Error> {
@@ -185,7 +191,10 @@ pub async fn check(
     });
     let asks = content.trigger.is_some() || content.audience.is_some();
     if asks && (content.status == Status::Active || !known) {
-        let configuration = content.terms().configuration().map_err(Error::Invalid)?;
+        let configuration = content
+            .terms()
+            .configuration(segments)
+            .map_err(Error::Invalid)?;
         configuration.accept(plugins, deciders, None).await?;
     }
     if content.status == Status::Active {
@@ -224,13 +233,14 @@ fn not_activatable(content: &Content) -> Vec<FieldError> {
 pub async fn run(
     plugins: &Plugins,
     deciders: &Deciders,
+    segments: &Audiences,
     survey: &Survey,
     before: Option<&ActiveCampaign>,
 ) -> Result<ActiveCampaign, Error> {
     let configuration = survey
         .content
         .terms()
-        .configuration()
+        .configuration(segments)
         .map_err(Error::Invalid)?;
     let before = before.map(|before| &before.accepted);
     let accepted = configuration.accept(plugins, deciders, before).await?;
@@ -245,6 +255,7 @@ pub async fn run(
             survey.version,
             &survey.content,
         ))),
+        watch: survey.content.terms().watch(),
     })
 }
 

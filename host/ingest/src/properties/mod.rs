@@ -23,6 +23,7 @@ use nudge_platform::event_names::PROPERTY_CHANGED;
 use nudge_records::events::Source;
 use nudge_records::properties as store;
 use nudge_records::properties::MOST;
+use nudge_records::segment_checks;
 use nudge_records::subjects;
 use nudge_records::subjects::current;
 use nudge_records::subjects::current::TokenRefusal;
@@ -175,6 +176,9 @@ async fn attempt(
     if let Some(work) = work {
         services.pipeline.submit(work);
     }
+    if app.segments.is_touched_by_properties() {
+        services.pipeline.segment_checks().wake();
+    }
     Ok(UpdateOutcome {
         applied,
         filtered_keys,
@@ -216,6 +220,13 @@ async fn write(
     store::index_texts(tx, app.id, subject_id, &update.set, &update.unset).await?;
     if store::count(tx, app.id, subject_id).await? > MOST {
         return Err(Error::TooMany);
+    }
+    if !app.segments.all.is_empty() {
+        // Whoever looks at the person's segments now has read what was before.
+        subjects::store::bump_version(tx, app.id, subject_id).await?;
+    }
+    if app.segments.is_touched_by_properties() {
+        segment_checks::note(tx, app.id, &[subject_id]).await?;
     }
     let listened = app.campaigns_for(PROPERTY_CHANGED).next().is_some();
     let changed = if listened {

@@ -267,7 +267,11 @@ pub async fn list_users(
 }
 
 /// People as lists show them, in the order of their ids.
-async fn views(tx: &mut Tx, app_id: Uuid, ids: &[Uuid]) -> nudge_db::Result<Vec<UserView>> {
+pub(crate) async fn views(
+    tx: &mut Tx,
+    app_id: Uuid,
+    ids: &[Uuid],
+) -> nudge_db::Result<Vec<UserView>> {
     if ids.is_empty() {
         return Ok(Vec::new());
     }

@@ -195,18 +195,25 @@ async fn campaign(services: &Services, app: &App, id: Uuid) -> Result<Campaign, 
         None => campaigns::find::<push::Content>(&mut tx, app.id, id).await?,
     };
     drop(tx);
+    let segments = &app.segments.audiences;
     let before = app.campaign(id).and_then(|index| app.campaigns.get(index));
     if let Some(campaign) = push {
         let status = campaign.content.status.name();
         let before = (app.push.get(&id).map(|sending| &**sending), before);
-        let run = push::run(&services.plugins, &app.deciders, &campaign, before);
+        let run = push::run(
+            &services.plugins,
+            &app.deciders,
+            segments,
+            &campaign,
+            before,
+        );
         // What backends send one by one nothing triggers.
         let running = run.await?.1.ok_or(Error::NotFound)?;
         return Ok(Campaign { running, status });
     }
     let survey = survey.ok_or(Error::NotFound)?;
     let status = survey.content.status.name();
-    let running = surveys::run(&services.plugins, &app.deciders, &survey, before).await?;
+    let running = surveys::run(&services.plugins, &app.deciders, segments, &survey, before).await?;
     Ok(Campaign { running, status })
 }
 

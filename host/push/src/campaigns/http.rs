@@ -93,7 +93,14 @@ pub async fn create_campaign(
     Json(mut content): Json<Content>,
 ) -> Result<(StatusCode, Data<CampaignView>), ApiError> {
     let growth = size::check(&content, None)?;
-    nudge_campaigns::push::check(&services.plugins, &scope.app.deciders, &content, None).await?;
+    nudge_campaigns::push::check(
+        &services.plugins,
+        &scope.app.deciders,
+        &scope.app.segments.audiences,
+        &content,
+        None,
+    )
+    .await?;
     let now = services.clock.now();
     content.identify(&[], || nudge_platform::id::new(now));
     let campaign = Campaign::new(nudge_platform::id::new(now), scope.app.id, content, now);
@@ -135,7 +142,14 @@ pub async fn update_campaign(
     let mut content = patched(&current, if_match, patch)?;
     let before = Some(&current.content);
     let growth = size::check(&content, before)?;
-    nudge_campaigns::push::check(&services.plugins, &scope.app.deciders, &content, before).await?;
+    nudge_campaigns::push::check(
+        &services.plugins,
+        &scope.app.deciders,
+        &scope.app.segments.audiences,
+        &content,
+        before,
+    )
+    .await?;
     let now = services.clock.now();
     content.identify(&current.content.variants, || nudge_platform::id::new(now));
 

@@ -133,6 +133,14 @@ const MOVES: &[&str] = &[
         SELECT 1 FROM run_firings own WHERE own.campaign_id = run_firings.campaign_id AND own.key = run_firings.key
           AND own.subject_id = $2)",
     "DELETE FROM run_firings WHERE app_id = $1 AND subject_id = $3 AND subject_id <> $2",
+    // Whoever was in a segment still counts as in it, so that nobody enters twice; the next look says who left.
+    "UPDATE segment_members SET subject_id = $2 WHERE app_id = $1 AND subject_id = $3 AND NOT EXISTS (
+        SELECT 1 FROM segment_members own WHERE own.segment_id = segment_members.segment_id AND own.subject_id = $2)",
+    "DELETE FROM segment_members WHERE app_id = $1 AND subject_id = $3 AND subject_id <> $2",
+    "DELETE FROM segment_checks WHERE app_id = $1 AND subject_id = $3 AND subject_id <> $2",
+    "INSERT INTO segment_checks (subject_id, app_id) SELECT s.id, s.app_id FROM subjects s
+     WHERE s.app_id = $1 AND s.id = $2 AND EXISTS (SELECT 1 FROM segments g WHERE g.app_id = $1) AND s.id <> $3
+     ON CONFLICT (subject_id) DO NOTHING",
     // What is sent stays as it was written.
     "UPDATE webhook_messages SET subject_id = $2 WHERE app_id = $1 AND subject_id = $3",
     // One SDK's id of an attempt names one attempt of a person.

@@ -68,7 +68,14 @@ pub async fn create_survey(
     Json(content): Json<Content>,
 ) -> Result<(StatusCode, Data<SurveyView>), ApiError> {
     let growth = size::check(&content, None)?;
-    nudge_campaigns::surveys::check(&services.plugins, &scope.app.deciders, &content, None).await?;
+    nudge_campaigns::surveys::check(
+        &services.plugins,
+        &scope.app.deciders,
+        &scope.app.segments.audiences,
+        &content,
+        None,
+    )
+    .await?;
     let now = services.clock.now();
     let survey = Survey::new(nudge_platform::id::new(now), scope.app.id, content, now);
     let mut tx = services.db.write().await?;
@@ -109,8 +116,14 @@ pub async fn update_survey(
     let content = patched(&current, if_match, patch)?;
     let before = Some(&current.content);
     let growth = size::check(&content, before)?;
-    nudge_campaigns::surveys::check(&services.plugins, &scope.app.deciders, &content, before)
-        .await?;
+    nudge_campaigns::surveys::check(
+        &services.plugins,
+        &scope.app.deciders,
+        &scope.app.segments.audiences,
+        &content,
+        before,
+    )
+    .await?;
 
     let now = services.clock.now();
     let (mut survey, activated) = current.changed(content, now);

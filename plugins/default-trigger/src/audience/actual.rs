@@ -16,6 +16,14 @@ impl Leaf {
             Test::Locale(_) => known(subject, "locale"),
             Test::Version(_) => known(subject, "app_version"),
             Test::Interaction(interaction) => interaction.actual(subject),
+            Test::Segment(conditions, _) => {
+                let is = if conditions.hold(keys, subject) {
+                    "is"
+                } else {
+                    "is not"
+                };
+                format!("the subject {is} in the segment")
+            }
         }
     }
 }

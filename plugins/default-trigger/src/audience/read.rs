@@ -6,7 +6,9 @@ use nudge_guest::config::{Place, Problems};
 use nudge_guest::filter::{Filter, MAX_DEPTH, MAX_LEAVES};
 
 use super::version::{OPERATORS, Version, VersionTest};
-use super::{Audience, Condition, Count, CountOperator, Events, Interaction, Leaf, Test};
+use super::{
+    Audience, Condition, Conditions, Count, CountOperator, Events, Interaction, Leaf, Test,
+};
 
 const MAX_NAME: usize = 200;
 const MAX_TEXT: usize = 200;
@@ -14,6 +16,8 @@ const MAX_LIST: usize = 1_000;
 const MAX_DAYS: u32 = 90;
 /// What the host counts, less one to tell "as many" from "more".
 const MAX_COUNT: u32 = 999;
+/// Segments within segments.
+const MAX_SEGMENTS: usize = 4;
 /// What an ISO 8601 instant or a version has at the most, in characters.
 const MAX_VERSION: usize = 100;
 const MAX_CAMPAIGNS: usize = 100;
@@ -28,9 +32,10 @@ enum Kind {
     Seen(&'static str),
     Survey,
     Message,
+    Segment,
 }
 
-const KINDS: [(&str, Kind); 10] = [
+const KINDS: [(&str, Kind); 11] = [
     ("user_property", Kind::UserProperty),
     ("event", Kind::Event),
     ("platform", Kind::Fact("platform")),
@@ -41,6 +46,7 @@ const KINDS: [(&str, Kind); 10] = [
     ("last_seen", Kind::Seen("last_seen_at")),
     ("survey_interaction", Kind::Survey),
     ("message_interaction", Kind::Message),
+    ("segment", Kind::Segment),
 ];
 
 const COUNT_OPERATORS: [(&str, CountOperator); 6] = [
@@ -78,6 +84,8 @@ pub(crate) struct AudienceReader<'r> {
     problems: &'r mut Problems,
     keys: Vec<String>,
     leaves: usize,
+    /// How many segments what is read stands in.
+    segments: usize,
 }
 
 impl<'r> AudienceReader<'r> {
@@ -86,6 +94,7 @@ impl<'r> AudienceReader<'r> {
             problems,
             keys: Vec::new(),
             leaves: 0,
+            segments: 0,
         }
     }
 
@@ -96,14 +105,7 @@ impl<'r> AudienceReader<'r> {
             return audience;
         }
         place.only(&["include", "exclude", "samplePercent"], self.problems);
-        if let Some(include) = place.find("include") {
-            audience.include = self.condition(&include, 1);
-        }
-        if let Some(exclude) = place.find("exclude") {
-            let condition = self.condition(&exclude, 1);
-            // Nothing that excludes excludes nobody.
-            audience.exclude = condition.filter(|condition| !condition.leaves().is_empty());
-        }
+        audience.conditions = self.conditions(place);
         if let Some(percent) = place.find("samplePercent") {
             let number = percent.number(self.problems);
             if number.is_some_and(|number| !(0.0..=100.0).contains(&number)) {
@@ -113,6 +115,19 @@ impl<'r> AudienceReader<'r> {
         }
         audience.keys = self.keys;
         audience
+    }
+
+    fn conditions(&mut self, place: &Place<'_>) -> Conditions {
+        let mut conditions = Conditions::default();
+        if let Some(include) = place.find("include") {
+            conditions.include = self.condition(&include, 1);
+        }
+        if let Some(exclude) = place.find("exclude") {
+            let condition = self.condition(&exclude, 1);
+            // Nothing that excludes excludes nobody.
+            conditions.exclude = condition.filter(|condition| !condition.leaves().is_empty());
+        }
+        conditions
     }
 
     fn condition(&mut self, place: &Place<'_>, depth: usize) -> Option<Condition> {
@@ -155,7 +170,9 @@ impl<'r> AudienceReader<'r> {
     }
 
     fn leaf(&mut self, place: &Place<'_>) -> Option<Leaf> {
-        self.leaves += 1;
+        let segment = place.member("audience").is_some();
+        // The conditions of a segment count, not the leaf that names it.
+        self.leaves += usize::from(!segment);
         if self.leaves > MAX_LEAVES {
             if self.leaves == MAX_LEAVES + 1 {
                 let message = format_args!("an audience has at most {MAX_LEAVES} conditions");
@@ -192,9 +209,35 @@ impl<'r> AudienceReader<'r> {
             Kind::Message => {
                 self.interaction(place, "message_interactions", "campaignIds", &OF_MESSAGES)?
             }
+            Kind::Segment => self.segment(place)?,
         };
         let label = format!("{name} {what}");
         Some(Leaf { test, label })
+    }
+
+    /// A segment with the conditions that it has now, which the host puts beside its id.
+    fn segment(&mut self, place: &Place<'_>) -> Option<(Test, String)> {
+        place.only(&["kind", "segmentId", "in", "audience"], self.problems);
+        let id = place.require("segmentId", self.problems);
+        let id = id.and_then(|id| id.text_of(1..=MAX_TEXT, self.problems).map(str::to_owned));
+        let wanted = place.require("in", self.problems);
+        let wanted = wanted.and_then(|wanted| wanted.boolean(self.problems));
+        let audience = place.require("audience", self.problems)?;
+        if self.segments == MAX_SEGMENTS {
+            let message = format_args!("segments may nest {MAX_SEGMENTS} deep");
+            self.problems.add(place, "too_deep", message);
+            return None;
+        }
+        if !audience.object(self.problems) {
+            return None;
+        }
+        audience.only(&["include", "exclude"], self.problems);
+        self.segments += 1;
+        let conditions = self.conditions(&audience);
+        self.segments -= 1;
+        let (id, wanted) = (id?, wanted?);
+        let what = format!("{} {id}", if wanted { "with" } else { "without" });
+        Some((Test::Segment(Box::new(conditions), wanted), what))
     }
 
     fn property(&mut self, place: &Place<'_>) -> Option<(Test, String)> {

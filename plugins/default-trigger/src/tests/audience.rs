@@ -448,3 +448,93 @@ fn mistakes_are_named_by_their_place() {
         );
     }
 }
+
+fn segment(id: &str, is_in: bool, audience: Value) -> Value {
+    json!({"kind": "segment", "segmentId": id, "in": is_in, "audience": audience})
+}
+
+fn pro() -> Value {
+    let filter =
+        json!({"property": "plan", "type": "string", "operator": "equals", "value": "pro"});
+    json!({"include": {"all": [{"kind": "user_property", "filter": filter}]}})
+}
+
+#[test]
+fn segments_are_asked_by_their_conditions() {
+    let mut members = included(segment("s1", true, pro()));
+    let mut others = included(segment("s1", false, pro()));
+    assert_eq!(members.reads().subject_properties, ["plan"]);
+    assert!(!goes(&mut members, "ana") && goes(&mut others, "ana"));
+    members.set_property("ana", "plan", json!("pro"));
+    others.set_property("ana", "plan", json!("pro"));
+    assert!(goes(&mut members, "ana") && !goes(&mut others, "ana"));
+    let told = members.explanations();
+    let told = told.iter().filter(|told| told.check == "audience_leaf");
+    let details: Vec<&str> = told.map(|told| &*told.detail).collect();
+    assert!(
+        details.contains(&"include: segment with s1 holds: the subject is in the segment"),
+        "{details:?}"
+    );
+}
+
+#[test]
+fn segments_nest_and_exclude() {
+    let bought = json!({"kind": "event", "eventName": "bought", "withinDays": 30});
+    let inner = json!({"include": {"any": [segment("pros", true, pro())]}, "exclude": bought});
+    let mut campaign = included(segment("idle", true, inner));
+    campaign.set_property("ana", "plan", json!("pro"));
+    assert!(goes(&mut campaign, "ana"));
+    campaign.send("ana", "bought", json!({}));
+    assert!(!goes(&mut campaign, "ana"));
+    assert_eq!(campaign.reads().history, ["bought"]);
+}
+
+#[test]
+fn what_is_wrong_with_a_segment_is_named() {
+    let deep = (0..5).fold(
+        pro(),
+        |audience, number| json!({"include": segment(&format!("s{number}"), true, audience)}),
+    );
+    let many: Vec<Value> = (0..26)
+        .map(|_| json!({"kind": "platform", "in": ["ios"]}))
+        .collect();
+    let many = json!({"include": {"all": many}});
+    for (audience, code) in [
+        (deep, "too_deep"),
+        (
+            json!({"include": {"all": [segment("a", true, many.clone()), segment("b", true, many)]}}),
+            "too_many",
+        ),
+        (
+            json!({"include": {"kind": "segment", "segmentId": "a", "in": true}}),
+            "required",
+        ),
+        (
+            json!({"include": segment("a", true, json!({"samplePercent": 5}))}),
+            "unknown_key",
+        ),
+    ] {
+        let trigger = json!({"kind": "event", "eventName": "go"});
+        let problems = Campaign::new(&json!({"trigger": trigger, "audience": audience}))
+            .err()
+            .unwrap_or_default();
+        let codes: Vec<&str> = problems.iter().map(|problem| &*problem.code).collect();
+        assert_eq!(codes, [code]);
+    }
+}
+
+#[test]
+fn what_a_segment_changes_fires_by_the_hosts_occasion() {
+    let trigger = json!({"kind": "segment", "segmentId": "s1", "on": "enter", "cancelOn": [{"eventName": "left"}]});
+    let campaign = Campaign::new(&json!({"trigger": trigger})).unwrap();
+    assert_eq!(campaign.reads().event_names, ["$scheduled", "left"]);
+    for (key, value) in [
+        ("on", json!("stay")),
+        ("segmentId", json!(1)),
+        ("filters", json!({})),
+    ] {
+        let mut wrong = trigger.clone();
+        wrong[key] = value;
+        assert!(Campaign::new(&json!({"trigger": wrong})).is_err());
+    }
+}

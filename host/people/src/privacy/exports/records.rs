@@ -33,6 +33,7 @@ pub(super) enum List {
     Deliveries,
     SurveyAttempts,
     SurveyAnswers,
+    Segments,
 }
 
 impl List {
@@ -44,6 +45,7 @@ impl List {
         ("instructions", Self::Instructions),
         ("deadLetters", Self::DeadLetters),
         ("surveyAttempts", Self::SurveyAttempts),
+        ("segments", Self::Segments),
     ];
 }
 
@@ -276,7 +278,33 @@ pub(super) async fn records(
         List::Deliveries => deliveries(tx, key, after).await,
         List::SurveyAttempts => survey_attempts(tx, key, after).await,
         List::SurveyAnswers => survey_answers(tx, key, after).await,
+        List::Segments => segments(tx, key, after).await,
     }
+}
+
+/// The segments that a person was in when that was last looked at.
+async fn segments(tx: &mut Tx, key: Key, after: &mut After) -> Result<Vec<String>> {
+    #[derive(sqlx::FromRow)]
+    struct SegmentRow {
+        id: Uuid,
+        name: String,
+    }
+    let rows: Vec<SegmentRow> = tx
+        .sql(
+            "SELECT s.id, s.name FROM segment_members m JOIN segments s ON s.id = m.segment_id
+             WHERE m.app_id = $1 AND m.subject_id = $2 AND s.id > $3 ORDER BY s.id LIMIT $4",
+        )
+        .bind(key.app_id)
+        .bind(key.subject_id)
+        .bind(after.id)
+        .bind(PAGE)
+        .fetch_all()
+        .await?;
+    after.id = rows.last().map_or(after.id, |row| row.id);
+    Ok(texts(
+        rows,
+        |row| json!({"segmentId": row.id, "name": row.name}),
+    ))
 }
 
 async fn properties(tx: &mut Tx, key: Key, after: &mut After) -> Result<Vec<String>> {

@@ -1,0 +1,322 @@
+//! Segments: conditions with a name, for audiences and triggers (contract 19).
+//!
+//! A segment has no list of its own that decides anything: who uses it gets its conditions ([`Audiences::expand`]), and
+//! the trigger plugin decides by them as of now. The members that are kept are for sizes, for lists, and for telling who has
+//! entered and who has left.
+
+pub mod expand;
+pub mod store;
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use nudge_db::{Timestamp, Tx};
+use nudge_http::{ApiError, Code};
+use nudge_platform::field_error::FieldError;
+use nudge_plugin_runtime::{CheckFailed, Configuration, Deciders, PluginRef, Plugins, Refused};
+use nudge_wasm::Kind;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use utoipa::ToSchema;
+use uuid::Uuid;
+
+pub use expand::{Audiences, CYCLE, Touch};
+pub use store::{Use, UseKind};
+
+/// Segments that an app may have (contract 19).
+pub const MOST: usize = 200;
+/// All people of an app are looked at so often, so that sizes are at most an hour old (contract 19).
+pub const SWEEP_EVERY: Duration = Duration::from_mins(45);
+/// Characters of a name.
+const MOST_NAME: usize = 200;
+/// Characters of a description.
+const MOST_DESCRIPTION: usize = 2_000;
+/// Bytes of an audience as JSON.
+const MOST_BYTES: usize = 65_536;
+
+/// What people write of a segment.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Content {
+    /// 1 to 200 characters; no other segment of the app has it.
+    pub name: String,
+    /// At most 2,000 characters.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// Who is in it: `include` and `exclude`, as of an audience.
+    pub audience: Value,
+}
+
+/// A segment.
+#[derive(Clone, Debug)]
+pub struct Segment {
+    /// Its id.
+    pub id: Uuid,
+    /// The app that it belongs to.
+    pub app_id: Uuid,
+    /// Grows with each change.
+    pub version: i64,
+    /// What people wrote of it.
+    pub content: Content,
+    /// How many people were in it.
+    pub size: Option<i64>,
+    /// As of when.
+    pub size_at: Option<Timestamp>,
+    /// When it was made.
+    pub created_at: Timestamp,
+    /// When it was last changed.
+    pub updated_at: Timestamp,
+}
+
+/// A change of somebody's membership.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Change {
+    /// Somebody is in the segment who was not.
+    Enter,
+    /// Somebody is not in the segment who was.
+    Exit,
+}
+
+/// A segment's changes, which fire a campaign.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Watch {
+    /// The segment.
+    pub segment_id: Uuid,
+    /// Which of its changes.
+    pub on: Change,
+}
+
+/// Why a segment can't be saved.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// There is no such segment.
+    #[error("no such segment")]
+    NotFound,
+    /// The app has as many as it may.
+    #[error("too many segments")]
+    TooMany,
+    /// Another one has the name.
+    #[error("the name is taken")]
+    NameTaken,
+    /// Somebody changed it meanwhile.
+    #[error("changed meanwhile")]
+    VersionMismatch,
+    /// It would stand in itself.
+    #[error("a segment within itself")]
+    Cycle(Vec<FieldError>),
+    /// It breaks the contract.
+    #[error("invalid segment")]
+    Invalid(Vec<FieldError>),
+    /// Something uses it.
+    #[error("the segment is in use")]
+    InUse(Vec<Use>),
+    /// A plugin could not be asked.
+    #[error("a plugin could not be asked")]
+    Check(#[from] CheckFailed),
+    /// The database.
+    #[error("storage failed")]
+    Storage(#[from] nudge_db::Error),
+}
+
+impl From<Refused> for Error {
+    fn from(refused: Refused) -> Self {
+        match refused {
+            Refused::Invalid(errors) => Self::Invalid(errors),
+            Refused::Check(cause) => Self::Check(cause),
+        }
+    }
+}
+
+impl From<Error> for ApiError {
+    fn from(error: Error) -> Self {
+        match error {
+            Error::NotFound => Self::new(Code::NotFound),
+            Error::TooMany => {
+                let detail = format!("an app has at most {MOST} segments");
+                Self::because(Code::LimitExceeded, detail)
+            }
+            Error::NameTaken => Self::new(Code::SegmentExists),
+            Error::VersionMismatch => Self::overtaken(),
+            Error::Cycle(errors) => Self::fields(Code::SegmentCycle, errors),
+            Error::Invalid(errors) => Self::fields(Code::ValidationFailed, errors),
+            Error::InUse(uses) => {
+                let names = uses
+                    .iter()
+                    .map(Use::to_string)
+                    .collect::<Vec<_>>()
+                    .join(", ");
+                let detail = format!("take it out of these first: {names}");
+                Self::because(Code::SegmentInUse, detail)
+            }
+            Error::Check(cause) => Self::unavailable(cause),
+            Error::Storage(cause) => cause.into(),
+        }
+    }
+}
+
+/// Checks what people wrote, beside what the segments that it names are.
+fn check_texts(content: &Content) -> Vec<FieldError> {
+    let mut errors = Vec::new();
+    let name = content.name.trim().chars().count();
+    if name == 0 || content.name.chars().count() > MOST_NAME {
+        let detail = format!("a segment has a name of 1 to {MOST_NAME} characters");
+        errors.push(FieldError::new("/name", "invalid", detail));
+    }
+    let description = content.description.as_deref().unwrap_or_default();
+    if description.chars().count() > MOST_DESCRIPTION {
+        let detail = format!("at most {MOST_DESCRIPTION} characters");
+        errors.push(FieldError::new("/description", "too_long", detail));
+    }
+    if content.audience.to_string().len() > MOST_BYTES {
+        let detail = format!("at most {MOST_BYTES} bytes as JSON");
+        errors.push(FieldError::new("/audience", "too_large", detail));
+    } else if content.audience.get("samplePercent").is_some() {
+        let detail = "a segment has no sample; who uses it may take one of it";
+        errors.push(FieldError::new(
+            "/audience/samplePercent",
+            "not_allowed",
+            detail,
+        ));
+    }
+    errors
+}
+
+/// Checks what a segment says, and what that makes of those who use it; answers the other segments that stand on it. `id` is its
+/// own. Only the conditions are asked of the
+/// trigger plugin that is a part of the server: they are the contract's, whatever plugin an app has.
+pub async fn check(
+    plugins: &Plugins,
+    deciders: &Deciders,
+    audiences: &Audiences,
+    id: Uuid,
+    content: &Content,
+) -> Result<Vec<Uuid>, Error> {
+    let errors = check_texts(content);
+    if !errors.is_empty() {
+        return Err(Error::Invalid(errors));
+    }
+    let with_it = audiences.with(id, &content.audience);
+    let conditions = expanded(&with_it, Some(id), &content.audience)?;
+    configuration(&conditions)
+        .accept_built_in(plugins, deciders, None)
+        .await?;
+    let users = with_it.users_of(id);
+    for (other, audience) in &users {
+        let (other, audience) = (*other, *audience);
+        if let Err(errors) = with_it.expand(Some(other), audience) {
+            let cause = errors.first().map_or("", |error| &*error.detail);
+            let detail =
+                format!("the segment {other}, which names this one, could not stay: {cause}");
+            return Err(Error::Invalid(vec![FieldError::new(
+                "/audience",
+                "breaks_user",
+                detail,
+            )]));
+        }
+    }
+    Ok(users.into_iter().map(|(other, _)| other).collect())
+}
+
+/// The conditions behind an audience of its own, as previews ask for.
+pub async fn conditions(
+    plugins: &Plugins,
+    deciders: &Deciders,
+    audiences: &Audiences,
+    audience: &Value,
+) -> Result<nudge_plugin_runtime::Accepted, Error> {
+    if audience.get("samplePercent").is_some() {
+        let detail = "a preview has no sample: leave it out";
+        let error = FieldError::new("/audience/samplePercent", "not_allowed", detail);
+        return Err(Error::Invalid(vec![error]));
+    }
+    let conditions = expanded(audiences, None, audience)?;
+    Ok(configuration(&conditions)
+        .accept_built_in(plugins, deciders, None)
+        .await?)
+}
+
+fn expanded(audiences: &Audiences, of: Option<Uuid>, audience: &Value) -> Result<Value, Error> {
+    audiences.expand(of, audience).map_err(|errors| {
+        if errors.iter().any(|error| error.code == CYCLE) {
+            Error::Cycle(errors)
+        } else {
+            Error::Invalid(errors)
+        }
+    })
+}
+
+/// The configuration by which the trigger plugin says who meets conditions: a campaign that every occasion fires.
+pub fn configuration(conditions: &Value) -> Configuration<'static> {
+    Configuration {
+        kind: Kind::Trigger,
+        asked: PluginRef::Slot,
+        text: json!({"audience": conditions}).to_string(),
+        place: "",
+        name_place: "",
+    }
+}
+
+/// Adds a segment.
+pub async fn create(tx: &mut Tx, segment: &Segment) -> Result<(), Error> {
+    // Before the count, so that two at once can't both find room.
+    crate::apps::bump_version(tx, segment.app_id, segment.created_at).await?;
+    if store::count(tx, segment.app_id).await? >= MOST {
+        return Err(Error::TooMany);
+    }
+    if store::is_taken(tx, segment.app_id, &segment.content.name, segment.id).await? {
+        return Err(Error::NameTaken);
+    }
+    store::insert(tx, segment).await?;
+    note_uses(tx, segment).await
+}
+
+/// Replaces a segment if nobody else did since it was read.
+pub async fn update(tx: &mut Tx, segment: &Segment) -> Result<(), Error> {
+    crate::apps::bump_version(tx, segment.app_id, segment.updated_at).await?;
+    if store::is_taken(tx, segment.app_id, &segment.content.name, segment.id).await? {
+        return Err(Error::NameTaken);
+    }
+    if !store::update(tx, segment).await? {
+        return Err(Error::VersionMismatch);
+    }
+    note_uses(tx, segment).await
+}
+
+async fn note_uses(tx: &mut Tx, segment: &Segment) -> Result<(), Error> {
+    let named = expand::named(&segment.content.audience);
+    replace_uses(tx, segment.app_id, (UseKind::Segment, segment.id), &named)
+        .await?
+        .map_err(Error::Invalid)
+}
+
+/// Notes which segments something names. The inner error: one is gone meanwhile.
+pub async fn replace_uses(
+    tx: &mut Tx,
+    app_id: Uuid,
+    user: (UseKind, Uuid),
+    named: &BTreeSet<Uuid>,
+) -> nudge_db::Result<Result<(), Vec<FieldError>>> {
+    if !named.is_empty() && store::hold(tx, app_id, named).await? < named.len() {
+        let detail = "it names a segment that was just removed; read the segments again";
+        let error = FieldError::new("/audience", expand::UNKNOWN, detail);
+        return Ok(Err(vec![error]));
+    }
+    store::replace_uses(tx, app_id, user, named).await?;
+    Ok(Ok(()))
+}
+
+/// Removes a segment that nothing uses.
+pub async fn delete(tx: &mut Tx, app_id: Uuid, id: Uuid, now: Timestamp) -> Result<(), Error> {
+    // Before the uses are read: whoever begins to use it holds its row.
+    if !store::delete(tx, app_id, id).await? {
+        return Err(Error::NotFound);
+    }
+    let uses = store::uses(tx, app_id, &[id]).await?;
+    if !uses.is_empty() {
+        return Err(Error::InUse(
+            uses.into_iter().map(|(_, used)| used).collect(),
+        ));
+    }
+    Ok(crate::apps::bump_version(tx, app_id, now).await?)
+}

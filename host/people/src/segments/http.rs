@@ -1,0 +1,398 @@
+//! Routes of segments.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use axum::extract::State;
+use axum::http::StatusCode;
+use nudge_apps::auth::{Editor, Scope, Viewer};
+use nudge_campaigns::segments::store::{self, Use};
+use nudge_campaigns::segments::{self, Content, Error, Segment};
+use nudge_db::{Timestamp, Tx};
+use nudge_http::page::{Page, PageQuery, page};
+use nudge_http::precondition::IfMatch;
+use nudge_http::query::{begin, end};
+use nudge_http::{ApiError, Data, Json, Params, ResourceId, created, cursor, merge};
+use nudge_pipeline::segments::{job, preview, store as members};
+use nudge_pipeline::services::{Services, Shared};
+use nudge_platform::audit::{self, Entry};
+use nudge_platform::clock;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+use utoipa::{IntoParams, ToSchema};
+use uuid::Uuid;
+
+use crate::users::http::{UserView, views};
+
+/// How long an answer waits until everybody was looked at. Of few people it can say how many are in the segment.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// How often that is asked.
+const LOOK: Duration = Duration::from_millis(20);
+/// Days of a history unless it says otherwise.
+const HISTORY: Duration = Duration::from_hours(24 * 90);
+
+/// A segment as the API shows it.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct SegmentView {
+    id: Uuid,
+    app_id: Uuid,
+    #[serde(flatten)]
+    content: Content,
+    version: i64,
+    /// How many people are in it; null until everybody was looked at once.
+    size: Option<i64>,
+    /// As of when, at most an hour ago.
+    size_at: Option<String>,
+    /// What names it.
+    used_by: Vec<Use>,
+    created_at: String,
+    updated_at: String,
+}
+
+/// Conditions to try.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PreviewInput {
+    /// Who would be in the segment: `include` and `exclude`.
+    #[schema(value_type = Object)]
+    audience: Value,
+}
+
+/// Who would be in a segment.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct PreviewView {
+    /// How many people.
+    count: i64,
+    /// Of how many.
+    total: i64,
+    /// Whether that is an estimate: of more than 10,000 people only a sample is looked at.
+    is_estimate: bool,
+    /// Some who would be in it, 20 at the most.
+    sample: Vec<UserView>,
+}
+
+/// Members of a segment.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct MembersView {
+    #[serde(flatten)]
+    page: Page<UserView>,
+    /// As of when, at most an hour ago; null until everybody was looked at once.
+    as_of: Option<String>,
+}
+
+/// Which days of a segment's history.
+#[derive(Debug, Default, Deserialize, IntoParams)]
+pub struct HistoryQuery {
+    /// From here on: an ISO 8601 instant, or a day (UTC). Unless given, 90 days ago.
+    from: Option<String>,
+    /// Before: an ISO 8601 instant; or a day, which is included.
+    to: Option<String>,
+}
+
+/// The size of a segment on a day.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = SegmentSizeView)]
+pub struct SizeView {
+    at: String,
+    size: i64,
+}
+
+impl SegmentView {
+    fn new(segment: Segment, used_by: Vec<Use>) -> Self {
+        Self {
+            id: segment.id,
+            app_id: segment.app_id,
+            content: segment.content,
+            version: segment.version,
+            size: segment.size,
+            size_at: segment.size_at.map(clock::to_text),
+            used_by,
+            created_at: clock::to_text(segment.created_at),
+            updated_at: clock::to_text(segment.updated_at),
+        }
+    }
+}
+
+/// A segment of the caller's app.
+async fn find(tx: &mut Tx, scope: &Scope, id: Uuid) -> Result<Segment, ApiError> {
+    let found = store::find(tx, scope.app.id, id).await?;
+    Ok(found.ok_or(Error::NotFound)?)
+}
+
+/// A segment with what names it.
+async fn shown(tx: &mut Tx, segment: Segment) -> Result<SegmentView, ApiError> {
+    let uses = store::uses(tx, segment.app_id, &[segment.id]).await?;
+    Ok(SegmentView::new(
+        segment,
+        uses.into_iter().map(|(_, used)| used).collect(),
+    ))
+}
+
+async fn record(
+    tx: &mut Tx,
+    scope: &Scope,
+    action: &'static str,
+    segment: &Segment,
+    now: Timestamp,
+) -> nudge_db::Result<()> {
+    let entry = Entry {
+        app_id: scope.app.id,
+        actor: &scope.actor,
+        action,
+        resource: format!("segment/{}", segment.id),
+        detail: json!({"version": segment.version}),
+    };
+    audit::record(tx, &entry, now).await
+}
+
+/// Waits a moment until everybody was looked at; answers the segment as it is then.
+async fn looked_at(services: &Services, scope: &Scope, id: Uuid) -> Result<SegmentView, ApiError> {
+    let waits = async {
+        loop {
+            let mut tx = services.db.read().await?;
+            if members::is_based(&mut tx, scope.app.id, id).await? {
+                return Ok::<_, nudge_db::Error>(());
+            }
+            drop(tx);
+            tokio::time::sleep(LOOK).await;
+        }
+    };
+    if let Ok(waited) = tokio::time::timeout(PATIENCE, waits).await {
+        waited?;
+    }
+    let mut tx = services.db.read().await?;
+    let segment = find(&mut tx, scope, id).await?;
+    shown(&mut tx, segment).await
+}
+
+/// Lists an app's segments, newest first.
+#[utoipa::path(get, path = "/v1/apps/{appId}/segments", tag = "segments",
+    params(("appId" = Uuid, Path), PageQuery), responses((status = 200, body = Data<Page<SegmentView>>)))]
+pub async fn list_segments(
+    Viewer(scope): Viewer,
+    State(services): State<Shared>,
+    Params(query): Params<PageQuery>,
+) -> Result<Data<Page<SegmentView>>, ApiError> {
+    let (app_id, now, limit) = (scope.app.id, services.clock.now(), query.limit()?);
+    let list = format!("segments {app_id}");
+    let before: Option<Uuid> = query.position(&services.secrets, &list, now)?;
+    let mut tx = services.db.read().await?;
+    let before = before.unwrap_or(Uuid::max());
+    let found = store::page(&mut tx, app_id, before, i64::from(limit) + 1).await?;
+    let ids: Vec<Uuid> = found.iter().map(|segment| segment.id).collect();
+    let mut uses: HashMap<Uuid, Vec<Use>> = HashMap::new();
+    for (id, used) in store::uses(&mut tx, app_id, &ids).await? {
+        uses.entry(id).or_default().push(used);
+    }
+    let expires = now.plus(cursor::LIFETIME);
+    let seal = |id: &Uuid| cursor::encode(&services.secrets, &list, id, expires);
+    let found = page(found, limit, |segment| segment.id, seal);
+    let items = found.items.into_iter().map(|segment| {
+        let used_by = uses.remove(&segment.id).unwrap_or_default();
+        SegmentView::new(segment, used_by)
+    });
+    let data = Page {
+        items: items.collect(),
+        next_cursor: found.next_cursor,
+    };
+    Ok(Data { data })
+}
+
+/// Creates a segment. Who is in it is found out at once; of many people that goes on after the answer.
+#[utoipa::path(post, path = "/v1/apps/{appId}/segments", tag = "segments", params(("appId" = Uuid, Path)),
+    request_body = Content, responses((status = 201, body = Data<SegmentView>)))]
+pub async fn create_segment(
+    Editor(scope): Editor,
+    State(services): State<Shared>,
+    Json(content): Json<Content>,
+) -> Result<(StatusCode, Data<SegmentView>), ApiError> {
+    let (now, app) = (services.clock.now(), &scope.app);
+    let id = nudge_platform::id::new(now);
+    let audiences = &app.segments.audiences;
+    segments::check(&services.plugins, &app.deciders, audiences, id, &content).await?;
+    let segment = Segment {
+        id,
+        app_id: app.id,
+        version: 1,
+        content,
+        size: None,
+        size_at: None,
+        created_at: now,
+        updated_at: now,
+    };
+    let mut tx = services.db.write().await?;
+    segments::create(&mut tx, &segment).await?;
+    renew(&mut tx, &scope, vec![id], now).await?;
+    record(&mut tx, &scope, "segment.created", &segment, now).await?;
+    tx.commit().await?;
+    services.apps.refresh(app.id).await?;
+    services.jobs.wake();
+    Ok(created(looked_at(&services, &scope, id).await?))
+}
+
+/// Has everybody looked at for segments whose conditions are others now.
+async fn renew(tx: &mut Tx, scope: &Scope, ids: Vec<Uuid>, now: Timestamp) -> nudge_db::Result<()> {
+    for asked in store::renew(tx, scope.app.id, &ids).await? {
+        job::queue(tx, scope.app.id, Some(asked), now).await?;
+    }
+    Ok(())
+}
+
+/// Shows a segment.
+#[utoipa::path(get, path = "/v1/apps/{appId}/segments/{segmentId}", tag = "segments",
+    params(("appId" = Uuid, Path), ("segmentId" = Uuid, Path)), responses((status = 200, body = Data<SegmentView>)))]
+pub async fn get_segment(
+    Viewer(scope): Viewer,
+    State(services): State<Shared>,
+    ResourceId(id): ResourceId,
+) -> Result<Data<SegmentView>, ApiError> {
+    let mut tx = services.db.read().await?;
+    let segment = find(&mut tx, &scope, id).await?;
+    let data = shown(&mut tx, segment).await?;
+    Ok(Data { data })
+}
+
+/// Changes a segment (JSON merge patch). Whoever is in it or out of it by a change of its conditions has neither entered nor left.
+#[utoipa::path(patch, path = "/v1/apps/{appId}/segments/{segmentId}", tag = "segments",
+    params(("appId" = Uuid, Path), ("segmentId" = Uuid, Path)), request_body = Value,
+    responses((status = 200, body = Data<SegmentView>)))]
+pub async fn update_segment(
+    Editor(scope): Editor,
+    State(services): State<Shared>,
+    ResourceId(id): ResourceId,
+    if_match: IfMatch,
+    Json(patch): Json<Map<String, Value>>,
+) -> Result<Data<SegmentView>, ApiError> {
+    let mut tx = services.db.read().await?;
+    let current = find(&mut tx, &scope, id).await?;
+    drop(tx);
+    if_match.check(current.version)?;
+    let content: Content = merge::patched(&current.content, patch)?;
+    let is_other = content.audience != current.content.audience;
+    let (now, app) = (services.clock.now(), &scope.app);
+    let audiences = &app.segments.audiences;
+    let mut renewed =
+        segments::check(&services.plugins, &app.deciders, audiences, id, &content).await?;
+    renewed.push(id);
+    let segment = Segment {
+        version: current.version + 1,
+        content,
+        updated_at: now,
+        ..current
+    };
+    let mut tx = services.db.write().await?;
+    segments::update(&mut tx, &segment).await?;
+    if is_other {
+        renew(&mut tx, &scope, renewed, now).await?;
+    }
+    record(&mut tx, &scope, "segment.updated", &segment, now).await?;
+    tx.commit().await?;
+    services.apps.refresh(app.id).await?;
+    services.jobs.wake();
+    let data = looked_at(&services, &scope, id).await?;
+    Ok(Data { data })
+}
+
+/// Deletes a segment that nothing names.
+#[utoipa::path(delete, path = "/v1/apps/{appId}/segments/{segmentId}", tag = "segments",
+    params(("appId" = Uuid, Path), ("segmentId" = Uuid, Path)), responses((status = 204)))]
+pub async fn delete_segment(
+    Editor(scope): Editor,
+    State(services): State<Shared>,
+    ResourceId(id): ResourceId,
+    if_match: IfMatch,
+) -> Result<StatusCode, ApiError> {
+    let (app_id, now) = (scope.app.id, services.clock.now());
+    let mut tx = services.db.write().await?;
+    let segment = find(&mut tx, &scope, id).await?;
+    if_match.check(segment.version)?;
+    segments::delete(&mut tx, app_id, id, now).await?;
+    job::queue_forgetting(&mut tx, app_id, id, now).await?;
+    record(&mut tx, &scope, "segment.deleted", &segment, now).await?;
+    tx.commit().await?;
+    services.jobs.wake();
+    services.apps.refresh(app_id).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// Tries conditions: who would be in the segment.
+#[utoipa::path(post, path = "/v1/apps/{appId}/segments/preview", tag = "segments", params(("appId" = Uuid, Path)),
+    request_body = PreviewInput, responses((status = 200, body = Data<PreviewView>)))]
+pub async fn preview_segment(
+    Viewer(scope): Viewer,
+    State(services): State<Shared>,
+    Json(input): Json<PreviewInput>,
+) -> Result<Data<PreviewView>, ApiError> {
+    let app = &scope.app;
+    let (deciders, audiences) = (&app.deciders, &app.segments.audiences);
+    let conditions = segments::conditions(&services.plugins, deciders, audiences, &input.audience);
+    let found = preview::preview(&services, app.id, &conditions.await?).await?;
+    let mut tx = services.db.read().await?;
+    let data = PreviewView {
+        count: found.count,
+        total: found.total,
+        is_estimate: found.is_estimate,
+        sample: views(&mut tx, app.id, &found.sample).await?,
+    };
+    Ok(Data { data })
+}
+
+/// Lists the members of a segment, newest people first.
+#[utoipa::path(get, path = "/v1/apps/{appId}/segments/{segmentId}/members", tag = "segments",
+    params(("appId" = Uuid, Path), ("segmentId" = Uuid, Path), PageQuery),
+    responses((status = 200, body = Data<MembersView>)))]
+pub async fn list_segment_members(
+    Viewer(scope): Viewer,
+    State(services): State<Shared>,
+    ResourceId(id): ResourceId,
+    Params(query): Params<PageQuery>,
+) -> Result<Data<MembersView>, ApiError> {
+    let (app_id, now, limit) = (scope.app.id, services.clock.now(), query.limit()?);
+    let list = format!("segment members {app_id} {id}");
+    let before: Option<Uuid> = query.position(&services.secrets, &list, now)?;
+    let mut tx = services.db.read().await?;
+    let segment = find(&mut tx, &scope, id).await?;
+    let before = before.unwrap_or(Uuid::max());
+    let found = members::members(&mut tx, app_id, id, before, i64::from(limit) + 1).await?;
+    let expires = now.plus(cursor::LIFETIME);
+    let seal = |id: &Uuid| cursor::encode(&services.secrets, &list, id, expires);
+    let found = page(found, limit, |id| *id, seal);
+    let page = Page {
+        items: views(&mut tx, app_id, &found.items).await?,
+        next_cursor: found.next_cursor,
+    };
+    let data = MembersView {
+        page,
+        as_of: segment.size_at.map(clock::to_text),
+    };
+    Ok(Data { data })
+}
+
+/// Lists the sizes of a segment, one a day, the oldest first.
+#[utoipa::path(get, path = "/v1/apps/{appId}/segments/{segmentId}/history", tag = "segments",
+    params(("appId" = Uuid, Path), ("segmentId" = Uuid, Path), HistoryQuery),
+    responses((status = 200, body = Data<Vec<SizeView>>)))]
+pub async fn list_segment_history(
+    Viewer(scope): Viewer,
+    State(services): State<Shared>,
+    ResourceId(id): ResourceId,
+    Params(query): Params<HistoryQuery>,
+) -> Result<Data<Vec<SizeView>>, ApiError> {
+    let from = begin("from", query.from.as_deref())?;
+    let to = end("to", query.to.as_deref())?;
+    let from = from.unwrap_or_else(|| services.clock.now().minus(HISTORY));
+    let mut tx = services.db.read().await?;
+    let segment = find(&mut tx, &scope, id).await?;
+    let span = (from, to.unwrap_or(Timestamp(i64::MAX)));
+    let sizes = store::history(&mut tx, scope.app.id, segment.id, span).await?;
+    let view = |(at, size)| SizeView {
+        at: clock::to_text(at),
+        size,
+    };
+    Ok(Data {
+        data: sizes.into_iter().map(view).collect(),
+    })
+}

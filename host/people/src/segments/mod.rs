@@ -1,0 +1,3 @@
+//! Segments, their sizes and members (contract 19).
+
+pub mod http;

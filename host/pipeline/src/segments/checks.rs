@@ -1,0 +1,136 @@
+//! Looks at people whose segments may have changed, and begins sweeps.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use nudge_apps::App;
+use nudge_campaigns::segments::SWEEP_EVERY;
+use nudge_db::{Result, Timestamp};
+use nudge_platform::due::{Next, Pacer};
+use nudge_records::segment_checks;
+use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
+
+use super::decide::{Question, decide};
+use super::members::{self, Asked};
+use super::{job, store};
+use crate::services::Shared;
+
+/// People who are looked at together.
+const PAGE: i64 = 256;
+/// Apps whose sweeps begin in one go.
+const MOST_SWEEPS: i64 = 100;
+/// How soon a sweep that goes on is looked at again.
+const LOOK_AGAIN: Duration = Duration::from_mins(1);
+
+/// Runs until the server stops.
+pub async fn run(services: Shared, halt: CancellationToken) {
+    let poll_ms = services.config.pipeline.poll_ms;
+    let mut pacer = Pacer::new(&services.db, &services.clock, poll_ms);
+    loop {
+        pacer.look();
+        let next = round(&services, &halt).await.unwrap_or_else(|error| {
+            tracing::warn!(error = ?error, "segments can't be looked at and are tried again");
+            Next::Soon
+        });
+        tokio::select! {
+            () = pacer.wait(next) => {}
+            () = services.pipeline.segment_checks().notified() => {}
+            () = halt.cancelled() => return,
+        }
+    }
+}
+
+async fn round(services: &Shared, halt: &CancellationToken) -> Result<Next> {
+    let mut after = Uuid::nil();
+    loop {
+        let mut tx = services.db.read().await?;
+        let noted = segment_checks::noted(&mut tx, after, PAGE).await?;
+        drop(tx);
+        let Some((_, last)) = noted.last().copied() else {
+            break;
+        };
+        if halt.is_cancelled() {
+            return Ok(Next::Soon);
+        }
+        after = last;
+        let mut by_app: BTreeMap<Uuid, Vec<Uuid>> = BTreeMap::new();
+        for (app_id, subject_id) in noted {
+            by_app.entry(app_id).or_default().push(subject_id);
+        }
+        for (app_id, people) in by_app {
+            if let Some(app) = services.apps.get(app_id).await? {
+                look(services, &app, &people).await?;
+            }
+        }
+    }
+    let now = services.clock.now();
+    let mut tx = services.db.read().await?;
+    let due = store::due(&mut tx, now, MOST_SWEEPS).await?;
+    let next = store::next(&mut tx).await?;
+    // What was noted meanwhile, and whoever changed amid a look.
+    let is_left = !segment_checks::noted(&mut tx, Uuid::nil(), 1)
+        .await?
+        .is_empty();
+    drop(tx);
+    for sweep in &due {
+        begin(services, sweep, now).await?;
+    }
+    if is_left || !due.is_empty() {
+        return Ok(Next::Soon);
+    }
+    Ok(Next::At(next))
+}
+
+/// Looks at people, and forgets that they were to be looked at, unless they have changed meanwhile.
+async fn look(services: &Shared, app: &Arc<App>, people: &[Uuid]) -> Result<()> {
+    let watched = &app.segments.watched;
+    let questions: Vec<Question> = watched.iter().map(Question::from).collect();
+    let asked: Vec<Asked> = watched
+        .iter()
+        .map(|segment| (segment.id, segment.version))
+        .collect();
+    let mut tx = services.db.read().await?;
+    let found = crate::store::subjects_of(&mut tx, app.id, people).await?;
+    drop(tx);
+    let answers = decide(services, app.id, &questions, &found).await?;
+    let looked: Vec<_> = found.into_iter().zip(answers).collect();
+    let now = services.clock.now();
+    let mut tx = services.db.write().await?;
+    let written = members::write(&mut tx, app, &asked, &looked, now).await?;
+    // A campaign that was activated meanwhile is to hear of changes since then: it may be in no snapshot of this process yet.
+    let version = store::version_of(&mut tx, app.id).await?;
+    if written.outdated || version != Some(app.version) {
+        drop(tx);
+        services.apps.refresh(app.id).await?;
+        return Ok(());
+    }
+    // Those who are not there any longer are settled too.
+    let settled = people.iter().filter(|id| !written.changed.contains(id));
+    let settled: Vec<Uuid> = settled.copied().collect();
+    segment_checks::done(&mut tx, app.id, &settled).await?;
+    tx.commit().await
+}
+
+/// Begins to go through an app's people, unless somebody else has, or still does.
+async fn begin(services: &Shared, sweep: &store::Sweep, now: Timestamp) -> Result<()> {
+    let mut tx = services.db.write().await?;
+    if store::stop(&mut tx, sweep.app_id).await? > 0 {
+        return tx.commit().await;
+    }
+    if let Some(job_id) = sweep.job_id
+        && !crate::runs::store::has_ended(&mut tx, sweep.app_id, job_id).await?
+    {
+        if store::put_off(&mut tx, sweep, now.plus(LOOK_AGAIN), Some(job_id)).await? {
+            tx.commit().await?;
+        }
+        return Ok(());
+    }
+    let job_id = job::queue(&mut tx, sweep.app_id, None, now).await?;
+    if store::put_off(&mut tx, sweep, now.plus(SWEEP_EVERY), Some(job_id)).await? {
+        tx.commit().await?;
+        services.jobs.wake();
+    }
+    Ok(())
+}

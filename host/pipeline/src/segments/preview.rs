@@ -1,0 +1,115 @@
+//! How many people would meet conditions, before anybody saves them.
+
+use std::time::{Duration, Instant};
+
+use nudge_apps::services::Services;
+use nudge_db::{Dialect, Result, Tx};
+use nudge_platform::hidden;
+use nudge_plugin_runtime::Accepted;
+use uuid::Uuid;
+
+use super::decide::{Question, decide};
+
+/// Of more people only so many, chosen by chance, are asked about (contract 19).
+const MOST: i64 = 10_000;
+/// People who are asked about at a time.
+const PAGE: usize = 500;
+/// After so long the rest of the sample is not asked about: what is known by then is the estimate.
+const TIME: Duration = Duration::from_millis(600);
+/// People who are asked about however long that takes.
+const LEAST: usize = 500;
+/// Members who are shown.
+const SHOWN: usize = 20;
+
+/// Who would be in a segment.
+#[derive(Debug)]
+pub struct Preview {
+    /// How many people.
+    pub count: i64,
+    /// Of how many.
+    pub total: i64,
+    /// Whether only some of them were asked about.
+    pub is_estimate: bool,
+    /// Some who would be in it.
+    pub sample: Vec<Uuid>,
+}
+
+/// Finds out who would be in a segment.
+pub async fn preview(services: &Services, app_id: Uuid, accepted: &Accepted) -> Result<Preview> {
+    let started = Instant::now();
+    let mut tx = services.db.read().await?;
+    let total = count(&mut tx, app_id).await?;
+    let mut ids = sample(&mut tx, app_id, total).await?;
+    drop(tx);
+    // The end of an id is chance: so whoever is left out because time is up is left out by chance.
+    ids.sort_unstable_by_key(|id| id.as_u128().reverse_bits());
+    let question = [Question {
+        id: Uuid::nil(),
+        accepted: accepted.clone(),
+    }];
+    let (mut asked, mut members) = (0_i64, Vec::new());
+    for page in ids.chunks(PAGE) {
+        if usize::try_from(asked).is_ok_and(|asked| asked >= LEAST) && started.elapsed() > TIME {
+            break;
+        }
+        let mut tx = services.db.read().await?;
+        let people = crate::store::subjects_of(&mut tx, app_id, page).await?;
+        drop(tx);
+        let answers = decide(services, app_id, &question, &people).await?;
+        asked += i64::try_from(people.len()).unwrap_or_default();
+        let answered = people.iter().zip(answers);
+        members.extend(answered.filter_map(|(person, answers)| {
+            (answers.first() == Some(&Some(true))).then_some(person.id)
+        }));
+    }
+    let found = i64::try_from(members.len()).unwrap_or_default();
+    members.sort_unstable_by(|one, other| other.cmp(one));
+    members.truncate(SHOWN);
+    let is_estimate = asked < total;
+    Ok(Preview {
+        count: if is_estimate {
+            scaled(found, total, asked)
+        } else {
+            found
+        },
+        total,
+        is_estimate,
+        sample: members,
+    })
+}
+
+/// What a share of a sample is of all.
+fn scaled(found: i64, total: i64, asked: i64) -> i64 {
+    let exact = i128::from(found) * i128::from(total) / i128::from(asked.max(1));
+    i64::try_from(exact).unwrap_or(i64::MAX)
+}
+
+async fn count(tx: &mut Tx, app_id: Uuid) -> Result<i64> {
+    tx.sql("SELECT count(*) AS count FROM subjects WHERE app_id = $1 AND id NOT IN ")
+        .push(hidden::SUBJECTS)
+        .bind(app_id)
+        .fetch_scalar()
+        .await
+}
+
+/// Everybody, or about as many as are asked about: those whose ids, which end in chance, end in one of some ways.
+async fn sample(tx: &mut Tx, app_id: Uuid, total: i64) -> Result<Vec<Uuid>> {
+    let dialect = tx.dialect();
+    let everybody = tx
+        .sql("SELECT id FROM subjects WHERE app_id = $1 AND id NOT IN ")
+        .push(hidden::SUBJECTS);
+    if total <= MOST {
+        return everybody.bind(app_id).fetch_values().await;
+    }
+    let endings = u32::try_from(i64::from(u32::MAX) / total.max(1) * MOST).unwrap_or(u32::MAX);
+    let end = match dialect {
+        Dialect::Sqlite => " AND substr(id, 13, 4) < $2",
+        Dialect::Postgres => " AND substr(uuid_send(id), 13, 4) < $2",
+    };
+    everybody
+        .push(end)
+        .bind(app_id)
+        .bind(endings.to_be_bytes().to_vec())
+        .fetch_values()
+        .await
+}

@@ -1,0 +1,303 @@
+//! Who enters a segment and who leaves it, and the campaigns that this fires (contract 19).
+
+use serde_json::{Value, json};
+use tests::{Session, TestApp, on_both_backends};
+
+use crate::identity::Backend;
+use crate::segments::{member, plan, segment, set};
+
+on_both_backends!(
+    a_property_lets_somebody_enter_and_leave,
+    an_event_lets_somebody_enter_once,
+    who_is_in_already_fires_nothing,
+    time_alone_lets_somebody_leave,
+    a_change_of_the_conditions_fires_nobody,
+    a_merge_enters_nobody_twice,
+    a_first_event_makes_somebody_who_may_be_in,
+    a_delay_is_cancelled_and_the_audience_is_asked,
+    a_campaign_that_does_not_run_misses_changes,
+    sweeps_beside_events_tell_each_change_once,
+    a_restart_tells_what_was_to_be_told,
+);
+
+/// A survey that a change of a segment fires.
+async fn on(app: &TestApp, segment: &Value, change: &str) -> String {
+    let trigger = json!({"kind": "segment", "segmentId": segment["id"], "on": change});
+    app.survey(&trigger).await.to_string()
+}
+
+/// How many instructions of a survey a person was ever issued.
+async fn issued(app: &TestApp, survey: &str, name: &str) -> usize {
+    let path = app.path(&format!("/surveys/{survey}/recipients"));
+    let data = app.get(&path, &app.viewer()).await.ok();
+    let items = data["items"].as_array().unwrap();
+    items
+        .iter()
+        .filter(|item| item["anonymousId"] == name || item["externalId"] == name)
+        .count()
+}
+
+async fn fired(app: &TestApp, survey: &str, name: &str, count: usize) {
+    app.settle().await;
+    app.until(&format!("{count} for {name}"), async || {
+        issued(app, survey, name).await >= count
+    })
+    .await;
+    assert_eq!(issued(app, survey, name).await, count);
+}
+
+/// Long enough for what must not come: everything noted was looked at, and every occasion is done.
+async fn quiet(app: &TestApp) {
+    app.settle().await;
+    app.until("occasions are done", async || {
+        app.count("occasions").await == 0
+    })
+    .await;
+    app.settle().await;
+}
+
+async fn a_property_lets_somebody_enter_and_leave(app: &mut TestApp) {
+    let pros = segment(app, "pros", plan("pro")).await;
+    let (enters, leaves) = (on(app, &pros, "enter").await, on(app, &pros, "exit").await);
+    let ada = app.session("ada").await;
+    set(app, &ada, json!({"plan": "pro"})).await;
+    fired(app, &enters, "ada", 1).await;
+    set(app, &ada, json!({"plan": "pro", "age": 7})).await;
+    quiet(app).await;
+    assert_eq!(
+        (
+            issued(app, &enters, "ada").await,
+            issued(app, &leaves, "ada").await
+        ),
+        (1, 0)
+    );
+    set(app, &ada, json!({"plan": "free"})).await;
+    fired(app, &leaves, "ada", 1).await;
+    set(app, &ada, json!({"plan": "pro"})).await;
+    fired(app, &enters, "ada", 2).await;
+    assert_eq!(issued(app, &leaves, "ada").await, 1);
+}
+
+/// People with so many events `visit` within a week.
+fn visitors(n: u32) -> Value {
+    json!({"include": {"kind": "event", "eventName": "visit", "withinDays": 7, "count": {"operator": "gte", "n": n}}})
+}
+
+async fn visit(app: &TestApp, session: &Session) {
+    app.ingest(session, &[app.event(session, "visit", &json!({}))])
+        .await
+        .ok();
+}
+
+async fn an_event_lets_somebody_enter_once(app: &mut TestApp) {
+    let regulars = segment(app, "regulars", visitors(3)).await;
+    let enters = on(app, &regulars, "enter").await;
+    let ada = app.session("ada").await;
+    for _ in 0..2 {
+        visit(app, &ada).await;
+    }
+    quiet(app).await;
+    assert_eq!(issued(app, &enters, "ada").await, 0);
+    for _ in 0..4 {
+        visit(app, &ada).await;
+    }
+    fired(app, &enters, "ada", 1).await;
+    quiet(app).await;
+    assert_eq!(issued(app, &enters, "ada").await, 1);
+}
+
+async fn who_is_in_already_fires_nothing(app: &mut TestApp) {
+    let ada = app.session("ada").await;
+    set(app, &ada, json!({"plan": "pro"})).await;
+    let pros = segment(app, "pros", plan("pro")).await;
+    let (enters, leaves) = (on(app, &pros, "enter").await, on(app, &pros, "exit").await);
+    set(app, &ada, json!({"age": 7})).await;
+    visit(app, &ada).await;
+    app.advance(3_600);
+    quiet(app).await;
+    assert_eq!(issued(app, &enters, "ada").await, 0);
+    set(app, &ada, json!({"plan": "free"})).await;
+    fired(app, &leaves, "ada", 1).await;
+}
+
+async fn time_alone_lets_somebody_leave(app: &mut TestApp) {
+    let regulars = segment(app, "regulars", visitors(1)).await;
+    let leaves = on(app, &regulars, "exit").await;
+    let ada = app.session("ada").await;
+    visit(app, &ada).await;
+    quiet(app).await;
+    assert_eq!(issued(app, &leaves, "ada").await, 0);
+    app.advance(8 * 86_400);
+    fired(app, &leaves, "ada", 1).await;
+}
+
+async fn a_change_of_the_conditions_fires_nobody(app: &mut TestApp) {
+    let (ada, bob) = (app.session("ada").await, app.session("bob").await);
+    set(app, &ada, json!({"plan": "pro"})).await;
+    set(app, &bob, json!({"plan": "free"})).await;
+    let inner = segment(app, "inner", plan("pro")).await;
+    let outer = segment(app, "outer", member(&inner, true)).await;
+    let enters = on(app, &outer, "enter").await;
+    let leaves = on(app, &outer, "exit").await;
+    let path = app.path(&format!("/segments/{}", inner["id"].as_str().unwrap()));
+    app.patch(&path, &app.editor(), &json!({"audience": plan("free")}))
+        .await
+        .ok();
+    app.advance(2 * 3_600);
+    let outer_path = app.path(&format!(
+        "/segments/{}/members",
+        outer["id"].as_str().unwrap()
+    ));
+    app.until("who is in is known", async || {
+        let members = app.get(&outer_path, &app.viewer()).await.ok();
+        members["items"][0]["anonymousId"] == "bob"
+    })
+    .await;
+    quiet(app).await;
+    for survey in [&enters, &leaves] {
+        assert_eq!(
+            (
+                issued(app, survey, "ada").await,
+                issued(app, survey, "bob").await
+            ),
+            (0, 0)
+        );
+    }
+    set(app, &ada, json!({"plan": "free"})).await;
+    fired(app, &enters, "ada", 1).await;
+}
+
+async fn a_merge_enters_nobody_twice(app: &mut TestApp) {
+    let regulars = segment(app, "regulars", visitors(3)).await;
+    let enters = on(app, &regulars, "enter").await;
+    let backend = Backend::new(app).await;
+    // Two phones with two visits each make one regular.
+    let phone = backend.identify(app, "phone", "e-1").await;
+    let web = app.session("web").await;
+    for session in [&phone, &web] {
+        visit(app, session).await;
+        visit(app, session).await;
+    }
+    quiet(app).await;
+    assert_eq!(issued(app, &enters, "e-1").await, 0);
+    backend.identify(app, "web", "e-1").await;
+    fired(app, &enters, "e-1", 1).await;
+    // Somebody who is in already becomes part of the person who is in.
+    let tablet = app.session("tablet").await;
+    for _ in 0..3 {
+        visit(app, &tablet).await;
+    }
+    fired(app, &enters, "tablet", 1).await;
+    backend.identify(app, "tablet", "e-1").await;
+    quiet(app).await;
+    let all = app.count("instructions").await;
+    assert_eq!(all, 2, "one for each who entered");
+}
+
+async fn a_first_event_makes_somebody_who_may_be_in(app: &mut TestApp) {
+    let idle = json!({"exclude": visitors(1)["include"].clone()});
+    let idle = segment(app, "idle", idle).await;
+    let enters = on(app, &idle, "enter").await;
+    let ada = app.session("ada").await;
+    app.ingest(&ada, &[app.event(&ada, "opened", &json!({}))])
+        .await
+        .ok();
+    fired(app, &enters, "ada", 1).await;
+}
+
+async fn a_delay_is_cancelled_and_the_audience_is_asked(app: &mut TestApp) {
+    let pros = segment(app, "pros", plan("pro")).await;
+    let trigger = json!({"kind": "segment", "segmentId": pros["id"], "on": "enter", "delaySeconds": 600,
+        "cancelOn": [{"eventName": "paid"}]});
+    let survey = app
+        .survey_with(&json!({"trigger": trigger, "audience": member(&pros, true)}))
+        .await
+        .to_string();
+    let (ada, bob, cy) = (
+        app.session("ada").await,
+        app.session("bob").await,
+        app.session("cy").await,
+    );
+    for session in [&ada, &bob, &cy] {
+        set(app, session, json!({"plan": "pro"})).await;
+    }
+    app.settle().await;
+    app.until("three wait", async || app.count("timers").await == 3)
+        .await;
+    app.ingest(&bob, &[app.event(&bob, "paid", &json!({}))])
+        .await
+        .ok();
+    set(app, &cy, json!({"plan": "free"})).await;
+    app.advance(601);
+    fired(app, &survey, "ada", 1).await;
+    quiet(app).await;
+    assert_eq!(
+        (
+            issued(app, &survey, "bob").await,
+            issued(app, &survey, "cy").await
+        ),
+        (0, 0)
+    );
+}
+
+async fn a_campaign_that_does_not_run_misses_changes(app: &mut TestApp) {
+    let pros = segment(app, "pros", plan("pro")).await;
+    let enters = on(app, &pros, "enter").await;
+    let path = app.path(&format!("/surveys/{enters}"));
+    app.patch(&path, &app.editor(), &json!({"status": "paused"}))
+        .await
+        .ok();
+    let ada = app.session("ada").await;
+    set(app, &ada, json!({"plan": "pro"})).await;
+    app.advance(3_600);
+    let segment = app.path(&format!("/segments/{}", pros["id"].as_str().unwrap()));
+    app.until("the sweep found her", async || {
+        app.get(&segment, &app.viewer()).await.ok()["size"] == 1
+    })
+    .await;
+    app.patch(&path, &app.editor(), &json!({"status": "active"}))
+        .await
+        .ok();
+    set(app, &ada, json!({"age": 7})).await;
+    quiet(app).await;
+    assert_eq!(issued(app, &enters, "ada").await, 0);
+}
+
+async fn sweeps_beside_events_tell_each_change_once(app: &mut TestApp) {
+    let pros = segment(app, "pros", plan("pro")).await;
+    let (enters, leaves) = (on(app, &pros, "enter").await, on(app, &pros, "exit").await);
+    let mut sessions = Vec::new();
+    for number in 0..12 {
+        sessions.push(app.session(&format!("p{number}")).await);
+    }
+    for turn in 0..3 {
+        for plan in ["pro", "free"] {
+            app.advance(3_600);
+            for session in &sessions {
+                set(app, session, json!({"plan": plan})).await;
+            }
+            let survey = if plan == "pro" { &enters } else { &leaves };
+            for number in 0..sessions.len() {
+                fired(app, survey, &format!("p{number}"), turn + 1).await;
+            }
+        }
+    }
+    quiet(app).await;
+    assert_eq!(app.count("instructions").await, sessions.len() * 6);
+}
+
+async fn a_restart_tells_what_was_to_be_told(app: &mut TestApp) {
+    let pros = segment(app, "pros", plan("pro")).await;
+    let enters = on(app, &pros, "enter").await;
+    for number in 0..20 {
+        let session = app.session(&format!("p{number}")).await;
+        set(app, &session, json!({"plan": "pro"})).await;
+    }
+    app.restart().await;
+    for number in 0..20 {
+        fired(app, &enters, &format!("p{number}"), 1).await;
+    }
+    app.advance(3_600);
+    quiet(app).await;
+    assert_eq!(app.count("instructions").await, 20);
+}
