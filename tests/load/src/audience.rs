@@ -13,6 +13,7 @@ use crate::request::{COMMON, Delivery, Person};
 
 const CLIENTS: usize = 16;
 const BATCH: usize = 20;
+const CAMPAIGNS: usize = 10;
 
 /// What is measured.
 #[derive(Debug, Args)]
@@ -25,7 +26,7 @@ pub(crate) struct Arguments {
     #[arg(long, default_value_t = 400)]
     requests: usize,
     /// Campaigns that wait for each event.
-    #[arg(long, default_value_t = 10)]
+    #[arg(long, default_value_t = CAMPAIGNS)]
     campaigns: usize,
 }
 
@@ -38,8 +39,13 @@ struct Cost {
 
 pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<()> {
     let databases = Databases::new(arguments.database)?;
-    let without = Side::new(&databases, &arguments, &json!({"samplePercent": 0})).await?;
-    let with = Side::new(&databases, &arguments, &five_leaves()).await?;
+    let without = Side::new(
+        &databases,
+        arguments.campaigns,
+        &json!({"samplePercent": 0}),
+    )
+    .await?;
+    let with = Side::new(&databases, arguments.campaigns, &five_leaves()).await?;
     let mut rounds = Vec::with_capacity(arguments.rounds);
     for round in 0..arguments.rounds {
         let load = load(arguments.requests, 10 + round as u64);
@@ -84,6 +90,37 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// Compares campaigns that name a segment with those that have the same audience written out.
+pub(crate) async fn compare_segment(databases: &Databases, rounds: usize) -> anyhow::Result<()> {
+    let written = Side::new(databases, CAMPAIGNS, &five_leaves()).await?;
+    let server = Server::start(databases, 0).await?;
+    let body = json!({"name": "five leaves", "audience": five_leaves()});
+    let segment = drive::manage(&server, "segments", &body).await?;
+    let id = segment.pointer("/data/id").unwrap_or(&Value::Null);
+    let names = json!({"include": {"kind": "segment", "segmentId": id, "in": true}});
+    let named = Side::on(server, CAMPAIGNS, &names).await?;
+    let mut ratios = Vec::with_capacity(rounds);
+    for round in 0..rounds {
+        let load = load(400, 10 + round as u64);
+        let (first, second) = if round % 2 == 0 {
+            let plain = written.cost(load).await?;
+            (plain, named.cost(load).await?)
+        } else {
+            let named = named.cost(load).await?;
+            (written.cost(load).await?, named)
+        };
+        ratios.push(second.cpu / first.cpu);
+    }
+    let mut table = Table::new(&["an event that campaigns wait for", "processor time"]);
+    table.row(&[
+        "the audience by a segment / written out".to_owned(),
+        format!("{:.2}", median(ratios)),
+    ]);
+    table.print()?;
+    written.server.stop().await?;
+    named.server.stop().await
+}
+
 /// Five leaves, of which the last one leaves everybody out: all are asked, and nothing is written.
 fn five_leaves() -> Value {
     let saved = json!({"property": "plan", "type": "string", "operator": "is_not_set"});
@@ -116,11 +153,15 @@ struct Side {
 impl Side {
     async fn new(
         databases: &Databases,
-        arguments: &Arguments,
+        campaigns: usize,
         audience: &Value,
     ) -> anyhow::Result<Self> {
         let server = Server::start(databases, 0).await?;
-        for _ in 0..arguments.campaigns {
+        Self::on(server, campaigns, audience).await
+    }
+
+    async fn on(server: Server, campaigns: usize, audience: &Value) -> anyhow::Result<Self> {
+        for _ in 0..campaigns {
             drive::survey_for(&server, COMMON, audience).await?;
         }
         let people = drive::people(&server, 256).await?;

@@ -83,17 +83,17 @@ pub(crate) async fn survey_for(
         "audience": audience,
         "flow": {"questions": [question], "branches": [], "progressStyle": "bar", "backNavigation": false},
     });
-    manage(server, "surveys", &survey).await
+    manage(server, "surveys", &survey).await?;
+    Ok(())
 }
 
-pub(crate) async fn manage(server: &Server, resource: &str, body: &Value) -> anyhow::Result<()> {
+pub(crate) async fn manage(server: &Server, resource: &str, body: &Value) -> anyhow::Result<Value> {
     let path = format!("/v1/apps/{}/{resource}", server.access("appId")?);
     let authorization = format!("Bearer {}", server.access("editorToken")?);
     let mut connection = Connection::open(server.address()).await?;
     connection
         .call("POST", &path, &[("Authorization", &authorization)], body)
-        .await?;
-    Ok(())
+        .await
 }
 
 /// Starts a session for each of so many people.

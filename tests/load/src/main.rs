@@ -29,6 +29,7 @@ mod random;
 mod report;
 mod request;
 mod scale;
+mod segments;
 mod soak;
 mod surveys;
 mod swap;
@@ -79,6 +80,8 @@ enum Command {
     Processes(processes::Arguments),
     /// What an event costs with many other campaigns, with many other apps, and for a person with many events.
     Scale(scale::Arguments),
+    /// What segments cost: going through all people, previews, events whose campaigns name one.
+    Segments(segments::Arguments),
     /// A mixed load for minutes: errors, and what grows that should not.
     Soak(soak::Arguments),
     /// What it costs to read the results of a survey with many attempts.
@@ -115,6 +118,7 @@ fn main() -> anyhow::Result<()> {
             Command::Polls(arguments) => polls::run(arguments).await,
             Command::Processes(arguments) => processes::run(arguments).await,
             Command::Scale(arguments) => scale::run(arguments).await,
+            Command::Segments(arguments) => segments::run(arguments).await,
             Command::Soak(arguments) => soak::run(arguments).await,
             Command::Surveys(arguments) => surveys::run(arguments).await,
             Command::Swap(arguments) => swap::run(arguments).await,
