@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, bail};
 use nudge_apps::{Registry, keys};
-use nudge_db::{Db, Options};
+use nudge_db::Db;
 use nudge_http::admission::Admission;
 use nudge_http::issuer::Issuer;
 use nudge_http::listener::{self, Answers, Limits};
@@ -309,12 +309,7 @@ fn spawn_background_tasks(services: &Shared, tasks: &TaskTracker, halt: &Cancell
 }
 
 async fn open_database(config: &Config) -> anyhow::Result<Db> {
-    let options = Options {
-        url: config.database_url(),
-        connections: config.database.connections.max(1),
-        acquire_timeout: Duration::from_secs(config.database.acquire_timeout_seconds),
-    };
-    let db = Db::open(&options)
+    let db = Db::open(&config.database_options(config.database.connections.max(1)))
         .await
         .context("can't open the database")?;
     db.migrate(&migrations())

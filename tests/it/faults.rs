@@ -42,7 +42,7 @@ async fn behind_a_proxy(url: &str) -> (TestApp, Proxy) {
     (app, proxy)
 }
 
-async fn people(app: &TestApp) -> Vec<Session> {
+pub(crate) async fn people(app: &TestApp) -> Vec<Session> {
     let mut people = Vec::new();
     for number in 0..CLIENTS {
         people.push(app.session(&format!("person-{number}")).await);
@@ -51,7 +51,7 @@ async fn people(app: &TestApp) -> Vec<Session> {
 }
 
 /// Each person sends events, every request until it is accepted, until told to stop; answers the ids of all events.
-async fn send_amid(
+pub(crate) async fn send_amid(
     app: &TestApp,
     people: &[Session],
     fault: impl Future<Output = ()>,
@@ -125,7 +125,7 @@ async fn recovered(app: &TestApp) {
 }
 
 /// Every event is there once and has fired once.
-async fn all_once(app: &TestApp, sent: Vec<String>) {
+pub(crate) async fn all_once(app: &TestApp, sent: Vec<String>) {
     recovered(app).await;
     let sorted = |rows: Vec<(uuid::Uuid,)>| {
         let mut ids: Vec<String> = rows.iter().map(|(id,)| id.to_string()).collect();

@@ -7,11 +7,7 @@ use nudge_db::{Db, Kind, Options, Tx};
 use crate::concurrency::join;
 
 async fn open(connections: u32) -> Db {
-    let options = Options {
-        url: tests::postgres::database().await,
-        connections,
-        acquire_timeout: Duration::from_secs(5),
-    };
+    let options = Options::new(tests::postgres::database().await, connections);
     Db::open(&options).await.unwrap()
 }
 

@@ -20,7 +20,7 @@ use tempfile::TempDir;
 use uuid::Uuid;
 
 use crate::client::{self, Credential};
-use crate::postgres;
+use crate::{pooler, postgres};
 
 /// Base64 of 32 bytes. All servers have the same key: they share tokens and compiled plugins.
 pub const MASTER_KEY: &str = "bnVkZ2UtdGVzdHMtbWFzdGVyLWtleS0zMi1ieXRlcyE=";
@@ -82,6 +82,9 @@ impl TestApp {
             config.database.url = postgres::database().await;
             // Many servers share one cluster.
             config.database.connections = 5;
+            if pooler::shared().is_some_and(|pooler| !pooler.keeps_statements()) {
+                config.database.statement_cache = 0;
+            }
         }
         change(&mut config);
         let mut app = Self::open(site, config).await.expect("the server starts");

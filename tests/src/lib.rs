@@ -5,9 +5,11 @@
 //! keys and tokens, and a clock that tests move. [`Child`] is the server's program, to be killed.
 
 pub mod app;
+pub mod beside;
 pub mod campaigns;
 pub mod child;
 pub mod client;
+pub mod pooler;
 pub mod postgres;
 pub mod providers;
 pub mod proxy;

@@ -9,6 +9,8 @@
     reason = "test support: a test without its database fails where it stands"
 )]
 
+mod standby;
+
 use std::{
     fs,
     io::Write,
@@ -24,6 +26,8 @@ use std::{
 
 use tempfile::TempDir;
 use uuid::Uuid;
+
+use crate::pooler;
 
 /// Names the server to use in place of a cluster of our own.
 const URL_VARIABLE: &str = "NUDGE_TEST_POSTGRES_URL";
@@ -90,11 +94,15 @@ struct Owner {
 
 /// A shell that waits for this process to end (its pipe closes, whatever the reason) and then cleans up.
 #[derive(Debug)]
-struct Watchdog(Mutex<Child>);
+pub(crate) struct Watchdog(Mutex<Child>);
 
-/// The URL of a new empty database in the shared cluster.
+/// The URL of a new empty database in the shared cluster, by way of a pooler where all tests go through one.
 pub async fn database() -> String {
-    match tokio::task::spawn_blocking(|| cluster().create_database()).await {
+    let create = || {
+        let url = cluster().create_database();
+        pooler::shared().map_or(url.clone(), |pooler| pooler.url(&url))
+    };
+    match tokio::task::spawn_blocking(create).await {
         Ok(url) => url,
         Err(error) => std::panic::resume_unwind(error.into_panic()),
     }
@@ -365,7 +373,7 @@ impl Owner {
 }
 
 impl Watchdog {
-    fn spawn(script: &str, arguments: &[&Path]) -> Self {
+    pub(crate) fn spawn(script: &str, arguments: &[&Path]) -> Self {
         let child = Command::new("sh")
             .args(["-c", script, "watchdog"])
             .args(arguments)
@@ -425,7 +433,13 @@ fn run(command: &mut Command) {
     );
 }
 
-fn free_port() -> u16 {
+/// Whether this process is root, which neither `PostgreSQL` nor pgbouncer may be.
+pub(crate) fn is_root() -> bool {
+    fs::metadata("/proc/self").is_ok_and(|own| own.uid() == 0)
+}
+
+/// A port of 127.0.0.1 that nobody listens on now.
+pub fn free_port() -> u16 {
     TcpListener::bind(("127.0.0.1", 0))
         .and_then(|listener| listener.local_addr())
         .expect("a free port")

@@ -1,12 +1,13 @@
-//! A proxy between a server and its database, which can cut connections, hold everything back, and lose answers.
+//! A proxy between a server and its database, which can cut connections, hold everything back, lose answers, and lead to
+//! another database.
 #![expect(
     clippy::expect_used,
     reason = "test support: a proxy that fails fails the test where it stands"
 )]
 
 use std::net::SocketAddr;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
@@ -27,6 +28,10 @@ pub struct Proxy {
 
 #[derive(Debug)]
 struct Control {
+    /// Where new connections lead.
+    to: Mutex<String>,
+    /// How often all connections of a time were frozen.
+    freezes: AtomicU64,
     /// Moves when all connections are to be cut.
     cuts: watch::Sender<u64>,
     /// Whether nothing passes in either direction.
@@ -41,10 +46,12 @@ struct Control {
 
 impl Proxy {
     /// A proxy for a server.
-    async fn start(to: String) -> Self {
+    pub async fn start(to: String) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let address = listener.local_addr().expect("an address");
         let control = Arc::new(Control {
+            to: Mutex::new(to),
+            freezes: AtomicU64::new(0),
             cuts: watch::Sender::new(0),
             held: watch::Sender::new(false),
             lost_every: AtomicU64::new(0),
@@ -57,7 +64,7 @@ impl Proxy {
         tasks.spawn(async move {
             let mut connections = JoinSet::new();
             while let Ok((client, _)) = listener.accept().await {
-                connections.spawn(connection(client, to.clone(), Arc::clone(&controlled)));
+                connections.spawn(connection(client, Arc::clone(&controlled)));
                 while connections.try_join_next().is_some() {}
             }
         });
@@ -70,11 +77,19 @@ impl Proxy {
 
     /// A proxy for the server of a database's URL, and the URL that leads through it.
     pub async fn of(url: &str) -> (Self, String) {
-        let (_, rest) = url.rsplit_once('@').expect("a user");
-        let (authority, _) = rest.split_once('/').expect("a database");
-        let proxy = Self::start(authority.to_owned()).await;
-        let url = url.replace(authority, &proxy.address.to_string());
+        let proxy = Self::start(authority(url).to_owned()).await;
+        let url = url.replace(authority(url), &proxy.address.to_string());
         (proxy, url)
+    }
+
+    /// New connections lead to the server of another database's URL. Nothing happens to those that are there.
+    pub fn redirect(&self, url: &str) {
+        *self.control.to.lock().expect("nobody panics with it") = authority(url).to_owned();
+    }
+
+    /// Nothing passes any more on the connections that are there, and nothing says so; new ones are not concerned.
+    pub fn freeze(&self) {
+        self.control.freezes.fetch_add(1, Ordering::SeqCst);
     }
 
     /// Cuts all connections as they are.
@@ -103,8 +118,17 @@ impl Proxy {
     }
 }
 
+/// The host and the port of a database's URL.
+fn authority(url: &str) -> &str {
+    let (_, rest) = url.rsplit_once('@').expect("a user");
+    let (authority, _) = rest.split_once('/').expect("a database");
+    authority
+}
+
 /// Passes on what the two say until one has nothing more to say or the connection is cut.
-async fn connection(client: TcpStream, to: String, control: Arc<Control>) {
+async fn connection(client: TcpStream, control: Arc<Control>) {
+    let freezes = control.freezes.load(Ordering::SeqCst);
+    let to = control.to.lock().expect("nobody panics with it").clone();
     let Ok(server) = TcpStream::connect(to).await else {
         return;
     };
@@ -119,8 +143,8 @@ async fn connection(client: TcpStream, to: String, control: Arc<Control>) {
     let (server_reads, server_writes) = server.into_split();
     let loses = AtomicBool::new(false);
     tokio::select! {
-        () = requests(client_reads, server_writes, &control, &loses) => {}
-        () = answers(server_reads, client_writes, &control, &loses) => {}
+        () = requests(client_reads, server_writes, &control, &loses, freezes) => {}
+        () = answers(server_reads, client_writes, &control, &loses, freezes) => {}
         _ = cuts.changed() => {}
     }
 }
@@ -130,6 +154,7 @@ async fn requests(
     mut to: OwnedWriteHalf,
     control: &Control,
     loses: &AtomicBool,
+    freezes: u64,
 ) {
     let mut buffer = vec![0; 64 * 1024];
     loop {
@@ -145,7 +170,7 @@ async fn requests(
         if loses_commit || (every > 0 && number % every == every - 1) {
             loses.store(true, Ordering::SeqCst);
         }
-        if !pass(&buffer, length, &mut to, control).await {
+        if !pass(&buffer, length, &mut to, control, freezes).await {
             return;
         }
     }
@@ -156,6 +181,7 @@ async fn answers(
     mut to: OwnedWriteHalf,
     control: &Control,
     loses: &AtomicBool,
+    freezes: u64,
 ) {
     let mut buffer = vec![0; 64 * 1024];
     loop {
@@ -166,14 +192,23 @@ async fn answers(
             control.lost.fetch_add(1, Ordering::SeqCst);
             return;
         }
-        if !pass(&buffer, length, &mut to, control).await {
+        if !pass(&buffer, length, &mut to, control, freezes).await {
             return;
         }
     }
 }
 
-/// Passes something on once nothing is held back.
-async fn pass(buffer: &[u8], length: usize, to: &mut OwnedWriteHalf, control: &Control) -> bool {
+/// Passes something on once nothing is held back, on a connection that was made after so many freezes.
+async fn pass(
+    buffer: &[u8],
+    length: usize,
+    to: &mut OwnedWriteHalf,
+    control: &Control,
+    freezes: u64,
+) -> bool {
+    if control.freezes.load(Ordering::SeqCst) > freezes {
+        std::future::pending::<()>().await;
+    }
     let mut held = control.held.subscribe();
     if held.wait_for(|held| !held).await.is_err() {
         return false;

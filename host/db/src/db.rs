@@ -4,20 +4,24 @@ use std::fs::File;
 use std::io::ErrorKind;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
-use std::str::FromStr;
 use std::time::Duration;
 
 use sqlx::migrate::Migrator;
-use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
-use sqlx::{Connection as _, Executor as _, SqlitePool};
+use sqlx::{Connection as _, SqlitePool};
 use tokio::sync::watch;
 
-use crate::warm::{TRUSTED_IDLE, Warm};
-use crate::{Dialect, Error, Result, Tx};
+use crate::examine::{self, Finding};
+use crate::hosts::Hosts;
+use crate::pool::{Manner, Pool};
+use crate::{Dialect, Error, Result, Tx, migrate};
 
 /// Every statement about many rows exists in ten sizes, see [`Rows`](crate::Rows).
 const CACHED_STATEMENTS: usize = 1_000;
+/// How long to wait for a connection, unless said otherwise.
+const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(5);
+/// How long to wait for an answer of PostgreSQL, unless said otherwise.
+const DEADLINE: Duration = Duration::from_secs(15);
 /// Pages of WAL before a checkpoint; fewer make it the slowest part of a commit.
 const CHECKPOINT_PAGES: &str = "8000";
 
@@ -25,9 +29,6 @@ const CHECKPOINT_PAGES: &str = "8000";
 const WRITER_CACHE: &str = "-65536";
 /// What each reader does: little, as the system has the file in memory too, and there is a reader a connection.
 const READER_CACHE: &str = "-8192";
-
-/// How long a statement may take on PostgreSQL; none that the server has takes nearly as long.
-const STATEMENT_TIMEOUT: &str = "SET statement_timeout = '30s'";
 
 /// Where the database is and how to use it.
 #[derive(Clone, Debug)]
@@ -38,6 +39,24 @@ pub struct Options {
     pub connections: u32,
     /// How long to wait for a connection before the database counts as unavailable.
     pub acquire_timeout: Duration,
+    /// How long to wait for PostgreSQL's answer to a statement, a begin or a commit before the connection is dropped.
+    pub deadline: Duration,
+    /// Statements that a connection to PostgreSQL keeps prepared. 0: each is prepared anew, in a transaction of its own
+    /// at least.
+    pub statement_cache: usize,
+}
+
+impl Options {
+    /// Few connections to a database, with the defaults of the configuration.
+    pub fn new(url: String, connections: u32) -> Self {
+        Self {
+            url,
+            connections,
+            acquire_timeout: ACQUIRE_TIMEOUT,
+            deadline: DEADLINE,
+            statement_cache: CACHED_STATEMENTS,
+        }
+    }
 }
 
 /// The schema's migrations: same numbers and names for both databases.
@@ -60,7 +79,7 @@ enum Backend {
         writer: SqlitePool,
         commits: watch::Sender<()>,
     },
-    Postgres(Warm),
+    Postgres(Pool),
 }
 
 impl Db {
@@ -119,40 +138,25 @@ impl Db {
     }
 
     async fn open_postgres(options: &Options) -> Result<Self> {
-        let connect =
-            PgConnectOptions::from_str(&options.url)?.statement_cache_capacity(CACHED_STATEMENTS);
-        let pool = PgPoolOptions::new()
-            .max_connections(options.connections)
-            .acquire_timeout(options.acquire_timeout)
-            .test_before_acquire(false)
-            .before_acquire(|connection, state| {
-                Box::pin(async move {
-                    // A connection that was used just now need not be asked whether it lives: that is a
-                    // round trip in every transaction.
-                    if state.idle_for >= TRUSTED_IDLE {
-                        connection.ping().await?;
-                    }
-                    Ok(true)
-                })
-            })
-            .after_connect(|connection, _| {
-                Box::pin(async move {
-                    // Tables fit into memory or are on flash. With the default, made for turning disks,
-                    // the planner reads a whole young table rather than look a few rows up. A database that
-                    // only speaks the protocol may not know the setting.
-                    // No statement may land long after it was asked for, see `privacy.graceSeconds`.
-                    for setting in ["SET random_page_cost = 1.1", STATEMENT_TIMEOUT] {
-                        match connection.execute(setting).await {
-                            Err(sqlx::Error::Database(_)) | Ok(_) => {}
-                            Err(error) => return Err(error),
-                        }
-                    }
-                    Ok(())
-                })
-            })
-            .connect_with(connect)
-            .await?;
-        Ok(Self(Backend::Postgres(Warm::new(pool))))
+        let deadline = options.deadline.max(Duration::from_millis(100));
+        let patience = options.acquire_timeout.min(deadline);
+        let settings = settings(deadline);
+        // A host that lets nobody in must leave time for asking once more.
+        let hosts = Hosts::new(
+            &options.url,
+            options.statement_cache,
+            &settings,
+            patience / 2,
+        )?;
+        let manner = Manner {
+            most: options.connections.max(1),
+            patience,
+            deadline,
+            prepares: options.statement_cache > 0,
+        };
+        let pool = Pool::new(hosts, manner);
+        drop(pool.acquire().await?);
+        Ok(Self(Backend::Postgres(pool)))
     }
 
     /// Which database it is.
@@ -177,7 +181,7 @@ impl Db {
     pub async fn read(&self) -> Result<Tx> {
         Ok(match &self.0 {
             Backend::Sqlite { readers, .. } => Tx::sqlite(readers.begin().await?),
-            Backend::Postgres(warm) => Tx::postgres_each(warm.acquire().await?),
+            Backend::Postgres(pool) => Tx::postgres_each(pool.acquire().await?),
         })
     }
 
@@ -187,7 +191,7 @@ impl Db {
     pub async fn write_each(&self) -> Result<Tx> {
         Ok(match &self.0 {
             Backend::Sqlite { .. } => self.write().await?,
-            Backend::Postgres(warm) => Tx::postgres_each(warm.acquire().await?),
+            Backend::Postgres(pool) => Tx::postgres_each(pool.acquire().await?),
         })
     }
 
@@ -201,7 +205,7 @@ impl Db {
                 let transaction = writer.begin_with("BEGIN IMMEDIATE").await?;
                 Tx::sqlite(transaction).telling(commits.clone())
             }
-            Backend::Postgres(warm) => Tx::postgres(warm.begin().await?),
+            Backend::Postgres(pool) => Tx::postgres(pool.begin().await?),
         })
     }
 
@@ -211,27 +215,29 @@ impl Db {
     pub async fn write_together(&self) -> Result<Tx> {
         Ok(match &self.0 {
             Backend::Sqlite { .. } => self.write().await?,
-            Backend::Postgres(warm) => Tx::postgres_together(warm.clone()),
+            Backend::Postgres(pool) => Tx::postgres_together(pool.clone()),
         })
     }
 
-    /// Brings the schema up to date.
+    /// Brings the schema up to date. A migration takes as long as it takes.
     pub async fn migrate(&self, migrations: &Migrations) -> Result<()> {
-        let outcome = match &self.0 {
-            Backend::Sqlite { writer, .. } => migrations.sqlite.run(writer).await,
-            Backend::Postgres(warm) => {
-                let mut connection = warm.pool().acquire().await?;
-                // A large table's index takes longer than any statement of the server may.
-                connection.execute("SET statement_timeout = 0").await?;
-                let outcome = migrations.postgres.run(&mut *connection).await;
-                connection.close().await?;
-                outcome
-            }
-        };
-        outcome.map_err(|error| match error {
-            sqlx::migrate::MigrateError::Execute(source) => Error::from(source),
-            other => Error::from(sqlx::Error::Migrate(Box::new(other))),
-        })
+        match &self.0 {
+            Backend::Sqlite { writer, .. } => migrations
+                .sqlite
+                .run(writer)
+                .await
+                .map_err(migrate::to_error),
+            Backend::Postgres(pool) => migrate::postgres(pool, &migrations.postgres).await,
+        }
+    }
+
+    /// Looks for what would keep a server with so many connections from working on this database. SQLite has nothing
+    /// to look for.
+    pub async fn examine(&self, connections: u32) -> Result<Vec<Finding>> {
+        match &self.0 {
+            Backend::Sqlite { .. } => Ok(Vec::new()),
+            Backend::Postgres(pool) => examine::examine(pool, connections).await,
+        }
     }
 
     /// Removes what was deleted from the database's files, where SQL alone does not: SQLite's log, which has
@@ -256,9 +262,27 @@ impl Db {
                 readers.close().await;
                 writer.close().await;
             }
-            Backend::Postgres(warm) => warm.close().await,
+            Backend::Postgres(pool) => pool.close().await,
         }
     }
+}
+
+/// What each session is told when it begins.
+fn settings(deadline: Duration) -> [(&'static str, String); 3] {
+    let milliseconds = |duration: Duration| duration.as_millis().to_string();
+    [
+        // Tables fit into memory or are on flash. With the default, made for turning disks, the planner reads a whole
+        // young table rather than look a few rows up.
+        ("random_page_cost", "1.1".to_owned()),
+        // No statement may land long after it was asked for, see `privacy.graceSeconds`. A slow one ends before its
+        // connection is given up.
+        ("statement_timeout", milliseconds(deadline * 9 / 10)),
+        // What a process that is gone without a word has locked is free again.
+        (
+            "idle_in_transaction_session_timeout",
+            milliseconds(deadline * 4),
+        ),
+    ]
 }
 
 /// The file of a SQLite database, if the URL is of one.

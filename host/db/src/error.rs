@@ -8,10 +8,16 @@ use std::sync::Arc;
 
 use sqlx::error::{DatabaseError, ErrorKind, UnexpectedNullError};
 use sqlx::migrate::MigrateError;
-use sqlx::postgres::PgDatabaseError;
+use sqlx::postgres::{PgDatabaseError, PgSeverity};
 
 /// What PostgreSQL is made to say where changes that go together find other rows than they should.
 pub(crate) const LOST_RACE: &str = "nudge: rows have changed meanwhile, this starts over";
+
+/// What is said of a host that is reached and of no use.
+const NO_WRITES: &str = "the database takes no writes: it is a standby, or read-only";
+
+/// What distributed databases and poolers say, as if it were a defect of theirs, when a part of them can't be reached.
+const AWAY: [&str; 3] = ["connection", "could not connect", "remote node"];
 
 /// Classes of SQLSTATE whose messages name parts of the schema, sessions and resources at the most: connections,
 /// constraints, transactions, catalogues, syntax and access, resources, states, operators, the system.
@@ -90,6 +96,16 @@ impl Error {
         sqlx::Error::Io(cause).into()
     }
 
+    /// A host was reached that takes no writes.
+    pub(crate) fn standby() -> Self {
+        Self::new(Kind::Unavailable, NO_WRITES.to_owned())
+    }
+
+    /// Whether a host was reached that takes no writes.
+    pub fn is_standby(&self) -> bool {
+        &*self.cause.0 == NO_WRITES
+    }
+
     fn new(kind: Kind, cause: String) -> Self {
         let cause = Cause(cause.into());
         Self { kind, cause }
@@ -102,8 +118,37 @@ impl From<sqlx::Error> for Error {
     }
 }
 
+/// Whether a connection can't be used any more after an error: it is broken, nobody has answered on it, or what is
+/// behind it takes no writes, has gone, or has forgotten what was prepared.
+pub(crate) fn breaks_connection(error: &sqlx::Error) -> bool {
+    match error {
+        sqlx::Error::Database(database) => {
+            let code = database.code().unwrap_or_default();
+            is_fatal(&**database)
+                || matches!(code.get(..2), Some("08"))
+                || matches!(
+                    &*code,
+                    "25006" | "26000" | "42P05" | "57P01" | "57P02" | "57P03"
+                )
+        }
+        sqlx::Error::Io(_)
+        | sqlx::Error::Tls(_)
+        | sqlx::Error::Protocol(_)
+        | sqlx::Error::WorkerCrashed
+        | sqlx::Error::BeginFailed => true,
+        _ => false,
+    }
+}
+
+/// Whether PostgreSQL ends the connection with the error.
+fn is_fatal(error: &dyn DatabaseError) -> bool {
+    error
+        .try_downcast_ref::<PgDatabaseError>()
+        .is_some_and(|error| matches!(error.severity(), PgSeverity::Fatal | PgSeverity::Panic))
+}
+
 /// What of an error may be told to anybody who reads logs.
-fn told(error: &sqlx::Error) -> String {
+pub(crate) fn told(error: &sqlx::Error) -> String {
     match error {
         sqlx::Error::Database(database) => told_by_database(&**database),
         // Causes of these quote what can't be read or written.
@@ -194,12 +239,21 @@ fn kind_of(error: &sqlx::Error) -> Kind {
             ErrorKind::UniqueViolation => Kind::Conflict,
             ErrorKind::ForeignKeyViolation => Kind::ForeignKey,
             _ if database.message().contains(LOST_RACE) => Kind::Serialization,
+            _ if is_away(&**database) => Kind::Unavailable,
             _ => database
                 .code()
                 .map_or(Kind::Other, |code| kind_of_code(&code)),
         },
         _ => Kind::Other,
     }
+}
+
+/// Whether an internal error (SQLSTATE XX000) means that a part of a distributed database can't be reached, or that a
+/// pooler lets nobody in.
+fn is_away(error: &dyn DatabaseError) -> bool {
+    let message = error.message();
+    error.code().is_some_and(|code| code == "XX000")
+        && (is_fatal(error) || AWAY.iter().any(|part| message.contains(part)))
 }
 
 /// SQLite gives its extended result code as a decimal number, PostgreSQL five characters (SQLSTATE).
@@ -209,7 +263,10 @@ fn kind_of_code(code: &str) -> Kind {
     {
         return match (class, code) {
             (_, "40001" | "40P01") => Kind::Serialization,
-            ("08" | "53" | "57" | "58", _) | (_, "25006") => Kind::Unavailable,
+            // Besides: nobody may write here, a transaction was idle for too long, what was prepared is not there.
+            ("08" | "53" | "57" | "58", _) | (_, "25006" | "25P03" | "26000" | "42P05") => {
+                Kind::Unavailable
+            }
             _ => Kind::Other,
         };
     }
@@ -232,7 +289,9 @@ mod tests {
         assert_eq!(kind_of_code("1032"), Kind::Unavailable);
         assert_eq!(kind_of_code("40001"), Kind::Serialization);
         assert_eq!(kind_of_code("57P01"), Kind::Unavailable);
+        assert_eq!(kind_of_code("25006"), Kind::Unavailable);
         assert_eq!(kind_of_code("42601"), Kind::Other);
+        assert_eq!(kind_of_code("XX000"), Kind::Other);
     }
 
     #[test]

@@ -10,21 +10,28 @@
 //!
 //! - **A transaction is committed or nothing of it happened.** SQLite has one writer at a time; transactions of PostgreSQL that lost a race say so.
 //! - **SQL is literals and placeholders.** No value is ever part of a statement's text.
+//! - **No wait for PostgreSQL is without end.** Past `database.deadlineSeconds` a connection is dropped, and with it all idle ones: they may lead to a database that
+//!   takes no writes any more. A commit without an answer may have happened, as with a crash. New connections are to a host that says it takes writes.
 //! - **An error carries no value of a row**, as drivers quote them.
 
 mod db;
 mod dialect;
 mod error;
+mod examine;
+mod hosts;
+mod migrate;
+mod pool;
 mod rows;
 mod single_statement;
 mod statement;
 mod timestamp;
 mod tx;
-mod warm;
+mod url;
 
 pub use db::{Db, Migrations, Options, sqlite_path};
 pub use dialect::Dialect;
 pub use error::{Error, Kind, Result};
+pub use examine::Finding;
 pub use rows::Rows;
 pub use statement::{Bind, Record, Statement};
 pub use timestamp::Timestamp;

@@ -3,17 +3,17 @@
 use std::fmt::Write as _;
 
 use sqlx::postgres::PgArguments;
-use sqlx::{Arguments as _, AssertSqlSafe, PgConnection, Postgres, Transaction};
+use sqlx::{Arguments as _, AssertSqlSafe};
 
 use crate::Result;
 use crate::error::LOST_RACE;
-use crate::warm::Warm;
+use crate::pool::{Lease, Pool, within};
 
 /// A transaction that is begun when something in it can't wait.
 #[derive(Debug)]
 pub(crate) struct SingleStatement {
-    warm: Warm,
-    transaction: Option<Transaction<'static, Postgres>>,
+    pool: Pool,
+    transaction: Option<Lease>,
     pub(crate) waiting: UnsentChanges,
 }
 
@@ -29,19 +29,19 @@ pub(crate) struct UnsentChanges {
 }
 
 impl SingleStatement {
-    pub(crate) fn new(warm: Warm) -> Self {
+    pub(crate) fn new(pool: Pool) -> Self {
         Self {
-            warm,
+            pool,
             transaction: None,
             waiting: UnsentChanges::default(),
         }
     }
 
-    /// The connection for a statement that can't wait: begins the transaction, and sends what waits.
-    pub(crate) async fn connection(&mut self) -> Result<&mut PgConnection> {
+    /// The transaction's connection, for a statement that can't wait: begins the transaction, and sends what waits.
+    pub(crate) async fn lease(&mut self) -> Result<&mut Lease> {
         let transaction = match &mut self.transaction {
             Some(transaction) => transaction,
-            none => none.insert(self.warm.begin().await?),
+            none => none.insert(self.pool.begin().await?),
         };
         std::mem::take(&mut self.waiting).send(transaction).await?;
         Ok(transaction)
@@ -55,9 +55,8 @@ impl SingleStatement {
                 transaction.commit().await?;
             }
             None if self.waiting.changes > 0 => {
-                let mut lease = self.warm.acquire().await?;
-                self.waiting.send(lease.connection()?).await?;
-                lease.settle();
+                let mut lease = self.pool.acquire().await?;
+                self.waiting.send(&mut lease).await?;
             }
             None => {}
         }
@@ -91,7 +90,7 @@ impl UnsentChanges {
     }
 
     /// Sends everything as one statement, which fails if a change finds another number of rows than expected.
-    async fn send(mut self, connection: &mut PgConnection) -> Result<()> {
+    async fn send(mut self, lease: &mut Lease) -> Result<()> {
         if self.changes == 0 {
             return Ok(());
         }
@@ -116,9 +115,10 @@ impl UnsentChanges {
             // Writing to a String can't fail.
             let _ = write!(text, " THEN '1' ELSE '{LOST_RACE}' END AS bigint)");
         }
-        sqlx::query_with(AssertSqlSafe(text), self.arguments)
-            .execute(connection)
-            .await?;
+        let (deadline, prepares) = (lease.deadline(), lease.prepares());
+        let query = sqlx::query_with(AssertSqlSafe(text), self.arguments).persistent(prepares);
+        let outcome = within(deadline, query.execute(lease.statement().await?)).await;
+        lease.settle(outcome).await?;
         Ok(())
     }
 }

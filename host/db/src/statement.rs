@@ -7,6 +7,7 @@ use sqlx::postgres::{PgArguments, PgRow};
 use sqlx::sqlite::{SqliteArguments, SqliteRow};
 use sqlx::{Arguments as _, AssertSqlSafe, Encode, FromRow, Postgres, Sqlite, Type};
 
+use crate::pool::within;
 use crate::tx::Connection;
 use crate::{Dialect, Error, Result, Rows, Tx};
 
@@ -185,23 +186,19 @@ impl<'t> Statement<'t> {
             return Ok(0);
         }
         let (tx, text, arguments) = self.parts()?;
-        let changed = match (tx.connection().await?, arguments) {
+        match (tx.connection().await?, arguments) {
             (Connection::Sqlite(connection), Arguments::Sqlite(arguments)) => {
-                sqlx::query_with(AssertSqlSafe(text), arguments)
-                    .execute(connection)
-                    .await?
-                    .rows_affected()
+                let query = sqlx::query_with(AssertSqlSafe(text), arguments);
+                Ok(query.execute(connection).await?.rows_affected())
             }
-            (Connection::Postgres(connection), Arguments::Postgres(arguments)) => {
-                sqlx::query_with(AssertSqlSafe(text), arguments)
-                    .execute(connection)
-                    .await?
-                    .rows_affected()
+            (Connection::Postgres(lease), Arguments::Postgres(arguments)) => {
+                let (deadline, prepares) = (lease.deadline(), lease.prepares());
+                let query = sqlx::query_with(AssertSqlSafe(text), arguments).persistent(prepares);
+                let outcome = within(deadline, query.execute(lease.statement().await?)).await;
+                Ok(lease.settle(outcome).await?.rows_affected())
             }
-            _ => return Err(mixed()),
-        };
-        tx.settle();
-        Ok(changed)
+            _ => Err(mixed()),
+        }
     }
 
     /// Runs the statement and reads its first row, if there is one.
@@ -211,19 +208,21 @@ impl<'t> Statement<'t> {
             return Ok(None);
         }
         let (tx, text, arguments) = self.parts()?;
-        let row = match (tx.connection().await?, arguments) {
+        match (tx.connection().await?, arguments) {
             (Connection::Sqlite(connection), Arguments::Sqlite(arguments)) => {
                 let query = sqlx::query_as_with(AssertSqlSafe(text), arguments);
-                query.fetch_optional(connection).await?
+                Ok(query.fetch_optional(connection).await?)
             }
-            (Connection::Postgres(connection), Arguments::Postgres(arguments)) => {
-                let query = sqlx::query_as_with(AssertSqlSafe(text), arguments);
-                query.fetch_optional(connection).await?
+            (Connection::Postgres(lease), Arguments::Postgres(arguments)) => {
+                let (deadline, prepares) = (lease.deadline(), lease.prepares());
+                let query =
+                    sqlx::query_as_with(AssertSqlSafe(text), arguments).persistent(prepares);
+                let row = query.fetch_optional(lease.statement().await?);
+                let outcome = within(deadline, row).await;
+                lease.settle(outcome).await
             }
-            _ => return Err(mixed()),
-        };
-        tx.settle();
-        Ok(row)
+            _ => Err(mixed()),
+        }
     }
 
     /// Runs the statement and reads the only column of its first row, if there is one.
@@ -300,21 +299,21 @@ impl<'t> Statement<'t> {
 
     async fn rows<T: Record>(self) -> Result<Vec<T>> {
         let (tx, text, arguments) = self.parts()?;
-        let rows = match (tx.connection().await?, arguments) {
+        match (tx.connection().await?, arguments) {
             (Connection::Sqlite(connection), Arguments::Sqlite(arguments)) => {
-                sqlx::query_as_with(AssertSqlSafe(text), arguments)
-                    .fetch_all(connection)
-                    .await?
+                let query = sqlx::query_as_with(AssertSqlSafe(text), arguments);
+                Ok(query.fetch_all(connection).await?)
             }
-            (Connection::Postgres(connection), Arguments::Postgres(arguments)) => {
-                sqlx::query_as_with(AssertSqlSafe(text), arguments)
-                    .fetch_all(connection)
-                    .await?
+            (Connection::Postgres(lease), Arguments::Postgres(arguments)) => {
+                let (deadline, prepares) = (lease.deadline(), lease.prepares());
+                let query =
+                    sqlx::query_as_with(AssertSqlSafe(text), arguments).persistent(prepares);
+                let rows = query.fetch_all(lease.statement().await?);
+                let outcome = within(deadline, rows).await;
+                lease.settle(outcome).await
             }
-            _ => return Err(mixed()),
-        };
-        tx.settle();
-        Ok(rows)
+            _ => Err(mixed()),
+        }
     }
 
     fn parts(self) -> Result<(&'t mut Tx, Cow<'static, str>, Arguments)> {

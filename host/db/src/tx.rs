@@ -1,10 +1,10 @@
 //! A transaction on either database.
 
-use sqlx::{PgConnection, Postgres, Sqlite, Transaction};
+use sqlx::{Sqlite, Transaction};
 use tokio::sync::watch;
 
+use crate::pool::{Lease, Pool};
 use crate::single_statement::{SingleStatement, UnsentChanges};
-use crate::warm::{Lease, Warm};
 use crate::{Dialect, Error, Result, Rows, Statement};
 
 /// A transaction. Dropping it without [`commit`](Self::commit) rolls it back.
@@ -23,7 +23,7 @@ pub struct Tx {
 #[derive(Debug)]
 pub(crate) enum Inner {
     Sqlite(Transaction<'static, Sqlite>),
-    Postgres(Transaction<'static, Postgres>),
+    Postgres(Lease),
     /// Each statement commits by itself.
     PostgresEach(Lease),
     /// Changes wait for the commit, or for a statement that can't.
@@ -33,7 +33,7 @@ pub(crate) enum Inner {
 /// The connection of a transaction.
 pub(crate) enum Connection<'t> {
     Sqlite(&'t mut sqlx::SqliteConnection),
-    Postgres(&'t mut PgConnection),
+    Postgres(&'t mut Lease),
 }
 
 impl Tx {
@@ -78,36 +78,28 @@ impl Tx {
         Self::new(Inner::Sqlite(transaction))
     }
 
-    pub(crate) fn postgres(transaction: Transaction<'static, Postgres>) -> Self {
-        Self::new(Inner::Postgres(transaction))
+    pub(crate) fn postgres(lease: Lease) -> Self {
+        Self::new(Inner::Postgres(lease))
     }
 
     pub(crate) fn postgres_each(lease: Lease) -> Self {
         Self::new(Inner::PostgresEach(lease))
     }
 
-    pub(crate) fn postgres_together(warm: Warm) -> Self {
-        Self::new(Inner::PostgresTogether(SingleStatement::new(warm)))
+    pub(crate) fn postgres_together(pool: Pool) -> Self {
+        Self::new(Inner::PostgresTogether(SingleStatement::new(pool)))
     }
 
     /// The connection for a statement, before which everything that waits is sent.
     pub(crate) async fn connection(&mut self) -> Result<Connection<'_>> {
         Ok(match &mut self.inner {
             Inner::Sqlite(transaction) => Connection::Sqlite(transaction),
-            Inner::Postgres(transaction) => Connection::Postgres(transaction),
-            Inner::PostgresEach(lease) => Connection::Postgres(lease.connection()?),
+            Inner::Postgres(lease) | Inner::PostgresEach(lease) => Connection::Postgres(lease),
             // Boxed, as every statement's future has room for it.
             Inner::PostgresTogether(together) => {
-                Connection::Postgres(Box::pin(together.connection()).await?)
+                Connection::Postgres(Box::pin(together.lease()).await?)
             }
         })
-    }
-
-    /// The statement that was given a connection has succeeded.
-    pub(crate) fn settle(&mut self) {
-        if let Inner::PostgresEach(lease) = &mut self.inner {
-            lease.settle();
-        }
     }
 
     /// Where changes wait, if they may and are not only explained.
@@ -152,7 +144,7 @@ impl Tx {
     pub async fn commit(self) -> Result<()> {
         let outcome = match self.inner {
             Inner::Sqlite(transaction) => transaction.commit().await.map_err(Error::from),
-            Inner::Postgres(transaction) => transaction.commit().await.map_err(Error::from),
+            Inner::Postgres(lease) => lease.commit().await,
             Inner::PostgresEach(_) => Ok(()),
             Inner::PostgresTogether(together) => Box::pin(together.commit()).await,
         };
@@ -167,7 +159,7 @@ impl Tx {
     pub async fn rollback(self) -> Result<()> {
         match self.inner {
             Inner::Sqlite(transaction) => transaction.rollback().await?,
-            Inner::Postgres(transaction) => transaction.rollback().await?,
+            Inner::Postgres(lease) => lease.rollback().await?,
             Inner::PostgresEach(_) => {}
             Inner::PostgresTogether(together) => together.rollback().await?,
         }

@@ -69,6 +69,7 @@ mod work;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
 use nudge_apps::Registry;
 use nudge_db::Db;
@@ -122,6 +123,8 @@ pub(crate) struct Inner {
     memory: Memory,
     /// Configurations of decisions whose use is noted.
     noted_configs: Noted,
+    /// Since when this process has given no sign of life; none while nobody looks for one.
+    silent_since: Mutex<Option<Instant>>,
     /// Wakes the sender of push messages.
     deliveries: nudge_platform::wake::Wake,
     /// Wakes whoever looks at people whose segments may have changed.
@@ -171,6 +174,7 @@ impl Pipeline {
             in_hand: ClaimedRows::default(),
             memory: Memory::new(),
             noted_configs: Noted::default(),
+            silent_since: Mutex::default(),
             deliveries: nudge_platform::wake::Wake::default(),
             segment_checks: nudge_platform::wake::Wake::default(),
             lanes: Mutex::default(),
@@ -188,6 +192,13 @@ impl Pipeline {
     /// This process, among those that share the database.
     pub fn node(&self) -> Uuid {
         self.inner.node
+    }
+
+    /// For how long this process has not managed to say that it lives. Past `pipeline.nodeTimeoutSeconds` others take
+    /// its work over.
+    pub fn silence(&self) -> Duration {
+        let silent_since = *self.inner.silent_since.lock();
+        silent_since.map_or(Duration::ZERO, |since| since.elapsed())
     }
 
     /// Wakes the sender of push messages.

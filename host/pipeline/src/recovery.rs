@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use nudge_db::{Dialect, Timestamp, Tx};
 use nudge_platform::due::{Next, Pacer, Setbacks};
@@ -92,6 +92,8 @@ impl Recovery {
         // A clock that was set back must not silence this process.
         let silent = now < self.beat_at || now.since(self.beat_at) >= HEARTBEAT;
         if silent && !self.is_quiet {
+            let inner = self.pipeline.inner();
+            inner.silent_since.lock().get_or_insert_with(Instant::now);
             self.beat(now).await?;
         }
         let inner = self.pipeline.inner();
@@ -156,6 +158,7 @@ impl Recovery {
             tx.silently();
         }
         tx.commit().await?;
+        *inner.silent_since.lock() = Some(Instant::now());
         if release {
             self.released_at = now;
         }
@@ -177,6 +180,9 @@ impl Recovery {
             && backlog.requests == 0
             && self.suspects.is_empty()
             && inner.in_hand.is_empty();
+        if self.is_quiet {
+            *inner.silent_since.lock() = None;
+        }
         Ok(())
     }
 

@@ -4,6 +4,7 @@ use std::fmt;
 use std::io::ErrorKind;
 use std::ops::{Deref, DerefMut};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use anyhow::{Context as _, anyhow, bail};
 use serde::de::{DeserializeOwned, Error as _};
@@ -220,6 +221,10 @@ pub struct Database {
     pub connections: u32,
     /// How long to wait for one.
     pub acquire_timeout_seconds: u64,
+    /// How long to wait for an answer of PostgreSQL.
+    pub deadline_seconds: u64,
+    /// Statements that a connection to PostgreSQL keeps prepared.
+    pub statement_cache: usize,
 }
 
 impl fmt::Debug for Database {
@@ -329,6 +334,18 @@ impl Config {
             format!("sqlite:{}", self.server.data_dir.join("nudge.db").display())
         } else {
             self.database.url.clone()
+        }
+    }
+
+    /// How to open the database, with so many connections.
+    pub fn database_options(&self, connections: u32) -> nudge_db::Options {
+        let seconds = |seconds: u64| Duration::from_secs(seconds.max(1));
+        nudge_db::Options {
+            url: self.database_url(),
+            connections,
+            acquire_timeout: seconds(self.database.acquire_timeout_seconds),
+            deadline: seconds(self.database.deadline_seconds),
+            statement_cache: self.database.statement_cache,
         }
     }
 

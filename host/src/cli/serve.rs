@@ -1,9 +1,7 @@
 //! `nudge serve`, `nudge migrate`, `nudge check`.
 
-use std::time::Duration;
-
-use anyhow::Context as _;
-use nudge_db::{Db, Options};
+use anyhow::{Context as _, bail};
+use nudge_db::{Db, Finding};
 use nudge_http::oidc::AccessTokens;
 use nudge_platform::clock::Clock;
 use nudge_platform::config::Config;
@@ -57,7 +55,7 @@ pub(super) async fn check(mut config: Config, arguments: ServerArguments) -> any
     AccessTokens::new(&config.auth, &lookups)?;
     check_certificates(&config.push)?;
     traces::open(&config.telemetry, &lookups)?;
-    open(&config).await?.close().await;
+    check_database(&config).await?;
     let compiler = Some(super::compiler()?);
     open_plugins(&config, &secrets, compiler, Clock::default()).await?;
     super::say(
@@ -77,11 +75,32 @@ async fn check_address(key: &str, address: &str) -> anyhow::Result<()> {
         .with_context(|| format!("{key}: `{address}` has no address"))
 }
 
+/// Whether the database takes writes, and lets a server work as configured.
+async fn check_database(config: &Config) -> anyhow::Result<()> {
+    // Two connections show whether a pooler changes what is behind them.
+    let db = open_with(config, 2).await?;
+    let findings = db
+        .examine(config.database.connections)
+        .await
+        .context("can't examine the database")?;
+    db.close().await;
+    let (fatal, notes): (Vec<_>, Vec<_>) = findings.into_iter().partition(Finding::is_fatal);
+    for note in notes {
+        super::say(format_args!("note: {note}"));
+    }
+    if fatal.is_empty() {
+        return Ok(());
+    }
+    let all: Vec<String> = fatal.iter().map(Finding::to_string).collect();
+    bail!("{}", all.join("; "))
+}
+
 pub(super) async fn open(config: &Config) -> anyhow::Result<Db> {
-    let options = Options {
-        url: config.database_url(),
-        connections: 1,
-        acquire_timeout: Duration::from_secs(config.database.acquire_timeout_seconds),
-    };
-    Db::open(&options).await.context("can't open the database")
+    open_with(config, 1).await
+}
+
+async fn open_with(config: &Config, connections: u32) -> anyhow::Result<Db> {
+    Db::open(&config.database_options(connections))
+        .await
+        .context("can't open the database")
 }

@@ -79,9 +79,9 @@ impl Databases {
 impl Fresh {
     pub(crate) async fn open(&self, connections: u32) -> anyhow::Result<Db> {
         let options = Options {
-            url: self.url.clone(),
-            connections,
             acquire_timeout: Duration::from_secs(30),
+            deadline: Duration::from_mins(5),
+            ..Options::new(self.url.clone(), connections)
         };
         Db::open(&options).await.context("can't open the database")
     }
