@@ -1,0 +1,3 @@
+export type * from "./types.js";
+/** The version of the SDK. */
+export const version = __VERSION__;

@@ -1,0 +1,3 @@
+import * as Nudge from "./index.js";
+
+Object.assign(window, { Nudge });
