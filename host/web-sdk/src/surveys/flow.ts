@@ -4,7 +4,7 @@
  * Vectors that the server's code writes hold both to the same.
  */
 
-import type { Branch, Condition, Flow, Json, Next, Question } from './host.js';
+import type { Branch, Condition, Flow, Json, Next, Question } from "./host.js";
 
 /** Answers by question. Null is a question that was passed over, except for a statement, whose answer it is. */
 export type Answers = ReadonlyMap<string, Json>;
@@ -12,22 +12,22 @@ export type Answers = ReadonlyMap<string, Json>;
 /** A question on a way, and what became of it. */
 export interface Stop {
   question: Question;
-  fate: 'answered' | 'passed' | 'open';
+  fate: "answered" | "passed" | "open";
 }
 
 /** A way: the questions that it leads by, and where it ends. `required`: at its last question, which must be answered. */
 export interface Way {
   stops: Stop[];
-  end: 'required' | Next;
+  end: "required" | Next;
 }
 
 type Known = (questionId: string) => { question: Question; answer: Json } | undefined;
 
 /** Whether a condition may be left unanswered. */
-export const mayBeLeft = (question: Question): boolean => !question.required || question.type === 'statement';
+export const mayBeLeft = (question: Question): boolean => !question.required || question.type === "statement";
 
-const fateOf = (question: Question, answer: Json | undefined): Stop['fate'] =>
-  answer === undefined ? 'open' : answer === null && question.type !== 'statement' ? 'passed' : 'answered';
+const fateOf = (question: Question, answer: Json | undefined): Stop["fate"] =>
+  answer === undefined ? "open" : answer === null && question.type !== "statement" ? "passed" : "answered";
 
 /** Where a flow begins. */
 const startOf = (flow: Flow): number =>
@@ -49,11 +49,11 @@ export function wayOf(flow: Flow, answers: Answers): Way {
     const answer = answers.get(question.id);
     const fate = fateOf(question, answer);
     stops.push({ question, fate });
-    if (fate === 'answered') behind.set(question.id, { question, answer: answer ?? null });
-    else if (!mayBeLeft(question)) return { stops, end: 'required' };
+    if (fate === "answered") behind.set(question.id, { question, answer: answer ?? null });
+    else if (!mayBeLeft(question)) return { stops, end: "required" };
     if (stops.length > flow.questions.length) return { stops, end: null };
     const next = follow(flow, place, (id) => behind.get(id));
-    if (typeof next !== 'number') return { stops, end: next };
+    if (typeof next !== "number") return { stops, end: next };
     place = next;
   }
 }
@@ -67,7 +67,7 @@ function follow(flow: Flow, place: number, known: Known): number | Next {
 }
 
 function target(flow: Flow, { to }: Branch): number | Next {
-  if ('endScreenId' in to) return { endScreenId: to.endScreenId };
+  if ("endScreenId" in to) return { endScreenId: to.endScreenId };
   const place = flow.questions.findIndex((question) => question.id === to.questionId);
   return place < 0 ? null : place;
 }
@@ -78,8 +78,8 @@ function target(flow: Flow, { to }: Branch): number | Next {
  */
 export function positionOf(way: Way, last?: string): Question | undefined {
   const from = way.stops.findIndex((stop) => stop.question.id === last) + 1;
-  const next = way.stops.slice(from).find((stop) => stop.fate === 'open');
-  return (next ?? (way.end === 'required' ? way.stops[way.stops.length - 1] : undefined))?.question;
+  const next = way.stops.slice(from).find((stop) => stop.fate === "open");
+  return (next ?? (way.end === "required" ? way.stops[way.stops.length - 1] : undefined))?.question;
 }
 
 /** How many questions there may still be after one, at the most: what progress is measured by. */
@@ -95,7 +95,7 @@ export function ahead(flow: Flow, questionId: string): number {
     for (const branch of flow.branches ?? []) {
       if (always || branch.from !== flow.questions[place]?.id) continue;
       always = !branch.when;
-      if ('questionId' in branch.to) nexts.push(places.get(branch.to.questionId) ?? flow.questions.length);
+      if ("questionId" in branch.to) nexts.push(places.get(branch.to.questionId) ?? flow.questions.length);
     }
     if (!always) nexts.push(place + 1);
     most = Math.max(0, ...nexts.filter((next) => next < flow.questions.length).map((next) => 1 + from(next)));
@@ -109,8 +109,8 @@ export function ahead(flow: Flow, questionId: string): number {
 export function holds(condition: Condition, known: Known): boolean {
   if (condition.all) return condition.all.every((part) => holds(part, known));
   if (condition.any) return condition.any.some((part) => holds(part, known));
-  const found = known(condition.questionId ?? '');
-  if (!found) return condition.operator === 'skipped';
+  const found = known(condition.questionId ?? "");
+  if (!found) return condition.operator === "skipped";
   return compare(found.question, condition.operator, found.answer, condition.value ?? null);
 }
 
@@ -128,79 +128,79 @@ function compare(question: Question, operator: string | undefined, answer: Json,
     return all ? wanted.every((part) => has.includes(part)) : wanted.some((part) => has.includes(part));
   };
   const words = (fits: (text: string, part: string) => boolean): boolean =>
-    typeof answer === 'string' && typeof value === 'string' && fits(answer, value);
+    typeof answer === "string" && typeof value === "string" && fits(answer, value);
   switch (operator) {
-    case 'equals':
+    case "equals":
       return same(value);
-    case 'not_equals':
+    case "not_equals":
       return !same(value);
-    case 'one_of':
+    case "one_of":
       return Array.isArray(value) && value.some(same);
-    case 'includes_any':
+    case "includes_any":
       return includes(false);
-    case 'includes_all':
+    case "includes_all":
       return includes(true);
-    case 'includes_none':
+    case "includes_none":
       return !includes(false);
-    case 'gt':
+    case "gt":
       return ordered(value, (sign) => sign > 0);
-    case 'gte':
+    case "gte":
       return ordered(value, (sign) => sign >= 0);
-    case 'lt':
+    case "lt":
       return ordered(value, (sign) => sign < 0);
-    case 'lte':
+    case "lte":
       return ordered(value, (sign) => sign <= 0);
-    case 'between':
+    case "between":
       return (
         Array.isArray(value) &&
         value.length === 2 &&
         ordered(value[0], (sign) => sign >= 0) &&
         ordered(value[1], (sign) => sign <= 0)
       );
-    case 'contains':
+    case "contains":
       return words((text, part) => text.includes(part));
-    case 'starts_with':
+    case "starts_with":
       return words((text, part) => text.startsWith(part));
-    case 'ends_with':
+    case "ends_with":
       return words((text, part) => text.endsWith(part));
-    case 'answered':
+    case "answered":
       return true;
-    case 'nps_bucket':
-      return typeof answer === 'number' && bucket(answer) === value;
+    case "nps_bucket":
+      return typeof answer === "number" && bucket(answer) === value;
     default:
       return false;
   }
 }
 
-const bucket = (score: number): string => (score >= 9 ? 'promoter' : score >= 7 ? 'passive' : 'detractor');
+const bucket = (score: number): string => (score >= 9 ? "promoter" : score >= 7 ? "passive" : "detractor");
 
 /** A value in the one form in which values of a question are compared; undefined: no value of such a question. */
 function comparable(question: Question, value: Json): string | number | boolean | undefined {
   switch (question.type) {
-    case 'nps':
-    case 'rating':
-    case 'csat':
-    case 'ces':
-    case 'number':
-      return typeof value === 'number' ? value : undefined;
-    case 'date':
-      return typeof value === 'string' && isDate(value) ? value : undefined;
-    case 'short_text':
-    case 'long_text':
-      return typeof value === 'string' ? value : undefined;
-    case 'thumbs':
-      return value === 'up' || value === 'down' ? value : undefined;
-    case 'link':
-      return value === 'clicked' ? value : undefined;
-    case 'consent':
-      return typeof value === 'boolean' ? value : undefined;
-    case 'ranking':
+    case "nps":
+    case "rating":
+    case "csat":
+    case "ces":
+    case "number":
+      return typeof value === "number" ? value : undefined;
+    case "date":
+      return typeof value === "string" && isDate(value) ? value : undefined;
+    case "short_text":
+    case "long_text":
+      return typeof value === "string" ? value : undefined;
+    case "thumbs":
+      return value === "up" || value === "down" ? value : undefined;
+    case "link":
+      return value === "clicked" ? value : undefined;
+    case "consent":
+      return typeof value === "boolean" ? value : undefined;
+    case "ranking":
       return text(selected(value));
-    case 'single_choice':
-    case 'multiple_choice':
-    case 'picture_choice':
+    case "single_choice":
+    case "multiple_choice":
+    case "picture_choice":
       return text(selected(value)?.sort());
-    case 'matrix':
+    case "matrix":
       return text(parts(question, value)?.sort());
     default:
       return undefined;
@@ -211,25 +211,25 @@ const text = (list: string[] | undefined): string | undefined => list && JSON.st
 
 /** The options that a value names: an id, a list of ids, or an answer. */
 function selected(value: Json | undefined): string[] | undefined {
-  if (typeof value === 'string') return [value];
-  if (Array.isArray(value)) return value.every((id) => typeof id === 'string') ? [...(value as string[])] : undefined;
-  if (!value || typeof value !== 'object') return undefined;
+  if (typeof value === "string") return [value];
+  if (Array.isArray(value)) return value.every((id) => typeof id === "string") ? [...(value as string[])] : undefined;
+  if (!value || typeof value !== "object") return undefined;
   const { optionId, optionIds } = value;
-  if (optionIds === undefined && optionId !== undefined) return typeof optionId === 'string' ? [optionId] : undefined;
+  if (optionIds === undefined && optionId !== undefined) return typeof optionId === "string" ? [optionId] : undefined;
   if (optionId === undefined && Array.isArray(optionIds)) return selected(optionIds);
-  return optionId === undefined && optionIds === undefined && 'other' in value ? [] : undefined;
+  return optionId === undefined && optionIds === undefined && "other" in value ? [] : undefined;
 }
 
 /** What can be included: ids of options, or pairs of row and column. */
 function parts(question: Question, value: Json): string[] | undefined {
-  if (question.type !== 'matrix') return selected(value);
-  if (!value || typeof value !== 'object' || Array.isArray(value)) return undefined;
+  if (question.type !== "matrix") return selected(value);
+  if (!value || typeof value !== "object" || Array.isArray(value)) return undefined;
   return Object.entries(value).map((pair) => JSON.stringify(pair));
 }
 
 function order(one: Json, other: Json | undefined): number | undefined {
-  if (typeof one === 'number' && typeof other === 'number') return one - other;
-  if (typeof one === 'string' && typeof other === 'string') return one < other ? -1 : one > other ? 1 : 0;
+  if (typeof one === "number" && typeof other === "number") return one - other;
+  if (typeof one === "string" && typeof other === "string") return one < other ? -1 : one > other ? 1 : 0;
   return undefined;
 }
 

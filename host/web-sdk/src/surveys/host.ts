@@ -10,11 +10,11 @@
 export type Json = null | boolean | number | string | Json[] | { [key: string]: Json };
 
 /** What can be said of an instruction: `POST /v1/sdk/instructions/ack`. */
-export type AckStatus = 'received' | 'displayed' | 'clicked' | 'dismissed' | 'completed' | 'discarded';
+export type AckStatus = "received" | "displayed" | "clicked" | "dismissed" | "completed" | "discarded";
 
 /** What opening a button does. */
 export interface OpenAction {
-  action: 'none' | 'open_app' | 'url' | 'deep_link' | 'json';
+  action: "none" | "open_app" | "url" | "deep_link" | "json";
   url?: string | null;
   actionJson?: Json;
 }
@@ -22,7 +22,7 @@ export interface OpenAction {
 /** An instruction, as `GET /v1/sdk/instructions` and `POST /v1/sdk/ingest` answer it. */
 export interface Instruction {
   instructionId: string;
-  kind: 'survey' | 'in_app' | 'feedback';
+  kind: "survey" | "in_app" | "feedback";
   campaignId: string;
   campaignVersion: number;
   priority: number;
@@ -49,8 +49,8 @@ export interface Survey {
 
 /** How a survey behaves. What is not known is not looked at. */
 export interface SurveySettings {
-  presentation?: 'popover' | 'modal' | 'inline' | 'feedback_button';
-  position?: 'top_left' | 'top_right' | 'bottom_left' | 'bottom_right' | 'center';
+  presentation?: "popover" | "modal" | "inline" | "feedback_button";
+  position?: "top_left" | "top_right" | "bottom_left" | "bottom_right" | "center";
   closeable?: boolean;
   delaySeconds?: number;
   once?: boolean;
@@ -67,32 +67,32 @@ export interface Colours {
 
 /** How a survey or a message looks. */
 export interface Theme extends Colours {
-  mode?: 'auto' | 'light' | 'dark';
+  mode?: "auto" | "light" | "dark";
   dark?: Colours;
   radius?: number;
-  font?: 'system' | 'serif' | 'mono' | 'inherit';
+  font?: "system" | "serif" | "mono" | "inherit";
 }
 
 /** The types of questions. */
 export type QuestionType =
-  | 'nps'
-  | 'rating'
-  | 'csat'
-  | 'ces'
-  | 'thumbs'
-  | 'single_choice'
-  | 'multiple_choice'
-  | 'picture_choice'
-  | 'ranking'
-  | 'matrix'
-  | 'short_text'
-  | 'long_text'
-  | 'number'
-  | 'date'
-  | 'consent'
-  | 'contact_info'
-  | 'statement'
-  | 'link';
+  | "nps"
+  | "rating"
+  | "csat"
+  | "ces"
+  | "thumbs"
+  | "single_choice"
+  | "multiple_choice"
+  | "picture_choice"
+  | "ranking"
+  | "matrix"
+  | "short_text"
+  | "long_text"
+  | "number"
+  | "date"
+  | "consent"
+  | "contact_info"
+  | "statement"
+  | "link";
 
 /** An option, a row or a column; a picture has an address, a field may have to be filled in. */
 export interface Item {
@@ -108,7 +108,7 @@ export interface Limits {
   maxSelections?: number;
   minLength?: number;
   maxLength?: number;
-  format?: 'email' | 'url' | 'phone';
+  format?: "email" | "url" | "phone";
   min?: number | string;
   max?: number | string;
   step?: number;
@@ -123,7 +123,7 @@ export interface Question extends Limits {
   required?: boolean;
   validation?: Limits & { message?: string };
   scale?: number;
-  display?: 'number' | 'star' | 'emoji';
+  display?: "number" | "star" | "emoji";
   lowLabel?: string;
   highLabel?: string;
   options?: Item[];
@@ -162,7 +162,7 @@ export interface EndScreen {
   id: string;
   title: string;
   body?: string;
-  button?: { label: string; action: 'close' | 'url' | 'deep_link'; url?: string };
+  button?: { label: string; action: "close" | "url" | "deep_link"; url?: string };
 }
 
 /** What a survey asks, in which order. */
@@ -171,14 +171,14 @@ export interface Flow {
   questions: Question[];
   branches?: Branch[];
   endScreens?: EndScreen[];
-  progressStyle?: 'bar' | 'steps' | 'percent' | 'none';
+  progressStyle?: "bar" | "steps" | "percent" | "none";
   backNavigation?: boolean;
 }
 
 /** An in-app message, rendered for the person. */
 export interface Message {
   variantId: string;
-  layout: 'banner' | 'modal' | 'card' | 'fullscreen';
+  layout: "banner" | "modal" | "card" | "fullscreen";
   title?: string | null;
   body?: string | null;
   imageUrl?: string | null;
@@ -191,7 +191,7 @@ export interface Message {
 export interface MessageButton {
   id: string;
   label: string;
-  style?: 'primary' | 'secondary';
+  style?: "primary" | "secondary";
   openAction?: OpenAction;
 }
 
@@ -211,7 +211,7 @@ export interface Attempt {
   attemptId: string;
   surveyId: string;
   surveyVersion: number;
-  state: 'started' | 'completed' | 'abandoned';
+  state: "started" | "completed" | "abandoned";
   next: Next;
   survey?: Survey;
 }
@@ -247,7 +247,7 @@ export interface Draft {
 /** What the renderer tells the app's listeners, by `nudge.on(…)`. */
 export interface Told {
   displayed: { instruction: Instruction };
-  answered: { instruction: Instruction; questionId: string; value: Json };
+  answered: { instruction: Instruction; surveyId: string; attemptId: string; questionId: string; value: Json };
   error: { message: string; code?: string; instruction?: Instruction };
 }
 
@@ -315,7 +315,7 @@ export interface Renderer {
 }
 
 /** How a presentation ended. */
-export type Outcome = 'completed' | 'dismissed' | 'discarded' | 'withdrawn';
+export type Outcome = "completed" | "dismissed" | "discarded" | "withdrawn";
 
 /** The bundle's only export that the core calls. */
 export type CreateRenderer = (host: Host) => Renderer;
