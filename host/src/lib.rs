@@ -27,3 +27,4 @@ pub mod router;
 
 pub mod server;
 pub mod services;
+pub mod web_sdk;

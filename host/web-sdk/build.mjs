@@ -19,7 +19,7 @@ const common = {
   charset: "utf8",
   legalComments: "none",
   logLevel: "warning",
-  target: ["es2020"],
+  target: ["es2022"],
 };
 
 /** Bundles one entry for the server; answers its text. */

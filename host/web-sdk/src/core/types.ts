@@ -1,3 +1,7 @@
+import type { AckStatus, Instruction, Told } from "../surveys/host.js";
+
+export type { AckStatus, Instruction };
+
 /** Flat values, as properties of people have them. */
 export type PropertyValue = string | number | boolean | null;
 
@@ -7,24 +11,6 @@ export type Json = string | number | boolean | null | Json[] | { [key: string]: 
 /** What an event says besides its name. */
 export type EventProperties = { [key: string]: Json | undefined };
 
-/** What the server offers to show. */
-export interface Instruction {
-  instructionId: string;
-  kind: "survey" | "in_app" | "feedback";
-  campaignId: string;
-  campaignVersion: number;
-  priority: number;
-  createdAt: string;
-  availableAt: string;
-  expiresAt: string;
-  trigger?: { eventId: string; name: string };
-  // biome-ignore lint: the payload is the renderer's to read.
-  payload: any;
-}
-
-/** What becomes of an instruction. */
-export type AckStatus = "received" | "displayed" | "clicked" | "dismissed" | "completed" | "discarded";
-
 /** A fault that the SDK tells of. Nothing of it is thrown. */
 export interface NudgeError {
   /** The server's code, or one of the SDK's own: `storage_unavailable`, `network`, `invalid_properties`. */
@@ -33,19 +19,22 @@ export interface NudgeError {
   status?: number;
   /** The event that was dropped, where one was. */
   eventId?: string;
+  /** What could not be shown, where something could not. */
+  instruction?: Instruction;
 }
 
 /** What `on` tells of, and with what. */
 export interface Events {
+  /** Something may be shown here; with `autoShow` it is. */
   instruction: Instruction;
-  displayed: Instruction;
-  answered: { instruction?: Instruction; surveyId: string; attemptId: string; questionId: string; value: unknown };
+  displayed: Told["displayed"];
+  answered: Told["answered"];
   error: NudgeError;
 }
 
 /** Where something is shown. */
 export interface Place {
-  container?: HTMLElement;
+  container?: Element | string;
 }
 
 /** How the SDK is set up. */
@@ -63,7 +52,7 @@ export interface Options {
   /** Whether instructions are shown by themselves (default true). */
   autoShow?: boolean;
   /** Where surveys with the presentation `inline` are shown. */
-  container?: HTMLElement;
+  container?: Element | string;
   /** Where the page's own origin serves the service worker of Web Push (default `/nudge/worker.js`). */
   workerUrl?: string;
 }
