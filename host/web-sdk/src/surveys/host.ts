@@ -30,6 +30,8 @@ export interface Instruction {
   availableAt: string;
   expiresAt: string;
   trigger?: { eventId: string; name: string };
+  /** The renderer's own, of a survey that was started without one: the server has nothing to acknowledge. */
+  local?: true;
   payload: {
     survey?: Survey;
     attempt?: { attemptId: string; expiresAt: string };
@@ -231,7 +233,7 @@ export interface Refusal {
 
 /** An attempt under way in this browser: what a reload needs to go on with it. */
 export interface Draft {
-  /** As it was presented; a survey that was started without one has a made-up one, without an id on the server. */
+  /** As it was presented. */
   instruction: Instruction;
   /** The SDK's own id of the attempt. */
   clientAttemptId: string;
