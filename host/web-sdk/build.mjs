@@ -52,14 +52,11 @@ let differs = false;
 await mkdir(join(root, "dist"), { recursive: true });
 for (const [name, text] of Object.entries(files)) {
   const path = join(root, "dist", name);
-  if (check) {
-    const committed = await readFile(path, "utf8").catch(() => "");
-    if (committed !== text) {
-      console.error(`dist/${name} is not what the sources make: run \`npm run build\` and commit it`);
-      differs = true;
-    }
-  } else {
-    await writeFile(path, text);
+  const before = await readFile(path, "utf8").catch(() => "");
+  if (before !== text) {
+    if (check) console.error(`dist/${name} is not what the sources make: run \`npm run build\` and commit it`);
+    else await writeFile(path, text);
+    differs = check;
   }
   console.log(`${name.padEnd(12)} ${text.length} bytes, ${gzipSync(text, { level: 9 }).length} gzipped`);
 }

@@ -203,11 +203,3 @@ test("silence of half an hour ends a session, in all tabs together", async (t) =
   const order = names.filter((name) => !name.startsWith("app_"));
   assert.deepEqual(order, ["session_started", "first_did", "second_did", "first_did", "session_ended", "session_started", "first_did"]);
 });
-
-test("importing in a server that renders pages does nothing", async () => {
-  const { Nudge } = await import("../../host/web-sdk/lib/nudge.mjs");
-  const nudge = Nudge.init({ writeKey: "wk_none" });
-  assert.match(nudge.track("nothing_done", {}), /^[0-9a-f-]{36}$/);
-  await nudge.flush();
-  assert.equal(await nudge.push.subscribe(), "unsupported");
-});

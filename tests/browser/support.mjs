@@ -13,10 +13,24 @@ export const DIST = new URL("../../host/web-sdk/dist/", import.meta.url).pathnam
 const SERVER = process.env.NUDGE_PROGRAM;
 const CHROMIUM = process.env.NUDGE_CHROMIUM ?? "/usr/bin/chromium";
 
+const cleanups = new WeakMap();
+
+/** Does something after the test: the last thing first, so that folders go after who uses them. */
+function after(t, clean) {
+  if (!cleanups.has(t)) {
+    const list = [];
+    cleanups.set(t, list);
+    t.after(async () => {
+      for (const clean of list.reverse()) await clean();
+    });
+  }
+  cleanups.get(t).push(clean);
+}
+
 /** A folder that goes with the test. */
 export function folder(t) {
   const path = mkdtempSync(join(tmpdir(), "nudge-browser-"));
-  t.after(() => rmSync(path, { recursive: true, force: true, maxRetries: 5 }));
+  after(t, () => rmSync(path, { recursive: true, force: true, maxRetries: 5 }));
   return path;
 }
 
@@ -43,14 +57,14 @@ export async function profile(t, path = folder(t), options = {}) {
     args: ARGUMENTS,
     ...options,
   });
-  t.after(() => context.close().catch(() => {}));
+  after(t, () => context.close().catch(() => {}));
   return context;
 }
 
 /** Starts Chromium for contexts that forget everything. */
 export async function browser(t) {
   const started = await chromium.launch({ executablePath: CHROMIUM, headless: true, args: ARGUMENTS });
-  t.after(() => started.close().catch(() => {}));
+  after(t, () => started.close().catch(() => {}));
   return started;
 }
 
@@ -75,7 +89,7 @@ export class Server {
 
   static async start(t, environment) {
     const server = new Server(folder(t), environment);
-    t.after(() => server.kill());
+    after(t, () => server.kill());
     await server.start();
     return server;
   }
@@ -151,7 +165,7 @@ export class Server {
 
 function listen(t, handler) {
   const server = http.createServer(handler);
-  t.after(() => {
+  after(t, () => {
     server.closeAllConnections();
     server.close();
   });
