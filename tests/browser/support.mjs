@@ -1,6 +1,7 @@
 // What the browser tests stand on: Debian's Chromium, the server's program as a process of its own, a page on an origin
 // of its own, and a gate between browser and server that notes requests and lets them fail.
 import { spawn } from "node:child_process";
+import { generateKeyPairSync, sign } from "node:crypto";
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import http from "node:http";
 import { tmpdir } from "node:os";
@@ -239,4 +240,24 @@ export async function begin(page, options) {
     window.nudge = window.Nudge.init(options);
     window.nudge.on("error", (error) => window.errors.push(error));
   }, options);
+}
+
+/** The app's backend: signs who somebody is, as contract 2 has it. */
+export class Backend {
+  static async of(server) {
+    const { publicKey, privateKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
+    const backend = Object.assign(new Backend(), { server, privateKey });
+    await server.api("POST", "/identity-keys", { kid: "shop", publicKey: publicKey.export({ format: "pem", type: "spki" }) });
+    return backend;
+  }
+
+  /** An identity token. */
+  token(externalId, seconds = 3600) {
+    const part = (value) => Buffer.from(JSON.stringify(value)).toString("base64url");
+    const now = Math.floor(Date.now() / 1000);
+    const claims = { iss: this.server.access.appId, sub: externalId, iat: now, exp: now + seconds };
+    const text = `${part({ alg: "ES256", typ: "JWT", kid: "shop" })}.${part(claims)}`;
+    const signature = sign("sha256", text, { key: this.privateKey, dsaEncoding: "ieee-p1363" });
+    return `${text}.${signature.toString("base64url")}`;
+  }
 }

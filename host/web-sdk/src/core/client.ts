@@ -54,10 +54,13 @@ export class Nudge implements Client {
   /** What the tab that leads has for whoever looks, and who looks, the last one last. */
   private readonly held = new Map<string, [item: any, aid: string]>();
   private looking: string[] = [];
+  /** Whether somebody who was not asked consents. */
+  private readonly granted: boolean;
   private readonly idle = new Set<() => void>();
 
   constructor(private readonly options: Setup) {
     const { baseUrl, writeKey, identity } = options;
+    this.granted = options.consent != "required";
     const aid = () => this.me?.aid;
     const page = this;
     const channel = databaseName(writeKey);
@@ -85,7 +88,7 @@ export class Nudge implements Client {
       autoShow: options.autoShow ?? true,
       now: () => Date.now() + (this.person?.skew ?? 0),
       aid,
-      maySee: () => this.started && this.me?.messaging !== false,
+      maySee: () => this.started && this.maySee(),
       request: (method, path, body) => this.request(method, path, body),
       acknowledge: (ack) => {
         const { instructionId: id, status } = ack;
@@ -103,7 +106,7 @@ export class Nudge implements Client {
       device: () => this.me?.device,
       request: (method, path, body) => this.request(method, path, body),
     });
-    if ((options.consent ?? "granted") == "granted") this.start();
+    if (this.granted) this.start();
     else void this.consented().then((given) => given && this.start());
   }
 
@@ -314,7 +317,7 @@ export class Nudge implements Client {
       const drafts = this.drafts.slice();
       const before = this.me?.aid;
       let written: ReturnType<typeof write> | undefined;
-      const change = ([me]: (Me | undefined)[]) => (written = write(me, drafts, this.person?.config)).change;
+      const change = ([me]: (Me | undefined)[]) => (written = write(me, drafts, this.granted, this.person?.config)).change;
       try {
         await this.store.change(["me"], change);
       } catch (error) {
@@ -332,6 +335,7 @@ export class Nudge implements Client {
         this.repoll();
       } else if (drafts.some(({ kind }) => kind == "consent" || kind == "identify")) {
         this.tabs.post({ t: "me", me });
+        this.repoll(true);
       }
     }
   }
@@ -366,7 +370,7 @@ export class Nudge implements Client {
     const { me, person, options } = this;
     if (!me || !person?.token) return;
     const waiting = [...this.unsent.values()];
-    if (this.drafts.length) for (const item of write(me, this.drafts, person.config).add) if (item.kind == "event") waiting.push(item);
+    if (this.drafts.length) for (const item of write(me, this.drafts, this.granted, person.config).add) if (item.kind == "event") waiting.push(item);
     for (let left = waiting.filter(({ aid }) => aid == me.aid); left.length; ) {
       const first = left[0]!;
       let characters = 0;
@@ -377,6 +381,11 @@ export class Nudge implements Client {
       if (run.length < left.length && characters >= MOST_BEACON) return;
       left = left.filter((item) => !run.includes(item));
     }
+  }
+
+  /** Whether messaging was consented to. */
+  private maySee(): boolean {
+    return this.me?.messaging ?? this.granted;
   }
 
   // Tabs.
@@ -405,7 +414,7 @@ export class Nudge implements Client {
           this.shows.clear();
         }
         this.me = message.me;
-        if (this.me!.messaging === false) this.shows.clear();
+        if (!this.maySee()) this.shows.clear();
         this.repoll();
         break;
       case "who":
@@ -449,7 +458,7 @@ export class Nudge implements Client {
   /** Polls if this tab leads, somebody looks, and they may be shown something. */
   private repoll(goOn = false): void {
     const { me } = this;
-    if (!this.tabs.leads || !this.looking.length || !me || me.messaging === false) this.poller.stop();
+    if (!this.tabs.leads || !this.looking.length || !me || !this.maySee()) this.poller.stop();
     else if (!goOn || !this.poller.polls) this.poller.start(me.aid);
   }
 

@@ -55,11 +55,16 @@ const nobody = (): Me => ({ aid: newId(), device: newId(), last: 0 });
  * Puts drafts into the queue in their order. Sessions begin and end here, in the transaction that all tabs share: one
  * tab's silence is none while another tab is used.
  */
-export function write(before: Me | undefined, drafts: Draft[], config?: Config): { me: Me; add: Item[]; change: Change } {
+export function write(
+  before: Me | undefined,
+  drafts: Draft[],
+  granted: boolean,
+  config?: Config,
+): { me: Me; add: Item[]; change: Change } {
   const me = { ...(before ?? nobody()) };
   const add: Item[] = [];
   const event = (draft: { at: number; locale: string; screen?: string }, name: string, id = newId(), properties?: EventProperties) => {
-    if (me.analytics === false) return;
+    if (!(me.analytics ?? granted)) return;
     const { at, screen, locale } = draft;
     const entry = { eventId: id, name, timestamp: iso(at), anonymousId: me.aid, properties };
     add.push({ kind: "event", aid: me.aid, sid: me.sid!, event: entry, screen, locale });
