@@ -55,7 +55,10 @@ export async function serve() {
 
 /** A browser. */
 export const launch = () =>
-  chromium.launch({ executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium", args: ["--no-sandbox"] });
+  chromium.launch({
+    executablePath: process.env.NUDGE_CHROMIUM ?? "/usr/bin/chromium",
+    args: ["--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu", "--disable-background-networking"],
+  });
 
 /** Opens the page; what the browser complains of is collected. */
 export async function open(browser, url, { context = {}, lang = "en", dir = "ltr", style = "" } = {}) {

@@ -35,41 +35,47 @@ export class Attempt {
   readonly answers = new Map<string, Json>();
   /** The question answered last. */
   last: string | undefined;
-  private readonly unsent = new Map<string, Answer>();
-  private readonly given = new Map<string, Answer>();
-  private clientAttemptId = uuid();
-  private sending: Promise<boolean> | undefined;
-  private starting: Promise<string> | undefined;
+  readonly #host: Host;
+  readonly #instruction: Instruction;
+  readonly #listener: Listener;
+  readonly #unsent = new Map<string, Answer>();
+  readonly #given = new Map<string, Answer>();
+  #clientAttemptId = uuid();
+  #sending: Promise<boolean> | undefined;
+  #starting: Promise<string> | undefined;
   /** Nothing of it is kept in the browser any longer. */
-  private over = false;
+  #over = false;
   /** Whether the server knows of it. */
-  private live: boolean;
-  private id: string | undefined;
+  #live: boolean;
+  #id: string | undefined;
 
   constructor(
-    private readonly host: Host,
-    private readonly instruction: Instruction,
-    private readonly listener: Listener,
+    host: Host,
+    instruction: Instruction,
+    listener: Listener,
     draft: Draft | null,
     /** An attempt that was started without an instruction. */
     started?: { attemptId: string; clientAttemptId: string },
   ) {
-    this.id = started?.attemptId ?? instruction.payload.attempt?.attemptId;
-    this.clientAttemptId = started?.clientAttemptId ?? this.clientAttemptId;
-    this.live = !!started || !!draft;
+    this.#host = host;
+    this.#instruction = instruction;
+    this.#listener = listener;
+    this.#id = started?.attemptId ?? instruction.payload.attempt?.attemptId;
+    this.#clientAttemptId = started?.clientAttemptId ?? this.#clientAttemptId;
+    this.#live = !!started || !!draft;
     if (!draft) return;
-    this.id = draft.attemptId ?? this.id;
-    this.clientAttemptId = draft.clientAttemptId;
-    for (const answer of draft.answers) this.note(answer);
+    this.#id = draft.attemptId ?? this.#id;
+    this.#clientAttemptId = draft.clientAttemptId;
+    for (const answer of draft.answers) this.#note(answer);
     for (const answer of draft.unsent ? draft.answers.slice(-draft.unsent) : []) {
-      this.unsent.set(answer.questionId, answer);
+      this.#unsent.set(answer.questionId, answer);
     }
   }
 
-  private note(answer: Answer): void {
+  #note(answer: Answer): void {
     // Taken out first, so that the last one given is the last one.
-    this.given.delete(answer.questionId);
-    this.given.set(answer.questionId, answer);
+    this.#given.delete(answer.questionId);
+    this.#given.set(answer.questionId, answer);
     this.answers.set(answer.questionId, answer.value);
     this.last = answer.questionId;
   }
@@ -77,100 +83,100 @@ export class Attempt {
   /** Takes an answer, and sends it. */
   give(questionId: string, value: Json): void {
     const answer = { questionId, value, answeredAt: new Date().toISOString() };
-    this.live = true;
-    this.note(answer);
-    this.unsent.delete(questionId);
-    this.unsent.set(questionId, answer);
-    this.keep();
+    this.#live = true;
+    this.#note(answer);
+    this.#unsent.delete(questionId);
+    this.#unsent.set(questionId, answer);
+    this.#keep();
     void this.send().then((taken) => {
-      const { host, instruction } = this;
+      const [host, instruction] = [this.#host, this.#instruction];
       const surveyId = instruction.payload.survey?.id ?? instruction.campaignId;
-      if (taken && this.id) {
-        host.tell("answered", { instruction, surveyId, attemptId: this.id, questionId, value });
+      if (taken && this.#id) {
+        host.tell("answered", { instruction, surveyId, attemptId: this.#id, questionId, value });
       }
     });
   }
 
-  private keep(): void {
-    if (this.over) return;
-    const sent = [...this.given.values()].filter((answer) => !this.unsent.has(answer.questionId));
-    this.host.keep(this.instruction.instructionId, {
-      instruction: this.instruction,
-      clientAttemptId: this.clientAttemptId,
-      ...(this.id ? { attemptId: this.id } : {}),
-      answers: [...sent, ...this.unsent.values()],
-      unsent: this.unsent.size,
+  #keep(): void {
+    if (this.#over) return;
+    const sent = [...this.#given.values()].filter((answer) => !this.#unsent.has(answer.questionId));
+    this.#host.keep(this.#instruction.instructionId, {
+      instruction: this.#instruction,
+      clientAttemptId: this.#clientAttemptId,
+      ...(this.#id ? { attemptId: this.#id } : {}),
+      answers: [...sent, ...this.#unsent.values()],
+      unsent: this.#unsent.size,
       at: Date.now(),
     });
   }
 
   /** The attempt's id; the first call starts it. */
-  private begin(): Promise<string> {
-    if (this.id) return Promise.resolve(this.id);
-    const { campaignId, instructionId, kind, payload } = this.instruction;
+  #begin(): Promise<string> {
+    if (this.#id) return Promise.resolve(this.#id);
+    const { campaignId, instructionId, kind, payload } = this.#instruction;
     const surveyId = payload.survey?.id ?? campaignId;
     const start = (from: { instructionId?: string }): Promise<{ attemptId: string }> =>
-      this.host.start(surveyId, { ...from, clientAttemptId: this.clientAttemptId });
+      this.#host.start(surveyId, { ...from, clientAttemptId: this.#clientAttemptId });
     const otherwise = (error: unknown): Promise<{ attemptId: string }> => {
       if (asRefusal(error).code !== "instruction_required") throw error;
       return start({ instructionId });
     };
-    this.starting ??= (
+    this.#starting ??= (
       // A feedback button is answered as often as somebody likes: each time is an attempt of its own.
       (kind === "feedback" ? start({}).catch(otherwise) : start({ instructionId })).then(({ attemptId }) => {
-        this.id = attemptId;
+        this.#id = attemptId;
         return attemptId;
       })
     );
-    return this.starting;
+    return this.#starting;
   }
 
   /** Sends what is not sent; false: some of it was not taken. */
   send(): Promise<boolean> {
-    this.sending ??= this.drain().finally(() => {
-      this.sending = undefined;
+    this.#sending ??= this.#drain().finally(() => {
+      this.#sending = undefined;
     });
-    return this.sending;
+    return this.#sending;
   }
 
-  private async drain(): Promise<boolean> {
-    while (this.unsent.size) {
-      const answers = [...this.unsent.values()];
+  async #drain(): Promise<boolean> {
+    while (this.#unsent.size) {
+      const answers = [...this.#unsent.values()];
       try {
-        await this.host.answer(await this.begin(), answers);
+        await this.#host.answer(await this.#begin(), answers);
       } catch (error) {
-        return this.failed(asRefusal(error), answers);
+        return this.#failed(asRefusal(error), answers);
       }
       for (const answer of answers) {
-        if (this.unsent.get(answer.questionId) === answer) this.unsent.delete(answer.questionId);
+        if (this.#unsent.get(answer.questionId) === answer) this.#unsent.delete(answer.questionId);
       }
-      this.keep();
+      this.#keep();
     }
     return true;
   }
 
-  private failed(refusal: Refusal, answers: Answer[]): boolean {
-    this.starting = undefined;
+  #failed(refusal: Refusal, answers: Answer[]): boolean {
+    this.#starting = undefined;
     // Another tab was faster: there is nothing left to say.
     if (refusal.code === "attempt_completed") {
-      this.unsent.clear();
+      this.#unsent.clear();
       return true;
     }
     const error = refusal.code === "invalid_answer" ? refusal.errors?.[0] : undefined;
     const [, , index, , ...path] = (error?.pointer ?? "").split("/");
     const answer = answers[Number(index)] ?? answers[answers.length - 1];
     if (!error || !answer) {
-      this.forget();
-      this.listener.gone(refusal);
+      this.#forget();
+      this.#listener.gone(refusal);
       return false;
     }
     // It is no answer until it is given again; what was given after it waits for it.
-    this.unsent.delete(answer.questionId);
-    this.given.delete(answer.questionId);
+    this.#unsent.delete(answer.questionId);
+    this.#given.delete(answer.questionId);
     this.answers.delete(answer.questionId);
-    this.keep();
+    this.#keep();
     const part = path[0] === "optionIds" ? undefined : path[0]?.replace(/~1/g, "/").replace(/~0/g, "~");
-    this.listener.refused({ ...answer, code: error.code, detail: error.detail, part });
+    this.#listener.refused({ ...answer, code: error.code, detail: error.detail, part });
     return false;
   }
 
@@ -178,34 +184,34 @@ export class Attempt {
   async complete(): Promise<boolean> {
     if (!(await this.send())) return false;
     try {
-      await this.host.complete(await this.begin());
+      await this.#host.complete(await this.#begin());
     } catch (error) {
       const refusal = asRefusal(error);
-      this.forget();
-      this.listener.gone(refusal);
+      this.#forget();
+      this.#listener.gone(refusal);
       return false;
     }
-    this.forget();
+    this.#forget();
     return true;
   }
 
   /** Ends it as the person closed it: nothing is asked of the server where nothing was ever told it. */
   dismiss(): void {
-    this.forget();
-    if (!this.live) return;
+    this.#forget();
+    if (!this.#live) return;
     void this.send()
-      .then(() => this.begin())
-      .then((id) => this.host.dismiss(id))
+      .then(() => this.#begin())
+      .then((id) => this.#host.dismiss(id))
       .catch((error) => this.tell(asRefusal(error)));
   }
 
   /** Tells the app's listeners what went wrong. */
   tell({ code, detail }: Refusal): void {
-    this.host.tell("error", { message: detail ?? code, code, instruction: this.instruction });
+    this.#host.tell("error", { message: detail ?? code, code, instruction: this.#instruction });
   }
 
-  private forget(): void {
-    this.over = true;
-    this.host.keep(this.instruction.instructionId, null);
+  #forget(): void {
+    this.#over = true;
+    this.#host.keep(this.#instruction.instructionId, null);
   }
 }

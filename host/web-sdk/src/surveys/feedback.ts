@@ -2,7 +2,7 @@
 
 import { h } from "./dom.js";
 import type { Survey } from "./host.js";
-import { surface } from "./shell.js";
+import { cornerOf, surface } from "./shell.js";
 import { directionOf, languageOf, textsOf } from "./texts.js";
 
 /** A feedback button in the page. */
@@ -22,7 +22,7 @@ export function showFeedback(locale: string, survey: Survey, pressed: () => void
     "button",
     {
       type: "button",
-      class: `fab ${survey.settings?.position ?? "bottom_right"}`,
+      class: `fab ${cornerOf(survey.settings?.position)}`,
       "aria-haspopup": "dialog",
       "aria-expanded": "false",
       click: pressed,

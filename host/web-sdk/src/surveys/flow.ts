@@ -114,96 +114,84 @@ export function holds(condition: Condition, known: Known): boolean {
   return compare(found.question, condition.operator, found.answer, condition.value ?? null);
 }
 
-function compare(question: Question, operator: string | undefined, answer: Json, value: Json): boolean {
+/** Comparisons of order, by the sign of the difference. */
+const ORDERS: Record<string, (sign: number) => boolean> = {
+  gt: (sign) => sign > 0,
+  gte: (sign) => sign >= 0,
+  lt: (sign) => sign < 0,
+  lte: (sign) => sign <= 0,
+};
+
+/** Comparisons of texts, and what does them. */
+const WORDS: Record<string, "includes" | "startsWith" | "endsWith"> = {
+  contains: "includes",
+  starts_with: "startsWith",
+  ends_with: "endsWith",
+};
+
+function compare(question: Question, operator = "", answer: Json, value: Json): boolean {
   const of = comparable(question, answer);
   const same = (other: Json): boolean => of !== undefined && of === comparable(question, other);
-  const ordered = (other: Json | undefined, fits: (sign: number) => boolean): boolean => {
-    const sign = order(answer, other);
-    return sign !== undefined && fits(sign);
+  const ordered = (by: string, other: Json | undefined): boolean => {
+    const comparable = typeof answer === typeof other && /number|string/.test(typeof answer);
+    const sign = (answer as number) < (other as number) ? -1 : +((answer as number) > (other as number));
+    return comparable && !!ORDERS[by]?.(sign);
   };
-  const includes = (all: boolean): boolean => {
-    const has = parts(question, answer);
-    const wanted = parts(question, value);
-    if (!has || !wanted) return false;
-    return all ? wanted.every((part) => has.includes(part)) : wanted.some((part) => has.includes(part));
-  };
-  const words = (fits: (text: string, part: string) => boolean): boolean =>
-    typeof answer === "string" && typeof value === "string" && fits(answer, value);
+  if (operator in ORDERS) return ordered(operator, value);
+  const words = WORDS[operator];
+  if (words) return typeof answer === "string" && typeof value === "string" && answer[words](value);
+  const list = Array.isArray(value) ? value : [];
+  const has = parts(question, answer);
+  const wanted = parts(question, value);
+  const any = !!has && !!wanted && wanted.some((part) => has.includes(part));
   switch (operator) {
     case "equals":
       return same(value);
     case "not_equals":
       return !same(value);
     case "one_of":
-      return Array.isArray(value) && value.some(same);
+      return list.some(same);
     case "includes_any":
-      return includes(false);
+      return any;
     case "includes_all":
-      return includes(true);
+      return !!has && !!wanted && wanted.every((part) => has.includes(part));
     case "includes_none":
-      return !includes(false);
-    case "gt":
-      return ordered(value, (sign) => sign > 0);
-    case "gte":
-      return ordered(value, (sign) => sign >= 0);
-    case "lt":
-      return ordered(value, (sign) => sign < 0);
-    case "lte":
-      return ordered(value, (sign) => sign <= 0);
+      return !any;
     case "between":
-      return (
-        Array.isArray(value) &&
-        value.length === 2 &&
-        ordered(value[0], (sign) => sign >= 0) &&
-        ordered(value[1], (sign) => sign <= 0)
-      );
-    case "contains":
-      return words((text, part) => text.includes(part));
-    case "starts_with":
-      return words((text, part) => text.startsWith(part));
-    case "ends_with":
-      return words((text, part) => text.endsWith(part));
-    case "answered":
-      return true;
+      return list.length === 2 && ordered("gte", list[0]) && ordered("lte", list[1]);
     case "nps_bucket":
-      return typeof answer === "number" && bucket(answer) === value;
+      return bucket(answer as number) === value;
     default:
-      return false;
+      return operator === "answered";
   }
 }
 
 const bucket = (score: number): string => (score >= 9 ? "promoter" : score >= 7 ? "passive" : "detractor");
 
 /** A value in the one form in which values of a question are compared; undefined: no value of such a question. */
-function comparable(question: Question, value: Json): string | number | boolean | undefined {
-  switch (question.type) {
-    case "nps":
-    case "rating":
-    case "csat":
-    case "ces":
-    case "number":
-      return typeof value === "number" ? value : undefined;
+function comparable({ type }: Pick<Question, "type">, value: Json): string | number | boolean | undefined {
+  const typed = (wanted: string, fits = true) =>
+    typeof value === wanted && fits ? (value as string | number | boolean) : undefined;
+  switch (type) {
+    case "consent":
+      return typed("boolean");
     case "date":
-      return typeof value === "string" && isDate(value) ? value : undefined;
+      return typed("string", isDate(`${value}`));
     case "short_text":
     case "long_text":
-      return typeof value === "string" ? value : undefined;
+      return typed("string");
     case "thumbs":
-      return value === "up" || value === "down" ? value : undefined;
     case "link":
-      return value === "clicked" ? value : undefined;
-    case "consent":
-      return typeof value === "boolean" ? value : undefined;
+      return typed("string", /^(up|down|clicked)$/.test(`${value}`));
     case "ranking":
       return text(selected(value));
+    case "matrix":
     case "single_choice":
     case "multiple_choice":
     case "picture_choice":
-      return text(selected(value)?.sort());
-    case "matrix":
-      return text(parts(question, value)?.sort());
+      return text(parts({ type }, value)?.sort());
     default:
-      return undefined;
+      return typed("number");
   }
 }
 
@@ -221,16 +209,10 @@ function selected(value: Json | undefined): string[] | undefined {
 }
 
 /** What can be included: ids of options, or pairs of row and column. */
-function parts(question: Question, value: Json): string[] | undefined {
-  if (question.type !== "matrix") return selected(value);
+function parts({ type }: Pick<Question, "type">, value: Json): string[] | undefined {
+  if (type !== "matrix") return selected(value);
   if (!value || typeof value !== "object" || Array.isArray(value)) return undefined;
   return Object.entries(value).map((pair) => JSON.stringify(pair));
-}
-
-function order(one: Json, other: Json | undefined): number | undefined {
-  if (typeof one === "number" && typeof other === "number") return one - other;
-  if (typeof one === "string" && typeof other === "string") return one < other ? -1 : one > other ? 1 : 0;
-  return undefined;
 }
 
 /** Whether a text is a day of the calendar, `2026-01-31`. */

@@ -68,14 +68,15 @@ export const createRenderer: CreateRenderer = (host) => {
     const { instruction } = job;
     await seen();
     if (!isThere(job)) return;
-    if (!instruction.local && !host.onOffer(instruction)) return job.end("withdrawn");
     const { survey, message } = instruction.payload;
+    const draft = survey ? await host.draft(instruction.instructionId).catch(() => null) : null;
+    // What was begun is gone on with: it was shown, and is on offer no longer.
+    if (!draft && !instruction.local && !host.onOffer(instruction)) return job.end("withdrawn");
     // Without style sheets of its own it would be something bare.
     if ((!message && !survey?.flow?.questions.length) || !("replaceSync" in CSSStyleSheet.prototype)) {
       acknowledge(host, instruction, "discarded");
       return job.end("discarded");
     }
-    const draft = survey ? await host.draft(instruction.instructionId).catch(() => null) : null;
     if (!isThere(job)) return;
     job.remove = show({ ...job, host, draft, done: job.end });
     acknowledge(host, instruction, "displayed");

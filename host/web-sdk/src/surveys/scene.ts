@@ -81,14 +81,14 @@ function openSurvey(scene: Scene, survey: Survey, { language, texts }: Words): (
   });
   // Whoever did not ask is told, and goes on with what they do.
   if (modal || asked) shown.focus();
-  else shell.say(texts("survey", title));
+  else shell.say(title);
   return shell.remove;
 }
 
 function openMessage(scene: Scene, message: Message, { language, texts }: Words): () => void {
   const { host, instruction, asked, container } = scene;
   const frame = container ? "inline" : (LAYOUTS[message.layout] ?? "popover");
-  const name = message.title ?? message.body ?? texts("message");
+  const name = message.title ?? message.body ?? message.buttons?.[0]?.label ?? "";
   let over = false;
   const done = (outcome: Outcome): void => {
     if (over) return;

@@ -46,6 +46,10 @@ export interface Shell {
   remove(): void;
 }
 
+/** The classes of a corner, or of the middle. */
+export const cornerOf = (position: string | undefined): string =>
+  (/^((top|bottom)_(left|right)|center)$/.test(position ?? "") ? (position as string) : "bottom_right").replace("_", " ");
+
 let sheet: CSSStyleSheet | undefined;
 
 /** A style sheet that no content security policy has a say in. */
@@ -87,7 +91,7 @@ export function openShell(options: ShellOptions): Shell {
   const content = h("div", { class: "content" });
   const close = h("button", { type: "button", class: "close", "aria-label": texts("close"), click: () => leave() }, glyph("✕"));
   const box: HTMLElement = h(modal ? "dialog" : "div", {
-    class: `root ${frame} ${frame === "popover" ? (options.position ?? "bottom_right") : ""} ${closeable ? "closeable" : ""}`,
+    class: `root ${frame} ${frame === "popover" ? cornerOf(options.position) : ""} ${closeable ? "closeable" : ""}`,
     role: modal ? null : inline || frame === "banner" ? "region" : "dialog",
     "aria-label": options.label,
     lang: options.language,
@@ -147,7 +151,7 @@ export function openShell(options: ShellOptions): Shell {
         status.textContent = text;
       }, 60) as unknown as number;
     },
-    hasFocus: () => document.activeElement === element || (!!root.activeElement && focused() !== null),
+    hasFocus: () => !!root.activeElement,
     letClose: () => {
       if (!closeable) box.prepend(close);
       closeable = true;

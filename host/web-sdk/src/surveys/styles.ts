@@ -4,32 +4,31 @@
  * person has set in the browser, so that the page's does not matter. Minified when the bundle is made.
  */
 export const STYLES = `
-:host{all:initial!important;display:block!important;position:static!important;font-family:inherit!important}
+:host{all:initial!important;display:block!important;font-family:inherit!important}
 *,*::before,*::after{box-sizing:border-box}
 .root{position:fixed;inset:auto;margin:0;padding:0;border:0;font-size:medium;line-height:1.45;color:var(--text);background:var(--background);
 --line:color-mix(in srgb,var(--text) 70%,var(--background));--soft:color-mix(in srgb,var(--text) 8%,var(--background));
 width:24em;max-width:calc(100vw - 1em);max-height:calc(100vh - 1em);max-height:calc(100dvh - 1em);overflow:auto;overscroll-behavior:contain;
 border:1px solid var(--line);border-radius:var(--radius);box-shadow:0 8px 32px rgba(0,0,0,.28);padding:1.25em;z-index:2147483647;text-align:start}
 .root.inline{position:relative;width:auto;max-width:100%;max-height:none;box-shadow:none;z-index:auto}
-.bottom_right{bottom:1em!important;right:1em!important}
-.bottom_left{bottom:1em!important;left:1em!important}
-.top_right{top:1em!important;right:1em!important}
-.top_left{top:1em!important;left:1em!important}
-.center{inset:0!important;margin:auto!important;height:fit-content}
-.modal{inset:0;margin:auto;width:32em;height:fit-content}
+.bottom{bottom:1em}
+.top{top:1em}
+.left{left:1em}
+.right{right:1em}
+.center,.modal{inset:0;margin:auto;height:fit-content}
+.modal{width:32em}
 .fullscreen{inset:0;margin:0;width:100vw;max-width:none;height:100vh;height:100dvh;max-height:none;border:0;border-radius:0;display:grid;place-content:center;justify-items:center}
 .fullscreen>.content{max-width:40em}
 .banner{inset:0 0 auto 0;width:100%;max-width:none;border-width:0 0 1px;border-radius:0}
 .banner>.content{max-width:64em;margin:auto;display:flex;flex-wrap:wrap;gap:.5em 1.5em;align-items:center;padding-inline-end:2.5em}
 .banner .actions{margin:0}
 .root::backdrop{background:rgba(0,0,0,.5)}
-.root:focus{outline:0}
 .fab{all:unset;box-sizing:border-box;display:block;position:fixed;width:auto;min-height:2.75em;padding:.6em 1.1em;background:var(--primary);color:var(--onPrimary);border:1px solid transparent;border-radius:2em;font-size:medium;font-weight:600;cursor:pointer;box-shadow:0 2px 10px rgba(0,0,0,.3);z-index:2147483646}
 .layer{display:contents}
 h2,p,fieldset,legend,ol,form{margin:0;padding:0;border:0;min-width:0}
 [hidden]{display:none!important}
 h2{font-size:1.15em;font-weight:650;line-height:1.3;overflow-wrap:anywhere}
-h2:focus{outline:0}
+.root:focus,h2:focus,p:focus{outline:0}
 .closeable h2{padding-inline-end:1.75em}
 legend{float:none;width:100%}
 .desc,.body,.small{margin-top:.4em;overflow-wrap:anywhere;white-space:pre-line}
@@ -72,7 +71,6 @@ button,.link{font:inherit;color:inherit;min-height:2.5em;min-width:2.5em;padding
 .ranking li{display:flex;gap:.4em;align-items:center;border:1px solid var(--line);border-radius:calc(var(--radius)/2);padding:.3em .3em .3em .7em;counter-increment:place}
 .ranking span{flex:1;overflow-wrap:anywhere}
 .ranking span::before{content:counter(place) ". "}
-.row{margin-top:.25em}
 .columns{display:flex;flex-wrap:wrap;gap:.25em;margin-top:.25em}
 .columns .tile{flex:1 1 4em}
 .text{font:inherit;color:inherit;background:var(--background);width:100%;min-height:2.5em;padding:.45em .6em;border:1px solid var(--line);border-radius:calc(var(--radius)/2)}
@@ -82,15 +80,12 @@ textarea{resize:vertical}
 .field label{display:block;margin-bottom:.2em}
 .error{margin-top:.6em;padding-inline-start:.6em;border-inline-start:4px solid var(--text);font-weight:600}
 .error:empty{display:none}
-progress{appearance:none;display:block;width:100%;height:.5em;margin-bottom:1em;border:1px solid var(--line);border-radius:1em;background:var(--background);overflow:hidden}
+progress{display:block;width:100%;margin-bottom:1em;accent-color:var(--primary)}
 .closeable progress,.closeable .count{width:calc(100% - 2.25em)}
-progress::-webkit-progress-bar{background:var(--background)}
-progress::-webkit-progress-value{background:var(--primary)}
-progress::-moz-progress-bar{background:var(--primary)}
 .count{font-size:.875em;margin-bottom:.5em}
 .sr{position:absolute;width:1px;height:1px;margin:-1px;overflow:hidden;clip-path:inset(50%);white-space:nowrap}
-@media (max-width:30em){.root:not(.inline,.fullscreen,.banner,.modal,.center){inset-inline:.5em!important;width:auto}.root:is(.modal){padding:1em}}
+@media (max-width:30em){.root:not(.inline,.fullscreen,.banner,.modal,.center){inset-inline:.5em;width:auto}.root:is(.modal){padding:1em}}
 @media (forced-colors:active){.root,.fab{border:1px solid}.tile input:checked+.face,.star .tile:has(~ .tile input:checked) .face,.option:has(:checked){forced-color-adjust:none;background:Highlight;color:HighlightText;border-color:HighlightText}.primary{forced-color-adjust:none;background:Highlight;color:HighlightText}
-:is(button,a,input,textarea):focus-visible,.tile input:focus-visible+.face,.option:has(:focus-visible){outline-color:Highlight}progress::-webkit-progress-value{forced-color-adjust:none;background:Highlight}}
+:is(button,a,input,textarea):focus-visible,.tile input:focus-visible+.face,.option:has(:focus-visible){outline-color:Highlight}}
 @media (prefers-reduced-motion:no-preference){.root:not(.inline){animation:in .18s ease-out}@keyframes in{from{opacity:0;translate:0 .5em}}}
 `;

@@ -38,6 +38,12 @@ export interface ShownSurvey {
   close(): void;
 }
 
+/** The second click of a double click would answer the question that the first one led to. */
+function once(event: MouseEvent): boolean {
+  if (event.detail > 1) event.preventDefault();
+  return event.detail < 2;
+}
+
 /** Shows a survey in a frame. */
 export function showSurvey(scene: SurveyScene): ShownSurvey {
   const { host, instruction, survey, shell, texts } = scene;
@@ -46,6 +52,8 @@ export function showSurvey(scene: SurveyScene): ShownSurvey {
   let focus = (): void => {};
   let ended = false;
   let closed = false;
+  /** Whether the end is awaited. */
+  let busy = false;
 
   const attempt = new Attempt(
     host,
@@ -71,6 +79,7 @@ export function showSurvey(scene: SurveyScene): ShownSurvey {
 
   /** Shows some nodes in the frame, and where the focus goes then. */
   function show(nodes: Node[], moved: boolean, target: () => HTMLElement | null | undefined): void {
+    busy = false;
     const had = moved || shell.hasFocus();
     shell.content.replaceChildren(...nodes);
     focus = () => target()?.focus();
@@ -126,8 +135,13 @@ export function showSurvey(scene: SurveyScene): ShownSurvey {
       shell.say(text);
     };
     const describe = (problem: Problem): string =>
-      question.validation?.message ?? texts(problem.key, ...(problem.values ?? []));
+      question.validation?.message ??
+      texts(
+        problem.key,
+        ...(problem.values ?? []).map((value) => (problem.characters ? texts("characters", value) : value)),
+      );
     const submit = (value: Json): void => {
+      if (busy) return;
       const problem = (value === null || field.odd ? field.odd?.() : undefined) ?? check(question, value);
       if (problem) return complain(describe(problem), problem.part);
       typed.delete(question.id);
@@ -137,7 +151,7 @@ export function showSurvey(scene: SurveyScene): ShownSurvey {
 
     const last = left === 0;
     const own = question.type === "statement" ? question.buttonLabel : undefined;
-    const next = h("button", { type: "submit", class: "primary" }, own ?? texts(last ? "send" : "next"));
+    const next = h("button", { type: "submit", class: "primary", click: once }, own ?? texts(last ? "send" : "next"));
     const back = before
       ? h(
           "button",
@@ -154,7 +168,7 @@ export function showSurvey(scene: SurveyScene): ShownSurvey {
       : null;
     const skip = required
       ? null
-      : h("button", { type: "button", class: "skip", click: () => pass(question) }, texts("skip"));
+      : h("button", { type: "button", class: "skip", click: (event: MouseEvent) => once(event) && pass(question) }, texts("skip"));
     const form = h(
       "form",
       {
@@ -175,6 +189,7 @@ export function showSurvey(scene: SurveyScene): ShownSurvey {
 
   /** Passes over a question. */
   function pass(question: Question): void {
+    if (busy) return;
     typed.delete(question.id);
     attempt.give(question.id, null);
     advance(true);
@@ -210,6 +225,7 @@ export function showSurvey(scene: SurveyScene): ShownSurvey {
   }
 
   async function finish(end: Next): Promise<void> {
+    busy = true;
     const buttons = shell.content.querySelectorAll("button");
     for (const button of buttons) button.setAttribute("aria-disabled", "true");
     const completed = attempt.complete();

@@ -6,9 +6,9 @@ const LIGHT: Required<Colours> = { background: "#ffffff", text: "#1b1f24", prima
 const DARK: Required<Colours> = { background: "#1b1f24", text: "#f2f4f7", primary: "#8ab4ff", onPrimary: "#10131a" };
 
 const FONTS: Record<NonNullable<Theme["font"]>, string> = {
-  system: 'system-ui,-apple-system,"Segoe UI",Roboto,sans-serif',
-  serif: "ui-serif,Georgia,Cambria,serif",
-  mono: "ui-monospace,Menlo,Consolas,monospace",
+  system: "system-ui,sans-serif",
+  serif: "ui-serif,Georgia,serif",
+  mono: "ui-monospace,monospace",
   inherit: "inherit",
 };
 

@@ -60,7 +60,7 @@ export function choice({ question, texts, initial, describedBy }: Setting): Fiel
   const words = h("input", {
     type: "text",
     class: "text",
-    "aria-label": texts("words"),
+    "aria-label": texts("other"),
     "aria-describedby": describedBy,
   });
   if (question.allowOther && !pictures) {

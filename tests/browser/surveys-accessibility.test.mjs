@@ -2,8 +2,8 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { AxeBuilder } from "@axe-core/playwright";
-import { launch, open, present, serve, settled } from "./harness.mjs";
-import { QUESTIONS, instruction, message, question, survey } from "./payloads.mjs";
+import { launch, open, present, serve, settled } from "./surveys/harness.mjs";
+import { QUESTIONS, instruction, message, question, survey } from "./surveys/payloads.mjs";
 
 const TAGS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"];
 const WIDTHS = [320, 1280];

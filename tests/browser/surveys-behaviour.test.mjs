@@ -1,8 +1,8 @@
 // What the renderer does: what it shows when, what it asks its host, what it leaves the page.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { answers, calls, focus, launch, offer, open, present, press, serve, tabTo } from "./harness.mjs";
-import { instruction, message, question, survey } from "./payloads.mjs";
+import { answers, calls, focus, launch, offer, open, present, press, serve, tabTo } from "./surveys/harness.mjs";
+import { instruction, message, question, survey } from "./surveys/payloads.mjs";
 
 let site;
 let browser;
@@ -59,18 +59,18 @@ test("what is missing or odd is said before the server is asked", async () => {
   const tab = await open(browser, site.url);
   const cases = [
     [question("nps"), async () => {}, /answer this question/],
-    [question("multiple_choice"), () => tab.locator("nudge-ui input").first().check(), /at least 2/],
+    [question("multiple_choice"), () => tab.locator("nudge-ui input").first().check(), /At least 2/],
     [question("short_text"), () => tab.keyboard.type("ada"), /e-mail address, such as/],
-    [question("long_text"), () => tab.keyboard.type("x"), /at least 3 characters/],
-    [question("number"), () => tab.keyboard.type("11"), /most is 10/],
+    [question("long_text"), () => tab.keyboard.type("x"), /At least 3 characters/],
+    [question("number"), () => tab.keyboard.type("11"), /At most 10/],
     [question("number"), () => tab.keyboard.type("1.3"), /steps of 0.5/],
     [question("number"), () => tab.keyboard.type("e"), /enter a number/],
     [question("date"), () => tab.keyboard.type("0101"), /whole date/],
     [question("consent"), async () => {}, /tick the box/],
     [question("matrix"), () => tab.locator("nudge-ui input").first().check({ force: true }), /each row/],
     [question("contact_info"), () => tab.keyboard.type("Ada"), /fill in “E-mail”/],
-    [question("single_choice"), () => tab.locator("nudge-ui input").nth(3).check(), /specify/],
-    [question("link"), async () => {}, /open the link/],
+    [question("single_choice"), () => tab.locator("nudge-ui input").nth(3).check(), /answer this question/],
+    [question("link"), async () => {}, /answer this question/],
     [question("short_text", { validation: { message: "Your work mail, please." } }), () => tab.keyboard.type("x"), /Your work mail, please\./],
   ];
   for (const [one, act, text] of cases) {
@@ -201,6 +201,20 @@ test("branches lead by the answers, and back; what is optional may be left", asy
   await heading(tab, "Sorry");
   assert.match(await tab.locator("nudge-ui").evaluate((ui) => ui.shadowRoot.textContent), /We will do better/);
   assert.deepEqual(await answers(tab), { one: 1, bad: null });
+  await done(tab);
+});
+
+test("a double click answers one question", async () => {
+  const tab = await open(browser, site.url);
+  const optional = ["one", "two", "three"].map((id) => nps(id, { required: false }));
+  await present(tab, instruction(survey(optional)), { asked: true });
+  await tab.locator("nudge-ui .skip").dblclick();
+  await tab.waitForTimeout(100);
+  assert.deepEqual(await shown(tab), ["Question two (optional)"]);
+  await tab.locator("nudge-ui button.primary").dblclick();
+  await tab.waitForTimeout(100);
+  assert.deepEqual(await shown(tab), ["Question three (optional)"]);
+  assert.deepEqual(await answers(tab), { one: null, two: null });
   await done(tab);
 });
 
