@@ -88,6 +88,27 @@ test("ten tabs have one poller, one queue and one session", async (t) => {
   await arrived(server, "tab_left", 1);
 });
 
+test("a tab that does not answer holds nothing up", async (t) => {
+  const { server, shop, options } = await setUp(t);
+  const context = await profile(t);
+  const first = await open(context, shop.url, options);
+  await first.evaluate(() => nudge.flush());
+  const second = await open(context, shop.url, options);
+  // As a tab that is frozen or hangs: it leads, and hears nothing.
+  let hangs = true;
+  const hung = first.evaluate(() => {
+    for (const end = Date.now() + 20_000; Date.now() < end; );
+  });
+  void hung.then(() => (hangs = false));
+  await sleep(200);
+  await second.evaluate(() => void nudge.track("other_hung", {}));
+  assert.equal(custom(await arrived(server, "other_hung", 1), "other_hung").length, 1);
+  assert.ok(hangs, "it arrived before the other tab came back");
+  await hung;
+  await first.evaluate(() => void nudge.track("came_back", {}));
+  await arrived(server, "came_back", 1);
+});
+
 test("a server that answers 503 gets everything later, and is asked as seldom as it says", async (t) => {
   const { server, gate, shop, options } = await setUp(t);
   const context = await profile(t);

@@ -101,4 +101,12 @@ macro_rules! files {
 
 files! {
     events: "events.test.mjs",
+    package: "package.test.mjs",
+    people: "people.test.mjs",
+    push: "push.test.mjs",
+    shop: "shop.test.mjs",
+    surveys_accessibility: "surveys-accessibility.test.mjs",
+    surveys_behaviour: "surveys-behaviour.test.mjs",
+    surveys_keyboard: "surveys-keyboard.test.mjs",
+    surveys_server: "surveys-server.test.mjs",
 }

@@ -23,6 +23,8 @@ const TOGETHER = 250;
 const ENOUGH = 100;
 /** Use of the page is noted this often, in milliseconds. */
 const ACTIVE = 30_000;
+/** A tab that leads answers within so many milliseconds. */
+const UNHEARD = 5000;
 /** How long `flush` waits for the tab that sends, in milliseconds. */
 const FLUSH = 30_000;
 /** Characters that browsers let a page leave behind (64 KiB), with room for other characters than ASCII. */
@@ -50,6 +52,7 @@ export class Nudge implements Client {
   private writing?: Promise<void>;
   private screenName?: string;
   private timer?: ReturnType<typeof setTimeout>;
+  private unheard?: ReturnType<typeof setTimeout>;
   private active = 0;
   /** What the tab that leads has for whoever looks, and who looks, the last one last. */
   private readonly held = new Map<string, [item: any, aid: string]>();
@@ -136,6 +139,11 @@ export class Nudge implements Client {
 
   reset(): void {
     this.shows.clear();
+    if (this.push.state == "subscribed" && this.me) {
+      // Messages to who was here are not for who comes.
+      this.draft({ kind: "call", method: "DELETE", path: `/v1/sdk/push-tokens/${this.me.device}`, body: {} });
+      this.push.forget();
+    }
     this.draft({ kind: "reset" }, true);
   }
 
@@ -143,9 +151,7 @@ export class Nudge implements Client {
     const { analytics, messaging } = given;
     if (!this.started) {
       if (!analytics && !messaging) return;
-      this.started = true;
       this.drafts.push({ kind: "consent", analytics, messaging });
-      this.started = false;
       this.start();
     } else this.draft({ kind: "consent", analytics, messaging }, true);
     if (messaging === false) this.shows.clear();
@@ -181,7 +187,7 @@ export class Nudge implements Client {
       this.idle.add(done);
       setTimeout(done, FLUSH);
     });
-    this.tabs.post({ t: "go" });
+    this.urge();
     return done;
   }
 
@@ -346,7 +352,13 @@ export class Nudge implements Client {
     this.timer = undefined;
     if (!this.started) return;
     if (this.tabs.leads || !this.isKept) void this.send();
-    else this.tabs.post({ t: "go" });
+    else this.urge();
+  }
+
+  /** Has the tab that leads send. One that the browser has frozen does not answer: another leads then. */
+  private urge(): void {
+    this.tabs.post({ t: "go" });
+    this.unheard ??= setTimeout(() => this.tabs.claim(), UNHEARD);
   }
 
   private async send(): Promise<void> {
@@ -393,7 +405,13 @@ export class Nudge implements Client {
   private hear(message: any): void {
     switch (message.t) {
       case "go":
-        if (this.tabs.leads) void this.send();
+        if (!this.tabs.leads) break;
+        this.tabs.post({ t: "heard" });
+        void this.send();
+        break;
+      case "heard":
+        clearTimeout(this.unheard);
+        this.unheard = undefined;
         break;
       case "idle":
         for (const done of this.idle) done();
@@ -443,6 +461,7 @@ export class Nudge implements Client {
 
   private lead(leads: boolean): void {
     if (leads) {
+      this.tabs.tell({ t: "heard" });
       this.tabs.tell({ t: "who" });
       void (this.writing ?? Promise.resolve()).then(() => {
         void this.send();
@@ -500,8 +519,8 @@ export class Nudge implements Client {
       const answer = await ask(this.options, method, path, { anonymousId: aid, ...body }, session.token);
       return (await this.sender.isStale(aid, answer)) ? { ...answer, status: 0 } : answer;
     });
-    const { status, code, message, data } = answer;
-    if (status > 299) throw { status, code, detail: message, message };
+    const { status, code, message, errors, data } = answer;
+    if (status > 299) throw { status, code, detail: message, errors };
     return data;
   }
 

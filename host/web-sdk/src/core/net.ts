@@ -5,6 +5,8 @@ export interface Answer {
   data?: any;
   code: string;
   message: string;
+  /** Where in the request's body faults are. */
+  errors?: any[];
   /** Milliseconds that the server asks to wait. */
   retryAfter: number;
 }
@@ -52,6 +54,7 @@ export async function ask(
       data: json.data,
       code: json.code ?? `http_${status}`,
       message: json.detail ?? json.title ?? `the server answered ${status}`,
+      errors: json.errors,
       retryAfter: 1000 * (Number(response.headers.get("retry-after")) || 0),
     };
   } catch {

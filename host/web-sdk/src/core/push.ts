@@ -67,6 +67,15 @@ export class WebPush implements Push {
     return this.state;
   }
 
+  /** Ends the browser's subscription; the server hears of it otherwise. */
+  forget(): void {
+    this.state = "unsubscribed";
+    void this.find()
+      .then((registration) => registration?.pushManager.getSubscription())
+      .then((subscription) => subscription?.unsubscribe())
+      .catch(() => {});
+  }
+
   private register(how: object): Promise<any> {
     const body = { deviceId: this.around.device(), provider: "webpush", ...how };
     return this.around.request("POST", "/v1/sdk/push-tokens", body);

@@ -25,12 +25,28 @@ export class Tabs {
       this.channel = new BroadcastChannel(this.name);
       this.channel.onmessage = ({ data }) => this.hear(data);
     }
-    if (!navigator.locks) return this.change(true);
+    if (navigator.locks) this.request({ signal: this.asked.signal });
+    else this.change(true);
+  }
+
+  /** Takes the lead from a tab that does not answer. */
+  claim(): void {
+    if (this.asked && navigator.locks && !this.leads) this.request({ steal: true });
+  }
+
+  private request(options: LockOptions): void {
+    let mine = false;
     const held = () => {
+      mine = true;
       this.change(true);
       return new Promise<void>((done) => (this.release = done));
     };
-    navigator.locks.request(this.name, { signal: this.asked.signal }, held).catch(() => {});
+    navigator.locks.request(this.name, options, held).catch(() => {
+      // Another tab took the lead: this one queues for it again.
+      if (!mine || !this.asked) return;
+      this.change(false);
+      this.request({ signal: this.asked.signal });
+    });
   }
 
   /** Leaves: another tab leads. Pages that browsers keep for "back" hold nothing. */
