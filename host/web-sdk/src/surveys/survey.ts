@@ -204,11 +204,11 @@ export function showSurvey(scene: SurveyScene): ShownSurvey {
     const done = Math.round(((number - 1) / of) * 100);
     switch (flow.progressStyle) {
       case "bar":
-        return [h("progress", { max: 100, value: done, "aria-label": texts("progress") })];
+        return [h("progress", { max: 100, value: done, "aria-label": text })];
       case "steps":
         return [h("p", { class: "count" }, text)];
       case "percent":
-        return [h("p", { class: "count" }, h("span", { class: "sr" }, `${texts("progress")}: `), `${done} %`)];
+        return [h("p", { class: "count" }, h("span", { class: "sr" }, `${text}: `), `${done} %`)];
       default:
         return [];
     }
