@@ -114,7 +114,7 @@ test("themes of one's own", async () => {
   const tab = await open(browser, site.url);
   const theme = { background: "#fdf6e3", text: "#3b2f2f", primary: "#7a1f5c", onPrimary: "#ffffff", radius: 24, font: "serif" };
   const dark = { background: "#101820", text: "#f0e6d2", primary: "#ffb703", onPrimary: "#101820" };
-  for (const one of [theme, { ...theme, dark }, { mode: "dark" }, { mode: "light", radius: 0, font: "mono" }, { ...theme, font: "inherit" }, { background: "red;}*{display:none", primary: 7, radius: "x", font: "no" }]) {
+  for (const one of [theme, { ...theme, dark }, { mode: "dark" }, { background: "#202020" }, { primary: "#ffee00", dark: { primary: "#331100" } }, { mode: "light", radius: 0, font: "mono" }, { ...theme, font: "inherit" }, { background: "red;}*{display:none", primary: 7, radius: "x", font: "no" }]) {
     await present(tab, instruction(survey([question("rating")], { theme: one })), { asked: true });
     await tab.locator("nudge-ui input").nth(4).check({ force: true });
     await everywhere(tab, JSON.stringify(one));

@@ -58,19 +58,19 @@ test("what the server does not take is shown at its question, and sent again wit
 test("what is missing or odd is said before the server is asked", async () => {
   const tab = await open(browser, site.url);
   const cases = [
-    [question("nps"), async () => {}, /answer this question/],
+    [question("nps"), async () => {}, /answer this question/i],
     [question("multiple_choice"), () => tab.locator("nudge-ui input").first().check(), /At least 2/],
     [question("short_text"), () => tab.keyboard.type("ada"), /e-mail address, such as/],
     [question("long_text"), () => tab.keyboard.type("x"), /At least 3 characters/],
     [question("number"), () => tab.keyboard.type("11"), /At most 10/],
-    [question("number"), () => tab.keyboard.type("1.3"), /steps of 0.5/],
-    [question("number"), () => tab.keyboard.type("e"), /enter a number/],
-    [question("date"), () => tab.keyboard.type("0101"), /whole date/],
-    [question("consent"), async () => {}, /tick the box/],
-    [question("matrix"), () => tab.locator("nudge-ui input").first().check({ force: true }), /each row/],
-    [question("contact_info"), () => tab.keyboard.type("Ada"), /fill in “E-mail”/],
-    [question("single_choice"), () => tab.locator("nudge-ui input").nth(3).check(), /answer this question/],
-    [question("link"), async () => {}, /answer this question/],
+    [question("number"), () => tab.keyboard.type("1.3"), /steps of 0.5/i],
+    [question("number"), () => tab.keyboard.type("e"), /enter a number/i],
+    [question("date"), () => tab.keyboard.type("0101"), /whole date/i],
+    [question("consent"), async () => {}, /tick the box/i],
+    [question("matrix"), () => tab.locator("nudge-ui input").first().check({ force: true }), /each row/i],
+    [question("contact_info"), () => tab.keyboard.type("Ada"), /fill in “E-mail”/i],
+    [question("single_choice"), () => tab.locator("nudge-ui input").nth(3).check(), /answer this question/i],
+    [question("link"), async () => {}, /answer this question/i],
     [question("short_text", { validation: { message: "Your work mail, please." } }), () => tab.keyboard.type("x"), /Your work mail, please\./],
   ];
   for (const [one, act, text] of cases) {
@@ -204,6 +204,22 @@ test("branches lead by the answers, and back; what is optional may be left", asy
   await done(tab);
 });
 
+test("only what is modal dims the page and keeps it from being used", async () => {
+  const tab = await open(browser, site.url);
+  for (const [presentation, dimmed] of [["popover", false], ["modal", true]]) {
+    await present(tab, instruction(survey([nps("one")], { settings: { presentation } })));
+    const backdrop = await tab.locator("nudge-ui .root").evaluate((root) => getComputedStyle(root, "::backdrop").backgroundColor);
+    assert.equal(backdrop !== "rgba(0, 0, 0, 0)", dimmed, backdrop);
+    const reached = await tab.locator("#buy").evaluate((buy) => {
+      const { x, y } = buy.getBoundingClientRect();
+      return document.elementFromPoint(x + 5, y + 5) === buy;
+    });
+    assert.equal(reached, !dimmed);
+    await tab.evaluate(() => window.renderer.clear());
+  }
+  await done(tab);
+});
+
 test("a double click answers one question", async () => {
   const tab = await open(browser, site.url);
   const optional = ["one", "two", "three"].map((id) => nps(id, { required: false }));
@@ -252,6 +268,8 @@ test("a feedback button opens its survey as often as somebody likes", async () =
   await present(tab, one);
   const button = tab.locator("nudge-ui .fab");
   assert.equal(await button.getAttribute("aria-expanded"), "false");
+  const { x, y } = await button.boundingBox();
+  assert.ok(x < 40 && y > tab.viewportSize().height - 90, `${x}, ${y}`);
   assert.deepEqual(await acks(tab), [], "a button alone is not what was to be shown");
   for (const round of [1, 2]) {
     await tabTo(tab, "Feedback");

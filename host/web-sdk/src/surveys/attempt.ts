@@ -10,7 +10,7 @@ import type { Answer, Draft, Host, Instruction, Json, Refusal } from "./host.js"
 export interface Refused {
   questionId: string;
   value: Json;
-  code: string;
+  code: string | undefined;
   detail: string;
   /** The part of the answer: an option, a row, a field. */
   part: string | undefined;
@@ -162,10 +162,10 @@ export class Attempt {
       this.#unsent.clear();
       return true;
     }
-    const error = refusal.code === "invalid_answer" ? refusal.errors?.[0] : undefined;
+    const error = refusal.errors?.[0];
     const [, , index, , ...path] = (error?.pointer ?? "").split("/");
     const answer = answers[Number(index)] ?? answers[answers.length - 1];
-    if (!error || !answer) {
+    if (refusal.code !== "invalid_answer" || !answer) {
       this.#forget();
       this.#listener.gone(refusal);
       return false;
@@ -176,7 +176,7 @@ export class Attempt {
     this.answers.delete(answer.questionId);
     this.#keep();
     const part = path[0] === "optionIds" ? undefined : path[0]?.replace(/~1/g, "/").replace(/~0/g, "~");
-    this.#listener.refused({ ...answer, code: error.code, detail: error.detail, part });
+    this.#listener.refused({ ...answer, code: error?.code, detail: error?.detail ?? refusal.detail ?? "", part });
     return false;
   }
 

@@ -50,6 +50,8 @@ export function showSurvey(scene: SurveyScene): ShownSurvey {
   const { flow } = survey;
   const typed = new Map<string, Json>();
   let focus = (): void => {};
+  /** Remembers what is typed. */
+  let stash = (): void => {};
   let ended = false;
   let closed = false;
   /** Whether the end is awaited. */
@@ -105,6 +107,7 @@ export function showSurvey(scene: SurveyScene): ShownSurvey {
       say: shell.say,
       open: (action) => host.open(action),
     });
+    stash = () => typed.set(question.id, field.read());
     const optional = !required && h("span", { class: "optional" }, ` ${texts("optional")}`);
     const error = h("p", { class: "error", id: ids.error });
     const description = h("p", { class: "desc", id: ids.desc }, question.description);
@@ -159,7 +162,7 @@ export function showSurvey(scene: SurveyScene): ShownSurvey {
             type: "button",
             class: "back",
             click: () => {
-              typed.set(question.id, field.read());
+              stash();
               showQuestion(before, true);
             },
           },
@@ -201,11 +204,11 @@ export function showSurvey(scene: SurveyScene): ShownSurvey {
     const done = Math.round(((number - 1) / of) * 100);
     switch (flow.progressStyle) {
       case "bar":
-        return [h("progress", { max: 100, value: done, "aria-label": texts("progress") })];
+        return [h("progress", { max: 100, value: done, "aria-label": text })];
       case "steps":
         return [h("p", { class: "count" }, text)];
       case "percent":
-        return [h("p", { class: "count" }, h("span", { class: "sr" }, `${texts("progress")}: `), `${done} %`)];
+        return [h("p", { class: "count" }, h("span", { class: "sr" }, `${text}: `), `${done} %`)];
       default:
         return [];
     }
@@ -214,6 +217,7 @@ export function showSurvey(scene: SurveyScene): ShownSurvey {
   /** Why the server does not take an answer, at the question. */
   function showRefused(refused: Refused): void {
     const question = flow.questions.find(({ id }) => id === refused.questionId);
+    if (!ended) stash();
     ended = false;
     typed.set(refused.questionId, refused.value);
     if (question) showQuestion(question, true, refused);

@@ -14,36 +14,45 @@ const FONTS: Record<NonNullable<Theme["font"]>, string> = {
 
 const COLOURS = ["background", "text", "primary", "onPrimary"] as const;
 
-/** The colours of a theme that are colours. */
+/** Black or white, whichever is better read on a colour, or below it. */
+function partner(colour: string): string {
+  const light = [0.2126, 0.7152, 0.0722].reduce(
+    (sum, share, at) => sum + share * (parseInt(colour.slice(2 * at + 1, 2 * at + 3), 16) / 255) ** 2.2,
+    0,
+  );
+  return light > 0.18 ? "#000000" : "#ffffff";
+}
+
+/** The colours of a theme that are colours, in pairs: the server has looked at those alone that are given both. */
 function known(colours: Colours | null | undefined): Colours {
   const found: Colours = {};
   for (const name of COLOURS) {
     const colour = colours?.[name];
-    if (typeof colour === "string" && /^#[0-9a-f]{6}$/i.test(colour)) found[name] = colour;
+    if (/^#[0-9a-f]{6}$/i.test(`${colour}`)) found[name] = colour;
   }
+  COLOURS.forEach((name, place) => {
+    const other = COLOURS[place ^ 1] ?? name;
+    const colour = found[name];
+    if (colour) found[other] ??= partner(colour);
+  });
   return found;
 }
 
-const rules = (scheme: "light" | "dark", colours: Colours): string =>
+const rules = (scheme: string, colours: Colours): string =>
   `.root{color-scheme:${scheme};${COLOURS.map((name) => `--${name}:${colours[name]}`).join(";")}}`;
 
 /**
  * The rules of a theme. Colours that are given without any for the dark hold in the dark too: they were chosen for each
- * other. A primary colour alone keeps its partner.
+ * other.
  */
 export function themeRules(theme: Theme | null | undefined): string {
-  const given = known(theme?.dark);
-  const own = known(theme);
-  const light = { ...LIGHT, ...own };
-  const { primary, onPrimary } = light;
-  const pair = own.primary && own.onPrimary ? { primary, onPrimary } : {};
-  const keepsOwn = !theme?.dark && (own.background || own.text);
-  const dark = keepsOwn ? light : { ...DARK, ...pair, ...given };
-  const mode = theme?.mode;
-  const { radius, font } = theme ?? {};
+  const { mode, radius, font, dark } = theme ?? {};
+  const { primary, onPrimary, ...rest } = known(theme);
+  const pair = primary ? { primary, onPrimary } : {};
+  const light = rules("light", { ...LIGHT, ...pair, ...rest });
+  const night = !dark && rest.text ? light : rules("dark", { ...DARK, ...pair, ...known(dark) });
   const round = typeof radius === "number" ? Math.min(Math.max(radius, 0), 24) : 12;
   const shape = `.root{--radius:${round}px;font-family:${FONTS[font ?? "system"] ?? FONTS.system}}`;
-  if (mode === "dark") return shape + rules("dark", dark);
-  if (mode === "light") return shape + rules("light", light);
-  return `${shape}${rules("light", light)}@media (prefers-color-scheme:dark){${rules(keepsOwn ? "light" : "dark", dark)}}`;
+  if (mode === "dark") return shape + night;
+  return shape + light + (mode === "light" ? "" : `@media (prefers-color-scheme:dark){${night}}`);
 }

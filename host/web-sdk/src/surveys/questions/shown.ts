@@ -1,6 +1,6 @@
 /** What is read rather than answered: consent, statement, link. */
 
-import { h, isWeb, safeUrl } from "../dom.js";
+import { h, safeUrl } from "../dom.js";
 import type { Json } from "../host.js";
 import { actionOf, type Field, type Setting } from "./field.js";
 
@@ -16,7 +16,7 @@ export function consent({ question, initial, describedBy }: Setting): Field {
 }
 
 /** A link that the app opens, or the browser where somebody wants a tab of their own. */
-function anchor({ texts, open }: Setting, url: string, label: string, followed: () => void): HTMLElement {
+function anchor({ open }: Setting, url: string, label: string, followed: () => void): HTMLElement {
   return h(
     "a",
     {
@@ -32,7 +32,6 @@ function anchor({ texts, open }: Setting, url: string, label: string, followed: 
       },
     },
     label,
-    isWeb(url) && h("span", { class: "sr" }, ` ${texts("newTab")}`),
   );
 }
 

@@ -51,10 +51,7 @@ const PURPOSES: [RegExp, string, string?][] = [
   [/first|given/, "given-name"],
   [/last|family|surname/, "family-name"],
   [/company|organi[sz]ation/, "organization"],
-  [/zip|postal/, "postal-code"],
   [/street|address/, "street-address"],
-  [/country/, "country-name"],
-  [/city|town/, "address-level2"],
   [/name/, "name"],
 ];
 
