@@ -63,6 +63,7 @@ test("an event before the tab closes is stored once, across origins", async (t) 
   const events = custom(await arrived(server, "left_at", 5), "left_at");
   assert.deepEqual(events.map(({ properties }) => properties.n), [1, 2, 3, 4, 5]);
   assert.deepEqual(gate.of("OPTIONS /v1/sdk/beacon"), []);
+  assert.ok(gate.of("POST /v1/sdk/beacon").some(({ status }) => status == 200));
 });
 
 test("ten tabs have one poller, one queue and one session", async (t) => {

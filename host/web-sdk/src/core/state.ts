@@ -1,4 +1,4 @@
-import { iso, newId } from "./util.js";
+import { idOf, iso, newId } from "./util.js";
 import type { Change, Item } from "./store.js";
 import type { EventProperties } from "./types.js";
 
@@ -63,14 +63,16 @@ export function write(
 ): { me: Me; add: Item[]; change: Change } {
   const me = { ...(before ?? nobody()) };
   const add: Item[] = [];
-  const event = (draft: { at: number; locale: string; screen?: string }, name: string, id = newId(), properties?: EventProperties) => {
+  let place = 0;
+  const event = (draft: { at: number; locale: string; screen?: string }, name: string, id: string, properties?: EventProperties) => {
     if (!(me.analytics ?? granted)) return;
     const { at, screen, locale } = draft;
     const entry = { eventId: id, name, timestamp: iso(at), anonymousId: me.aid, properties };
     add.push({ kind: "event", aid: me.aid, sid: me.sid!, event: entry, screen, locale });
   };
   const lifecycle = (draft: { at: number; locale: string }, name: string) => {
-    if (config?.lifecycleEvents !== false) event(draft, name);
+    // Before what it is noted with, also where both are of one millisecond.
+    if (config?.lifecycleEvents !== false) event(draft, name, idOf(draft.at, place++ % 16));
   };
   /** Ends a session that was silent for too long, and begins one unless nothing happens. */
   const touch = (draft: { at: number; locale: string; idle?: boolean }) => {

@@ -12,15 +12,23 @@ export function newId(): string {
   const now = Date.now();
   if (now > last) {
     last = now;
-    count = random(1024);
+    count = FIRST + random(1024);
   } else if (++count > 4095) {
     last++;
-    count = 0;
+    count = FIRST;
   }
-  const time = hex(last, 12);
+  return idOf(last, count);
+}
+
+/** Places of a millisecond before those of {@link newId}. */
+const FIRST = 16;
+
+/** A new id of an instant that sorts before those that a page made then: `place` is less than 16. */
+export function idOf(at: number, place: number): string {
+  const time = hex(at, 12);
   const tail = hex(random(2 ** 32), 8) + hex(random(2 ** 16), 4);
   const variant = hex(0x8000 | random(0x4000), 4);
-  return `${time.slice(0, 8)}-${time.slice(8)}-7${hex(count, 3)}-${variant}-${tail}`;
+  return `${time.slice(0, 8)}-${time.slice(8)}-7${hex(place, 3)}-${variant}-${tail}`;
 }
 
 /** An instant as the server reads it. */
