@@ -517,7 +517,7 @@ export class Nudge implements Client {
       const session = await this.sender.session(aid);
       if (!("client" in session)) return session.answer;
       const answer = await ask(this.options, method, path, { anonymousId: aid, ...body }, session.token);
-      return (await this.sender.isStale(aid, answer)) ? { ...answer, status: 0 } : answer;
+      return (await this.sender.isStale(aid, answer, session.token)) ? { ...answer, status: 0 } : answer;
     });
     const { status, code, message, errors, data } = answer;
     if (status > 299) throw { status, code, detail: message, errors };

@@ -52,7 +52,7 @@ export class Poller {
           // A poll that was kept open is followed by the next; a server that keeps none says how long to wait.
           const waited = Date.now() - begun > (WAIT * 1000) / 2;
           wait = items.length || waited ? 0 : 1000 * pollAfterSeconds || POLL_AFTER;
-        } else if (await this.sender.isStale(aid, answer)) {
+        } else if (await this.sender.isStale(aid, answer, person.token)) {
           wait = 0;
         } else {
           if (answer.status == 400) cursor = "";

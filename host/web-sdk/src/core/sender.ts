@@ -111,7 +111,7 @@ export class Sender {
     if (item.kind == "identify") return this.remove([key]);
     if (item.kind == "event") return this.events(rows, item, person);
     const answer = await ask(this.around, item.method, item.path, item.body, person.token);
-    if (await this.isStale(item.aid, answer)) return 0;
+    if (await this.isStale(item.aid, answer, person.token)) return 0;
     if (isTemporary(answer)) return this.temporary(answer);
     // A key or a token that does not work now says nothing of the request.
     if (answer.status == 401) return this.refused(new Refused(answer, false), key, item);
@@ -174,7 +174,7 @@ export class Sender {
       delivery,
     };
     const answer = await ask(this.around, "POST", "/v1/sdk/ingest", body, person.token);
-    if (await this.isStale(first.aid, answer)) return 0;
+    if (await this.isStale(first.aid, answer, person.token)) return 0;
     if (isTemporary(answer)) return this.temporary(answer);
     if (answer.status == 401) return this.refused(new Refused(answer, false), run[0]![0], first);
     if (answer.status == 413 && run.length > 1) {
@@ -208,10 +208,12 @@ export class Sender {
   }
 
   /** Whether the token was refused: a new session is asked for with the next request. */
-  async isStale(aid: string, { status, code }: Answer): Promise<boolean> {
+  async isStale(aid: string, { status, code }: Answer, token?: string): Promise<boolean> {
     const ended = status == 403 && code == "client_session_invalid";
     if (!ended && !(status == 401 && code.startsWith("subject_token"))) return false;
     await this.around.store.change([`person:${aid}`], ([person]) => {
+      // Somebody may have signed in meanwhile: the token of now is another one.
+      if (person?.token != token) return;
       const changed = { ...person, expires: 0, client: ended ? newId() : person?.client };
       return { put: { [`person:${aid}`]: changed } };
     });
