@@ -358,6 +358,16 @@ test("a survey without an instruction, and one within the page", async () => {
   await done(tab);
 });
 
+test("what this version does not know is not shown, and the server is told", async () => {
+  const tab = await open(browser, site.url);
+  const later = instruction(survey([nps("one"), { id: "x", type: "hologram", title: "?", required: true }]));
+  await offer(tab, later);
+  assert.equal(await outcome(tab, later), "discarded");
+  assert.deepEqual(await acks(tab), ["discarded"]);
+  assert.deepEqual(tab.faults, []);
+  await done(tab);
+});
+
 test("a survey that is gone says so", async () => {
   const tab = await open(browser, site.url);
   await tab.evaluate(() => {

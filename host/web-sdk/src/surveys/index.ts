@@ -4,6 +4,7 @@ import { acknowledge } from "./ack.js";
 import { uuid } from "./dom.js";
 import { showFeedback } from "./feedback.js";
 import type { Attempt, CreateRenderer, Instruction, Outcome, PresentOptions, Refusal } from "./host.js";
+import { FIELDS } from "./questions/index.js";
 import { type Started, show } from "./scene.js";
 
 export type * from "./host.js";
@@ -72,8 +73,10 @@ export const createRenderer: CreateRenderer = (host) => {
     const draft = survey ? await host.draft(instruction.instructionId).catch(() => null) : null;
     // What was begun is gone on with: it was shown, and is on offer no longer.
     if (!draft && !instruction.local && !host.onOffer(instruction)) return job.end("withdrawn");
-    // Without style sheets of its own it would be something bare.
-    if ((!message && !survey?.flow?.questions.length) || !("replaceSync" in CSSStyleSheet.prototype)) {
+    const questions = survey?.flow?.questions ?? [];
+    const known = message ?? (questions.length && questions.every(({ type }) => type in FIELDS));
+    // Without style sheets of its own it would be something bare; a newer server may ask what this does not know.
+    if (!known || !("replaceSync" in CSSStyleSheet.prototype)) {
       acknowledge(host, instruction, "discarded");
       return job.end("discarded");
     }

@@ -103,7 +103,6 @@ export function showSurvey(scene: SurveyScene): ShownSurvey {
       texts,
       initial: typed.get(question.id) ?? attempt.answers.get(question.id),
       describedBy: `${ids.desc} ${ids.error}`,
-      titleId: title.id,
       say: shell.say,
       open: (action) => host.open(action),
     });
@@ -145,7 +144,7 @@ export function showSurvey(scene: SurveyScene): ShownSurvey {
       );
     const submit = (value: Json): void => {
       if (busy) return;
-      const problem = (value === null || field.odd ? field.odd?.() : undefined) ?? check(question, value);
+      const problem = field.odd?.() ?? check(question, value);
       if (problem) return complain(describe(problem), problem.part);
       typed.delete(question.id);
       attempt.give(question.id, value);
@@ -267,10 +266,11 @@ export function showSurvey(scene: SurveyScene): ShownSurvey {
   function close(): void {
     if (closed) return;
     closed = true;
-    if (ended) return scene.done("completed");
-    attempt.dismiss();
-    acknowledge(host, instruction, "dismissed");
-    scene.done("dismissed");
+    // Whoever closes it while the end is awaited has answered everything.
+    const outcome = ended || busy ? "completed" : "dismissed";
+    if (!ended) acknowledge(host, instruction, outcome);
+    if (outcome === "dismissed") attempt.dismiss();
+    scene.done(outcome);
   }
 
   if (scene.draft?.unsent) void attempt.send();

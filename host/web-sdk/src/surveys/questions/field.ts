@@ -10,8 +10,6 @@ export interface Setting {
   initial: Json | undefined;
   /** Ids of what describes the control: description, ends of a scale, the error. */
   describedBy: string;
-  /** The id of the question's title. */
-  titleId: string;
   /** Tells people who don't see the page. */
   say(text: string): void;
   /** Opens an address. */
