@@ -23,7 +23,7 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::services::Shared;
-use crate::{openapi, operations};
+use crate::{openapi, operations, shop, web_sdk};
 
 /// The API with its documentation.
 pub fn api(services: &Shared) -> (Router<Shared>, OpenApi) {
@@ -35,6 +35,7 @@ pub fn api(services: &Shared) -> (Router<Shared>, OpenApi) {
         .routes(routes!(nudge_people::sessions::update_consent))
         .routes(routes!(properties::http::update_own_properties))
         .routes(routes!(nudge_ingest::http::ingest_events))
+        .routes(routes!(nudge_ingest::beacon::ingest_beacon))
         .routes(routes!(
             nudge_surveys::instructions::http::poll_instructions
         ))
@@ -294,8 +295,12 @@ fn plugin_routes() -> OpenApiRouter<Shared> {
 pub fn router(services: Shared, with_operations: bool) -> serde_json::Result<Router> {
     let (api, document) = api(&services);
     // Everybody may read them, so that they take places as all other requests do.
-    let pages = openapi::routes(&services, &openapi::finish(document))?
-        .layer(from_fn_with_state(services.clone(), around_management));
+    let mut pages =
+        openapi::routes(&services, &openapi::finish(document))?.merge(web_sdk::routes());
+    if with_operations {
+        pages = pages.merge(shop::routes());
+    }
+    let pages = pages.layer(from_fn_with_state(services.clone(), around_management));
     let mut router = api.merge(pages);
     if with_operations {
         router = router.merge(operations::routes());

@@ -55,6 +55,8 @@ const IN: u16 = 0;
 /// A row for each operation: method, path, class, and a body where `{}` would not do.
 #[rustfmt::skip]
 const OPERATIONS: &[(&str, &str, Class, &str)] = &[
+    // Its credentials are in its body, which is plain text.
+    ("POST",   "/v1/sdk/beacon",                              Open, ""),
     ("GET",    "/v1/errors",                                  Open, ""),
     ("GET",    "/v1/apps",                                    Member, ""),
     ("POST",   "/v1/apps",                                    Administrator, ""),

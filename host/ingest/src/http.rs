@@ -53,21 +53,31 @@ pub async fn ingest_events(
     State(services): State<Shared>,
     JsonText(text): JsonText,
 ) -> Result<Data<IngestView>, ApiError> {
+    take(&services, &caller, &notes, &text).await
+}
+
+/// Takes the events of a body, whichever way it came.
+pub(super) async fn take(
+    services: &Shared,
+    caller: &Caller,
+    notes: &Notes,
+    text: &str,
+) -> Result<Data<IngestView>, ApiError> {
     let received_at = services.clock.now();
-    let (body, events) = Body::parse(&text)?;
-    caller.count_bytes(&notes, &body, text.len())?;
+    let (body, events) = Body::parse(text)?;
+    caller.count_bytes(notes, &body, text.len())?;
     let delivery = body.delivery()?;
-    let owner = owner::of(&services, &caller, &body, &events).await?;
+    let owner = owner::of(services, caller, &body, &events).await?;
     let rules = rules(&caller.app, &body, &owner, received_at);
     let (checked, mut rejections) = event::check_all(events, &rules);
     if let Some(delivery) = &delivery {
-        check_delivery(&services, &caller, delivery, &checked, &rejections).await?;
+        check_delivery(services, caller, delivery, &checked, &rejections).await?;
     }
     let (checked, ignored) = heeded(&caller.app, checked);
     let app = &caller.app;
     let origin = Arc::new(body.origin());
     let divided = divide(
-        &services,
+        services,
         app,
         &owner,
         &origin,
@@ -83,7 +93,7 @@ pub async fn ingest_events(
         wants_instructions: delivery.is_some(),
         ..divided.submission(app, &owner, origin, received_at)
     };
-    let there = there_already(&services, app, owner.subject_id, &rejections).await?;
+    let there = there_already(services, app, owner.subject_id, &rejections).await?;
     let committed = services
         .committer
         .commit_body(submission, notes.body_room());
@@ -95,7 +105,7 @@ pub async fn ingest_events(
         notes.step_aside();
     }
     let view = answer(
-        &services,
+        services,
         app,
         &owner,
         outcome,

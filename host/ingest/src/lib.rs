@@ -14,6 +14,7 @@
 //!   *system alias*, which no client can name.
 //! - **Looking for events of a name is bounded**: dry runs and proposals look through the newest 50,000 events and say so.
 
+pub mod beacon;
 mod body;
 pub mod commit;
 pub mod definitions;

@@ -13,6 +13,9 @@ use nudge_db::Timestamp;
 use nudge_http::body::OptionalJson;
 use nudge_http::{ApiError, Code, Data, Json};
 use nudge_platform::clock;
+use nudge_push::credentials::{Identity, store as credentials};
+use nudge_push::providers::Environment;
+use nudge_records::deliveries::provider::Platform;
 use nudge_records::instructions::POLL_AFTER_SECONDS;
 use nudge_records::subjects::current::{self, check_anonymous_id};
 use nudge_records::subjects::link::{self, Link};
@@ -78,6 +81,16 @@ pub struct SdkConfig {
     lifecycle_events: bool,
     immediate_triggers: Vec<String>,
     poll_after_seconds: u32,
+    /// How browsers subscribe to push messages; null without a credential of the platform `web`.
+    push: Option<PushConfig>,
+}
+
+/// What browsers need for Web Push.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct PushConfig {
+    /// The `applicationServerKey` of a subscription.
+    vapid_public_key: String,
 }
 
 /// Which browser session to end.
@@ -146,8 +159,21 @@ pub async fn start_session(
         Some(token) => identified(&services, &app, token, &request).await?,
         None => unproven(&services, &app, current, &request).await?,
     };
-    let data = session(&services, &app, standing, request, expires_at);
+    let push = push_config(&services, &app).await?;
+    let data = session(&services, &app, standing, request, expires_at, push);
     Ok(Data { data })
+}
+
+/// The public key that the app's messages to browsers are signed by, whose private key sends them.
+async fn push_config(services: &Shared, app: &App) -> Result<Option<PushConfig>, ApiError> {
+    let mut tx = services.db.read().await?;
+    let used = credentials::used(&mut tx, app.id, Platform::Web, Environment::Production).await?;
+    Ok(match used.map(|stored| stored.record.identity) {
+        Some(Identity::Web(web)) => Some(PushConfig {
+            vapid_public_key: web.public_key,
+        }),
+        _ => None,
+    })
 }
 
 /// Whose session it is, by an identity token, and how long it may be good for.
@@ -239,6 +265,7 @@ fn session(
     standing: AliasView,
     request: SessionRequest,
     expires_at: Timestamp,
+    push: Option<PushConfig>,
 ) -> SessionView {
     let SessionRequest {
         anonymous_id,
@@ -273,6 +300,7 @@ fn session(
             lifecycle_events: app.settings.lifecycle_events,
             immediate_triggers: app.trigger_names().into_iter().map(str::to_owned).collect(),
             poll_after_seconds: POLL_AFTER_SECONDS,
+            push,
         },
     }
 }

@@ -177,7 +177,8 @@ fn token(
 
 fn introduce(access: &Access) {
     super::say(format_args!(
-        "Nudge is running.\n\n\
+        "Nudge is running. See it at work in a shop:\n\n\
+         {}/demo/\n\n\
          base URL        {}\n\
          API pages       {}/docs\n\
          workspace       {}\n\
@@ -189,6 +190,7 @@ fn introduce(access: &Access) {
          editor token    {}\n\
          viewer token    {}\n\
          operator token  {}\n",
+        access.base_url,
         access.base_url,
         access.base_url,
         access.workspace_id,

@@ -14,6 +14,9 @@ use utoipa::openapi::{
     Components, Content, OpenApi, Ref, RefOr, Required, Response, ResponseBuilder, Schema,
 };
 
+/// The one route whose credentials are in its body.
+const BEACON: &str = "/v1/sdk/beacon";
+
 /// A refusal that several operations share: status, name among the components, description.
 type Refusal = (&'static str, &'static str, &'static str);
 
@@ -159,7 +162,7 @@ fn refusals(path: &str, method: &str, operation: &Operation, is_versioned: bool)
     let has_query = operation.parameters.iter().flatten().any(|parameter| {
         matches!(parameter, RefOr::T(parameter) if parameter.parameter_in == ParameterIn::Query)
     });
-    let is_secured = operation.security.is_some();
+    let is_secured = operation.security.is_some() || path == BEACON;
     let names_something = path.contains('{');
     let changes = method != "get";
     let takes_input = has_body || has_query || names_something;
@@ -312,6 +315,8 @@ fn credentials(path: &str, method: &str) -> Option<SecurityRequirement> {
         Some(SecurityRequirement::new("accessToken", none))
     } else if path == "/v1/sdk/session" && method == "post" {
         Some(SecurityRequirement::new("writeKey", none))
+    } else if path == BEACON {
+        None
     } else if path.starts_with("/v1/sdk") {
         Some(SecurityRequirement::new("writeKey", none).add("subjectToken", none))
     } else {

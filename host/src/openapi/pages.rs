@@ -42,7 +42,7 @@ impl Page {
     }
 
     /// A text for browsers.
-    fn text(content_type: &'static str, text: &'static str) -> Self {
+    pub(crate) fn text(content_type: &'static str, text: &'static str) -> Self {
         Self {
             content_type: HeaderValue::from_static(content_type),
             policy: PAGE_POLICY,
@@ -50,7 +50,7 @@ impl Page {
         }
     }
 
-    fn route(self) -> MethodRouter<Shared> {
+    pub(crate) fn route(self) -> MethodRouter<Shared> {
         get(move || std::future::ready(self.clone()))
     }
 }

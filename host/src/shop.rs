@@ -1,0 +1,182 @@
+//! The shop at `/demo/`: a page that uses the web SDK as any page would, and shows what was sent, decided, and why.
+//!
+//! Embedded mode only. The server plays the shop's own backend too: it says who signs in. What the page needs is made
+//! when it is first opened, so that an app whose owner never opens it has nothing of it.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::extract::State;
+use axum::http::uri::Authority;
+use axum::http::{HeaderMap, header};
+use axum::routing::{get, post};
+use axum::{Extension, Router};
+use nudge_apps as apps;
+use nudge_apps::identity_keys::{self, IdentityKey};
+use nudge_apps::key::Kind;
+use nudge_apps::keys;
+use nudge_campaigns::surveys::{Content, Survey};
+use nudge_campaigns::{lifecycle, store as campaigns};
+use nudge_http::issuer::Role;
+use nudge_http::{ApiError, Code, Data, Json};
+use nudge_platform::public_key::PublicKey;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use tokio::sync::OnceCell;
+use uuid::Uuid;
+
+use crate::openapi::Page;
+use crate::services::Shared;
+
+/// What people see as the name of the shop's key, and who its tokens speak for.
+const NAME: &str = "demo shop";
+/// Keys of earlier starts that still work.
+const KEYS_KEPT: i64 = 5;
+/// How long a page may stay open.
+const TOKEN_LIFETIME: Duration = Duration::from_hours(24);
+/// How long somebody stays signed in.
+const IDENTITY_LIFETIME: Duration = Duration::from_hours(12);
+/// The longest name that somebody signs in with, in characters.
+const MOST_NAME: usize = 64;
+
+/// What the page needs to know. The token reads and changes nothing.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Opening {
+    app_id: Uuid,
+    write_key: String,
+    viewer_token: String,
+    survey_id: Uuid,
+}
+
+/// What was made for the page, once in a process.
+type Made = Arc<OnceCell<Opening>>;
+
+#[derive(Deserialize)]
+struct SignIn {
+    name: String,
+}
+
+/// The routes of the shop.
+pub fn routes() -> Router<Shared> {
+    let page = |content_type, text| Page::text(content_type, text).route();
+    let html = include_str!("shop/index.html");
+    let (script, style) = (include_str!("shop/shop.js"), include_str!("shop/shop.css"));
+    Router::new()
+        .route("/demo/", page("text/html; charset=utf-8", html))
+        .route(
+            "/demo/shop.js",
+            page("text/javascript; charset=utf-8", script),
+        )
+        .route("/demo/shop.css", page("text/css; charset=utf-8", style))
+        .route("/demo/opening", get(opening))
+        .route("/demo/sign-in", post(sign_in))
+        .layer(Extension(Made::default()))
+}
+
+async fn opening(
+    State(services): State<Shared>,
+    Extension(made): Extension<Made>,
+    headers: HeaderMap,
+) -> Result<Data<Opening>, ApiError> {
+    require_own_page(&headers)?;
+    let data = made.get_or_try_init(|| make(&services)).await?.clone();
+    Ok(Data { data })
+}
+
+/// Says who somebody is, as the shop's backend would after asking for a password.
+async fn sign_in(
+    State(services): State<Shared>,
+    Extension(made): Extension<Made>,
+    headers: HeaderMap,
+    Json(request): Json<SignIn>,
+) -> Result<Data<Value>, ApiError> {
+    require_own_page(&headers)?;
+    let name = request.name.trim();
+    if name.is_empty() || name.chars().count() > MOST_NAME || name.chars().any(char::is_control) {
+        let detail = format!("a name has 1 to {MOST_NAME} characters");
+        return Err(ApiError::field("/name", "invalid", detail));
+    }
+    let app_id = made.get_or_try_init(|| make(&services)).await?.app_id;
+    let now = services.clock.now();
+    let until = now.plus(IDENTITY_LIFETIME);
+    let claims = json!({"iss": app_id, "sub": name, "iat": now.seconds(), "exp": until.seconds()});
+    let token = services.issuer.sign("JWT", claims.to_string().as_bytes());
+    let token = token.ok_or_else(|| ApiError::new(Code::Internal))?;
+    Ok(Data {
+        data: json!({"identityToken": token}),
+    })
+}
+
+/// Whether the server's own page asks, under a name of this machine: another site can make its name lead here, too.
+fn require_own_page(headers: &HeaderMap) -> Result<(), ApiError> {
+    let text = |name| headers.get(name).and_then(|value| value.to_str().ok());
+    let host = text(header::HOST).and_then(|host| host.parse::<Authority>().ok());
+    let is_local = host.is_some_and(|host| {
+        let name = host.host().trim_matches(['[', ']']);
+        name == "localhost"
+            || name
+                .parse()
+                .is_ok_and(|address: std::net::IpAddr| address.is_loopback())
+    });
+    let site = headers.get("sec-fetch-site").map(|value| value.as_bytes());
+    let is_same = site.is_none_or(|site| site == b"same-origin");
+    if is_local && is_same {
+        return Ok(());
+    }
+    Err(ApiError::new(Code::NotFound))
+}
+
+/// Makes what the page needs: a key, a token that reads, the key of the shop's backend, and a survey.
+async fn make(services: &Shared) -> Result<Opening, ApiError> {
+    let now = services.clock.now();
+    let jwks = services.issuer.key_set();
+    let jwk = jwks.pointer("/keys/0").and_then(Value::as_object);
+    let jwk = jwk.ok_or_else(|| ApiError::new(Code::Internal))?;
+    let key = IdentityKey {
+        kid: jwk
+            .get("kid")
+            .and_then(Value::as_str)
+            .unwrap_or(NAME)
+            .to_owned(),
+        key: PublicKey::from_jwk(jwk).map_err(ApiError::internal)?,
+        created_at: now,
+    };
+    let content: Content =
+        serde_json::from_str(include_str!("shop/survey.json")).map_err(ApiError::internal)?;
+    let mut tx = services.db.write().await?;
+    let app = nudge_campaigns::apps::first(&mut tx).await?;
+    let app = app.ok_or_else(|| ApiError::new(Code::NotFound))?;
+    keys::store::revoke_older(&mut tx, app.id, NAME, KEYS_KEPT, now).await?;
+    let (kind, workspace) = (Kind::Write, app.workspace_id);
+    let made = apps::create_key(&mut tx, app.id, workspace, kind, NAME, kind.scopes(), now).await?;
+    let known = identity_keys::store::list(&mut tx, app.id).await?;
+    if known.iter().all(|known| known.kid != key.kid) {
+        identity_keys::create(&mut tx, app.id, &key).await?;
+    }
+    let active: Vec<Survey> = campaigns::active(&mut tx, app.id).await?;
+    let survey_id = match active
+        .iter()
+        .find(|survey| survey.content.name == content.name)
+    {
+        Some(survey) => survey.id,
+        None => {
+            let survey = Survey::new(nudge_platform::id::new(now), app.id, content, now);
+            lifecycle::create(&mut tx, &survey).await?;
+            survey.id
+        }
+    };
+    tx.commit().await?;
+    services.apps.refresh(app.id).await?;
+    let roles = BTreeMap::from([(workspace, Role::Viewer)]);
+    let token = services
+        .issuer
+        .issue(NAME, roles, false, now, TOKEN_LIFETIME);
+    Ok(Opening {
+        app_id: app.id,
+        write_key: made.text,
+        viewer_token: token.map_err(ApiError::internal)?,
+        survey_id,
+    })
+}

@@ -1,0 +1,200 @@
+//! The web SDK's bundles, which pages load from the server (contract 23).
+//!
+//! They are made of `web-sdk` by its `build.mjs` and embedded, so that building a server takes no Node. A bundle names
+//! those that it loads by their digest: under that address they never change.
+
+use std::io::Write as _;
+use std::sync::{Arc, LazyLock};
+
+use axum::Router;
+use axum::extract::RawQuery;
+use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use bytes::Bytes;
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use sha2::{Digest as _, Sha256};
+
+use crate::services::Shared;
+
+/// Hexadecimal digits of a digest in an address; `build.mjs` has the same.
+const DIGEST_DIGITS: usize = 16;
+/// An address with the digest of what it leads to.
+const IMMUTABLE: HeaderValue = HeaderValue::from_static("public, max-age=31536000, immutable");
+/// An address without one, or with another: a new server's SDK reaches pages within five minutes.
+const SHORT: HeaderValue = HeaderValue::from_static("public, max-age=300");
+/// Where the service worker may work, wherever its script is.
+const WORKER_SCOPE: HeaderValue = HeaderValue::from_static("/nudge/");
+/// A service worker obeys the policy that its script comes with. Ours sends to the server that it comes from.
+const POLICY: HeaderValue =
+    HeaderValue::from_static("default-src 'none'; connect-src 'self'; frame-ancestors 'none'");
+
+/// The bundles: name and text.
+const BUNDLES: [(&str, &str); 4] = [
+    ("nudge.js", include_str!("../web-sdk/dist/nudge.js")),
+    ("nudge.mjs", include_str!("../web-sdk/dist/nudge.mjs")),
+    ("surveys.mjs", include_str!("../web-sdk/dist/surveys.mjs")),
+    ("worker.js", include_str!("../web-sdk/dist/worker.js")),
+];
+
+/// A bundle, ready to be sent.
+struct Bundle {
+    name: &'static str,
+    plain: Bytes,
+    gzip: Bytes,
+    digest: String,
+    tag: HeaderValue,
+}
+
+/// All of them. Made once; a reader costs a reference.
+static MADE: LazyLock<Vec<Arc<Bundle>>> = LazyLock::new(|| {
+    let bundles = BUNDLES.iter();
+    bundles
+        .map(|(name, text)| Arc::new(Bundle::new(name, text)))
+        .collect()
+});
+
+impl Bundle {
+    fn new(name: &'static str, text: &'static str) -> Self {
+        let hash = Sha256::digest(text.as_bytes());
+        let digits = hash.iter().map(|byte| format!("{byte:02x}"));
+        let mut digest: String = digits.collect();
+        digest.truncate(DIGEST_DIGITS);
+        let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
+        let gzip = encoder.write_all(text.as_bytes()).and(encoder.finish());
+        Self {
+            name,
+            plain: Bytes::from_static(text.as_bytes()),
+            gzip: gzip.unwrap_or_default().into(),
+            tag: HeaderValue::try_from(format!("\"{digest}\"")).unwrap_or(SHORT),
+            digest,
+        }
+    }
+
+    fn answer(&self, query: Option<&str>, asked: &HeaderMap) -> Response {
+        let named = query
+            .unwrap_or_default()
+            .split('&')
+            .any(|pair| pair.strip_prefix("v=") == Some(&self.digest));
+        let mut headers = HeaderMap::new();
+        headers.insert(header::ETAG, self.tag.clone());
+        let cache = if named { IMMUTABLE } else { SHORT };
+        headers.insert(header::CACHE_CONTROL, cache);
+        headers.insert(header::VARY, HeaderValue::from_static("accept-encoding"));
+        // Modules are fetched with CORS, from whichever page. There is nothing in them that not everybody may read.
+        headers.insert(
+            header::ACCESS_CONTROL_ALLOW_ORIGIN,
+            HeaderValue::from_static("*"),
+        );
+        headers.insert(
+            HeaderName::from_static("cross-origin-resource-policy"),
+            HeaderValue::from_static("cross-origin"),
+        );
+        if asked
+            .get(header::IF_NONE_MATCH)
+            .is_some_and(|known| self.is_known(known))
+        {
+            return (StatusCode::NOT_MODIFIED, headers).into_response();
+        }
+        headers.insert(
+            header::CONTENT_TYPE,
+            HeaderValue::from_static("text/javascript; charset=utf-8"),
+        );
+        headers.insert(header::CONTENT_SECURITY_POLICY, POLICY);
+        if self.name == "worker.js" {
+            headers.insert(
+                HeaderName::from_static("service-worker-allowed"),
+                WORKER_SCOPE,
+            );
+        }
+        if !self.gzip.is_empty() && takes_gzip(asked) {
+            headers.insert(header::CONTENT_ENCODING, HeaderValue::from_static("gzip"));
+            return (headers, self.gzip.clone()).into_response();
+        }
+        (headers, self.plain.clone()).into_response()
+    }
+
+    /// Whether one of the tags that the reader has is this one's. Proxies that compress make them weak.
+    fn is_known(&self, known: &HeaderValue) -> bool {
+        let known = known.to_str().unwrap_or_default();
+        known.split(',').any(|tag| {
+            let tag = tag.trim();
+            tag == "*" || tag.strip_prefix("W/").unwrap_or(tag).as_bytes() == self.tag.as_bytes()
+        })
+    }
+}
+
+/// Whether `Accept-Encoding` has gzip and does not refuse it.
+fn takes_gzip(asked: &HeaderMap) -> bool {
+    let values = asked.get_all(header::ACCEPT_ENCODING).iter();
+    values
+        .filter_map(|value| value.to_str().ok())
+        .flat_map(|value| value.split(','))
+        .any(|coding| {
+            let mut parts = coding.split(';').map(str::trim);
+            let is_gzip = parts
+                .next()
+                .is_some_and(|name| name.eq_ignore_ascii_case("gzip"));
+            is_gzip && !parts.any(|weight| weight.trim_end_matches(['0', '.']) == "q=")
+        })
+}
+
+/// The routes of the bundles.
+pub fn routes() -> Router<Shared> {
+    MADE.iter().fold(Router::new(), |router, bundle| {
+        let served = Arc::clone(bundle);
+        let handler = move |RawQuery(query): RawQuery, asked: HeaderMap| {
+            std::future::ready(served.answer(query.as_deref(), &asked))
+        };
+        router.route(&format!("/sdk/v1/{}", bundle.name), get(handler))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn bundle(name: &str) -> Arc<Bundle> {
+        let found = MADE.iter().find(|bundle| bundle.name == name);
+        Arc::clone(found.unwrap())
+    }
+
+    /// Contract 23: what a page has to load.
+    #[test]
+    fn bundles_are_small() {
+        for (name, most_kib) in [
+            ("nudge.js", 10),
+            ("nudge.mjs", 10),
+            ("surveys.mjs", 16),
+            ("worker.js", 2),
+        ] {
+            let bytes = bundle(name).gzip.len();
+            assert!(bytes > 0 && bytes <= most_kib * 1024, "{name}: {bytes}");
+        }
+    }
+
+    #[test]
+    fn bundles_name_the_ones_that_they_load() {
+        for core in ["nudge.js", "nudge.mjs"] {
+            let text = String::from_utf8(bundle(core).plain.to_vec()).unwrap();
+            for part in ["surveys.mjs", "worker.js"] {
+                let named = format!("{part}?v={}", bundle(part).digest);
+                assert!(text.contains(&named), "{core} does not load {named}");
+            }
+        }
+    }
+
+    #[test]
+    fn encodings_are_asked_for() {
+        let asked = |value: &'static str| {
+            HeaderMap::from_iter([(header::ACCEPT_ENCODING, HeaderValue::from_static(value))])
+        };
+        for yes in ["gzip", "br, GZIP;q=0.5", "deflate, gzip; q=1"] {
+            assert!(takes_gzip(&asked(yes)), "{yes}");
+        }
+        for no in ["", "br", "gzip;q=0", "gzip; q=0.0", "x-gzip-like"] {
+            assert!(!takes_gzip(&asked(no)), "{no}");
+        }
+    }
+}

@@ -1,0 +1,82 @@
+// Makes the bundles: `dist` is what a server embeds and serves, `lib` is what the npm package has.
+//
+// `node build.mjs --check` makes `dist` in memory and fails where the committed one differs.
+import { createHash } from "node:crypto";
+import { mkdir, readFile, rm, writeFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { gzipSync } from "node:zlib";
+import { build } from "esbuild";
+
+const root = dirname(fileURLToPath(import.meta.url));
+const { version } = JSON.parse(await readFile(join(root, "package.json"), "utf8"));
+const check = process.argv.includes("--check");
+
+/** What all bundles have in common. */
+const common = {
+  absWorkingDir: root,
+  bundle: true,
+  charset: "utf8",
+  legalComments: "none",
+  logLevel: "warning",
+  target: ["es2022"],
+};
+
+/** Bundles one entry for the server; answers its text. */
+async function served(entry, format, define = {}) {
+  const made = await build({
+    ...common,
+    define: { __VERSION__: JSON.stringify(version), ...define },
+    entryPoints: [entry],
+    format,
+    minify: true,
+    write: false,
+  });
+  return made.outputFiles[0].text;
+}
+
+/** The digest by which a bundle's address names its content. */
+const digest = (text) => createHash("sha256").update(text).digest("hex").slice(0, 16);
+
+const files = {};
+files["surveys.mjs"] = await served("src/surveys/index.ts", "esm");
+files["worker.js"] = await served("src/worker/index.ts", "iife");
+const names = {
+  __SURVEYS__: JSON.stringify(`surveys.mjs?v=${digest(files["surveys.mjs"])}`),
+  __WORKER__: JSON.stringify(`worker.js?v=${digest(files["worker.js"])}`),
+};
+files["nudge.mjs"] = await served("src/core/served.ts", "esm", names);
+files["nudge.js"] = await served("src/core/script.ts", "iife", names);
+
+let differs = false;
+await mkdir(join(root, "dist"), { recursive: true });
+for (const [name, text] of Object.entries(files)) {
+  const path = join(root, "dist", name);
+  const before = await readFile(path, "utf8").catch(() => "");
+  if (before !== text) {
+    if (check) console.error(`dist/${name} is not what the sources make: run \`npm run build\` and commit it`);
+    else await writeFile(path, text);
+    differs = check;
+  }
+  console.log(`${name.padEnd(12)} ${text.length} bytes, ${gzipSync(text, { level: 9 }).length} gzipped`);
+}
+if (differs) process.exit(1);
+
+if (!check) {
+  await rm(join(root, "lib"), { force: true, recursive: true });
+  const packaged = (entry, outfile, format, external = []) =>
+    build({
+      ...common,
+      define: { __VERSION__: JSON.stringify(version) },
+      entryPoints: [entry],
+      external,
+      format,
+      outfile,
+      jsx: "automatic",
+      sourcemap: "linked",
+    });
+  await packaged("src/core/index.ts", "lib/nudge.mjs", "esm", ["./surveys.mjs"]);
+  await packaged("src/surveys/index.ts", "lib/surveys.mjs", "esm");
+  await packaged("src/react/index.ts", "lib/react.mjs", "esm", ["react", "react/jsx-runtime", "@nudge/web"]);
+  await packaged("src/worker/index.ts", "lib/worker.js", "iife");
+}

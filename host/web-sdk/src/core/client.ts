@@ -1,0 +1,545 @@
+import { ask, beacon } from "./net.js";
+import { Poller } from "./poller.js";
+import { WebPush } from "./push.js";
+import { context, Sender } from "./sender.js";
+import { open, persist, Shows } from "./shows.js";
+import { type Draft, type Me, type Person, write } from "./state.js";
+import { databaseName, databaseStore, type Item, memoryStore, openDatabase, type Store } from "./store.js";
+import { Tabs } from "./tabs.js";
+import type { Client, EventProperties, Events, Options, Place, PropertyValue } from "./types.js";
+import { iso, newId } from "./util.js";
+
+/** What the SDK of a page is made with, besides its options. */
+export interface Setup extends Options {
+  baseUrl: string;
+  /** Where the service worker is. */
+  workerUrl: string;
+  load: ConstructorParameters<typeof Shows>[0]["load"];
+}
+
+/** Events wait so long for others that go with them, in milliseconds. */
+const TOGETHER = 250;
+/** Events that wait for no others. */
+const ENOUGH = 100;
+/** Use of the page is noted this often, in milliseconds. */
+const ACTIVE = 30_000;
+/** A tab that leads answers within so many milliseconds. */
+const UNHEARD = 5000;
+/** How long `flush` waits for the tab that sends, in milliseconds. */
+const FLUSH = 30_000;
+/** Characters that browsers let a page leave behind (64 KiB), with room for other characters than ASCII. */
+const MOST_BEACON = 20_000;
+
+type Listeners = { [K in keyof Events]?: Set<(value: Events[K]) => void> };
+type EventItem = Item & { kind: "event" };
+
+export class Nudge implements Client {
+  readonly push: WebPush;
+  private readonly listeners: Listeners = {};
+  private readonly drafts: Draft[] = [];
+  /** This tab's events of which nobody knows yet that the server has them. */
+  private readonly unsent = new Map<string, EventItem>();
+  private readonly tabs: Tabs;
+  private readonly sender: Sender;
+  private readonly poller: Poller;
+  private readonly shows: Shows;
+  private store: Store = memoryStore();
+  private isKept = false;
+  private me?: Me;
+  private person?: Person;
+  private started = false;
+  private ready?: Promise<void>;
+  private writing?: Promise<void>;
+  private screenName?: string;
+  private timer?: ReturnType<typeof setTimeout>;
+  private unheard?: ReturnType<typeof setTimeout>;
+  private active = 0;
+  /** What the tab that leads has for whoever looks, and who looks, the last one last. */
+  private readonly held = new Map<string, [item: any, aid: string]>();
+  private looking: string[] = [];
+  /** Whether somebody who was not asked consents. */
+  private readonly granted: boolean;
+  private readonly idle = new Set<() => void>();
+
+  constructor(private readonly options: Setup) {
+    const { baseUrl, writeKey, identity } = options;
+    this.granted = options.consent != "required";
+    const aid = () => this.me?.aid;
+    const page = this;
+    const channel = databaseName(writeKey);
+    this.tabs = new Tabs(channel, (message) => this.hear(message), (leads) => this.lead(leads));
+    this.sender = new Sender({
+      baseUrl,
+      writeKey,
+      identity,
+      aid,
+      get store() {
+        return page.store;
+      },
+      device: () => this.me?.device,
+      error: (error) => this.tabs.tell({ t: "error", error }),
+      instructions: (items, aid) => this.hold(items, aid),
+      person: (aid, person) => this.tabs.tell({ t: "person", aid, person }),
+      answered: (ids) => this.tabs.tell({ t: "answered", ids }),
+    });
+    this.poller = new Poller(options, this.sender, (items, aid) => this.hold(items, aid));
+    this.shows = new Shows({
+      get locale() {
+        return page.locale;
+      },
+      container: options.container,
+      autoShow: options.autoShow ?? true,
+      now: () => Date.now() + (this.person?.skew ?? 0),
+      aid,
+      maySee: () => this.started && this.maySee(),
+      request: (method, path, body) => this.request(method, path, body),
+      acknowledge: (ack) => {
+        const { instructionId: id, status } = ack;
+        this.tabs.post({ t: "shown", id });
+        this.held.delete(id);
+        this.draft({ kind: "call", method: "POST", path: "/v1/sdk/instructions/ack", body: { acks: [ack] } }, status != "received");
+      },
+      change: (key, change) => this.store.change([key], ([value]) => ({ put: { [key]: change(value) } })).catch(() => {}),
+      get: (key) => this.store.get(key).catch(() => undefined),
+      emit: (name, value) => this.emit(name, value),
+      load: options.load,
+    });
+    this.push = new WebPush(options, {
+      config: async () => (await this.session())?.config?.push?.vapidPublicKey,
+      device: () => this.me?.device,
+      request: (method, path, body) => this.request(method, path, body),
+    });
+    if (this.granted) this.start();
+    else void this.consented().then((given) => given && this.start());
+  }
+
+  // What pages call.
+
+  track(name: string, properties?: EventProperties): string {
+    const id = newId();
+    try {
+      // A copy: what the page changes afterwards is not what happened.
+      const copy = properties && JSON.parse(JSON.stringify(properties));
+      const { locale, screenName: screen } = this;
+      this.draft({ kind: "event", at: Date.now(), id, name: String(name), properties: copy, screen, locale }, this.isImmediate(name));
+    } catch (error) {
+      this.emit("error", { code: "invalid_properties", message: String(error), eventId: id });
+    }
+    return id;
+  }
+
+  screen(name: string): string {
+    this.screenName = String(name).slice(0, 120);
+    return this.track("screen_viewed", { screenName: name });
+  }
+
+  identify(token: string): void {
+    this.draft({ kind: "identify", token }, true);
+  }
+
+  reset(): void {
+    this.shows.clear();
+    if (this.push.state == "subscribed" && this.me) {
+      // Messages to who was here are not for who comes.
+      this.draft({ kind: "call", method: "DELETE", path: `/v1/sdk/push-tokens/${this.me.device}`, body: {} });
+      this.push.forget();
+    }
+    this.draft({ kind: "reset" }, true);
+  }
+
+  consent(given: { analytics?: boolean; messaging?: boolean }): void {
+    const { analytics, messaging } = given;
+    if (!this.started) {
+      if (!analytics && !messaging) return;
+      this.drafts.push({ kind: "consent", analytics, messaging });
+      this.start();
+    } else this.draft({ kind: "consent", analytics, messaging }, true);
+    if (messaging === false) this.shows.clear();
+  }
+
+  set(set: { [key: string]: PropertyValue }): void {
+    this.properties({ set });
+  }
+
+  unset(unset: string[]): void {
+    this.properties({ unset });
+  }
+
+  on<K extends keyof Events>(name: K, listener: (value: Events[K]) => void): () => void {
+    const set: Set<any> = (this.listeners[name] ??= new Set<any>() as any);
+    set.add(listener);
+    return () => void set.delete(listener);
+  }
+
+  present(instruction: Events["instruction"], place?: Place): Promise<void> {
+    return this.shows.present(instruction, { ...place, asked: true });
+  }
+
+  startSurvey(surveyId: string, place?: Place): Promise<void> {
+    return this.shows.startSurvey(surveyId, { ...place, asked: true });
+  }
+
+  async flush(): Promise<void> {
+    if (!this.started) return;
+    await this.writing;
+    if (this.tabs.leads || !this.isKept) return this.sender.send();
+    const done = new Promise<void>((done) => {
+      this.idle.add(done);
+      setTimeout(done, FLUSH);
+    });
+    this.urge();
+    return done;
+  }
+
+  // Beginning.
+
+  /** Whether somebody consented before. Makes no database to find out. */
+  private async consented(): Promise<boolean> {
+    try {
+      const name = databaseName(this.options.writeKey);
+      const known = await indexedDB.databases();
+      if (!known.some((database) => database.name == name)) return false;
+      const database = await openDatabase(this.options.writeKey);
+      const { analytics, messaging } = (await databaseStore(database).get("me")) ?? {};
+      database.close();
+      return !!(analytics || messaging);
+    } catch {
+      return false;
+    }
+  }
+
+  private start(): void {
+    if (this.started) return;
+    this.started = true;
+    this.ready = this.open();
+    const cold = this.isCold();
+    this.drafts.push(...this.unstash(), { kind: "active", at: Date.now(), locale: this.locale, cold });
+    this.active = Date.now();
+    this.draft();
+    void this.ready.then(() => {
+      this.tabs.join();
+      this.look();
+      return this.writing;
+    }).then(() => this.shows.resume());
+    for (const name of ["pointerdown", "keydown"]) addEventListener(name, () => this.use(), { capture: true, passive: true });
+    addEventListener("online", () => {
+      this.sender.hurry();
+      this.go();
+    });
+    addEventListener("pagehide", () => {
+      this.stash();
+      this.leave();
+      this.tabs.leave();
+    });
+    addEventListener("pageshow", ({ persisted }) => {
+      if (!persisted) return;
+      this.tabs.join();
+      this.look();
+    });
+    document.addEventListener("visibilitychange", () => {
+      if (document.visibilityState == "hidden") this.leave();
+      else this.use();
+      this.look();
+    });
+    // A session that nobody goes on with ends while the page is open, too.
+    setInterval(() => this.tabs.leads && this.draft({ kind: "active", at: Date.now(), locale: this.locale, idle: true }), 60_000);
+  }
+
+  private async open(): Promise<void> {
+    try {
+      this.store = databaseStore(await openDatabase(this.options.writeKey));
+      this.me = await this.store.get("me");
+      this.person = this.me && (await this.store.get(`person:${this.me.aid}`));
+      this.isKept = true;
+    } catch (error) {
+      this.degrade(error);
+    }
+  }
+
+  /** Goes on in memory: the page works as long as it is open. */
+  private degrade(error: unknown): void {
+    const values = new Map<string, any>();
+    if (this.me) values.set("me", this.me).set(`person:${this.me.aid}`, this.person);
+    this.store = memoryStore(values);
+    this.isKept = false;
+    this.emit("error", { code: "storage_unavailable", message: `events are kept in memory only: ${error}` });
+  }
+
+  /** Whether the page is no reload and no way within the site: a new tab while no other is known. */
+  private isCold(): boolean {
+    try {
+      const key = databaseName(this.options.writeKey);
+      const before = sessionStorage.getItem(key);
+      sessionStorage.setItem(key, "1");
+      return !before;
+    } catch {
+      return true;
+    }
+  }
+
+  /** Notes what the database has not taken yet, in the one storage that takes it before the page is gone. */
+  private stash(): void {
+    try {
+      const drafts = this.drafts.filter((draft) => draft.kind != "active" || draft.cold);
+      if (drafts.length) localStorage.setItem(`${databaseName(this.options.writeKey)}:${this.tabs.id}`, JSON.stringify(drafts));
+    } catch {
+      // A page that may keep nothing.
+    }
+  }
+
+  /** What earlier pages noted as they went. An event that the database has as well has the same id. */
+  private unstash(): Draft[] {
+    const drafts: Draft[] = [];
+    try {
+      for (const key of Object.keys(localStorage)) {
+        if (!key.startsWith(`${databaseName(this.options.writeKey)}:`)) continue;
+        drafts.push(...JSON.parse(localStorage.getItem(key)!));
+        localStorage.removeItem(key);
+      }
+    } catch {
+      // Nothing was noted.
+    }
+    return drafts;
+  }
+
+  // What the page says, in order.
+
+  private properties(change: object): void {
+    const body = { mutationId: newId(), ...change };
+    this.draft({ kind: "call", method: "POST", path: "/v1/sdk/user-properties", body });
+  }
+
+  private draft(draft?: Draft, now = false): void {
+    if (!this.started) return;
+    if (draft) this.drafts.push(draft);
+    this.writing ??= this.write().finally(() => (this.writing = undefined));
+    if (now || this.drafts.length >= ENOUGH) void this.writing.then(() => this.go());
+    else this.timer ??= setTimeout(() => void (this.writing ?? Promise.resolve()).then(() => this.go()), TOGETHER);
+  }
+
+  private async write(): Promise<void> {
+    await this.ready;
+    while (this.drafts.length) {
+      const drafts = this.drafts.slice();
+      const before = this.me?.aid;
+      let written: ReturnType<typeof write> | undefined;
+      const change = ([me]: (Me | undefined)[]) => (written = write(me, drafts, this.granted, this.person?.config)).change;
+      try {
+        await this.store.change(["me"], change);
+      } catch (error) {
+        if (!this.isKept) return;
+        this.degrade(error);
+        continue;
+      }
+      this.drafts.splice(0, drafts.length);
+      const { me, add } = written!;
+      this.me = me;
+      for (const item of add) if (item.kind == "event") this.unsent.set(item.event.eventId, item);
+      if (before != me.aid) {
+        this.person = undefined;
+        this.tabs.post({ t: "me", me });
+        this.repoll();
+      } else if (drafts.some(({ kind }) => kind == "consent" || kind == "identify")) {
+        this.tabs.post({ t: "me", me });
+        this.repoll(true);
+      }
+    }
+  }
+
+  /** Has sent what is written. */
+  private go(): void {
+    clearTimeout(this.timer);
+    this.timer = undefined;
+    if (!this.started) return;
+    if (this.tabs.leads || !this.isKept) void this.send();
+    else this.urge();
+  }
+
+  /** Has the tab that leads send. One that the browser has frozen does not answer: another leads then. */
+  private urge(): void {
+    this.tabs.post({ t: "go" });
+    this.unheard ??= setTimeout(() => this.tabs.claim(), UNHEARD);
+  }
+
+  private async send(): Promise<void> {
+    await this.sender.send();
+    this.tabs.tell({ t: "idle" });
+  }
+
+  private isImmediate(name: string): boolean {
+    return !!this.person?.config?.immediateTriggers.includes(name);
+  }
+
+  private use(): void {
+    const now = Date.now();
+    if (Math.abs(now - this.active) < ACTIVE) return;
+    this.active = now;
+    this.draft({ kind: "active", at: now, locale: this.locale });
+  }
+
+  /** Sends what this tab alone knows, as it may not come back. */
+  private leave(): void {
+    const { me, person, options } = this;
+    if (!me || !person?.token) return;
+    const waiting = [...this.unsent.values()];
+    if (this.drafts.length) for (const item of write(me, this.drafts, this.granted, person.config).add) if (item.kind == "event") waiting.push(item);
+    for (let left = waiting.filter(({ aid }) => aid == me.aid); left.length; ) {
+      const first = left[0]!;
+      let characters = 0;
+      const run = left.filter(({ sid, event }) => sid == first.sid && (characters += JSON.stringify(event).length) < MOST_BEACON);
+      if (!run.length) return;
+      beacon(options, person.token, { context: context(first, me.device), events: run.map(({ event }) => event) });
+      // Browsers limit what all requests leave behind together; the rest waits in the database.
+      if (run.length < left.length && characters >= MOST_BEACON) return;
+      left = left.filter((item) => !run.includes(item));
+    }
+  }
+
+  /** Whether messaging was consented to. */
+  private maySee(): boolean {
+    return this.me?.messaging ?? this.granted;
+  }
+
+  // Tabs.
+
+  private hear(message: any): void {
+    switch (message.t) {
+      case "go":
+        if (!this.tabs.leads) break;
+        this.tabs.post({ t: "heard" });
+        void this.send();
+        break;
+      case "heard":
+        clearTimeout(this.unheard);
+        this.unheard = undefined;
+        break;
+      case "idle":
+        for (const done of this.idle) done();
+        this.idle.clear();
+        break;
+      case "answered":
+        for (const id of message.ids) this.unsent.delete(id);
+        break;
+      case "error":
+        this.emit("error", message.error);
+        break;
+      case "person":
+        if (message.aid == this.me?.aid) this.person = message.person;
+        break;
+      case "me":
+        if (message.me.aid != this.me?.aid) {
+          this.person = undefined;
+          this.shows.clear();
+        }
+        this.me = message.me;
+        if (!this.maySee()) this.shows.clear();
+        this.repoll();
+        break;
+      case "who":
+        this.look();
+        break;
+      case "look":
+        this.looking = this.looking.filter((id) => id != message.id);
+        if (message.looks) this.looking.push(message.id);
+        this.repoll(true);
+        this.give();
+        break;
+      case "shown":
+        this.held.delete(message.id);
+        this.shows.withdraw(message.id);
+        break;
+      case "offer":
+        if (message.to == this.tabs.id) this.offer(message.items, message.aid);
+        break;
+    }
+  }
+
+  /** Says whether somebody looks at this tab. */
+  private look(): void {
+    this.tabs.tell({ t: "look", id: this.tabs.id, looks: document.visibilityState != "hidden" });
+  }
+
+  private lead(leads: boolean): void {
+    if (leads) {
+      this.tabs.tell({ t: "heard" });
+      this.tabs.tell({ t: "who" });
+      void (this.writing ?? Promise.resolve()).then(() => {
+        void this.send();
+        this.repoll();
+      });
+    } else {
+      this.sender.stop();
+      this.poller.stop();
+      this.held.clear();
+    }
+  }
+
+  /** Polls if this tab leads, somebody looks, and they may be shown something. */
+  private repoll(goOn = false): void {
+    const { me } = this;
+    if (!this.tabs.leads || !this.looking.length || !me || !this.maySee()) this.poller.stop();
+    else if (!goOn || !this.poller.polls) this.poller.start(me.aid);
+  }
+
+  /** Keeps instructions for whoever looks at a tab. */
+  private hold(items: any[], aid: string): void {
+    for (const item of items) this.held.set(item.instructionId, [item, aid]);
+    this.give();
+  }
+
+  /** Gives what is held to the tab that somebody looked at last; it knows what it has been given. */
+  private give(): void {
+    const to = this.looking.at(-1);
+    if (!to || !this.tabs.leads) return;
+    for (const [item, aid] of this.held.values()) {
+      if (aid == this.me?.aid) this.tabs.tell({ t: "offer", to, items: [item], aid });
+    }
+  }
+
+  private offer(items: any[], aid: string): void {
+    if (aid == this.me?.aid) this.shows.offer(items, aid);
+  }
+
+  // Requests beside the queue.
+
+  private async session(): Promise<Person | undefined> {
+    await this.ready;
+    await this.writing;
+    const person = this.me && (await this.sender.session(this.me.aid));
+    return person && "client" in person ? person : undefined;
+  }
+
+  /** A request as the person of now, again until it is answered. Rejects with what is final. */
+  private async request(method: string, path: string, body: object): Promise<any> {
+    const answer = await persist(async () => {
+      await this.session();
+      const aid = this.me!.aid;
+      const session = await this.sender.session(aid);
+      if (!("client" in session)) return session.answer;
+      const answer = await ask(this.options, method, path, { anonymousId: aid, ...body }, session.token);
+      return (await this.sender.isStale(aid, answer, session.token)) ? { ...answer, status: 0 } : answer;
+    });
+    const { status, code, message, errors, data } = answer;
+    if (status > 299) throw { status, code, detail: message, errors };
+    return data;
+  }
+
+  private get locale(): string {
+    return this.options.locale ?? navigator.language ?? "en";
+  }
+
+  private emit<K extends keyof Events>(name: K, value: Events[K]): void {
+    this.listeners[name]?.forEach((listener) => {
+      try {
+        listener(value);
+      } catch (error) {
+        // The page's own fault, told as one of the page's.
+        setTimeout(() => {
+          throw error;
+        });
+      }
+    });
+  }
+}
+
+export { iso, open };

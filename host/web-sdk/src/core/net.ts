@@ -1,0 +1,76 @@
+/** What the server answered. */
+export interface Answer {
+  /** The status; 0 where there was no answer. */
+  status: number;
+  data?: any;
+  code: string;
+  message: string;
+  /** Where in the request's body faults are. */
+  errors?: any[];
+  /** Milliseconds that the server asks to wait. */
+  retryAfter: number;
+}
+
+/** Who asks. */
+export interface Credentials {
+  baseUrl: string;
+  writeKey: string;
+}
+
+/** Whether the same request may be answered otherwise later. */
+export const isTemporary = ({ status }: Answer): boolean =>
+  !status || status == 408 || status == 425 || status == 429 || status > 499;
+
+/** Asks the server. Never throws. */
+export async function ask(
+  { baseUrl, writeKey }: Credentials,
+  method: string,
+  path: string,
+  body?: unknown,
+  token?: string,
+  signal?: AbortSignal,
+): Promise<Answer> {
+  const headers: Record<string, string> = { authorization: `Bearer ${writeKey}` };
+  if (token) headers["x-service-subject-token"] = token;
+  const text = body === undefined ? undefined : JSON.stringify(body);
+  if (text) headers["content-type"] = "application/json";
+  const answer: Answer = { status: 0, code: "network", message: "the server can't be reached", retryAfter: 0 };
+  try {
+    const response = await fetch(baseUrl + path, {
+      method,
+      headers,
+      body: text,
+      signal,
+      credentials: "omit",
+      cache: "no-store",
+      // A page that goes away leaves the request behind, unless it is larger than browsers let it be.
+      keepalive: !!text && text.length < 20_000,
+    });
+    const { status } = response;
+    // Of an answer that breaks off nothing is known: the request is sent again.
+    const json = status == 204 ? {} : await response.json().catch((error) => (status > 399 ? {} : Promise.reject(error)));
+    return {
+      status,
+      data: json.data,
+      code: json.code ?? `http_${status}`,
+      message: json.detail ?? json.title ?? `the server answered ${status}`,
+      errors: json.errors,
+      retryAfter: 1000 * (Number(response.headers.get("retry-after")) || 0),
+    };
+  } catch {
+    return answer;
+  }
+}
+
+/** Sends events of a page that goes away, without headers that browsers would ask the server for first. */
+export function beacon({ baseUrl, writeKey }: Credentials, subjectToken: string, body: unknown): void {
+  const text = `${JSON.stringify({ writeKey, subjectToken })}\n${JSON.stringify(body)}`;
+  const init: RequestInit = {
+    method: "POST",
+    body: text,
+    headers: { "content-type": "text/plain" },
+    credentials: "omit",
+    keepalive: true,
+  };
+  fetch(`${baseUrl}/v1/sdk/beacon`, init).catch(() => {});
+}

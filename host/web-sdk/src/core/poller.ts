@@ -1,0 +1,65 @@
+import { ask, type Credentials } from "./net.js";
+import type { Sender } from "./sender.js";
+import { backoff, pause } from "./util.js";
+
+/** How long the server may keep a poll, in seconds. */
+const WAIT = 25;
+/** Milliseconds between polls of a server that answers at once, unless it says otherwise. */
+const POLL_AFTER = 30_000;
+
+/** Asks for instructions as long as somebody looks at the page. */
+export class Poller {
+  private stopped?: AbortController;
+
+  constructor(
+    private readonly credentials: Credentials,
+    private readonly sender: Sender,
+    private readonly offer: (items: any[], aid: string) => void,
+  ) {}
+
+  /** Polls for somebody, from the beginning. */
+  start(aid: string): void {
+    this.stop();
+    this.stopped = new AbortController();
+    void this.run(aid, this.stopped.signal);
+  }
+
+  stop(): void {
+    this.stopped?.abort();
+    this.stopped = undefined;
+  }
+
+  get polls(): boolean {
+    return !!this.stopped;
+  }
+
+  private async run(aid: string, signal: AbortSignal): Promise<void> {
+    let cursor = "";
+    for (let failures = 0; !signal.aborted; ) {
+      const begun = Date.now();
+      const person = await this.sender.session(aid).catch(() => undefined);
+      if (signal.aborted) return;
+      let wait = backoff(failures++);
+      if (person && "client" in person) {
+        const query = `wait=${WAIT}&limit=20${cursor && `&cursor=${encodeURIComponent(cursor)}`}`;
+        const answer = await ask(this.credentials, "GET", `/v1/sdk/instructions?${query}`, undefined, person.token, signal);
+        if (signal.aborted) return;
+        if (answer.status == 200) {
+          const { items, nextCursor, pollAfterSeconds } = answer.data;
+          cursor = nextCursor;
+          failures = 0;
+          if (items.length) this.offer(items, aid);
+          // A poll that was kept open is followed by the next; a server that keeps none says how long to wait.
+          const waited = Date.now() - begun > (WAIT * 1000) / 2;
+          wait = items.length || waited ? 0 : 1000 * pollAfterSeconds || POLL_AFTER;
+        } else if (await this.sender.isStale(aid, answer, person.token)) {
+          wait = 0;
+        } else {
+          if (answer.status == 400) cursor = "";
+          wait = Math.max(wait, answer.retryAfter);
+        }
+      }
+      await pause(wait, signal);
+    }
+  }
+}

@@ -1,0 +1,104 @@
+import type { Push, PushState } from "./types.js";
+
+/** What Web Push asks of the page. */
+export interface Around {
+  /** The app's public key, which the server gives with a session. */
+  config(): Promise<string | undefined>;
+  device(): string | undefined;
+  request(method: string, path: string, body: object): Promise<any>;
+}
+
+const SCOPE = "/nudge/";
+
+/** Bytes of URL-safe Base64. */
+const bytes = (text: string) =>
+  Uint8Array.from(atob(text.replace(/-/g, "+").replace(/_/g, "/")), (character) => character.charCodeAt(0));
+
+/** Web Push, in a service worker of its own scope beside whatever worker the page has. */
+export class WebPush implements Push {
+  state: PushState = "unsupported";
+
+  constructor(
+    private readonly options: { baseUrl: string; writeKey: string; workerUrl: string },
+    private readonly around: Around,
+  ) {
+    if (!navigator.serviceWorker || typeof PushManager != "function" || typeof Notification != "function") return;
+    this.state = Notification.permission == "denied" ? "denied" : "default";
+    void this.find().then((registration) => this.note(registration)).catch(() => {});
+  }
+
+  async subscribe(): Promise<PushState> {
+    if (this.state == "unsupported") return this.state;
+    // First, as browsers ask only amid a click.
+    const permission = await Notification.requestPermission();
+    const key = await this.around.config();
+    if (permission != "granted") {
+      if (permission == "denied") await this.register({ permission: "denied" });
+      return (this.state = permission == "denied" ? "denied" : "default");
+    }
+    if (!key) throw new Error("the app has no credential of the platform web");
+    const { baseUrl, writeKey, workerUrl } = this.options;
+    const url = new URL(workerUrl, location.href);
+    url.searchParams.set("key", writeKey);
+    url.searchParams.set("server", baseUrl);
+    const registration = await navigator.serviceWorker.register(url, { scope: SCOPE });
+    await active(registration);
+    const applicationServerKey = bytes(key);
+    const subscribe = () => registration.pushManager.subscribe({ userVisibleOnly: true, applicationServerKey });
+    // A subscription with another key than the app's of now is of no use.
+    const subscription = await subscribe().catch(async () => {
+      await (await registration.pushManager.getSubscription())?.unsubscribe();
+      return subscribe();
+    });
+    await this.register({ permission: "granted", subscription: subscription.toJSON() });
+    return (this.state = "subscribed");
+  }
+
+  async unsubscribe(): Promise<PushState> {
+    const registration = await this.find();
+    const subscription = await registration?.pushManager.getSubscription();
+    if (subscription) {
+      await this.around.request("DELETE", `/v1/sdk/push-tokens/${this.around.device()}`, {}).catch((refusal) => {
+        if (refusal.status != 404) throw refusal;
+      });
+      await subscription.unsubscribe();
+    }
+    await this.note(registration);
+    return this.state;
+  }
+
+  /** Ends the browser's subscription; the server hears of it otherwise. */
+  forget(): void {
+    this.state = "unsubscribed";
+    void this.find()
+      .then((registration) => registration?.pushManager.getSubscription())
+      .then((subscription) => subscription?.unsubscribe())
+      .catch(() => {});
+  }
+
+  private register(how: object): Promise<any> {
+    const body = { deviceId: this.around.device(), provider: "webpush", ...how };
+    return this.around.request("POST", "/v1/sdk/push-tokens", body);
+  }
+
+  private async find(): Promise<ServiceWorkerRegistration | undefined> {
+    const found = await navigator.serviceWorker?.getRegistration(SCOPE);
+    // Without a worker of its own, a browser answers with the one of the whole page.
+    return found && new URL(found.scope).pathname == SCOPE ? found : undefined;
+  }
+
+  private async note(registration?: ServiceWorkerRegistration): Promise<void> {
+    if (this.state == "unsupported" || this.state == "denied") return;
+    const subscription = await registration?.pushManager.getSubscription();
+    this.state = subscription ? "subscribed" : registration ? "unsubscribed" : "default";
+  }
+}
+
+/** Resolves once a worker can take messages. */
+function active(registration: ServiceWorkerRegistration): Promise<void> {
+  return new Promise((done) => {
+    const worker = registration.active ?? registration.waiting ?? registration.installing;
+    if (!worker || worker.state == "activated") return done();
+    worker.addEventListener("statechange", () => worker.state == "activated" && done());
+  });
+}

@@ -1,0 +1,281 @@
+import { type Answer, ask, type Credentials, isTemporary } from "./net.js";
+import type { Person } from "./state.js";
+import type { Item, Row, Store } from "./store.js";
+import type { NudgeError } from "./types.js";
+import { backoff, iso, newId } from "./util.js";
+
+/** Events of one request. */
+const MOST_EVENTS = 100;
+/** Characters of one request: three bytes each at the most, under the server's limit of 1 MiB. */
+const MOST_CHARACTERS = 300_000;
+/** Events that may fire something at once. */
+const MOST_IMMEDIATE = 20;
+/** A token is renewed so long before it ends, in milliseconds. */
+const MARGIN = 60_000;
+
+/** What sending asks of the page. */
+export interface Surroundings extends Credentials {
+  /** The store of now. */
+  readonly store: Store;
+  /** The anonymous id of now. */
+  aid(): string | undefined;
+  device(): string | undefined;
+  identity?: () => Promise<string | null>;
+  error(error: NudgeError): void;
+  instructions(items: any[], aid: string): void;
+  person(aid: string, person: Person): void;
+  /** Events that the server has answered for. */
+  answered(eventIds: string[]): void;
+}
+
+/** Why there is no session: what to say of it, and whether it may change. */
+class Refused {
+  constructor(
+    readonly answer: Answer,
+    readonly isFinal: boolean,
+  ) {}
+}
+
+/** Sends what waits, in order. */
+export class Sender {
+  private sending?: Promise<void>;
+  private again = false;
+  private failures = 0;
+  private notBefore = 0;
+  private timer?: ReturnType<typeof setTimeout>;
+  private readonly starting = new Map<string, Promise<Person | Refused>>();
+  /** Complaints that were made once, and are not made again until something works. */
+  private readonly complaints = new Set<string>();
+  /** Events of a request; fewer after one was too large. */
+  private most = MOST_EVENTS;
+
+  constructor(private readonly around: Surroundings) {}
+
+  /** Sends until nothing waits or the server can't be reached; then not before it may be asked again. */
+  async send(): Promise<void> {
+    if (Date.now() < this.notBefore) return;
+    clearTimeout(this.timer);
+    this.again = true;
+    this.sending ??= this.run().finally(() => (this.sending = undefined));
+    return this.sending;
+  }
+
+  /** The network is back: what waits is tried at once. */
+  hurry(): void {
+    this.notBefore = this.failures = 0;
+  }
+
+  stop(): void {
+    clearTimeout(this.timer);
+    this.notBefore = 0;
+    this.again = false;
+  }
+
+  private async run(): Promise<void> {
+    try {
+      while (this.again) {
+        this.again = false;
+        for (;;) {
+          const rows = await this.around.store.head(this.most);
+          if (!rows.length) break;
+          const wait = await this.deliver(rows);
+          if (wait !== undefined) {
+            return this.later(wait);
+          }
+          this.failures = 0;
+          this.complaints.clear();
+        }
+      }
+    } catch {
+      // The database of a page that goes away.
+      this.later(0);
+    }
+  }
+
+  private later(wait: number): void {
+    const pause = Math.max(wait, backoff(this.failures++));
+    this.notBefore = Date.now() + pause;
+    this.timer = setTimeout(() => {
+      this.notBefore = 0;
+      void this.send();
+    }, pause);
+  }
+
+  /** Delivers the first of what waits; answers how long to wait if it did not work. */
+  private async deliver(rows: Row[]): Promise<number | undefined> {
+    const [key, item] = rows[0]!;
+    if (item.kind == "end") return this.end(key, item.aid);
+    const identity = item.kind == "identify" ? item.token : undefined;
+    const person = await this.session(item.aid, identity);
+    if (person instanceof Refused) return this.refused(person, key, item);
+    if (item.kind == "identify") return this.remove([key]);
+    if (item.kind == "event") return this.events(rows, item, person);
+    const answer = await ask(this.around, item.method, item.path, item.body, person.token);
+    if (await this.isStale(item.aid, answer, person.token)) return 0;
+    if (isTemporary(answer)) return this.temporary(answer);
+    // A key or a token that does not work now says nothing of the request.
+    if (answer.status == 401) return this.refused(new Refused(answer, false), key, item);
+    if (answer.status > 299) this.around.error(told(answer));
+    return this.remove([key]);
+  }
+
+  /** There is no session for what is first. */
+  private refused({ answer, isFinal }: Refused, key: number, item: Item): number | undefined | Promise<undefined> {
+    if (isTemporary(answer)) return this.temporary(answer);
+    const isPast = item.aid != this.around.aid();
+    if (isFinal && (item.kind == "identify" || isPast)) {
+      const eventId = item.kind == "event" ? item.event.eventId : undefined;
+      this.around.error({ ...told(answer), eventId });
+      if (eventId) this.around.answered([eventId]);
+      return this.remove([key]);
+    }
+    if (!this.complaints.has(answer.code)) {
+      this.complaints.add(answer.code);
+      this.around.error(told(answer));
+    }
+    return 30_000;
+  }
+
+  private temporary(answer: Answer): number {
+    const { code, status } = answer;
+    if (status && !this.complaints.has(code)) {
+      this.complaints.add(code);
+      this.around.error(told(answer));
+    }
+    return answer.retryAfter;
+  }
+
+  private async remove(remove: number[]): Promise<undefined> {
+    await this.around.store.change([], () => ({ remove }));
+    return undefined;
+  }
+
+  /** Sends the first events that are of one person and session. */
+  private async events(rows: Row[], first: Item & { kind: "event" }, person: Person): Promise<number | undefined> {
+    const run: [number, Item & { kind: "event" }][] = [];
+    let characters = 0;
+    for (const [key, item] of rows) {
+      if (item.kind != "event" || item.aid != first.aid || item.sid != first.sid) break;
+      characters += JSON.stringify(item.event).length;
+      if (run.length && characters > MOST_CHARACTERS) break;
+      run.push([key, item]);
+    }
+    const immediate = run.filter(([, item]) => person.config?.immediateTriggers.includes(item.event.name)).slice(-MOST_IMMEDIATE);
+    const delivery = immediate.length
+      ? {
+          eventIds: immediate.map(([, item]) => item.event.eventId),
+          screenName: immediate.at(-1)![1].screen,
+          clientId: person.client,
+        }
+      : undefined;
+    const body = {
+      context: context(first, this.around.device()),
+      events: run.map(([, item]) => item.event),
+      delivery,
+    };
+    const answer = await ask(this.around, "POST", "/v1/sdk/ingest", body, person.token);
+    if (await this.isStale(first.aid, answer, person.token)) return 0;
+    if (isTemporary(answer)) return this.temporary(answer);
+    if (answer.status == 401) return this.refused(new Refused(answer, false), run[0]![0], first);
+    if (answer.status == 413 && run.length > 1) {
+      this.most = Math.ceil(run.length / 2);
+      return undefined;
+    }
+    this.most = MOST_EVENTS;
+    const errors: any[] = answer.status < 300 ? answer.data.errors : run.map((_, index) => ({ index, ...told(answer) }));
+    const kept = new Set<number>();
+    for (const { index, code, message, retryable } of errors) {
+      const eventId = run[index]?.[1].event.eventId;
+      if (retryable) kept.add(index);
+      else this.around.error({ code, message, eventId });
+    }
+    const gone = run.filter((_, index) => !kept.has(index));
+    await this.remove(gone.map(([key]) => key));
+    this.around.answered(gone.map(([, item]) => item.event.eventId));
+    if (answer.data?.instructions?.length) this.around.instructions(answer.data.instructions, first.aid);
+    return kept.size ? 0 : undefined;
+  }
+
+  /** Ends the session of somebody who is gone. */
+  private async end(key: number, aid: string): Promise<number | undefined> {
+    const person: Person | undefined = await this.around.store.get(`person:${aid}`);
+    if (person?.token) {
+      const answer = await ask(this.around, "DELETE", "/v1/sdk/session", { clientId: person.client }, person.token);
+      if (isTemporary(answer)) return this.temporary(answer);
+    }
+    await this.around.store.change([], () => ({ remove: [key], put: { [`person:${aid}`]: undefined } }));
+    return undefined;
+  }
+
+  /** Whether the token was refused: a new session is asked for with the next request. */
+  async isStale(aid: string, { status, code }: Answer, token?: string): Promise<boolean> {
+    const ended = status == 403 && code == "client_session_invalid";
+    if (!ended && !(status == 401 && code.startsWith("subject_token"))) return false;
+    await this.around.store.change([`person:${aid}`], ([person]) => {
+      // Somebody may have signed in meanwhile: the token of now is another one.
+      if (person?.token != token) return;
+      const changed = { ...person, expires: 0, client: ended ? newId() : person?.client };
+      return { put: { [`person:${aid}`]: changed } };
+    });
+    return true;
+  }
+
+  /** Somebody's session: the one there is, or a new one. */
+  async session(aid: string, identity?: string): Promise<Person | Refused> {
+    const person: Person | undefined = await this.around.store.get(`person:${aid}`);
+    if (!identity && person?.token && person.expires! - Date.now() - person.skew > MARGIN) return person;
+    let starting = identity ? undefined : this.starting.get(aid);
+    if (!starting) {
+      starting = this.start(aid, person, identity).finally(() => this.starting.delete(aid));
+      this.starting.set(aid, starting);
+    }
+    return starting;
+  }
+
+  private keep(aid: string, person: Person): Promise<void> {
+    return this.around.store.change([], () => ({ put: { [`person:${aid}`]: person } }));
+  }
+
+  private async start(aid: string, before: Person | undefined, identity?: string): Promise<Person | Refused> {
+    const asksPage = !identity && aid == this.around.aid();
+    const identityToken = identity ?? (asksPage ? await this.around.identity?.().catch(() => null) : undefined) ?? undefined;
+    const person: Person = { skew: 0, ...before, client: before?.client ?? newId() };
+    // A page that goes before the answer has begun no other browser session than the next one.
+    if (!before) await this.keep(aid, person);
+    for (let tries = 0; ; tries++) {
+      const body = { anonymousId: aid, platform: "web", sdkVersion: __VERSION__, identityToken, clientId: person.client };
+      const answer = await ask(this.around, "POST", "/v1/sdk/session", body, person.token);
+      const { status, code, data } = answer;
+      if (status < 300 && data) {
+        const serverTime = Date.parse(data.serverTime);
+        person.token = data.subjectToken;
+        person.expires = Date.parse(data.expiresAt);
+        person.skew = serverTime - Date.now();
+        person.identified = data.subject.identified;
+        person.config = data.sdkConfig;
+        await this.keep(aid, person);
+        this.around.person(aid, person);
+        return person;
+      }
+      if (tries) return new Refused(answer, !isTemporary(answer));
+      if (code == "client_session_invalid") person.client = newId();
+      else if (status == 401 && code.startsWith("subject_token")) person.token = undefined;
+      else return new Refused(answer, !isTemporary(answer));
+    }
+  }
+}
+
+/** An answer as the page is told of it. */
+export const told = ({ code, message, status }: Answer): NudgeError => ({ code, message, status });
+
+/** The context of a request with an event, and of those that go with it. */
+export const context = ({ aid, sid, locale }: Item & { kind: "event" }, deviceId?: string) => ({
+  anonymousId: aid,
+  platform: "web",
+  sdkVersion: __VERSION__,
+  locale,
+  timezone: Intl.DateTimeFormat().resolvedOptions().timeZone,
+  sentAt: iso(Date.now()),
+  deviceId,
+  sessionId: sid,
+});

@@ -1,0 +1,173 @@
+import type { Draft, Host, OpenAction, PresentOptions, Renderer } from "../surveys/host.js";
+import { type Answer, isTemporary } from "./net.js";
+import type { Instruction } from "./types.js";
+import { backoff, iso, pause } from "./util.js";
+
+/** Instructions whose end is remembered. */
+const MOST_ENDED = 200;
+/** After so long the server counts an attempt as abandoned, in milliseconds. */
+const DRAFT_LIFETIME = 30 * 60_000;
+
+/** What showing things asks of the page. */
+export interface Page {
+  locale: string;
+  container?: Element | string;
+  autoShow: boolean;
+  /** The server's clock. */
+  now(): number;
+  aid(): string | undefined;
+  /** Whether the person may be shown anything. */
+  maySee(): boolean;
+  /** A request as the person of now; rejects with what is final. */
+  request(method: string, path: string, body: object): Promise<any>;
+  acknowledge(ack: { instructionId: string; status: string; actionId?: string; at: string }): void;
+  change(key: string, change: (value: any) => any): Promise<void>;
+  get(key: string): Promise<any>;
+  emit(name: any, value: any): void;
+  load(): Promise<{ createRenderer(host: Host): Renderer }>;
+}
+
+/** Whether an address may be followed: those that run nothing. */
+const isSafe = (url: URL) => !/^(javascript|data|vbscript|blob|file):$/.test(url.protocol);
+
+/** Shows instructions in this tab. */
+export class Shows {
+  private renderer?: Promise<Renderer>;
+  /** Instructions that this tab was offered, by id. */
+  private readonly offered = new Map<string, string>();
+  private readonly ended = new Set<string>();
+  private answers: Promise<unknown> = Promise.resolve();
+  private readonly host: Host;
+
+  constructor(private readonly page: Page) {
+    this.host = this.makeHost();
+  }
+
+  /** Remembers what ended in earlier pages, and goes on with what a reload interrupted. */
+  async resume(): Promise<void> {
+    for (const id of (await this.page.get("ended")) ?? []) this.ended.add(id);
+    const drafts: { [id: string]: Draft & { aid: string } } = (await this.page.get("drafts")) ?? {};
+    for (const { aid, at, instruction } of Object.values(drafts)) {
+      if (aid != this.page.aid() || at + DRAFT_LIFETIME < Date.now()) this.host.keep(instruction.instructionId, null);
+      else if (this.page.autoShow && this.page.maySee()) void this.present(instruction, {});
+    }
+  }
+
+  /** Offers instructions that are for this tab. */
+  offer(items: Instruction[], aid: string): void {
+    for (const instruction of items) {
+      const id = instruction.instructionId;
+      if (this.offered.has(id)) continue;
+      this.offered.set(id, aid);
+      if (!this.host.onOffer(instruction)) continue;
+      this.page.emit("instruction", instruction);
+      if (this.page.autoShow) void this.present(instruction, {});
+    }
+  }
+
+  /** Another tab showed or ended something. */
+  withdraw(id: string): void {
+    this.ended.add(id);
+    void this.renderer?.then((renderer) => renderer.withdraw(id));
+  }
+
+  clear(): void {
+    this.offered.clear();
+    void this.renderer?.then((renderer) => renderer.clear());
+  }
+
+  async present(instruction: Instruction, options: PresentOptions): Promise<void> {
+    await this.with((renderer) => renderer.present(instruction, options), instruction);
+  }
+
+  async startSurvey(surveyId: string, options: PresentOptions): Promise<void> {
+    await this.with((renderer) => renderer.startSurvey(surveyId, options));
+  }
+
+  private async with(show: (renderer: Renderer) => Promise<unknown>, instruction?: Instruction): Promise<void> {
+    try {
+      this.renderer ??= this.page.load().then((made) => made.createRenderer(this.host));
+      await show(await this.renderer);
+    } catch (error) {
+      // Loaded again with the next instruction; this one stays on offer.
+      this.renderer = undefined;
+      if (instruction) this.offered.delete(instruction.instructionId);
+      this.page.emit("error", { code: "show_failed", message: String(error), instruction });
+    }
+  }
+
+  /** Asks in order; what may work later is asked again. */
+  private ask<T>(method: string, path: string, body: object): Promise<T> {
+    const next = this.answers.then(() => this.page.request(method, path, body));
+    this.answers = next.catch(() => {});
+    return next;
+  }
+
+  private makeHost(): Host {
+    const { page, ended, offered } = this;
+    const attempt = (id: string, rest: string) => `/v1/sdk/attempts/${encodeURIComponent(id)}/${rest}`;
+    return {
+      get locale() {
+        return page.locale;
+      },
+      container: page.container,
+      onOffer: ({ instructionId, expiresAt }) =>
+        page.maySee() &&
+        !ended.has(instructionId) &&
+        !(Date.parse(expiresAt) < page.now()) &&
+        (offered.get(instructionId) ?? page.aid()) == page.aid(),
+      acknowledge({ instructionId, kind }, status, actionId) {
+        if (kind != "feedback" && status != "received") {
+          ended.add(instructionId);
+          void page.change("ended", (ids: string[] = []) =>
+            [...ids.filter((id) => id != instructionId), instructionId].slice(-MOST_ENDED),
+          );
+        }
+        page.acknowledge({ instructionId, status, actionId, at: iso(page.now()) });
+      },
+      start: (surveyId, from) => this.ask("POST", `/v1/sdk/surveys/${encodeURIComponent(surveyId)}/attempts`, from),
+      answer: (id, answers) => this.ask<any>("POST", attempt(id, "answers"), { answers }).then((data) => data.next),
+      complete: (id) => this.ask("POST", attempt(id, "complete"), {}),
+      dismiss: (id) => this.ask("POST", attempt(id, "dismiss"), {}),
+      open,
+      draft: async (id) => {
+        const draft = (await page.get("drafts"))?.[id];
+        return draft?.aid == page.aid() ? draft : null;
+      },
+      keep: (id, draft) =>
+        void page.change("drafts", (drafts = {}) => {
+          const { [id]: _, ...others } = drafts;
+          return draft ? { ...others, [id]: { ...draft, aid: page.aid() } } : others;
+        }),
+      tell: (event, detail) => page.emit(event, detail),
+    };
+  }
+}
+
+/**
+ * Opens an action. The app hears of it first, as an event `nudge:action` of the window, and may prevent what follows:
+ * addresses of the page's own origin are gone to, others open beside it.
+ */
+export function open(action: OpenAction): void {
+  const event = new CustomEvent("nudge:action", { cancelable: true, detail: action });
+  if (!window.dispatchEvent(event) || !action.url) return;
+  let url: URL;
+  try {
+    url = new URL(action.url, location.href);
+  } catch {
+    return;
+  }
+  const isWeb = /^https?:$/.test(url.protocol);
+  if (action.action == "url" ? !isWeb : action.action != "deep_link" || !isSafe(url)) return;
+  if (isWeb && url.origin != location.origin) window.open(url, "_blank", "noopener");
+  else location.assign(url);
+}
+
+/** Asks again as long as that may help; answers the last answer. */
+export async function persist(ask: () => Promise<Answer>): Promise<Answer> {
+  for (let failures = 0; ; failures++) {
+    const answer = await ask();
+    if (!isTemporary(answer)) return answer;
+    await pause(Math.max(answer.retryAfter, backoff(failures)));
+  }
+}

@@ -1,0 +1,123 @@
+import { idOf, iso, newId } from "./util.js";
+import type { Change, Item } from "./store.js";
+import type { EventProperties } from "./types.js";
+
+/** Who uses the browser, and the session that they are in (kept under `me`). */
+export interface Me {
+  /** The anonymous id. */
+  aid: string;
+  /** What the SDK calls the browser. */
+  device: string;
+  /** The session, and when something last happened in it. */
+  sid?: string;
+  last: number;
+  analytics?: boolean;
+  messaging?: boolean;
+}
+
+/** What the server said of a person (kept under `person:` and the anonymous id). */
+export interface Person {
+  /** The id of the browser session. */
+  client: string;
+  token?: string;
+  /** When the token ends, by the server's clock. */
+  expires?: number;
+  /** By how much the server's clock is ahead. */
+  skew: number;
+  identified?: boolean;
+  config?: Config;
+}
+
+/** `sdkConfig` of a session. */
+export interface Config {
+  sessionTimeoutSeconds: number;
+  lifecycleEvents: boolean;
+  immediateTriggers: string[];
+  pollAfterSeconds: number;
+  push?: { vapidPublicKey: string } | null;
+}
+
+/** What the page has said, before it is written down. */
+export type Draft =
+  | { kind: "event"; at: number; id: string; name: string; properties?: EventProperties; screen?: string; locale: string }
+  | { kind: "call"; method: string; path: string; body: object }
+  | { kind: "identify"; token: string }
+  | { kind: "consent"; analytics?: boolean; messaging?: boolean }
+  | { kind: "active"; at: number; locale: string; cold?: boolean; idle?: boolean }
+  | { kind: "reset" };
+
+const SESSION_TIMEOUT = 1800;
+
+/** Who uses a browser for the first time. */
+const nobody = (): Me => ({ aid: newId(), device: newId(), last: 0 });
+
+/**
+ * Puts drafts into the queue in their order. Sessions begin and end here, in the transaction that all tabs share: one
+ * tab's silence is none while another tab is used.
+ */
+export function write(
+  before: Me | undefined,
+  drafts: Draft[],
+  granted: boolean,
+  config?: Config,
+): { me: Me; add: Item[]; change: Change } {
+  const me = { ...(before ?? nobody()) };
+  const add: Item[] = [];
+  let place = 0;
+  const event = (draft: { at: number; locale: string; screen?: string }, name: string, id: string, properties?: EventProperties) => {
+    if (!(me.analytics ?? granted)) return;
+    const { at, screen, locale } = draft;
+    const entry = { eventId: id, name, timestamp: iso(at), anonymousId: me.aid, properties };
+    add.push({ kind: "event", aid: me.aid, sid: me.sid!, event: entry, screen, locale });
+  };
+  const lifecycle = (draft: { at: number; locale: string }, name: string) => {
+    // Before what it is noted with, also where both are of one millisecond.
+    if (config?.lifecycleEvents !== false) event(draft, name, idOf(draft.at, place++ % 16));
+  };
+  /** Ends a session that was silent for too long, and begins one unless nothing happens. */
+  const touch = (draft: { at: number; locale: string; idle?: boolean }) => {
+    const { at, locale } = draft;
+    const timeout = 1000 * (config?.sessionTimeoutSeconds ?? SESSION_TIMEOUT);
+    if (me.sid && at - me.last > timeout) {
+      lifecycle({ at: me.last + timeout, locale }, "session_ended");
+      me.sid = undefined;
+    }
+    if (draft.idle) return;
+    if (!me.sid) {
+      me.sid = newId();
+      lifecycle(draft, "session_started");
+    }
+    me.last = at;
+  };
+  for (const draft of drafts) {
+    switch (draft.kind) {
+      case "event":
+        touch(draft);
+        event(draft, draft.name, draft.id, draft.properties);
+        break;
+      case "active":
+        touch(draft);
+        if (!before && draft.cold) lifecycle(draft, "app_installed");
+        if (draft.cold) lifecycle(draft, "app_opened");
+        break;
+      case "call":
+        add.push({ ...draft, body: { anonymousId: me.aid, ...draft.body }, aid: me.aid });
+        break;
+      case "identify":
+        add.push({ ...draft, aid: me.aid });
+        break;
+      case "consent": {
+        const { analytics = me.analytics, messaging = me.messaging } = draft;
+        Object.assign(me, { analytics, messaging });
+        const body = { anonymousId: me.aid, analytics: draft.analytics, messaging: draft.messaging };
+        add.push({ kind: "call", aid: me.aid, method: "POST", path: "/v1/sdk/consent", body });
+        break;
+      }
+      case "reset":
+        add.push({ kind: "end", aid: me.aid });
+        Object.assign(me, { aid: newId(), sid: undefined });
+        break;
+    }
+  }
+  return { me, add, change: { put: { me }, add } };
+}

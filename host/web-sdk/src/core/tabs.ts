@@ -1,0 +1,76 @@
+import { newId } from "./util.js";
+
+/**
+ * The tabs of a browser that use the same app. One of them leads: it sends and polls. Where browsers have no locks, each
+ * tab leads itself; event ids keep what is sent twice from counting twice.
+ */
+export class Tabs {
+  readonly id = newId();
+  leads = false;
+  private release?: () => void;
+  private channel?: BroadcastChannel;
+  private asked?: AbortController;
+
+  constructor(
+    private readonly name: string,
+    private readonly hear: (message: any) => void,
+    private readonly lead: (leads: boolean) => void,
+  ) {}
+
+  /** Takes part, until the page goes away. */
+  join(): void {
+    if (this.asked) return;
+    this.asked = new AbortController();
+    if (typeof BroadcastChannel == "function") {
+      this.channel = new BroadcastChannel(this.name);
+      this.channel.onmessage = ({ data }) => this.hear(data);
+    }
+    if (navigator.locks) this.request({ signal: this.asked.signal });
+    else this.change(true);
+  }
+
+  /** Takes the lead from a tab that does not answer. */
+  claim(): void {
+    if (this.asked && navigator.locks && !this.leads) this.request({ steal: true });
+  }
+
+  private request(options: LockOptions): void {
+    let mine = false;
+    const held = () => {
+      mine = true;
+      this.change(true);
+      return new Promise<void>((done) => (this.release = done));
+    };
+    navigator.locks.request(this.name, options, held).catch(() => {
+      // Another tab took the lead: this one queues for it again.
+      if (!mine || !this.asked) return;
+      this.change(false);
+      this.request({ signal: this.asked.signal });
+    });
+  }
+
+  /** Leaves: another tab leads. Pages that browsers keep for "back" hold nothing. */
+  leave(): void {
+    this.asked?.abort();
+    this.release?.();
+    this.channel?.close();
+    this.asked = this.release = this.channel = undefined;
+    if (this.leads) this.change(false);
+  }
+
+  /** Tells the other tabs. */
+  post(message: object): void {
+    this.channel?.postMessage(message);
+  }
+
+  /** Tells all tabs, this one too. */
+  tell(message: object): void {
+    this.post(message);
+    this.hear(message);
+  }
+
+  private change(leads: boolean): void {
+    this.leads = leads;
+    this.lead(leads);
+  }
+}

@@ -1,0 +1,217 @@
+/**
+ * An attempt on the server, as a form needs it: it is started with the first answer, answers go one request after the
+ * other, and what is not confirmed is kept in the browser, so that a closed tab loses nothing.
+ */
+
+import { uuid } from "./dom.js";
+import type { Answer, Draft, Host, Instruction, Json, Refusal } from "./host.js";
+
+/** The answer that the server does not take, and why. */
+export interface Refused {
+  questionId: string;
+  value: Json;
+  code: string | undefined;
+  detail: string;
+  /** The part of the answer: an option, a row, a field. */
+  part: string | undefined;
+}
+
+/** What becomes of requests. */
+export interface Listener {
+  /** The server does not take an answer. */
+  refused(refused: Refused): void;
+  /** There is no such attempt any more, nor will there be. */
+  gone(refusal: Refusal): void;
+}
+
+const asRefusal = (error: unknown): Refusal =>
+  error && typeof error === "object" && "code" in error
+    ? (error as Refusal)
+    : { status: 0, code: "unknown", detail: `${error}` };
+
+/** An attempt. */
+export class Attempt {
+  /** The answers so far. */
+  readonly answers = new Map<string, Json>();
+  /** The question answered last. */
+  last: string | undefined;
+  readonly #host: Host;
+  readonly #instruction: Instruction;
+  readonly #listener: Listener;
+  readonly #unsent = new Map<string, Answer>();
+  readonly #given = new Map<string, Answer>();
+  #clientAttemptId = uuid();
+  #sending: Promise<boolean> | undefined;
+  #starting: Promise<string> | undefined;
+  /** Nothing of it is kept in the browser any longer. */
+  #over = false;
+  /** Whether the server knows of it. */
+  #live: boolean;
+  #id: string | undefined;
+
+  constructor(
+    host: Host,
+    instruction: Instruction,
+    listener: Listener,
+    draft: Draft | null,
+    /** An attempt that was started without an instruction. */
+    started?: { attemptId: string; clientAttemptId: string },
+  ) {
+    this.#host = host;
+    this.#instruction = instruction;
+    this.#listener = listener;
+    this.#id = started?.attemptId ?? instruction.payload.attempt?.attemptId;
+    this.#clientAttemptId = started?.clientAttemptId ?? this.#clientAttemptId;
+    this.#live = !!started || !!draft;
+    if (!draft) return;
+    this.#id = draft.attemptId ?? this.#id;
+    this.#clientAttemptId = draft.clientAttemptId;
+    for (const answer of draft.answers) this.#note(answer);
+    for (const answer of draft.unsent ? draft.answers.slice(-draft.unsent) : []) {
+      this.#unsent.set(answer.questionId, answer);
+    }
+  }
+
+  #note(answer: Answer): void {
+    // Taken out first, so that the last one given is the last one.
+    this.#given.delete(answer.questionId);
+    this.#given.set(answer.questionId, answer);
+    this.answers.set(answer.questionId, answer.value);
+    this.last = answer.questionId;
+  }
+
+  /** Takes an answer, and sends it. */
+  give(questionId: string, value: Json): void {
+    const answer = { questionId, value, answeredAt: new Date().toISOString() };
+    this.#live = true;
+    this.#note(answer);
+    this.#unsent.delete(questionId);
+    this.#unsent.set(questionId, answer);
+    this.#keep();
+    void this.send().then((taken) => {
+      const [host, instruction] = [this.#host, this.#instruction];
+      const surveyId = instruction.payload.survey?.id ?? instruction.campaignId;
+      if (taken && this.#id) {
+        host.tell("answered", { instruction, surveyId, attemptId: this.#id, questionId, value });
+      }
+    });
+  }
+
+  #keep(): void {
+    if (this.#over) return;
+    const sent = [...this.#given.values()].filter((answer) => !this.#unsent.has(answer.questionId));
+    this.#host.keep(this.#instruction.instructionId, {
+      instruction: this.#instruction,
+      clientAttemptId: this.#clientAttemptId,
+      ...(this.#id ? { attemptId: this.#id } : {}),
+      answers: [...sent, ...this.#unsent.values()],
+      unsent: this.#unsent.size,
+      at: Date.now(),
+    });
+  }
+
+  /** The attempt's id; the first call starts it. */
+  #begin(): Promise<string> {
+    if (this.#id) return Promise.resolve(this.#id);
+    const { campaignId, instructionId, kind, payload } = this.#instruction;
+    const surveyId = payload.survey?.id ?? campaignId;
+    const start = (from: { instructionId?: string }): Promise<{ attemptId: string }> =>
+      this.#host.start(surveyId, { ...from, clientAttemptId: this.#clientAttemptId });
+    const otherwise = (error: unknown): Promise<{ attemptId: string }> => {
+      if (asRefusal(error).code !== "instruction_required") throw error;
+      return start({ instructionId });
+    };
+    this.#starting ??= (
+      // A feedback button is answered as often as somebody likes: each time is an attempt of its own.
+      (kind === "feedback" ? start({}).catch(otherwise) : start({ instructionId })).then(({ attemptId }) => {
+        this.#id = attemptId;
+        return attemptId;
+      })
+    );
+    return this.#starting;
+  }
+
+  /** Sends what is not sent; false: some of it was not taken. */
+  send(): Promise<boolean> {
+    this.#sending ??= this.#drain().finally(() => {
+      this.#sending = undefined;
+    });
+    return this.#sending;
+  }
+
+  async #drain(): Promise<boolean> {
+    while (this.#unsent.size) {
+      const answers = [...this.#unsent.values()];
+      try {
+        await this.#host.answer(await this.#begin(), answers);
+      } catch (error) {
+        return this.#failed(asRefusal(error), answers);
+      }
+      for (const answer of answers) {
+        if (this.#unsent.get(answer.questionId) === answer) this.#unsent.delete(answer.questionId);
+      }
+      this.#keep();
+    }
+    return true;
+  }
+
+  #failed(refusal: Refusal, answers: Answer[]): boolean {
+    this.#starting = undefined;
+    // Another tab was faster: there is nothing left to say.
+    if (refusal.code === "attempt_completed") {
+      this.#unsent.clear();
+      return true;
+    }
+    const error = refusal.errors?.[0];
+    const [, , index, , ...path] = (error?.pointer ?? "").split("/");
+    const answer = answers[Number(index)] ?? answers[answers.length - 1];
+    if (refusal.code !== "invalid_answer" || !answer) {
+      this.#forget();
+      this.#listener.gone(refusal);
+      return false;
+    }
+    // It is no answer until it is given again; what was given after it waits for it.
+    this.#unsent.delete(answer.questionId);
+    this.#given.delete(answer.questionId);
+    this.answers.delete(answer.questionId);
+    this.#keep();
+    const part = path[0] === "optionIds" ? undefined : path[0]?.replace(/~1/g, "/").replace(/~0/g, "~");
+    this.#listener.refused({ ...answer, code: error?.code, detail: error?.detail ?? refusal.detail ?? "", part });
+    return false;
+  }
+
+  /** Ends it as complete; false: something was not taken. */
+  async complete(): Promise<boolean> {
+    if (!(await this.send())) return false;
+    try {
+      await this.#host.complete(await this.#begin());
+    } catch (error) {
+      const refusal = asRefusal(error);
+      this.#forget();
+      this.#listener.gone(refusal);
+      return false;
+    }
+    this.#forget();
+    return true;
+  }
+
+  /** Ends it as the person closed it: nothing is asked of the server where nothing was ever told it. */
+  dismiss(): void {
+    this.#forget();
+    if (!this.#live) return;
+    void this.send()
+      .then(() => this.#begin())
+      .then((id) => this.#host.dismiss(id))
+      .catch((error) => this.tell(asRefusal(error)));
+  }
+
+  /** Tells the app's listeners what went wrong. */
+  tell({ code, detail }: Refusal): void {
+    this.#host.tell("error", { message: detail ?? code, code, instruction: this.#instruction });
+  }
+
+  #forget(): void {
+    this.#over = true;
+    this.#host.keep(this.#instruction.instructionId, null);
+  }
+}

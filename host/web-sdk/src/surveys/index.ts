@@ -1,0 +1,196 @@
+/** The renderer: what is shown when. See `host.ts` for what it asks of the core. */
+
+import { acknowledge } from "./ack.js";
+import { uuid } from "./dom.js";
+import { showFeedback } from "./feedback.js";
+import type { Attempt, CreateRenderer, Instruction, Outcome, PresentOptions, Refusal } from "./host.js";
+import { FIELDS } from "./questions/index.js";
+import { type Started, show } from "./scene.js";
+
+export type * from "./host.js";
+
+/** Something that is shown, or waits for its turn. */
+interface Job {
+  instruction: Instruction;
+  container: Element | undefined;
+  asked: boolean;
+  started: Started | undefined;
+  /** Its place among those that wait. */
+  number: number;
+  /** Ends it, whatever it is at. */
+  end(outcome: Outcome): void;
+  /** Takes away what is shown of it. */
+  remove?: () => void;
+}
+
+/** How long it is quiet between two that nobody asked for, in milliseconds. */
+const PAUSE = 1_000;
+/** How long a survey that was started without an instruction may be gone on with, in milliseconds. */
+const LIFETIME = 604_800_000;
+
+const elementOf = (place: Element | string | undefined): Element | undefined =>
+  (typeof place === "string" ? document.querySelector(place) : place) ?? undefined;
+
+const after = (milliseconds: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, milliseconds));
+
+/** Resolves when the page is looked at. */
+async function seen(): Promise<void> {
+  while (document.hidden) {
+    await new Promise((resolve) => document.addEventListener("visibilitychange", resolve, { once: true }));
+  }
+}
+
+/** Makes the renderer. */
+export const createRenderer: CreateRenderer = (host) => {
+  /** What is shown or waits, by the instruction's id; feedback buttons apart from what they open. */
+  const jobs = new Map<string, Job>();
+  const buttons = new Map<string, (outcome: Outcome) => void>();
+  const waiting: Job[] = [];
+  let current: Job | undefined;
+  let quiet = 0;
+  let count = 0;
+
+  const isThere = (job: Job): boolean => jobs.get(job.instruction.instructionId) === job;
+
+  /** Shows the next of those that lie over the page: whoever asked first, then by priority. */
+  async function next(): Promise<void> {
+    if (current) return;
+    const urgency = ({ asked, instruction }: Job): number => (asked ? Number.MAX_VALUE : instruction.priority);
+    waiting.sort((one, other) => urgency(other) - urgency(one) || one.number - other.number);
+    const job = waiting.shift();
+    if (!job) return;
+    current = job;
+    if (!job.asked) await after(Math.max(0, quiet - Date.now()));
+    await enter(job);
+  }
+
+  /** Shows something, unless it is not on offer any longer. */
+  async function enter(job: Job): Promise<void> {
+    const { instruction } = job;
+    await seen();
+    if (!isThere(job)) return;
+    const { survey, message } = instruction.payload;
+    const draft = survey ? await host.draft(instruction.instructionId).catch(() => null) : null;
+    // What was begun is gone on with: it was shown, and is on offer no longer.
+    if (!draft && !instruction.local && !host.onOffer(instruction)) return job.end("withdrawn");
+    const questions = survey?.flow?.questions ?? [];
+    const known = message ?? (questions.length && questions.every(({ type }) => type in FIELDS));
+    // Without style sheets of its own it would be something bare; a newer server may ask what this does not know.
+    if (!known || !("replaceSync" in CSSStyleSheet.prototype)) {
+      acknowledge(host, instruction, "discarded");
+      return job.end("discarded");
+    }
+    if (!isThere(job)) return;
+    job.remove = show({ ...job, host, draft, done: job.end });
+    acknowledge(host, instruction, "displayed");
+    host.tell("displayed", { instruction });
+  }
+
+  function queue(instruction: Instruction, options: PresentOptions, started?: Started): Promise<Outcome> {
+    const key = instruction.instructionId;
+    if (jobs.has(key)) return Promise.resolve("withdrawn");
+    const { settings } = instruction.payload.survey ?? {};
+    const inline = settings?.presentation === "inline" ? host.container : undefined;
+    return new Promise((resolve) => {
+      const job: Job = {
+        instruction,
+        container: elementOf(options.container ?? inline),
+        asked: !!options.asked,
+        started,
+        number: count++,
+        end: (outcome) => {
+          if (!isThere(job)) return;
+          jobs.delete(key);
+          clearTimeout(timer);
+          job.remove?.();
+          const place = waiting.indexOf(job);
+          if (place >= 0) waiting.splice(place, 1);
+          if (current === job) {
+            current = undefined;
+            quiet = Date.now() + PAUSE;
+            void next();
+          }
+          resolve(outcome);
+        },
+      };
+      jobs.set(key, job);
+      const turn = (): void => {
+        if (job.container) return void enter(job);
+        waiting.push(job);
+        void next();
+      };
+      const delay = job.asked ? 0 : (settings?.delaySeconds ?? 0);
+      const timer = setTimeout(turn, delay * 1_000);
+    });
+  }
+
+  /** Shows a feedback button, as long as its survey is on offer. */
+  function offer(instruction: Instruction): Promise<Outcome> {
+    const key = instruction.instructionId;
+    const { survey } = instruction.payload;
+    if (buttons.has(key) || !survey) return Promise.resolve("withdrawn");
+    return new Promise((resolve) => {
+      const press = async (): Promise<void> => {
+        const open = jobs.get(key);
+        // A second press closes what the first one opened.
+        if (open) return open.end("withdrawn");
+        button.opened(true);
+        const outcome = await queue(instruction, { asked: true });
+        button.opened(false);
+        const last = outcome === "completed" && survey.settings?.once;
+        if (last || !host.onOffer(instruction)) buttons.get(key)?.(outcome);
+      };
+      const button = showFeedback(host.locale, survey, () => void press());
+      buttons.set(key, (outcome) => {
+        buttons.delete(key);
+        button.remove();
+        resolve(outcome);
+      });
+    });
+  }
+
+  const withdraw = (key: string): void => {
+    jobs.get(key)?.end("withdrawn");
+    buttons.get(key)?.("withdrawn");
+  };
+
+  return {
+    present: (instruction, options = {}) => {
+      const { survey } = instruction.payload;
+      const isButton = instruction.kind === "feedback" || survey?.settings?.presentation === "feedback_button";
+      return isButton && !options.asked && !options.container ? offer(instruction) : queue(instruction, options);
+    },
+    startSurvey: async (surveyId, options = {}) => {
+      const clientAttemptId = uuid();
+      let attempt: Attempt;
+      try {
+        attempt = await host.start(surveyId, { clientAttemptId });
+      } catch (error) {
+        const { code, detail } = error as Refusal;
+        host.tell("error", { message: detail ?? `${error}`, code });
+        return "discarded";
+      }
+      const { attemptId, surveyVersion, survey } = attempt;
+      if (!survey) return "discarded";
+      const now = Date.now();
+      const at = new Date(now).toISOString();
+      const instruction: Instruction = {
+        instructionId: clientAttemptId,
+        kind: "survey",
+        campaignId: surveyId,
+        campaignVersion: surveyVersion,
+        priority: 0,
+        createdAt: at,
+        availableAt: at,
+        expiresAt: new Date(now + LIFETIME).toISOString(),
+        local: true,
+        payload: { survey },
+      };
+      return queue(instruction, { asked: true, ...options }, { attemptId, clientAttemptId });
+    },
+    withdraw,
+    clear: () => {
+      for (const key of [...jobs.keys(), ...buttons.keys()]) withdraw(key);
+    },
+  };
+};

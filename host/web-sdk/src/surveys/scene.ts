@@ -1,0 +1,118 @@
+/** Opens the frame of a survey or a message, and what goes into it. */
+
+import { acknowledge } from "./ack.js";
+import type { Draft, Host, Instruction, Message, Outcome, Survey } from "./host.js";
+import { isDismissible, showMessage } from "./message.js";
+import { type Frame, openShell, type Shell } from "./shell.js";
+import { showSurvey } from "./survey.js";
+import { directionOf, languageOf, type Texts, textsOf } from "./texts.js";
+
+/** An attempt that was started without an instruction. */
+export interface Started {
+  attemptId: string;
+  clientAttemptId: string;
+}
+
+/** What is shown, and where. */
+export interface Scene {
+  host: Host;
+  instruction: Instruction;
+  /** Where to put it, instead of over the page. */
+  container: Element | undefined;
+  /** Whether the person asked for it just now. */
+  asked: boolean;
+  draft: Draft | null;
+  started: Started | undefined;
+  /** It is over. */
+  done(outcome: Outcome): void;
+}
+
+/** The frames of messages. */
+const LAYOUTS: Record<Message["layout"], Frame> = {
+  banner: "banner",
+  modal: "modal",
+  card: "popover",
+  fullscreen: "fullscreen",
+};
+
+interface Words {
+  language: string;
+  texts: Texts;
+}
+
+/** Shows something; answers what takes it away without a word. */
+export function show(scene: Scene): () => void {
+  const language = languageOf(scene.host.locale);
+  const words = { language, texts: textsOf(language) };
+  const { survey, message } = scene.instruction.payload;
+  if (message) return openMessage(scene, message, words);
+  return survey ? openSurvey(scene, survey, words) : () => {};
+}
+
+function openSurvey(scene: Scene, survey: Survey, { language, texts }: Words): () => void {
+  const { host, instruction, draft, started, asked, container } = scene;
+  const settings = survey.settings ?? {};
+  const title = survey.flow.questions[0]?.title ?? survey.name;
+  const modal = settings.presentation === "modal" && !container;
+  const shell: Shell = openShell({
+    frame: container ? "inline" : modal ? "modal" : "popover",
+    position: settings.position,
+    theme: survey.theme,
+    container,
+    closeable: settings.closeable !== false,
+    label: survey.name,
+    language,
+    direction: directionOf(title),
+    texts,
+    closed: () => shown.close(),
+  });
+  const shown = showSurvey({
+    host,
+    instruction,
+    survey,
+    shell,
+    texts,
+    draft,
+    started,
+    done: (outcome) => {
+      shell.remove();
+      scene.done(outcome);
+    },
+  });
+  // Whoever did not ask is told, and goes on with what they do.
+  if (modal || asked) shown.focus();
+  else shell.say(title);
+  return shell.remove;
+}
+
+function openMessage(scene: Scene, message: Message, { language, texts }: Words): () => void {
+  const { host, instruction, asked, container } = scene;
+  const frame = container ? "inline" : (LAYOUTS[message.layout] ?? "popover");
+  const name = message.title ?? message.body ?? message.buttons?.[0]?.label ?? "";
+  let over = false;
+  const done = (outcome: Outcome): void => {
+    if (over) return;
+    over = true;
+    shell.remove();
+    scene.done(outcome);
+  };
+  const shell = openShell({
+    frame,
+    position: "bottom_right",
+    theme: message.theme,
+    container,
+    closeable: isDismissible(message),
+    label: name,
+    language,
+    direction: directionOf(name),
+    texts,
+    closed: () => {
+      acknowledge(host, instruction, "dismissed");
+      done("dismissed");
+    },
+  });
+  const focus = showMessage({ host, instruction, message, shell, done });
+  if (asked || frame === "modal" || frame === "fullscreen") focus();
+  else shell.say([message.title, message.body].filter(Boolean).join(" "));
+  return shell.remove;
+}

@@ -1,0 +1,174 @@
+/**
+ * The frame of everything that is shown: an element in the page with a shadow root of its own, in the top layer where
+ * the browser has one, closed by Escape, giving the focus back.
+ */
+
+import { focused, glyph, h, newId } from "./dom.js";
+import type { Theme } from "./host.js";
+import { STYLES } from "./styles.js";
+import type { Texts } from "./texts.js";
+import { themeRules } from "./theme.js";
+
+/** How a frame lies over the page, or in it. */
+export type Frame = "popover" | "modal" | "inline" | "banner" | "fullscreen" | "button";
+
+/** What a frame is to be. */
+export interface ShellOptions {
+  frame: Frame;
+  /** The corner, of a popover. */
+  position?: string | undefined;
+  theme?: Theme | null | undefined;
+  /** The element that an inline one goes into. */
+  container?: Element | undefined;
+  closeable: boolean;
+  /** What it is called where it has no headline. */
+  label: string;
+  language: string;
+  direction: "rtl" | "ltr";
+  texts: Texts;
+  /** The person closes it. */
+  closed(): void;
+}
+
+/** A frame. */
+export interface Shell {
+  /** What the content goes into. */
+  content: HTMLElement;
+  /** Says what names the frame. */
+  named(id: string): void;
+  /** Tells people who don't see it. */
+  say(text: string): void;
+  /** Whether the focus is within. */
+  hasFocus(): boolean;
+  /** Lets it be closed from now on, whatever it was told. */
+  letClose(): void;
+  /** Takes it away; the focus goes back to where it was. */
+  remove(): void;
+}
+
+/** The classes of a corner, or of the middle. */
+export const cornerOf = (position: string | undefined): string =>
+  (/^((top|bottom)_(left|right)|center)$/.test(position ?? "") ? (position as string) : "bottom_right").replace("_", " ");
+
+let sheet: CSSStyleSheet | undefined;
+
+/** A style sheet that no content security policy has a say in. */
+function sheetOf(text: string): CSSStyleSheet {
+  const made = new CSSStyleSheet();
+  made.replaceSync(text);
+  return made;
+}
+
+/** An element in the page with a shadow root that has our styles. */
+export function surface(theme: Theme | null | undefined, parent?: Element): { element: HTMLElement; root: ShadowRoot } {
+  const element = document.createElement("nudge-ui");
+  const root = element.attachShadow({ mode: "open" });
+  root.adoptedStyleSheets = [(sheet ??= sheetOf(STYLES)), sheetOf(themeRules(theme))];
+  // What is typed here is not for the page's shortcuts, and the focus not for its traps.
+  for (const name of ["keydown", "keyup", "keypress", "focusin", "focusout"]) {
+    root.addEventListener(name, (event) => event.stopPropagation());
+  }
+  (parent ?? document.body).append(element);
+  return { element, root };
+}
+
+/** What the Tab key comes to. */
+function stops(within: Element): HTMLElement[] {
+  const all = within.querySelectorAll<HTMLElement>("button,a[href],input,textarea");
+  return [...all].filter((element) => element.checkVisibility?.() ?? element.offsetParent);
+}
+
+/** Shows a frame. */
+export function openShell(options: ShellOptions): Shell {
+  const { frame, texts } = options;
+  const modal = frame === "modal" || frame === "fullscreen";
+  const inline = frame === "inline";
+  const { element, root } = surface(options.theme, options.container);
+  let origin = focused();
+  let { closeable } = options;
+
+  const status = h("p", { class: "sr", role: "status" });
+  const content = h("div", { class: "content" });
+  const close = h("button", { type: "button", class: "close", "aria-label": texts("close"), click: () => leave() }, glyph("✕"));
+  const box: HTMLElement = h(modal ? "dialog" : "div", {
+    class: `root ${frame} ${frame === "popover" ? cornerOf(options.position) : ""} ${closeable ? "closeable" : ""}`,
+    role: modal ? null : inline || frame === "banner" ? "region" : "dialog",
+    "aria-label": options.label,
+    lang: options.language,
+    dir: options.direction,
+    tabindex: -1,
+  });
+  if (closeable) box.append(close);
+  box.append(content, status);
+  root.append(box);
+
+  const leave = (): void => {
+    if (closeable) options.closed();
+  };
+  root.addEventListener("focusin", (event) => {
+    const before = (event as FocusEvent).relatedTarget;
+    // A shadow root shows its host alone, which takes no focus.
+    if (before instanceof HTMLElement && !before.shadowRoot && !root.contains(before)) origin = before;
+  });
+  box.addEventListener("keydown", (event) => {
+    if (event.key === "Escape" && !inline) {
+      // A browser would close a dialog at the second Escape, whatever it is told at the first.
+      event.preventDefault();
+      leave();
+    }
+    if (event.key !== "Tab" || !modal) return;
+    const within = stops(box);
+    const [first, last] = [within[0], within[within.length - 1]];
+    const at = root.activeElement;
+    if (event.shiftKey ? at === first || at === box : at === last) {
+      event.preventDefault();
+      (event.shiftKey ? last : first)?.focus();
+    }
+  });
+  if (box instanceof HTMLDialogElement) {
+    box.addEventListener("cancel", (event) => {
+      event.preventDefault();
+      leave();
+    });
+    box.showModal();
+  } else if (!inline && "showPopover" in box) {
+    box.popover = "manual";
+    box.showPopover();
+  }
+
+  let timer = 0;
+  return {
+    content,
+    named: (id) => {
+      box.removeAttribute("aria-label");
+      box.setAttribute("aria-labelledby", id);
+    },
+    say: (text) => {
+      // Emptied first, and filled later: what is there when it appears, and what stays as it is, is not told.
+      status.textContent = "";
+      clearTimeout(timer);
+      timer = setTimeout(() => {
+        status.textContent = text;
+      }, 60) as unknown as number;
+    },
+    hasFocus: () => !!root.activeElement,
+    letClose: () => {
+      if (!closeable) box.prepend(close);
+      closeable = true;
+      box.classList.add("closeable");
+    },
+    remove: () => {
+      clearTimeout(timer);
+      const had = !!root.activeElement;
+      element.remove();
+      if (had && origin?.isConnected) origin.focus({ preventScroll: true });
+    },
+  };
+}
+
+/** A headline, with an id that names its frame. */
+export function headline(text: string, shell: Shell): HTMLElement {
+  const made = h("h2", { id: newId(), tabindex: -1 }, text);
+  shell.named(made.id);
+  return made;
+}

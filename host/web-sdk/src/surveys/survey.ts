@@ -1,0 +1,279 @@
+/** A survey within a frame: one question at a time, by the flow's way, to an end screen. */
+
+import { check, type Problem } from "./answers.js";
+import { acknowledge } from "./ack.js";
+import { Attempt, type Refused } from "./attempt.js";
+import { h, newId, safeUrl } from "./dom.js";
+import { ahead, positionOf, wayOf } from "./flow.js";
+import type { Draft, EndScreen, Host, Instruction, Json, Next, Outcome, Question, Survey } from "./host.js";
+import { FIELDS } from "./questions/index.js";
+import type { Field } from "./questions/field.js";
+import { headline, type Shell } from "./shell.js";
+import type { Texts } from "./texts.js";
+
+/** How long the end waits for the server's word before it is shown. */
+const PATIENCE = 2_500;
+
+/** Types whose control is one, which the title labels. */
+const SINGLE = /^(short_text|long_text|number|date)$/;
+
+/** What a survey is shown with. */
+export interface SurveyScene {
+  host: Host;
+  instruction: Instruction;
+  survey: Survey;
+  shell: Shell;
+  texts: Texts;
+  draft: Draft | null;
+  started?: { attemptId: string; clientAttemptId: string } | undefined;
+  /** It is over: the frame goes. */
+  done(outcome: Outcome): void;
+}
+
+/** A survey that is shown. */
+export interface ShownSurvey {
+  /** Puts the focus where the question is answered. */
+  focus(): void;
+  /** The person closes it. */
+  close(): void;
+}
+
+/** The second click of a double click would answer the question that the first one led to. */
+function once(event: MouseEvent): boolean {
+  if (event.detail > 1) event.preventDefault();
+  return event.detail < 2;
+}
+
+/** Shows a survey in a frame. */
+export function showSurvey(scene: SurveyScene): ShownSurvey {
+  const { host, instruction, survey, shell, texts } = scene;
+  const { flow } = survey;
+  const typed = new Map<string, Json>();
+  let focus = (): void => {};
+  /** Remembers what is typed. */
+  let stash = (): void => {};
+  let ended = false;
+  let closed = false;
+  /** Whether the end is awaited. */
+  let busy = false;
+
+  const attempt = new Attempt(
+    host,
+    instruction,
+    {
+      refused: (refused) => !closed && showRefused(refused),
+      gone: (refusal) => {
+        attempt.tell(refusal);
+        if (!closed && !ended) showEnd({ id: "", title: texts("ended") });
+      },
+    },
+    scene.draft,
+    scene.started,
+  );
+
+  /** Shows what is next after the question answered last. */
+  function advance(moved: boolean): void {
+    const way = wayOf(flow, attempt.answers);
+    const next = positionOf(way, attempt.last);
+    if (next) showQuestion(next, moved);
+    else void finish(way.end === "required" ? null : way.end);
+  }
+
+  /** Shows some nodes in the frame, and where the focus goes then. */
+  function show(nodes: Node[], moved: boolean, target: () => HTMLElement | null | undefined): void {
+    busy = false;
+    const had = moved || shell.hasFocus();
+    shell.content.replaceChildren(...nodes);
+    focus = () => target()?.focus();
+    if (had) focus();
+  }
+
+  function showQuestion(question: Question, moved: boolean, refused?: Refused): void {
+    const { stops } = wayOf(flow, attempt.answers);
+    const place = stops.findIndex((stop) => stop.question.id === question.id);
+    const before = place > 0 && flow.backNavigation ? stops[place - 1]?.question : undefined;
+    const left = ahead(flow, question.id);
+    const number = Math.max(place, 0) + 1;
+
+    const ids = { desc: newId(), error: newId() };
+    const title = headline(question.title, shell);
+    const required = question.required || question.type === "statement";
+    const field: Field = FIELDS[question.type]({
+      question,
+      texts,
+      initial: typed.get(question.id) ?? attempt.answers.get(question.id),
+      describedBy: `${ids.desc} ${ids.error}`,
+      say: shell.say,
+      open: (action) => host.open(action),
+    });
+    stash = () => typed.set(question.id, field.read());
+    const optional = !required && h("span", { class: "optional" }, ` ${texts("optional")}`);
+    const error = h("p", { class: "error", id: ids.error });
+    const description = h("p", { class: "desc", id: ids.desc }, question.description);
+    description.hidden = !question.description;
+    const control = h("div", { class: "control" }, ...field.nodes);
+
+    let group: HTMLElement;
+    if (field.control && SINGLE.test(question.type)) {
+      const label = h("label", { for: field.control.id }, ...title.childNodes);
+      if (optional) label.append(optional);
+      title.append(label);
+      group = h("div", {}, title, description, control, error);
+    } else if (question.type === "statement" || question.type === "link") {
+      if (optional) title.append(optional);
+      group = h("div", { role: "group", "aria-labelledby": title.id }, title, description, control, error);
+    } else {
+      if (optional) title.append(optional);
+      const described = { "aria-describedby": `${ids.desc} ${ids.error}` };
+      group = h("fieldset", described, h("legend", {}, title), description, control, error);
+    }
+
+    const complain = (text: string, part?: string): void => {
+      error.textContent = text;
+      const target = field.target(part) ?? title;
+      for (const input of control.querySelectorAll(".text")) input.toggleAttribute("aria-invalid", false);
+      if (target.matches(".text")) target.setAttribute("aria-invalid", "true");
+      target.focus();
+      shell.say(text);
+    };
+    const describe = (problem: Problem): string =>
+      question.validation?.message ??
+      texts(
+        problem.key,
+        ...(problem.values ?? []).map((value) => (problem.characters ? texts("characters", value) : value)),
+      );
+    const submit = (value: Json): void => {
+      if (busy) return;
+      const problem = field.odd?.() ?? check(question, value);
+      if (problem) return complain(describe(problem), problem.part);
+      typed.delete(question.id);
+      attempt.give(question.id, value);
+      advance(true);
+    };
+
+    const last = left === 0;
+    const own = question.type === "statement" ? question.buttonLabel : undefined;
+    const next = h("button", { type: "submit", class: "primary", click: once }, own ?? texts(last ? "send" : "next"));
+    const back = before
+      ? h(
+          "button",
+          {
+            type: "button",
+            class: "back",
+            click: () => {
+              stash();
+              showQuestion(before, true);
+            },
+          },
+          texts("back"),
+        )
+      : null;
+    const skip = required
+      ? null
+      : h("button", { type: "button", class: "skip", click: (event: MouseEvent) => once(event) && pass(question) }, texts("skip"));
+    const form = h(
+      "form",
+      {
+        novalidate: true,
+        submit: (event: Event) => {
+          event.preventDefault();
+          submit(field.read());
+        },
+      },
+      group,
+      h("div", { class: "actions" }, back, skip, next),
+    );
+    const target = (): HTMLElement => field.target() ?? title;
+    show([...progress(number, number + left), form], moved, target);
+    if (moved) shell.say(flow.questions.length > 1 ? texts("question", number, number + left) : "");
+    if (refused) complain(sentence(question, refused), refused.part);
+  }
+
+  /** Passes over a question. */
+  function pass(question: Question): void {
+    if (busy) return;
+    typed.delete(question.id);
+    attempt.give(question.id, null);
+    advance(true);
+  }
+
+  function progress(number: number, of: number): Node[] {
+    if (of < 2) return [];
+    const text = texts("question", number, of);
+    const done = Math.round(((number - 1) / of) * 100);
+    switch (flow.progressStyle) {
+      case "bar":
+        return [h("progress", { max: 100, value: done, "aria-label": text })];
+      case "steps":
+        return [h("p", { class: "count" }, text)];
+      case "percent":
+        return [h("p", { class: "count" }, h("span", { class: "sr" }, `${text}: `), `${done} %`)];
+      default:
+        return [];
+    }
+  }
+
+  /** Why the server does not take an answer, at the question. */
+  function showRefused(refused: Refused): void {
+    const question = flow.questions.find(({ id }) => id === refused.questionId);
+    if (!ended) stash();
+    ended = false;
+    typed.set(refused.questionId, refused.value);
+    if (question) showQuestion(question, true, refused);
+  }
+
+  function sentence(question: Question, { code, detail }: Refused): string {
+    if (question.validation?.message) return question.validation.message;
+    return code === "required" ? texts("required") : `${texts("refused")} ${detail}`;
+  }
+
+  async function finish(end: Next): Promise<void> {
+    busy = true;
+    const buttons = shell.content.querySelectorAll("button");
+    for (const button of buttons) button.setAttribute("aria-disabled", "true");
+    const completed = attempt.complete();
+    const late = new Promise<true>((resolve) => setTimeout(resolve, PATIENCE, true));
+    // Whatever takes longer goes on; the answers are kept until the server has them.
+    const taken = await Promise.race([completed, late]);
+    if (!taken || closed) return;
+    acknowledge(host, instruction, "completed");
+    const screen = flow.endScreens?.find(({ id }) => end && "endScreenId" in end && id === end.endScreenId);
+    showEnd(screen ?? { id: "", title: texts("thanks") });
+  }
+
+  function showEnd({ title, body, button }: EndScreen): void {
+    ended = true;
+    shell.letClose();
+    const heading = headline(title, shell);
+    const url = safeUrl(button?.url);
+    const leave = h(
+      "button",
+      {
+        type: "button",
+        class: "primary",
+        click: () => {
+          if (button && button.action !== "close" && url) host.open({ action: button.action, url: button.url ?? url });
+          close();
+        },
+      },
+      button?.label ?? texts("close"),
+    );
+    const text = body ? [h("p", { class: "body" }, body)] : [];
+    show([heading, ...text, h("div", { class: "actions" }, leave)], false, () => heading);
+    shell.say([title, body].filter(Boolean).join(" "));
+  }
+
+  function close(): void {
+    if (closed) return;
+    closed = true;
+    // Whoever closes it while the end is awaited has answered everything.
+    const outcome = ended || busy ? "completed" : "dismissed";
+    if (!ended) acknowledge(host, instruction, outcome);
+    if (outcome === "dismissed") attempt.dismiss();
+    scene.done(outcome);
+  }
+
+  if (scene.draft?.unsent) void attempt.send();
+  advance(false);
+  return { focus: () => focus(), close };
+}

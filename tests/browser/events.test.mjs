@@ -1,0 +1,278 @@
+// Nothing lost, nothing twice: what becomes of events whatever happens to tabs, browsers, networks and servers.
+import assert from "node:assert/strict";
+import test from "node:test";
+import { begin, browser, folder, Gate, killBrowser, open, profile, Server, site, sleep, until } from "./support.mjs";
+
+const custom = (events, prefix) => events.filter(({ name }) => name.startsWith(prefix));
+
+/** A server, a gate before it, and a site on another origin that has the SDK from it. */
+async function setUp(t) {
+  const server = await Server.start(t);
+  const gate = await Gate.start(t, server);
+  const shop = await site(t, { sdk: "/sdk/nudge.js" });
+  const options = { writeKey: server.access.writeKey, baseUrl: gate.base };
+  return { server, gate, shop, options };
+}
+
+/** The only person there is, once there is one. */
+const somebody = (server) => until("somebody is known", async () => (await server.users())[0]);
+
+/** Events of the only person there is, once there are enough of a name. */
+async function arrived(server, prefix, count, seconds) {
+  const { anonymousId } = await somebody(server);
+  await until(`${count} events ${prefix}`, async () => custom(await server.events(anonymousId), prefix).length >= count, seconds);
+  return server.events(anonymousId);
+}
+
+test("a thousand events tracked offline survive a killed browser, once and in order", async (t) => {
+  const { server, gate, shop, options } = await setUp(t);
+  gate.refuse = () => "drop";
+  const path = folder(t);
+  let context = await profile(t, path);
+  const page = await open(context, shop.url, options);
+  const ids = await page.evaluate(async () => {
+    const ids = [];
+    for (let n = 0; n < 1000; n++) ids.push(nudge.track("step_taken", { n }));
+    await nudge.flush();
+    return ids;
+  });
+  assert.equal(new Set(ids).size, 1000);
+  killBrowser(path);
+  await context.close().catch(() => {});
+  gate.refuse = () => undefined;
+
+  context = await profile(t, path);
+  await open(context, shop.url, options);
+  const events = custom(await arrived(server, "step_taken", 1000, 60), "step_taken");
+  assert.deepEqual(events.map(({ eventId }) => eventId), ids);
+  assert.deepEqual(events.map(({ properties }) => properties.n), ids.map((_, n) => n));
+  await sleep(1000);
+  assert.equal(custom(await server.events((await somebody(server)).anonymousId), "step_taken").length, 1000);
+});
+
+test("an event before the tab closes is stored once, across origins", async (t) => {
+  const { server, gate, shop, options } = await setUp(t);
+  const context = await profile(t);
+  await context.newPage();
+  for (let n = 1; n <= 5; n++) {
+    const page = await open(context, shop.url, options);
+    await page.evaluate(() => nudge.flush());
+    await page.evaluate((n) => void nudge.track("left_at", { n }), n);
+    await page.close({ runBeforeUnload: false });
+  }
+  const events = custom(await arrived(server, "left_at", 5), "left_at");
+  assert.deepEqual(events.map(({ properties }) => properties.n), [1, 2, 3, 4, 5]);
+  assert.deepEqual(gate.of("OPTIONS /v1/sdk/beacon"), []);
+  assert.ok(gate.of("POST /v1/sdk/beacon").some(({ status }) => status == 200));
+});
+
+test("ten tabs have one poller, one queue and one session", async (t) => {
+  const { server, gate, shop, options } = await setUp(t);
+  const context = await profile(t);
+  const pages = [];
+  for (let n = 0; n < 10; n++) pages.push(await open(context, shop.url, options));
+  await Promise.all(pages.map((page, n) => page.evaluate((n) => void nudge.track("tab_used", { n }), n)));
+  const events = await arrived(server, "tab_used", 10);
+  assert.equal((await server.users()).length, 1);
+  assert.equal(custom(events, "tab_used").length, 10);
+  for (const name of ["session_started", "app_installed", "app_opened"]) {
+    assert.equal(custom(events, name).length, name == "app_opened" ? 10 : 1, name);
+  }
+  assert.equal(gate.of("POST /v1/sdk/session").length, 1);
+  // A poll is kept open: one at a time.
+  const polls = gate.of("GET /v1/sdk/instructions");
+  assert.equal(polls.filter(({ status }) => status === undefined).length, 1);
+
+  // The tab that sends goes away: another does.
+  await pages.shift().close();
+  await pages[4].evaluate(() => void nudge.track("tab_left", {}));
+  await arrived(server, "tab_left", 1);
+});
+
+test("a tab that does not answer holds nothing up", async (t) => {
+  const { server, shop, options } = await setUp(t);
+  const context = await profile(t);
+  const first = await open(context, shop.url, options);
+  await first.evaluate(() => nudge.flush());
+  const second = await open(context, shop.url, options);
+  // As a tab that is frozen or hangs: it leads, and hears nothing.
+  let hangs = true;
+  const hung = first.evaluate(() => {
+    for (const end = Date.now() + 20_000; Date.now() < end; );
+  });
+  void hung.then(() => (hangs = false));
+  await sleep(200);
+  await second.evaluate(() => void nudge.track("other_hung", {}));
+  assert.equal(custom(await arrived(server, "other_hung", 1), "other_hung").length, 1);
+  assert.ok(hangs, "it arrived before the other tab came back");
+  await hung;
+  await first.evaluate(() => void nudge.track("came_back", {}));
+  await arrived(server, "came_back", 1);
+});
+
+test("a server that answers 503 gets everything later, and is asked as seldom as it says", async (t) => {
+  const { server, gate, shop, options } = await setUp(t);
+  const context = await profile(t);
+  const page = await open(context, shop.url, options);
+  await page.evaluate(() => nudge.flush());
+  gate.refuse = ({ route }) => (route == "POST /v1/sdk/ingest" ? { status: 503, headers: { "retry-after": "2" } } : undefined);
+  const before = gate.of("POST /v1/sdk/ingest").length;
+  for (let n = 0; n < 20; n++) {
+    await page.evaluate((n) => void nudge.track("patience_shown", { n }), n);
+    await sleep(300);
+  }
+  const asked = gate.of("POST /v1/sdk/ingest").slice(before);
+  assert.ok(asked.length >= 2 && asked.length <= 5, `asked ${asked.length} times in six seconds`);
+  gate.refuse = () => undefined;
+  const events = custom(await arrived(server, "patience_shown", 20), "patience_shown");
+  assert.deepEqual(events.map(({ properties }) => properties.n), [...Array(20).keys()]);
+});
+
+test("an answer that is lost leaves one event", async (t) => {
+  const { server, gate, shop, options } = await setUp(t);
+  const page = await open(await profile(t), shop.url, options);
+  await page.evaluate(() => nudge.flush());
+  let lost = 0;
+  gate.refuse = ({ route }) => (route == "POST /v1/sdk/ingest" && lost++ < 2 ? "lose" : undefined);
+  await page.evaluate(() => void nudge.track("answer_lost", {}));
+  await until("it was sent again", () => gate.of("POST /v1/sdk/ingest").filter(({ text }) => text.includes("answer_lost")).length >= 3);
+  await sleep(500);
+  assert.equal(custom(await arrived(server, "answer_lost", 1), "answer_lost").length, 1);
+});
+
+test("a token that is revoked amid a batch costs a session and no event", async (t) => {
+  const { server, gate, shop, options } = await setUp(t);
+  const page = await open(await profile(t), shop.url, options);
+  await page.evaluate(() => nudge.flush());
+  const token = gate.of("POST /v1/sdk/ingest").at(-1).headers["x-service-subject-token"];
+  await page.evaluate(() => {
+    for (let n = 0; n < 250; n++) nudge.track("batch_sent", { n });
+  });
+  let revoked = false;
+  gate.refuse = (request) => {
+    if (revoked || request.route != "POST /v1/sdk/ingest" || !request.text.includes("batch_sent")) return;
+    revoked = true;
+    const headers = { authorization: `Bearer ${server.access.writeKey}`, "x-service-subject-token": token };
+    void fetch(`${server.base}/v1/sdk/session`, { method: "DELETE", headers });
+  };
+  const events = custom(await arrived(server, "batch_sent", 250), "batch_sent");
+  assert.deepEqual(events.map(({ properties }) => properties.n), [...Array(250).keys()]);
+  assert.equal((await server.users()).length, 1);
+  assert.ok(gate.of("POST /v1/sdk/session").length >= 2);
+});
+
+test("a clock that is wrong by a day is set right", async (t) => {
+  const { server, shop, options } = await setUp(t);
+  for (const hours of [-24, 24]) {
+    const context = await (await browser(t)).newContext();
+    await context.addInitScript((shift) => {
+      const now = Date.now.bind(Date);
+      Date.now = () => now() + shift;
+      const Real = Date;
+      window.Date = class extends Real {
+        constructor(...parts) {
+          super(...(parts.length ? parts : [Real.now()]));
+        }
+      };
+    }, hours * 3_600_000);
+    const page = await open(context, shop.url, options);
+    const name = hours < 0 ? "was_late" : "was_early";
+    await page.evaluate((name) => (nudge.track(name, {}), nudge.flush()), name);
+    const found = await until(name, async () => {
+      for (const { anonymousId } of await server.users()) {
+        const events = custom(await server.events(anonymousId), name);
+        if (events.length) return events;
+      }
+    });
+    assert.equal(found.length, 1);
+    assert.ok(Math.abs(Date.parse(found[0].timestamp) - Date.now()) < 60_000, found[0].timestamp);
+    assert.deepEqual(await page.evaluate(() => errors), []);
+  }
+});
+
+test("without a database events go by memory, and the page is told once", async (t) => {
+  const { server, shop, options } = await setUp(t);
+  const context = await (await browser(t)).newContext();
+  await context.addInitScript(() => {
+    indexedDB.open = () => {
+      throw new DOMException("private mode", "InvalidStateError");
+    };
+  });
+  const page = await open(context, shop.url, options);
+  await page.evaluate(() => {
+    for (let n = 0; n < 10; n++) nudge.track("kept_nowhere", { n });
+  });
+  assert.equal(custom(await arrived(server, "kept_nowhere", 10), "kept_nowhere").length, 10);
+  const errors = await page.evaluate(() => errors);
+  assert.deepEqual(errors.map(({ code }) => code), ["storage_unavailable"]);
+});
+
+test("a full disk loses no event of the page", async (t) => {
+  const { server, shop, options } = await setUp(t);
+  const page = await open(await profile(t), shop.url, options);
+  await page.evaluate(() => nudge.flush());
+  await page.evaluate(() => {
+    IDBObjectStore.prototype.add = () => {
+      throw new DOMException("full", "QuotaExceededError");
+    };
+    for (let n = 0; n < 10; n++) nudge.track("disk_full", { n });
+  });
+  assert.equal(custom(await arrived(server, "disk_full", 10), "disk_full").length, 10);
+  assert.equal((await server.users()).length, 1);
+  assert.deepEqual((await page.evaluate(() => errors)).map(({ code }) => code), ["storage_unavailable"]);
+});
+
+test("a reset amid a flight parts the two people's events", async (t) => {
+  const { server, gate, shop, options } = await setUp(t);
+  const page = await open(await profile(t), shop.url, options);
+  await page.evaluate(() => nudge.flush());
+  gate.refuse = ({ route, text }) => (route == "POST /v1/sdk/ingest" && text.includes("before_reset") && gate.refused++ < 1 ? { status: 503, headers: { "retry-after": "1" } } : undefined);
+  gate.refused = 0;
+  await page.evaluate(() => {
+    for (let n = 0; n < 5; n++) nudge.track("before_reset", { n });
+    nudge.reset();
+    for (let n = 0; n < 5; n++) nudge.track("after_reset", { n });
+  });
+  await until("two people", async () => (await server.users()).length == 2);
+  const of = async (name) => {
+    const found = [];
+    for (const { anonymousId } of await server.users()) found.push(custom(await server.events(anonymousId), name).length);
+    return found.sort();
+  };
+  await until("all events", async () => (await of("before_reset"))[1] == 5 && (await of("after_reset"))[1] == 5);
+  assert.deepEqual(await of("before_reset"), [0, 5]);
+  assert.deepEqual(await of("after_reset"), [0, 5]);
+  assert.equal(gate.of("DELETE /v1/sdk/session").at(-1).status, 204);
+});
+
+test("what the server refuses for good is dropped and told", async (t) => {
+  const { server, shop, options } = await setUp(t);
+  const page = await open(await profile(t), shop.url, options);
+  const id = await page.evaluate(() => {
+    const id = nudge.track("x".repeat(201), {});
+    nudge.track("was_fine", {});
+    const cycle = {};
+    cycle.self = cycle;
+    nudge.track("was_odd", cycle);
+    return id;
+  });
+  await arrived(server, "was_fine", 1);
+  const errors = await until("errors", () => page.evaluate(() => (errors.length >= 2 ? errors : null)));
+  assert.deepEqual(new Set(errors.map(({ code }) => code)), new Set(["invalid_name", "invalid_properties"]));
+  assert.equal(errors.find(({ code }) => code == "invalid_name").eventId, id);
+});
+
+test("a reload loses nothing and goes on with the session", async (t) => {
+  const { server, gate, shop, options } = await setUp(t);
+  const page = await open(await profile(t), shop.url, options);
+  for (let n = 0; n < 5; n++) {
+    await page.evaluate((n) => void nudge.track("page_left", { n }), n);
+    await page.reload();
+    await begin(page, options);
+  }
+  const events = await arrived(server, "page_left", 5);
+  assert.deepEqual(custom(events, "page_left").map(({ properties }) => properties.n), [0, 1, 2, 3, 4]);
+  for (const name of ["session_started", "app_installed", "app_opened"]) assert.equal(custom(events, name).length, 1, name);
+  const clients = gate.of("POST /v1/sdk/session").map(({ text }) => JSON.parse(text).clientId);
+  assert.equal(new Set(clients).size, 1);
+});

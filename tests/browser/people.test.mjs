@@ -1,0 +1,205 @@
+// Who somebody is and what they consented to, and what the server offers to show them.
+import assert from "node:assert/strict";
+import test from "node:test";
+import { Backend, begin, browser, Gate, open, profile, Server, site, sleep, until } from "./support.mjs";
+
+async function setUp(t) {
+  const server = await Server.start(t);
+  const gate = await Gate.start(t, server);
+  const shop = await site(t, { sdk: "/sdk/nudge.js" });
+  const options = { writeKey: server.access.writeKey, baseUrl: gate.base, autoShow: false };
+  return { server, gate, shop, options };
+}
+
+/** What the browser keeps for a site. */
+const kept = (page) =>
+  page.evaluate(async () => ({
+    databases: (await indexedDB.databases()).length,
+    local: localStorage.length,
+    session: sessionStorage.length,
+    cookies: document.cookie,
+  }));
+
+const NOTHING = { databases: 0, local: 0, session: 0, cookies: "" };
+
+test("without consent nothing is stored and nothing is asked", async (t) => {
+  const { server, gate, shop, options } = await setUp(t);
+  const context = await profile(t);
+  const waiting = { ...options, consent: "required" };
+  const page = await open(context, shop.url, waiting);
+  await page.evaluate(async () => {
+    nudge.track("before_consent", {});
+    nudge.set({ plan: "free" });
+    nudge.consent({ analytics: false, messaging: false });
+    nudge.identify("x");
+    nudge.reset();
+    await nudge.flush();
+  });
+  await sleep(1000);
+  assert.deepEqual(gate.requests, []);
+  assert.deepEqual(await kept(page), NOTHING);
+
+  await page.evaluate(async () => {
+    nudge.consent({ analytics: true });
+    nudge.track("after_consent", {});
+    await nudge.flush();
+  });
+  const user = await until("somebody", async () => (await server.users())[0]);
+  await until("events", async () => (await server.events(user.anonymousId)).some(({ name }) => name == "after_consent"));
+  const routes = gate.requests.map(({ route }) => route).filter((route) => !route.startsWith("OPTIONS"));
+  assert.deepEqual(routes.slice(0, 3), ["POST /v1/sdk/session", "POST /v1/sdk/consent", "POST /v1/sdk/ingest"]);
+  const names = (await server.events(user.anonymousId)).map(({ name }) => name);
+  assert.ok(!names.includes("before_consent"), names.join());
+  const { profile: of } = await server.api("GET", `/users/${user.anonymousId}`);
+  assert.equal(of.consent.analytics, true);
+
+  // The next page knows.
+  await page.reload();
+  await begin(page, waiting);
+  await page.evaluate(() => void nudge.track("consent_remembered", {}));
+  await until("it is remembered", async () => {
+    await page.evaluate(() => void nudge.track("consent_remembered", {}));
+    return (await server.events(user.anonymousId)).some(({ name }) => name == "consent_remembered");
+  });
+
+  // Withdrawn: what happens afterwards is nobody's business.
+  await page.evaluate(async () => {
+    nudge.consent({ analytics: false });
+    nudge.track("after_withdrawal", {});
+    await nudge.flush();
+  });
+  await sleep(500);
+  const after = (await server.events(user.anonymousId)).map(({ name }) => name);
+  assert.ok(!after.includes("after_withdrawal"));
+});
+
+test("somebody who signs in stays who they are, and a reset begins anew", async (t) => {
+  const { server, shop, options } = await setUp(t);
+  const backend = await Backend.of(server);
+  const page = await open(await profile(t), shop.url, options);
+  await page.evaluate((token) => {
+    nudge.track("seen_before", {});
+    nudge.identify(token);
+    nudge.track("seen_after", {});
+    nudge.set({ plan: "pro", seats: 3 });
+    nudge.unset(["seats"]);
+  }, backend.token("ada"));
+  const ada = await until("ada", async () => (await server.users()).find(({ externalId, topProperties }) => externalId == "ada" && topProperties.plan == "pro"));
+  await until("both events", async () => {
+    const names = (await server.events(ada.anonymousId)).map(({ name }) => name);
+    return names.includes("seen_before") && names.includes("seen_after");
+  });
+  await until("the property is gone", async () => !("seats" in (await server.users()).find(({ externalId }) => externalId == "ada").topProperties));
+  await page.evaluate(() => {
+    nudge.reset();
+    nudge.track("seen_by_nobody", {});
+  });
+  const other = await until("another person", async () => (await server.users()).find(({ externalId }) => !externalId));
+  await until("their event", async () => (await server.events(other.anonymousId)).some(({ name }) => name == "seen_by_nobody"));
+  assert.ok(!(await server.events(ada.anonymousId)).some(({ name }) => name == "seen_by_nobody"));
+  // Somebody else signs in in the same browser: two people who are known never become one.
+  await page.evaluate((token) => nudge.identify(token), backend.token("ben"));
+  await until("ben", async () => (await server.users()).find(({ externalId }) => externalId == "ben"));
+  assert.equal((await server.users()).length, 2);
+  assert.deepEqual(await page.evaluate(() => errors), []);
+});
+
+test("a page that knows who is signed in is asked when a session begins", async (t) => {
+  const { server, shop, options } = await setUp(t);
+  const backend = await Backend.of(server);
+  const context = await profile(t);
+  await context.exposeFunction("whoIsIt", () => backend.token("ada"));
+  const page = await context.newPage();
+  await page.goto(shop.url);
+  const start = () =>
+    page.evaluate((options) => {
+      window.errors = [];
+      window.nudge = Nudge.init({ ...options, identity: () => window.whoIsIt() });
+      nudge.on("error", (error) => errors.push(error));
+      nudge.track("came_by", {});
+    }, options);
+  await start();
+  const ada = await until("ada", async () => (await server.users()).find(({ externalId }) => externalId == "ada"));
+  // The token is revoked: the page is asked again, and nothing is lost.
+  const [token] = await page.evaluate(
+    (key) =>
+      new Promise((done) => {
+        const open = indexedDB.open(`nudge:${key}`);
+        open.onsuccess = () => {
+          const values = open.result.transaction("values").objectStore("values").getAll();
+          values.onsuccess = () => done(values.result.map((value) => value.token).filter(Boolean));
+        };
+      }),
+    options.writeKey,
+  );
+  const headers = { authorization: `Bearer ${options.writeKey}`, "x-service-subject-token": token };
+  const ended = await fetch(`${server.base}/v1/sdk/session`, { method: "DELETE", headers });
+  assert.equal(ended.status, 204);
+  await page.reload();
+  await start();
+  await until("the second visit", async () => (await server.events(ada.anonymousId)).filter(({ name }) => name == "came_by").length == 2);
+  assert.equal((await server.users()).length, 1);
+});
+
+test("what the server offers comes to one tab, once, at once where events call for it", async (t) => {
+  const { server, gate, shop, options } = await setUp(t);
+  const survey = await server.survey();
+  const context = await profile(t);
+  const pages = [];
+  for (let n = 0; n < 3; n++) {
+    const page = await open(context, shop.url, options);
+    await page.evaluate(() => {
+      window.offered = [];
+      nudge.on("instruction", (instruction) => offered.push(instruction));
+    });
+    pages.push(page);
+  }
+  await pages[2].bringToFront();
+  await pages[2].evaluate(() => nudge.flush());
+  const begun = Date.now();
+  await pages[1].evaluate(() => void nudge.track("order_placed", { total: 42 }));
+  const all = () => Promise.all(pages.map((page) => page.evaluate(() => offered))).then((lists) => lists.flat());
+  const [instruction] = await until("an instruction", async () => ((await all()).length ? all() : null));
+  assert.ok(Date.now() - begun < 5000);
+  assert.equal(instruction.kind, "survey");
+  assert.equal(instruction.campaignId, survey.id);
+  const ingest = gate.of("POST /v1/sdk/ingest").find(({ text }) => text.includes("order_placed"));
+  const { delivery, events } = JSON.parse(ingest.text);
+  assert.deepEqual(delivery.eventIds, events.filter(({ name }) => name == "order_placed").map(({ eventId }) => eventId));
+  assert.match(delivery.clientId, /^[0-9a-f-]{36}$/);
+  await sleep(1500);
+  assert.equal((await all()).length, 1);
+
+  // What nothing called for comes with the poll.
+  await server.survey({ name: "Later", trigger: { kind: "event", eventName: "order_placed", delaySeconds: 1, occurrence: { mode: "every" } } });
+  await sleep(1500);
+  await pages[2].evaluate(() => void nudge.track("order_placed", { total: 1 }));
+  await until("both surveys", async () => (await all()).length >= 3, 30);
+  assert.equal(gate.of("GET /v1/sdk/instructions").filter(({ status }) => status === undefined).length, 1);
+});
+
+test("silence of half an hour ends a session, in all tabs together", async (t) => {
+  const { server, shop, options } = await setUp(t);
+  const context = await (await browser(t)).newContext();
+  await context.clock.install();
+  const first = await open(context, shop.url, options);
+  const second = await open(context, shop.url, options);
+  const step = async (page, name, minutes) => {
+    await context.clock.fastForward(minutes * 60_000);
+    await page.evaluate((name) => void nudge.track(name, {}), name);
+    await context.clock.runFor(1000);
+  };
+  await step(first, "first_did", 0);
+  await step(second, "second_did", 20);
+  await step(first, "first_did", 20);
+  await step(first, "first_did", 31);
+  const user = await until("somebody", async () => (await server.users())[0]);
+  const names = await until("all events", async () => {
+    // The server sets clocks right that run ahead; ids keep the order of the page.
+    const events = (await server.events(user.anonymousId)).sort((a, b) => (a.eventId < b.eventId ? -1 : 1));
+    const names = events.map(({ name }) => name);
+    return names.filter((name) => name.endsWith("_did")).length == 4 ? names : undefined;
+  });
+  const order = names.filter((name) => !name.startsWith("app_"));
+  assert.deepEqual(order, ["session_started", "first_did", "second_did", "first_did", "session_ended", "session_started", "first_did"]);
+});

@@ -1,0 +1,103 @@
+// Surveys from a real server: triggered by an event of the page, shown, answered, and read back.
+import assert from "node:assert/strict";
+import test from "node:test";
+import { browser, folder, open, profile, Server, site, until } from "./support.mjs";
+import { tabTo } from "./surveys/harness.mjs";
+import { QUESTIONS, question } from "./surveys/payloads.mjs";
+import { WAYS } from "./surveys/ways.mjs";
+
+const heading = (page, text) => page.locator("nudge-ui h2", { hasText: text }).waitFor();
+const event = (eventName) => ({ kind: "event", eventName, delaySeconds: 0, occurrence: { mode: "every" } });
+const nps = (id) => ({ id, type: "nps", title: `Question ${id}`, required: true });
+
+/** A server with a survey, and a shop that uses the SDK. */
+async function setUp(t, survey) {
+  const server = await Server.start(t);
+  const shop = await site(t, { sdk: "/sdk/nudge.js" });
+  const made = await server.survey(survey);
+  const options = { writeKey: server.access.writeKey, baseUrl: server.base };
+  const attempts = async () => {
+    const { items } = await server.api("GET", `/surveys/${made.id}/attempts`);
+    return Promise.all(items.map(({ attemptId }) => server.api("GET", `/surveys/${made.id}/attempts/${attemptId}`)));
+  };
+  const completed = () => until("an attempt is complete", async () => (await attempts()).find(({ state }) => state == "completed"));
+  return { server, shop, options, made, attempts, completed };
+}
+
+const order = (page) => page.evaluate(() => void nudge.track("order_placed", {}));
+const values = (attempt) => Object.fromEntries(attempt.answers.map(({ questionId, answerValue, value }) => [questionId, answerValue ?? value ?? null]));
+
+test("an event brings a survey of all types, and the server has what was answered", async (t) => {
+  const all = Object.keys(QUESTIONS);
+  const picture = "https://shop.example/picture.png";
+  const questions = all.map((type) => JSON.parse(JSON.stringify(question(type)).replaceAll("{origin}/picture.svg", picture)));
+  const flow = { questions, branches: [], endScreens: [{ id: "end", title: "Thank you" }], progressStyle: "percent", backNavigation: true };
+  const { server, shop, options, made, completed } = await setUp(t, { flow, settings: { presentation: "modal" } });
+  const context = await (await browser(t)).newContext({ locale: "en-US" });
+  const page = await open(context, shop.url, options);
+  await page.evaluate(() => window.addEventListener("nudge:action", (event) => event.preventDefault()));
+  await order(page);
+  for (const type of all) {
+    await heading(page, `About ${type.replace("_", " ")}?`);
+    for (const step of WAYS[type][0]) {
+      if (typeof step === "string") await page.keyboard.press(step);
+      else await step(page);
+    }
+  }
+  await heading(page, "Thank you");
+  const attempt = await completed();
+  assert.deepEqual(values(attempt), Object.fromEntries(all.map((type) => [type, WAYS[type][1]])));
+  await tabTo(page, "Close");
+  await page.keyboard.press("Enter");
+  assert.equal(await page.locator("nudge-ui").count(), 0);
+  const recipients = await until("the instruction is complete", async () => {
+    const { items } = await server.api("GET", `/surveys/${made.id}/recipients`);
+    return items.some(({ state }) => state == "completed") && items;
+  });
+  assert.equal(recipients.length, 1);
+  assert.deepEqual(await page.evaluate(() => window.errors), []);
+});
+
+test("what the server refuses is shown at its question", async (t) => {
+  const site = { id: "site", type: "short_text", title: "Your site", required: true, format: "url" };
+  const flow = { questions: [site, nps("two")], branches: [], endScreens: [{ id: "end", title: "Thank you" }], backNavigation: false };
+  const { shop, options, completed } = await setUp(t, { flow, settings: { presentation: "modal" } });
+  const page = await open(await (await browser(t)).newContext(), shop.url, options);
+  await order(page);
+  await heading(page, "Your site");
+  // An address by its form; what browsers and the server make of it is none.
+  await page.keyboard.type("https://a%zz/");
+  await page.keyboard.press("Enter");
+  await page.locator("nudge-ui .error", { hasText: "not accepted" }).waitFor();
+  await page.locator("nudge-ui .text").fill("https://shop.example/");
+  await page.keyboard.press("Enter");
+  await heading(page, "Question two");
+  await page.keyboard.press("Space");
+  await page.keyboard.press("Enter");
+  await heading(page, "Thank you");
+  assert.deepEqual(values(await completed()), { site: "https://shop.example/", two: 0 });
+});
+
+test("a survey goes on after the tab was closed", async (t) => {
+  const flow = { questions: ["one", "two", "three"].map(nps), branches: [], endScreens: [{ id: "end", title: "Thank you" }], backNavigation: false };
+  const { shop, options, attempts, completed } = await setUp(t, { flow, settings: { presentation: "modal" } });
+  const context = await profile(t, folder(t));
+  let page = await open(context, shop.url, options);
+  await order(page);
+  await heading(page, "Question one");
+  await page.keyboard.press("Space");
+  await page.keyboard.press("Enter");
+  await heading(page, "Question two");
+  await until("the server has the first answer", async () => (await attempts())[0]?.answers.length == 1);
+  await context.newPage();
+  await page.close();
+  page = await open(context, shop.url, options);
+  await heading(page, "Question two");
+  for (const next of ["Question three", "Thank you"]) {
+    await page.keyboard.press("Space");
+    await page.keyboard.press("Enter");
+    await heading(page, next);
+  }
+  assert.deepEqual(values(await completed()), { one: 0, two: 0, three: 0 });
+  assert.equal((await attempts()).length, 1);
+});

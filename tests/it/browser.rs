@@ -1,0 +1,112 @@
+//! The web SDK in a real Chromium: runs `tests/browser`, whose tests start the server's program themselves.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use tests::app::MASTER_KEY;
+use tests::site;
+
+/// Debian's Chromium. The tests download no browser.
+const CHROMIUM: &str = "/usr/bin/chromium";
+
+/// Whether a browser can be driven. Without one the tests are skipped, except in CI, where nothing is.
+#[expect(clippy::print_stderr, reason = "says that it is skipped")]
+fn has_browser() -> bool {
+    let there = [CHROMIUM, "node", "npm"].iter().all(|program| {
+        let version = Command::new(program).arg("--version").output();
+        version.is_ok_and(|output| output.status.success())
+    });
+    assert!(
+        there || std::env::var_os("CI").is_none(),
+        "CI has node, npm and {CHROMIUM}"
+    );
+    if !there {
+        eprintln!("skipped: there is no node, npm or {CHROMIUM} on this machine");
+    }
+    there
+}
+
+/// A folder of the repository, with the packages that its lock file names.
+fn installed(folder: &str) -> PathBuf {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("..")
+        .join(folder);
+    let scratch = Path::new(site!().scratch);
+    let name = folder.file_name().unwrap().to_string_lossy().into_owned();
+    let lock = std::fs::File::create(scratch.join(format!("{name}.lock"))).unwrap();
+    lock.lock().unwrap();
+    // npm notes there what it has installed.
+    let note = folder.join("node_modules/.nudge-lock.json");
+    let wanted = std::fs::read(folder.join("package-lock.json")).unwrap();
+    if std::fs::read(&note).unwrap_or_default() != wanted {
+        let install = Command::new("npm")
+            .args(["ci", "--no-audit", "--no-fund", "--ignore-scripts"])
+            .current_dir(&folder)
+            .output()
+            .unwrap();
+        let complaint = String::from_utf8_lossy(&install.stderr);
+        assert!(install.status.success(), "{complaint}");
+        std::fs::write(&note, wanted).unwrap();
+    }
+    folder
+}
+
+/// Runs a file of tests.
+fn run(file: &str) {
+    if !has_browser() {
+        return;
+    }
+    installed("host/web-sdk");
+    let folder = installed("tests/browser");
+    let output = Command::new("node")
+        .args(["--test", "--test-reporter=spec", file])
+        .current_dir(&folder)
+        .env("NUDGE_PROGRAM", site!().program)
+        .env("NUDGE_CHROMIUM", CHROMIUM)
+        .env("NUDGE_SECRETS__MASTER_KEY", MASTER_KEY)
+        .env(
+            "NUDGE_PLUGINS__CACHE_DIR",
+            Path::new(site!().scratch).join("plugin-cache"),
+        )
+        .output()
+        .unwrap();
+    let report = String::from_utf8_lossy(&output.stdout);
+    let complaints = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{report}\n{complaints}");
+}
+
+/// Each file of `tests/browser` is a test here, or nobody would run it.
+macro_rules! files {
+    ($($name:ident: $file:literal),* $(,)?) => {
+        $(
+            #[test]
+            fn $name() {
+                run($file);
+            }
+        )*
+
+        #[test]
+        fn every_file_is_run() {
+            let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("browser");
+            let mut there: Vec<String> = std::fs::read_dir(folder)
+                .unwrap()
+                .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+                .filter(|name| name.ends_with(".test.mjs"))
+                .collect();
+            there.sort();
+            assert_eq!(there, [$($file),*]);
+        }
+    };
+}
+
+files! {
+    events: "events.test.mjs",
+    package: "package.test.mjs",
+    people: "people.test.mjs",
+    push: "push.test.mjs",
+    shop: "shop.test.mjs",
+    surveys_accessibility: "surveys-accessibility.test.mjs",
+    surveys_behaviour: "surveys-behaviour.test.mjs",
+    surveys_keyboard: "surveys-keyboard.test.mjs",
+    surveys_server: "surveys-server.test.mjs",
+}
