@@ -82,6 +82,9 @@ pub enum Error {
     /// A survey's flow can't be walked.
     #[error("invalid flow")]
     InvalidFlow(Vec<FieldError>),
+    /// Its colours can't be read on one another.
+    #[error("low contrast")]
+    LowContrast(Vec<FieldError>),
     /// It can't run as it is.
     #[error("not activatable")]
     NotActivatable(Vec<FieldError>),
@@ -107,7 +110,7 @@ impl From<Error> for ApiError {
         match error {
             Error::NotFound => Self::new(Code::NotFound),
             Error::TooMany(kind) => {
-                let detail = format!("an app has at most {MOST} {}s", kind.resource());
+                let detail = format!("an app has at most {MOST} {}", kind.plural());
                 Self::because(Code::LimitExceeded, detail)
             }
             Error::TooLarge => {
@@ -128,6 +131,7 @@ impl From<Error> for ApiError {
             Error::VersionMismatch => Self::overtaken(),
             Error::Invalid(errors) => Self::fields(Code::ValidationFailed, errors),
             Error::InvalidFlow(errors) => Self::fields(Code::InvalidFlow, errors),
+            Error::LowContrast(errors) => Self::fields(Code::LowContrast, errors),
             Error::NotActivatable(errors) => Self::fields(Code::NotActivatable, errors),
             Error::Check(cause) => Self::unavailable(cause),
             Error::Storage(cause) => cause.into(),
@@ -253,7 +257,7 @@ async fn complete(
         actor: audit::SERVER,
         action: match kind {
             Kind::Survey => "survey.completed",
-            Kind::Push => "campaign.completed",
+            Kind::Push | Kind::InApp => "campaign.completed",
         },
         resource: format!("{}/{}", kind.resource(), completed.id),
         detail: json!({

@@ -56,6 +56,8 @@ pub fn kinds(services: &Shared) -> Kinds {
         services.push,
         webhooks::recover::run
     );
-    add!(kinds, removal::KIND, services.apps(), survey_removal::run);
+    for kind in [removal::KIND, removal::CAMPAIGN_KIND] {
+        add!(kinds, kind, services.apps(), survey_removal::run);
+    }
     kinds
 }
