@@ -146,6 +146,8 @@ fn push_routes() -> OpenApiRouter<Shared> {
             push::campaigns::http::update_campaign,
             push::campaigns::http::delete_campaign
         ))
+        .routes(routes!(push::campaigns::analytics::get_campaign_analytics))
+        .routes(routes!(push::campaigns::http::list_campaign_recipients))
         .routes(routes!(push::transactional::test_send::test_send))
         .routes(routes!(push::transactional::http::send_transactional))
         .routes(routes!(

@@ -6,10 +6,11 @@ use nudge_db::{Timestamp, Tx};
 use nudge_pipeline::audience::{self, CountQuestion, Question, interactions};
 use nudge_pipeline::{explain, history};
 use nudge_records::events::store::find_by_id;
+use nudge_records::instructions::recipients;
 use nudge_records::scheduled_work;
 use nudge_surveys::attempts::analytics::{self, Range};
 use nudge_surveys::attempts::store::Whose;
-use nudge_surveys::attempts::{self, recipients, responses};
+use nudge_surveys::attempts::{self, responses};
 use tests::{TestApp, on_both_backends};
 use uuid::Uuid;
 
@@ -123,7 +124,7 @@ async fn results_and_their_lists_are_found_by_indexes(app: &mut TestApp) {
         .await
         .unwrap_err();
     check_scans(&tx.plans(), "how many attempts are complete");
-    recipients::page(&mut tx, key, None, Some(app.id()), 50, now)
+    recipients::page(&mut tx, Kind::Survey, key, None, Some(app.id()), 50, now)
         .await
         .unwrap();
     // What is joined to a page may be read from end to end while it is small.

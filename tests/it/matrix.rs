@@ -171,6 +171,8 @@ const OPERATIONS: &[(&str, &str, Class, &str)] = &[
     ("GET",    "/v1/apps/{appId}/campaigns/{campaignId}",     Viewer, ""),
     ("PATCH",  "/v1/apps/{appId}/campaigns/{campaignId}",     Editor, ""),
     ("DELETE", "/v1/apps/{appId}/campaigns/{campaignId}",     Editor, ""),
+    ("GET",    "/v1/apps/{appId}/campaigns/{campaignId}/analytics",  Viewer, ""),
+    ("GET",    "/v1/apps/{appId}/campaigns/{campaignId}/recipients", Viewer, ""),
     ("POST",   "/v1/apps/{appId}/campaigns/{campaignId}/test-send",  Editor, ""),
     ("POST",   "/v1/apps/{appId}/personalization/preview",    Viewer, ""),
     ("POST",   "/v1/apps/{appId}/push/transactional",         Transactional, ""),

@@ -12,6 +12,7 @@ on_both_backends!(
     a_deleted_survey_is_gone,
     unknown_keys_are_refused,
     what_sdks_get_as_it_is_are_objects_within_limits,
+    what_is_known_of_themes_and_settings_is_checked,
     a_name_has_1_to_200_characters,
     an_app_has_at_most_1000_surveys,
     surveys_of_others_are_not_found,
@@ -300,4 +301,57 @@ async fn surveys_of_others_are_not_found(app: &mut TestApp) {
         .await
         .ok();
     assert_eq!(list, json!([]));
+}
+
+async fn what_is_known_of_themes_and_settings_is_checked(app: &mut TestApp) {
+    for (parts, pointer) in [
+        (
+            json!({"theme": {"background": "white"}}),
+            "/theme/background",
+        ),
+        (
+            json!({"theme": {"dark": {"text": "#12"}}}),
+            "/theme/dark/text",
+        ),
+        (json!({"theme": {"radius": -1}}), "/theme/radius"),
+        (
+            json!({"settings": {"presentation": "tooltip"}}),
+            "/settings/presentation",
+        ),
+        (
+            json!({"settings": {"position": "left"}}),
+            "/settings/position",
+        ),
+        (
+            json!({"settings": {"delaySeconds": 601}}),
+            "/settings/delaySeconds",
+        ),
+        (json!({"settings": {"once": 1}}), "/settings/once"),
+    ] {
+        let refused = create(app, &with(parts)).await;
+        refused.refused(422, "validation_failed");
+        assert_eq!(refused.pointers(), [pointer]);
+    }
+    let theme = json!({"background": "#ffffff", "text": "#777777", "primary": "#000000", "onPrimary": "#ffffff"});
+    let refused = create(app, &with(json!({"theme": theme}))).await;
+    let problem = refused.refused(422, "low_contrast");
+    assert_eq!(refused.pointers(), ["/theme/text"]);
+    let detail = text(&problem["errors"][0], "detail");
+    assert!(detail.contains("4.47:1"), "{detail}");
+    let mut allowed = theme;
+    allowed["allowLowContrast"] = json!(true);
+    allowed["mascot"] = json!({"name": "owl"});
+    let settings = json!({"presentation": "popover", "position": "bottom_left", "closeable": false, "delaySeconds": 600, "x": 1});
+    let made = create(app, &with(json!({"theme": allowed, "settings": settings})))
+        .await
+        .data(201);
+    assert_eq!((&made["theme"], &made["settings"]), (&allowed, &settings));
+    // Every change is checked like the first.
+    let path = app.path(&format!("/surveys/{}", text(&made, "id")));
+    let change = json!({"theme": {"allowLowContrast": null}});
+    app.patch(&path, &app.editor(), &change)
+        .await
+        .refused(422, "low_contrast");
+    let change = json!({"theme": {"allowLowContrast": null, "text": "#000000"}});
+    app.patch(&path, &app.editor(), &change).await.ok();
 }

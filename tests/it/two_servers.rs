@@ -28,7 +28,7 @@ async fn a_second_server_on_a_data_directory_is_refused() {
 }
 
 /// A node on a shared PostgreSQL database.
-async fn node(url: &str, folder: &Path, name: &str) -> TestApp {
+pub(crate) async fn node(url: &str, folder: &Path, name: &str) -> TestApp {
     let mut config = TestApp::config(site!(), &folder.join(name));
     config.database.url = url.to_owned();
     config.database.connections = 5;

@@ -12,7 +12,7 @@ use nudge_campaigns::push::Sending;
 use nudge_campaigns::segments::{self, Audiences};
 use nudge_campaigns::settings::Settings;
 use nudge_campaigns::store::{self as campaigns, Stored};
-use nudge_campaigns::{apps as store, campaign, surveys};
+use nudge_campaigns::{apps as store, campaign, in_app, surveys};
 use nudge_db::{Db, Timestamp, Tx};
 use nudge_platform::event_names::{SESSION_BEGAN, is_reserved};
 use nudge_plugin_runtime as plugins;
@@ -59,7 +59,9 @@ pub struct App {
     pub definitions: HashMap<String, Arc<Enforced>>,
     /// Active campaigns.
     pub campaigns: Vec<ActiveCampaign>,
-    /// When the last of its active surveys was activated.
+    /// Those of them that a button opens.
+    pub feedback: Vec<usize>,
+    /// When the last of its active surveys and in-app messages was activated.
     pub last_activation: Option<Timestamp>,
     /// Active push campaigns, as messages are made of them.
     pub push: HashMap<Uuid, Arc<Sending>>,
@@ -360,6 +362,7 @@ struct Loaded {
     definitions: Vec<definitions::Definition>,
     surveys: Vec<Stored>,
     push_campaigns: Vec<Stored>,
+    in_app: Vec<Stored>,
     webhooks: Vec<nudge_campaigns::webhooks::Subscription>,
     segments: Vec<(Uuid, i64, Value)>,
 }
@@ -377,6 +380,7 @@ async fn load(tx: &mut Tx, row: store::AppRow) -> nudge_db::Result<Loaded> {
     let definitions = definitions::store::active(tx, row.id).await?;
     let surveys = campaigns::active_stored(tx, row.id, campaign::Kind::Survey).await?;
     let push_campaigns = campaigns::active_stored(tx, row.id, campaign::Kind::Push).await?;
+    let in_app = campaigns::active_stored(tx, row.id, campaign::Kind::InApp).await?;
     let webhooks = nudge_campaigns::webhooks::subscriptions(tx, row.id).await?;
     let segments = segments::store::audiences(tx, row.id).await?;
     Ok(Loaded {
@@ -388,6 +392,7 @@ async fn load(tx: &mut Tx, row: store::AppRow) -> nudge_db::Result<Loaded> {
         definitions,
         surveys,
         push_campaigns,
+        in_app,
         webhooks,
         segments,
     })
@@ -395,7 +400,8 @@ async fn load(tx: &mut Tx, row: store::AppRow) -> nudge_db::Result<Loaded> {
 
 impl Loaded {
     fn last_activation(&self) -> Option<Timestamp> {
-        let activations = self.surveys.iter().map(|survey| survey.activated_at);
+        let presented = self.surveys.iter().chain(&self.in_app);
+        let activations = presented.map(|campaign| campaign.activated_at);
         activations.max().flatten()
     }
 
@@ -446,6 +452,16 @@ impl Loaded {
                 }
             }
         }
+        for campaign in self.in_app {
+            let campaign = campaign.read()?;
+            let before = running.get(&campaign.id).copied();
+            match in_app::run(plugins, &deciders, &segments.audiences, &campaign, before).await {
+                Ok(running) => campaigns.push(running),
+                Err(error) => {
+                    tracing::error!(campaign.id = %campaign.id, error = %error, "in-app message does not run");
+                }
+            }
+        }
         let decided = (&deciders, &segments.audiences);
         let pushed = run_push(plugins, decided, self.push_campaigns, before, &running);
         let (push, running) = pushed.await?;
@@ -464,6 +480,7 @@ impl Loaded {
             read_at: Instant::now(),
             definitions,
             history: history(&campaigns),
+            feedback: feedback(&campaigns),
             campaigns,
             last_activation,
             push,
@@ -481,6 +498,13 @@ fn history(campaigns: &[ActiveCampaign]) -> HashSet<String> {
         .iter()
         .flat_map(|campaign| campaign.accepted.history());
     asked.cloned().collect()
+}
+
+/// The surveys that a button opens.
+fn feedback(campaigns: &[ActiveCampaign]) -> Vec<usize> {
+    let campaigns = campaigns.iter().enumerate();
+    let opened = campaigns.filter(|(_, campaign)| campaign.act.feedback().is_some());
+    opened.map(|(index, _)| index).collect()
 }
 
 /// Push campaigns in the forms in which they run: how their messages are made, and what they wait for.

@@ -1,4 +1,4 @@
-//! What customers write: surveys, push campaigns, event definitions, settings, targeting, the calendar.
+//! What customers write: surveys, push campaigns, in-app messages, event definitions, settings, targeting, the calendar.
 //!
 //! Types, checks and their tables. It knows neither people nor events, and it decides nothing about them.
 //!
@@ -11,13 +11,14 @@
 //! - **No message leads to a program** ([`links`]). Addresses in surveys and messages keep one rule when they are saved, and addresses in messages again when
 //!   their tokens are filled in.
 //! - **Lists are streamed** ([`listing`]). A page reads stored text row by row and parses none of it.
-//! - **A kind of campaign is a value in a row and a type** ([`lifecycle::Content`]): surveys and push campaigns share one table, one store ([`store`]) and one
-//!   life cycle.
+//! - **A kind of campaign is a value in a row and a type** ([`lifecycle::Content`]): surveys, push campaigns and in-app messages share one table, one store ([`store`]) and
+//!   one life cycle.
 //! - **A change that a snapshot shows bumps `apps.version`** in its own transaction ([`apps`]).
 
 pub mod apps;
 pub mod campaign;
 pub mod definitions;
+pub mod in_app;
 pub mod lifecycle;
 pub mod links;
 pub mod listing;
@@ -28,5 +29,6 @@ pub mod settings;
 pub mod store;
 pub mod surveys;
 pub mod targeting;
+pub mod theme;
 pub mod trigger;
 pub mod webhooks;

@@ -89,6 +89,9 @@ pub enum Error {
     /// A survey's flow can't be walked.
     #[error("invalid flow")]
     InvalidFlow(Vec<FieldError>),
+    /// Its colours can't be read on one another.
+    #[error("low contrast")]
+    LowContrast(Vec<FieldError>),
     /// It can't run as it is.
     #[error("not activatable")]
     NotActivatable(Vec<FieldError>),
@@ -114,7 +117,7 @@ impl From<Error> for ApiError {
         match error {
             Error::NotFound => Self::new(Code::NotFound),
             Error::TooMany(kind) => {
-                let detail = format!("an app has at most {MOST} {}s", kind.resource());
+                let detail = format!("an app has at most {MOST} {}", kind.plural());
                 Self::because(Code::LimitExceeded, detail)
             }
             Error::TooLarge => {
@@ -135,6 +138,7 @@ impl From<Error> for ApiError {
             Error::VersionMismatch => Self::overtaken(),
             Error::Invalid(errors) => Self::fields(Code::ValidationFailed, errors),
             Error::InvalidFlow(errors) => Self::fields(Code::InvalidFlow, errors),
+            Error::LowContrast(errors) => Self::fields(Code::LowContrast, errors),
             Error::NotActivatable(errors) => Self::fields(Code::NotActivatable, errors),
             Error::Check(cause) => Self::unavailable(cause),
             Error::Storage(cause) => cause.into(),
@@ -207,7 +211,7 @@ async fn note_segments<C: Content>(tx: &mut Tx, campaign: &Campaign<C>) -> Resul
     };
     let kind = match C::KIND {
         Kind::Survey => UseKind::Survey,
-        Kind::Push => UseKind::Campaign,
+        Kind::Push | Kind::InApp => UseKind::Campaign,
     };
     let noted = segments::replace_uses(tx, campaign.app_id, (kind, campaign.id), &named).await?;
     noted.map_err(Error::Invalid)
@@ -277,7 +281,7 @@ async fn complete(
         actor: audit::SERVER,
         action: match kind {
             Kind::Survey => "survey.completed",
-            Kind::Push => "campaign.completed",
+            Kind::Push | Kind::InApp => "campaign.completed",
         },
         resource: format!("{}/{}", kind.resource(), completed.id),
         detail: json!({

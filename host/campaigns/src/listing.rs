@@ -5,7 +5,6 @@
 
 use std::collections::BTreeMap;
 use std::io;
-use std::marker::PhantomData;
 
 use axum::body::{Body, Bytes};
 use axum::http::header;
@@ -18,6 +17,7 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 use uuid::Uuid;
 
+use crate::campaign::Kind;
 use crate::lifecycle::Content;
 use crate::store::{self, Stored};
 
@@ -45,12 +45,36 @@ struct View<'a> {
     activated_at: Option<String>,
 }
 
-/// Writes a campaign as JSON.
-fn write<C: Content>(row: &Stored, stats: Option<Box<RawValue>>, to: &mut Vec<u8>) -> Result<()> {
+/// A kind of campaigns that a list has.
+#[derive(Clone, Copy, Debug)]
+pub struct Listed {
+    kind: Kind,
+    defaults: &'static [(&'static str, &'static str)],
+}
+
+impl Listed {
+    /// The kind of campaigns that say this.
+    pub const fn of<C: Content>() -> Self {
+        Self {
+            kind: C::KIND,
+            defaults: C::DEFAULTS,
+        }
+    }
+}
+
+/// Writes a campaign of one of some kinds as JSON.
+fn write(
+    kinds: &[Listed],
+    row: &Stored,
+    stats: Option<Box<RawValue>>,
+    to: &mut Vec<u8>,
+) -> Result<()> {
     let corrupt = |cause| Error::corrupt("campaigns", "body", cause);
     let mut content: BTreeMap<String, &RawValue> =
         serde_json::from_str(&row.body).map_err(corrupt)?;
-    for (name, value) in C::DEFAULTS {
+    let kind = row.kind()?;
+    let listed = kinds.iter().find(|listed| listed.kind == kind);
+    for (name, value) in listed.map_or(&[][..], |listed| listed.defaults) {
         if !content.contains_key(*name) {
             let value = serde_json::from_str(value).map_err(corrupt)?;
             content.insert((*name).to_owned(), value);
@@ -70,9 +94,9 @@ fn write<C: Content>(row: &Stored, stats: Option<Box<RawValue>>, to: &mut Vec<u8
 }
 
 /// Where a list is.
-struct ListState<C, S> {
+struct ListState<S> {
     db: Db,
-    kind: PhantomData<fn() -> C>,
+    kinds: &'static [Listed],
     app_id: Uuid,
     stats: S,
     /// The last campaign that was listed.
@@ -82,14 +106,15 @@ struct ListState<C, S> {
     is_first: bool,
 }
 
-impl<C: Content, S: Fn(Uuid) -> Option<Box<RawValue>>> ListState<C, S> {
+impl<S: Fn(&Stored) -> Option<Box<RawValue>>> ListState<S> {
     /// The next part of the list.
     async fn next(&mut self) -> Result<Option<Bytes>> {
         let Some(limit) = self.limit else {
             return Ok(None);
         };
         let mut tx = self.db.read().await?;
-        let rows = store::page(&mut tx, self.app_id, C::KIND, self.before, limit);
+        let kinds = self.kinds.iter().map(|listed| listed.kind);
+        let rows = store::page(&mut tx, self.app_id, kinds, self.before, limit);
         let rows = rows.await?;
         drop(tx);
         let bytes: usize = rows.iter().map(|row| row.body.len()).sum();
@@ -101,7 +126,7 @@ impl<C: Content, S: Fn(Uuid) -> Option<Box<RawValue>>> ListState<C, S> {
             if !std::mem::take(&mut self.is_first) {
                 text.push(b',');
             }
-            write::<C>(row, (self.stats)(row.id), &mut text)?;
+            write(self.kinds, row, (self.stats)(row), &mut text)?;
             self.before = row.id;
         }
         self.limit = if rows.len() < limit {
@@ -115,20 +140,20 @@ impl<C: Content, S: Fn(Uuid) -> Option<Box<RawValue>>> ListState<C, S> {
     }
 }
 
-/// Every campaign of an app of a kind, newest first (specification 4.3): an answer that is made while it is sent. `stats` says what
+/// Every campaign of an app of some kinds, newest first (specification 4.3): an answer that is made while it is sent. `stats` says what
 /// is counted of each.
-pub async fn answer<C, S>(
+pub async fn answer<S>(
     db: &Db,
     app_id: Uuid,
+    kinds: &'static [Listed],
     stats: S,
 ) -> std::result::Result<Response, ApiError>
 where
-    C: Content + 'static,
-    S: Fn(Uuid) -> Option<Box<RawValue>> + Send + Sync + 'static,
+    S: Fn(&Stored) -> Option<Box<RawValue>> + Send + Sync + 'static,
 {
     let mut place = ListState {
         db: db.clone(),
-        kind: PhantomData::<fn() -> C>,
+        kinds,
         app_id,
         stats,
         before: Uuid::max(),

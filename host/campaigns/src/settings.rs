@@ -105,7 +105,10 @@ pub struct Frequency {
     /// Push messages that one person gets; without it, any number.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub push: Option<Cap>,
-    /// The pause between two presentations.
+    /// In-app messages that one person sees; without it, any number.
+    #[serde(rename = "in_app", skip_serializing_if = "Option::is_none")]
+    pub in_app: Option<Cap>,
+    /// The pause between two surveys, and between two in-app messages, that one person sees.
     pub min_seconds_between_presentations: i64,
 }
 
@@ -279,6 +282,7 @@ impl Settings {
         every.privacy.allow_keys = Some(Vec::new());
         every.frequency.surveys = cap;
         every.frequency.push = cap;
+        every.frequency.in_app = cap;
         every.quiet_hours = Some(QuietHours {
             from: String::new(),
             to: String::new(),

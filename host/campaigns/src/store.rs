@@ -302,20 +302,21 @@ pub async fn active_stored(tx: &mut Tx, app_id: Uuid, kind: Kind) -> Result<Vec<
         .await
 }
 
-/// Campaigns of a kind before one, newest first.
+/// Campaigns of some kinds before one, newest first.
 pub(crate) async fn page(
     tx: &mut Tx,
     app_id: Uuid,
-    kind: Kind,
+    kinds: impl IntoIterator<Item = Kind>,
     before: Uuid,
     limit: usize,
 ) -> Result<Vec<Stored>> {
     tx.sql(Stored::SELECT)
-        .push(" WHERE app_id = $1 AND kind = $2 AND id < $3 ORDER BY id DESC LIMIT $4")
+        .push(" WHERE app_id = $1 AND id < $2 AND kind IN ")
         .bind(app_id)
-        .bind(kind.name())
         .bind(before)
-        .bind(i64::try_from(limit).unwrap_or(i64::MAX))
+        .push_list(kinds.into_iter().map(Kind::name))
+        .push(" ORDER BY id DESC LIMIT ")
+        .push_bind(i64::try_from(limit).unwrap_or(i64::MAX))
         .fetch_all()
         .await
 }

@@ -75,6 +75,7 @@ codes! {
     InvalidFlow, UNPROCESSABLE_ENTITY, "invalid_flow", "The survey's flow can't be walked; see errors.";
     InvalidAnswer, UNPROCESSABLE_ENTITY, "invalid_answer", "An answer is not what its question takes, or the flow does not lead by it; see errors.";
     InstructionRequired, UNPROCESSABLE_ENTITY, "instruction_required", "A survey of this mode is started by an instruction: send its instructionId.";
+    LowContrast, UNPROCESSABLE_ENTITY, "low_contrast", "Colours of the theme have too little contrast; see errors, or set `allowLowContrast` in the theme.";
     NotActivatable, UNPROCESSABLE_ENTITY, "not_activatable", "The survey or campaign can't run as it is; see errors.";
     SegmentCycle, UNPROCESSABLE_ENTITY, "segment_cycle", "A segment can't stand in itself; see errors.";
     PluginRejected, UNPROCESSABLE_ENTITY, "plugin_rejected", "The component can't be the plugin that it is asked to be; see errors.";

@@ -51,6 +51,7 @@ impl CountQuestion {
 #[derive(sqlx::FromRow)]
 struct LastRow {
     subject_id: Uuid,
+    kind: String,
     at: Option<Timestamp>,
 }
 
@@ -71,13 +72,14 @@ const OF_CAMPAIGN: &str = " SELECT v.number, (SELECT count(*) FROM (
 /// The same of all campaigns of a kind.
 const OF_KIND: &str = " SELECT v.number, (SELECT count(*) FROM (
         SELECT 1 AS one FROM instructions i
-        WHERE i.subject_id = v.subject_id AND i.kind = 'survey' AND i.counted_at > v.since
+        WHERE i.subject_id = v.subject_id AND i.kind = v.kind AND i.counted_at > v.since
           AND i.app_id = v.app_id AND i.created_at < v.before AND (i.displayed_at IS NOT NULL OR i.counted_at > v.reserved) LIMIT 1000
     ) AS counted) AS count FROM v WHERE true";
 
 /// When the last presentation was that [`OF_KIND`] counts.
-const LAST_OF_KIND: &str = " SELECT v.subject_id, (SELECT max(i.counted_at) FROM instructions i
-        WHERE i.subject_id = v.subject_id AND i.kind = 'survey' AND i.counted_at > v.since
+const LAST_OF_KIND: &str =
+    " SELECT v.subject_id, v.kind, (SELECT max(i.counted_at) FROM instructions i
+        WHERE i.subject_id = v.subject_id AND i.kind = v.kind AND i.counted_at > v.since
           AND i.app_id = v.app_id AND (i.displayed_at IS NOT NULL OR i.counted_at > v.reserved)
     ) AS at FROM v WHERE true";
 
@@ -98,35 +100,39 @@ const PUSHED: &str = " SELECT v.number, (SELECT count(*) FROM (
           AND d.status NOT IN ('skipped', 'cancelled', 'failed', 'bounced') LIMIT 1000
     ) AS counted) AS count FROM v WHERE true";
 
-/// When subjects had their last presentations of surveys, as far back as the questions go.
+/// When subjects had their last presentations of each kind, as far back as the questions go.
 pub async fn last_presented(
     tx: &mut Tx,
     app_id: Uuid,
     questions: &[Question],
     now: Timestamp,
-) -> Result<HashMap<Uuid, Timestamp>> {
+) -> Result<HashMap<(Uuid, Kind), Timestamp>> {
     let mut found = HashMap::new();
     for chunk in questions.chunks(Rows::MOST) {
         let rows = Rows::new()
             .uuids(chunk.iter().map(|_| app_id))
             .uuids(chunk.iter().map(|question| question.subject_id))
             .timestamps(chunk.iter().map(|question| question.since))
-            .timestamps(chunk.iter().map(|_| now.minus(RESERVED)));
+            .timestamps(chunk.iter().map(|_| now.minus(RESERVED)))
+            .texts(chunk.iter().map(|question| question.kind.name().to_owned()));
         let rows: Vec<LastRow> = tx
-            .with_rows("v(app_id, subject_id, since, reserved)", rows)
+            .with_rows("v(app_id, subject_id, since, reserved, kind)", rows)
             .push(LAST_OF_KIND)
             .fetch_all()
             .await?;
         let known = rows.into_iter();
-        found.extend(known.filter_map(|row| Some((row.subject_id, row.at?))));
+        found.extend(known.filter_map(|row| {
+            let kind = Kind::parse(&row.kind)?;
+            Some(((row.subject_id, kind), row.at?))
+        }));
     }
     Ok(found)
 }
 
 /// Answers questions, each with a number, in their order.
 ///
-/// This is the one place that knows where presentations are: those of surveys are instructions, push messages are
-/// deliveries.
+/// This is the one place that knows where presentations are: those of surveys and in-app messages are instructions, push
+/// messages are deliveries.
 pub async fn counts(
     tx: &mut Tx,
     app_id: Uuid,
@@ -137,6 +143,8 @@ pub async fn counts(
     for (kind, of_campaign, text) in [
         (Kind::Survey, true, OF_CAMPAIGN),
         (Kind::Survey, false, OF_KIND),
+        (Kind::InApp, true, OF_CAMPAIGN),
+        (Kind::InApp, false, OF_KIND),
         (Kind::Push, true, PUSHED_OF_CAMPAIGN),
         (Kind::Push, false, PUSHED),
     ] {
@@ -152,10 +160,11 @@ pub async fn counts(
                 .uuids(chunk.iter().map(|(_, question)| question.campaign_id))
                 .timestamps(chunk.iter().map(|(_, question)| question.since))
                 .timestamps(chunk.iter().map(|_| asked.at.minus(RESERVED)))
-                .timestamps(chunk.iter().map(|_| asked.issued_before));
+                .timestamps(chunk.iter().map(|_| asked.issued_before))
+                .texts(chunk.iter().map(|_| kind.name().to_owned()));
             let rows: Vec<CountRow> = tx
                 .with_rows(
-                    "v(number, app_id, subject_id, campaign_id, since, reserved, before)",
+                    "v(number, app_id, subject_id, campaign_id, since, reserved, before, kind)",
                     rows,
                 )
                 .push(text)

@@ -17,6 +17,7 @@ use super::evaluate::{Decided, Decisions, Evaluation, Item, Routes};
 use super::facts::Ledger;
 use super::groups::{self, Group};
 use super::memory::{self, Recalled};
+use super::messages;
 use super::projection::{Subject, Subjects};
 use super::reading::{self, People, Reader};
 use super::work::{Fired, Source, Work};
@@ -119,7 +120,8 @@ async fn process_with(
     decisions.fired = delivery_rules::in_order(app, decisions.fired);
     let now = inner.clock.now();
     let gate = Gate::open(&inner.db, app, &items, &after, &decisions.fired, now).await?;
-    let mut effects = Effects::new(app, works, &items, after, decisions, gate);
+    let messages = messages::make(inner, app, &items, &after, &decisions.fired, &gate).await?;
+    let mut effects = Effects::new(app, works, &items, after, decisions, (gate, messages));
     effects.devices = devices::sightings(works, &before);
     effects.segment_checks = segments_touched(app, works, &before);
     let commit = || NewSpan::internal("commit effects", Vec::new());
@@ -190,10 +192,11 @@ fn lay_out(
                 Source::Occasion(due) => (None, due.firing_id),
                 Source::Request(_) | Source::Letter { .. } => (None, None),
             };
+            let fires = matches!(work.source, Source::Letter { fires: true, .. });
             for part in parts(app, &work.source, stored, subject) {
                 let item = layout.items.len();
                 for campaign in part.campaigns {
-                    if firing_id.is_some() {
+                    if firing_id.is_some() || fires {
                         layout.waited.push((campaign, item));
                     } else {
                         layout.routes.entry(campaign).or_default().push(item);

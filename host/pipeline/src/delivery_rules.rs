@@ -24,7 +24,7 @@ pub(super) struct Gate {
     /// What subjects had before the batch.
     counts: HashMap<Question, u32>,
     /// When subjects had the last presentation that the app's pause is after.
-    last: HashMap<Uuid, Timestamp>,
+    last: HashMap<(Uuid, Kind), Timestamp>,
     /// What they got in it: subject, campaign, kind.
     passed: Vec<(Uuid, Uuid, Kind)>,
 }
@@ -111,13 +111,8 @@ impl Gate {
         }
     }
 
-    /// Judges a firing. One that passes counts for those after it.
-    pub(super) fn judge(
-        &mut self,
-        app: &App,
-        running: &ActiveCampaign,
-        subject: &Subject,
-    ) -> Verdict {
+    /// Judges a firing by what the subject had until now.
+    pub(super) fn assess(&self, app: &App, running: &ActiveCampaign, subject: &Subject) -> Verdict {
         let rules = &running.rules;
         if subject.suppressed || !rules.sample.includes(running.id, subject.id) {
             return Verdict::NotTheirs;
@@ -147,9 +142,13 @@ impl Gate {
         if let Some(until) = until {
             return Verdict::Deferred(until);
         }
+        Verdict::Passes
+    }
+
+    /// Lets a firing pass: it counts for those after it.
+    pub(super) fn pass(&mut self, running: &ActiveCampaign, subject: &Subject) {
         self.passed
             .push((subject.id, running.id, running.act.kind()));
-        Verdict::Passes
     }
 
     /// When the app's pause is over, if it is all that a firing is in the way of. What is offered itself comes not once
@@ -172,7 +171,7 @@ impl Gate {
         let last = if in_batch {
             None
         } else {
-            self.last.get(&subject.id).copied()
+            self.last.get(&(subject.id, kind)).copied()
         };
         Some(last.unwrap_or(self.now).plus(clock.window?))
     }

@@ -13,6 +13,7 @@ use nudge_records::deliveries::{self, NewDelivery};
 use nudge_records::instructions::{self, Instruction, Suppressed};
 use nudge_records::scheduled_work::{self, NewOccasion};
 use nudge_records::segment_checks;
+use nudge_wasm::Description;
 use uuid::Uuid;
 
 use super::devices::{self, Sighting};
@@ -23,6 +24,7 @@ use super::work::{Source, Work};
 use super::{Inner, store};
 use crate::batch::Trouble;
 use crate::delivery_rules::Gate;
+use crate::messages::Messages;
 
 /// What lies between a timer and one that it sets, at the least.
 const TURN: Duration = Duration::from_secs(1);
@@ -45,6 +47,16 @@ pub(super) struct NewTimer {
     pub event_seq: i64,
     /// Whether it counts among the timers that a campaign and subject may have.
     pub limited: bool,
+}
+
+/// A firing whose message a plugin failed on.
+#[derive(Clone, Debug)]
+pub(super) struct Broken {
+    pub campaign: usize,
+    pub item: usize,
+    /// The failure's code.
+    pub reason: &'static str,
+    pub plugin: Description,
 }
 
 /// Everything that a batch brings about.
@@ -88,6 +100,8 @@ pub(super) struct Effects {
     /// Devices that the events came from.
     pub devices: Vec<Sighting>,
     pub decisions: Vec<NewDecision>,
+    /// Firings whose message a plugin failed on.
+    pub broken: Vec<Broken>,
     /// Pieces of work that a plugin failed on.
     pub failed_works: Vec<usize>,
     /// People whose segments may have changed.
@@ -101,7 +115,7 @@ impl Effects {
         items: &[Item],
         subjects: Vec<Subject>,
         decisions: Decisions,
-        mut gate: Gate,
+        (mut gate, messages): (Gate, Messages),
     ) -> Self {
         let mut effects = Self {
             app_id: app.id,
@@ -128,13 +142,15 @@ impl Effects {
             letters: Vec::new(),
             devices: Vec::new(),
             decisions: Vec::new(),
+            broken: Vec::new(),
             failed_works: Vec::new(),
             segment_checks: Vec::new(),
         };
-        effects.fire(app, items, &decisions, &mut gate);
+        effects.fire(app, items, &decisions, &mut gate, &messages);
         effects.store_states(app, decisions.states);
         effects.change_timers(app, items, decisions.timers);
         effects.keep_failed(app, works, items, &decisions.failed);
+        effects.keep_broken(app, works, items);
         effects.keep_decisions(decisions.recorded);
         effects.run_firings = run_firings::new(works, items, &effects.led_on, &effects.subjects);
         for (number, work) in works.iter().enumerate() {
@@ -308,6 +324,35 @@ impl Effects {
                 self.letters.push(letter);
             }
             self.failed_works.push(item.work);
+        }
+    }
+}
+
+impl Effects {
+    /// Keeps the events of messages that a plugin failed on. A replay that fails as before counts for its letter.
+    fn keep_broken(&mut self, app: &App, works: &[Work], items: &[Item]) {
+        for broken in &self.broken {
+            let campaign = app.campaigns.get(broken.campaign);
+            let (Some(item), Some(running)) = (items.get(broken.item), campaign) else {
+                continue;
+            };
+            let letter = Letter::new(
+                app.id,
+                item.alias,
+                item.stored.received_at,
+                &item.stored.event,
+                Stage::Personalization,
+                Some(running.id),
+                broken.reason.to_owned(),
+                &broken.plugin,
+            );
+            let source = works.get(item.work).map(|work| &work.source);
+            if matches!(source, Some(Source::Letter { id, .. }) if *id == letter.id) {
+                self.failed_letters.push(letter);
+                self.failed_works.push(item.work);
+            } else if self.letters.iter().all(|other| other.id != letter.id) {
+                self.letters.push(letter);
+            }
         }
     }
 }

@@ -16,6 +16,8 @@ use super::effects::Effects;
 use super::evaluate::{Decisions, Item};
 use super::projection::Subject;
 use crate::delivery_rules::{Gate, Verdict};
+use crate::effects::Broken;
+use crate::messages::{Message, Messages};
 
 /// A reason is noted once a day for each campaign and subject.
 const DAY_MICROSECONDS: i64 = 24 * 60 * 60 * 1_000_000;
@@ -28,6 +30,7 @@ impl Effects {
         items: &[Item],
         decisions: &Decisions,
         gate: &mut Gate,
+        messages: &Messages,
     ) {
         let mut seen = HashSet::new();
         for (campaign, number) in &decisions.fired {
@@ -46,7 +49,18 @@ impl Effects {
                 // As the beginning of a session, and as the event that it is besides.
                 continue;
             }
-            let verdict = gate.judge(app, running, subject);
+            let message = messages.get(&(*campaign, *number));
+            let verdict = match (gate.assess(app, running, subject), message) {
+                (Verdict::Passes, Some(Message::Suppressed(reason))) => {
+                    Verdict::Suppressed(*reason)
+                }
+                (Verdict::Passes, Some(Message::Later(until))) => Verdict::Deferred(*until),
+                (verdict, _) => verdict,
+            };
+            let broken = matches!(message, Some(Message::Broken { .. }));
+            if verdict == Verdict::Passes && !broken {
+                gate.pass(running, subject);
+            }
             if !verdict.holds_back() {
                 self.led_on.push(*number);
             } else if can_be_used_up(decisions, *campaign, item) {
@@ -80,6 +94,32 @@ impl Effects {
                     let instruction = instruction(app, running, subject, item, (id, now));
                     self.instructions.push((*number, instruction));
                 }
+                CampaignAction::Show(showing) => match message {
+                    Some(Message::Ready {
+                        variant_id,
+                        content,
+                    }) => {
+                        subject.instruction_count += 1;
+                        let instruction = instruction(app, running, subject, item, (id, now));
+                        let lifetime = showing.lifetime.unwrap_or(instructions::LIFETIME);
+                        let instruction = Instruction {
+                            kind: instructions::Kind::InApp,
+                            expires_at: now.plus(lifetime),
+                            content: Some(content.as_str().into()),
+                            variant_id: Some(*variant_id),
+                            ..instruction
+                        };
+                        self.instructions.push((*number, instruction));
+                    }
+                    Some(Message::Broken { code, plugin }) => self.broken.push(Broken {
+                        campaign: *campaign,
+                        item: *number,
+                        reason: *code,
+                        plugin: plugin.clone(),
+                    }),
+                    // Without a variant of any weight there is nothing to show.
+                    _ => {}
+                },
                 CampaignAction::Send(sending) => {
                     // Without a variant of any weight there is nothing to send.
                     if let Some(variant) = sending.variant_for(subject.id) {
@@ -145,6 +185,9 @@ fn instruction(
         id,
         app_id: app.id,
         subject_id: subject.id,
+        kind: instructions::Kind::Survey,
+        content: None,
+        variant_id: None,
         position: subject.instruction_count,
         campaign_id: running.id,
         campaign_version: running.version,

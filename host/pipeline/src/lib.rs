@@ -25,6 +25,8 @@
 //! - **The window begins a session, and a session begins once** (`projection.rs`).
 //! - **A run begins once and reaches everybody once** (`runs/`). A page's scheduled work and the run's place are one commit.
 //! - **What the host holds back has not fired** (`delivery_rules.rs`, contract 13). Consent, sample, schedule and caps are among the conditions of a firing.
+//! - **An in-app message is made once** (`messages.rs`). It is made before the effects are written, only of firings that pass the delivery rules, and kept in its
+//!   instruction. What can't be made of what is known is suppressed; what the plugin fails on is a dead letter that fires again when it is replayed.
 //! - **A question about somebody's past costs as much as its limit** ([`history`]).
 //! - **A change of a segment is told once** ([`segments`]).
 //! - **Room for a plugin's states of a person is shared** (`quota.rs`): 64 KiB and 256 timers a subject; beyond that a campaign may keep its share. The
@@ -49,11 +51,13 @@ mod firing;
 mod groups;
 pub mod history;
 mod memory;
+mod messages;
+pub mod personalization;
 pub mod plugin_state;
 mod projection;
 mod quota;
 mod reading;
-pub mod recipients;
+mod recipients;
 mod recording;
 mod recovery;
 mod room;

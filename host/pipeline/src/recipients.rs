@@ -18,7 +18,7 @@ use super::store;
 
 /// What is read of recipients before a plugin is asked.
 #[derive(Clone, Debug, Default)]
-pub struct Reads {
+pub(crate) struct Reads {
     /// Whether saved properties are read.
     pub properties: bool,
     /// Newest events that are read, by name and from which instant on: outside of the call, whose time is short.
@@ -27,7 +27,7 @@ pub struct Reads {
 
 /// Recipients and what is known of them. Cheap to clone.
 #[derive(Clone, Debug)]
-pub struct Recipients(Arc<Known>);
+pub(crate) struct Recipients(Arc<Known>);
 
 #[derive(Debug)]
 struct Known {
@@ -49,10 +49,21 @@ struct View {
 }
 
 impl Recipients {
-    /// Reads what is known of people.
-    pub async fn load(db: &Db, app: &App, ids: &[Uuid], reads: &Reads) -> Result<Self> {
+    /// Reads what is known of people. Of some a batch knows more: as of events that it is about to project.
+    pub(crate) async fn load(
+        db: &Db,
+        app: &App,
+        ids: &[Uuid],
+        newer: &[Subject],
+        reads: &Reads,
+    ) -> Result<Self> {
         let mut tx = db.read().await?;
-        let subjects = store::subjects_of(&mut tx, app.id, ids).await?;
+        let mut subjects = store::subjects_of(&mut tx, app.id, ids).await?;
+        for subject in &mut subjects {
+            if let Some(newer) = newer.iter().find(|newer| newer.id == subject.id) {
+                subject.clone_from(newer);
+            }
+        }
         let properties = if reads.properties {
             store::properties(&mut tx, app.id, ids).await?
         } else {
@@ -96,7 +107,7 @@ impl Recipients {
     }
 
     /// What a plugin may ask in a call about these people, in this order.
-    pub fn view(&self, items: Vec<Uuid>) -> Box<dyn Facts> {
+    pub(crate) fn view(&self, items: Vec<Uuid>) -> Box<dyn Facts> {
         Box::new(View {
             recipients: self.clone(),
             items,
@@ -104,7 +115,7 @@ impl Recipients {
     }
 
     /// An event as messages may have it.
-    pub fn permitted(&self, event: PastEvent) -> PastEvent {
+    pub(crate) fn permitted(&self, event: PastEvent) -> PastEvent {
         without(&self.0.denied, event)
     }
 }

@@ -4,6 +4,7 @@ use std::ops::Deref;
 use std::sync::Arc;
 
 use crate::Pipeline;
+use crate::personalization::Resolver;
 
 /// The state of handlers. Cheap to clone.
 pub type Shared = Arc<Services>;
@@ -14,6 +15,16 @@ pub struct Services {
     pub below: Arc<nudge_records::services::Services>,
     /// Processes committed events.
     pub pipeline: Pipeline,
+}
+
+impl Services {
+    /// What resolves the bindings of messages.
+    pub fn resolver(&self) -> Resolver<'_> {
+        Resolver {
+            db: &self.db,
+            plugins: &self.plugins,
+        }
+    }
 }
 
 impl Deref for Services {

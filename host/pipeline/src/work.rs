@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use nudge_apps::App;
 use nudge_db::Timestamp;
-use nudge_records::dead_letters::Letter;
+use nudge_records::dead_letters::{Letter, Stage};
 use nudge_records::events::Origin;
 use nudge_records::events::store::Stored;
 use nudge_records::instructions::Instruction;
@@ -101,6 +101,8 @@ pub enum Source {
         session: Option<i64>,
         /// Whether the plugin failed on the beginning of that.
         begins: bool,
+        /// Whether the campaign has fired, and only its message is to be made again.
+        fires: bool,
     },
 }
 
@@ -258,6 +260,7 @@ impl Work {
                 campaign_id: letter.campaign_id,
                 session: letter.session,
                 begins: letter.opens_session,
+                fires: letter.stage == Stage::Personalization,
             },
             app_id,
             alias: letter.alias,

@@ -5,6 +5,7 @@ mod checks;
 mod client;
 mod database;
 mod firings;
+mod message;
 mod metrics;
 mod recording;
 mod replay;
@@ -122,6 +123,8 @@ async fn play(server: &Server, started: Duration) -> anyhow::Result<Report> {
     let decided = database::decided(&mut tx, client.app_id()).await?;
     drop(tx);
 
+    let message = message::show(&client, services.clock.now()).await?;
+
     let seconds = Seconds {
         start: started.as_secs_f64(),
         send: sending.as_secs_f64(),
@@ -136,7 +139,15 @@ async fn play(server: &Server, started: Duration) -> anyhow::Result<Report> {
             "release"
         },
         processors: std::thread::available_parallelism().map_or(1, std::num::NonZero::get),
-        checks: checks::all(&replayed, &surveys_fired, &fired, &letters, &decided),
+        checks: checks::all(
+            &replayed,
+            &surveys_fired,
+            &fired,
+            &letters,
+            &decided,
+            &message,
+        ),
+        message,
         surveys: surveys_fired,
         examples: firings::explain(&surveys, &fired, &decided, &batches, now),
         dead_letters: report::group(letters),

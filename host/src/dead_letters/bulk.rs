@@ -131,6 +131,7 @@ async fn step(
         }
     }
     let mut plan = plan(services, &app, input, validation).await?;
+    let triggers: Vec<Letter> = triggers.into_iter().map(|found| found.letter).collect();
     for tried in replay::replay_triggers(services, &app, &triggers).await? {
         match tried {
             Tried::Done => counts.replayed += 1,

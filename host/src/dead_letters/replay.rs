@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use nudge_apps::App;
 use nudge_apps::auth::Scope;
+use nudge_campaigns::campaign::CampaignAction;
 use nudge_campaigns::settings::ValidationFailure;
 use nudge_http::{ApiError, Code};
 use nudge_ingest::commit::CommitOutcome;
@@ -102,7 +103,7 @@ pub async fn replay(
     record(services, scope, id, patch.is_some()).await?;
     match found.letter.stage {
         Stage::Validation => replay_validation(services, app, found, patch).await,
-        Stage::Trigger => replay_trigger(services, app, found).await,
+        Stage::Trigger => replay_trigger(services, app, found.letter).await,
         Stage::Personalization => replay_personalization(services, app, found.letter).await,
     }
 }
@@ -229,10 +230,10 @@ pub(super) fn submission(app: &Arc<App>, first: &Letter, events: Vec<(Uuid, Even
 async fn replay_trigger(
     services: &Services,
     app: &App,
-    found: FoundLetter,
+    letter: Letter,
 ) -> Result<Replayed, ApiError> {
-    let id = found.letter.id;
-    let letters = [found];
+    let id = letter.id;
+    let letters = [letter];
     let tried = replay_triggers(services, app, &letters).await?;
     match tried.first() {
         Some(Tried::Done) => return Ok(Replayed::Done),
@@ -270,10 +271,10 @@ pub(super) enum Tried {
 pub(super) async fn replay_triggers(
     services: &Services,
     app: &App,
-    letters: &[FoundLetter],
+    letters: &[Letter],
 ) -> Result<Vec<Tried>, Trouble> {
     let mut waiting = Vec::with_capacity(letters.len());
-    for FoundLetter { letter, .. } in letters {
+    for letter in letters {
         let mut tx = services.db.read().await?;
         let (alias, event_id) = (letter.alias, letter.event_id);
         // Of a campaign's own occasion there is no event.
@@ -315,12 +316,21 @@ pub(super) async fn replay_triggers(
     Ok(tried)
 }
 
-/// Renders the deliveries again that a letter of the personalization stage is about.
+/// Renders what a letter of the personalization stage is about again: its deliveries, or its in-app message.
 pub(super) async fn replay_personalization(
     services: &Services,
     app: &Arc<App>,
     letter: Letter,
 ) -> Result<Replayed, ApiError> {
+    let shown = letter
+        .campaign_id
+        .and_then(|id| app.campaign(id))
+        .and_then(|index| app.campaigns.get(index))
+        .is_some_and(|running| matches!(running.act, CampaignAction::Show(_)));
+    if shown {
+        // An in-app message is made where its firing takes effect.
+        return replay_trigger(services, app, letter).await;
+    }
     let reason = letter.reason.clone();
     if sender::replay::replay(&services.push, app, letter).await? {
         return Ok(Replayed::Done);

@@ -64,6 +64,8 @@ pub fn kinds(services: &Shared) -> Kinds {
         services.pipeline(),
         segments::run_forgetting
     );
-    add!(kinds, removal::KIND, services.apps(), survey_removal::run);
+    for kind in [removal::KIND, removal::CAMPAIGN_KIND] {
+        add!(kinds, kind, services.apps(), survey_removal::run);
+    }
     kinds
 }

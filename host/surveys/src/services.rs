@@ -1,3 +1,3 @@
-//! The state of this package's handlers, which is that of the records.
+//! The state of this package's handlers, which is that of the pipeline: whom a button is for is its trigger plugins' decision.
 
-pub use nudge_records::services::{Services, Shared};
+pub use nudge_pipeline::services::{Services, Shared};

@@ -1,4 +1,4 @@
-//! Removing what a deleted survey leaves: a job of bounded steps. The survey's own row and its versions are gone
+//! Removing what a deleted survey or in-app message leaves: a job of bounded steps. The survey's own row and its versions are gone
 //! before the job begins, so that nothing leads to what it removes, and nothing new comes.
 
 use nudge_campaigns::surveys::removal::Input;

@@ -4,12 +4,13 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use nudge_campaigns::segments::Audiences;
-use nudge_campaigns::{definitions, push, store as campaigns, surveys};
+use nudge_campaigns::{definitions, in_app, push, store as campaigns, surveys};
 use nudge_db::Tx;
 use nudge_platform::field_error::FieldError;
 use nudge_plugin_runtime::catalogue::{Catalogue, PluginRef};
 use nudge_plugin_runtime::{Configuration, Plugins, Refused};
 use nudge_wasm::{Kind, Plugin};
+use serde_json::Value;
 use uuid::Uuid;
 
 /// How long the plugin may take over all of them. One that is slower would hold up every change of an app.
@@ -22,6 +23,7 @@ const MOST_ERRORS: usize = 100;
 pub(super) struct InForce {
     surveys: Vec<surveys::Survey>,
     push: Vec<push::Campaign>,
+    in_app: Vec<in_app::Campaign>,
     definitions: Vec<definitions::Definition>,
     segments: Audiences,
 }
@@ -31,6 +33,7 @@ pub(super) async fn in_force(tx: &mut Tx, app_id: Uuid) -> nudge_db::Result<InFo
     Ok(InForce {
         surveys: campaigns::active(tx, app_id).await?,
         push: campaigns::active(tx, app_id).await?,
+        in_app: campaigns::active(tx, app_id).await?,
         definitions: definitions::store::active(tx, app_id).await?,
         segments: Audiences::read(tx, app_id).await?,
     })
@@ -54,7 +57,13 @@ impl InForce {
                     let configuration = content.terms().configuration(&self.segments).ok()?;
                     Some((format!("/campaigns/{}", campaign.id), configuration))
                 });
-                configurations.chain(pushed).collect()
+                let shown = self.in_app.iter().filter_map(|campaign| {
+                    let content = &campaign.content;
+                    content.trigger.as_ref().or(content.audience.as_ref())?;
+                    let configuration = content.terms().configuration(&self.segments).ok()?;
+                    Some((format!("/campaigns/{}", campaign.id), configuration))
+                });
+                configurations.chain(pushed).chain(shown).collect()
             }
             Kind::Validation => {
                 let configurations = self.definitions.iter().map(|definition| {
@@ -63,20 +72,29 @@ impl InForce {
                 });
                 configurations.collect()
             }
-            Kind::Personalization => self.push.iter().flat_map(personalizations).collect(),
+            Kind::Personalization => {
+                let pushed = self.push.iter().flat_map(|campaign| {
+                    let variants = campaign.content.variants.iter();
+                    personalizations(campaign.id, variants.map(|it| it.personalization.as_ref()))
+                });
+                let shown = self.in_app.iter().flat_map(|campaign| {
+                    let variants = campaign.content.variants.iter();
+                    personalizations(campaign.id, variants.map(|it| it.personalization.as_ref()))
+                });
+                pushed.chain(shown).collect()
+            }
         }
     }
 }
 
 /// What the variants of a campaign ask of their plugin, each with a pointer that names it.
-fn personalizations(
-    campaign: &push::Campaign,
-) -> impl Iterator<Item = (String, Configuration<'_>)> {
-    let variants = campaign.content.variants.iter().enumerate();
-    variants.filter_map(move |(index, variant)| {
-        let personalization = variant.personalization.as_ref()?;
-        let place = format!("/campaigns/{}/variants/{index}", campaign.id);
-        Some((place, push::sending::configuration(personalization)))
+fn personalizations<'a>(
+    campaign_id: Uuid,
+    variants: impl Iterator<Item = Option<&'a Value>>,
+) -> impl Iterator<Item = (String, Configuration<'a>)> {
+    variants.enumerate().filter_map(move |(index, variant)| {
+        let place = format!("/campaigns/{campaign_id}/variants/{index}");
+        Some((place, push::sending::configuration(variant?)))
     })
 }
 

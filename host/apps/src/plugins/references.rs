@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use nudge_campaigns::push::{self, personalization};
-use nudge_campaigns::{definitions, store as campaigns, surveys};
+use nudge_campaigns::{definitions, in_app, store as campaigns, surveys};
 use nudge_db::Tx;
 use nudge_plugin_runtime::catalogue::SERVER;
 use nudge_plugin_runtime::store;
@@ -37,6 +37,9 @@ pub(super) async fn of(tx: &mut Tx, app_id: Uuid, name: &str) -> nudge_db::Resul
     }
     if let Some(campaign) = plugin.campaign(tx).await? {
         return Ok(Some(campaign));
+    }
+    if let Some(message) = plugin.in_app(tx).await? {
+        return Ok(Some(message));
     }
     plugin.definition(tx).await
 }
@@ -88,6 +91,25 @@ impl Plugin<'_> {
             let of_app = self.of_app(campaign.app_id);
             let id = campaign.id;
             format!("push campaign {id}{of_app} names the plugin; change or archive the campaign")
+        }))
+    }
+
+    async fn in_app(&self, tx: &mut Tx) -> nudge_db::Result<Option<String>> {
+        let messages =
+            campaigns::with_text::<in_app::Content>(tx, self.scope(), &self.text()).await?;
+        let message = messages.iter().find(|message| {
+            let content = &message.content;
+            let variants = content.variants.iter();
+            let mut personalizations = variants.filter_map(|it| it.personalization.as_ref());
+            self.is_theirs(message.app_id)
+                && (content.terms().named_plugin() == Some(self.name)
+                    || personalizations
+                        .any(|it| personalization::named_plugin(it) == Some(self.name)))
+        });
+        Ok(message.map(|message| {
+            let of_app = self.of_app(message.app_id);
+            let id = message.id;
+            format!("in-app message {id}{of_app} names the plugin; change or archive the campaign")
         }))
     }
 

@@ -1,4 +1,4 @@
-//! What surveys and push campaigns have in common: how they are saved, what they wait for while they run, and what a
+//! What surveys, push campaigns and in-app messages have in common: how they are saved, what they wait for while they run, and what a
 //! firing of theirs brings about.
 
 pub mod size;
@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
+use crate::in_app::Showing;
 use crate::push::Sending;
 use crate::segments::Watch;
 use crate::surveys::Payload;
@@ -84,6 +85,8 @@ pub enum CampaignAction {
     Present(Arc<Payload>),
     /// A push message.
     Send(Arc<Sending>),
+    /// An instruction with an in-app message, which is made when it fires.
+    Show(Arc<Showing>),
 }
 
 /// What sort of campaign it is. Caps and pauses are counted by it (contract 8).
@@ -94,12 +97,14 @@ pub enum Kind {
     Survey,
     /// A push message.
     Push,
+    /// An in-app message, which an SDK presents.
+    InApp,
 }
 
 impl Kind {
     /// The kind of this name.
     pub fn parse(name: &str) -> Option<Self> {
-        let mut all = [Self::Survey, Self::Push].into_iter();
+        let mut all = [Self::Survey, Self::Push, Self::InApp].into_iter();
         all.find(|kind| kind.name() == name)
     }
 
@@ -108,6 +113,7 @@ impl Kind {
         match self {
             Self::Survey => "survey",
             Self::Push => "push",
+            Self::InApp => "in_app",
         }
     }
 
@@ -115,17 +121,40 @@ impl Kind {
     pub fn resource(self) -> &'static str {
         match self {
             Self::Survey => "survey",
-            Self::Push => "campaign",
+            Self::Push | Self::InApp => "campaign",
         }
+    }
+
+    /// What people call campaigns of the kind.
+    pub fn plural(self) -> &'static str {
+        match self {
+            Self::Survey => "surveys",
+            Self::Push => "campaigns",
+            Self::InApp => "in-app messages",
+        }
+    }
+
+    /// Whether an SDK presents it, by an instruction.
+    pub fn is_presented(self) -> bool {
+        matches!(self, Self::Survey | Self::InApp)
     }
 }
 
 impl CampaignAction {
+    /// Of a survey that a button opens: whether the button goes once the survey is complete.
+    pub fn feedback(&self) -> Option<bool> {
+        match self {
+            Self::Present(payload) => payload.feedback,
+            Self::Send(_) | Self::Show(_) => None,
+        }
+    }
+
     /// The sort of campaign that brings this about.
     pub fn kind(&self) -> Kind {
         match self {
             Self::Present(_) => Kind::Survey,
             Self::Send(_) => Kind::Push,
+            Self::Show(_) => Kind::InApp,
         }
     }
 }

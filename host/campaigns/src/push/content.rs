@@ -11,7 +11,8 @@ use crate::campaign::Status;
 use crate::links;
 use crate::push::options::Options;
 use crate::push::personalization::Spec;
-use crate::push::template::{Json, Text};
+use crate::push::template::Text;
+use crate::push::tokens::Tokens;
 use crate::runs::{Manner, Plan};
 use crate::targeting::Rules;
 use crate::trigger::{BY_THE_CALENDAR, Terms};
@@ -19,10 +20,10 @@ use crate::trigger::{BY_THE_CALENDAR, Terms};
 /// Variants of a campaign (contract 9).
 pub const MOST_VARIANTS: usize = 10;
 /// The longest name, title and body, in characters. What is sent has a limit of its own.
-const MOST_NAME: usize = 200;
-const MOST_DESCRIPTION: usize = 2_000;
-const MOST_TITLE: usize = 1_000;
-const MOST_BODY: usize = 4_000;
+pub(crate) const MOST_NAME: usize = 200;
+pub(crate) const MOST_DESCRIPTION: usize = 2_000;
+pub(crate) const MOST_TITLE: usize = 1_000;
+pub(crate) const MOST_BODY: usize = 4_000;
 /// The longest URL, in characters.
 const MOST_URL: usize = 2_048;
 /// The longest collapse key and name of a sound, in bytes.
@@ -302,7 +303,7 @@ impl Variant {
     /// What is wrong with it; pointers begin at `place`.
     pub fn check(&self, place: &str) -> Vec<FieldError> {
         let mut errors = Vec::new();
-        let spec = self.spec(place, &mut errors);
+        let spec = spec_of(self.personalization.as_ref(), place, &mut errors);
         if !(0.0..=1e6).contains(&self.weight) {
             let detail = "must be 0 to 1000000";
             errors.push(FieldError::new(
@@ -311,74 +312,61 @@ impl Variant {
                 detail,
             ));
         }
-        let mut texts = vec![
-            ("/title", self.title.as_str(), MOST_TITLE),
-            ("/body", &self.body, MOST_BODY),
-        ];
         let action = self.open_action.clone().unwrap_or_default();
         action.check(place, &mut errors);
-        if let Some(url) = &action.url {
-            texts.push(("/openAction/url", url, MOST_URL));
-        }
-        let mut tokens: Vec<(String, String)> = Vec::new();
+        let mut tokens = Tokens::default();
+        let texts = [
+            ("title", &self.title, MOST_TITLE),
+            ("body", &self.body, MOST_BODY),
+        ];
         for (name, text, most) in texts {
-            let place = format!("{place}{name}");
-            if text.chars().count() > most {
-                let detail = format!("must have at most {most} characters");
-                errors.push(FieldError::new(place, "out_of_range", detail));
-                continue;
-            }
-            match Text::parse(text) {
-                Ok(text) => tokens.extend(text.tokens().map(|id| (id.to_owned(), place.clone()))),
-                Err(error) => {
-                    errors.push(FieldError::new(place, "unknown_token", error.to_string()));
-                }
-            }
+            tokens.text(text, most, format!("{place}/{name}"), &mut errors);
         }
-        if let Some(json) = &action.action_json {
-            let place = format!("{place}/openAction/actionJson");
-            match Json::parse(json) {
-                Ok(json) => json.tokens(&place, &mut |id, place| {
-                    tokens.push((id.to_owned(), place.to_owned()));
-                }),
-                Err(below) => {
-                    let detail =
-                        "`{{` begins a token `{{p.<binding id>}}`, which can stand in a value";
-                    errors.push(FieldError::new(place + &below, "unknown_token", detail));
-                }
-            }
-        }
+        action.read_tokens(place, &mut tokens, &mut errors);
         if let Some(spec) = spec {
-            for (id, place) in tokens {
-                if spec.binding(&id).is_none() {
-                    let detail = format!("the variant's personalization has no binding `{id}`");
-                    errors.push(FieldError::new(place, "unknown_binding", detail));
-                }
-            }
+            tokens.check(&spec, &mut errors);
         }
         errors
     }
 }
 
-impl Variant {
-    /// What its tokens can stand for; none where that is wrong itself.
-    fn spec(&self, place: &str, errors: &mut Vec<FieldError>) -> Option<Spec> {
-        match self.personalization.as_ref().map(Spec::read) {
-            None => Some(Spec::default()),
-            Some(Ok(spec)) => Some(spec),
-            Some(Err(wrong)) => {
-                errors.extend(wrong.into_iter().map(|error| FieldError {
-                    pointer: format!("{place}/personalization{}", error.pointer),
-                    ..error
-                }));
-                None
-            }
+/// What the tokens of a variant can stand for; none where that is wrong itself.
+pub(crate) fn spec_of(
+    personalization: Option<&Value>,
+    place: &str,
+    errors: &mut Vec<FieldError>,
+) -> Option<Spec> {
+    match personalization.map(Spec::read) {
+        None => Some(Spec::default()),
+        Some(Ok(spec)) => Some(spec),
+        Some(Err(wrong)) => {
+            errors.extend(wrong.into_iter().map(|error| FieldError {
+                pointer: format!("{place}/personalization{}", error.pointer),
+                ..error
+            }));
+            None
         }
     }
 }
 
 impl OpenAction {
-    fn check(&self, place: &str, errors: &mut Vec<FieldError>) {
+    /// Reads the tokens in the `openAction` of what stands at `place`.
+    pub(crate) fn read_tokens(
+        &self,
+        place: &str,
+        tokens: &mut Tokens,
+        errors: &mut Vec<FieldError>,
+    ) {
+        if let Some(url) = &self.url {
+            tokens.text(url, MOST_URL, format!("{place}/openAction/url"), errors);
+        }
+        if let Some(json) = &self.action_json {
+            tokens.json(json, format!("{place}/openAction/actionJson"), errors);
+        }
+    }
+
+    /// Checks the `openAction` of what stands at `place`, but for its tokens.
+    pub(crate) fn check(&self, place: &str, errors: &mut Vec<FieldError>) {
         let place = format!("{place}/openAction");
         let takes_url = matches!(self.action, Action::Url | Action::DeepLink);
         let mut part = |name: &str, wanted: bool, there: bool, fits: Result<(), &str>| {

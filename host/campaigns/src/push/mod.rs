@@ -1,6 +1,7 @@
 //! Push campaigns: what they say, whom they are for, and the forms in which they run (specification 2.5;
 //! contract 9).
 
+pub mod action;
 pub mod content;
 pub mod link;
 pub mod message;
@@ -9,11 +10,13 @@ pub mod personalization;
 pub mod rendered;
 pub mod sending;
 pub mod template;
+pub(crate) mod tokens;
 pub mod verdict;
 
 use std::sync::Arc;
 
 use nudge_db::{Timestamp, Tx};
+use serde_json::Value;
 use uuid::Uuid;
 
 pub use crate::campaign::Status;
@@ -100,7 +103,7 @@ pub async fn check(
             check_personalization(
                 plugins,
                 deciders,
-                variant,
+                variant.personalization.as_ref(),
                 &format!("/variants/{index}"),
                 &mut errors,
             )
@@ -123,11 +126,11 @@ pub async fn check(
 pub async fn check_personalization(
     plugins: &Plugins,
     deciders: &Deciders,
-    variant: &Variant,
+    personalization: Option<&Value>,
     place: &str,
     errors: &mut Vec<FieldError>,
 ) -> Result<(), Error> {
-    let Some(personalization) = &variant.personalization else {
+    let Some(personalization) = personalization else {
         return Ok(());
     };
     let accepted = sending::configuration(personalization)
@@ -137,7 +140,7 @@ pub async fn check_personalization(
 }
 
 /// Adds what a plugin found to what is known, unless the same place is wrong already.
-fn gather<T>(
+pub(crate) fn gather<T>(
     outcome: Result<T, plugins::Refused>,
     place: &str,
     errors: &mut Vec<FieldError>,

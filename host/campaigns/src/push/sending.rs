@@ -3,15 +3,16 @@
 use nudge_platform::secrets;
 use nudge_plugin_runtime::{Accepted, Configuration, Deciders, PluginRef, Plugins, Refused};
 use nudge_wasm::Kind;
-use serde_json::{Value, json};
+use serde_json::Value;
 use uuid::Uuid;
 
-use super::content::{Action, Content, OpenAction, Variant};
-use super::link::{self, NotAllowed};
+use super::action::PreparedAction;
+use super::content::{Content, Variant};
+use super::link::NotAllowed;
 use crate::push::options::Options;
 use crate::push::personalization::{self, Spec};
 use crate::push::rendered::Rendered;
-use crate::push::template::{Json, Text, UnknownForm};
+use crate::push::template::{Text, UnknownForm};
 use crate::push::verdict::Values;
 
 /// A campaign at a version, ready to make messages.
@@ -36,9 +37,7 @@ pub struct Prepared {
     weight: f64,
     title: Text,
     body: Text,
-    action: Action,
-    url: Option<Text>,
-    action_json: Option<Json>,
+    action: PreparedAction,
     /// What its tokens stand for.
     pub spec: Spec,
     /// Who resolves that; none where there is nothing to resolve.
@@ -101,7 +100,7 @@ pub fn variant_of(campaign_id: Uuid, subject_id: Uuid, variants: &[Variant]) -> 
 }
 
 /// The place of the variant that a person gets.
-fn choose(campaign_id: Uuid, subject_id: Uuid, weights: &[f64]) -> Option<usize> {
+pub(crate) fn choose(campaign_id: Uuid, subject_id: Uuid, weights: &[f64]) -> Option<usize> {
     let hash = secrets::hash(&[b"variant", campaign_id.as_bytes(), subject_id.as_bytes()]);
     let number = hash
         .first_chunk()
@@ -126,28 +125,15 @@ impl Prepared {
         variant: &Variant,
         before: Option<&Accepted>,
     ) -> Result<Self, NotPrepared> {
-        let OpenAction {
-            action,
-            url,
-            action_json,
-        } = variant.open_action.clone().unwrap_or_default();
-        let (mut spec, mut accepted) = (Spec::default(), None);
-        if let Some(personalization) = &variant.personalization {
-            spec = Spec::read(personalization).map_err(Refused::Invalid)?;
-            if !spec.bindings.is_empty() {
-                let configuration = configuration(personalization);
-                accepted = Some(configuration.accept(plugins, deciders, before).await?);
-            }
-        }
-        let json = action_json.as_ref().map(Json::parse).transpose();
+        let personalization = variant.personalization.as_ref();
+        let (spec, accepted) = resolving(plugins, deciders, personalization, before).await?;
+        let action = variant.open_action.clone().unwrap_or_default();
         Ok(Self {
             id: variant.id.unwrap_or_default(),
             weight: variant.weight,
             title: Text::parse(&variant.title)?,
             body: Text::parse(&variant.body)?,
-            action,
-            url: url.as_deref().map(Text::parse).transpose()?,
-            action_json: json.map_err(|_| UnknownForm)?,
+            action: PreparedAction::new(&action)?,
             spec,
             accepted,
         })
@@ -155,24 +141,32 @@ impl Prepared {
 
     /// The message with the values of one recipient, unless they make an address of it that nobody may be led to.
     pub fn render(&self, values: &Values, options: &Options) -> Result<Rendered, NotAllowed> {
-        let mut open_action = json!({"action": self.action});
-        if let Value::Object(open_action) = &mut open_action {
-            if let Some(url) = &self.url {
-                let url = url.fill(values);
-                link::check_filled(self.action, &url)?;
-                open_action.insert("url".to_owned(), url.into());
-            }
-            if let Some(json) = &self.action_json {
-                open_action.insert("actionJson".to_owned(), json.fill(values));
-            }
-        }
         Ok(Rendered {
             title: self.title.fill(values),
             body: self.body.fill(values),
-            open_action,
+            open_action: self.action.fill(values)?,
             options: options.clone(),
         })
     }
+}
+
+/// What the tokens of a variant stand for, and who resolves that; nobody where there is nothing to resolve.
+pub(crate) async fn resolving(
+    plugins: &Plugins,
+    deciders: &Deciders,
+    personalization: Option<&Value>,
+    before: Option<&Accepted>,
+) -> Result<(Spec, Option<Accepted>), Refused> {
+    let Some(personalization) = personalization else {
+        return Ok((Spec::default(), None));
+    };
+    let spec = Spec::read(personalization).map_err(Refused::Invalid)?;
+    if spec.bindings.is_empty() {
+        return Ok((spec, None));
+    }
+    let configuration = configuration(personalization);
+    let accepted = configuration.accept(plugins, deciders, before).await?;
+    Ok((spec, Some(accepted)))
 }
 
 /// What the personalization plugin is asked about a variant.

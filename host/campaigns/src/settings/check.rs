@@ -40,7 +40,11 @@ impl Settings {
             MOST_WINDOW,
         );
         let frequency = &self.frequency;
-        for (name, cap) in [("surveys", frequency.surveys), ("push", frequency.push)] {
+        for (name, cap) in [
+            ("surveys", frequency.surveys),
+            ("push", frequency.push),
+            ("in_app", frequency.in_app),
+        ] {
             if let Some(cap) = cap {
                 within(&format!("/frequency/{name}/max"), cap.max, 1, 1_000);
                 within(

@@ -21,6 +21,7 @@ use crate::runs::{Manner, Plan};
 use crate::segments::Audiences;
 use crate::store;
 use crate::targeting::Rules;
+use crate::theme;
 use crate::trigger::{BY_THE_CALENDAR, Terms};
 use flow::Flow;
 use localization::Localization;
@@ -28,9 +29,16 @@ use nudge_platform::field_error::FieldError;
 use nudge_platform::json::whole;
 use nudge_plugin_runtime::{Deciders, Plugins};
 pub use payload::Payload;
+pub(crate) use payload::check as check_shown_object;
 
 /// The setting that makes instructions come with an attempt (specification 4.2).
 const COORDINATED: &str = "coordinated";
+
+/// The setting that says how a survey is presented, and its value for a button that stands ready.
+const PRESENTATION: &str = "presentation";
+const FEEDBACK_BUTTON: &str = "feedback_button";
+/// The setting that makes the button go once the survey is complete.
+const ONCE: &str = "once";
 
 /// How a survey finds its people.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -84,12 +92,13 @@ pub struct Content {
     /// How often a person meets it (contract 8, Frequency cap).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub frequency_cap: Option<Value>,
-    /// How it looks; handed to the SDK as it is. An object of at most 256 members and 64 KiB.
+    /// How it looks: `{mode?, background?, text?, primary?, onPrimary?, dark?, radius?, font?, allowLowContrast?}`; text needs a contrast
+    /// of 4.5:1 to its ground. Other members are handed to the SDK as they are. An object of at most 256 members and 64 KiB.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Object>)]
     pub theme: Option<Value>,
-    /// How it behaves; handed to the SDK as it is, and limited as `theme` is. With `coordinated: true`, instructions come
-    /// with an attempt.
+    /// How it behaves: `{presentation?, position?, closeable?, delaySeconds?, once?, coordinated?}`. Other members are handed to the SDK as they
+    /// are, and limited as `theme` is. With `coordinated: true`, instructions come with an attempt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Object>)]
     pub settings: Option<Value>,
@@ -98,10 +107,22 @@ pub struct Content {
 impl Content {
     /// What a trigger plugin decides by.
     pub fn terms(&self) -> Terms<'_> {
-        let scheduled = self.mode == Mode::Scheduled;
-        let by_the_calendar = scheduled.then_some(&*BY_THE_CALENDAR);
+        let by_the_calendar = Some(&*BY_THE_CALENDAR);
+        let trigger = if self.is_feedback() {
+            // Whatever it would wait for: the button is there for its audience.
+            let names_plugin =
+                |trigger: &&Value| trigger.get("kind").and_then(Value::as_str) == Some("plugin");
+            self.trigger
+                .as_ref()
+                .filter(names_plugin)
+                .or(by_the_calendar)
+        } else {
+            let scheduled = self.mode == Mode::Scheduled;
+            let by_the_calendar = by_the_calendar.filter(|_| scheduled);
+            self.trigger.as_ref().or(by_the_calendar)
+        };
         Terms {
-            trigger: self.trigger.as_ref().or(by_the_calendar),
+            trigger,
             audience: self.audience.as_ref(),
         }
     }
@@ -109,6 +130,7 @@ impl Content {
     /// When it runs by the calendar; none: by what people do.
     pub fn plan(&self) -> Result<Option<Plan>, Vec<FieldError>> {
         let manner = match self.mode {
+            _ if self.is_feedback() => Manner::Never,
             Mode::Triggered => Manner::Triggered,
             Mode::Scheduled => Manner::Scheduled,
             Mode::OnDemand | Mode::LinkOnly => Manner::Never,
@@ -189,7 +211,7 @@ pub async fn check(
     let known = before.is_some_and(|before| {
         before.trigger == content.trigger && before.audience == content.audience
     });
-    let asks = content.trigger.is_some() || content.audience.is_some();
+    let asks = content.trigger.is_some() || content.audience.is_some() || content.is_feedback();
     if asks && (content.status == Status::Active || !known) {
         let configuration = content
             .terms()
@@ -219,7 +241,7 @@ fn not_activatable(content: &Content) -> Vec<FieldError> {
             "an active survey asks at least one question",
         ));
     }
-    if content.mode == Mode::Triggered && content.trigger.is_none() {
+    if content.mode == Mode::Triggered && content.trigger.is_none() && !content.is_feedback() {
         errors.push(FieldError::new(
             "/trigger",
             "required",
@@ -295,7 +317,11 @@ fn check_shown(content: &Content, before: Option<&Content>) -> Result<(), Error>
         if let Some(part) = part
             && known.is_none_or(|known| known.as_ref() != Some(part))
         {
-            payload::check(key, part, &mut errors);
+            if key == "theme" {
+                theme::check(part, &mut errors)?;
+            } else {
+                theme::check_settings(part, &mut errors);
+            }
         }
     }
     if errors.is_empty() {
@@ -306,10 +332,23 @@ fn check_shown(content: &Content, before: Option<&Content>) -> Result<(), Error>
 }
 
 impl Content {
+    /// Whether it is opened by a button that stands ready for its audience.
+    pub fn is_feedback(&self) -> bool {
+        self.setting(PRESENTATION) == Some(&Value::from(FEEDBACK_BUTTON))
+    }
+
+    /// Whether that button goes once the survey is complete.
+    pub fn is_once(&self) -> bool {
+        self.setting(ONCE) == Some(&Value::Bool(true))
+    }
+
+    fn setting(&self, name: &str) -> Option<&Value> {
+        self.settings.as_ref()?.get(name)
+    }
+
     /// Whether instructions come with an attempt, so that no request starts one.
     pub fn is_coordinated(&self) -> bool {
-        let settings = self.settings.as_ref();
-        settings.and_then(|settings| settings.get(COORDINATED)) == Some(&Value::Bool(true))
+        self.setting(COORDINATED) == Some(&Value::Bool(true))
     }
 }
 

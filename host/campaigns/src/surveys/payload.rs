@@ -27,6 +27,8 @@ pub struct Payload {
     localization: Option<Localization>,
     /// Whether an attempt comes with it.
     pub coordinated: bool,
+    /// Where a button opens it: whether that goes once the survey is complete.
+    pub feedback: Option<bool>,
 }
 
 impl Payload {
@@ -43,6 +45,7 @@ impl Payload {
             survey: text(&survey),
             localization: content.localization.clone(),
             coordinated: content.is_coordinated(),
+            feedback: content.is_feedback().then(|| content.is_once()),
         }
     }
 
@@ -70,7 +73,7 @@ fn text(tree: &Value) -> Arc<RawValue> {
 }
 
 /// Checks what is handed to SDKs as it is, under a key of the survey.
-pub(super) fn check(key: &str, part: &Value, errors: &mut Vec<FieldError>) {
+pub(crate) fn check(key: &str, part: &Value, errors: &mut Vec<FieldError>) {
     let place = format!("/{key}");
     let Some(members) = part.as_object() else {
         errors.push(FieldError::new(place, "invalid", "an object belongs here"));

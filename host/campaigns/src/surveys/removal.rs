@@ -10,12 +10,34 @@ use uuid::Uuid;
 /// The kind of the job.
 pub const KIND: &str = "survey.delete";
 
+/// The kind of the same job for an in-app message.
+pub const CAMPAIGN_KIND: &str = "campaign.delete";
+
 /// The input of the job.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Input {
-    /// The deleted survey.
+    /// The deleted survey or campaign.
+    #[serde(alias = "campaignId")]
     pub survey_id: Uuid,
+}
+
+/// Queues the job for an in-app message, in the transaction that deletes it.
+pub(crate) async fn begin_campaign(
+    tx: &mut Tx,
+    app_id: Uuid,
+    campaign_id: Uuid,
+    actor: &str,
+    now: Timestamp,
+) -> Result<()> {
+    let job = NewJob {
+        app_id,
+        kind: CAMPAIGN_KIND,
+        input: json!({"campaignId": campaign_id}),
+        requested_by: actor,
+    };
+    jobs::queue(tx, &job, now).await?;
+    Ok(())
 }
 
 /// Removes what is counted of a survey and queues the job, in the transaction that deletes the survey.

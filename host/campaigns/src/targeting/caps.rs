@@ -187,6 +187,7 @@ impl FrequencyCap {
         let cap = match kind {
             Kind::Survey => app.surveys,
             Kind::Push => app.push,
+            Kind::InApp => app.in_app,
         };
         if let Some(Cap { max, window_days }) = cap.filter(|_| !self.ignore_global_cap) {
             let max = u32::try_from(max).unwrap_or(u32::MAX);
@@ -194,7 +195,7 @@ impl FrequencyCap {
         }
         let seconds = u64::try_from(app.min_seconds_between_presentations).unwrap_or_default();
         // A push message is shown by the device, when the person looks at it; it is no presentation.
-        if kind == Kind::Survey && seconds > 0 {
+        if kind.is_presented() && seconds > 0 {
             let pause = Duration::from_secs(seconds);
             clocks.push(clock(Suppression::Pause, kin, Some(pause), 1));
         }
@@ -250,6 +251,7 @@ mod tests {
                 window_days: 30,
             }),
             push: None,
+            in_app: None,
             min_seconds_between_presentations: 60,
         };
         let id = Uuid::from_u128(1);

@@ -77,9 +77,26 @@ pub enum Suppression {
     GlobalCap,
     /// The app's pause between two presentations.
     Pause,
+    /// A value that the message needs is missing.
+    MissingData,
+    /// The privacy policy withholds a value that the message needs.
+    FilteredByPrivacy,
+    /// A value of the message has another type than it is to have.
+    TypeMismatch,
+    /// With its values the message leads where none may.
+    UrlNotAllowed,
+    /// With its values the message is larger than one may be.
+    PayloadTooLarge,
 }
 
 impl Suppression {
+    /// Why a message is not made, by the [verdict](crate::push::verdict) about its values.
+    pub fn of_verdict(reason: &str) -> Self {
+        let all = [Self::FilteredByPrivacy, Self::TypeMismatch];
+        let known = all.into_iter().find(|known| known.name() == reason);
+        known.unwrap_or(Self::MissingData)
+    }
+
     /// The reason's name.
     pub fn name(self) -> &'static str {
         match self {
@@ -94,6 +111,11 @@ impl Suppression {
             Self::CooldownSameType => "cooldown_same_type",
             Self::GlobalCap => "global_cap",
             Self::Pause => "pause",
+            Self::MissingData => "missing_data",
+            Self::FilteredByPrivacy => "filtered_by_privacy",
+            Self::TypeMismatch => "type_mismatch",
+            Self::UrlNotAllowed => "url_not_allowed",
+            Self::PayloadTooLarge => "payload_too_large",
         }
     }
 }

@@ -30,6 +30,7 @@ pub fn kind_of(fact: &str) -> Option<Kind> {
 struct Row {
     campaign_id: Uuid,
     displayed_at: Option<Timestamp>,
+    clicked_at: Option<Timestamp>,
     status: String,
     status_at: Timestamp,
 }
@@ -38,7 +39,7 @@ struct Row {
 /// each interaction when it last was. Of the subject's newest 1,000 presentations.
 ///
 /// This is the one place that knows where interactions are: those with surveys are in instructions and attempts, those
-/// with messages in deliveries.
+/// with push messages in deliveries, those with in-app messages in instructions.
 pub async fn of_subject(
     tx: &mut Tx,
     app_id: Uuid,
@@ -49,10 +50,15 @@ pub async fn of_subject(
     let mut latest = Latest::new();
     match kind {
         Kind::Survey => {
-            presented(tx, app_id, subject_id, until, &mut latest).await?;
+            presented(tx, (app_id, subject_id, kind), until, &mut latest).await?;
             started(tx, app_id, subject_id, until, &mut latest).await?;
         }
-        Kind::Push => sent(tx, app_id, subject_id, until, &mut latest).await?,
+        // A message is one whichever way it comes.
+        Kind::Push | Kind::InApp => {
+            sent(tx, app_id, subject_id, until, &mut latest).await?;
+            let in_app = (app_id, subject_id, Kind::InApp);
+            presented(tx, in_app, until, &mut latest).await?;
+        }
     }
     let campaigns = latest.into_iter().map(|(campaign_id, interactions)| {
         let interactions = interactions.into_iter();
@@ -117,21 +123,21 @@ async fn sent(
 
 async fn presented(
     tx: &mut Tx,
-    app_id: Uuid,
-    subject_id: Uuid,
+    (app_id, subject_id, kind): (Uuid, Uuid, Kind),
     until: Timestamp,
     latest: &mut Latest,
 ) -> Result<()> {
     let rows: Vec<Row> = tx
         .sql(
-            "SELECT campaign_id, displayed_at, status, status_at FROM instructions
-             WHERE app_id = $1 AND subject_id = $2 AND kind = 'survey' AND counted_at <= $3
+            "SELECT campaign_id, displayed_at, clicked_at, status, status_at FROM instructions
+             WHERE app_id = $1 AND subject_id = $2 AND kind = $5 AND counted_at <= $3
              ORDER BY counted_at DESC LIMIT $4",
         )
         .bind(app_id)
         .bind(subject_id)
         .bind(until)
         .bind(LOOK_BACK)
+        .bind(kind.name())
         .fetch_all()
         .await?;
     for row in rows {
@@ -141,7 +147,8 @@ async fn presented(
             _ => None,
         };
         let displayed = row.displayed_at.map(|at| ("displayed", at));
-        let done = displayed.into_iter().chain(ended);
+        let clicked = row.clicked_at.map(|at| ("clicked", at));
+        let done = displayed.into_iter().chain(clicked).chain(ended);
         note(latest, row.campaign_id, done, until);
     }
     Ok(())

@@ -7,13 +7,14 @@
 pub mod decision;
 pub mod http;
 mod later;
+mod message;
 mod standing;
 pub mod store;
 
 use nudge_apps::App;
 use nudge_campaigns::campaign::ActiveCampaign;
 use nudge_campaigns::targeting::{Opening, Quiet, Scope};
-use nudge_campaigns::{push, store as campaigns, surveys};
+use nudge_campaigns::{in_app, push, store as campaigns, surveys};
 use nudge_db::Timestamp;
 use nudge_platform::clock;
 use nudge_records::dead_letters::store::FoundLetter;
@@ -55,7 +56,7 @@ pub enum Outcome {
 #[schema(as = ExplainStep)]
 pub struct Step {
     /// What: `event`, `consent`, `status`, `trigger`, `filter`, `occurrence`, `delay`, `audience_leaf`, `audience`,
-    /// `sample`, `schedule`, `caps`, or what a plugin of the app's own calls it.
+    /// `sample`, `schedule`, `caps`, `personalization`, or what a plugin of the app's own calls it.
     pub check: String,
     /// Whether it holds.
     pub passed: bool,
@@ -186,7 +187,7 @@ fn failed(found: FoundLetter) -> Step {
     Step::new("trigger", false, detail)
 }
 
-/// The campaign, whether it runs or not: a survey, or a push campaign that something triggers.
+/// The campaign, whether it runs or not: a survey, an in-app message, or a push campaign that something triggers.
 async fn campaign(services: &Services, app: &App, id: Uuid) -> Result<Campaign, Error> {
     let mut tx = services.db.read().await?;
     let survey = campaigns::find::<surveys::Content>(&mut tx, app.id, id).await?;
@@ -211,7 +212,16 @@ async fn campaign(services: &Services, app: &App, id: Uuid) -> Result<Campaign, 
         let running = run.await?.1.ok_or(Error::NotFound)?;
         return Ok(Campaign { running, status });
     }
-    let survey = survey.ok_or(Error::NotFound)?;
+    let Some(survey) = survey else {
+        let mut tx = services.db.read().await?;
+        let message = campaigns::find::<in_app::Content>(&mut tx, app.id, id).await?;
+        drop(tx);
+        let message = message.ok_or(Error::NotFound)?;
+        let status = message.content.status.name();
+        let running =
+            in_app::run(&services.plugins, &app.deciders, segments, &message, before).await?;
+        return Ok(Campaign { running, status });
+    };
     let status = survey.content.status.name();
     let running = surveys::run(&services.plugins, &app.deciders, segments, &survey, before).await?;
     Ok(Campaign { running, status })
@@ -271,6 +281,9 @@ async fn finish(
     let mut tx = services.db.read().await?;
     gate.extend(caps(&mut tx, app, running, person, at).await?);
     drop(tx);
+    if fires && sampled {
+        gate.extend(message::step(services, question, person, trace).await?);
+    }
     let closed = gate.iter().any(|step| !step.passed) || !standing.may_message;
     steps.extend(gate);
     let held_back = fires && sampled && (kept || standing.runs && closed);

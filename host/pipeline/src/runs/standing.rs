@@ -35,8 +35,9 @@ pub(super) async fn is_on_offer(
     id: Uuid,
     now: Timestamp,
 ) -> Result<bool> {
-    match kind {
-        Kind::Survey => super::store::any_on_offer(tx, app_id, id, now).await,
-        Kind::Push => Ok(false),
+    if kind.is_presented() {
+        super::store::any_on_offer(tx, app_id, id, now).await
+    } else {
+        Ok(false)
     }
 }

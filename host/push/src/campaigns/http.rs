@@ -1,4 +1,4 @@
-//! Routes of push campaigns (specification 4.4, contract 9).
+//! Routes of campaigns of both types (specification 4.4, contracts 9 and 20). What is particular to in-app messages is in [`in_app`](super::in_app).
 
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -7,18 +7,25 @@ use nudge_apps::App;
 use nudge_apps::auth::{Editor, Viewer};
 use nudge_apps::campaigns::http::{find, patched, record};
 use nudge_campaigns::campaign::{Status, size};
+use nudge_campaigns::lifecycle;
 use nudge_campaigns::listing;
-use nudge_campaigns::push::content::Kind;
+use nudge_campaigns::listing::Listed;
 use nudge_campaigns::push::{Campaign, Content};
+use nudge_campaigns::store::{self as campaigns, Hold, Stored};
+use nudge_campaigns::{campaign, in_app};
+use nudge_http::body::parse_value;
+use nudge_http::page::Page;
 use nudge_http::precondition::IfMatch;
 use nudge_http::{ApiError, Data, Json, Params, ResourceId, created};
 use nudge_platform::clock;
 use nudge_records::deliveries::{self, Change, Stats};
+use nudge_records::instructions::recipients::http::{RecipientView, RecipientsQuery, answer};
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Map, Value};
 use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
 
+use super::in_app::{self as messages, InAppView};
 use crate::services::{Services, Shared};
 
 /// Queued deliveries of a deleted campaign that are cancelled in one transaction.
@@ -41,13 +48,49 @@ pub struct CampaignView {
     activated_at: Option<String>,
 }
 
+/// What is written of a campaign, by its `type`; that of a push campaign may be left out. It describes the body, which is
+/// read by its type.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(untagged)]
+pub enum CampaignContent {
+    /// A push campaign.
+    Push(Content),
+    /// An in-app message.
+    InApp(in_app::Content),
+}
+
+/// A campaign of either type as the API shows it.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = CampaignView)]
+#[serde(untagged)]
+pub enum AnyView {
+    /// A push campaign.
+    Push(Box<CampaignView>),
+    /// An in-app message.
+    InApp(Box<InAppView>),
+}
+
+/// The types of campaigns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, ToSchema)]
+#[schema(as = CampaignType)]
+#[serde(rename_all = "snake_case")]
+pub enum Type {
+    /// Push campaigns.
+    Push,
+    /// In-app messages.
+    InApp,
+}
+
 /// Which campaigns to list.
 #[derive(Debug, Default, Deserialize, IntoParams)]
 pub struct ListQuery {
-    /// Of this type; there are push campaigns only.
+    /// Of this type; all unless given.
     #[serde(rename = "type")]
-    kind: Option<Kind>,
+    kind: Option<Type>,
 }
+
+const PUSH: Listed = Listed::of::<Content>();
+const IN_APP: Listed = Listed::of::<in_app::Content>();
 
 impl CampaignView {
     fn new(campaign: Campaign, stats: Stats) -> Self {
@@ -66,32 +109,49 @@ impl CampaignView {
 
 /// Lists every campaign of an app, newest first.
 #[utoipa::path(get, path = "/v1/apps/{appId}/campaigns", tag = "push",
-    params(("appId" = Uuid, Path), ListQuery), responses((status = 200, body = Data<Vec<CampaignView>>)))]
+    params(("appId" = Uuid, Path), ListQuery), responses((status = 200, body = Data<Vec<AnyView>>)))]
 pub async fn list_campaigns(
     Viewer(scope): Viewer,
     State(services): State<Shared>,
     Params(query): Params<ListQuery>,
 ) -> Result<Response, ApiError> {
-    let Kind::Push = query.kind.unwrap_or_default();
+    let kinds: &[Listed] = match query.kind {
+        None => &[PUSH, IN_APP],
+        Some(Type::Push) => &[PUSH],
+        Some(Type::InApp) => &[IN_APP],
+    };
     let mut tx = services.db.read().await?;
     let stats = deliveries::store::stats(&mut tx, scope.app.id, None).await?;
     drop(tx);
     let none = Stats::default();
-    let stats = move |id: Uuid| {
-        let stats = stats.get(&id).unwrap_or(&none);
+    let stats = move |row: &Stored| {
+        let is_push = row.kind().is_ok_and(|kind| kind == campaign::Kind::Push);
+        let stats = is_push.then(|| stats.get(&row.id).unwrap_or(&none))?;
         serde_json::value::to_raw_value(stats).ok()
     };
-    listing::answer::<Content, _>(&services.db, scope.app.id, stats).await
+    listing::answer(&services.db, scope.app.id, kinds, stats).await
 }
 
 /// Creates a campaign; an active one runs from the answer on.
 #[utoipa::path(post, path = "/v1/apps/{appId}/campaigns", tag = "push", params(("appId" = Uuid, Path)),
-    request_body = Content, responses((status = 201, body = Data<CampaignView>)))]
+    request_body = CampaignContent, responses((status = 201, body = Data<AnyView>)))]
 pub async fn create_campaign(
     Editor(scope): Editor,
     State(services): State<Shared>,
-    Json(mut content): Json<Content>,
-) -> Result<(StatusCode, Data<CampaignView>), ApiError> {
+    Json(body): Json<Map<String, Value>>,
+) -> Result<(StatusCode, Data<AnyView>), ApiError> {
+    match body.get("type").map(Value::as_str) {
+        None | Some(Some("push")) => {}
+        Some(Some("in_app")) => {
+            let view = messages::create(&services, &scope, parse_value(body.into())?).await?;
+            return Ok(created(AnyView::InApp(Box::new(view))));
+        }
+        Some(_) => {
+            let detail = "`push` or `in_app`";
+            return Err(ApiError::field("/type", "invalid", detail));
+        }
+    }
+    let mut content: Content = parse_value(body.into())?;
     let growth = size::check(&content, None)?;
     nudge_campaigns::push::check(
         &services.plugins,
@@ -110,18 +170,23 @@ pub async fn create_campaign(
     record(&mut tx, &scope, "campaign.created", &campaign, now).await?;
     tx.commit().await?;
     services.apps.refresh(scope.app.id).await?;
-    Ok(created(CampaignView::new(campaign, Stats::default())))
+    let view = CampaignView::new(campaign, Stats::default());
+    Ok(created(AnyView::Push(Box::new(view))))
 }
 
 /// Reads a campaign.
 #[utoipa::path(get, path = "/v1/apps/{appId}/campaigns/{campaignId}", tag = "push",
     params(("appId" = Uuid, Path), ("campaignId" = Uuid, Path)),
-    responses((status = 200, body = Data<CampaignView>)))]
+    responses((status = 200, body = Data<AnyView>)))]
 pub async fn get_campaign(
     Viewer(scope): Viewer,
     State(services): State<Shared>,
     ResourceId(id): ResourceId,
-) -> Result<Data<CampaignView>, ApiError> {
+) -> Result<Data<AnyView>, ApiError> {
+    if kind_of(&services, scope.app.id, id).await? == campaign::Kind::InApp {
+        let campaign: in_app::Campaign = find(&services, &scope, id).await?;
+        return Ok(messages::shown(campaign));
+    }
     let campaign: Campaign = find(&services, &scope, id).await?;
     shown(&services, campaign).await
 }
@@ -130,14 +195,17 @@ pub async fn get_campaign(
 /// archived or a draft again.
 #[utoipa::path(patch, path = "/v1/apps/{appId}/campaigns/{campaignId}", tag = "push",
     params(("appId" = Uuid, Path), ("campaignId" = Uuid, Path)), request_body = Value,
-    responses((status = 200, body = Data<CampaignView>)))]
+    responses((status = 200, body = Data<AnyView>)))]
 pub async fn update_campaign(
     Editor(scope): Editor,
     State(services): State<Shared>,
     ResourceId(id): ResourceId,
     if_match: IfMatch,
-    Json(patch): Json<serde_json::Map<String, Value>>,
-) -> Result<Data<CampaignView>, ApiError> {
+    Json(patch): Json<Map<String, Value>>,
+) -> Result<Data<AnyView>, ApiError> {
+    if kind_of(&services, scope.app.id, id).await? == campaign::Kind::InApp {
+        return messages::update(&services, &scope, id, if_match, patch).await;
+    }
     let current: Campaign = find(&services, &scope, id).await?;
     let mut content = patched(&current, if_match, patch)?;
     let before = Some(&current.content);
@@ -171,7 +239,8 @@ pub async fn update_campaign(
     shown(&services, campaign).await
 }
 
-/// Permanently deletes a campaign. What is queued is cancelled; what was sent stays on record.
+/// Permanently deletes a campaign. Of a push campaign what is queued is cancelled, and what was sent stays on record; the
+/// instructions of an in-app message go with it.
 #[utoipa::path(delete, path = "/v1/apps/{appId}/campaigns/{campaignId}", tag = "push",
     params(("appId" = Uuid, Path), ("campaignId" = Uuid, Path)), responses((status = 204)))]
 pub async fn delete_campaign(
@@ -180,6 +249,9 @@ pub async fn delete_campaign(
     ResourceId(id): ResourceId,
     if_match: IfMatch,
 ) -> Result<StatusCode, ApiError> {
+    if kind_of(&services, scope.app.id, id).await? == campaign::Kind::InApp {
+        return messages::delete(&services, &scope, id, if_match).await;
+    }
     let campaign: Campaign = find(&services, &scope, id).await?;
     if_match.check(campaign.version)?;
     let now = services.clock.now();
@@ -226,11 +298,40 @@ async fn cancel(services: &Services, app: &App, id: Uuid) -> nudge_db::Result<bo
     Ok(!changes.is_empty())
 }
 
-async fn shown(services: &Services, campaign: Campaign) -> Result<Data<CampaignView>, ApiError> {
+/// Lists who was to get a campaign and what became of it, newest first.
+#[utoipa::path(get, path = "/v1/apps/{appId}/campaigns/{campaignId}/recipients", tag = "push",
+    params(("appId" = Uuid, Path), ("campaignId" = Uuid, Path), RecipientsQuery),
+    responses((status = 200, body = Data<Page<RecipientView>>)))]
+pub async fn list_campaign_recipients(
+    Viewer(scope): Viewer,
+    State(services): State<Shared>,
+    ResourceId(id): ResourceId,
+    Params(query): Params<RecipientsQuery>,
+) -> Result<Data<Page<RecipientView>>, ApiError> {
+    let kind = kind_of(&services, scope.app.id, id).await?;
+    answer(&services, kind, (scope.app.id, id), query).await
+}
+
+/// The kind of a campaign of the app; a survey is none.
+pub(super) async fn kind_of(
+    services: &Services,
+    app_id: Uuid,
+    id: Uuid,
+) -> Result<campaign::Kind, ApiError> {
+    let mut tx = services.db.read().await?;
+    let stored = campaigns::stored(&mut tx, app_id, id, Hold::No).await?;
+    let stored = stored.ok_or(lifecycle::Error::NotFound)?;
+    match stored.kind()? {
+        campaign::Kind::Survey => Err(lifecycle::Error::NotFound.into()),
+        kind => Ok(kind),
+    }
+}
+
+async fn shown(services: &Services, campaign: Campaign) -> Result<Data<AnyView>, ApiError> {
     let mut tx = services.db.read().await?;
     let mut stats = deliveries::store::stats(&mut tx, campaign.app_id, Some(campaign.id)).await?;
     let stats = stats.remove(&campaign.id).unwrap_or_default();
     Ok(Data {
-        data: CampaignView::new(campaign, stats),
+        data: AnyView::Push(Box::new(CampaignView::new(campaign, stats))),
     })
 }

@@ -62,7 +62,7 @@ pub async fn preview_personalization(
     let checked = push::check_personalization(
         &services.plugins,
         &app.deciders,
-        &request.content,
+        request.content.personalization.as_ref(),
         "/content",
         &mut errors,
     );

@@ -8,8 +8,8 @@ use nudge_campaigns::push::{Prepared, Sending, link};
 use nudge_db::Timestamp;
 use nudge_wasm::Description;
 
-use super::resolve::{Failure, Recipient, resolve};
 use crate::services::Services;
+use nudge_pipeline::personalization::{Failure, Recipient, resolve};
 
 /// What became of one recipient's message.
 #[derive(Clone, Debug, PartialEq)]
@@ -46,7 +46,7 @@ pub async fn make(
         return Ok(recipients.iter().map(|_| made.clone()).collect());
     };
     let (id, asked) = (Some(campaign.campaign_id), (&variant.spec, accepted));
-    let resolved = resolve(services, app, id, asked, recipients, now).await?;
+    let resolved = resolve(services.resolver(), app, id, asked, recipients, now).await?;
     let made = resolved.into_iter().map(|resolved| match resolved {
         Ok(values) => match values.verdict(&variant.spec) {
             Verdict::Ready => rendered(variant, &values, options),

@@ -13,9 +13,9 @@ use serde_json::{Map, Value, json};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use super::resolve::{Failure, Recipient, resolve};
 use crate::services::Services;
 use crate::transactional::test_send::not_prepared;
+use nudge_pipeline::personalization::{Failure, Recipient, resolve};
 
 /// The issue where there is no such event (contract 9).
 const EVENT_NOT_FOUND: &str = "event_not_found";
@@ -112,7 +112,7 @@ async fn view(
         trigger,
     };
     let (now, asked) = (services.clock.now(), (&prepared.spec, accepted));
-    let resolved = resolve(services, app, None, asked, &[recipient], now).await?;
+    let resolved = resolve(services.resolver(), app, None, asked, &[recipient], now).await?;
     match resolved.into_iter().next() {
         Some(Ok(values)) => Ok(shown(prepared, &values)),
         Some(Err(Failure::Plugin { code, plugin })) => Ok(PreviewView {

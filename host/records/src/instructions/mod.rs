@@ -1,14 +1,17 @@
 //! Instructions: what an SDK is to show, from its issue to its acknowledgement.
 
 pub mod counterpart;
+pub mod feedback;
 pub mod polls;
 pub mod range;
+pub mod recipients;
 pub mod store;
 pub mod views;
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use nudge_campaigns::campaign::Kind;
+use nudge_campaigns::campaign;
 use nudge_campaigns::targeting::Suppression;
 use nudge_db::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -33,6 +36,8 @@ pub enum Status {
     Displayed,
     /// The person closed it.
     Dismissed,
+    /// The person pressed a button of it.
+    Clicked,
     /// The SDK will not show it.
     Discarded,
     /// The person did what it asked.
@@ -41,11 +46,12 @@ pub enum Status {
 
 impl Status {
     /// Every status, in order.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::Issued,
         Self::Received,
         Self::Displayed,
         Self::Dismissed,
+        Self::Clicked,
         Self::Discarded,
         Self::Completed,
     ];
@@ -57,6 +63,7 @@ impl Status {
             Self::Received => "received",
             Self::Displayed => "displayed",
             Self::Dismissed => "dismissed",
+            Self::Clicked => "clicked",
             Self::Discarded => "discarded",
             Self::Completed => "completed",
         }
@@ -65,6 +72,34 @@ impl Status {
     /// The status of this name.
     pub fn parse(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|status| status.name() == name)
+    }
+}
+
+/// What an SDK is to show.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A survey.
+    Survey,
+    /// An in-app message.
+    InApp,
+    /// A button that opens a survey.
+    Feedback,
+}
+
+impl Kind {
+    /// The kind's name in the API and the database.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Survey => "survey",
+            Self::InApp => "in_app",
+            Self::Feedback => "feedback",
+        }
+    }
+
+    /// The kind of this name.
+    pub fn parse(name: &str) -> Option<Self> {
+        let mut all = [Self::Survey, Self::InApp, Self::Feedback].into_iter();
+        all.find(|kind| kind.name() == name)
     }
 }
 
@@ -77,6 +112,12 @@ pub struct Instruction {
     pub app_id: Uuid,
     /// Who is to see it.
     pub subject_id: Uuid,
+    /// What it shows.
+    pub kind: Kind,
+    /// The message as it was made, of an in-app message: JSON.
+    pub content: Option<Arc<str>>,
+    /// The message's variant.
+    pub variant_id: Option<Uuid>,
     /// Its place among the subject's instructions.
     pub position: i64,
     /// The campaign.
@@ -106,7 +147,7 @@ pub struct Suppressed {
     /// What it would have been.
     pub instruction: Instruction,
     /// The sort of its campaign.
-    pub kind: Kind,
+    pub kind: campaign::Kind,
     /// Why it is not.
     pub reason: Suppression,
 }

@@ -2,11 +2,11 @@
 
 use std::collections::HashMap;
 
-use nudge_db::{Result, Rows, Statement, Timestamp, Tx};
+use nudge_db::{Error, Result, Rows, Statement, Timestamp, Tx};
 use nudge_platform::polls::State;
 use uuid::Uuid;
 
-use super::{Instruction, Status, Suppressed};
+use super::{Instruction, Kind, Status, Suppressed};
 use crate::instructions::range::Range;
 
 #[derive(sqlx::FromRow)]
@@ -14,6 +14,9 @@ struct Row {
     id: Uuid,
     app_id: Uuid,
     subject_id: Uuid,
+    kind: String,
+    content: Option<String>,
+    variant_id: Option<Uuid>,
     position: i64,
     campaign_id: Uuid,
     campaign_version: i64,
@@ -28,8 +31,13 @@ struct Row {
 }
 
 impl Row {
-    fn read(self) -> Instruction {
-        Instruction {
+    fn read(self) -> Result<Instruction> {
+        let kind = Kind::parse(&self.kind)
+            .ok_or_else(|| Error::corrupt("instructions", "kind", &self.kind))?;
+        Ok(Instruction {
+            kind,
+            content: self.content.map(Into::into),
+            variant_id: self.variant_id,
             id: self.id,
             app_id: self.app_id,
             subject_id: self.subject_id,
@@ -43,7 +51,7 @@ impl Row {
             available_at: self.available_at,
             expires_at: self.expires_at,
             plugin: (self.plugin_name, self.plugin_version),
-        }
+        })
     }
 }
 
@@ -51,14 +59,25 @@ impl Row {
 pub async fn insert(tx: &mut Tx, instructions: &[Instruction]) -> Result<()> {
     for chunk in instructions.chunks(Rows::MOST) {
         let instructions: Vec<&Instruction> = chunk.iter().collect();
-        tx.change_rows(COLUMNS, rows(&instructions))
+        let kinds = chunk.iter().map(|it| it.kind.name().to_owned());
+        let contents = chunk
+            .iter()
+            .map(|it| it.content.as_deref().map(str::to_owned));
+        let variants = chunk.iter().map(|it| it.variant_id);
+        let rows = rows(&instructions)
+            .texts(kinds)
+            .texts(contents)
+            .uuids(variants);
+        tx.change_rows(COLUMNS, rows)
             .push(
                 " INSERT INTO instructions (id, app_id, subject_id, position, kind, campaign_id, campaign_version, priority,
                                             trigger_event_id, trigger_name, created_at, available_at, expires_at,
-                                            status, status_at, counted_at, plugin_name, plugin_version)
-                  SELECT v.id, v.app_id, v.subject_id, v.position, 'survey', v.campaign_id, v.campaign_version, v.priority,
+                                            status, status_at, counted_at, plugin_name, plugin_version, content,
+                                            variant_id)
+                  SELECT v.id, v.app_id, v.subject_id, v.position, v.kind, v.campaign_id, v.campaign_version, v.priority,
                          v.trigger_event_id, v.trigger_name, v.created_at, v.created_at, v.expires_at,
-                         'issued', v.created_at, v.created_at, v.plugin_name, v.plugin_version
+                         'issued', v.created_at, v.created_at, v.plugin_name, v.plugin_version, v.content,
+                         v.variant_id
                   FROM v WHERE true ON CONFLICT (id) DO NOTHING",
             )
             .change(None)
@@ -101,7 +120,7 @@ pub async fn insert_suppressed(tx: &mut Tx, suppressed: &[Suppressed]) -> Result
 /// The columns of [`rows`].
 const COLUMNS: &str =
     "v(id, app_id, subject_id, position, campaign_id, campaign_version, priority, trigger_event_id,
-       trigger_name, created_at, expires_at, plugin_name, plugin_version)";
+       trigger_name, created_at, expires_at, plugin_name, plugin_version, kind, content, variant_id)";
 
 fn rows(chunk: &[&Instruction]) -> Rows {
     Rows::new()
@@ -129,7 +148,7 @@ fn rows(chunk: &[&Instruction]) -> Rows {
 }
 
 /// A subject's instructions on offer in a range, by descending priority: those of campaigns that run, available, not
-/// expired and not acknowledged past `received`.
+/// expired and, but for buttons, not acknowledged past `received`.
 pub async fn on_offer(
     tx: &mut Tx,
     app_id: Uuid,
@@ -143,7 +162,7 @@ pub async fn on_offer(
         .sql(
             "SELECT i.id, i.app_id, i.subject_id, i.position, i.campaign_id, i.campaign_version, i.priority,
                     i.trigger_event_id, i.trigger_name, i.created_at, i.available_at, i.expires_at, i.plugin_name,
-                    i.plugin_version",
+                    i.plugin_version, i.kind, i.content, i.variant_id",
         )
         .push(ON_OFFER)
         .bind(app_id)
@@ -159,14 +178,14 @@ pub async fn on_offer(
         .push_bind(limit)
         .fetch_all()
         .await?;
-    Ok(rows.into_iter().map(Row::read).collect())
+    rows.into_iter().map(Row::read).collect()
 }
 
-/// Instructions `i` of subject `$2` on offer at `$4`.
+/// Instructions `i` of subject `$2` on offer at `$4`. A button stays, whatever was acknowledged.
 const ON_OFFER: &str =
     " FROM instructions i JOIN campaigns c ON c.id = i.campaign_id AND c.status = 'active'
       WHERE i.app_id = $1 AND i.subject_id = $2 AND i.available_at <= $4 AND i.expires_at > $4
-        AND i.status IN ('issued', 'received')";
+        AND (i.status IN ('issued', 'received') OR i.kind = 'feedback')";
 
 /// Only positions after `$3`; with an instant, also those of surveys that were activated after it.
 fn activated(statement: Statement<'_>, since: Option<Timestamp>) -> Statement<'_> {
@@ -283,7 +302,7 @@ pub async fn of_events(
         .sql(
             "SELECT i.id, i.app_id, i.subject_id, i.position, i.campaign_id, i.campaign_version, i.priority,
                     i.trigger_event_id, i.trigger_name, i.created_at, i.available_at, i.expires_at, i.plugin_name,
-                    i.plugin_version
+                    i.plugin_version, i.kind, i.content, i.variant_id
              FROM instructions i JOIN campaigns c ON c.id = i.campaign_id AND c.status = 'active'
              WHERE i.app_id = $1 AND i.subject_id = $2 AND i.available_at <= $3 AND i.expires_at > $3
                AND i.status IN ('issued', 'received') AND i.trigger_event_id IN ",
@@ -295,31 +314,51 @@ pub async fn of_events(
         .push(" ORDER BY i.position")
         .fetch_all()
         .await?;
-    Ok(rows.into_iter().map(Row::read).collect())
+    rows.into_iter().map(Row::read).collect()
+}
+
+/// An acknowledgement.
+#[derive(Clone, Debug)]
+pub struct Acknowledgement {
+    /// The instruction.
+    pub id: Uuid,
+    /// How far it has come.
+    pub status: Status,
+    /// The button that was pressed.
+    pub action_id: Option<String>,
+    /// When.
+    pub at: Timestamp,
 }
 
 /// Moves an instruction of a subject on to a status, unless it is there or further; answers whether
-/// the subject has it.
+/// the subject has it. What was pressed first stays noted.
 pub async fn acknowledge(
     tx: &mut Tx,
     app_id: Uuid,
     subject_id: Uuid,
-    id: Uuid,
-    status: Status,
-    at: Timestamp,
+    ack: &Acknowledgement,
 ) -> Result<bool> {
+    let (id, status) = (ack.id, ack.status);
     let earlier = Status::ALL
         .into_iter()
         .filter(|other| *other < status)
         .map(Status::name);
-    let moved = tx
+    let statement = tx
         .sql("UPDATE instructions SET status = $4, status_at = $5")
         .bind(app_id)
         .bind(subject_id)
         .bind(id)
         .bind(status.name())
-        .bind(at)
-        .push(counting(status))
+        .bind(ack.at)
+        .push(counting(status));
+    let statement = match &ack.action_id {
+        Some(action_id) => statement
+            .push(", action_id = COALESCE(action_id, ")
+            .push_bind(action_id.clone())
+            .push(")"),
+        None => statement,
+    };
+    let moved = statement
         .push(" WHERE app_id = $1 AND subject_id = $2 AND id = $3 AND status IN ")
         .push_list(earlier)
         .execute()
@@ -348,6 +387,14 @@ fn counting(status: Status) -> &'static str {
                displayed_at = CASE WHEN displayed_at IS NOT NULL THEN displayed_at
                                    WHEN available_at > $5 THEN available_at ELSE $5 END"
         }
+        Status::Clicked => {
+            ", counted_at = CASE WHEN displayed_at IS NOT NULL THEN counted_at
+                                 WHEN available_at > $5 THEN available_at ELSE $5 END,
+               displayed_at = CASE WHEN displayed_at IS NOT NULL THEN displayed_at
+                                   WHEN available_at > $5 THEN available_at ELSE $5 END,
+               clicked_at = CASE WHEN clicked_at IS NOT NULL THEN clicked_at
+                                 WHEN available_at > $5 THEN available_at ELSE $5 END"
+        }
         Status::Discarded => {
             ", counted_at = CASE WHEN displayed_at IS NOT NULL THEN counted_at ELSE NULL END"
         }
@@ -361,10 +408,19 @@ pub struct Offered {
     pub campaign_id: Uuid,
     /// The campaign's version that fired.
     pub campaign_version: i64,
+    /// What it shows.
+    pub kind: String,
     /// How far it has come.
     pub status: String,
     /// Until when it is on offer.
     pub expires_at: Timestamp,
+}
+
+impl Offered {
+    /// Whether it is a button that opens a survey.
+    pub fn is_button(&self) -> bool {
+        self.kind == Kind::Feedback.name()
+    }
 }
 
 /// Finds an instruction of a subject.
@@ -375,7 +431,7 @@ pub async fn find(
     id: Uuid,
 ) -> Result<Option<Offered>> {
     tx.sql(
-        "SELECT campaign_id, campaign_version, status, expires_at FROM instructions
+        "SELECT campaign_id, campaign_version, kind, status, expires_at FROM instructions
          WHERE app_id = $1 AND subject_id = $2 AND id = $3",
     )
     .bind(app_id)

@@ -1,5 +1,6 @@
 //! Views.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use nudge_apps::App;
@@ -13,7 +14,7 @@ use serde_json::value::RawValue;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use crate::instructions::Instruction;
+use crate::instructions::{Instruction, Kind};
 use crate::subjects;
 
 /// An instruction as SDKs get it.
@@ -36,12 +37,23 @@ pub struct InstructionView {
 /// What to show, as JSON that is not taken apart.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = InstructionPayload)]
-pub struct PayloadView {
-    #[schema(value_type = Object)]
-    survey: Arc<RawValue>,
-    /// The attempt that a coordinated survey's instruction authorizes.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    attempt: Option<AuthorizedView>,
+#[serde(untagged)]
+pub enum PayloadView {
+    /// Of the kinds `survey` and `feedback`.
+    Survey {
+        /// The survey.
+        #[schema(value_type = Object)]
+        survey: Arc<RawValue>,
+        /// The attempt that a coordinated survey's instruction authorizes.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        attempt: Option<AuthorizedView>,
+    },
+    /// Of the kind `in_app`.
+    Message {
+        /// `{variantId, layout, title, body, imageUrl, buttons, dismissible, theme}`, as it was made.
+        #[schema(value_type = Object)]
+        message: Box<RawValue>,
+    },
 }
 
 /// An attempt that an instruction authorizes.
@@ -68,6 +80,18 @@ pub async fn views(
     app: &App,
     instructions: Vec<Instruction>,
 ) -> nudge_db::Result<Vec<InstructionView>> {
+    // Of one that was a button and is one no longer, rows may be left.
+    let is_button = |id: Uuid| {
+        let campaign = app.campaign(id).and_then(|index| app.campaigns.get(index));
+        campaign.is_some_and(|campaign| campaign.act.feedback().is_some())
+    };
+    let mut instructions = instructions;
+    instructions.retain(|it| it.kind != Kind::Feedback || is_button(it.campaign_id));
+    let places: HashMap<Uuid, usize> = instructions
+        .iter()
+        .enumerate()
+        .map(|(place, instruction)| (instruction.id, place))
+        .collect();
     let current = |instruction: &Instruction| {
         let campaign = app
             .campaign(instruction.campaign_id)
@@ -78,7 +102,15 @@ pub async fn views(
         (campaign.version == instruction.campaign_version).then(|| Arc::clone(payload))
     };
     let mut payloads = Vec::with_capacity(instructions.len());
+    let mut views = Vec::with_capacity(instructions.len());
     for instruction in instructions {
+        if let Some(content) = &instruction.content {
+            let message = serde_json::from_str(content)
+                .map_err(|cause| nudge_db::Error::corrupt("instructions", "content", cause))?;
+            let payload = PayloadView::Message { message };
+            views.push(InstructionView::new(instruction, payload));
+            continue;
+        }
         let payload = if let Some(payload) = current(&instruction) {
             Some(payload)
         } else {
@@ -101,18 +133,22 @@ pub async fn views(
         }
         None => None,
     };
-    let views = payloads.into_iter().map(|(instruction, payload)| {
+    views.extend(payloads.into_iter().map(|(instruction, payload)| {
         let shown = shown(&instruction, &payload, locale.as_deref());
         InstructionView::new(instruction, shown)
-    });
-    Ok(views.collect())
+    }));
+    // Those with a survey came after the others.
+    views.sort_by_key(|view| places.get(&view.instruction_id).copied());
+    Ok(views)
 }
 
 /// The payload of an instruction; a coordinated survey's has the attempt that it authorizes.
 fn shown(instruction: &Instruction, payload: &Payload, locale: Option<&str>) -> PayloadView {
-    PayloadView {
+    // Of a button there may be many attempts.
+    let coordinated = payload.coordinated && instruction.kind != Kind::Feedback;
+    PayloadView::Survey {
         survey: payload.survey(locale),
-        attempt: payload.coordinated.then(|| AuthorizedView {
+        attempt: coordinated.then(|| AuthorizedView {
             attempt_id: crate::instructions::counterpart::attempt_id_of(instruction.id),
             expires_at: clock::to_text(instruction.expires_at),
         }),
@@ -123,7 +159,7 @@ impl InstructionView {
     fn new(instruction: Instruction, payload: PayloadView) -> Self {
         Self {
             instruction_id: instruction.id,
-            kind: "survey",
+            kind: instruction.kind.name(),
             campaign_id: instruction.campaign_id,
             campaign_version: instruction.campaign_version,
             priority: instruction.priority,

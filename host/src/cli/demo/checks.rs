@@ -8,6 +8,7 @@ use uuid::Uuid;
 use super::client::DeadLetter;
 use super::database::Decided;
 use super::firings::{Fired, SurveyCount};
+use super::message::Shown;
 use super::replay::Replayed;
 
 /// Something that must hold.
@@ -25,6 +26,7 @@ pub(super) fn all(
     fired: &[Fired],
     letters: &[DeadLetter],
     decided: &Decided,
+    message: &Shown,
 ) -> Vec<Check> {
     let Replayed {
         sent,
@@ -78,6 +80,11 @@ pub(super) fn all(
                 "{} came at once, {lost} of them under another id than in a poll",
                 replayed.at_once.len()
             ),
+        },
+        Check {
+            name: "the in-app message was shown once, and what was pressed is counted",
+            passed: message.adds_up,
+            detail: format!("{}", message.totals),
         },
     ]
 }

@@ -58,6 +58,8 @@ pub(super) struct Instruction {
     pub campaign_id: Uuid,
     pub campaign_version: i64,
     pub trigger: Option<Trigger>,
+    #[serde(default)]
+    pub payload: Value,
 }
 
 /// The event that fired an instruction.
@@ -148,6 +150,33 @@ impl Client {
     ) -> anyhow::Result<Ingested> {
         let request = self.request(Method::POST, "/v1/sdk/ingest", &self.access.write_key);
         answer(of(session, request).json(body), "ingest").await
+    }
+
+    /// Says what became of an instruction.
+    pub(super) async fn acknowledge(
+        &self,
+        session: &Session,
+        anonymous_id: &str,
+        instruction_id: Uuid,
+        status: &str,
+        action_id: Option<&str>,
+    ) -> anyhow::Result<()> {
+        let ack = json!({"instructionId": instruction_id, "status": status, "actionId": action_id});
+        let body = json!({"anonymousId": anonymous_id, "acks": [ack]});
+        let path = "/v1/sdk/instructions/ack";
+        let request = self.request(Method::POST, path, &self.access.write_key);
+        let _: Value = answer(of(session, request).json(&body), "acknowledgement").await?;
+        Ok(())
+    }
+
+    /// What became of a campaign.
+    pub(super) async fn analytics(&self, campaign_id: &str) -> anyhow::Result<Value> {
+        let path = format!(
+            "/v1/apps/{}/campaigns/{campaign_id}/analytics",
+            self.access.app_id
+        );
+        let request = self.request(Method::GET, &path, &self.access.viewer_token);
+        answer(request, "analytics").await
     }
 
     /// Every instruction on offer.

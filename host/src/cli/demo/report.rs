@@ -9,6 +9,7 @@ use serde::Serialize;
 use super::checks::Check;
 use super::client::DeadLetter;
 use super::firings::{Example, SurveyCount};
+use super::message::Shown;
 use super::metrics::PluginTime;
 use super::replay::Replayed;
 
@@ -22,6 +23,7 @@ pub(super) struct Report {
     pub dead_letters: Vec<DeadLetterCount>,
     pub surveys: Vec<SurveyCount>,
     pub examples: Vec<Example>,
+    pub message: Shown,
     pub seconds: Seconds,
     pub plugins: Vec<PluginTime>,
     pub checks: Vec<Check>,

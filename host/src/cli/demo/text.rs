@@ -9,6 +9,7 @@ impl Display for Report {
         self.events(out)?;
         self.surveys(out)?;
         self.examples(out)?;
+        self.message(out)?;
         self.speed(out)?;
         self.checks(out)?;
         self.next(out)
@@ -86,6 +87,37 @@ impl Report {
             )?;
         }
         Ok(())
+    }
+
+    fn message(&self, out: &mut Formatter<'_>) -> Result {
+        let shown = &self.message;
+        let total = |name: &str| shown.totals.get(name).map(ToString::to_string);
+        let total = |name: &str| total(name).unwrap_or_default();
+        writeln!(out, "\nAn in-app message")?;
+        writeln!(
+            out,
+            "  {:<9}  {} sends {}",
+            "fired by", shown.person, shown.event
+        )?;
+        writeln!(
+            out,
+            "  {:<9}  \"{}\", as a {}, in the answer to that request",
+            "shown", shown.title, shown.layout
+        )?;
+        writeln!(
+            out,
+            "  {:<9}  the button {}, which the SDK acknowledges",
+            "pressed", shown.pressed
+        )?;
+        writeln!(
+            out,
+            "  {:<9}  {} recipient, {} displayed, {} clicked, for campaign {}",
+            "counted",
+            total("recipients"),
+            total("displayed"),
+            total("clicked"),
+            shown.campaign_id
+        )
     }
 
     fn speed(&self, out: &mut Formatter<'_>) -> Result {

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use axum::extract::State;
 use nudge_apps::auth::Viewer;
+use nudge_campaigns::campaign::Kind;
 use nudge_campaigns::surveys::Survey;
 use nudge_campaigns::{store as campaigns, surveys};
 use nudge_db::Timestamp;
@@ -11,13 +12,13 @@ use nudge_http::page::{DEFAULT_LIMIT, Gathering, MOST, Page, checked_limit};
 use nudge_http::query::{begin, end};
 use nudge_http::{ApiError, Code, Data, NestedId, Params, ResourceId, cursor};
 use nudge_platform::{clock, hidden};
+use nudge_records::instructions::recipients::http::{RecipientView, RecipientsQuery, answer};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
 
 use super::analytics::{self, Range, Report};
-use super::recipients::{self, RecipientState};
 use super::store::{self, AnswerRow};
 use super::{Attempt, responses};
 use crate::services::Shared;
@@ -47,17 +48,6 @@ pub struct ResponsesQuery {
     page: Option<u32>,
     /// How many items, 1 to 200; 50 unless given.
     limit: Option<u32>,
-}
-
-/// Which recipients to list.
-#[derive(Debug, Default, Deserialize, IntoParams)]
-pub struct RecipientsQuery {
-    /// Only those in this state. A page can be short, or empty, and go on: a request looks through 20,000.
-    state: Option<RecipientState>,
-    /// How many items, 1 to 200; 50 unless given.
-    limit: Option<u32>,
-    /// Where to go on: `nextCursor` of the page before.
-    cursor: Option<String>,
 }
 
 /// Which attempts to list.
@@ -93,20 +83,6 @@ pub struct ResponsesView {
     /// True where there are more than `total` says.
     #[serde(skip_serializing_if = "Option::is_none")]
     total_is_estimate: Option<bool>,
-}
-
-/// Somebody who was to get a survey.
-#[derive(Debug, Serialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct RecipientView {
-    subject_id: Uuid,
-    anonymous_id: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    external_id: Option<String>,
-    state: &'static str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    suppressed_by: Option<String>,
-    at: String,
 }
 
 /// An attempt with its answers.
@@ -209,45 +185,10 @@ pub async fn list_survey_recipients(
     ResourceId(id): ResourceId,
     Params(query): Params<RecipientsQuery>,
 ) -> Result<Data<Page<RecipientView>>, ApiError> {
-    let limit = checked_limit(query.limit, DEFAULT_LIMIT, MOST)?;
-    let now = services.clock.now();
-    let state = query.state.map_or("", RecipientState::name);
-    let list = format!("recipients {} {id} {state}", scope.app.id);
-    let decode = |text| cursor::decode(&services.secrets, &list, text, now);
-    let after: Option<Uuid> = query.cursor.as_deref().map(decode).transpose()?;
     let mut tx = services.db.read().await?;
     let key = (scope.app.id, found(&mut tx, scope.app.id, id).await?.id);
-    let most = limit as usize;
-    let page = recipients::page(&mut tx, key, query.state, after, most, now).await?;
-    let subjects: Vec<Uuid> = page
-        .recipients
-        .iter()
-        .map(|entry| entry.subject_id)
-        .collect();
-    let names = recipients::names(&mut tx, scope.app.id, &subjects).await?;
-    let names: HashMap<Uuid, _> = names
-        .into_iter()
-        .map(|names| (names.subject_id, names))
-        .collect();
-    let items = page.recipients.into_iter().map(|entry| {
-        let names = names.get(&entry.subject_id);
-        RecipientView {
-            subject_id: entry.subject_id,
-            anonymous_id: names.and_then(|names| names.anonymous_id.clone()),
-            external_id: names.and_then(|names| names.external_id.clone()),
-            state: entry.state.name(),
-            suppressed_by: entry.suppressed_by,
-            at: clock::to_text(entry.at),
-        }
-    });
-    let expires = now.plus(cursor::LIFETIME);
-    let seal = |id: Uuid| cursor::encode(&services.secrets, &list, &id, expires);
-    Ok(Data {
-        data: Page {
-            items: items.collect(),
-            next_cursor: page.next.map(seal),
-        },
-    })
+    drop(tx);
+    answer(&services, Kind::Survey, key, query).await
 }
 
 /// Lists attempts with their answers, newest first.

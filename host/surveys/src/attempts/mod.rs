@@ -9,7 +9,6 @@ pub mod edges;
 pub mod erasure;
 pub mod http;
 pub mod management;
-pub mod recipients;
 pub mod responses;
 pub mod store;
 pub mod tally;
@@ -28,6 +27,7 @@ use nudge_platform::field_error::FieldError;
 use nudge_records::instructions;
 use nudge_records::instructions::Status;
 use nudge_records::instructions::counterpart::attempt_id_of;
+use nudge_records::instructions::store::Offered;
 use nudge_records::subjects::AliasView;
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -266,6 +266,16 @@ pub async fn start(
     let survey =
         campaigns::hold::<surveys::Content>(tx, app.id, request.survey_id, Hold::Shared).await?;
     let survey = survey.ok_or(Error::NotFound)?;
+    let followed = match request.instruction_id {
+        Some(id) => instructions::store::find(tx, app.id, subject.subject_id, id).await?,
+        None => None,
+    };
+    // A button opens the survey as often as it is pressed: no attempt is its only one.
+    let is_button = followed.as_ref().is_some_and(Offered::is_button);
+    let request = Start {
+        instruction_id: request.instruction_id.filter(|_| !is_button),
+        ..request
+    };
     if let Some(known) = find_started(tx, app.id, subject.subject_id, request).await? {
         return outcome(tx, known).await;
     }
@@ -274,6 +284,11 @@ pub async fn start(
     }
     let mut version = survey.version;
     let mut content = survey.content;
+    if let Some(button) = followed.filter(|_| is_button)
+        && button.campaign_id != survey.id
+    {
+        return Err(Error::NotFound);
+    }
     if let Some(id) = request.instruction_id {
         let offered = offered(tx, app.id, subject.subject_id, id, now).await?;
         if offered.campaign_id != survey.id {
@@ -284,7 +299,7 @@ pub async fn start(
         content = campaigns::version::<surveys::Content>(tx, app.id, survey.id, version)
             .await?
             .ok_or(Error::NotFound)?;
-    } else if !matches!(content.mode, Mode::OnDemand | Mode::LinkOnly) {
+    } else if !matches!(content.mode, Mode::OnDemand | Mode::LinkOnly) && !content.is_feedback() {
         return Err(Error::InstructionRequired);
     }
     let id = request
@@ -325,7 +340,7 @@ async fn offered(
     now: Timestamp,
 ) -> Result<instructions::store::Offered, Error> {
     let found = instructions::store::find(tx, app_id, subject_id, id).await?;
-    let found = found.ok_or(Error::NotFound)?;
+    let found = found.filter(|it| !it.is_button()).ok_or(Error::NotFound)?;
     match Status::parse(&found.status) {
         Some(Status::Issued | Status::Received) if found.expires_at > now => Ok(found),
         Some(Status::Displayed | Status::Dismissed | Status::Completed) => Ok(found),
@@ -383,8 +398,13 @@ async fn follow(
     at: Timestamp,
 ) -> Result<(), Error> {
     if let Some(id) = attempt.instruction_id {
-        instructions::store::acknowledge(tx, attempt.app_id, attempt.subject_id, id, status, at)
-            .await?;
+        let ack = instructions::store::Acknowledgement {
+            id,
+            status,
+            action_id: None,
+            at,
+        };
+        instructions::store::acknowledge(tx, attempt.app_id, attempt.subject_id, &ack).await?;
     }
     Ok(())
 }

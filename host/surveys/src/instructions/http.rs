@@ -9,6 +9,7 @@ use nudge_http::page::checked_limit;
 use nudge_http::request_context::Notes;
 use nudge_http::{ApiError, Data, Json, Params, cursor};
 use nudge_platform::clock;
+use nudge_records::instructions::store::Acknowledgement;
 use nudge_records::instructions::views::{InstructionView, views};
 use nudge_records::instructions::{POLL_AFTER_SECONDS, Status, store};
 use nudge_records::subjects::current::{self, check_anonymous_id};
@@ -25,6 +26,8 @@ const MOST: u32 = 20;
 const MOST_WAIT_SECONDS: u64 = 25;
 /// Acknowledgements of one request.
 const MOST_ACKS: usize = 50;
+/// The longest id of a button, in characters.
+const MOST_ACTION_ID: usize = 64;
 
 /// How to poll.
 #[derive(Debug, Default, Deserialize, IntoParams)]
@@ -60,17 +63,20 @@ pub struct AckRequest {
 pub struct Ack {
     instruction_id: Uuid,
     status: AckStatus,
+    /// The button that was pressed, of `clicked`: 1 to 64 characters.
+    action_id: Option<String>,
     at: Option<String>,
 }
 
 /// What an SDK can say of an instruction.
-#[derive(Clone, Copy, Debug, Deserialize, ToSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 #[expect(missing_docs, reason = "Status describes them")]
 pub enum AckStatus {
     Received,
     Displayed,
     Dismissed,
+    Clicked,
     Completed,
     Discarded,
 }
@@ -88,6 +94,7 @@ impl From<AckStatus> for Status {
             AckStatus::Received => Self::Received,
             AckStatus::Displayed => Self::Displayed,
             AckStatus::Dismissed => Self::Dismissed,
+            AckStatus::Clicked => Self::Clicked,
             AckStatus::Completed => Self::Completed,
             AckStatus::Discarded => Self::Discarded,
         }
@@ -162,11 +169,20 @@ pub async fn acknowledge_instructions(
                     "an ISO 8601 instant with an offset",
                 )
             })?;
-        acks.push((
-            ack.instruction_id,
-            Status::from(ack.status),
-            Timestamp::min(at, now),
-        ));
+        let action_id = ack.action_id.filter(|_| ack.status == AckStatus::Clicked);
+        let fits =
+            |id: &String| (1..=MOST_ACTION_ID).contains(&id.chars().count()) && !id.contains('\0');
+        if action_id.as_ref().is_some_and(|id| !fits(id)) {
+            let pointer = format!("/acks/{index}/actionId");
+            let detail = format!("must have 1 to {MOST_ACTION_ID} characters");
+            return Err(ApiError::field(pointer, "invalid", detail));
+        }
+        acks.push(Acknowledgement {
+            id: ack.instruction_id,
+            status: Status::from(ack.status),
+            action_id,
+            at: Timestamp::min(at, now),
+        });
     }
     let mut tx = services.db.write().await?;
     let standing = current::lock_of(&mut tx, &subject.token, &request.anonymous_id).await?;
@@ -174,11 +190,11 @@ pub async fn acknowledge_instructions(
         accepted: 0,
         unknown: Vec::new(),
     };
-    for (id, status, at) in acks {
-        if store::acknowledge(&mut tx, subject.app.id, standing.subject_id, id, status, at).await? {
+    for ack in acks {
+        if store::acknowledge(&mut tx, subject.app.id, standing.subject_id, &ack).await? {
             view.accepted += 1;
         } else {
-            view.unknown.push(id);
+            view.unknown.push(ack.id);
         }
     }
     tx.commit().await?;

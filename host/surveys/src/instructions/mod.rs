@@ -1,4 +1,5 @@
 //! Instructions.
 
+mod feedback;
 pub mod http;
 pub mod polling;

@@ -19,6 +19,7 @@ use serde::{Deserialize, Serialize};
 use tokio::time::Instant;
 use uuid::Uuid;
 
+use super::feedback;
 use crate::services::Shared;
 
 /// Where a subject's next page begins.
@@ -144,7 +145,7 @@ pub async fn poll(
             return Err(ApiError::new(Code::InvalidCredentials));
         };
         let mut tx = services.db.read().await?;
-        let now = services.clock.now();
+        let mut now = services.clock.now();
         if subject.token.expires_at <= now {
             return Err(ApiError::new(Code::SubjectTokenExpired));
         }
@@ -157,6 +158,12 @@ pub async fn poll(
                 ..Page::default()
             });
         };
+        if !app.feedback.is_empty() {
+            drop(tx);
+            feedback::refresh(services, &app, (subject_id, standing.alias)).await?;
+            tx = services.db.read().await?;
+            now = services.clock.now();
+        }
         let page = page(&mut tx, &app, subject.token.subject_id, place, limit, now).await?;
         drop(tx);
         poll.saw(state);

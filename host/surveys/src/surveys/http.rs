@@ -6,7 +6,7 @@ use axum::response::Response;
 use nudge_apps::auth::{Editor, Viewer};
 use nudge_apps::campaigns::http::{find, patched, record};
 use nudge_campaigns::campaign::size;
-use nudge_campaigns::listing;
+use nudge_campaigns::listing::{self, Listed};
 use nudge_campaigns::store::{self as campaigns, Hold};
 use nudge_campaigns::surveys::{self, Content, Survey};
 use nudge_http::precondition::IfMatch;
@@ -19,6 +19,9 @@ use uuid::Uuid;
 
 use crate::attempts;
 use crate::services::Shared;
+
+/// What the list has.
+const LISTED: &[Listed] = &[Listed::of::<Content>()];
 
 /// A survey as the API shows it.
 #[derive(Debug, Serialize, ToSchema)]
@@ -56,7 +59,7 @@ pub async fn list_surveys(
     Viewer(scope): Viewer,
     State(services): State<Shared>,
 ) -> Result<Response, ApiError> {
-    listing::answer::<Content, _>(&services.db, scope.app.id, |_| None).await
+    listing::answer(&services.db, scope.app.id, LISTED, |_| None).await
 }
 
 /// Creates a survey; an active one runs from the answer on.

@@ -100,6 +100,10 @@ struct InstructionRow {
     status: String,
     status_at: Timestamp,
     suppressed_by: Option<String>,
+    content: Option<String>,
+    variant_id: Option<Uuid>,
+    clicked_at: Option<Timestamp>,
+    action_id: Option<String>,
 }
 
 #[derive(sqlx::FromRow)]
@@ -416,7 +420,7 @@ async fn instructions(tx: &mut Tx, key: Key, after: &mut After) -> Result<Vec<St
     let rows: Vec<InstructionRow> = tx
         .sql(
             "SELECT id, position, kind, campaign_id, trigger_event_id, trigger_name, created_at, status, status_at,
-                    suppressed_by
+                    suppressed_by, content, variant_id, clicked_at, action_id
              FROM instructions WHERE app_id = $1 AND subject_id = $2 AND (position, id) > ($3, $4)
              ORDER BY position, id LIMIT $5",
         )
@@ -437,6 +441,8 @@ async fn instructions(tx: &mut Tx, key: Key, after: &mut After) -> Result<Vec<St
             "trigger": {"eventId": row.trigger_event_id, "name": row.trigger_name},
             "createdAt": clock::to_text(row.created_at), "status": row.status,
             "statusAt": clock::to_text(row.status_at), "suppressedBy": row.suppressed_by,
+            "message": row.content.and_then(|text| serde_json::from_str::<Value>(&text).ok()),
+            "variantId": row.variant_id, "clickedAt": row.clicked_at.map(clock::to_text), "actionId": row.action_id,
         })
     };
     Ok(texts(rows, record))

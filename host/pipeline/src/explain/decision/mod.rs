@@ -6,6 +6,7 @@
 //! Where the plugin set a timer at the event, it is asked about that too: as it decided when the timer was due, or as
 //! it would now while the timer waits.
 
+pub mod live;
 mod recalled;
 
 use std::collections::HashMap;

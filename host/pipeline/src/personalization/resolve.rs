@@ -7,11 +7,9 @@ use std::time::Duration;
 use nudge_apps::App;
 use nudge_campaigns::push::personalization::{Kind, Spec};
 use nudge_campaigns::push::verdict::{Values, is_withheld};
-use nudge_db::Timestamp;
-use nudge_pipeline::recipients::{Reads, Recipients};
-use nudge_pipeline::seed;
+use nudge_db::{Db, Timestamp};
 use nudge_platform::traces;
-use nudge_plugin_runtime::{Accepted, logs};
+use nudge_plugin_runtime::{Accepted, Plugins, logs};
 use nudge_wasm::{Description, PastEvent};
 use serde_json::{Map, Value};
 use uuid::Uuid;
@@ -19,12 +17,23 @@ use uuid::Uuid;
 use super::call::{Answer, Entry, RecipientBatch};
 use super::digits;
 use super::trial::ShadowCall;
-use crate::services::Services;
+use crate::groups::seed;
+use crate::projection::Subject;
+use crate::recipients::{Reads, Recipients};
 
 /// Recipients of one call of a plugin; of one that reads many events of each, fewer: they are in memory together.
 const TOGETHER: usize = 64;
 const TOGETHER_WITH_HISTORY: usize = 8;
 const DAY: Duration = Duration::from_hours(24);
+
+/// What resolving takes.
+#[derive(Clone, Copy, Debug)]
+pub struct Resolver<'a> {
+    /// The database.
+    pub db: &'a Db,
+    /// The plugins.
+    pub plugins: &'a Plugins,
+}
 
 /// Who gets a message, and what is known beside the person.
 #[derive(Clone, Debug)]
@@ -55,11 +64,23 @@ pub enum Failure {
 /// fails is taken apart, so that one recipient spoils no other. Of a campaign's messages, a shadow candidate is shown
 /// the same afterwards; of a preview (no `campaign`) it is not.
 pub async fn resolve(
-    services: &Services,
+    resolver: Resolver<'_>,
     app: &App,
     campaign: Option<Uuid>,
     variant: (&Spec, &Accepted),
     recipients: &[Recipient],
+    now: Timestamp,
+) -> nudge_db::Result<Vec<Result<Values, Failure>>> {
+    resolve_for(resolver, app, campaign, variant, (recipients, &[]), now).await
+}
+
+/// Resolves as [`resolve`] does, for recipients of whom some are `known` as of an event that is being processed.
+pub(crate) async fn resolve_for(
+    resolver: Resolver<'_>,
+    app: &App,
+    campaign: Option<Uuid>,
+    variant: (&Spec, &Accepted),
+    (recipients, subjects): (&[Recipient], &[Subject]),
     now: Timestamp,
 ) -> nudge_db::Result<Vec<Result<Values, Failure>>> {
     let (spec, accepted) = variant;
@@ -67,7 +88,8 @@ pub async fn resolve(
         .iter()
         .map(|recipient| recipient.subject_id)
         .collect();
-    let known = Recipients::load(&services.db, app, &ids, &reads(spec, accepted, now)).await?;
+    let reads = reads(spec, accepted, now);
+    let known = Recipients::load(resolver.db, app, &ids, subjects, &reads).await?;
     let mut resolved: Vec<Result<Values, Failure>> = recipients
         .iter()
         .map(|_| Err(Failure::Unavailable))
@@ -82,7 +104,7 @@ pub async fn resolve(
                 app_id: app.id,
                 seed: seed(app.id, &plugin),
                 term: Arc::clone(accepted.decider.term_of(&plugin)),
-                recorder: Arc::clone(&services.plugins.recorder),
+                recorder: Arc::clone(&resolver.plugins.recorder),
                 now,
                 config: Arc::clone(&accepted.config),
                 reading: Arc::clone(accepted.reading_of(&plugin)),
@@ -94,18 +116,18 @@ pub async fn resolve(
             let trial = campaign.and_then(|id| trial(app, id, variant, &work, &entries));
             let span = || traces::NewSpan::internal("plugin personalization", Vec::new());
             let run = move || work.run(&entries);
-            let answers = services.plugins.workers.run(app.id, run);
+            let answers = resolver.plugins.workers.run(app.id, run);
             let answers = traces::within(span, answers).await;
             // A panic of the host's is no reason to lose a message.
             let Ok(answers) = answers else { continue };
             if let Some(trial) = trial {
-                trial.offer(&services.plugins, answers.clone());
+                trial.offer(resolver.plugins, answers.clone());
             }
             for (place, answer) in places.iter().zip(answers) {
                 let Some(recipient) = recipients.get(*place) else {
                     continue;
                 };
-                let values = values(services, app, spec, recipient, answer, &plugin).await?;
+                let values = values(resolver.db, app, spec, recipient, answer, &plugin).await?;
                 if let Some(slot) = resolved.get_mut(*place) {
                     *slot = values;
                 }
@@ -117,7 +139,7 @@ pub async fn resolve(
 
 /// What an answer of the plugin's means for a recipient.
 async fn values(
-    services: &Services,
+    db: &Db,
     app: &App,
     spec: &Spec,
     recipient: &Recipient,
@@ -126,7 +148,7 @@ async fn values(
 ) -> nudge_db::Result<Result<Values, Failure>> {
     Ok(match answer {
         Answer::Resolved(mut resolutions) => {
-            digits::restore(services, app.id, spec, recipient, &mut resolutions).await?;
+            digits::restore(db, app.id, spec, recipient, &mut resolutions).await?;
             Ok(Values::new(spec, &app.settings.privacy, resolutions))
         }
         Answer::Failed(code) => Err(Failure::Plugin {

@@ -5,23 +5,22 @@
 
 use std::collections::BTreeMap;
 
+use crate::history;
 use nudge_campaigns::push::personalization::{Binding, Kind, Spec};
-use nudge_db::Tx;
-use nudge_pipeline::history;
+use nudge_db::{Db, Tx};
 use nudge_wasm::Value as Cell;
 use nudge_wasm::personalization::Resolution;
 use serde_json::value::RawValue;
 use uuid::Uuid;
 
 use super::resolve::Recipient;
-use crate::services::Services;
 
 /// From here on not all whole numbers are floating-point numbers.
 const GAPS: f64 = 9_007_199_254_740_992.0;
 
 /// Restores the digits of a recipient's values.
 pub(super) async fn restore(
-    services: &Services,
+    db: &Db,
     app_id: Uuid,
     spec: &Spec,
     recipient: &Recipient,
@@ -34,7 +33,7 @@ pub(super) async fn restore(
     });
     // Hardly any message has one.
     for (number, binding, resolution) in beyond {
-        let mut tx = services.db.read().await?;
+        let mut tx = db.read().await?;
         let Some(digits) = written(&mut tx, app_id, binding, recipient, resolution).await? else {
             continue;
         };

@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use crate::recipients::Recipients;
 use nudge_db::Timestamp;
-use nudge_pipeline::recipients::Recipients;
 use nudge_plugin_runtime::statistics::{CallOutcome, Made};
 use nudge_plugin_runtime::{Reading, Recorder, RolloutPeriod, logs};
 use nudge_wasm::personalization::{Batch, Item, Message, Resolution};

@@ -1,6 +1,9 @@
-//! Who was to get a survey, and what became of it (contract 7): an entry an instruction, and one an attempt that no
-//! instruction caused. Newest first, by their ids, so that nobody moves while pages are turned.
+//! Who was to get a campaign, and what became of it (contracts 7 and 20): an entry an instruction, one an attempt that no
+//! instruction caused, and one a push message. Newest first, by their ids, so that nobody moves while pages are turned.
 
+pub mod http;
+
+use nudge_campaigns::campaign::Kind;
 use nudge_db::{Result, Rows, Timestamp, Tx};
 use nudge_platform::hidden;
 use serde::Deserialize;
@@ -11,7 +14,7 @@ use uuid::Uuid;
 /// time and on the attempt.
 pub const MOST_SCANNED: i64 = 20_000;
 
-/// What became of a survey with somebody.
+/// What became of a campaign with somebody.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum RecipientState {
@@ -25,6 +28,8 @@ pub enum RecipientState {
     Completed,
     /// It was closed.
     Dismissed,
+    /// A button of it was pressed.
+    Clicked,
     /// It was not shown in time.
     Expired,
     /// It was held back.
@@ -40,6 +45,7 @@ impl RecipientState {
             Self::Started => "started",
             Self::Completed => "completed",
             Self::Dismissed => "dismissed",
+            Self::Clicked => "clicked",
             Self::Expired => "expired",
             Self::Suppressed => "suppressed",
         }
@@ -92,7 +98,9 @@ struct AttemptRow {
 
 /// What became of an instruction: as its attempt stands, if there is one; otherwise as it stands itself.
 fn read(row: &InstructionRow, now: Timestamp) -> Recipient {
-    use RecipientState::{Completed, Dismissed, Displayed, Expired, Issued, Started, Suppressed};
+    use RecipientState::{
+        Clicked, Completed, Dismissed, Displayed, Expired, Issued, Started, Suppressed,
+    };
     let attempt = row.attempt_state.as_deref().zip(row.attempt_at);
     let (state, suppressed_by, at) = match (row.status.as_str(), attempt) {
         ("completed", _) => (Completed, None, row.status_at),
@@ -100,6 +108,7 @@ fn read(row: &InstructionRow, now: Timestamp) -> Recipient {
         (_, Some(("started", at))) => (Started, None, at),
         ("dismissed", _) => (Dismissed, None, row.status_at),
         (_, Some((_, at))) => (Dismissed, None, at),
+        ("clicked", None) => (Clicked, None, row.status_at),
         ("displayed", None) => (Displayed, None, row.status_at),
         ("discarded", None) => (Suppressed, Some("sdk".to_owned()), row.status_at),
         ("suppressed", None) => (Suppressed, row.suppressed_by.clone(), row.status_at),
@@ -115,9 +124,10 @@ fn read(row: &InstructionRow, now: Timestamp) -> Recipient {
     }
 }
 
-/// A part of a survey's list, after an id.
+/// A part of a campaign's list, after an id.
 pub async fn page(
     tx: &mut Tx,
+    kind: Kind,
     (app_id, survey_id): (Uuid, Uuid),
     state: Option<RecipientState>,
     after: Option<Uuid>,
@@ -130,7 +140,18 @@ pub async fn page(
         None => i64::try_from(limit).unwrap_or(i64::MAX).saturating_add(1),
     };
     let instructions = instructions(tx, (app_id, survey_id), after, scanned).await?;
-    let attempts = alone(tx, (app_id, survey_id), after, scanned).await?;
+    // What the instructions do not have.
+    let beside: Vec<Recipient> = match kind {
+        Kind::Survey => {
+            let attempts = alone(tx, (app_id, survey_id), after, scanned).await?;
+            attempts.iter().map(of_attempt).collect()
+        }
+        Kind::Push => {
+            let sent = sent(tx, (app_id, survey_id), after, scanned).await?;
+            sent.into_iter().map(of_delivery).collect()
+        }
+        Kind::InApp => Vec::new(),
+    };
     // Where either list breaks off, what the other has beyond is another page's.
     let full = |count: usize| i64::try_from(count).is_ok_and(|count| count >= scanned);
     let ends = [
@@ -138,14 +159,14 @@ pub async fn page(
             .last()
             .filter(|_| full(instructions.len()))
             .map(|row| row.id),
-        attempts
+        beside
             .last()
-            .filter(|_| full(attempts.len()))
+            .filter(|_| full(beside.len()))
             .map(|row| row.id),
     ];
     let horizon = ends.into_iter().flatten().max();
     let mut recipients: Vec<Recipient> = instructions.iter().map(|row| read(row, now)).collect();
-    recipients.extend(attempts.iter().map(of_attempt));
+    recipients.extend(beside);
     recipients.retain(|recipient| {
         state.is_none_or(|state| state == recipient.state)
             && horizon.is_none_or(|horizon| recipient.id >= horizon)
@@ -195,6 +216,59 @@ async fn instructions(
     )
     .bind(app_id)
     .bind(survey_id)
+    .bind(after)
+    .bind(limit)
+    .fetch_all()
+    .await
+}
+
+#[derive(sqlx::FromRow)]
+struct DeliveryRow {
+    id: Uuid,
+    subject_id: Uuid,
+    status: String,
+    reason: Option<String>,
+    created_at: Timestamp,
+    displayed_at: Option<Timestamp>,
+    clicked_at: Option<Timestamp>,
+    dismissed_at: Option<Timestamp>,
+    ended_at: Option<Timestamp>,
+}
+
+fn of_delivery(row: DeliveryRow) -> Recipient {
+    use RecipientState::{Clicked, Dismissed, Displayed, Issued, Suppressed};
+    let made = row.created_at;
+    let (state, suppressed_by, at) = match row.status.as_str() {
+        "clicked" => (Clicked, None, row.clicked_at),
+        "dismissed" => (Dismissed, None, row.dismissed_at),
+        "displayed" | "opened" => (Displayed, None, row.displayed_at),
+        "queued" | "sent" | "delivered" => (Issued, None, None),
+        _ => (Suppressed, row.reason.or(Some(row.status)), row.ended_at),
+    };
+    Recipient {
+        id: row.id,
+        subject_id: row.subject_id,
+        state,
+        suppressed_by,
+        at: at.unwrap_or(made),
+    }
+}
+
+/// Push messages but for tests.
+async fn sent(
+    tx: &mut Tx,
+    (app_id, campaign_id): (Uuid, Uuid),
+    after: Uuid,
+    limit: i64,
+) -> Result<Vec<DeliveryRow>> {
+    tx.sql(
+        "SELECT id, subject_id, status, reason, created_at, displayed_at, clicked_at, dismissed_at, ended_at
+         FROM deliveries WHERE app_id = $1 AND campaign_id = $2 AND id < $3 AND NOT test AND subject_id NOT IN ",
+    )
+    .push(hidden::SUBJECTS)
+    .push(" ORDER BY id DESC LIMIT $4")
+    .bind(app_id)
+    .bind(campaign_id)
     .bind(after)
     .bind(limit)
     .fetch_all()

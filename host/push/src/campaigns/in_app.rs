@@ -1,0 +1,136 @@
+//! In-app messages as the routes of campaigns create, show, change and delete them (contract 20).
+
+use axum::http::StatusCode;
+use nudge_apps::auth::Scope;
+use nudge_apps::campaigns::http::{find, patched, record};
+use nudge_campaigns::campaign::size;
+use nudge_campaigns::in_app::{self, Campaign, Content};
+use nudge_campaigns::lifecycle;
+use nudge_http::precondition::IfMatch;
+use nudge_http::{ApiError, Data};
+use nudge_platform::{clock, id};
+use serde::Serialize;
+use serde_json::{Map, Value};
+use utoipa::ToSchema;
+use uuid::Uuid;
+
+use super::http::AnyView;
+use crate::services::Services;
+
+/// An in-app message as the API shows it.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct InAppView {
+    id: Uuid,
+    app_id: Uuid,
+    version: i64,
+    #[serde(flatten)]
+    content: Content,
+    created_at: String,
+    updated_at: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    activated_at: Option<String>,
+}
+
+impl From<Campaign> for InAppView {
+    fn from(campaign: Campaign) -> Self {
+        Self {
+            id: campaign.id,
+            app_id: campaign.app_id,
+            version: campaign.version,
+            content: campaign.content,
+            created_at: clock::to_text(campaign.created_at),
+            updated_at: clock::to_text(campaign.updated_at),
+            activated_at: campaign.activated_at.map(clock::to_text),
+        }
+    }
+}
+
+/// The answer that shows one.
+pub(super) fn shown(campaign: Campaign) -> Data<AnyView> {
+    Data {
+        data: AnyView::InApp(Box::new(campaign.into())),
+    }
+}
+
+/// Creates one; an active one runs from the answer on.
+pub(super) async fn create(
+    services: &Services,
+    scope: &Scope,
+    mut content: Content,
+) -> Result<InAppView, ApiError> {
+    let growth = size::check(&content, None)?;
+    in_app::check(
+        &services.plugins,
+        &scope.app.deciders,
+        &scope.app.segments.audiences,
+        &content,
+        None,
+    )
+    .await?;
+    let now = services.clock.now();
+    content.identify(&[], || id::new(now));
+    let campaign = Campaign::new(id::new(now), scope.app.id, content, now);
+    let mut tx = services.db.write().await?;
+    lifecycle::create(&mut tx, &campaign).await?;
+    size::check_total(&mut tx, scope.app.id, growth).await?;
+    record(&mut tx, scope, "campaign.created", &campaign, now).await?;
+    tx.commit().await?;
+    services.apps.refresh(scope.app.id).await?;
+    Ok(campaign.into())
+}
+
+/// Changes one. What was issued says what it said, and is on offer while the campaign is active.
+pub(super) async fn update(
+    services: &Services,
+    scope: &Scope,
+    campaign_id: Uuid,
+    if_match: IfMatch,
+    patch: Map<String, Value>,
+) -> Result<Data<AnyView>, ApiError> {
+    let current: Campaign = find(services, scope, campaign_id).await?;
+    let mut content = patched(&current, if_match, patch)?;
+    let before = Some(&current.content);
+    let growth = size::check(&content, before)?;
+    in_app::check(
+        &services.plugins,
+        &scope.app.deciders,
+        &scope.app.segments.audiences,
+        &content,
+        before,
+    )
+    .await?;
+    let now = services.clock.now();
+    content.identify(&current.content.variants, || id::new(now));
+    let (campaign, activated) = current.changed(content, now);
+    let mut tx = services.db.write().await?;
+    lifecycle::update(&mut tx, &campaign).await?;
+    size::check_total(&mut tx, scope.app.id, growth).await?;
+    record(&mut tx, scope, "campaign.updated", &campaign, now).await?;
+    tx.commit().await?;
+    services.apps.refresh(scope.app.id).await?;
+    if activated {
+        // What was issued before is on offer again.
+        services.polls.wake_all();
+    }
+    Ok(shown(campaign))
+}
+
+/// Deletes one, with its instructions.
+pub(super) async fn delete(
+    services: &Services,
+    scope: &Scope,
+    campaign_id: Uuid,
+    if_match: IfMatch,
+) -> Result<StatusCode, ApiError> {
+    let campaign: Campaign = find(services, scope, campaign_id).await?;
+    if_match.check(campaign.version)?;
+    let now = services.clock.now();
+    let mut tx = services.db.write().await?;
+    in_app::delete(&mut tx, scope.app.id, campaign_id, &scope.actor, now).await?;
+    record(&mut tx, scope, "campaign.deleted", &campaign, now).await?;
+    tx.commit().await?;
+    services.jobs.wake();
+    services.apps.refresh(scope.app.id).await?;
+    Ok(StatusCode::NO_CONTENT)
+}

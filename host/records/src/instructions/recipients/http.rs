@@ -1,0 +1,84 @@
+//! A page of a campaign's recipients, as the API shows it.
+
+use std::collections::HashMap;
+
+use nudge_campaigns::campaign::Kind;
+use nudge_http::page::{DEFAULT_LIMIT, MOST, Page, checked_limit};
+use nudge_http::{ApiError, Data, cursor};
+use nudge_platform::clock;
+use serde::{Deserialize, Serialize};
+use utoipa::{IntoParams, ToSchema};
+use uuid::Uuid;
+
+use super::RecipientState;
+use crate::services::Services;
+
+/// Which recipients to list.
+#[derive(Debug, Default, Deserialize, IntoParams)]
+pub struct RecipientsQuery {
+    /// Only those in this state. A page can be short, or empty, and go on: a request looks through 20,000.
+    state: Option<RecipientState>,
+    /// How many items, 1 to 200; 50 unless given.
+    limit: Option<u32>,
+    /// Where to go on: `nextCursor` of the page before.
+    cursor: Option<String>,
+}
+
+/// Somebody who was to get a campaign.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct RecipientView {
+    subject_id: Uuid,
+    anonymous_id: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    external_id: Option<String>,
+    state: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    suppressed_by: Option<String>,
+    at: String,
+}
+
+/// Lists who was to get a campaign of an app, which is there, and what became of it.
+pub async fn answer(
+    services: &Services,
+    kind: Kind,
+    key: (Uuid, Uuid),
+    query: RecipientsQuery,
+) -> Result<Data<Page<RecipientView>>, ApiError> {
+    let limit = checked_limit(query.limit, DEFAULT_LIMIT, MOST)?;
+    let now = services.clock.now();
+    let state = query.state.map_or("", RecipientState::name);
+    let list = format!("recipients {} {} {state}", key.0, key.1);
+    let decode = |text| cursor::decode(&services.secrets, &list, text, now);
+    let after: Option<Uuid> = query.cursor.as_deref().map(decode).transpose()?;
+    let mut tx = services.db.read().await?;
+    let most = limit as usize;
+    let page = super::page(&mut tx, kind, key, query.state, after, most, now).await?;
+    let entries = page.recipients.iter();
+    let subjects: Vec<Uuid> = entries.map(|entry| entry.subject_id).collect();
+    let names = super::names(&mut tx, key.0, &subjects).await?;
+    drop(tx);
+    let names: HashMap<Uuid, _> = names
+        .into_iter()
+        .map(|names| (names.subject_id, names))
+        .collect();
+    let items = page.recipients.into_iter().map(|entry| {
+        let names = names.get(&entry.subject_id);
+        RecipientView {
+            subject_id: entry.subject_id,
+            anonymous_id: names.and_then(|names| names.anonymous_id.clone()),
+            external_id: names.and_then(|names| names.external_id.clone()),
+            state: entry.state.name(),
+            suppressed_by: entry.suppressed_by,
+            at: clock::to_text(entry.at),
+        }
+    });
+    let expires = now.plus(cursor::LIFETIME);
+    let seal = |id: Uuid| cursor::encode(&services.secrets, &list, &id, expires);
+    Ok(Data {
+        data: Page {
+            items: items.collect(),
+            next_cursor: page.next.map(seal),
+        },
+    })
+}

@@ -1,0 +1,198 @@
+//! Buttons that open surveys (contract 20): an instruction that stands for as long as the survey is active and its audience holds.
+//!
+//! Whom a button is for is asked when that person polls. What follows is one row a person and survey, which is written only where something
+//! changes: the button comes, goes, comes back, or opens another version.
+
+use std::collections::{HashMap, HashSet};
+use std::time::Duration;
+
+use nudge_apps::App;
+use nudge_campaigns::campaign::ActiveCampaign;
+use nudge_db::{Result, Timestamp, Tx};
+use nudge_pipeline::explain::decision::live;
+use nudge_platform::id;
+use nudge_records::instructions::feedback::{self as store, Again, Button};
+use nudge_records::instructions::{Instruction, Kind, LIFETIME, Status};
+use nudge_records::{instructions, subjects};
+use uuid::Uuid;
+
+use crate::services::Shared;
+
+/// A button that is on offer for less than this is so for longer.
+const RENEWED: Duration = Duration::from_hours(LIFETIME.as_secs() / 3600 / 2);
+
+/// What is to be changed of a person's buttons.
+#[derive(Debug, Default)]
+struct Plan<'a> {
+    new: Vec<&'a ActiveCampaign>,
+    again: Vec<(Uuid, &'a ActiveCampaign)>,
+    renewed: Vec<Uuid>,
+    withdrawn: Vec<Uuid>,
+}
+
+impl Plan<'_> {
+    fn is_empty(&self) -> bool {
+        self.new.is_empty()
+            && self.again.is_empty()
+            && self.renewed.is_empty()
+            && self.withdrawn.is_empty()
+    }
+}
+
+/// Whom the app's buttons are for.
+struct Wanted<'a> {
+    /// Surveys that are for the person.
+    holding: Vec<&'a ActiveCampaign>,
+    /// Surveys of which that can't be said now: their buttons stay as they are.
+    unknown: HashSet<Uuid>,
+}
+
+/// Brings a person's buttons up to date: `who` is the subject and one of its aliases.
+pub(super) async fn refresh(services: &Shared, app: &App, who: (Uuid, i64)) -> Result<()> {
+    let (subject_id, alias) = who;
+    let wanted = wanted(services, app, alias).await;
+    let now = services.clock.now();
+    let mut tx = services.db.read().await?;
+    let changes = plan(&mut tx, app, subject_id, &wanted, now).await?;
+    drop(tx);
+    if changes.is_empty() {
+        return Ok(());
+    }
+    let mut tx = services.db.write().await?;
+    let locked = subjects::store::locked(&mut tx, app.id, subject_id).await?;
+    if locked.is_none_or(|subject| subject.suppressed) {
+        return Ok(());
+    }
+    // Another poll of the person may have been first.
+    let changes = plan(&mut tx, app, subject_id, &wanted, now).await?;
+    write(&mut tx, app, subject_id, &changes, now).await?;
+    tx.commit().await?;
+    services.polls.wake(subject_id);
+    Ok(())
+}
+
+async fn wanted<'a>(services: &Shared, app: &'a App, alias: i64) -> Wanted<'a> {
+    let mut wanted = Wanted {
+        holding: Vec::new(),
+        unknown: HashSet::new(),
+    };
+    let buttons = app.feedback.iter();
+    for running in buttons.filter_map(|index| app.campaigns.get(*index)) {
+        match live::is_for(services, app, running, alias).await {
+            Ok(true) => wanted.holding.push(running),
+            Ok(false) => {}
+            Err(error) => {
+                tracing::warn!(survey.id = %running.id, error = %error, "whom a feedback button is for is not known now");
+                wanted.unknown.insert(running.id);
+            }
+        }
+    }
+    wanted
+}
+
+async fn plan<'a>(
+    tx: &mut Tx,
+    app: &App,
+    subject_id: Uuid,
+    wanted: &Wanted<'a>,
+    now: Timestamp,
+) -> Result<Plan<'a>> {
+    let once = wanted.holding.iter();
+    let once = once.filter(|running| running.act.feedback() == Some(true));
+    let once: Vec<Uuid> = once.map(|running| running.id).collect();
+    let completed = store::completed(tx, app.id, subject_id, &once).await?;
+    let buttons = store::of_subject(tx, app.id, subject_id).await?;
+    let mut newest: HashMap<Uuid, &Button> = HashMap::new();
+    let mut plan = Plan::default();
+    for button in &buttons {
+        // Two people who became one may have one each.
+        if newest.contains_key(&button.campaign_id) {
+            if button.expires_at > now {
+                plan.withdrawn.push(button.id);
+            }
+        } else {
+            newest.insert(button.campaign_id, button);
+        }
+    }
+    let is_done = |button: &Button| button.status == Status::Completed.name();
+    let done = |running: &ActiveCampaign| {
+        once.contains(&running.id)
+            && (completed.contains(&running.id)
+                || buttons
+                    .iter()
+                    .any(|button| button.campaign_id == running.id && is_done(button)))
+    };
+    let mut holding = HashSet::new();
+    for running in wanted
+        .holding
+        .iter()
+        .copied()
+        .filter(|running| !done(running))
+    {
+        holding.insert(running.id);
+        match newest.get(&running.id) {
+            None => plan.new.push(running),
+            Some(button)
+                if button.expires_at <= now || button.campaign_version != running.version =>
+            {
+                plan.again.push((button.id, running));
+            }
+            Some(button) if button.expires_at < now.plus(RENEWED) => plan.renewed.push(button.id),
+            Some(_) => {}
+        }
+    }
+    for button in newest.values().filter(|button| button.expires_at > now) {
+        if !holding.contains(&button.campaign_id) && !wanted.unknown.contains(&button.campaign_id) {
+            plan.withdrawn.push(button.id);
+        }
+    }
+    Ok(plan)
+}
+
+/// Writes what changes. The subject is locked.
+async fn write(
+    tx: &mut Tx,
+    app: &App,
+    subject_id: Uuid,
+    plan: &Plan<'_>,
+    now: Timestamp,
+) -> Result<()> {
+    let expires_at = now.plus(LIFETIME);
+    store::set_expiry(tx, app.id, &plan.withdrawn, now).await?;
+    store::set_expiry(tx, app.id, &plan.renewed, expires_at).await?;
+    for (id, running) in &plan.again {
+        let again = Again {
+            id: *id,
+            position: store::next_position(tx, app.id, subject_id).await?,
+            campaign_version: running.version,
+            priority: running.priority,
+            available_at: now,
+            expires_at,
+        };
+        store::offer_again(tx, app.id, again).await?;
+    }
+    for running in &plan.new {
+        let (plugin, _) = running.accepted.for_subject(subject_id);
+        let plugin = plugin.description();
+        let instruction = Instruction {
+            id: id::new(now),
+            app_id: app.id,
+            subject_id,
+            kind: Kind::Feedback,
+            content: None,
+            variant_id: None,
+            position: store::next_position(tx, app.id, subject_id).await?,
+            campaign_id: running.id,
+            campaign_version: running.version,
+            priority: running.priority,
+            trigger_event_id: None,
+            trigger_name: None,
+            created_at: now,
+            available_at: now,
+            expires_at,
+            plugin: (plugin.name.clone(), plugin.version.clone()),
+        };
+        instructions::store::insert(tx, &[instruction]).await?;
+    }
+    Ok(())
+}

@@ -1,0 +1,213 @@
+//! Buttons that open surveys: offered for as long as the survey is active and its audience holds (contract 20).
+
+use serde_json::{Value, json};
+use tests::session::{instruction_ids, text};
+use tests::{Session, TestApp, on_both_backends};
+use uuid::Uuid;
+
+use crate::attempts::{answer, end, try_start};
+use crate::guests::save_property;
+use crate::identity::Backend;
+
+on_both_backends!(
+    a_button_stands_until_the_survey_rests,
+    a_button_is_there_for_its_audience,
+    a_button_opens_a_survey_as_often_as_it_is_pressed,
+    a_button_that_is_there_once_goes_when_the_survey_is_complete,
+    a_cursor_sees_a_button_when_it_comes,
+    two_buttons_of_one_person_become_one,
+    nothing_else_fires_a_button,
+);
+
+async fn button(app: &TestApp, parts: Value) -> Uuid {
+    let mut body = json!({"mode": "on_demand", "trigger": null, "settings": {"presentation": "feedback_button"}});
+    body.as_object_mut()
+        .unwrap()
+        .extend(parts.as_object().unwrap().clone());
+    app.survey_with(&body).await
+}
+
+async fn set(app: &TestApp, survey: Uuid, change: Value) {
+    let path = app.path(&format!("/surveys/{survey}"));
+    app.patch(&path, &app.editor(), &change).await.ok();
+}
+
+async fn one(app: &TestApp, session: &Session) -> Value {
+    let offered = app.offered(session).await;
+    assert_eq!(offered.as_array().unwrap().len(), 1, "{offered}");
+    offered[0].clone()
+}
+
+async fn a_button_stands_until_the_survey_rests(app: &mut TestApp) {
+    let survey = button(app, json!({"priority": 3})).await;
+    let ada = app.session("ada").await;
+    let offered = one(app, &ada).await;
+    assert_eq!(offered["kind"], "feedback");
+    assert_eq!(offered["campaignId"], json!(survey));
+    assert_eq!(offered["priority"], 3);
+    assert_eq!(
+        offered["payload"]["survey"]["settings"]["presentation"],
+        "feedback_button"
+    );
+    let id = text(&offered, "instructionId");
+    for status in [
+        "received",
+        "displayed",
+        "dismissed",
+        "completed",
+        "discarded",
+    ] {
+        let taken = app.acknowledge(&ada, &id, status).await;
+        assert_eq!(taken["accepted"], 1);
+        assert_eq!(text(&one(app, &ada).await, "instructionId"), id, "{status}");
+    }
+    // Weeks later it is there as it was.
+    for _ in 0..4 {
+        app.advance(6 * 86_400);
+        let ada = app.session("ada").await;
+        assert_eq!(text(&one(app, &ada).await, "instructionId"), id);
+    }
+    let ada = app.session("ada").await;
+    set(app, survey, json!({"status": "paused"})).await;
+    assert_eq!(app.offered(&ada).await, json!([]));
+    set(app, survey, json!({"status": "active"})).await;
+    let again = one(app, &ada).await;
+    assert_eq!(text(&again, "instructionId"), id);
+    assert_eq!(again["campaignVersion"], 3);
+    // As a survey that pops up it is no button any longer.
+    set(app, survey, json!({"settings": {"presentation": "modal"}})).await;
+    assert_eq!(app.offered(&ada).await, json!([]));
+}
+
+async fn a_button_is_there_for_its_audience(app: &mut TestApp) {
+    let filter = json!({"all": [{"property": "plan", "type": "string", "operator": "equals", "value": "pro"}]});
+    button(
+        app,
+        json!({"audience": {"include": {"kind": "user_property", "filter": filter}}}),
+    )
+    .await;
+    let (ada, bob) = (app.session("ada").await, app.session("bob").await);
+    save_property(app, &ada, "plan", json!("pro")).await;
+    let id = text(&one(app, &ada).await, "instructionId");
+    assert_eq!(app.offered(&bob).await, json!([]));
+    save_property(app, &ada, "plan", json!("free")).await;
+    assert_eq!(app.offered(&ada).await, json!([]));
+    save_property(app, &ada, "plan", json!("pro")).await;
+    assert_eq!(text(&one(app, &ada).await, "instructionId"), id);
+    // Whoever may not be messaged sees no button.
+    let body = json!({"anonymousId": "ada", "messaging": false});
+    app.post("/v1/sdk/consent", &ada.credential(), &body)
+        .await
+        .ok();
+    assert_eq!(app.offered(&ada).await, json!([]));
+}
+
+async fn a_button_opens_a_survey_as_often_as_it_is_pressed(app: &mut TestApp) {
+    let survey = button(app, json!({})).await;
+    let ada = app.session("ada").await;
+    let id = text(&one(app, &ada).await, "instructionId");
+    let mut attempts = std::collections::HashSet::new();
+    for parts in [
+        json!({"instructionId": id}),
+        json!({}),
+        json!({"instructionId": id}),
+    ] {
+        let data = try_start(app, &ada, survey, parts).await.data(201);
+        let attempt = text(&data, "attemptId");
+        answer(app, &ada, &attempt, json!([["q1", 9]])).await.ok();
+        end(app, &ada, &attempt, "complete").await.ok();
+        assert!(attempts.insert(attempt));
+        assert_eq!(text(&one(app, &ada).await, "instructionId"), id);
+    }
+    let own = json!({"instructionId": id, "clientAttemptId": Uuid::from_u128(7)});
+    let first = try_start(app, &ada, survey, own.clone()).await.data(201);
+    let again = try_start(app, &ada, survey, own).await.data(201);
+    assert_eq!(first["attemptId"], again["attemptId"]);
+    let bob = app.session("bob").await;
+    let theirs = try_start(app, &bob, Uuid::from_u128(1), json!({"instructionId": id})).await;
+    theirs.refused(404, "not_found");
+}
+
+async fn a_button_that_is_there_once_goes_when_the_survey_is_complete(app: &mut TestApp) {
+    let settings = json!({"presentation": "feedback_button", "once": true});
+    let survey = button(app, json!({"settings": settings})).await;
+    for (name, by_attempt) in [("ada", true), ("bob", false)] {
+        let session = app.session(name).await;
+        let id = text(&one(app, &session).await, "instructionId");
+        app.acknowledge(&session, &id, "displayed").await;
+        one(app, &session).await;
+        if by_attempt {
+            let data = try_start(app, &session, survey, json!({"instructionId": id})).await;
+            let attempt = text(&data.data(201), "attemptId");
+            one(app, &session).await;
+            answer(app, &session, &attempt, json!([["q1", 9]]))
+                .await
+                .ok();
+            end(app, &session, &attempt, "complete").await.ok();
+        } else {
+            app.acknowledge(&session, &id, "completed").await;
+        }
+        assert_eq!(app.offered(&session).await, json!([]));
+    }
+}
+
+async fn a_cursor_sees_a_button_when_it_comes(app: &mut TestApp) {
+    let filter = json!({"all": [{"property": "plan", "type": "string", "operator": "equals", "value": "pro"}]});
+    let audience = json!({"include": {"kind": "user_property", "filter": filter}});
+    let survey = button(app, json!({"audience": audience})).await;
+    let ada = app.session("ada").await;
+    let next = async |cursor: Option<&str>| {
+        let query = cursor.map_or_else(String::new, |cursor| format!("?cursor={cursor}"));
+        let data = app.poll(&ada, &query).await.ok();
+        (
+            instruction_ids(&data["items"]).len(),
+            text(&data, "nextCursor"),
+        )
+    };
+    let (none, cursor) = next(None).await;
+    assert_eq!(none, 0);
+    save_property(app, &ada, "plan", json!("pro")).await;
+    let (came, cursor) = next(Some(&cursor)).await;
+    assert_eq!(came, 1);
+    let (none, cursor) = next(Some(&cursor)).await;
+    assert_eq!(none, 0);
+    // It goes and comes back.
+    save_property(app, &ada, "plan", json!("free")).await;
+    let (none, cursor) = next(Some(&cursor)).await;
+    assert_eq!(none, 0);
+    save_property(app, &ada, "plan", json!("pro")).await;
+    let (back, cursor) = next(Some(&cursor)).await;
+    assert_eq!(back, 1);
+    // It opens another version.
+    set(app, survey, json!({"name": "Other"})).await;
+    let (new, _) = next(Some(&cursor)).await;
+    assert_eq!(new, 1);
+}
+
+async fn two_buttons_of_one_person_become_one(app: &mut TestApp) {
+    button(app, json!({})).await;
+    let backend = Backend::new(app).await;
+    let phone = app.session("phone").await;
+    one(app, &phone).await;
+    let web = backend.identify(app, "web", "e-1").await;
+    one(app, &web).await;
+    let phone = backend.identify(app, "phone", "e-1").await;
+    one(app, &phone).await;
+    one(app, &phone).await;
+}
+
+async fn nothing_else_fires_a_button(app: &mut TestApp) {
+    let trigger = json!({"kind": "event", "eventName": "purchase"});
+    button(app, json!({"mode": "triggered", "trigger": trigger})).await;
+    let ada = app.session("ada").await;
+    assert_eq!(app.fires(&ada, "purchase", &json!({})).await, 0);
+    assert_eq!(one(app, &ada).await["kind"], "feedback");
+    // It counts towards no cap of surveys.
+    let cap = json!({"frequency": {"surveys": {"max": 1, "windowDays": 1}}});
+    app.patch(&app.path("/settings"), &app.admin(), &cap)
+        .await
+        .ok();
+    app.survey(&json!({"kind": "event", "eventName": "visit"}))
+        .await;
+    assert_eq!(app.fires(&ada, "visit", &json!({})).await, 1);
+}
