@@ -50,17 +50,7 @@ impl Effects {
                 continue;
             }
             let message = messages.get(&(*campaign, *number));
-            let verdict = match (gate.assess(app, running, subject), message) {
-                (Verdict::Passes, Some(Message::Suppressed(reason))) => {
-                    Verdict::Suppressed(*reason)
-                }
-                (Verdict::Passes, Some(Message::Later(until))) => Verdict::Deferred(*until),
-                (verdict, _) => verdict,
-            };
-            let broken = matches!(message, Some(Message::Broken { .. }));
-            if verdict == Verdict::Passes && !broken {
-                gate.pass(running, subject);
-            }
+            let verdict = judge(gate, app, running, subject, message);
             if !verdict.holds_back() {
                 self.led_on.push(*number);
             } else if can_be_used_up(decisions, *campaign, item) {
@@ -131,6 +121,26 @@ impl Effects {
             }
         }
     }
+}
+
+/// Judges a firing with what became of its message. One that passes counts for those after it.
+fn judge(
+    gate: &mut Gate,
+    app: &App,
+    running: &ActiveCampaign,
+    subject: &Subject,
+    message: Option<&Message>,
+) -> Verdict {
+    let verdict = match (gate.assess(app, running, subject), message) {
+        (Verdict::Passes, Some(Message::Suppressed(reason))) => Verdict::Suppressed(*reason),
+        (Verdict::Passes, Some(Message::Later(until))) => Verdict::Deferred(*until),
+        (verdict, _) => verdict,
+    };
+    let broken = matches!(message, Some(Message::Broken { .. }));
+    if verdict == Verdict::Passes && !broken {
+        gate.pass(running, subject);
+    }
+    verdict
 }
 
 /// Whether a firing that is held back may count for one: where plugins keep nothing it does not. Of what waited that was
