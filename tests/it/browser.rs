@@ -115,3 +115,9 @@ files! {
     surveys_keyboard: "surveys-keyboard.test.mjs",
     surveys_server: "surveys-server.test.mjs",
 }
+
+/// The SDK's own tests, which need no browser: surveys' ways by the vectors of the server's code.
+#[test]
+fn ways_of_surveys() {
+    run("../../host/web-sdk/test/surveys.test.mjs");
+}
