@@ -115,7 +115,7 @@ fn kinds() -> Vec<Kind> {
             "picture_choice",
             json!({"options": pictures, "multiple": true}),
             json!([{"optionIds": ["a"]}, {"optionIds": ["b", "c"]}]),
-            any.clone(),
+            any,
         ),
         kind(
             "ranking",
