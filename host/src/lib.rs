@@ -27,5 +27,5 @@ pub mod router;
 
 pub mod server;
 pub mod services;
-mod shop;
+pub mod shop;
 pub mod web_sdk;

@@ -8,8 +8,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::extract::State;
+use axum::http::HeaderMap;
 use axum::http::uri::Authority;
-use axum::http::{HeaderMap, header};
 use axum::routing::{get, post};
 use axum::{Extension, Router};
 use nudge_apps as apps;
@@ -111,8 +111,8 @@ async fn sign_in(
 
 /// Whether the server's own page asks, under a name of this machine: another site can make its name lead here, too.
 fn require_own_page(headers: &HeaderMap) -> Result<(), ApiError> {
-    let text = |name| headers.get(name).and_then(|value| value.to_str().ok());
-    let host = text(header::HOST).and_then(|host| host.parse::<Authority>().ok());
+    let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
+    let host = text("host").and_then(|host| host.parse::<Authority>().ok());
     let is_local = host.is_some_and(|host| {
         let name = host.host().trim_matches(['[', ']']);
         name == "localhost"
@@ -120,8 +120,7 @@ fn require_own_page(headers: &HeaderMap) -> Result<(), ApiError> {
                 .parse()
                 .is_ok_and(|address: std::net::IpAddr| address.is_loopback())
     });
-    let site = headers.get("sec-fetch-site").map(|value| value.as_bytes());
-    let is_same = site.is_none_or(|site| site == b"same-origin");
+    let is_same = text("sec-fetch-site").is_none_or(|site| site == "same-origin");
     if is_local && is_same {
         return Ok(());
     }
@@ -156,16 +155,15 @@ async fn make(services: &Shared) -> Result<Opening, ApiError> {
         identity_keys::create(&mut tx, app.id, &key).await?;
     }
     let active: Vec<Survey> = campaigns::active(&mut tx, app.id).await?;
-    let survey_id = match active
+    let known = active
         .iter()
-        .find(|survey| survey.content.name == content.name)
-    {
-        Some(survey) => survey.id,
-        None => {
-            let survey = Survey::new(nudge_platform::id::new(now), app.id, content, now);
-            lifecycle::create(&mut tx, &survey).await?;
-            survey.id
-        }
+        .find(|survey| survey.content.name == content.name);
+    let survey_id = if let Some(survey) = known {
+        survey.id
+    } else {
+        let survey = Survey::new(nudge_platform::id::new(now), app.id, content, now);
+        lifecycle::create(&mut tx, &survey).await?;
+        survey.id
     };
     tx.commit().await?;
     services.apps.refresh(app.id).await?;

@@ -14,6 +14,7 @@ use axum::routing::get;
 use bytes::Bytes;
 use flate2::Compression;
 use flate2::write::GzEncoder;
+use nudge_platform::secrets::hexadecimal;
 use sha2::{Digest as _, Sha256};
 
 use crate::services::Shared;
@@ -58,8 +59,7 @@ static MADE: LazyLock<Vec<Arc<Bundle>>> = LazyLock::new(|| {
 impl Bundle {
     fn new(name: &'static str, text: &'static str) -> Self {
         let hash = Sha256::digest(text.as_bytes());
-        let digits = hash.iter().map(|byte| format!("{byte:02x}"));
-        let mut digest: String = digits.collect();
+        let mut digest = hexadecimal(&hash);
         digest.truncate(DIGEST_DIGITS);
         let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
         let gzip = encoder.write_all(text.as_bytes()).and(encoder.finish());

@@ -117,12 +117,14 @@ test("a server that answers 503 gets everything later, and is asked as seldom as
   await page.evaluate(() => nudge.flush());
   gate.refuse = ({ route }) => (route == "POST /v1/sdk/ingest" ? { status: 503, headers: { "retry-after": "2" } } : undefined);
   const before = gate.of("POST /v1/sdk/ingest").length;
+  const begun = Date.now();
   for (let n = 0; n < 20; n++) {
     await page.evaluate((n) => void nudge.track("patience_shown", { n }), n);
     await sleep(300);
   }
   const asked = gate.of("POST /v1/sdk/ingest").slice(before);
-  assert.ok(asked.length >= 2 && asked.length <= 5, `asked ${asked.length} times in six seconds`);
+  const seconds = (Date.now() - begun) / 1000;
+  assert.ok(asked.length >= 2 && asked.length <= seconds / 2 + 2, `asked ${asked.length} times in ${seconds} s`);
   gate.refuse = () => undefined;
   const events = custom(await arrived(server, "patience_shown", 20), "patience_shown");
   assert.deepEqual(events.map(({ properties }) => properties.n), [...Array(20).keys()]);

@@ -37,7 +37,7 @@ export function folder(t) {
 export const sleep = (milliseconds) => new Promise((done) => setTimeout(done, milliseconds));
 
 /** Waits until something is true; answers it. */
-export async function until(what, check, seconds = 20) {
+export async function until(what, check, seconds = 60) {
   for (const end = Date.now() + 1000 * seconds; ; ) {
     const found = await check();
     if (found) return found;

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::{Mutex, PoisonError};
 
 use tests::app::MASTER_KEY;
 use tests::site;
@@ -51,11 +52,15 @@ fn installed(folder: &str) -> PathBuf {
     folder
 }
 
+/// One file at a time: a browser has more processes than machines have cores.
+static TURN: Mutex<()> = Mutex::new(());
+
 /// Runs a file of tests.
 fn run(file: &str) {
     if !has_browser() {
         return;
     }
+    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     installed("host/web-sdk");
     let folder = installed("tests/browser");
     let output = Command::new("node")
@@ -109,4 +114,10 @@ files! {
     surveys_behaviour: "surveys-behaviour.test.mjs",
     surveys_keyboard: "surveys-keyboard.test.mjs",
     surveys_server: "surveys-server.test.mjs",
+}
+
+/// The SDK's own tests, which need no browser: surveys' ways by the vectors of the server's code.
+#[test]
+fn ways_of_surveys() {
+    run("../../host/web-sdk/test/surveys.test.mjs");
 }

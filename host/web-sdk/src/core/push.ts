@@ -24,6 +24,10 @@ export class WebPush implements Push {
   ) {
     if (!navigator.serviceWorker || typeof PushManager != "function" || typeof Notification != "function") return;
     this.state = Notification.permission == "denied" ? "denied" : "default";
+    // What a message's click asks of the app, as buttons do.
+    navigator.serviceWorker.addEventListener("message", ({ data }) => {
+      if (data?.nudge) dispatchEvent(new CustomEvent("nudge:action", { cancelable: true, detail: data.nudge }));
+    });
     void this.find().then((registration) => this.note(registration)).catch(() => {});
   }
 

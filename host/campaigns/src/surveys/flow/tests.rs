@@ -8,6 +8,7 @@
 
 mod answers;
 mod conditions;
+mod vectors;
 mod ways;
 
 use serde_json::{Value, json};

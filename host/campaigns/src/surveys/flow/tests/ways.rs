@@ -9,10 +9,10 @@ use super::{flow, options, taken, typed};
 use crate::surveys::flow::*;
 
 /// Numbers from a seed.
-struct Dice(u64);
+pub(super) struct Dice(pub(super) u64);
 
 impl Dice {
-    fn below(&mut self, sides: usize) -> usize {
+    pub(super) fn below(&mut self, sides: usize) -> usize {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
         self.0 ^= self.0 << 17;
