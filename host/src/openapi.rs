@@ -22,6 +22,7 @@ pub use pages::{Page, add_security_headers, routes};
         (name = "apps", description = "Apps, their keys and settings."),
         (name = "sdk", description = "For SDKs and customers' servers."),
         (name = "surveys", description = "Survey campaigns."),
+        (name = "events", description = "Events as they come, of all people of an app."),
         (name = "event definitions", description = "What events must look like."),
         (name = "dead letters", description = "Events that failed, and their replay."),
         (name = "plugins", description = "The plugins that decide in an app."),

@@ -140,7 +140,7 @@ impl Notes {
     }
 
     /// Counts the bytes of the body for all whose they are; refuses them if they are too many for one.
-    pub(super) fn count_bytes(&self, bytes: usize) -> Result<(), ApiError> {
+    pub fn count_bytes(&self, bytes: usize) -> Result<(), ApiError> {
         let senders = std::mem::take(&mut self.0.lock().senders);
         // A subject's first: what is refused for it takes nothing of its app's.
         for (policy, owner) in senders.into_iter().rev() {

@@ -1,4 +1,4 @@
-//! Taking events and property updates: parse, check, validate, commit.
+//! Taking events and property updates: parse, check, validate, commit. Also from the SDKs of others ([`collection`]).
 //!
 //! # Invariants
 //!
@@ -15,6 +15,7 @@
 //! - **Looking for events of a name is bounded**: dry runs and proposals look through the newest 50,000 events and say so.
 
 mod body;
+pub mod collection;
 pub mod commit;
 pub mod definitions;
 pub mod event;
@@ -22,7 +23,9 @@ pub mod http;
 pub mod kept;
 mod owner;
 pub mod properties;
+pub mod rejected;
 mod schema;
 pub mod services;
 pub mod submission;
+mod taking;
 pub mod validation;

@@ -3,10 +3,12 @@
 use std::collections::HashMap;
 
 use axum::extract::State;
+use axum::response::{IntoResponse as _, Response};
 use nudge_apps::auth::Viewer;
 use nudge_campaigns::surveys::Survey;
 use nudge_campaigns::{store as campaigns, surveys};
 use nudge_db::Timestamp;
+use nudge_http::csv::WantsCsv;
 use nudge_http::page::{DEFAULT_LIMIT, Gathering, MOST, Page, checked_limit};
 use nudge_http::query::{begin, end};
 use nudge_http::{ApiError, Code, Data, NestedId, Params, ResourceId, cursor};
@@ -17,9 +19,10 @@ use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
 
 use super::analytics::{self, Range, Report};
-use super::recipients::{self, RecipientState};
+use super::recipients::{self, Recipient, RecipientState};
+use super::responses::ResponseRow;
 use super::store::{self, AnswerRow};
-use super::{Attempt, responses};
+use super::{Attempt, responses, rows};
 use crate::services::Shared;
 
 /// The last page of answers that can be asked for: what comes before is counted each time.
@@ -161,13 +164,14 @@ pub async fn get_survey_analytics(
 /// Lists answers, newest first.
 #[utoipa::path(get, path = "/v1/apps/{appId}/surveys/{surveyId}/responses", tag = "surveys",
     params(("appId" = Uuid, Path), ("surveyId" = Uuid, Path), ResponsesQuery),
-    responses((status = 200, body = Data<ResponsesView>)))]
+    responses((status = 200, content((Data<ResponsesView> = "application/json"), (String = "text/csv")))))]
 pub async fn list_survey_responses(
     Viewer(scope): Viewer,
     State(services): State<Shared>,
     ResourceId(id): ResourceId,
+    WantsCsv(wants_csv): WantsCsv,
     Params(query): Params<ResponsesQuery>,
-) -> Result<Data<ResponsesView>, ApiError> {
+) -> Result<Response, ApiError> {
     let range = range(query.from.as_deref(), query.to.as_deref())?;
     let limit = checked_limit(query.limit, DEFAULT_LIMIT, MOST)?;
     let page = query.page.unwrap_or(1);
@@ -178,37 +182,47 @@ pub async fn list_survey_responses(
     let mut tx = services.db.read().await?;
     let survey = found(&mut tx, scope.app.id, id).await?;
     let key = (scope.app.id, survey.id);
+    if wants_csv {
+        drop(tx);
+        return rows::of_responses(services, key, range).await;
+    }
     let offset = i64::from(page - 1) * i64::from(limit);
-    let rows = responses::page(&mut tx, key, range, offset, i64::from(limit)).await?;
+    let found = responses::page(&mut tx, key, range, offset, i64::from(limit)).await?;
     let total = responses::count(&mut tx, key, range).await?;
-    let items = rows.into_iter().map(|row| AnswerView {
-        attempt_id: row.attempt_id,
-        campaign_id: id,
-        question_id: row.question_id,
-        answer_value: RawValue::from_string(row.value).unwrap_or_default(),
-        answered_at: clock::to_text(row.answered_at),
-    });
-    Ok(Data {
-        data: ResponsesView {
-            items: items.collect(),
-            page,
-            limit,
-            total: total.min(responses::MOST_COUNTED),
-            total_is_estimate: (total > responses::MOST_COUNTED).then_some(true),
-        },
-    })
+    let items = found.into_iter().map(|row| AnswerView::new(id, row));
+    let data = ResponsesView {
+        items: items.collect(),
+        page,
+        limit,
+        total: total.min(responses::MOST_COUNTED),
+        total_is_estimate: (total > responses::MOST_COUNTED).then_some(true),
+    };
+    Ok(Data { data }.into_response())
+}
+
+impl AnswerView {
+    pub(super) fn new(campaign_id: Uuid, row: ResponseRow) -> Self {
+        Self {
+            attempt_id: row.attempt_id,
+            campaign_id,
+            question_id: row.question_id,
+            answer_value: RawValue::from_string(row.value).unwrap_or_default(),
+            answered_at: clock::to_text(row.answered_at),
+        }
+    }
 }
 
 /// Lists who was to get a survey and what became of it, newest first.
 #[utoipa::path(get, path = "/v1/apps/{appId}/surveys/{surveyId}/recipients", tag = "surveys",
     params(("appId" = Uuid, Path), ("surveyId" = Uuid, Path), RecipientsQuery),
-    responses((status = 200, body = Data<Page<RecipientView>>)))]
+    responses((status = 200, content((Data<Page<RecipientView>> = "application/json"), (String = "text/csv")))))]
 pub async fn list_survey_recipients(
     Viewer(scope): Viewer,
     State(services): State<Shared>,
     ResourceId(id): ResourceId,
+    WantsCsv(wants_csv): WantsCsv,
     Params(query): Params<RecipientsQuery>,
-) -> Result<Data<Page<RecipientView>>, ApiError> {
+) -> Result<Response, ApiError> {
     let limit = checked_limit(query.limit, DEFAULT_LIMIT, MOST)?;
     let now = services.clock.now();
     let state = query.state.map_or("", RecipientState::name);
@@ -217,19 +231,35 @@ pub async fn list_survey_recipients(
     let after: Option<Uuid> = query.cursor.as_deref().map(decode).transpose()?;
     let mut tx = services.db.read().await?;
     let key = (scope.app.id, found(&mut tx, scope.app.id, id).await?.id);
+    if wants_csv {
+        drop(tx);
+        return rows::of_recipients(services, key, query.state).await;
+    }
     let most = limit as usize;
     let page = recipients::page(&mut tx, key, query.state, after, most, now).await?;
-    let subjects: Vec<Uuid> = page
-        .recipients
-        .iter()
-        .map(|entry| entry.subject_id)
-        .collect();
-    let names = recipients::names(&mut tx, scope.app.id, &subjects).await?;
+    let items = recipient_views(&mut tx, scope.app.id, page.recipients).await?;
+    let expires = now.plus(cursor::LIFETIME);
+    let seal = |id: Uuid| cursor::encode(&services.secrets, &list, &id, expires);
+    let data = Page {
+        items,
+        next_cursor: page.next.map(seal),
+    };
+    Ok(Data { data }.into_response())
+}
+
+/// Recipients with what they are called.
+pub(super) async fn recipient_views(
+    tx: &mut nudge_db::Tx,
+    app_id: Uuid,
+    recipients: Vec<Recipient>,
+) -> nudge_db::Result<Vec<RecipientView>> {
+    let subjects: Vec<Uuid> = recipients.iter().map(|entry| entry.subject_id).collect();
+    let names = recipients::names(tx, app_id, &subjects).await?;
     let names: HashMap<Uuid, _> = names
         .into_iter()
         .map(|names| (names.subject_id, names))
         .collect();
-    let items = page.recipients.into_iter().map(|entry| {
+    let views = recipients.into_iter().map(|entry| {
         let names = names.get(&entry.subject_id);
         RecipientView {
             subject_id: entry.subject_id,
@@ -240,14 +270,7 @@ pub async fn list_survey_recipients(
             at: clock::to_text(entry.at),
         }
     });
-    let expires = now.plus(cursor::LIFETIME);
-    let seal = |id: Uuid| cursor::encode(&services.secrets, &list, &id, expires);
-    Ok(Data {
-        data: Page {
-            items: items.collect(),
-            next_cursor: page.next.map(seal),
-        },
-    })
+    Ok(views.collect())
 }
 
 /// Lists attempts with their answers, newest first.

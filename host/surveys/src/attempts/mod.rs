@@ -11,6 +11,7 @@ pub mod http;
 pub mod management;
 pub mod recipients;
 pub mod responses;
+mod rows;
 pub mod store;
 pub mod tally;
 
