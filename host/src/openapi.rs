@@ -23,6 +23,7 @@ pub use pages::{Page, add_security_headers, routes};
         (name = "sdk", description = "For SDKs and customers' servers."),
         (name = "surveys", description = "Survey campaigns."),
         (name = "segments", description = "Conditions with a name: who is in, who enters, who leaves."),
+        (name = "events", description = "Events as they come, of all people of an app."),
         (name = "event definitions", description = "What events must look like."),
         (name = "dead letters", description = "Events that failed, and their replay."),
         (name = "plugins", description = "The plugins that decide in an app."),

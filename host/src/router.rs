@@ -36,6 +36,8 @@ pub fn api(services: &Shared) -> (Router<Shared>, OpenApi) {
         .routes(routes!(properties::http::update_own_properties))
         .routes(routes!(nudge_ingest::http::ingest_events))
         .routes(routes!(nudge_ingest::beacon::ingest_beacon))
+        .routes(routes!(nudge_ingest::collection::http::collect_messages))
+        .routes(routes!(nudge_ingest::collection::http::collect_batch))
         .routes(routes!(
             nudge_surveys::instructions::http::poll_instructions
         ))
@@ -184,6 +186,8 @@ fn webhook_routes() -> OpenApiRouter<Shared> {
 /// What events must look like, what became of those that do not, and how many there were.
 fn event_routes() -> OpenApiRouter<Shared> {
     OpenApiRouter::new()
+        .routes(routes!(nudge_people::feed::http::list_events))
+        .routes(routes!(nudge_people::feed::http::stream_events))
         .routes(routes!(
             nudge_ingest::definitions::http::list_event_definitions,
             nudge_ingest::definitions::http::create_event_definition

@@ -198,7 +198,7 @@ fn caller(name: &str, app: &TestApp, person: &Session) -> Caller {
         "as_sdk_without_a_subject" => (&*access.write_key, "^/v1/sdk/session", "start_session"),
         "as_server_key" => (
             &*access.server_key,
-            "^/v1/sdk/ingest|/transactional$",
+            "^/v1/sdk/ingest|^/v1/compat|^/v1/batch|/transactional$",
             "send_transactional",
         ),
         "as_api_token" => (

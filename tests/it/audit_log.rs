@@ -327,7 +327,13 @@ const ELSEWHERE: [(&str, &str); 6] = [
 
 /// Plugins, whose entries are in `plugins.rs` and `server_plugins.rs`; and what SDKs do, which is no change of
 /// a person's.
-const ELSEWHERE_BELOW: [&str; 3] = ["/v1/apps/{appId}/plugin", "/v1/operator/", "/v1/sdk/"];
+const ELSEWHERE_BELOW: [&str; 5] = [
+    "/v1/apps/{appId}/plugin",
+    "/v1/operator/",
+    "/v1/sdk/",
+    "/v1/compat/",
+    "/v1/batch",
+];
 
 /// What a backend does with an API token to people's own data; the entry is in a test of its own.
 const OF_PEOPLE: (&str, &str) = ("PATCH", "/v1/apps/{appId}/users/properties");

@@ -3,20 +3,24 @@
 use std::sync::Arc;
 
 use nudge_db::{Dialect, Timestamp, Tx};
+use nudge_people::feed::{self, EventKey, Place};
 use nudge_people::users::{self, Position, Search, timeline};
 use nudge_records::events::{Event, Origin, insert};
 use serde_json::json;
 use tests::{TestApp, on_both_backends};
 use uuid::Uuid;
 
-on_both_backends!(people_and_timelines_are_found_by_indexes);
+on_both_backends!(
+    people_and_timelines_are_found_by_indexes,
+    the_feed_is_found_by_indexes
+);
 
 /// So many that no planner would rather read all. Three of four are another app's.
 const PEOPLE: u64 = 10_000;
 const EVENTS: usize = 6_000;
 
 /// Tables that grow with people and events.
-const LARGE: [&str; 14] = [
+const LARGE: [&str; 15] = [
     "subjects",
     "aliases",
     "events",
@@ -31,6 +35,7 @@ const LARGE: [&str; 14] = [
     "timers",
     "occasions",
     "run_firings",
+    "rejected_events",
 ];
 
 async fn people_and_timelines_are_found_by_indexes(app: &mut TestApp) {
@@ -97,6 +102,44 @@ async fn people_and_timelines_are_found_by_indexes(app: &mut TestApp) {
                 .await
                 .unwrap();
             check(&mut tx, "the rest of the timeline");
+        }
+    }
+}
+
+async fn the_feed_is_found_by_indexes(app: &mut TestApp) {
+    fill(app).await;
+    let (app_id, now) = (app.access.app_id, app.clock.now());
+    let mut tx = app.services().db.write().await.unwrap();
+    tx.sql(
+        "INSERT INTO rejected_events (id, app_id, alias_number, received_at, source, errors)
+         SELECT event_id, app_id, alias_number, received_at, source, '[]' FROM events",
+    )
+    .execute()
+    .await
+    .unwrap();
+    tx.sql("ANALYZE").execute().await.unwrap();
+    tx.commit().await.unwrap();
+    let db = app.services().db.clone();
+    let mut tx = db.read().await.unwrap();
+    tx.explain();
+
+    feed::store::names(&mut tx, app_id, Some(now))
+        .await
+        .unwrap();
+    check(&mut tx, "the names");
+    let keys = [EventKey::Accepted(7), EventKey::Rejected(app.id())];
+    let places = keys.map(|event| Some(Place { at: now, event }));
+    for after in [None].into_iter().chain(places) {
+        for from in [None, Some(now)] {
+            let filter = feed::Filter::default();
+            feed::store::named(&mut tx, app_id, "opened", &filter, (after, from), 51)
+                .await
+                .unwrap();
+            check(&mut tx, "the events of a name");
+            feed::store::rejected(&mut tx, app_id, &filter, (after, from), 51)
+                .await
+                .unwrap();
+            check(&mut tx, "refused events");
         }
     }
 }

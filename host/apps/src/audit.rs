@@ -1,7 +1,11 @@
 //! The route of the audit log (contract 13).
 
+use std::sync::Arc;
+
 use axum::extract::State;
-use nudge_http::page::{Page, PageQuery, page};
+use axum::response::{IntoResponse as _, Response};
+use nudge_http::csv::{self, WantsCsv};
+use nudge_http::page::{MOST, Page, PageQuery, page};
 use nudge_http::query::{begin, end};
 use nudge_http::{ApiError, Data, Params, cursor};
 use nudge_platform::audit::store::{self, EntryRow, Filter};
@@ -13,7 +17,7 @@ use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
 
 use crate::auth::{Admin, Operator};
-use crate::services::{Services, Shared};
+use crate::services::Shared;
 
 /// Something that was changed or refused.
 #[derive(Debug, Serialize, ToSchema)]
@@ -61,34 +65,37 @@ impl From<EntryRow> for EntryView {
 
 /// Lists what was changed in an app and which uses of keys were refused, newest first.
 #[utoipa::path(get, path = "/v1/apps/{appId}/audit-log", tag = "audit",
-    params(("appId" = Uuid, Path), AuditQuery), responses((status = 200, body = Data<Page<EntryView>>)))]
+    params(("appId" = Uuid, Path), AuditQuery),
+    responses((status = 200, content((Data<Page<EntryView>> = "application/json"), (String = "text/csv")))))]
 pub async fn list_audit_log(
     Admin(scope): Admin,
     State(services): State<Shared>,
+    wants_csv: WantsCsv,
     Params(query): Params<AuditQuery>,
-) -> Result<Data<Page<EntryView>>, ApiError> {
-    let data = entries(&services, scope.app.id, query).await?;
-    Ok(Data { data })
+) -> Result<Response, ApiError> {
+    entries(services, scope.app.id, wants_csv, query).await
 }
 
 /// Lists what operators and the server itself did with the server's plugins, newest first.
 #[utoipa::path(get, path = "/v1/operator/audit-log", tag = "operator",
-    params(AuditQuery), responses((status = 200, body = Data<Page<EntryView>>)))]
+    params(AuditQuery),
+    responses((status = 200, content((Data<Page<EntryView>> = "application/json"), (String = "text/csv")))))]
 pub async fn list_server_audit_log(
     _: Operator,
     State(services): State<Shared>,
+    wants_csv: WantsCsv,
     Params(query): Params<AuditQuery>,
-) -> Result<Data<Page<EntryView>>, ApiError> {
-    let data = entries(&services, SERVER, query).await?;
-    Ok(Data { data })
+) -> Result<Response, ApiError> {
+    entries(services, SERVER, wants_csv, query).await
 }
 
-/// A page of the log of an app, or of the server.
+/// A page of the log of an app, or of the server; or all of it as CSV.
 async fn entries(
-    services: &Services,
+    services: Shared,
     app_id: Uuid,
+    WantsCsv(wants_csv): WantsCsv,
     query: AuditQuery,
-) -> Result<Page<EntryView>, ApiError> {
+) -> Result<Response, ApiError> {
     let paging = PageQuery {
         limit: query.limit,
         cursor: query.cursor,
@@ -100,6 +107,9 @@ async fn entries(
         action: query.action,
         actor: query.actor,
     };
+    if wants_csv {
+        return rows(services, app_id, filter).await;
+    }
     let now = services.clock.now();
     let list = format!("audit log {app_id} {filter:?}");
     let before = paging.position(&services.secrets, &list, now)?;
@@ -107,5 +117,24 @@ async fn entries(
     let found = store::list(&mut tx, app_id, &filter, before, i64::from(limit) + 1).await?;
     let views = found.into_iter().map(EntryView::from).collect();
     let seal = |id: &Uuid| cursor::encode(&services.secrets, &list, id, now.plus(cursor::LIFETIME));
-    Ok(page(views, limit, |view: &EntryView| view.id, seal))
+    let data = page(views, limit, |view: &EntryView| view.id, seal);
+    Ok(Data { data }.into_response())
+}
+
+/// All entries of a filter, as CSV.
+async fn rows(services: Shared, app_id: Uuid, filter: Filter) -> Result<Response, ApiError> {
+    let filter = Arc::new(filter);
+    let read = move |before| {
+        let (services, filter) = (Arc::clone(&services), Arc::clone(&filter));
+        async move {
+            let mut tx = services.db.read().await?;
+            let found = store::list(&mut tx, app_id, &filter, before, i64::from(MOST)).await?;
+            let is_full = found.len() == MOST as usize;
+            let next = found.last().filter(|_| is_full).map(|last| last.id);
+            let views: Vec<EntryView> = found.into_iter().map(EntryView::from).collect();
+            Ok((views, next))
+        }
+    };
+    let columns = &["id", "at", "actor", "action", "resource", "detail"];
+    csv::answer(columns, read).await
 }

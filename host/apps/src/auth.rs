@@ -37,7 +37,7 @@ use nudge_platform::rate_limits::{Policy, owner_of, share_of};
 use uuid::Uuid;
 
 pub use access::{Admin, Administrator, Editor, Member, Operator, Scope, Viewer};
-pub use keys::{AppKey, PropertyWriter, PushSender, Sdk};
+pub use keys::{AppKey, PropertyWriter, PushSender, Sdk, collection_key};
 pub use subject::{SdkSubject, good_subject_token, subject_token};
 
 use crate::App;

@@ -31,6 +31,8 @@ const RETURNS_WITHIN: Duration = Duration::from_secs(5);
 const LISTENS_AFTER: usize = 128 * 1024;
 /// How long that is waited for.
 const READS_REFUSED: Duration = Duration::from_secs(1);
+/// Streams of events that an app has at the most (contract 21).
+const MOST_STREAMS: usize = 20;
 /// Bodies are counted in units of so many bytes.
 const UNIT: usize = 1024;
 
@@ -41,6 +43,7 @@ pub struct Admission {
     requests: Shares,
     seats: Arc<Semaphore>,
     polls: Shares,
+    streams: Shares,
     bodies: Arc<Semaphore>,
     body_units: usize,
 }
@@ -93,6 +96,10 @@ impl Admission {
             requests: Shares::new(config.max_requests, config.app_share),
             seats: semaphore(config.max_polls),
             polls: Shares::new(config.max_polls, config.app_share),
+            streams: Shares {
+                most: MOST_STREAMS,
+                apps: Arc::default(),
+            },
             bodies: semaphore(body_units),
             body_units,
         }
@@ -133,6 +140,16 @@ impl Admission {
                 _share: share,
             })
             .map_err(|_| refuse("polls"))
+    }
+
+    /// A place for a stream of an app's events.
+    pub fn stream_of(&self, app_id: Uuid) -> Result<Share, ApiError> {
+        self.streams.take(app_id).ok_or_else(|| {
+            shed("streams");
+            let detail =
+                "the app has as many streams of events as it may have; end one of them first";
+            ApiError::rate_limited(1).with_detail(detail)
+        })
     }
 
     /// What bodies take now, in bytes.

@@ -42,14 +42,30 @@ pub struct JsonText(pub String);
 #[derive(Debug)]
 pub struct Json<T>(pub T);
 
+/// The bytes of a JSON body as [`JsonText`] has them, which need not be declared as JSON: browsers send it as plain text,
+/// for which they need not ask first.
+#[derive(Debug)]
+pub struct PlainJsonText(pub String);
+
 impl<S: Send + Sync> FromRequest<S> for JsonText {
     type Rejection = ApiError;
 
     async fn from_request(request: Request, _: &S) -> Result<Self, ApiError> {
-        let received = Received::of(request).await?;
-        let Received { text, notes, room } = received;
-        notes.keep_room(room);
-        Ok(Self(text))
+        Received::of(request).await.map(|it| Self(it.keep()))
+    }
+}
+
+impl<S: Send + Sync> FromRequest<S> for PlainJsonText {
+    type Rejection = ApiError;
+
+    async fn from_request(request: Request, _: &S) -> Result<Self, ApiError> {
+        if !matches!(
+            media_type(request.headers()).as_deref(),
+            None | Some("text/plain")
+        ) {
+            require_json(request.headers())?;
+        }
+        Received::of_any(request).await.map(|it| Self(it.keep()))
     }
 }
 
@@ -62,8 +78,19 @@ struct Received {
 
 impl Received {
     async fn of(request: Request) -> Result<Self, ApiError> {
+        require_json(request.headers())?;
+        Self::of_any(request).await
+    }
+
+    /// The text, whose room is the request's from now on.
+    fn keep(self) -> String {
+        let Self { text, notes, room } = self;
+        notes.keep_room(room);
+        text
+    }
+
+    async fn of_any(request: Request) -> Result<Self, ApiError> {
         let (head, body) = request.into_parts();
-        require_json(&head.headers)?;
         let encoding = Encoding::of(&head.headers)?;
         let notes = Notes::of(&head.extensions);
         let mut room = notes.room();

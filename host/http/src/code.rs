@@ -37,6 +37,7 @@ codes! {
     InvalidCursor, BAD_REQUEST, "invalid_cursor", "The cursor is damaged, too old or of another list.";
     CredentialConflict, BAD_REQUEST, "credential_conflict", "Two different keys were sent.";
     InvalidEncoding, BAD_REQUEST, "invalid_encoding", "The body can't be decompressed.";
+    MessagesRejected, BAD_REQUEST, "messages_rejected", "Some messages were not taken, see errors; all others were.";
     InvalidCredentials, UNAUTHORIZED, "invalid_credentials", "The credential is missing, unknown, revoked or expired.";
     SubjectTokenRequired, UNAUTHORIZED, "subject_token_required", "A write key alone does not prove who the user is.";
     SubjectTokenExpired, UNAUTHORIZED, "subject_token_expired", "The subject token is expired or revoked; start a new session.";

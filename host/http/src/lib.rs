@@ -18,6 +18,7 @@
 pub mod admission;
 pub mod body;
 pub mod code;
+pub mod csv;
 pub mod cursor;
 pub mod error;
 pub mod issuer;

@@ -28,8 +28,8 @@ use super::error::ApiError;
 
 /// How often a request is tried.
 const MOST_TRIES: usize = 16;
-/// The route that tries again by itself, many requests together, and whose bodies are not to be kept for longer.
-const INGEST: &str = "/v1/sdk/ingest";
+/// The routes that try again by themselves, many requests together, and whose bodies are not to be kept for longer.
+const INGEST: [&str; 3] = ["/v1/sdk/ingest", "/v1/compat/v1/{kind}", "/v1/batch"];
 
 /// Tells a request from all others, and is the same each time that it is made again here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,7 +54,7 @@ impl<S: Sync> FromRequestParts<S> for Mark {
 /// Answers a request, if need be again.
 pub(super) async fn run(next: Next, request: Request) -> Response {
     let route = request.extensions().get::<MatchedPath>();
-    if request.method().is_safe() || route.is_none_or(|route| route.as_str() == INGEST) {
+    if request.method().is_safe() || route.is_none_or(|route| INGEST.contains(&route.as_str())) {
         return next.run(request).await;
     }
     let (mut head, body) = request.into_parts();

@@ -268,10 +268,11 @@ impl Writer {
                 self.pipeline.room(Size::of(events))
             })
             .collect();
-        // Events and their row in `pending` are one statement on PostgreSQL; letters are another.
-        let together = submissions
-            .iter()
-            .any(|submission| !submission.letters.is_empty() || !submission.replays.is_empty());
+        // Events and their row in `pending` are one statement on PostgreSQL; letters and refused events are others.
+        let together = submissions.iter().any(|submission| {
+            let is_empty = submission.letters.is_empty() && submission.rejected.is_empty();
+            !is_empty || !submission.replays.is_empty()
+        });
         let mut tx = if together {
             self.db.write().await?
         } else {

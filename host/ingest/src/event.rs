@@ -13,6 +13,7 @@ use nudge_records::events::{Event, is_name, properties};
 use uuid::Uuid;
 
 use super::body::{EventBody, Events, Field};
+use crate::rejected::Said;
 use crate::submission::Rejection;
 
 /// Clocks that differ by less are taken as right (contract 3).
@@ -67,21 +68,24 @@ pub(super) fn check_all(
     let mut ids = HashSet::with_capacity(events.len());
     let mut last_name = None;
     for (index, event) in events.each().enumerate() {
-        match event.and_then(|event| check(&event, rules, &mut last_name)) {
-            Ok(event) if ids.insert(event.id) => checked.push((index, event)),
-            Ok(event) => {
-                let message = "another event of this request has the same eventId";
-                rejections.push(Rejection::new(
-                    index,
-                    Some(event.id),
-                    "duplicate_event_id_in_batch",
-                    message,
-                ));
-            }
-            Err((event_id, code, message)) => {
-                rejections.push(Rejection::new(index, event_id, code, message));
-            }
-        }
+        let refusal = match event {
+            Ok(body) => match check(&body, rules, &mut last_name) {
+                Ok(event) if ids.insert(event.id) => {
+                    checked.push((index, event));
+                    continue;
+                }
+                Ok(event) => {
+                    let message = "another event of this request has the same eventId";
+                    let code = "duplicate_event_id_in_batch";
+                    Rejection::new(index, Some(event.id), code, message).saying(Said::of(&event))
+                }
+                Err((event_id, code, message)) => {
+                    Rejection::new(index, event_id, code, message).saying(Said::by(&body))
+                }
+            },
+            Err((event_id, code, message)) => Rejection::new(index, event_id, code, message),
+        };
+        rejections.push(refusal);
     }
     (checked, rejections)
 }

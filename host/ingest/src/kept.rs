@@ -10,6 +10,7 @@ use nudge_records::dead_letters::{self, Letter};
 use nudge_records::events::insert::{self, NewRequest};
 use nudge_records::events::store::{self, Stored};
 use nudge_records::events::{Event, SEQ_BLOCK};
+use nudge_records::rejected::{self, RejectedEvent};
 use nudge_records::stats::{self, Stats, Tally};
 use nudge_records::subjects::current::{Claim, Claims};
 use nudge_records::subjects::{self, NOBODY, Versioned};
@@ -62,8 +63,8 @@ pub async fn store_replayed(
     Ok(outcomes.collect())
 }
 
-/// Keeps the letters of those submissions that may be stored, and removes those that they replay; answers which
-/// were kept.
+/// Keeps the letters and refused events of those submissions that may be stored, and removes the letters that they
+/// replay; answers which letters were kept.
 pub(super) async fn keep_letters(
     tx: &mut Tx,
     submissions: &[Cow<'_, Submission>],
@@ -78,6 +79,8 @@ pub(super) async fn keep_letters(
     let replayed: Vec<(Uuid, Uuid)> = replayed.collect();
     let kept = dead_letters::store::insert(tx, &letters).await?;
     dead_letters::store::delete_all(tx, &replayed).await?;
+    let refused: Vec<&RejectedEvent> = planned().flat_map(|it| &it.rejected).collect();
+    rejected::insert(tx, &refused, &kept).await?;
     Ok(kept)
 }
 

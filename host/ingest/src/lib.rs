@@ -1,4 +1,4 @@
-//! Taking events and property updates: parse, check, validate, commit.
+//! Taking events and property updates: parse, check, validate, commit. Also from the SDKs of others ([`collection`]).
 //!
 //! # Invariants
 //!
@@ -16,6 +16,7 @@
 
 pub mod beacon;
 mod body;
+pub mod collection;
 pub mod commit;
 pub mod definitions;
 pub mod event;
@@ -23,7 +24,9 @@ pub mod http;
 pub mod kept;
 mod owner;
 pub mod properties;
+pub mod rejected;
 mod schema;
 pub mod services;
 pub mod submission;
+mod taking;
 pub mod validation;

@@ -193,26 +193,33 @@ async fn owner_by_user_id(
         let detail = "userId has 1 to 256 characters and no control characters";
         return Err(ApiError::field("/userId", "invalid", detail));
     }
-    let (standing, erasing) = named(services, caller.app.id, user_id, events).await?;
-    Ok(Owner {
-        alias: standing.alias,
-        subject_id: standing.subject_id,
-        claims: None,
-        mismatch: None,
-        anonymous_id: None,
-        external_id: standing.external_id,
-        events_after: standing.events_after,
-        erasing,
-    })
+    let (standing, erasing) = named(services, caller.app.id, user_id, || events.latest()).await?;
+    Ok(Owner::unproven(standing, erasing))
+}
+
+impl Owner {
+    /// Whoever a server says that it is.
+    pub(super) fn unproven(standing: AliasView, erasing: bool) -> Self {
+        Self {
+            alias: standing.alias,
+            subject_id: standing.subject_id,
+            claims: None,
+            mismatch: None,
+            anonymous_id: None,
+            external_id: standing.external_id,
+            events_after: standing.events_after,
+            erasing,
+        }
+    }
 }
 
 /// The subject with an external id, made if there is none, and whether it is nobody for now only. Somebody who was
 /// deleted begins anew with an event of after the deletion.
-async fn named(
+pub(super) async fn named(
     services: &Shared,
     app_id: Uuid,
     user_id: &str,
-    events: &Events<'_>,
+    latest: impl FnOnce() -> Option<Timestamp>,
 ) -> Result<(AliasView, bool), ApiError> {
     let (db, pseudonyms) = (&services.db, &services.pseudonyms);
     let now = services.clock.now();
@@ -221,7 +228,7 @@ async fn named(
     if !standing.is_nobody() {
         return Ok((standing, false));
     }
-    let Some(latest) = events.latest() else {
+    let Some(latest) = latest() else {
         return Ok((standing, false));
     };
     Ok(

@@ -9,11 +9,13 @@ use nudge_db::Timestamp;
 use nudge_http::ApiError;
 use nudge_records::dead_letters::Letter;
 use nudge_records::events::{Event, Origin};
+use nudge_records::rejected::RejectedEvent;
 use nudge_records::subjects::current::Claims;
 use serde::Serialize;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
+use crate::rejected::Said;
 use crate::{body, event};
 
 /// A request's events on their way into the database.
@@ -35,6 +37,8 @@ pub struct Submission {
     pub letters: Vec<Letter>,
     /// Events among `events` that break a definition which only observes.
     pub observed: HashSet<Uuid>,
+    /// What is kept of events that were refused.
+    pub rejected: Vec<RejectedEvent>,
     /// Dead letters that this submission replays.
     pub replays: Vec<Uuid>,
     /// Whether the caller waits for instructions.
@@ -101,6 +105,9 @@ pub struct Rejection {
     /// Where it is kept, if it broke its definition.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub dead_letter_id: Option<Uuid>,
+    /// What the event said, for the feed.
+    #[serde(skip)]
+    pub said: Option<Box<Said>>,
 }
 
 /// Reasons that have to do with what an event says, or with a plugin that could not tell.
@@ -133,6 +140,16 @@ impl Rejection {
             message: message.into(),
             retryable: false,
             dead_letter_id: None,
+            said: None,
+        }
+    }
+
+    /// The same, with what the event said.
+    #[must_use]
+    pub(crate) fn saying(self, said: Said) -> Self {
+        Self {
+            said: Some(Box::new(said)),
+            ..self
         }
     }
 }

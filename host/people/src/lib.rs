@@ -1,4 +1,4 @@
-//! Sessions, people, and what they may ask of their data: search, profiles, timelines, exports, deletion.
+//! Sessions, people, and what they may ask of their data: search, profiles, timelines, the feed of all events, exports, deletion.
 //!
 //! # Invariants
 //!
@@ -9,6 +9,7 @@
 //!   that is in no table, until something proves to be of after the deletion (an identity token's `iat`, the time of a server's event): then a new
 //!   person begins, and `aliases.events_after` keeps refusing what is of before.
 
+pub mod feed;
 pub mod privacy;
 pub mod segments;
 pub mod services;

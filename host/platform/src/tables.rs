@@ -151,6 +151,11 @@ pub const BELONGINGS: &[Store] = &[
         PROFILE,
     ),
     store(
+        table("rejected_events", "id", OfApp::Indexed),
+        Personal::Alias,
+        PROFILE,
+    ),
+    store(
         table("events", "seq", OfApp::Alias),
         Personal::Alias,
         Copied::In("events.ndjson"),

@@ -2,9 +2,11 @@
 
 use axum::extract::State;
 use axum::http::StatusCode;
+use axum::response::{IntoResponse as _, Response};
 use nudge_apps::auth::{Editor, Scope, Viewer};
 use nudge_db::Timestamp;
 use nudge_http::body::OptionalJson;
+use nudge_http::csv::WantsCsv;
 use nudge_http::page::{Gathering, Page, PageQuery};
 use nudge_http::query::{begin, end};
 use nudge_http::{ApiError, Code, Data, Json, Params, ResourceId, cursor};
@@ -22,6 +24,7 @@ use uuid::Uuid;
 
 use super::bulk::{self, Input};
 use super::replay::{self, Replayed};
+use super::rows;
 use crate::services::Shared;
 
 /// A dead letter as the API shows it.
@@ -222,12 +225,14 @@ impl FilterRequest {
 
 /// Lists dead letters, newest first.
 #[utoipa::path(get, path = "/v1/apps/{appId}/dead-letters", tag = "dead letters",
-    params(("appId" = Uuid, Path), ListQuery), responses((status = 200, body = Data<Page<LetterView>>)))]
+    params(("appId" = Uuid, Path), ListQuery),
+    responses((status = 200, content((Data<Page<LetterView>> = "application/json"), (String = "text/csv")))))]
 pub async fn list_dead_letters(
     Viewer(scope): Viewer,
     State(services): State<Shared>,
+    WantsCsv(wants_csv): WantsCsv,
     Params(query): Params<ListQuery>,
-) -> Result<Data<Page<LetterView>>, ApiError> {
+) -> Result<Response, ApiError> {
     let paging = PageQuery {
         limit: query.limit,
         cursor: query.cursor.clone(),
@@ -241,6 +246,9 @@ pub async fn list_dead_letters(
         reason: query.reason,
         stage: query.stage,
     };
+    if wants_csv {
+        return rows::answer(services, scope.app.id, filter).await;
+    }
     let list = format!("dead letters {} {filter:?}", scope.app.id);
     let before: Option<Place> = paging.position(&services.secrets, &list, now)?;
     let mut tx = services.db.read().await?;
@@ -262,9 +270,8 @@ pub async fn list_dead_letters(
         cursor::encode(&services.secrets, &list, &place, now.plus(cursor::LIFETIME))
     });
     let items = found.into_iter().map(LetterView::from).collect();
-    Ok(Data {
-        data: Page { items, next_cursor },
-    })
+    let data = Page { items, next_cursor };
+    Ok(Data { data }.into_response())
 }
 
 /// Counts dead letters by event name and reason, the most frequent first.

@@ -3,3 +3,4 @@
 pub mod bulk;
 pub mod http;
 pub mod replay;
+mod rows;

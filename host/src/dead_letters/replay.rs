@@ -222,6 +222,7 @@ pub(super) fn submission(app: &Arc<App>, first: &Letter, events: Vec<(Uuid, Even
         events,
         letters: Vec::new(),
         observed: HashSet::new(),
+        rejected: Vec::new(),
         replays,
         wants_instructions: false,
     }

@@ -1,5 +1,5 @@
 //! Removes what has been kept for as long as an app's settings say (contract 13, `retention`), once an hour,
-//! a bounded number of rows at a time.
+//! a bounded number of rows at a time. What is kept for an hour is looked for more often.
 
 mod store;
 
@@ -8,7 +8,7 @@ use std::time::Duration;
 use nudge_db::Timestamp;
 use nudge_people::privacy;
 use nudge_push::webhooks;
-use nudge_records::{deliveries, stats};
+use nudge_records::{deliveries, rejected, stats};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
@@ -20,6 +20,8 @@ const PAUSE: Duration = Duration::from_hours(1);
 const MUTATION_DAYS: i64 = 30;
 /// Days that is known why firings had no effect.
 const SUPPRESSED_DAYS: i64 = 30;
+/// The pause between two looks for what is kept for an hour.
+const OFTEN: Duration = Duration::from_mins(5);
 /// The pause after a round that failed.
 const SHORT_PAUSE: Duration = Duration::from_mins(1);
 /// Days that push deliveries are kept unless an app says otherwise.
@@ -32,8 +34,15 @@ const DAY: Duration = Duration::from_hours(24);
 pub async fn run(services: Shared, halt: CancellationToken) {
     let look_again = Duration::from_millis(services.config.pipeline.poll_ms.max(1));
     let mut next_at = Timestamp::default();
+    let mut often_at = Timestamp::default();
     loop {
         let now = services.clock.now();
+        if now >= often_at {
+            often_at = now.plus(OFTEN);
+            if let Err(error) = remove_rejected(&services, now, &halt).await {
+                tracing::warn!(error = ?error, "refused events could not be removed yet");
+            }
+        }
         if now >= next_at {
             let outcome = round(&services, now, &halt).await;
             next_at = now.plus(if outcome.is_ok() { PAUSE } else { SHORT_PAUSE });
@@ -46,6 +55,30 @@ pub async fn run(services: Shared, halt: CancellationToken) {
             () = halt.cancelled() => return,
         }
     }
+}
+
+/// Removes refused events that arrived more than an hour ago.
+async fn remove_rejected(
+    services: &Shared,
+    now: Timestamp,
+    halt: &CancellationToken,
+) -> nudge_db::Result<()> {
+    let mut tx = services.db.read().await?;
+    let versions = nudge_campaigns::apps::versions(&mut tx).await?;
+    drop(tx);
+    let before = now.minus(rejected::KEPT);
+    for (app_id, _) in versions {
+        // Looked for before anything is locked: most apps have none.
+        let mut tx = services.db.read().await?;
+        let mut are_there = rejected::is_any_before(&mut tx, app_id, before).await?;
+        drop(tx);
+        while are_there && !halt.is_cancelled() {
+            let mut tx = services.db.write().await?;
+            are_there = rejected::delete_before(&mut tx, app_id, before).await? > 0;
+            tx.commit().await?;
+        }
+    }
+    Ok(())
 }
 
 /// Goes through all apps.

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use axum::http::request::Parts;
+use nudge_db::Timestamp;
 use nudge_http::code::Code;
 use nudge_http::error::ApiError;
 use nudge_http::issuer::{Claims, Role};
@@ -25,6 +26,8 @@ pub struct Scope {
     pub app: Arc<App>,
     /// Who calls.
     pub actor: String,
+    /// Until when the token is good.
+    pub until: Timestamp,
     role: Role,
 }
 
@@ -131,6 +134,7 @@ async fn scope(parts: &mut Parts, services: &Shared, needed: Role) -> Result<Sco
     let role = *role;
     Ok(Scope {
         app,
+        until: Timestamp::from_seconds(claims.exp),
         actor: claims.sub,
         role,
     })

@@ -5,7 +5,10 @@ use std::sync::Arc;
 
 use axum::extract::MatchedPath;
 use axum::http::Method;
+use axum::http::header::AUTHORIZATION;
 use axum::http::request::Parts;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use nudge_http::code::Code;
 use nudge_http::error::ApiError;
 use nudge_http::oidc::AccessTokenRefusal;
@@ -67,13 +70,18 @@ impl AppKey {
     /// The key of a request of any kind.
     pub async fn of(parts: &mut Parts, services: &Shared) -> Result<Self, ApiError> {
         let text = key_text(parts)?;
-        if let Some(hash) = key::hash(&text) {
+        Self::of_text(parts, services, &text).await
+    }
+
+    /// The key that a request says somewhere.
+    pub async fn of_text(parts: &Parts, services: &Services, text: &str) -> Result<Self, ApiError> {
+        if let Some(hash) = key::hash(text) {
             return app_key(parts, services, &hash).await;
         }
         let now = services.clock.now();
         match services
             .access_tokens
-            .verify(&services.issuer, &text, now)
+            .verify(&services.issuer, text, now)
             .await
         {
             // Good for something, but not for this.
@@ -244,6 +252,28 @@ pub(super) async fn no_bearer(parts: &Parts, services: &Services) -> ApiError {
         }
         Err(refusal) => refusal,
     }
+}
+
+/// The key of the headers, where there is one: also as the user name of basic authentication (RFC 7617), as SDKs of
+/// others send it.
+pub fn collection_key(parts: &Parts) -> Result<Option<String>, ApiError> {
+    let invalid = || ApiError::new(Code::InvalidCredentials);
+    let Some(header) = parts.headers.get(AUTHORIZATION) else {
+        let has_key = parts.headers.contains_key(WRITE_KEY);
+        return has_key.then(|| key_text(parts)).transpose();
+    };
+    let (scheme, rest) = header
+        .to_str()
+        .map_err(|_| invalid())?
+        .split_once(' ')
+        .ok_or_else(invalid)?;
+    if !scheme.eq_ignore_ascii_case("basic") {
+        return key_text(parts).map(Some);
+    }
+    let bytes = STANDARD.decode(rest.trim()).map_err(|_| invalid())?;
+    let text = String::from_utf8(bytes).map_err(|_| invalid())?;
+    let user = text.split_once(':').map_or(&*text, |(user, _)| user);
+    Ok(Some(user.to_owned()))
 }
 
 /// The key of either header; two different ones contradict each other.

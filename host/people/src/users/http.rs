@@ -1,12 +1,15 @@
 //! Routes of people (contract 5, specification 4.1).
 
 use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
 
 use axum::extract::State;
+use axum::response::{IntoResponse as _, Response};
 use nudge_apps::App;
 use nudge_apps::auth::Viewer;
 use nudge_db::{Timestamp, Tx};
-use nudge_http::page::{DEFAULT_LIMIT, Gathering, Page, PageQuery, checked_limit};
+use nudge_http::csv::{self, WantsCsv};
+use nudge_http::page::{DEFAULT_LIMIT, Gathering, MOST, Page, PageQuery, checked_limit};
 use nudge_http::query::{begin, end};
 use nudge_http::{ApiError, Code, Data, Params, ResourceName, cursor};
 use nudge_platform::clock;
@@ -203,12 +206,14 @@ struct Bookmark {
 
 /// Lists people, or searches them.
 #[utoipa::path(get, path = "/v1/apps/{appId}/users", tag = "users",
-    params(("appId" = Uuid, Path), UsersQuery), responses((status = 200, body = Data<UserPage>)))]
+    params(("appId" = Uuid, Path), UsersQuery),
+    responses((status = 200, content((Data<UserPage> = "application/json"), (String = "text/csv")))))]
 pub async fn list_users(
     Viewer(scope): Viewer,
     State(services): State<Shared>,
+    WantsCsv(wants_csv): WantsCsv,
     Params(query): Params<UsersQuery>,
-) -> Result<Data<UserPage>, ApiError> {
+) -> Result<Response, ApiError> {
     let text = query.q.filter(|text| !text.is_empty());
     if text
         .as_ref()
@@ -223,6 +228,9 @@ pub async fn list_users(
     };
     let limit = paging.limit()? as usize;
     let search = text.as_deref().map(Search::new);
+    if wants_csv {
+        return rows(services, scope.app.id, search).await;
+    }
     let (app_id, now) = (scope.app.id, services.clock.now());
     let names = search.as_ref().map(|search| &search.names.0);
     let list = format!("users {app_id} {names:?}");
@@ -241,11 +249,7 @@ pub async fn list_users(
         (Some(search), after) => {
             super::search(&mut tx, app_id, search, after, limit, scanned).await?
         }
-        (None, Some(Position::Id(after))) => {
-            super::everybody(&mut tx, app_id, Some(after), limit).await?
-        }
-        (None, None) => super::everybody(&mut tx, app_id, None, limit).await?,
-        (None, Some(_)) => return Err(ApiError::new(Code::InvalidCursor)),
+        (None, after) => super::everybody(&mut tx, app_id, id_of(after)?, limit).await?,
     };
     let items = views(&mut tx, app_id, &found.ids).await?;
     let next_cursor = found.next.map(|after| {
@@ -263,8 +267,54 @@ pub async fn list_users(
         total_is_estimate: total.at_least,
         next_cursor,
     };
-    Ok(Data { data })
+    Ok(Data { data }.into_response())
 }
+
+/// A place in the list of everybody.
+fn id_of(after: Option<Position>) -> Result<Option<Uuid>, ApiError> {
+    match after {
+        None => Ok(None),
+        Some(Position::Id(after)) => Ok(Some(after)),
+        Some(_) => Err(ApiError::new(Code::InvalidCursor)),
+    }
+}
+
+/// All people whom a search finds, as CSV.
+async fn rows(
+    services: Shared,
+    app_id: Uuid,
+    search: Option<Search>,
+) -> Result<Response, ApiError> {
+    let search = Arc::new(search);
+    let read = move |after: Option<Position>| {
+        let (services, search) = (Arc::clone(&services), Arc::clone(&search));
+        async move {
+            let mut tx = services.db.read().await?;
+            let most = MOST as usize;
+            let found = match &*search {
+                Some(search) => super::search(&mut tx, app_id, search, after, most, None).await?,
+                None => super::everybody(&mut tx, app_id, id_of(after)?, most).await?,
+            };
+            let views = views(&mut tx, app_id, &found.ids).await?;
+            Ok((views, found.next))
+        }
+    };
+    csv::answer(COLUMNS, read).await
+}
+
+/// The columns of people as CSV.
+const COLUMNS: &[&str] = &[
+    "subjectId",
+    "anonymousId",
+    "externalId",
+    "firstSeenAt",
+    "lastSeenAt",
+    "eventCount",
+    "country",
+    "platform",
+    "anonymousIds",
+    "topProperties",
+];
 
 /// People as lists show them, in the order of their ids.
 pub(crate) async fn views(

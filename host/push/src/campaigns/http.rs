@@ -14,6 +14,7 @@ use nudge_campaigns::push::{Campaign, Content};
 use nudge_campaigns::store::{self as campaigns, Hold, Stored};
 use nudge_campaigns::{campaign, in_app};
 use nudge_http::body::parse_value;
+use nudge_http::csv::WantsCsv;
 use nudge_http::page::Page;
 use nudge_http::precondition::IfMatch;
 use nudge_http::{ApiError, Data, Json, Params, ResourceId, created};
@@ -301,15 +302,16 @@ async fn cancel(services: &Services, app: &App, id: Uuid) -> nudge_db::Result<bo
 /// Lists who was to get a campaign and what became of it, newest first.
 #[utoipa::path(get, path = "/v1/apps/{appId}/campaigns/{campaignId}/recipients", tag = "push",
     params(("appId" = Uuid, Path), ("campaignId" = Uuid, Path), RecipientsQuery),
-    responses((status = 200, body = Data<Page<RecipientView>>)))]
+    responses((status = 200, content((Data<Page<RecipientView>> = "application/json"), (String = "text/csv")))))]
 pub async fn list_campaign_recipients(
     Viewer(scope): Viewer,
     State(services): State<Shared>,
     ResourceId(id): ResourceId,
+    WantsCsv(wants_csv): WantsCsv,
     Params(query): Params<RecipientsQuery>,
-) -> Result<Data<Page<RecipientView>>, ApiError> {
+) -> Result<Response, ApiError> {
     let kind = kind_of(&services, scope.app.id, id).await?;
-    answer(&services, kind, (scope.app.id, id), query).await
+    answer(&services, kind, (scope.app.id, id), query, wants_csv).await
 }
 
 /// The kind of a campaign of the app; a survey is none.

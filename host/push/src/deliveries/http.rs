@@ -1,9 +1,13 @@
 //! Routes of deliveries (contract 9).
 
+use std::sync::Arc;
+
 use axum::extract::State;
+use axum::response::{IntoResponse as _, Response};
 use nudge_apps::auth::Viewer;
 use nudge_db::Timestamp;
-use nudge_http::page::{Page, PageQuery};
+use nudge_http::csv::{self, WantsCsv};
+use nudge_http::page::{MOST, Page, PageQuery};
 use nudge_http::query::{begin, end};
 use nudge_http::{ApiError, Code, Data, Params, ResourceId, cursor};
 use nudge_platform::{clock, hidden};
@@ -92,12 +96,14 @@ impl From<DeliveryRow> for DeliveryView {
 
 /// Lists deliveries, newest first.
 #[utoipa::path(get, path = "/v1/apps/{appId}/push/deliveries", tag = "push",
-    params(("appId" = Uuid, Path), ListQuery), responses((status = 200, body = Data<Page<DeliveryView>>)))]
+    params(("appId" = Uuid, Path), ListQuery),
+    responses((status = 200, content((Data<Page<DeliveryView>> = "application/json"), (String = "text/csv")))))]
 pub async fn list_deliveries(
     Viewer(scope): Viewer,
     State(services): State<Shared>,
+    WantsCsv(wants_csv): WantsCsv,
     Params(query): Params<ListQuery>,
-) -> Result<Data<Page<DeliveryView>>, ApiError> {
+) -> Result<Response, ApiError> {
     let paging = PageQuery {
         limit: query.limit,
         cursor: query.cursor.clone(),
@@ -111,6 +117,9 @@ pub async fn list_deliveries(
         subject_id: query.subject_id,
         status: query.status,
     };
+    if wants_csv {
+        return rows(services, scope.app.id, filter).await;
+    }
     let list = format!("deliveries {} {filter:?}", scope.app.id);
     let before: Option<(i64, Uuid)> = paging.position(&services.secrets, &list, now)?;
     let before = before.map(|(at, id)| (Timestamp(at), id));
@@ -124,13 +133,45 @@ pub async fn list_deliveries(
         .filter(|_| more)
         .map(|last| (last.created_at.0, last.id));
     let expires = now.plus(cursor::LIFETIME);
-    Ok(Data {
-        data: Page {
-            items: found.into_iter().map(DeliveryView::from).collect(),
-            next_cursor: end.map(|end| cursor::encode(&services.secrets, &list, &end, expires)),
-        },
-    })
+    let data = Page {
+        items: found.into_iter().map(DeliveryView::from).collect(),
+        next_cursor: end.map(|end| cursor::encode(&services.secrets, &list, &end, expires)),
+    };
+    Ok(Data { data }.into_response())
 }
+
+/// All deliveries of a filter, as CSV.
+async fn rows(services: Shared, app_id: Uuid, filter: Filter) -> Result<Response, ApiError> {
+    let filter = Arc::new(filter);
+    let read = move |before| {
+        let (services, filter) = (Arc::clone(&services), Arc::clone(&filter));
+        async move {
+            let mut tx = services.db.read().await?;
+            let found = store::list(&mut tx, app_id, &filter, before, i64::from(MOST)).await?;
+            let is_full = found.len() == MOST as usize;
+            let last = found.last().filter(|_| is_full);
+            let next = last.map(|last| (last.created_at, last.id));
+            let views: Vec<DeliveryView> = found.into_iter().map(DeliveryView::from).collect();
+            Ok((views, next))
+        }
+    };
+    csv::answer(COLUMNS, read).await
+}
+
+/// The columns of deliveries as CSV.
+const COLUMNS: &[&str] = &[
+    "deliveryId",
+    "campaignId",
+    "variantId",
+    "subjectId",
+    "status",
+    "reason",
+    "test",
+    "attempts",
+    "createdAt",
+    "transitions",
+    "content",
+];
 
 /// Reads a delivery.
 #[utoipa::path(get, path = "/v1/apps/{appId}/push/deliveries/{deliveryId}", tag = "push",

@@ -3,11 +3,13 @@
 use std::collections::HashMap;
 
 use axum::extract::State;
+use axum::response::{IntoResponse as _, Response};
 use nudge_apps::auth::Viewer;
 use nudge_campaigns::campaign::Kind;
 use nudge_campaigns::surveys::Survey;
 use nudge_campaigns::{store as campaigns, surveys};
 use nudge_db::Timestamp;
+use nudge_http::csv::WantsCsv;
 use nudge_http::page::{DEFAULT_LIMIT, Gathering, MOST, Page, checked_limit};
 use nudge_http::query::{begin, end};
 use nudge_http::{ApiError, Code, Data, NestedId, Params, ResourceId, cursor};
@@ -19,8 +21,9 @@ use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
 
 use super::analytics::{self, Range, Report};
+use super::responses::ResponseRow;
 use super::store::{self, AnswerRow};
-use super::{Attempt, responses};
+use super::{Attempt, responses, rows};
 use crate::services::Shared;
 
 /// The last page of answers that can be asked for: what comes before is counted each time.
@@ -137,13 +140,14 @@ pub async fn get_survey_analytics(
 /// Lists answers, newest first.
 #[utoipa::path(get, path = "/v1/apps/{appId}/surveys/{surveyId}/responses", tag = "surveys",
     params(("appId" = Uuid, Path), ("surveyId" = Uuid, Path), ResponsesQuery),
-    responses((status = 200, body = Data<ResponsesView>)))]
+    responses((status = 200, content((Data<ResponsesView> = "application/json"), (String = "text/csv")))))]
 pub async fn list_survey_responses(
     Viewer(scope): Viewer,
     State(services): State<Shared>,
     ResourceId(id): ResourceId,
+    WantsCsv(wants_csv): WantsCsv,
     Params(query): Params<ResponsesQuery>,
-) -> Result<Data<ResponsesView>, ApiError> {
+) -> Result<Response, ApiError> {
     let range = range(query.from.as_deref(), query.to.as_deref())?;
     let limit = checked_limit(query.limit, DEFAULT_LIMIT, MOST)?;
     let page = query.page.unwrap_or(1);
@@ -154,41 +158,51 @@ pub async fn list_survey_responses(
     let mut tx = services.db.read().await?;
     let survey = found(&mut tx, scope.app.id, id).await?;
     let key = (scope.app.id, survey.id);
+    if wants_csv {
+        drop(tx);
+        return rows::of_responses(services, key, range).await;
+    }
     let offset = i64::from(page - 1) * i64::from(limit);
-    let rows = responses::page(&mut tx, key, range, offset, i64::from(limit)).await?;
+    let found = responses::page(&mut tx, key, range, offset, i64::from(limit)).await?;
     let total = responses::count(&mut tx, key, range).await?;
-    let items = rows.into_iter().map(|row| AnswerView {
-        attempt_id: row.attempt_id,
-        campaign_id: id,
-        question_id: row.question_id,
-        answer_value: RawValue::from_string(row.value).unwrap_or_default(),
-        answered_at: clock::to_text(row.answered_at),
-    });
-    Ok(Data {
-        data: ResponsesView {
-            items: items.collect(),
-            page,
-            limit,
-            total: total.min(responses::MOST_COUNTED),
-            total_is_estimate: (total > responses::MOST_COUNTED).then_some(true),
-        },
-    })
+    let items = found.into_iter().map(|row| AnswerView::new(id, row));
+    let data = ResponsesView {
+        items: items.collect(),
+        page,
+        limit,
+        total: total.min(responses::MOST_COUNTED),
+        total_is_estimate: (total > responses::MOST_COUNTED).then_some(true),
+    };
+    Ok(Data { data }.into_response())
+}
+
+impl AnswerView {
+    pub(super) fn new(campaign_id: Uuid, row: ResponseRow) -> Self {
+        Self {
+            attempt_id: row.attempt_id,
+            campaign_id,
+            question_id: row.question_id,
+            answer_value: RawValue::from_string(row.value).unwrap_or_default(),
+            answered_at: clock::to_text(row.answered_at),
+        }
+    }
 }
 
 /// Lists who was to get a survey and what became of it, newest first.
 #[utoipa::path(get, path = "/v1/apps/{appId}/surveys/{surveyId}/recipients", tag = "surveys",
     params(("appId" = Uuid, Path), ("surveyId" = Uuid, Path), RecipientsQuery),
-    responses((status = 200, body = Data<Page<RecipientView>>)))]
+    responses((status = 200, content((Data<Page<RecipientView>> = "application/json"), (String = "text/csv")))))]
 pub async fn list_survey_recipients(
     Viewer(scope): Viewer,
     State(services): State<Shared>,
     ResourceId(id): ResourceId,
+    WantsCsv(wants_csv): WantsCsv,
     Params(query): Params<RecipientsQuery>,
-) -> Result<Data<Page<RecipientView>>, ApiError> {
+) -> Result<Response, ApiError> {
     let mut tx = services.db.read().await?;
     let key = (scope.app.id, found(&mut tx, scope.app.id, id).await?.id);
     drop(tx);
-    answer(&services, Kind::Survey, key, query).await
+    answer(&services, Kind::Survey, key, query, wants_csv).await
 }
 
 /// Lists attempts with their answers, newest first.

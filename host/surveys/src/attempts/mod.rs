@@ -10,6 +10,7 @@ pub mod erasure;
 pub mod http;
 pub mod management;
 pub mod responses;
+mod rows;
 pub mod store;
 pub mod tally;
 

@@ -53,6 +53,54 @@ pub async fn page(
     .await
 }
 
+/// A place in the answers of a survey.
+pub type Place = (Timestamp, Uuid, String);
+
+impl ResponseRow {
+    /// Its place.
+    pub fn place(&self) -> Place {
+        let question_id = self.question_id.clone();
+        (self.answered_at, self.attempt_id, question_id)
+    }
+}
+
+/// Answers that were given within a range, from after a place on.
+pub async fn after(
+    tx: &mut Tx,
+    (app_id, survey_id): (Uuid, Uuid),
+    range: Range,
+    after: Option<Place>,
+    limit: i64,
+) -> Result<Vec<ResponseRow>> {
+    let mut statement = tx
+        .sql(
+            "SELECT n.attempt_id, n.question_id, n.value, n.answered_at FROM survey_answers n
+             WHERE n.app_id = $1 AND n.survey_id = $2 AND n.counted = $5 AND n.answered_at >= $3 AND n.answered_at < $4
+               AND n.attempt_id NOT IN ",
+        )
+        .push(hidden::ATTEMPTS)
+        .bind(app_id)
+        .bind(survey_id)
+        .bind(range.from)
+        .bind(range.to)
+        .bind(true);
+    if let Some((answered_at, attempt_id, question_id)) = after {
+        statement = statement
+            .push(" AND (n.answered_at, n.attempt_id, n.question_id) < (")
+            .push_bind(answered_at)
+            .push(", ")
+            .push_bind(attempt_id)
+            .push(", ")
+            .push_bind(question_id)
+            .push(")");
+    }
+    statement
+        .push(" ORDER BY n.answered_at DESC, n.attempt_id DESC, n.question_id DESC LIMIT ")
+        .push_bind(limit)
+        .fetch_all()
+        .await
+}
+
 /// How many answers were given within a range, up to one more than [`MOST_COUNTED`].
 pub async fn count(tx: &mut Tx, (app_id, survey_id): (Uuid, Uuid), range: Range) -> Result<i64> {
     tx

@@ -29,6 +29,7 @@ pub(super) enum List {
     ClientSessions,
     Instructions,
     DeadLetters,
+    RejectedEvents,
     Devices,
     Deliveries,
     SurveyAttempts,
@@ -44,6 +45,7 @@ impl List {
         ("clientSessions", Self::ClientSessions),
         ("instructions", Self::Instructions),
         ("deadLetters", Self::DeadLetters),
+        ("rejectedEvents", Self::RejectedEvents),
         ("surveyAttempts", Self::SurveyAttempts),
         ("segments", Self::Segments),
     ];
@@ -116,6 +118,20 @@ struct LetterRow {
     client_timestamp: Option<Timestamp>,
     received_at: Timestamp,
     origin: Option<String>,
+}
+
+#[derive(sqlx::FromRow)]
+struct RejectedRow {
+    id: Uuid,
+    event_id: Option<Uuid>,
+    name: Option<String>,
+    timestamp: Option<Timestamp>,
+    received_at: Timestamp,
+    properties: Option<String>,
+    platform: Option<String>,
+    app_version: Option<String>,
+    source: String,
+    errors: String,
 }
 
 #[derive(sqlx::FromRow)]
@@ -278,6 +294,7 @@ pub(super) async fn records(
         List::ClientSessions => client_sessions(tx, key, after).await,
         List::Instructions => instructions(tx, key, after).await,
         List::DeadLetters => dead_letters(tx, key, after).await,
+        List::RejectedEvents => rejected_events(tx, key, after).await,
         List::Devices => devices(tx, key, after).await,
         List::Deliveries => deliveries(tx, key, after).await,
         List::SurveyAttempts => survey_attempts(tx, key, after).await,
@@ -469,6 +486,33 @@ async fn dead_letters(tx: &mut Tx, key: Key, after: &mut After) -> Result<Vec<St
             "receivedAt": clock::to_text(row.received_at), "origin": row.origin.as_deref().map(parsed),
         });
         with_texts(&rest, &[("event", &row.event)])
+    };
+    Ok(rows.into_iter().map(record).collect())
+}
+
+async fn rejected_events(tx: &mut Tx, key: Key, after: &mut After) -> Result<Vec<String>> {
+    let rows: Vec<RejectedRow> = tx
+        .sql(
+            "SELECT r.id, r.event_id, r.name, r.timestamp, r.received_at, r.properties, r.platform, r.app_version,
+                    r.source, r.errors
+             FROM aliases a JOIN rejected_events r ON r.alias_number = a.number
+             WHERE a.app_id = $1 AND a.subject_id = $2 AND r.id > $3 ORDER BY r.id LIMIT $4",
+        )
+        .bind(key.app_id)
+        .bind(key.subject_id)
+        .bind(after.id)
+        .bind(PAGE)
+        .fetch_all()
+        .await?;
+    after.id = rows.last().map_or(after.id, |row| row.id);
+    let record = |row: RejectedRow| {
+        let rest = json!({
+            "eventId": row.event_id, "name": row.name, "timestamp": row.timestamp.map(clock::to_text),
+            "receivedAt": clock::to_text(row.received_at), "platform": row.platform,
+            "appVersion": row.app_version, "source": row.source, "errors": parsed(&row.errors),
+        });
+        let properties = row.properties.as_deref().unwrap_or("{}");
+        with_texts(&rest, &[("properties", properties)])
     };
     Ok(rows.into_iter().map(record).collect())
 }

@@ -2,15 +2,17 @@
 
 use std::collections::HashMap;
 
+use axum::response::{IntoResponse as _, Response};
 use nudge_campaigns::campaign::Kind;
+use nudge_db::Tx;
 use nudge_http::page::{DEFAULT_LIMIT, MOST, Page, checked_limit};
-use nudge_http::{ApiError, Data, cursor};
+use nudge_http::{ApiError, Data, csv, cursor};
 use nudge_platform::clock;
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
 
-use super::RecipientState;
+use super::{Recipient, RecipientState};
 use crate::services::Services;
 
 /// Which recipients to list.
@@ -38,31 +40,68 @@ pub struct RecipientView {
     at: String,
 }
 
-/// Lists who was to get a campaign of an app, which is there, and what became of it.
+const COLUMNS: &[&str] = &[
+    "subjectId",
+    "anonymousId",
+    "externalId",
+    "state",
+    "suppressedBy",
+    "at",
+];
+
+/// Lists who was to get a campaign of an app, which is there, and what became of it: a page, or all of them as CSV.
 pub async fn answer(
     services: &Services,
     kind: Kind,
     key: (Uuid, Uuid),
     query: RecipientsQuery,
-) -> Result<Data<Page<RecipientView>>, ApiError> {
+    as_csv: bool,
+) -> Result<Response, ApiError> {
     let limit = checked_limit(query.limit, DEFAULT_LIMIT, MOST)?;
-    let now = services.clock.now();
-    let state = query.state.map_or("", RecipientState::name);
+    let (now, filter) = (services.clock.now(), query.state);
+    if as_csv {
+        let (db, clock) = (services.db.clone(), services.clock.clone());
+        let read = move |after: Option<Uuid>| {
+            let (db, now) = (db.clone(), clock.now());
+            async move {
+                let mut tx = db.read().await?;
+                let most = MOST as usize;
+                let page = super::page(&mut tx, kind, key, filter, after, most, now).await?;
+                let views = views(&mut tx, key.0, page.recipients).await?;
+                Ok((views, page.next))
+            }
+        };
+        return csv::answer(COLUMNS, read).await;
+    }
+    let state = filter.map_or("", RecipientState::name);
     let list = format!("recipients {} {} {state}", key.0, key.1);
     let decode = |text| cursor::decode(&services.secrets, &list, text, now);
     let after: Option<Uuid> = query.cursor.as_deref().map(decode).transpose()?;
     let mut tx = services.db.read().await?;
     let most = limit as usize;
-    let page = super::page(&mut tx, kind, key, query.state, after, most, now).await?;
-    let entries = page.recipients.iter();
-    let subjects: Vec<Uuid> = entries.map(|entry| entry.subject_id).collect();
-    let names = super::names(&mut tx, key.0, &subjects).await?;
-    drop(tx);
+    let page = super::page(&mut tx, kind, key, filter, after, most, now).await?;
+    let expires = now.plus(cursor::LIFETIME);
+    let seal = |id: Uuid| cursor::encode(&services.secrets, &list, &id, expires);
+    let data = Page {
+        items: views(&mut tx, key.0, page.recipients).await?,
+        next_cursor: page.next.map(seal),
+    };
+    Ok(Data { data }.into_response())
+}
+
+/// Recipients with what they are called.
+async fn views(
+    tx: &mut Tx,
+    app_id: Uuid,
+    recipients: Vec<Recipient>,
+) -> nudge_db::Result<Vec<RecipientView>> {
+    let subjects: Vec<Uuid> = recipients.iter().map(|entry| entry.subject_id).collect();
+    let names = super::names(tx, app_id, &subjects).await?;
     let names: HashMap<Uuid, _> = names
         .into_iter()
         .map(|names| (names.subject_id, names))
         .collect();
-    let items = page.recipients.into_iter().map(|entry| {
+    let views = recipients.into_iter().map(|entry| {
         let names = names.get(&entry.subject_id);
         RecipientView {
             subject_id: entry.subject_id,
@@ -73,12 +112,5 @@ pub async fn answer(
             at: clock::to_text(entry.at),
         }
     });
-    let expires = now.plus(cursor::LIFETIME);
-    let seal = |id: Uuid| cursor::encode(&services.secrets, &list, &id, expires);
-    Ok(Data {
-        data: Page {
-            items: items.collect(),
-            next_cursor: page.next.map(seal),
-        },
-    })
+    Ok(views.collect())
 }

@@ -1,0 +1,232 @@
+//! The routes that SDKs of others send to (contract 24).
+
+use axum::extract::{FromRef, FromRequest, FromRequestParts as _, Request, State};
+use nudge_apps::auth::{AppKey, collection_key};
+use nudge_apps::key::{self, Kind};
+use nudge_http::body::{self, Few, PlainJsonText};
+use nudge_http::request_context::Notes;
+use nudge_http::{ApiError, Code, Mark, ResourceName};
+use nudge_platform::json::Text;
+use nudge_records::events::{MOST_EVENTS, Source};
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use utoipa::ToSchema;
+
+use super::MessageKind;
+use super::message::{Common, Message, MessageError};
+use super::people::{Collection, Refused, Trust};
+use crate::services::Shared;
+
+/// What the tracking protocol's clients send: a message, or a batch of messages. Further members are let be.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct CollectionRequest {
+    /// The key, where it is not the user name of basic authentication.
+    write_key: Option<String>,
+    /// Of a batch: 1 to 500 messages, each with its `type`.
+    batch: Option<Vec<serde_json::Map<String, serde_json::Value>>>,
+    /// When the request was sent, by the client's clock; corrects timestamps.
+    sent_at: Option<String>,
+}
+
+/// All messages are taken.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct CollectedView {
+    success: bool,
+}
+
+/// A request with its key and its body.
+pub struct Call {
+    key: AppKey,
+    notes: Notes,
+    mark: Mark,
+    text: String,
+}
+
+/// The key of a body.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Keyed<'a> {
+    #[serde(borrow)]
+    write_key: Option<Text<'a>>,
+}
+
+/// A batch as it comes.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct BatchWire<'a> {
+    #[serde(borrow)]
+    batch: Option<Few<&'a RawValue, MOST_EVENTS>>,
+    #[serde(borrow)]
+    sent_at: Option<&'a RawValue>,
+    #[serde(borrow)]
+    context: Option<&'a RawValue>,
+}
+
+impl<S> FromRequest<S> for Call
+where
+    nudge_apps::services::Shared: FromRef<S>,
+    S: Send + Sync,
+{
+    type Rejection = ApiError;
+
+    async fn from_request(request: Request, state: &S) -> Result<Self, ApiError> {
+        let services = nudge_apps::services::Shared::from_ref(state);
+        let (mut parts, body) = request.into_parts();
+        let named = collection_key(&parts)?;
+        let key = match &named {
+            Some(text) => Some(AppKey::of_text(&parts, &services, text).await?),
+            None => None,
+        };
+        let Ok(mark) = Mark::from_request_parts(&mut parts, state).await;
+        let request = Request::from_parts(parts.clone(), body);
+        let text = PlainJsonText::from_request(request, state).await;
+        if key.is_none() && text.is_err() {
+            // Who is nobody learns nothing of what is wrong with the body.
+            return Err(ApiError::new(Code::InvalidCredentials));
+        }
+        let PlainJsonText(text) = text?;
+        let inside: Option<Keyed<'_>> = body::parse_good(&text);
+        let inside = inside.and_then(|keyed| keyed.write_key);
+        let notes = Notes::of(&parts.extensions);
+        let key = match (key, named, inside) {
+            (Some(_), Some(named), Some(inside)) if *named != *inside => {
+                return Err(ApiError::new(Code::CredentialConflict));
+            }
+            (Some(key), ..) => key,
+            (None, _, Some(inside)) => {
+                let key = AppKey::of_text(&parts, &services, &inside).await?;
+                notes.count_bytes(text.len())?;
+                key
+            }
+            (None, _, None) => return Err(ApiError::new(Code::InvalidCredentials)),
+        };
+        if key.key.kind != Kind::Write {
+            key.require_scope(&services, key::EVENTS_WRITE)?;
+        }
+        Ok(Self {
+            key,
+            notes,
+            mark,
+            text,
+        })
+    }
+}
+
+/// Takes messages of the tracking protocol that Segment's and RudderStack's clients speak: their host is this server's URL
+/// with `/v1/compat`. `kind` is track, identify, page, screen, alias, group or batch, or the first letter of one. With a public
+/// write key, only what is anonymous is taken, unless the app has `settings.ingest.allowUnverifiedServerEvents`.
+#[utoipa::path(post, path = "/v1/compat/v1/{kind}", tag = "sdk", params(("kind" = String, Path)),
+    request_body = CollectionRequest, security(("writeKey" = []), ("serverKey" = [])),
+    responses((status = 200, body = CollectedView)))]
+pub async fn collect_messages(
+    ResourceName(kind): ResourceName,
+    State(services): State<Shared>,
+    call: Call,
+) -> Result<axum::Json<CollectedView>, ApiError> {
+    let kind = MessageKind::parse(&kind).ok_or_else(|| ApiError::new(Code::NotFound))?;
+    collect(&services, &call, kind).await
+}
+
+/// Takes a batch of messages from clients that drop the path of their host, as `@segment/analytics-node` does.
+#[utoipa::path(post, path = "/v1/batch", tag = "sdk", request_body = CollectionRequest,
+    security(("writeKey" = []), ("serverKey" = [])), responses((status = 200, body = CollectedView)))]
+pub async fn collect_batch(
+    State(services): State<Shared>,
+    call: Call,
+) -> Result<axum::Json<CollectedView>, ApiError> {
+    collect(&services, &call, MessageKind::Batch).await
+}
+
+async fn collect(
+    services: &Shared,
+    call: &Call,
+    kind: MessageKind,
+) -> Result<axum::Json<CollectedView>, ApiError> {
+    let app = &call.key.app;
+    let of_server = call.key.key.kind != Kind::Write;
+    let collection = Collection {
+        services,
+        app,
+        notes: &call.notes,
+        mark: call.mark,
+        trust: match app.settings.ingest.allow_unverified_server_events {
+            _ if of_server => Trust::Server,
+            true => Trust::Unverified,
+            false => Trust::Anonymous,
+        },
+        received_at: services.clock.now(),
+    };
+    let common = Common {
+        app_id: app.id,
+        source: if of_server {
+            Source::Server
+        } else {
+            Source::Sdk
+        },
+        context: None,
+        sent_at: None,
+        received_at: collection.received_at,
+    };
+    let (messages, mut refused) = read(&call.text, kind, common).map_err(rejected)?;
+    refused.extend(collection.take(messages).await.map_err(rejected)?);
+    if refused.iter().any(|one| one.retryable) {
+        // All is sent again then, and what was taken changes nothing.
+        let codes: Vec<String> = refused.into_iter().map(|one| one.error.code).collect();
+        let cause = anyhow::anyhow!("messages could not be taken yet: {}", codes.join(" "));
+        return Err(ApiError::unavailable(cause));
+    }
+    if refused.is_empty() {
+        return Ok(axum::Json(CollectedView { success: true }));
+    }
+    refused.sort_by_key(|one| one.index);
+    let errors = refused.into_iter().map(|one| one.error).collect();
+    Err(ApiError::fields(Code::MessagesRejected, errors))
+}
+
+/// The protocol knows one status for whatever is wrong with a request (contract 24).
+fn rejected(error: ApiError) -> ApiError {
+    match error.code() {
+        Code::ValidationFailed => ApiError::fields(Code::MessagesRejected, error.errors().to_vec()),
+        _ => error,
+    }
+}
+
+/// The messages of a request, and why others can't be read.
+fn read<'a>(
+    text: &'a str,
+    kind: MessageKind,
+    common: Common<'a>,
+) -> Result<(Vec<Message<'a>>, Vec<Refused>), ApiError> {
+    let mut messages = Vec::new();
+    let mut refused = Vec::new();
+    let mut add = |read: Result<Message<'a>, MessageError>, index| match read {
+        Ok(message) => messages.push(message),
+        Err(error) => refused.push(Refused {
+            index,
+            error,
+            retryable: false,
+        }),
+    };
+    if kind != MessageKind::Batch {
+        let raw: &RawValue = body::parse_quickly(text)?;
+        add(Message::read(raw, kind, (0, String::new()), common), 0);
+        return Ok((messages, refused));
+    }
+    let wire: BatchWire<'a> = body::parse_quickly(text)?;
+    let Few { items, count } = wire.batch.unwrap_or_default();
+    if count == 0 || count > MOST_EVENTS {
+        let detail = format!("batch must have 1 to {MOST_EVENTS} messages");
+        return Err(ApiError::field("/batch", "out_of_range", detail));
+    }
+    let common = Common {
+        context: wire.context,
+        sent_at: wire.sent_at,
+        ..common
+    };
+    for (index, raw) in items.into_iter().enumerate() {
+        let place = (index, format!("/batch/{index}"));
+        add(Message::read(raw, kind, place, common), index);
+    }
+    Ok((messages, refused))
+}

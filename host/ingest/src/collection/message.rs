@@ -1,0 +1,422 @@
+//! One message: from its JSON to what it says.
+
+use std::collections::BTreeMap;
+
+use nudge_db::Timestamp;
+use nudge_platform::field_error::FieldError;
+use nudge_platform::{clock, id, secrets};
+use nudge_records::events::{Origin, Source};
+use serde::Deserialize;
+use serde_json::value::{RawValue, to_raw_value};
+use uuid::Uuid;
+
+use super::MessageKind;
+use super::name::snake_case;
+
+/// What is wrong with a message.
+pub(super) type MessageError = FieldError;
+
+/// The longest text of a context that is kept, in characters, as in ingest.
+const MOST_CONTEXT_TEXT: usize = 256;
+/// Where an event says what its name was before it became snake case.
+const ORIGINAL_NAME: &str = "$original_name";
+
+/// A message as it comes. Each field may be of any type, so that what is wrong with one message is found of that one.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Wire<'a> {
+    #[serde(borrow, rename = "type")]
+    kind: Option<&'a RawValue>,
+    #[serde(borrow)]
+    message_id: Option<&'a RawValue>,
+    #[serde(borrow)]
+    user_id: Option<&'a RawValue>,
+    #[serde(borrow)]
+    anonymous_id: Option<&'a RawValue>,
+    #[serde(borrow)]
+    previous_id: Option<&'a RawValue>,
+    #[serde(borrow)]
+    group_id: Option<&'a RawValue>,
+    #[serde(borrow)]
+    event: Option<&'a RawValue>,
+    #[serde(borrow)]
+    name: Option<&'a RawValue>,
+    #[serde(borrow)]
+    category: Option<&'a RawValue>,
+    #[serde(borrow)]
+    timestamp: Option<&'a RawValue>,
+    #[serde(borrow)]
+    original_timestamp: Option<&'a RawValue>,
+    #[serde(borrow)]
+    sent_at: Option<&'a RawValue>,
+    #[serde(borrow)]
+    properties: Option<&'a RawValue>,
+    #[serde(borrow)]
+    traits: Option<&'a RawValue>,
+    #[serde(borrow)]
+    context: Option<&'a RawValue>,
+}
+
+/// Parts of a context that are read. What can't be is left out.
+#[derive(Default, Deserialize)]
+struct Context<'a> {
+    #[serde(borrow)]
+    app: Option<&'a RawValue>,
+    #[serde(borrow)]
+    device: Option<&'a RawValue>,
+    #[serde(borrow)]
+    os: Option<&'a RawValue>,
+    #[serde(borrow)]
+    library: Option<&'a RawValue>,
+    #[serde(borrow)]
+    locale: Option<&'a RawValue>,
+    #[serde(borrow)]
+    timezone: Option<&'a RawValue>,
+    #[serde(borrow)]
+    page: Option<&'a RawValue>,
+    #[serde(borrow)]
+    traits: Option<&'a RawValue>,
+}
+
+/// A part of a context.
+#[derive(Default, Deserialize)]
+struct Part<'a> {
+    #[serde(borrow)]
+    id: Option<&'a RawValue>,
+    #[serde(borrow, rename = "type")]
+    kind: Option<&'a RawValue>,
+    #[serde(borrow)]
+    name: Option<&'a RawValue>,
+    #[serde(borrow)]
+    version: Option<&'a RawValue>,
+}
+
+/// What a request says for all its messages.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Common<'a> {
+    pub(super) app_id: Uuid,
+    pub(super) source: Source,
+    pub(super) context: Option<&'a RawValue>,
+    pub(super) sent_at: Option<&'a RawValue>,
+    pub(super) received_at: Timestamp,
+}
+
+/// A message that can be read.
+#[derive(Debug)]
+pub(super) struct Message<'a> {
+    /// Its place in the request.
+    pub(super) index: usize,
+    /// The JSON pointer to it.
+    pub(super) pointer: String,
+    /// How long its text is.
+    pub(super) bytes: usize,
+    pub(super) user_id: Option<String>,
+    pub(super) anonymous_id: Option<String>,
+    /// The id that it is known by when it is sent again.
+    pub(super) id: Option<Uuid>,
+    /// When, as the client says it.
+    pub(super) timestamp: String,
+    /// Whether that is the message's own word.
+    pub(super) is_timed: bool,
+    /// When the client sent it.
+    pub(super) sent_at: Option<Timestamp>,
+    pub(super) origin: Origin,
+    pub(super) content: Content<'a>,
+}
+
+/// What a message says.
+#[derive(Debug)]
+pub(super) enum Content<'a> {
+    /// An event: its name and properties.
+    Event(Option<String>, Option<Box<RawValue>>),
+    /// Traits of a person, of which the later ones win.
+    Traits(Vec<&'a RawValue>),
+}
+
+impl<'a> Message<'a> {
+    /// Reads a message. `kind`: that of its path.
+    pub(super) fn read(
+        raw: &'a RawValue,
+        kind: MessageKind,
+        (index, pointer): (usize, String),
+        common: Common<'a>,
+    ) -> Result<Self, MessageError> {
+        let wrong = |member: &str, detail: &str| {
+            MessageError::new(&format!("{pointer}{member}"), "invalid", detail)
+        };
+        if !raw.get().starts_with('{') {
+            return Err(wrong("", "a message is an object"));
+        }
+        let wire: Wire<'_> =
+            serde_json::from_str(raw.get()).map_err(|_| wrong("", "a member is there twice"))?;
+        let kind = match kind {
+            MessageKind::Batch => text(wire.kind)
+                .and_then(|name| MessageKind::parse(&name))
+                .filter(|kind| *kind != MessageKind::Batch)
+                .ok_or_else(|| {
+                    let kinds = "type is track, identify, page, screen, alias or group";
+                    wrong("/type", kinds)
+                })?,
+            kind => kind,
+        };
+        let context = [wire.context, common.context].map(part::<Context<'_>>);
+        let [own, shared] = &context;
+        let time = text(wire.timestamp).or_else(|| text(wire.original_timestamp));
+        let sent_at = text(common.sent_at).or_else(|| text(wire.sent_at));
+        let now = || clock::to_text(common.received_at);
+        let is_timed = time.is_some();
+        let message = Self {
+            index,
+            bytes: raw.get().len(),
+            user_id: text(wire.user_id),
+            anonymous_id: text(wire.anonymous_id),
+            id: text(wire.message_id).map(|text| message_id(common.app_id, &text)),
+            timestamp: time.or_else(|| sent_at.clone()).unwrap_or_else(now),
+            is_timed,
+            sent_at: sent_at.as_deref().and_then(clock::from_text),
+            origin: origin(own, shared, common.source),
+            content: content(&wire, kind, own)
+                .ok_or_else(|| wrong("/properties", "properties and traits are objects"))?,
+            pointer,
+        };
+        Ok(message)
+    }
+}
+
+/// The id of the event, or of the update, that a message with an id becomes.
+fn message_id(app_id: Uuid, text: &str) -> Uuid {
+    Uuid::parse_str(text).unwrap_or_else(|_| {
+        let hash = secrets::hash(&[b"message", app_id.as_bytes(), text.as_bytes()]);
+        id::derived(Timestamp::default(), &hash)
+    })
+}
+
+/// A text, or a number as one; nothing for an empty one.
+fn text(raw: Option<&RawValue>) -> Option<String> {
+    let raw = raw?.get();
+    let text = match raw.as_bytes().first()? {
+        b'"' => serde_json::from_str(raw).ok()?,
+        b'-' | b'0'..=b'9' => raw.to_owned(),
+        _ => return None,
+    };
+    Some(text).filter(|text: &String| !text.is_empty())
+}
+
+/// An object, or what it is without one.
+fn part<'a, T: Deserialize<'a> + Default>(raw: Option<&'a RawValue>) -> T {
+    let object = raw.filter(|raw| raw.get().starts_with('{'));
+    object
+        .and_then(|raw| serde_json::from_str(raw.get()).ok())
+        .unwrap_or_default()
+}
+
+/// What a message says about where it comes from; the request says it for those that don't.
+fn origin(own: &Context<'_>, shared: &Context<'_>, source: Source) -> Origin {
+    let kept = |text: String| {
+        let is_short = text.chars().count() <= MOST_CONTEXT_TEXT;
+        (is_short && !text.chars().any(char::is_control)).then_some(text)
+    };
+    let both =
+        |one: fn(&Context<'_>) -> Option<String>| one(own).or_else(|| one(shared)).and_then(kept);
+    Origin {
+        platform: both(platform),
+        app_version: both(|context| text(part::<Part<'_>>(context.app).version)),
+        locale: both(|context| text(context.locale)),
+        timezone: both(|context| text(context.timezone)),
+        device_id: both(|context| text(part::<Part<'_>>(context.device).id)),
+        sdk_version: both(|context| {
+            let library: Part<'_> = part(context.library);
+            let (name, version) = (text(library.name)?, text(library.version));
+            Some(version.map_or_else(|| name.clone(), |version| format!("{name}/{version}")))
+        }),
+        session_id: None,
+        source,
+    }
+}
+
+/// The platform, by the device and the system, or `web` where there is a page.
+fn platform(context: &Context<'_>) -> Option<String> {
+    let named = [
+        part::<Part<'_>>(context.device).kind,
+        part::<Part<'_>>(context.os).name,
+    ];
+    let named = named.into_iter().find_map(|raw| {
+        let name = text(raw)?.to_lowercase();
+        match name.as_str() {
+            "ios" | "ipados" => Some("ios"),
+            "android" => Some("android"),
+            _ => None,
+        }
+    });
+    let page = context.page.is_some_and(|page| page.get().starts_with('{'));
+    named.or(page.then_some("web")).map(str::to_owned)
+}
+
+fn content<'a>(wire: &Wire<'a>, kind: MessageKind, context: &Context<'a>) -> Option<Content<'a>> {
+    let named = |name: &str, raw| Some((name.to_owned(), to_raw_value(&text(raw)?).ok()?));
+    let event = |name: &str, properties, more: &[Option<(String, Box<RawValue>)>]| {
+        let properties = with(properties, more.iter().flatten())?;
+        Some(Content::Event(Some(name.to_owned()), properties))
+    };
+    match kind {
+        MessageKind::Identify => {
+            let traits = [context.traits, wire.traits];
+            Some(Content::Traits(traits.into_iter().flatten().collect()))
+        }
+        MessageKind::Page | MessageKind::Screen => {
+            let name = match kind {
+                MessageKind::Page => "page_viewed",
+                _ => "screen_viewed",
+            };
+            let more = [named("name", wire.name), named("category", wire.category)];
+            event(name, wire.properties, &more)
+        }
+        MessageKind::Alias => {
+            let more = [named("previousId", wire.previous_id)];
+            event("alias", wire.properties, &more)
+        }
+        MessageKind::Group => {
+            let more = [named("groupId", wire.group_id)];
+            event("group", wire.traits, &more)
+        }
+        MessageKind::Track | MessageKind::Batch => {
+            let Some(original) = text(wire.event) else {
+                return Some(Content::Event(None, None));
+            };
+            let name = snake_case(&original);
+            let is_other = name != original;
+            let more = is_other.then(|| to_raw_value(&original).ok()).flatten();
+            let more = more.map(|original| (ORIGINAL_NAME.to_owned(), original));
+            event(&name, wire.properties, &[more])
+        }
+    }
+}
+
+/// Properties with some more that they do not have. None: they are no object.
+fn with<'m>(
+    properties: Option<&RawValue>,
+    more: impl Iterator<Item = &'m (String, Box<RawValue>)>,
+) -> Option<Option<Box<RawValue>>> {
+    let mut more = more.peekable();
+    if more.peek().is_none() {
+        return Some(properties.map(ToOwned::to_owned));
+    }
+    let mut members: BTreeMap<String, Box<RawValue>> = match properties.map(RawValue::get) {
+        None | Some("null") => BTreeMap::new(),
+        Some(text) => serde_json::from_str(text).ok()?,
+    };
+    for (key, value) in more {
+        members.entry(key.clone()).or_insert_with(|| value.clone());
+    }
+    to_raw_value(&members).ok().map(Some)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn common() -> Common<'static> {
+        Common {
+            app_id: Uuid::nil(),
+            source: Source::Server,
+            context: None,
+            sent_at: None,
+            received_at: clock::from_text("2026-03-01T12:00:00Z").unwrap(),
+        }
+    }
+
+    fn read(kind: MessageKind, message: &serde_json::Value, look: impl FnOnce(Message<'_>)) {
+        let raw = RawValue::from_string(message.to_string()).unwrap();
+        look(Message::read(&raw, kind, (0, String::new()), common()).unwrap());
+    }
+
+    fn event(kind: MessageKind, message: &serde_json::Value) -> (String, serde_json::Value) {
+        let mut found = None;
+        read(kind, message, |message| {
+            let Content::Event(name, properties) = message.content else {
+                panic!("no event");
+            };
+            let properties =
+                properties.map_or(json!(null), |raw| serde_json::from_str(raw.get()).unwrap());
+            found = Some((name.unwrap_or_default(), properties));
+        });
+        found.unwrap()
+    }
+
+    #[test]
+    fn messages_become_events() {
+        let original = json!({"total": 3, "$original_name": "Order Completed"});
+        let order = json!({"event": "Order Completed", "properties": {"total": 3}});
+        assert_eq!(
+            event(MessageKind::Track, &order),
+            ("order_completed".to_owned(), original)
+        );
+        let plain = json!({"event": "opened", "properties": {"a": 1}});
+        assert_eq!(
+            event(MessageKind::Track, &plain),
+            ("opened".to_owned(), json!({"a": 1}))
+        );
+        let page =
+            json!({"name": "Home", "category": "Docs", "properties": {"name": "own", "path": "/"}});
+        let expected = json!({"name": "own", "category": "Docs", "path": "/"});
+        assert_eq!(
+            event(MessageKind::Page, &page),
+            ("page_viewed".to_owned(), expected)
+        );
+        let screen = (MessageKind::Screen, json!({"name": "Cart"}));
+        let expected = ("screen_viewed".to_owned(), json!({"name": "Cart"}));
+        assert_eq!(event(screen.0, &screen.1), expected);
+        let group = json!({"groupId": "g", "traits": {"plan": "pro"}});
+        let expected = ("group".to_owned(), json!({"groupId": "g", "plan": "pro"}));
+        assert_eq!(event(MessageKind::Group, &group), expected);
+        let alias = json!({"previousId": "old", "userId": "new"});
+        assert_eq!(
+            event(MessageKind::Alias, &alias),
+            ("alias".to_owned(), json!({"previousId": "old"}))
+        );
+        assert_eq!(
+            event(MessageKind::Track, &json!({})),
+            (String::new(), json!(null))
+        );
+    }
+
+    #[test]
+    fn ids_are_texts_whatever_they_came_as() {
+        let message = json!({"userId": 17, "anonymousId": "", "messageId": "node-1", "event": "x"});
+        read(MessageKind::Track, &message, |message| {
+            assert_eq!(message.user_id.as_deref(), Some("17"));
+            assert_eq!(message.anonymous_id, None);
+            assert_eq!(message.id, Some(message_id(Uuid::nil(), "node-1")));
+            assert!(!message.is_timed);
+        });
+        let id = "01890a5d-ac96-774b-bcce-b302099a8057";
+        assert_eq!(message_id(Uuid::nil(), id).to_string(), id);
+        assert_ne!(message_id(Uuid::nil(), "a"), message_id(Uuid::nil(), "b"));
+        assert_ne!(message_id(Uuid::nil(), "a"), message_id(Uuid::max(), "a"));
+    }
+
+    #[test]
+    fn contexts_say_where_messages_come_from() {
+        let context = json!({
+            "app": {"version": "1.2"}, "device": {"id": "d", "type": "iOS"}, "os": {"name": "iPadOS"},
+            "library": {"name": "analytics-node", "version": "3.1.0"}, "locale": "de-AT", "timezone": "Europe/Vienna",
+        });
+        let message = json!({"event": "x", "context": context});
+        read(MessageKind::Track, &message, |message| {
+            let origin = message.origin;
+            assert_eq!(origin.platform.as_deref(), Some("ios"));
+            assert_eq!(origin.app_version.as_deref(), Some("1.2"));
+            assert_eq!(origin.device_id.as_deref(), Some("d"));
+            assert_eq!(origin.sdk_version.as_deref(), Some("analytics-node/3.1.0"));
+            assert_eq!(origin.locale.as_deref(), Some("de-AT"));
+            assert_eq!(origin.timezone.as_deref(), Some("Europe/Vienna"));
+        });
+        let odd = json!({"event": "x", "context": {"app": 7, "page": {"url": "/"}, "locale": "x".repeat(300)}});
+        read(MessageKind::Track, &odd, |message| {
+            assert_eq!(message.origin.platform.as_deref(), Some("web"));
+            assert_eq!(message.origin.locale, None);
+        });
+    }
+}

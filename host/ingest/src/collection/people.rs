@@ -1,0 +1,480 @@
+//! Whose messages are whose, and what becomes of them.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use futures_util::FutureExt as _;
+use futures_util::future::BoxFuture;
+use futures_util::stream::{self, StreamExt as _, TryStreamExt as _};
+use nudge_apps::App;
+use nudge_db::Timestamp;
+use nudge_http::request_context::Notes;
+use nudge_http::{ApiError, Mark};
+use nudge_platform::rate_limits::Policy;
+use nudge_platform::{clock, id, secrets};
+use nudge_records::events::MOST_BYTES;
+use nudge_records::events::canonical::canonical;
+use nudge_records::subjects::current::check_anonymous_id;
+use nudge_records::subjects::identity::is_external_id;
+use nudge_records::subjects::link::{self, Link};
+use nudge_records::subjects::{self, AliasKind, NOBODY};
+use serde_json::value::RawValue;
+use uuid::Uuid;
+
+use super::message::{Content, Message, MessageError};
+use super::traits;
+use crate::body::{EventBody, Events, Field};
+use crate::event::{self, DELETED, Rules};
+use crate::owner::{self, Owner};
+use crate::properties::{self, Error, Whom};
+use crate::services::Shared;
+use crate::submission::Rejection;
+use crate::taking::{self, Batch};
+
+/// People whose messages are taken side by side.
+const SIDE_BY_SIDE: usize = 8;
+/// People that one request with a public key can name: each is somebody new, as far as anybody knows.
+const MOST_PUBLIC_PEOPLE: usize = 50;
+
+/// Why a message that is over the limit of events is not taken.
+const TOO_LARGE: &str = "a message has at most 65536 bytes";
+
+/// What a key says about those whom messages name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Trust {
+    /// Nothing: only what is anonymous is taken.
+    Anonymous,
+    /// Nothing, but the app takes a server's word without proof.
+    Unverified,
+    /// A server's word.
+    Server,
+}
+
+/// A request's messages on their way.
+pub(super) struct Collection<'c> {
+    pub(super) services: &'c Shared,
+    pub(super) app: &'c Arc<App>,
+    pub(super) notes: &'c Notes,
+    pub(super) mark: Mark,
+    pub(super) trust: Trust,
+    pub(super) received_at: Timestamp,
+}
+
+/// Why a message was not taken.
+pub(super) struct Refused {
+    pub(super) index: usize,
+    pub(super) error: MessageError,
+    /// Whether it may be taken when it is sent again.
+    pub(super) retryable: bool,
+}
+
+/// Whom a message is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Person<'m> {
+    External(&'m str),
+    Anonymous(&'m str),
+}
+
+/// Why nothing of somebody's messages is taken: a code and a sentence.
+type Refusal = (&'static str, &'static str);
+
+impl Collection<'_> {
+    /// Takes messages; answers of those that were not taken.
+    pub(super) async fn take(&self, messages: Vec<Message<'_>>) -> Result<Vec<Refused>, ApiError> {
+        let mut refused = Vec::new();
+        let mut named = Vec::with_capacity(messages.len());
+        for message in messages {
+            match self.person(&message) {
+                Ok(_) => named.push(message),
+                Err(error) => refused.push(Refused {
+                    index: message.index,
+                    error,
+                    retryable: false,
+                }),
+            }
+        }
+        let people = by_person(named);
+        if self.trust == Trust::Anonymous && people.len() > MOST_PUBLIC_PEOPLE {
+            let detail = format!(
+                "a request with a public write key has messages of at most {MOST_PUBLIC_PEOPLE} people; use a server key"
+            );
+            return Err(ApiError::field("/batch", "too_many_people", detail));
+        }
+        let mut taken: Vec<BoxFuture<'_, _>> = Vec::with_capacity(people.len());
+        for messages in people {
+            taken.push(self.of_person(messages).boxed());
+        }
+        let outcomes: Vec<Vec<Refused>> = stream::iter(taken)
+            .buffer_unordered(SIDE_BY_SIDE)
+            .try_collect()
+            .await?;
+        refused.extend(outcomes.into_iter().flatten());
+        refused.sort_by_key(|one| one.index);
+        Ok(refused)
+    }
+
+    /// Whom a message is about, as far as the key allows it to say so.
+    fn person<'m>(&self, message: &'m Message<'_>) -> Result<Person<'m>, MessageError> {
+        let user_id = message.user_id.as_deref();
+        let user_id = user_id.filter(|_| self.trust != Trust::Anonymous);
+        match (user_id, message.anonymous_id.as_deref()) {
+            (Some(user_id), _) => Ok(Person::External(user_id)),
+            (None, Some(anonymous_id)) => Ok(Person::Anonymous(anonymous_id)),
+            (None, None) if self.trust == Trust::Anonymous => {
+                let detail = "a public write key takes what is anonymous only: send anonymousId, or use a server key";
+                let pointer = format!("{}/anonymousId", message.pointer);
+                Err(MessageError::new(&pointer, "required", detail))
+            }
+            (None, None) => {
+                let detail = "send userId or anonymousId";
+                let pointer = format!("{}/userId", message.pointer);
+                Err(MessageError::new(&pointer, "required", detail))
+            }
+        }
+    }
+
+    /// Takes the messages of one person in their order: events that follow each other together.
+    async fn of_person(&self, messages: Vec<Message<'_>>) -> Result<Vec<Refused>, ApiError> {
+        self.count_bytes(&messages)?;
+        let mut refused = Vec::new();
+        let mut rest = messages.as_slice();
+        while let Some(first) = rest.first() {
+            if let Content::Traits(traits) = &first.content {
+                refused.extend(Box::pin(self.identify(first, traits)).await?);
+                rest = rest.get(1..).unwrap_or_default();
+                continue;
+            }
+            let person = self.person(first);
+            let goes_on = |next: &&Message<'_>| {
+                matches!(next.content, Content::Event(..))
+                    && self.person(next) == person
+                    && next.origin == first.origin
+                    && next.sent_at == first.sent_at
+            };
+            let count = rest.iter().take_while(goes_on).count().max(1);
+            let (run, after) = rest.split_at(count);
+            refused.extend(Box::pin(self.events(run)).await?);
+            rest = after;
+        }
+        Ok(refused)
+    }
+
+    /// Counts the bytes of messages for the one whom they name, where nothing but the messages says who that is.
+    fn count_bytes(&self, messages: &[Message<'_>]) -> Result<(), ApiError> {
+        let named = messages.first().and_then(|first| self.person(first).ok());
+        let Some(Person::External(name) | Person::Anonymous(name)) =
+            named.filter(|_| self.trust != Trust::Server)
+        else {
+            return Ok(());
+        };
+        let hash = secrets::hash(&[self.app.id.as_bytes(), name.as_bytes()]);
+        let owner = hash.first_chunk().copied().unwrap_or_default();
+        let bytes = messages.iter().map(|message| message.bytes).sum();
+        self.notes
+            .count_bytes_for(Policy::SubjectBytes, owner, bytes)
+    }
+
+    /// Whose messages these are; somebody new, if need be.
+    async fn owner(&self, messages: &[Message<'_>]) -> Result<Result<Owner, Refusal>, ApiError> {
+        let (services, app_id) = (self.services, self.app.id);
+        let person = messages.first().and_then(|first| self.person(first).ok());
+        match person {
+            Some(Person::External(name)) => {
+                if !is_external_id(name) {
+                    let detail = "userId has 1 to 256 characters and no control characters";
+                    return Ok(Err(("invalid", detail)));
+                }
+                let mut latest = None;
+                for message in messages {
+                    latest = latest.max(clock::from_text(&message.timestamp));
+                }
+                let (standing, erasing) = owner::named(services, app_id, name, || latest).await?;
+                Ok(Ok(Owner::unproven(standing, erasing)))
+            }
+            Some(Person::Anonymous(name)) => {
+                if check_anonymous_id("", name).is_err() {
+                    let detail = "anonymousId has 1 to 128 characters and no control characters";
+                    return Ok(Err(("invalid", detail)));
+                }
+                let (kind, now) = (AliasKind::Anonymous, services.clock.now());
+                let platform = messages
+                    .first()
+                    .and_then(|first| first.origin.platform.as_deref());
+                let (db, pseudonyms) = (&services.db, &services.pseudonyms);
+                let standing =
+                    subjects::ensure(db, pseudonyms, app_id, kind, name, platform, now).await?;
+                if self.trust == Trust::Anonymous && standing.external_id.is_some() {
+                    let detail = "this anonymousId is that of an identified person, for whom a public write key does not speak";
+                    return Ok(Err(("identity_required", detail)));
+                }
+                Ok(Ok(Owner::unproven(standing, false)))
+            }
+            None => Ok(Err(("required", "send userId or anonymousId"))),
+        }
+    }
+
+    /// Takes events that follow each other, of one person and origin.
+    async fn events(&self, run: &[Message<'_>]) -> Result<Vec<Refused>, ApiError> {
+        let owner = match self.owner(run).await? {
+            Ok(owner) => owner,
+            Err(refusal) => return Ok(run.iter().map(|one| refused(one, refusal)).collect()),
+        };
+        let Some(first) = run.first() else {
+            return Ok(Vec::new());
+        };
+        let rules = Rules {
+            app_id: self.app.id,
+            alias: owner.alias,
+            mismatch: None,
+            anonymous_id: None,
+            external_id: None,
+            events_after: owner.events_after,
+            settings: &self.app.settings.ingest,
+            received_at: self.received_at,
+            skew: event::skew(first.sent_at, self.received_at),
+        };
+        let (fitting, large): (Vec<(usize, &Message<'_>)>, Vec<_>) = run
+            .iter()
+            .enumerate()
+            .partition(|(_, message)| message.bytes <= MOST_BYTES);
+        let bodies = fitting.iter().map(|(_, message)| body(message));
+        let (checked, mut rejections) = event::check_all(Events::Read(bodies.collect()), &rules);
+        let place = |index: usize| fitting.get(index).map_or(index, |(place, _)| *place);
+        let checked = checked
+            .into_iter()
+            .map(|(index, event)| (place(index), event));
+        let checked: Vec<_> = checked.collect();
+        // What a client has twice in one request, it sends again.
+        rejections.retain(|rejection| rejection.code != "duplicate_event_id_in_batch");
+        for rejection in &mut rejections {
+            rejection.index = place(rejection.index);
+        }
+        rejections.extend(large.into_iter().map(|(place, message)| {
+            Rejection::new(place, message.id, "event_too_large", TOO_LARGE)
+        }));
+        let batch = Batch {
+            app: self.app,
+            owner: &owner,
+            origin: Arc::new(first.origin.clone()),
+            received_at: self.received_at,
+        };
+        let all = (checked, rejections);
+        let taken = taking::take(self.services, self.notes, &batch, all, None).await?;
+        let refused = taken.rejections.into_iter().filter_map(|rejection| {
+            let message = run.get(rejection.index)?;
+            Some(Refused {
+                index: message.index,
+                error: MessageError::new(&message.pointer, rejection.code, rejection.message),
+                retryable: rejection.retryable,
+            })
+        });
+        Ok(refused.collect())
+    }
+
+    /// Takes what a message says of a person. A server's says whose the anonymous id is, too.
+    async fn identify(
+        &self,
+        message: &Message<'_>,
+        traits: &[&RawValue],
+    ) -> Result<Vec<Refused>, ApiError> {
+        if message.bytes > MOST_BYTES {
+            return Ok(vec![refused(message, ("event_too_large", TOO_LARGE))]);
+        }
+        let owner = match self.owner(std::slice::from_ref(message)).await? {
+            Ok(owner) if owner.alias == NOBODY => Err(("suppressed_subject", DELETED)),
+            outcome => outcome,
+        };
+        if let Err(refusal) = owner {
+            return Ok(vec![refused(message, refusal)]);
+        }
+        let whom = match self.person(message) {
+            Ok(Person::External(name)) => Whom::External(name.to_owned()),
+            Ok(Person::Anonymous(name)) => Whom::Anonymous(name.to_owned()),
+            Err(_) => return Ok(Vec::new()),
+        };
+        let linked = match &whom {
+            Whom::External(name) => self.link(message, name).await?,
+            _ => None,
+        };
+        if let Some(refusal) = linked {
+            return Ok(vec![refused(message, refusal)]);
+        }
+        let id = mutation_id(self.app.id, message, traits, self.received_at);
+        let update = match traits::update(&message.pointer, id, traits) {
+            Ok(Some(update)) => update,
+            Ok(None) => return Ok(Vec::new()),
+            Err(errors) => {
+                let refused = errors.into_iter().map(|error| Refused {
+                    index: message.index,
+                    error,
+                    retryable: false,
+                });
+                return Ok(refused.collect());
+            }
+        };
+        let taken =
+            properties::take(self.services, self.app, &whom, &update, self.mark, None).await;
+        let refusal = match taken {
+            Ok(_) => return Ok(Vec::new()),
+            Err(Error::ConsentRequired) => {
+                ("consent_missing", "the user has not consented to analytics")
+            }
+            Err(Error::SubjectNotFound | Error::TokenRevoked | Error::SubjectMismatch) => {
+                ("suppressed_subject", DELETED)
+            }
+            Err(Error::MutationConflict) => (
+                "mutation_conflict",
+                "a message of this messageId said something else; a new message takes a new one",
+            ),
+            Err(Error::TooMany) => (
+                "limit_exceeded",
+                "the person has as many properties as a person can have; remove some first",
+            ),
+            Err(error @ (Error::Storage(_) | Error::InDoubt(_))) => return Err(error.into()),
+        };
+        Ok(vec![refused(message, refusal)])
+    }
+
+    /// Links the anonymous id of a server's message to the person whom it names. One that is another person's stays theirs.
+    async fn link(
+        &self,
+        message: &Message<'_>,
+        external_id: &str,
+    ) -> Result<Option<Refusal>, ApiError> {
+        let services = self.services;
+        let is_anonymous = |id: &&str| check_anonymous_id("", id).is_ok();
+        let anonymous_id = message.anonymous_id.as_deref().filter(is_anonymous);
+        let Some(anonymous_id) = anonymous_id.filter(|_| self.trust == Trust::Server) else {
+            return Ok(None);
+        };
+        let link = Link {
+            app_id: self.app.id,
+            anonymous_id,
+            external_id,
+            issued_at: clock::from_text(&message.timestamp).unwrap_or(self.received_at),
+            platform: message.origin.platform.as_deref(),
+            client_id: None,
+        };
+        let now = services.clock.now();
+        match link::link(&services.db, &services.pseudonyms, link, now).await {
+            Ok(linked) => {
+                if let Some(merged) = linked.merged {
+                    services.polls.wake(merged);
+                    services.polls.wake(linked.standing.subject_id);
+                }
+                Ok(None)
+            }
+            Err(link::Error::IdentityConflict | link::Error::ClientSessionInvalid) => Ok(None),
+            Err(link::Error::Suppressed | link::Error::Erasing) => {
+                Ok(Some(("suppressed_subject", DELETED)))
+            }
+            Err(link::Error::TooMany) => Ok(Some((
+                "limit_exceeded",
+                "the person has as many ids as a person can have",
+            ))),
+            Err(error @ link::Error::Storage(_)) => Err(error.into()),
+        }
+    }
+}
+
+/// The messages of each person, in their order. Ids that a message has together are one person's.
+fn by_person(messages: Vec<Message<'_>>) -> Vec<Vec<Message<'_>>> {
+    let mut groups: Vec<usize> = Vec::new();
+    let mut of_name: HashMap<(bool, String), usize> = HashMap::new();
+    let mut of_message = Vec::with_capacity(messages.len());
+    for message in &messages {
+        let names = [(true, &message.user_id), (false, &message.anonymous_id)];
+        let mut group = None;
+        for (is_user, name) in names {
+            let Some(name) = name else { continue };
+            let found = *of_name.entry((is_user, name.clone())).or_insert_with(|| {
+                groups.push(groups.len());
+                groups.len() - 1
+            });
+            let found = root(&groups, found);
+            let first = *group.get_or_insert(found);
+            if let Some(slot) = groups.get_mut(found.max(first)) {
+                *slot = found.min(first);
+            }
+            group = Some(found.min(first));
+        }
+        of_message.push(group.unwrap_or(usize::MAX));
+    }
+    let mut people: HashMap<usize, Vec<Message<'_>>> = HashMap::new();
+    for (message, group) in messages.into_iter().zip(of_message) {
+        people
+            .entry(root(&groups, group))
+            .or_default()
+            .push(message);
+    }
+    people.into_values().collect()
+}
+
+/// The first of the groups that are one.
+fn root(groups: &[usize], mut group: usize) -> usize {
+    while let Some(next) = groups.get(group).copied()
+        && next != group
+    {
+        group = next;
+    }
+    group
+}
+
+/// The event that a message is.
+fn body<'m>(message: &'m Message<'_>) -> EventBody<'m> {
+    let (name, properties) = match &message.content {
+        Content::Event(name, properties) => (name.as_deref(), properties.as_deref()),
+        Content::Traits(_) => (None, None),
+    };
+    let id = message.id.map(|id| Field::Text(Cow::Owned(id.to_string())));
+    EventBody {
+        event_id: id.unwrap_or(Field::Missing),
+        name: name.map_or(Field::Missing, |name| Field::Text(Cow::Borrowed(name))),
+        timestamp: Field::Text(Cow::Borrowed(&message.timestamp)),
+        anonymous_id: Field::Missing,
+        external_id: Field::Missing,
+        properties: properties.filter(|raw| raw.get() != "null"),
+    }
+}
+
+/// The id of the update that a message is: its own, or one that follows from what it says and when it says so. One that
+/// says no time is another each time.
+fn mutation_id(
+    app_id: Uuid,
+    message: &Message<'_>,
+    traits: &[&RawValue],
+    received_at: Timestamp,
+) -> Uuid {
+    if let Some(id) = message.id {
+        return id;
+    }
+    if !message.is_timed {
+        return id::new(received_at);
+    }
+    let said = traits
+        .iter()
+        .map(|one| canonical(one.get()).unwrap_or_default());
+    let said = said.collect::<Vec<_>>().join("\n");
+    let hash = secrets::hash(&[
+        b"traits",
+        app_id.as_bytes(),
+        message.user_id.as_deref().unwrap_or_default().as_bytes(),
+        message
+            .anonymous_id
+            .as_deref()
+            .unwrap_or_default()
+            .as_bytes(),
+        message.timestamp.as_bytes(),
+        said.as_bytes(),
+    ]);
+    id::derived(Timestamp::default(), &hash)
+}
+
+fn refused(message: &Message<'_>, (code, detail): Refusal) -> Refused {
+    Refused {
+        index: message.index,
+        error: MessageError::new(&message.pointer, code, detail),
+        retryable: false,
+    }
+}

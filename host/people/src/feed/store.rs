@@ -1,0 +1,312 @@
+//! The feed in the database. The index of an app's events is of an expression, `coalesce(app_id, app_id)`, so that the
+//! planner takes it for nothing else.
+
+use nudge_db::{Result, Rows, Timestamp, Tx};
+use nudge_platform::hidden;
+use nudge_records::subjects::AliasKind;
+use uuid::Uuid;
+
+use super::{EventKey, Filter, Place};
+
+/// An event as the feed shows it.
+#[derive(Debug)]
+pub struct FeedEvent {
+    key: EventKey,
+    /// The subject.
+    pub subject_id: Uuid,
+    /// The anonymous id that it came under.
+    pub anonymous_id: Option<String>,
+    /// The customer's own id that it came under.
+    pub external_id: Option<String>,
+    /// Its own id; a refused one may have none.
+    pub event_id: Option<Uuid>,
+    /// What happened, as far as a refused one says it.
+    pub name: Option<String>,
+    /// When, as far as a refused one says it.
+    pub timestamp: Option<Timestamp>,
+    /// When by the client's clock, where that was corrected.
+    pub client_timestamp: Option<Timestamp>,
+    /// When it arrived.
+    pub received_at: Timestamp,
+    /// Its properties, in JSON.
+    pub properties: String,
+    /// Such as `ios`.
+    pub platform: Option<String>,
+    /// The app's version.
+    pub app_version: Option<String>,
+    /// Who sent it: `sdk` or `server`.
+    pub source: String,
+    /// Why it was refused, in JSON; none: it was not.
+    pub errors: Option<String>,
+}
+
+impl FeedEvent {
+    /// Its place.
+    pub fn place(&self) -> Place {
+        Place {
+            at: self.received_at,
+            event: self.key,
+        }
+    }
+}
+
+/// A name that an app has events of.
+#[derive(Clone, Debug, sqlx::FromRow)]
+pub struct Name {
+    /// The name.
+    pub name: String,
+    /// When its newest event arrived, of those that were asked about.
+    pub newest: Option<Timestamp>,
+}
+
+#[derive(sqlx::FromRow)]
+struct Owner {
+    subject_id: Uuid,
+    kind: String,
+    value: String,
+}
+
+impl Owner {
+    /// Its value, if it is of a kind.
+    fn of(&self, kind: AliasKind) -> Option<String> {
+        (self.kind == kind.name()).then(|| self.value.clone())
+    }
+}
+
+#[derive(sqlx::FromRow)]
+struct AcceptedRow {
+    seq: i64,
+    event_id: Uuid,
+    name: String,
+    timestamp: Timestamp,
+    client_timestamp: Option<Timestamp>,
+    received_at: Timestamp,
+    properties: String,
+    platform: Option<String>,
+    app_version: Option<String>,
+    source: String,
+    #[sqlx(flatten)]
+    owner: Owner,
+}
+
+impl From<AcceptedRow> for FeedEvent {
+    fn from(row: AcceptedRow) -> Self {
+        Self {
+            key: EventKey::Accepted(row.seq),
+            subject_id: row.owner.subject_id,
+            anonymous_id: row.owner.of(AliasKind::Anonymous),
+            external_id: row.owner.of(AliasKind::External),
+            event_id: Some(row.event_id),
+            name: Some(row.name),
+            timestamp: Some(row.timestamp),
+            client_timestamp: row.client_timestamp,
+            received_at: row.received_at,
+            properties: row.properties,
+            platform: row.platform,
+            app_version: row.app_version,
+            source: row.source,
+            errors: None,
+        }
+    }
+}
+
+#[derive(sqlx::FromRow)]
+struct RejectedRow {
+    id: Uuid,
+    event_id: Option<Uuid>,
+    name: Option<String>,
+    timestamp: Option<Timestamp>,
+    received_at: Timestamp,
+    properties: Option<String>,
+    platform: Option<String>,
+    app_version: Option<String>,
+    source: String,
+    errors: String,
+    #[sqlx(flatten)]
+    owner: Owner,
+}
+
+impl From<RejectedRow> for FeedEvent {
+    fn from(row: RejectedRow) -> Self {
+        Self {
+            key: EventKey::Rejected(row.id),
+            subject_id: row.owner.subject_id,
+            anonymous_id: row.owner.of(AliasKind::Anonymous),
+            external_id: row.owner.of(AliasKind::External),
+            event_id: row.event_id,
+            name: row.name,
+            timestamp: row.timestamp,
+            client_timestamp: None,
+            received_at: row.received_at,
+            properties: row.properties.unwrap_or_else(|| "{}".to_owned()),
+            platform: row.platform,
+            app_version: row.app_version,
+            source: row.source,
+            errors: Some(row.errors),
+        }
+    }
+}
+
+/// After which place, and not before which instant.
+type Range = (Option<Place>, Option<Timestamp>);
+
+/// The names that an app has events of, each with its newest that was received by an instant. Every name takes two looks
+/// into the index, however many events it has.
+pub async fn names(tx: &mut Tx, app_id: Uuid, to: Option<Timestamp>) -> Result<Vec<Name>> {
+    tx.sql(
+        "WITH RECURSIVE known(name) AS (
+            SELECT min(e.name) FROM events e WHERE coalesce(e.app_id, e.app_id) = $1
+            UNION ALL
+            SELECT (SELECT min(e.name) FROM events e WHERE coalesce(e.app_id, e.app_id) = $1 AND e.name > known.name)
+            FROM known WHERE known.name IS NOT NULL)
+         SELECT known.name, (SELECT max(e.received_at) FROM events e
+                         WHERE coalesce(e.app_id, e.app_id) = $1 AND e.name = known.name AND e.received_at <= $2) AS newest
+         FROM known WHERE known.name IS NOT NULL",
+    )
+    .bind(app_id)
+    .bind(to.unwrap_or(Timestamp(i64::MAX)))
+    .fetch_all()
+    .await
+}
+
+/// Events of a name, newest first by receipt; of nobody who is being deleted.
+pub async fn named(
+    tx: &mut Tx,
+    app_id: Uuid,
+    name: &str,
+    filter: &Filter,
+    (after, from): Range,
+    limit: usize,
+) -> Result<Vec<FeedEvent>> {
+    let after = after.map(|after| match after.event {
+        EventKey::Accepted(seq) => (after.at, seq),
+        EventKey::Rejected(_) => (after.at, i64::MIN),
+    });
+    let to = filter.to.map(|to| (to, i64::MIN));
+    let end = after.into_iter().chain(to).min();
+    let (end, end_seq) = end.unwrap_or((Timestamp(i64::MAX), i64::MAX));
+    let rows: Vec<AcceptedRow> = tx
+        .sql(
+            "SELECT e.seq, e.event_id, e.name, e.timestamp, e.client_timestamp, e.received_at, e.properties, e.platform,
+                    e.app_version, e.source, a.subject_id, a.kind, a.value
+             FROM events e CROSS JOIN aliases a
+             WHERE a.number = e.alias_number AND coalesce(e.app_id, e.app_id) = $1 AND e.name = $2
+               AND (e.received_at, e.seq) < ($3, $4) AND e.received_at >= $5 AND e.alias_number NOT IN ",
+        )
+        .push(hidden::ALIASES)
+        .push(" ORDER BY e.received_at DESC, e.seq DESC LIMIT $6")
+        .bind(app_id)
+        .bind(name.to_owned())
+        .bind(end)
+        .bind(end_seq)
+        .bind(from.unwrap_or(Timestamp(i64::MIN)))
+        .bind(count(limit))
+        .fetch_all()
+        .await?;
+    Ok(rows.into_iter().map(FeedEvent::from).collect())
+}
+
+/// Refused events, newest first; of nobody who is being deleted.
+pub async fn rejected(
+    tx: &mut Tx,
+    app_id: Uuid,
+    filter: &Filter,
+    (after, from): Range,
+    limit: usize,
+) -> Result<Vec<FeedEvent>> {
+    let after = after.map(|after| match after.event {
+        EventKey::Accepted(_) => (after.at, Uuid::max()),
+        EventKey::Rejected(id) => (after.at, id),
+    });
+    let to = filter.to.map(|to| (to, Uuid::nil()));
+    let end = after.into_iter().chain(to).min();
+    let (end, end_id) = end.unwrap_or((Timestamp(i64::MAX), Uuid::max()));
+    let mut statement = tx
+        .sql(
+            "SELECT r.id, r.event_id, r.name, r.timestamp, r.received_at, r.properties, r.platform, r.app_version,
+                    r.source, r.errors, a.subject_id, a.kind, a.value
+             FROM rejected_events r CROSS JOIN aliases a
+             WHERE a.number = r.alias_number AND r.app_id = $1 AND (r.received_at, r.id) < ($2, $3)
+               AND r.received_at >= $4 AND r.alias_number NOT IN ",
+        )
+        .push(hidden::ALIASES)
+        .bind(app_id)
+        .bind(end)
+        .bind(end_id)
+        .bind(from.unwrap_or(Timestamp(i64::MIN)));
+    if let Some(name) = &filter.name {
+        statement = statement.push(" AND r.name = ").push_bind(name.clone());
+    }
+    if let Some(name) = &filter.exclude_name {
+        statement = statement
+            .push(" AND (r.name IS NULL OR r.name <> ")
+            .push_bind(name.clone())
+            .push(")");
+    }
+    let rows: Vec<RejectedRow> = statement
+        .push(" ORDER BY r.received_at DESC, r.id DESC LIMIT ")
+        .push_bind(count(limit))
+        .fetch_all()
+        .await?;
+    Ok(rows.into_iter().map(FeedEvent::from).collect())
+}
+
+/// The newest event's number, of whichever app; 0 if there is none.
+pub async fn newest_seq(tx: &mut Tx) -> Result<i64> {
+    let newest: Option<i64> = tx
+        .sql("SELECT seq FROM events ORDER BY seq DESC LIMIT 1")
+        .fetch_value()
+        .await?;
+    Ok(newest.unwrap_or_default())
+}
+
+/// The numbers of an app's events above a number, with the instants of their receipt, newest first.
+pub async fn seqs_above(
+    tx: &mut Tx,
+    app_id: Uuid,
+    filter: &Filter,
+    floor: i64,
+    most: i64,
+) -> Result<Vec<(i64, Timestamp)>> {
+    let mut statement = tx
+        .sql("SELECT e.seq, e.received_at FROM events e WHERE e.seq > $2 AND e.app_id = $1 AND e.alias_number NOT IN ")
+        .push(hidden::ALIASES)
+        .bind(app_id)
+        .bind(floor);
+    if let Some(name) = &filter.name {
+        statement = statement.push(" AND e.name = ").push_bind(name.clone());
+    }
+    if let Some(name) = &filter.exclude_name {
+        statement = statement.push(" AND e.name <> ").push_bind(name.clone());
+    }
+    statement
+        .push(" ORDER BY e.seq DESC LIMIT ")
+        .push_bind(most)
+        .fetch_all()
+        .await
+}
+
+/// Events by their numbers, in that order, but for those that the server noted by itself.
+pub async fn at(tx: &mut Tx, app_id: Uuid, seqs: &[i64]) -> Result<Vec<FeedEvent>> {
+    let mut found = Vec::with_capacity(seqs.len());
+    for chunk in seqs.chunks(Rows::MOST) {
+        let rows: Vec<AcceptedRow> = tx
+            .with_rows("v(seq)", Rows::new().integers(chunk.iter().copied()))
+            .push(
+                " SELECT e.seq, e.event_id, e.name, e.timestamp, e.client_timestamp, e.received_at, e.properties,
+                         e.platform, e.app_version, e.source, a.subject_id, a.kind, a.value
+                  FROM v JOIN events e ON e.seq = v.seq JOIN aliases a ON a.number = e.alias_number
+                  WHERE a.kind <> 'system' AND e.app_id = ",
+            )
+            .push_bind(app_id)
+            .push(" ORDER BY e.seq")
+            .fetch_all()
+            .await?;
+        found.extend(rows.into_iter().map(FeedEvent::from));
+    }
+    Ok(found)
+}
+
+fn count(limit: usize) -> i64 {
+    i64::try_from(limit).unwrap_or(i64::MAX)
+}

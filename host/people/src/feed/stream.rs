@@ -1,0 +1,325 @@
+//! An app's events as they are committed, by whichever process: server-sent events (contract 21).
+//!
+//! A stream looks for what is new when its client has taken what came before. So it costs nothing while nobody listens, a
+//! slow client misses events of its own stream only, and nothing is gathered for it. Where this process has the database for
+//! itself, a stream does not look before something is committed.
+
+use std::collections::HashSet;
+use std::convert::Infallible;
+use std::fmt::Write as _;
+use std::time::{Duration, Instant};
+
+use axum::body::Body;
+use axum::http::{HeaderValue, header};
+use axum::response::Response;
+use futures_util::stream;
+use nudge_apps::auth::Scope;
+use nudge_db::{Dialect, Timestamp};
+use nudge_http::admission::Share;
+use nudge_http::{ApiError, cursor};
+use nudge_records::events::SEQ_BLOCK;
+use serde::{Deserialize, Serialize};
+use tokio::sync::watch;
+use uuid::Uuid;
+
+use super::http::FeedEventView;
+use super::store::{self, FeedEvent};
+use super::{EventKey, EventVerdict, Filter};
+use crate::services::Shared;
+
+/// Events a second, above which a stream is a sample.
+const MOST_A_SECOND: f64 = 50.0;
+/// The pause between two looks.
+const PAUSE: Duration = Duration::from_millis(250);
+/// Silence after which the client is told that the stream goes on.
+const HEARTBEAT: Duration = Duration::from_secs(15);
+/// New events that one look counts at the most.
+const MOST_COUNTED: i64 = 10_000;
+/// Refused events that one look reads at the most.
+const MOST_REFUSED: usize = 100;
+/// Requests by whose numbers a commit may come after those with greater ones, where several are committed at once.
+const OVERTAKEN: i64 = 64;
+/// By how much refused events may be older than others that were stored before them.
+const LATE: Duration = Duration::from_secs(10);
+
+/// Where a stream goes on: behind an event's number, and behind refused events of an instant.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+struct Mark {
+    seq: i64,
+    at: Timestamp,
+}
+
+/// A stream of one client.
+pub(super) struct EventStream {
+    services: Shared,
+    app_id: Uuid,
+    filter: Filter,
+    /// Names the stream's marks.
+    list: String,
+    /// Until when the client's token is good.
+    until: Timestamp,
+    commits: Option<watch::Receiver<()>>,
+    /// How far numbers may overtake each other.
+    overlap: i64,
+    /// The greatest number that was looked at.
+    top: i64,
+    /// Numbers from here on are looked at.
+    floor: i64,
+    /// Refused events from here on are looked at.
+    refused_from: Timestamp,
+    /// What was sent, or was there before, of what is looked at again.
+    seen: HashSet<EventKey>,
+    /// The last event that was sent, by both ways in which they are ordered.
+    sent: Mark,
+    /// How many events may be sent now.
+    credit: f64,
+    looked_at: Instant,
+    sent_at: Instant,
+    has_begun: bool,
+    _place: Share,
+}
+
+impl EventStream {
+    /// A stream from now on, or from where another one ended.
+    pub(super) async fn open(
+        services: Shared,
+        scope: &Scope,
+        filter: Filter,
+        last: Option<&str>,
+        place: Share,
+    ) -> Result<Self, ApiError> {
+        let (app_id, now) = (scope.app.id, services.clock.now());
+        let list = format!("stream {app_id}");
+        let last: Option<Mark> = last
+            .map(|last| cursor::decode(&services.secrets, &list, last, now))
+            .transpose()?;
+        let overlap = match services.db.dialect() {
+            Dialect::Sqlite => 0,
+            Dialect::Postgres => OVERTAKEN * SEQ_BLOCK,
+        };
+        let mut tx = services.db.read().await?;
+        let newest = store::newest_seq(&mut tx).await?;
+        drop(tx);
+        let mut stream = Self {
+            app_id,
+            filter,
+            list,
+            until: scope.until,
+            commits: services.db.commits(),
+            overlap,
+            top: last.map_or(newest, |last| last.seq),
+            floor: last.map_or(newest - overlap, |last| last.seq),
+            refused_from: last.map_or(now.minus(LATE), |last| last.at),
+            seen: HashSet::new(),
+            sent: last.unwrap_or(Mark {
+                seq: newest,
+                at: now,
+            }),
+            credit: MOST_A_SECOND,
+            looked_at: Instant::now(),
+            sent_at: Instant::now(),
+            has_begun: false,
+            services,
+            _place: place,
+        };
+        if let Some(last) = last {
+            stream.refused_from = Timestamp(last.at.0 + 1);
+        } else {
+            // What is there already is not new.
+            let there = stream.unseen().await?;
+            stream.seen.extend(there.iter().map(|(key, _)| *key));
+        }
+        Ok(stream)
+    }
+
+    /// The response whose body it is.
+    pub(super) fn answer(self) -> Response {
+        let chunks = stream::unfold(self, |mut stream| async move {
+            let chunk = stream.next().await?;
+            Some((Ok::<_, Infallible>(chunk), stream))
+        });
+        let mut response = Response::new(Body::from_stream(chunks));
+        let headers = response.headers_mut();
+        let media_type = HeaderValue::from_static("text/event-stream");
+        headers.insert(header::CONTENT_TYPE, media_type);
+        headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+        // Some proxies gather answers unless they are told not to.
+        headers.insert("x-accel-buffering", HeaderValue::from_static("no"));
+        response
+    }
+
+    /// What to send next; none: the stream has ended.
+    async fn next(&mut self) -> Option<String> {
+        if !self.has_begun {
+            self.has_begun = true;
+            return Some("retry: 1000\n\n".to_owned());
+        }
+        let stop = self.services.stop.clone();
+        loop {
+            if stop.is_cancelled() || self.services.clock.now() >= self.until {
+                return None;
+            }
+            let text = match self.look().await {
+                Ok(text) => text,
+                Err(error) => {
+                    // The client comes back, and goes on where it was.
+                    tracing::warn!(error = ?error, "a stream of events ends");
+                    return None;
+                }
+            };
+            if !text.is_empty() {
+                self.sent_at = Instant::now();
+                return Some(text);
+            }
+            if self.sent_at.elapsed() >= HEARTBEAT {
+                let app = self.services.apps.get(self.app_id).await;
+                app.ok().flatten()?;
+                self.sent_at = Instant::now();
+                return Some(": heartbeat\n\n".to_owned());
+            }
+            tokio::select! {
+                () = self.wait() => {}
+                () = stop.cancelled() => return None,
+            }
+        }
+    }
+
+    /// Waits for something new, or for the time of a heartbeat.
+    async fn wait(&mut self) {
+        let left = HEARTBEAT.saturating_sub(self.sent_at.elapsed());
+        tokio::time::sleep(PAUSE.min(left)).await;
+        if let Some(commits) = &mut self.commits {
+            let left = left.saturating_sub(PAUSE);
+            // Whichever comes first: the loop looks at both.
+            let _ = tokio::time::timeout(left, commits.changed()).await;
+        }
+    }
+
+    /// What is new, as far as it may be sent.
+    async fn look(&mut self) -> nudge_db::Result<String> {
+        let now = self.services.clock.now();
+        let mut tx = self.services.db.read().await?;
+        let newest = store::newest_seq(&mut tx).await?;
+        drop(tx);
+        let mut new = self.unseen().await?;
+        self.top = self.top.max(newest);
+        self.credit += self.looked_at.elapsed().as_secs_f64() * MOST_A_SECOND;
+        self.credit = self.credit.min(MOST_A_SECOND);
+        self.looked_at = Instant::now();
+        let mut text = String::new();
+        if !new.is_empty() {
+            new.sort_unstable_by_key(|(key, at)| (*at, *key));
+            let chosen = self.choose(&new, &mut text);
+            let events = self.read(&chosen).await?;
+            for event in events {
+                self.write(event, now, &mut text);
+            }
+            self.seen.extend(new.iter().map(|(key, _)| *key));
+        }
+        self.floor = self.floor.max(self.top - self.overlap);
+        self.refused_from = self.refused_from.max(now.minus(LATE));
+        let (floor, top) = (self.floor, self.top);
+        self.seen.retain(|key| match key {
+            EventKey::Accepted(seq) => (floor + 1..=top).contains(seq),
+            // They are few, and go with the next look that finds none.
+            EventKey::Rejected(_) => true,
+        });
+        if self.seen.len() > 4 * MOST_REFUSED && new.is_empty() {
+            self.seen.retain(|key| matches!(key, EventKey::Accepted(_)));
+            self.refused_from = now;
+        }
+        Ok(text)
+    }
+
+    /// Events that are there and were not sent, with the instants of their receipt.
+    async fn unseen(&self) -> nudge_db::Result<Vec<(EventKey, Timestamp)>> {
+        let mut tx = self.services.db.read().await?;
+        let (app_id, filter) = (self.app_id, &self.filter);
+        let mut found = Vec::new();
+        if filter.wants(EventVerdict::Accepted) {
+            let seqs = store::seqs_above(&mut tx, app_id, filter, self.floor, MOST_COUNTED).await?;
+            found.extend(
+                seqs.into_iter()
+                    .map(|(seq, at)| (EventKey::Accepted(seq), at)),
+            );
+        }
+        if filter.wants(EventVerdict::Rejected) {
+            let range = (None, Some(self.refused_from));
+            let refused = store::rejected(&mut tx, app_id, filter, range, MOST_REFUSED).await?;
+            found.extend(
+                refused
+                    .iter()
+                    .map(|event| (event.place().event, event.received_at)),
+            );
+        }
+        found.retain(|(key, _)| !self.seen.contains(key));
+        Ok(found)
+    }
+
+    /// Which of the new events to send, in order: all, unless they are more than a second may have. A time that the
+    /// stream was away counts, so that what was missed is sent.
+    fn choose(&mut self, new: &[(EventKey, Timestamp)], text: &mut String) -> Vec<EventKey> {
+        let at = |one: Option<&(EventKey, Timestamp)>| one.map_or(0, |(_, at)| at.0);
+        let span = Duration::from_micros(at(new.last()).abs_diff(at(new.first())));
+        let away = (span.as_secs_f64() - 1.0).max(0.0) * MOST_A_SECOND;
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "a small number of events"
+        )]
+        let most = (self.credit + away).max(1.0) as usize;
+        let count = |number: usize| f64::from(u32::try_from(number).unwrap_or(u32::MAX));
+        if new.len() <= most {
+            self.credit = (self.credit - count(new.len())).max(0.0);
+            return new.iter().map(|(key, _)| *key).collect();
+        }
+        self.credit = 0.0;
+        let rate = count(most) / count(new.len());
+        // Writing to a String can't fail.
+        let _ = write!(text, "event: sampled\ndata: {{\"rate\":{rate:.4}}}\n\n");
+        // Spread over all of them.
+        let chosen = (0..most).filter_map(|place| new.get(place * new.len() / most));
+        chosen.map(|(key, _)| *key).collect()
+    }
+
+    /// Reads events, in the order of their receipt.
+    async fn read(&self, keys: &[EventKey]) -> nudge_db::Result<Vec<FeedEvent>> {
+        let seqs = keys.iter().filter_map(|key| match key {
+            EventKey::Accepted(seq) => Some(*seq),
+            EventKey::Rejected(_) => None,
+        });
+        let seqs: Vec<i64> = seqs.collect();
+        let mut tx = self.services.db.read().await?;
+        let mut events = Vec::new();
+        if !seqs.is_empty() {
+            events = store::at(&mut tx, self.app_id, &seqs).await?;
+        }
+        if seqs.len() < keys.len() {
+            let range = (None, Some(self.refused_from));
+            let refused =
+                store::rejected(&mut tx, self.app_id, &self.filter, range, MOST_REFUSED).await?;
+            events.extend(
+                refused
+                    .into_iter()
+                    .filter(|event| keys.contains(&event.place().event)),
+            );
+        }
+        events.sort_unstable_by_key(FeedEvent::place);
+        Ok(events)
+    }
+
+    fn write(&mut self, event: FeedEvent, now: Timestamp, text: &mut String) {
+        if let EventKey::Accepted(seq) = event.place().event {
+            self.sent.seq = self.sent.seq.max(seq);
+        }
+        self.sent.at = self.sent.at.max(event.received_at);
+        let expires = now.plus(cursor::LIFETIME);
+        let id = cursor::encode(&self.services.secrets, &self.list, &self.sent, expires);
+        let view = FeedEventView::from(event);
+        // JSON has no ends of lines but those of its properties, which came from people.
+        let data = serde_json::to_string(&view).unwrap_or_default();
+        let data = data.replace(['\n', '\r'], " ");
+        // Writing to a String can't fail.
+        let _ = write!(text, "event: event\nid: {id}\ndata: {data}\n\n");
+    }
+}

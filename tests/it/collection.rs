@@ -1,0 +1,509 @@
+//! Collection from existing SDKs over HTTP (contract 24). Real clients are in `collection_clients`.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use nudge_apps::key::Kind;
+use reqwest::Method;
+use serde_json::{Value, json};
+use tests::client::{Answer, send};
+use tests::session::text;
+use tests::{Credential, TestApp, on_both_backends};
+
+on_both_backends!(
+    each_kind_of_message_is_taken_in_full_and_in_short,
+    what_a_batch_says_is_taken_in_order,
+    a_server_says_whose_an_anonymous_id_is,
+    a_public_key_speaks_for_nobody,
+    what_is_sent_again_changes_nothing,
+    one_message_spoils_no_other,
+    definitions_consent_and_deletions_hold_for_messages,
+    a_request_without_messages_is_refused,
+    keys_come_as_clients_send_them,
+    pages_of_allowed_origins_may_send_messages,
+);
+
+pub(crate) fn basic(key: &str) -> Credential {
+    let encoded = STANDARD.encode(format!("{key}:"));
+    Credential::none().and("authorization", &format!("Basic {encoded}"))
+}
+
+async fn say(app: &TestApp, kind: &str, message: &Value) -> Answer {
+    let path = format!("/v1/compat/v1/{kind}");
+    app.post(&path, &basic(&app.access.server_key), message)
+        .await
+}
+
+async fn publicly(app: &TestApp, kind: &str, message: &Value) -> Answer {
+    let path = format!("/v1/compat/v1/{kind}");
+    app.post(&path, &basic(&app.access.write_key), message)
+        .await
+}
+
+#[track_caller]
+fn taken(answer: &Answer) {
+    assert_eq!(
+        (answer.status, answer.json()),
+        (200, json!({"success": true}))
+    );
+}
+
+/// The errors of a refusal: pointers and codes.
+#[track_caller]
+fn errors(answer: &Answer) -> Vec<(String, String)> {
+    let problem = answer.refused(400, "messages_rejected");
+    let errors = problem["errors"].as_array().unwrap().iter();
+    errors
+        .map(|error| (text(error, "pointer"), text(error, "code")))
+        .collect()
+}
+
+/// All events, the oldest first.
+pub(crate) async fn events(app: &TestApp) -> Vec<Value> {
+    let path = app.path("/events?limit=500&verdict=accepted");
+    let data = app.get(&path, &app.viewer()).await.ok();
+    let mut items = data["items"].as_array().unwrap().clone();
+    items.reverse();
+    items
+}
+
+fn names(events: &[Value]) -> Vec<String> {
+    events.iter().map(|event| text(event, "name")).collect()
+}
+
+/// A person's profile and properties.
+pub(crate) async fn person(app: &TestApp, name: &str) -> (Value, Value) {
+    let data = app
+        .get(&app.path(&format!("/users/{name}")), &app.viewer())
+        .await
+        .ok();
+    let properties = data["properties"].as_array().unwrap().iter();
+    let properties = properties.map(|one| (text(one, "key"), one["value"].clone()));
+    (data["profile"].clone(), Value::Object(properties.collect()))
+}
+
+async fn each_kind_of_message_is_taken_in_full_and_in_short(app: &mut TestApp) {
+    for (full, short) in [
+        ("track", "t"),
+        ("identify", "i"),
+        ("page", "p"),
+        ("screen", "s"),
+        ("alias", "a"),
+        ("group", "g"),
+    ] {
+        for kind in [full, short] {
+            let message = json!({
+                "userId": "ada", "messageId": format!("{kind}-1"), "timestamp": app.time(0),
+                "event": "Order Completed", "name": "Home", "previousId": "before", "groupId": "acme",
+                "properties": {"n": 1}, "traits": {"plan": kind}, "integrations": {"All": true},
+                "context": {"app": {"version": "7"}, "os": {"name": "iOS"}, "locale": "de-AT", "library": {"name": "x"}},
+            });
+            taken(&say(app, kind, &message).await);
+        }
+    }
+    let batch = json!({"batch": [{"type": "track", "event": "x", "userId": "ada"}]});
+    taken(&say(app, "batch", &batch).await);
+    taken(&say(app, "b", &batch).await);
+    say(app, "x", &batch).await.refused(404, "not_found");
+
+    let all = events(app).await;
+    let expected = [
+        "order_completed",
+        "order_completed",
+        "page_viewed",
+        "page_viewed",
+        "screen_viewed",
+        "screen_viewed",
+        "alias",
+        "alias",
+        "group",
+        "group",
+        "x",
+        "x",
+    ];
+    assert_eq!(names(&all), expected);
+    assert_eq!(
+        all[0]["properties"],
+        json!({"n": 1, "$original_name": "Order Completed"})
+    );
+    assert_eq!(all[2]["properties"], json!({"n": 1, "name": "Home"}));
+    assert_eq!(
+        all[6]["properties"],
+        json!({"n": 1, "previousId": "before"})
+    );
+    assert_eq!(
+        all[8]["properties"],
+        json!({"plan": "group", "groupId": "acme"})
+    );
+    for member in ["platform", "appVersion", "externalId", "source"] {
+        let expected = [
+            ("platform", "ios"),
+            ("appVersion", "7"),
+            ("externalId", "ada"),
+            ("source", "server"),
+        ];
+        let (_, expected) = expected
+            .into_iter()
+            .find(|(name, _)| *name == member)
+            .unwrap();
+        assert_eq!(all[0][member], expected);
+    }
+    let (profile, properties) = person(app, "ada").await;
+    assert_eq!(profile["identified"], true);
+    assert_eq!(properties, json!({"plan": "i"}));
+}
+
+async fn what_a_batch_says_is_taken_in_order(app: &mut TestApp) {
+    // What somebody is decides what their events do.
+    let audience = json!({"include": {"all": [{"kind": "user_property",
+        "filter": {"property": "plan", "type": "string", "operator": "equals", "value": "pro"}}]}});
+    let trigger = json!({"kind": "event", "eventName": "asked"});
+    let survey = app
+        .survey_with(&json!({"trigger": trigger, "audience": audience}))
+        .await;
+    let track = |user: &str| json!({"type": "track", "event": "asked", "userId": user});
+    let plan = |user: &str, plan: &str| json!({"type": "identify", "userId": user, "traits": {"plan": plan}});
+    let batch = json!({"batch": [
+        track("late"), plan("early", "pro"), track("early"), plan("late", "pro"), plan("never", "pro"), plan("never", "free"), track("never"),
+    ], "sentAt": app.time(0), "context": {"locale": "fr"}});
+    taken(&say(app, "batch", &batch).await);
+    app.settle().await;
+
+    let path = app.path(&format!("/surveys/{survey}/recipients"));
+    let data = app.get(&path, &app.viewer()).await.ok();
+    let recipients = data["items"].as_array().unwrap().iter();
+    let recipients: Vec<String> = recipients.map(|one| text(one, "externalId")).collect();
+    assert!(recipients.contains(&"early".to_owned()), "{recipients:?}");
+    assert!(!recipients.contains(&"never".to_owned()), "{recipients:?}");
+    assert_eq!(person(app, "never").await.1, json!({"plan": "free"}));
+    assert_eq!(person(app, "early").await.0["locale"], "fr");
+}
+
+async fn a_server_says_whose_an_anonymous_id_is(app: &mut TestApp) {
+    let batch = json!({"batch": [
+        {"type": "track", "event": "before", "anonymousId": "device"},
+        {"type": "identify", "anonymousId": "device", "userId": "ada", "traits": {"plan": "pro"}},
+        {"type": "track", "event": "after", "userId": "ada"},
+    ]});
+    taken(&say(app, "batch", &batch).await);
+
+    let all = events(app).await;
+    assert_eq!(names(&all), ["before", "after"]);
+    assert_eq!(all[0]["subjectId"], all[1]["subjectId"]);
+    let (profile, properties) = person(app, "device").await;
+    assert_eq!(
+        (&profile["externalId"], &profile["anonymousIds"]),
+        (&json!("ada"), &json!(["device"]))
+    );
+    assert_eq!(properties, json!({"plan": "pro"}));
+
+    // Whose it is, it stays.
+    let other = json!({"anonymousId": "device", "userId": "bob", "traits": {"plan": "free"}});
+    taken(&say(app, "identify", &other).await);
+    assert_eq!(person(app, "device").await.0["externalId"], "ada");
+    assert_eq!(person(app, "bob").await.1, json!({"plan": "free"}));
+}
+
+async fn a_public_key_speaks_for_nobody(app: &mut TestApp) {
+    let identify = json!({"anonymousId": "device", "userId": "ada", "traits": {"plan": "pro"}});
+    taken(&publicly(app, "identify", &identify).await);
+    taken(
+        &publicly(
+            app,
+            "track",
+            &json!({"anonymousId": "device", "userId": "ada", "event": "seen"}),
+        )
+        .await,
+    );
+    let all = events(app).await;
+    assert_eq!(
+        (&all[0]["anonymousId"], &all[0]["source"]),
+        (&json!("device"), &json!("sdk"))
+    );
+    let (profile, properties) = person(app, "device").await;
+    assert_eq!(
+        (&profile["identified"], properties),
+        (&json!(false), json!({"plan": "pro"}))
+    );
+    app.get(&app.path("/users/ada"), &app.viewer())
+        .await
+        .refused(404, "not_found");
+    let nobody = publicly(app, "track", &json!({"userId": "ada", "event": "seen"})).await;
+    assert_eq!(
+        errors(&nobody),
+        [("/anonymousId".to_owned(), "required".to_owned())]
+    );
+
+    // Once a server has said who it is, the public key says nothing more about them.
+    taken(&say(app, "identify", &identify).await);
+    for (kind, message) in [
+        ("track", json!({"event": "seen"})),
+        ("identify", json!({"traits": {"plan": "free"}})),
+    ] {
+        let mut message = message;
+        message["anonymousId"] = json!("device");
+        let refused = publicly(app, kind, &message).await;
+        assert_eq!(
+            errors(&refused),
+            [(String::new(), "identity_required".to_owned())]
+        );
+    }
+    assert_eq!(person(app, "ada").await.1, json!({"plan": "pro"}));
+    let many: Vec<Value> = (0..51)
+        .map(|number| json!({"type": "track", "event": "x", "anonymousId": number}))
+        .collect();
+    let refused = publicly(app, "batch", &json!({"batch": many})).await;
+    assert_eq!(
+        errors(&refused),
+        [("/batch".to_owned(), "too_many_people".to_owned())]
+    );
+
+    app.set(|settings| settings.ingest.allow_unverified_server_events = true)
+        .await;
+    let message = json!({"anonymousId": "other", "userId": "eve", "event": "seen", "traits": {"plan": "free"}});
+    taken(&publicly(app, "track", &message).await);
+    taken(&publicly(app, "identify", &message).await);
+    assert_eq!(person(app, "eve").await.1, json!({"plan": "free"}));
+    // What is not verified links nobody.
+    app.get(&app.path("/users/other"), &app.viewer())
+        .await
+        .refused(404, "not_found");
+}
+
+async fn what_is_sent_again_changes_nothing(app: &mut TestApp) {
+    app.survey(&json!({"kind": "property_changed", "key": "plan"}))
+        .await;
+    let batch = json!({"sentAt": app.time(0), "batch": [
+        {"type": "track", "event": "a", "userId": "ada", "timestamp": app.time(-5), "properties": {"x": 1, "y": 2}},
+        {"type": "track", "event": "b", "userId": "ada", "messageId": "not-a-uuid"},
+        {"type": "track", "event": "c", "userId": "ada", "messageId": app.id()},
+        {"type": "identify", "userId": "ada", "timestamp": app.time(-4), "traits": {"plan": "free"}},
+        {"type": "identify", "userId": "ada", "messageId": "m-2", "traits": {"plan": "pro"}},
+        // Twice in one request is once.
+        {"type": "track", "event": "a", "userId": "ada", "timestamp": app.time(-5), "properties": {"y": 2, "x": 1}},
+    ]});
+    taken(&say(app, "batch", &batch).await);
+    app.advance(1);
+    // Later, by its own clock too.
+    let mut again = batch.clone();
+    again["sentAt"] = json!(app.time(0));
+    taken(&say(app, "batch", &again).await);
+
+    assert_eq!(names(&events(app).await), ["a", "b", "c"]);
+    assert_eq!(person(app, "ada").await.1, json!({"plan": "pro"}));
+    app.settle().await;
+    let changes: Vec<(i64,)> = app
+        .rows("SELECT count(*) FROM events WHERE name = '$property_changed'")
+        .await;
+    assert_eq!(changes, [(2,)]);
+    let other = json!({"userId": "ada", "messageId": "m-2", "traits": {"plan": "max"}});
+    let refused = say(app, "identify", &other).await;
+    assert_eq!(
+        errors(&refused),
+        [(String::new(), "mutation_conflict".to_owned())]
+    );
+}
+
+async fn one_message_spoils_no_other(app: &mut TestApp) {
+    let batch = json!({"batch": [
+        {"type": "track", "event": "first", "userId": "ada"},
+        {"type": "identify", "userId": "ada", "traits": {"bio": "x".repeat(900_000), "plan": "pro"}},
+        {"type": "track", "event": "large", "userId": "ada", "properties": {"text": "x".repeat(70_000)}},
+        {"type": "track", "userId": "ada"},
+        {"type": "track", "event": "old", "userId": "ada", "timestamp": "2020-01-01T00:00:00Z"},
+        {"type": "track", "event": "odd", "userId": "ada", "properties": [1]},
+        {"type": "sing", "userId": "ada"},
+        {"type": "track", "event": "nobody's"},
+        7,
+        {"type": "identify", "userId": "bob", "traits": {"plan": "free"}},
+        {"type": "identify", "userId": "ada", "traits": {"bio": "x".repeat(9_000), "plan": "pro"}},
+        {"type": "track", "event": "last", "userId": "ada"},
+    ]});
+    let refused = say(app, "batch", &batch).await;
+    let expected = [
+        ("/batch/1", "event_too_large"),
+        ("/batch/2", "event_too_large"),
+        ("/batch/3", "invalid_name"),
+        ("/batch/4", "timestamp_out_of_window"),
+        ("/batch/5", "invalid_properties"),
+        ("/batch/6/type", "invalid"),
+        ("/batch/7/userId", "required"),
+        ("/batch/8", "invalid"),
+        ("/batch/10/traits/bio", "limit_exceeded"),
+    ];
+    assert_eq!(
+        errors(&refused),
+        expected.map(|(pointer, code)| (pointer.to_owned(), code.to_owned()))
+    );
+    assert_eq!(names(&events(app).await), ["first", "last"]);
+    assert_eq!(person(app, "bob").await.1, json!({"plan": "free"}));
+    assert_eq!(person(app, "ada").await.1, json!({}));
+    // What was refused is in the feed.
+    let path = app.path("/events?verdict=rejected");
+    let data = app.get(&path, &app.viewer()).await.ok();
+    assert_eq!(data["items"].as_array().unwrap().len(), 4);
+}
+
+async fn definitions_consent_and_deletions_hold_for_messages(app: &mut TestApp) {
+    let price = json!({"properties": [{"name": "price", "type": "number", "required": true}]});
+    app.define("bought", &price).await;
+    let refused = say(
+        app,
+        "track",
+        &json!({"event": "Bought", "userId": "ada", "properties": {}}),
+    )
+    .await;
+    assert_eq!(
+        errors(&refused),
+        [(String::new(), "schema_violation".to_owned())]
+    );
+    let letters = app
+        .get(&app.path("/dead-letters"), &app.viewer())
+        .await
+        .ok();
+    assert_eq!(letters["items"].as_array().unwrap().len(), 1);
+    taken(
+        &say(
+            app,
+            "track",
+            &json!({"event": "Bought", "userId": "ada", "properties": {"price": 1}}),
+        )
+        .await,
+    );
+
+    let eve = app.session("eve").await;
+    let consent = json!({"anonymousId": "eve", "analytics": false});
+    app.post("/v1/sdk/consent", &eve.credential(), &consent)
+        .await
+        .ok();
+    for kind in ["track", "identify"] {
+        let message = json!({"event": "x", "anonymousId": "eve", "traits": {"plan": "pro"}});
+        let refused = publicly(app, kind, &message).await;
+        assert_eq!(
+            errors(&refused),
+            [(String::new(), "consent_missing".to_owned())]
+        );
+    }
+
+    let delete = json!({"externalId": "ada"});
+    app.post(&app.path("/gdpr/delete"), &app.admin(), &delete)
+        .await
+        .data(202);
+    for kind in ["track", "identify"] {
+        let message = json!({"event": "x", "userId": "ada", "timestamp": app.time(-60), "traits": {"plan": "pro"}});
+        let refused = say(app, kind, &message).await;
+        assert_eq!(
+            errors(&refused),
+            [(String::new(), "suppressed_subject".to_owned())]
+        );
+    }
+}
+
+async fn a_request_without_messages_is_refused(app: &mut TestApp) {
+    let many = vec![json!({"type": "track", "event": "x", "userId": "ada"}); 501];
+    for (batch, pointer) in [
+        (json!({}), "/batch"),
+        (json!({"batch": []}), "/batch"),
+        (json!({"batch": many}), "/batch"),
+        (json!({"batch": 7}), "/batch"),
+        (json!([]), ""),
+    ] {
+        let refused = say(app, "batch", &batch).await;
+        assert_eq!(errors(&refused)[0].0, pointer, "{batch}");
+    }
+    let refused = say(app, "track", &json!([])).await;
+    assert_eq!(errors(&refused), [(String::new(), "invalid".to_owned())]);
+    let credential = basic(&app.access.server_key);
+    app.post_raw("/v1/compat/v1/track", &credential, "{")
+        .await
+        .refused(400, "malformed_json");
+}
+
+async fn keys_come_as_clients_send_them(app: &mut TestApp) {
+    let server = app.access.server_key.clone();
+    let message = |key: Option<&str>| json!({"type": "track", "event": "x", "userId": "ada", "writeKey": key});
+    let track = "/v1/compat/v1/track";
+    taken(
+        &app.post(track, &basic(&server), &message(Some(&server)))
+            .await,
+    );
+    taken(
+        &app.post(track, &Credential::none(), &message(Some(&server)))
+            .await,
+    );
+    taken(&app.post(track, &app.backend(), &message(None)).await);
+    let header = Credential::none().and("x-write-key", &server);
+    taken(&app.post(track, &header, &message(None)).await);
+    let batch = json!({"batch": [message(None)], "writeKey": server});
+    taken(&app.post("/v1/batch", &Credential::none(), &batch).await);
+    // Browsers send plain text, or nothing that says what it is.
+    for media_type in [Some("text/plain"), Some("text/plain;charset=UTF-8"), None] {
+        let mut request = app.request(Method::POST, track, &Credential::none());
+        if let Some(media_type) = media_type {
+            request = request.header("content-type", media_type);
+        }
+        taken(&send(request.body(message(Some(&server)).to_string())).await);
+    }
+    let form = app
+        .request(Method::POST, track, &basic(&server))
+        .header("content-type", "text/html");
+    send(form.body("{}"))
+        .await
+        .refused(415, "unsupported_media_type");
+
+    let write = app.access.write_key.clone();
+    let different = app
+        .post(track, &basic(&server), &message(Some(&write)))
+        .await;
+    different.refused(400, "credential_conflict");
+    let scopeless = app.key(Kind::Server, &[]).await;
+    for key in [scopeless, app.access.api_token.clone()] {
+        app.post(track, &basic(&key), &message(None))
+            .await
+            .refused(403, "insufficient_scope");
+        app.post(track, &Credential::none(), &message(Some(&key)))
+            .await
+            .refused(403, "insufficient_scope");
+    }
+    app.post(track, &Credential::none(), &message(None))
+        .await
+        .refused(401, "invalid_credentials");
+    app.post(track, &basic("wk_nobody"), &message(None))
+        .await
+        .refused(401, "invalid_credentials");
+    app.post_raw(track, &Credential::none(), "{")
+        .await
+        .refused(401, "invalid_credentials");
+}
+
+async fn pages_of_allowed_origins_may_send_messages(app: &mut TestApp) {
+    app.patch(
+        &app.path("/settings"),
+        &app.admin(),
+        &json!({"allowedOrigins": ["https://shop.example"]}),
+    )
+    .await
+    .ok();
+    let body =
+        json!({"anonymousId": "a", "event": "x", "writeKey": app.access.write_key}).to_string();
+    for (origin, allowed) in [
+        ("https://shop.example", "https://shop.example"),
+        ("https://other.example", ""),
+    ] {
+        let credential = Credential::none().and("origin", origin);
+        let request = app.request(Method::POST, "/v1/compat/v1/t", &credential);
+        let answer = send(
+            request
+                .header("content-type", "text/plain")
+                .body(body.clone()),
+        )
+        .await;
+        taken(&answer);
+        assert_eq!(answer.header("access-control-allow-origin"), allowed);
+        let ask = credential.and("access-control-request-method", "POST");
+        let answer = send(app.request(Method::OPTIONS, "/v1/compat/v1/t", &ask)).await;
+        assert_eq!(
+            (answer.status, answer.header("access-control-allow-origin")),
+            (200, allowed)
+        );
+    }
+}

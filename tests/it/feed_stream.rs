@@ -1,0 +1,293 @@
+//! Events as they are committed: server-sent events (contract 21).
+
+use std::time::{Duration, Instant};
+
+use reqwest::{Method, Response};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use tests::client::send;
+use tests::session::text;
+use tests::{TestApp, on_both_backends, site};
+
+on_both_backends!(
+    events_are_sent_as_they_are_committed,
+    a_stream_goes_on_where_another_one_ended,
+    more_than_fifty_a_second_are_a_sample,
+    an_app_has_twenty_streams,
+    a_stream_ends_with_its_token_and_its_app,
+);
+
+/// Longer than anything takes.
+const HANGS: Duration = Duration::from_secs(60);
+
+/// A stream and what has arrived of it.
+struct Stream {
+    response: Response,
+    text: String,
+}
+
+/// A part of a stream: its event and id, and its data.
+#[derive(Debug)]
+struct Part {
+    event: String,
+    id: String,
+    data: Value,
+}
+
+impl Stream {
+    async fn open(app: &TestApp, query: &str, last: Option<&str>) -> Self {
+        let path = app.path(&format!("/events/stream{query}"));
+        let mut request = app
+            .request(Method::GET, &path, &app.viewer())
+            .timeout(HANGS);
+        if let Some(last) = last {
+            request = request.header("last-event-id", last);
+        }
+        let response = request.send().await.unwrap();
+        assert_eq!(response.status(), 200);
+        assert_eq!(response.headers()["content-type"], "text/event-stream");
+        let mut stream = Self {
+            response,
+            text: String::new(),
+        };
+        // It has begun.
+        assert_eq!(stream.block().await.as_deref(), Some("retry: 1000"));
+        stream
+    }
+
+    /// The next lines up to an empty one; none: the stream has ended.
+    async fn block(&mut self) -> Option<String> {
+        loop {
+            if let Some((block, rest)) = self.text.split_once("\n\n") {
+                let (block, rest) = (block.to_owned(), rest.to_owned());
+                self.text = rest;
+                return Some(block);
+            }
+            let chunk = self.response.chunk().await.unwrap()?;
+            self.text.push_str(std::str::from_utf8(&chunk).unwrap());
+        }
+    }
+
+    /// The next part that is no heartbeat.
+    async fn part(&mut self) -> Option<Part> {
+        loop {
+            let block = self.block().await?;
+            let member = |name: &str| {
+                let line = block.lines().find_map(|line| line.strip_prefix(name));
+                line.unwrap_or_default().to_owned()
+            };
+            if block.starts_with(':') {
+                continue;
+            }
+            return Some(Part {
+                event: member("event: "),
+                id: member("id: "),
+                data: serde_json::from_str(&member("data: ")).unwrap(),
+            });
+        }
+    }
+
+    /// The names of the next events, and the id of the last.
+    async fn names(&mut self, count: usize) -> (Vec<String>, String) {
+        let (mut names, mut id) = (Vec::new(), String::new());
+        while names.len() < count {
+            let part = self.part().await.unwrap();
+            assert_eq!(part.event, "event", "{part:?}");
+            names.push(text(&part.data, "name"));
+            id = part.id;
+        }
+        (names, id)
+    }
+}
+
+async fn events_are_sent_as_they_are_committed(app: &mut TestApp) {
+    let (ada, bob) = (app.session("ada").await, app.session("bob").await);
+    app.ingest(&ada, &[app.event(&ada, "before", &json!({}))])
+        .await
+        .ok();
+    let mut all = Stream::open(app, "", None).await;
+    let mut opened = Stream::open(app, "?name=opened", None).await;
+    let mut others = Stream::open(app, "?excludeName=opened&verdict=accepted", None).await;
+    let mut refused = Stream::open(app, "?verdict=rejected", None).await;
+
+    let mut old = app.event(&ada, "old", &json!({}));
+    old["timestamp"] = json!("2020-01-01T00:00:00Z");
+    let event = app.event(&ada, "opened", &json!({"n": 1, "text": "a\nb"}));
+    app.ingest(&ada, &[event.clone(), old]).await.ok();
+    app.ingest(&bob, &[app.event(&bob, "searched", &json!({}))])
+        .await
+        .ok();
+    // What the server notes by itself is nobody's event.
+    app.survey(&json!({"kind": "property_changed", "key": "plan"}))
+        .await;
+    let update = json!({"anonymousId": "ada", "mutationId": app.id(), "set": {"plan": "pro"}});
+    app.post("/v1/sdk/user-properties", &ada.credential(), &update)
+        .await
+        .ok();
+    app.ingest(&bob, &[app.event(&bob, "last", &json!({}))])
+        .await
+        .ok();
+
+    let first = opened.part().await.unwrap();
+    let listed = app
+        .get(&app.path("/events?name=opened"), &app.viewer())
+        .await
+        .ok();
+    assert_eq!(first.data, listed["items"][0]);
+    assert_eq!(
+        (&first.data["eventId"], &first.data["verdict"]),
+        (&event["eventId"], &json!("accepted"))
+    );
+    let mut names = all.names(4).await.0;
+    assert_eq!(names.pop().unwrap(), "last");
+    names.sort_unstable();
+    assert_eq!(names, ["old", "opened", "searched"]);
+    assert_eq!(others.names(2).await.0, ["searched", "last"]);
+    let part = refused.part().await.unwrap();
+    assert_eq!(part.data["errors"][0]["code"], "timestamp_out_of_window");
+
+    // Silence is told to be one.
+    let begun = Instant::now();
+    assert_eq!(opened.block().await.as_deref(), Some(": heartbeat"));
+    assert!(begun.elapsed() <= Duration::from_secs(20));
+}
+
+async fn a_stream_goes_on_where_another_one_ended(app: &mut TestApp) {
+    let ada = app.session("ada").await;
+    let mut stream = Stream::open(app, "", None).await;
+    app.ingest(&ada, &[app.event(&ada, "a", &json!({}))])
+        .await
+        .ok();
+    let (names, last) = stream.names(1).await;
+    assert_eq!(names, ["a"]);
+    drop(stream);
+    // More than a second may have, over a longer time.
+    for number in 0..4 {
+        app.advance(2);
+        let name = format!("b{number}");
+        let events: Vec<Value> = (0..30)
+            .map(|_| app.event(&ada, &name, &json!({})))
+            .collect();
+        app.ingest(&ada, &events).await.ok();
+    }
+
+    let mut stream = Stream::open(app, "", Some(&last)).await;
+    let (names, _) = stream.names(120).await;
+    let expected: Vec<String> = (0..120).map(|number| format!("b{}", number / 30)).collect();
+    assert_eq!(names, expected);
+    let path = app.path("/events/stream");
+    let request = app
+        .request(Method::GET, &path, &app.viewer())
+        .header("last-event-id", "7");
+    send(request).await.refused(400, "invalid_cursor");
+}
+
+async fn more_than_fifty_a_second_are_a_sample(app: &mut TestApp) {
+    let ada = app.session("ada").await;
+    let mut stream = Stream::open(app, "", None).await;
+    // Nobody who listens to it waits for one who does not.
+    let slow = Stream::open(app, "", None).await;
+    let events: Vec<Value> = (0..400)
+        .map(|number| app.event(&ada, "often", &json!({"n": number})))
+        .collect();
+    app.ingest(&ada, &events).await.ok();
+
+    let part = stream.part().await.unwrap();
+    assert_eq!(part.event, "sampled");
+    let rate = part.data["rate"].as_f64().unwrap();
+    assert!((0.1..0.2).contains(&rate), "{rate}");
+    let mut numbers = Vec::new();
+    while numbers.last().is_none_or(|last| *last < 380) {
+        let part = stream.part().await.unwrap();
+        numbers.push(part.data["properties"]["n"].as_i64().unwrap());
+    }
+    assert!(
+        (40..=70).contains(&numbers.len()) && numbers.is_sorted(),
+        "{numbers:?}"
+    );
+    drop(slow);
+}
+
+async fn an_app_has_twenty_streams(app: &mut TestApp) {
+    let mut streams = Vec::new();
+    for _ in 0..20 {
+        streams.push(Stream::open(app, "", None).await);
+    }
+    let path = app.path("/events/stream");
+    app.get(&path, &app.viewer())
+        .await
+        .refused(429, "rate_limited");
+    streams.pop();
+    let begun = Instant::now();
+    loop {
+        let response = app
+            .request(Method::GET, &path, &app.viewer())
+            .send()
+            .await
+            .unwrap();
+        if response.status() == 200 {
+            break;
+        }
+        // The server notices when it next has something to say.
+        assert!(begun.elapsed() < HANGS);
+        tokio::time::sleep(Duration::from_millis(200)).await;
+    }
+}
+
+async fn a_stream_ends_with_its_token_and_its_app(app: &mut TestApp) {
+    let (app_id, token) = app
+        .another_app(app.access.workspace_id, nudge_apps::key::Kind::Write, &[])
+        .await;
+    drop(token);
+    let path = format!("/v1/apps/{app_id}/events/stream");
+    let of_other = app
+        .request(Method::GET, &path, &app.viewer())
+        .timeout(HANGS)
+        .send()
+        .await
+        .unwrap();
+    let mut of_other = Stream {
+        response: of_other,
+        text: String::new(),
+    };
+    app.delete(&format!("/v1/apps/{app_id}"), &app.admin())
+        .await
+        .data(204);
+    while of_other.block().await.is_some() {}
+
+    let mut stream = Stream::open(app, "", None).await;
+    // The demo tokens are good for a month.
+    app.advance(32 * 24 * 3_600);
+    while stream.block().await.is_some() {}
+    // The server stops although streams are open.
+    app.stop().await;
+    app.resume().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn events_of_other_processes_are_sent_too() {
+    let url = tests::postgres::database().await;
+    let folder = TempDir::with_prefix("nudge-test-").unwrap();
+    let mut nodes = Vec::new();
+    for name in ["one", "two"] {
+        let mut config = TestApp::config(site!(), &folder.path().join(name));
+        config.database.url.clone_from(&url);
+        config.database.connections = 5;
+        nodes.push(TestApp::open(site!(), config).await.unwrap());
+    }
+    let [one, two]: [TestApp; 2] = nodes.try_into().ok().unwrap();
+    let ada = two.session("ada").await;
+    let mut stream = Stream::open(&one, "", None).await;
+    for number in 0..20 {
+        let name = format!("e{number}");
+        two.ingest(&ada, &[two.event(&ada, &name, &json!({}))])
+            .await
+            .ok();
+    }
+    let expected: Vec<String> = (0..20).map(|number| format!("e{number}")).collect();
+    assert_eq!(stream.names(20).await.0, expected);
+    let stopping = tokio::spawn(async move { while stream.block().await.is_some() {} });
+    one.finish().await;
+    stopping.await.unwrap();
+    two.finish().await;
+}
