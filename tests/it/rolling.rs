@@ -18,7 +18,7 @@ use crate::kills::events;
 /// Clients that send side by side.
 const CLIENTS: usize = 4;
 
-/// HAProxy over two servers: it asks each whether it is ready, and gives a request on which a server has hung up to the
+/// The load balancer over two servers: it asks each whether it is ready, and gives a request on which a server has hung up to the
 /// other one. A request that is made twice is stored once.
 fn configuration(port: u16, servers: [u16; 2]) -> String {
     let [one, two] = servers;

@@ -88,6 +88,22 @@ pub(crate) struct Arguments {
     seed: u64,
 }
 
+impl Arguments {
+    /// Whether what is asked for goes together.
+    fn check(&self) -> anyhow::Result<()> {
+        if self.processes > 1 && self.database == Kind::Sqlite {
+            bail!("an SQLite database has one server; try --database postgres");
+        }
+        if self.restarts + self.failover > 0 && self.database == Kind::Sqlite {
+            bail!("an SQLite database is no server that could be restarted or replaced");
+        }
+        if self.restarts > 0 && self.failover > 0 {
+            bail!("a run has restarts of the database or failovers, not both");
+        }
+        Ok(())
+    }
+}
+
 /// The servers that clients can reach at the moment, with a key that each accepts.
 #[derive(Clone, Debug, Default)]
 struct Reachable(Arc<RwLock<Vec<(SocketAddr, String)>>>);
@@ -150,15 +166,7 @@ impl Servers<'_> {
 }
 
 pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<()> {
-    if arguments.processes > 1 && arguments.database == Kind::Sqlite {
-        bail!("an SQLite database has one server; try --database postgres");
-    }
-    if arguments.restarts + arguments.failover > 0 && arguments.database == Kind::Sqlite {
-        bail!("an SQLite database is no server that could be restarted or replaced");
-    }
-    if arguments.restarts > 0 && arguments.failover > 0 {
-        bail!("a run has restarts of the database or failovers, not both");
-    }
+    arguments.check()?;
     say(format_args!("seed {}", arguments.seed))?;
     let databases = Databases::new(arguments.database)?;
     let mut database = databases.fresh()?;
