@@ -7,10 +7,11 @@ use std::time::{Duration, Instant};
 use nudge_db::{Db, Options};
 use nudge_platform::config::Config;
 use serde_json::json;
+use tempfile::TempDir;
 use tests::postgres::{self, Cluster, Durability};
 use tests::proxy::Proxy;
 use tests::session::text;
-use tests::{Backend, Credential, Session, TestApp, site};
+use tests::{Backend, Credential, Session, TestApp, child, site};
 
 use crate::faults::{all_once, people, send_amid};
 
@@ -232,6 +233,23 @@ async fn no_wait_for_the_database_is_without_end() {
     }
     assert!(started.elapsed() < 3 * deadline + Duration::from_secs(10));
     db.close().await;
+}
+
+/// The command says what a standby is before a server is started on it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn check_says_that_a_database_is_a_standby() {
+    let pair = Pair::start().await;
+    let folder = TempDir::with_prefix("nudge-test-").unwrap();
+    let check = |url: &str| {
+        let mut program = child::program(site!());
+        program.args(["check", "--database-url", url, "--data-dir"]);
+        program.arg(folder.path()).output().unwrap()
+    };
+    let refused = check(&pair.standby_url());
+    assert!(!refused.status.success());
+    let complaint = String::from_utf8(refused.stderr).unwrap();
+    assert!(complaint.contains("it is a standby"), "{complaint}");
+    assert!(check(&pair.both()).status.success());
 }
 
 /// Who asks whether the server is ready hears that it can't write, though it can read.

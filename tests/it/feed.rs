@@ -1,8 +1,7 @@
 //! The events of all of an app's people, those that were refused among them (contract 21).
 
-use reqwest::Method;
 use serde_json::{Value, json};
-use tests::client::{Answer, send};
+use tests::client::Answer;
 use tests::session::text;
 use tests::{TestApp, on_both_backends};
 
@@ -18,8 +17,9 @@ on_both_backends!(
 );
 
 async fn feed(app: &TestApp, query: &[(&str, &str)]) -> Answer {
-    let request = app.request(Method::GET, &app.path("/events"), &app.viewer());
-    send(request.query(query)).await
+    let query = reqwest::Url::parse_with_params("http://localhost", query).unwrap();
+    let path = app.path(&format!("/events?{}", query.query().unwrap_or_default()));
+    app.get(&path, &app.viewer()).await
 }
 
 async fn listed(app: &TestApp, query: &[(&str, &str)]) -> Vec<Value> {
@@ -93,12 +93,12 @@ async fn events_of_all_people_are_listed_newest_first_by_receipt(app: &mut TestA
     for query in [&[][..], &[("excludeName", "bought")], &[("from", &before)]] {
         let all = listed(app, query).await;
         for limit in ["1", "2", "3"] {
-            let (mut gathered, mut cursor) = (Vec::new(), None);
+            let (mut gathered, mut cursor) = (Vec::new(), None::<String>);
             loop {
                 let mut query = query.to_vec();
                 query.push(("limit", limit));
                 if let Some(cursor) = &cursor {
-                    query.push(("cursor", cursor));
+                    query.push(("cursor", cursor.as_str()));
                 }
                 let data = feed(app, &query).await.ok();
                 gathered.extend(data["items"].as_array().unwrap().clone());

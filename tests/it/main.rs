@@ -131,6 +131,7 @@ mod receiver;
 mod remembered;
 mod retention;
 mod revoked_tokens;
+mod rolling;
 mod rollouts;
 mod rotation;
 mod run_kills;

@@ -133,3 +133,20 @@ async fn a_connection_that_broke_is_replaced() {
     db.close().await;
     other.close().await;
 }
+
+/// A process that ends has transactions in hand, and nobody to roll them back.
+#[test]
+fn a_runtime_that_ends_ends_what_is_open() {
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    runtime.block_on(async {
+        let db = open(1).await;
+        let mut tx = db.write().await.unwrap();
+        process(&mut tx).await;
+        tokio::runtime::Handle::current().spawn(async move {
+            let _held = tx;
+            std::future::pending::<()>().await;
+        });
+        tokio::task::yield_now().await;
+    });
+    drop(runtime);
+}

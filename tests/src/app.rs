@@ -82,7 +82,7 @@ impl TestApp {
             config.database.url = postgres::database().await;
             // Many servers share one cluster.
             config.database.connections = 5;
-            if pooler::shared().is_some_and(|pooler| !pooler.keeps_statements()) {
+            if pooler::forgets_statements() {
                 config.database.statement_cache = 0;
             }
         }

@@ -6,6 +6,7 @@
 
 use std::fs;
 use std::net::TcpStream;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -46,13 +47,18 @@ impl Program {
         words.push(&file);
         let watchdog = Watchdog::spawn(RUN, &words);
         // Who may read it is whom the program runs as.
-        let readable = fs::Permissions::from(std::os::unix::fs::PermissionsExt::from_mode(0o755));
+        let readable = fs::Permissions::from_mode(0o755);
         fs::set_permissions(folder.path(), readable).expect("the folder is ours");
         let folder = folder.keep();
         let started = Instant::now();
         while TcpStream::connect(("127.0.0.1", port)).is_err() {
             let output = || fs::read_to_string(folder.join("output")).unwrap_or_default();
-            assert!(started.elapsed() < LISTENS, "{program:?}: {}", output());
+            assert!(
+                started.elapsed() < LISTENS,
+                "{}: {}",
+                program.display(),
+                output()
+            );
             std::thread::sleep(Duration::from_millis(20));
         }
         Self {

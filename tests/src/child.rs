@@ -39,6 +39,9 @@ pub fn program(site: Site) -> Command {
         )
         .current_dir(site.scratch)
         .stdin(Stdio::null());
+    if crate::pooler::forgets_statements() {
+        command.env("NUDGE_DATABASE__STATEMENT_CACHE", "0");
+    }
     command
 }
 
@@ -56,11 +59,21 @@ impl Child {
 
     /// Starts the program with more variables in its environment and waits until it serves.
     pub fn start_with(site: Site, data_dir: &Path, variables: &[(&str, &str)]) -> Self {
+        Self::start_at(site, "127.0.0.1:0", data_dir, variables)
+    }
+
+    /// Starts the program at an address and waits until it serves.
+    pub fn start_at(
+        site: Site,
+        address: &str,
+        data_dir: &Path,
+        variables: &[(&str, &str)],
+    ) -> Self {
         let file = data_dir.join("access.json");
         drop(std::fs::remove_file(&file));
         let mut process = program(site)
             .envs(variables.iter().copied())
-            .args(["dev", "--listen", "127.0.0.1:0", "--data-dir"])
+            .args(["dev", "--listen", address, "--data-dir"])
             .arg(data_dir)
             .arg("--json")
             .arg(&file)

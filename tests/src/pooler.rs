@@ -103,6 +103,11 @@ pub fn shared() -> Option<&'static Pooler> {
     shared.as_ref()
 }
 
+/// Whether all tests go through a pooler that knows no prepared statements.
+pub(crate) fn forgets_statements() -> bool {
+    shared().is_some_and(|pooler| !pooler.keeps_statements())
+}
+
 /// The version as its first two numbers.
 fn version(program: &PathBuf) -> (u32, u32) {
     let output = Command::new(program).arg("--version").output();

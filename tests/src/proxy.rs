@@ -84,7 +84,8 @@ impl Proxy {
 
     /// New connections lead to the server of another database's URL. Nothing happens to those that are there.
     pub fn redirect(&self, url: &str) {
-        *self.control.to.lock().expect("nobody panics with it") = authority(url).to_owned();
+        let mut to = self.control.to.lock().expect("nobody panics with it");
+        authority(url).clone_into(&mut to);
     }
 
     /// Nothing passes any more on the connections that are there, and nothing says so; new ones are not concerned.

@@ -27,7 +27,7 @@ const IS_STANDBY: &str =
 /// The hosts of a URL.
 #[derive(Debug)]
 pub(crate) struct Hosts {
-    hosts: Vec<Host>,
+    all: Vec<Host>,
     /// The host that took writes last is asked first.
     last: AtomicUsize,
     /// How long one may take to let a connection in.
@@ -62,7 +62,7 @@ impl Hosts {
             }
         });
         Ok(Self {
-            hosts: hosts.collect(),
+            all: hosts.collect(),
             last: AtomicUsize::new(0),
             patience,
         })
@@ -93,7 +93,7 @@ impl Hosts {
     /// Asks each host once, each a little after the one before; the first that takes writes wins.
     async fn round(self: &Arc<Self>) -> Result<PgConnection> {
         let last = self.last.load(Ordering::Relaxed);
-        let count = self.hosts.len();
+        let count = self.all.len();
         let mut waiting = (0..count).map(|index| (last + index) % count);
         let mut attempts = JoinSet::new();
         let mut failure: Option<Error> = None;
@@ -120,7 +120,7 @@ impl Hosts {
     }
 
     async fn attempt(&self, index: usize) -> Result<PgConnection> {
-        let Some(host) = self.hosts.get(index) else {
+        let Some(host) = self.all.get(index) else {
             return Err(silence().into());
         };
         match timeout(self.patience, host.open()).await {

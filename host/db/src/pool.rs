@@ -81,6 +81,8 @@ pub(crate) struct Lease {
     /// Whether a transaction was begun for more than one statement.
     transaction: bool,
     state: State,
+    /// Whether it is being brought into order: it is dropped if that is left.
+    tidying: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -107,20 +109,14 @@ impl Pool {
     /// A connection for statements that commit by themselves.
     pub(crate) async fn acquire(&self) -> Result<Lease> {
         let until = Instant::now() + self.0.manner.patience;
+        // Boxed, as is all that is seldom needed: every statement's future has room for it.
         let place = match Arc::clone(&self.0.places).try_acquire_owned() {
             Ok(place) => place,
-            Err(_) => {
-                let place = Arc::clone(&self.0.places).acquire_owned();
-                match timeout_at(until, place).await {
-                    Ok(Ok(place)) => place,
-                    Ok(Err(_)) => return Err(sqlx::Error::PoolClosed.into()),
-                    Err(_) => return Err(sqlx::Error::PoolTimedOut.into()),
-                }
-            }
+            Err(_) => Box::pin(self.place(until)).await?,
         };
-        let link = match self.idle().await {
-            Some(link) => link,
-            None => self.open(until).await?,
+        let link = match self.take() {
+            Some(idle) if idle.since.elapsed() < TRUSTED_IDLE => idle.link,
+            idle => Box::pin(self.find(idle, until)).await?,
         };
         Ok(Lease {
             link: Some(link),
@@ -128,6 +124,7 @@ impl Pool {
             place: Some(place),
             transaction: false,
             state: State::Clean,
+            tidying: false,
         })
     }
 
@@ -150,6 +147,15 @@ impl Pool {
         }
     }
 
+    /// The right to one connection, once somebody gives it back.
+    async fn place(&self, until: Instant) -> Result<OwnedSemaphorePermit> {
+        match timeout_at(until, Arc::clone(&self.0.places).acquire_owned()).await {
+            Ok(Ok(place)) => Ok(place),
+            Ok(Err(_)) => Err(sqlx::Error::PoolClosed.into()),
+            Err(_) => Err(sqlx::Error::PoolTimedOut.into()),
+        }
+    }
+
     async fn open(&self, until: Instant) -> Result<Link> {
         let losses = self.losses();
         let connection = self.0.hosts.connect(until).await?;
@@ -160,22 +166,23 @@ impl Pool {
         })
     }
 
-    /// The connection that was used last, if it lives.
-    async fn idle(&self) -> Option<Link> {
-        loop {
-            let Idle { mut link, since } = self.take()?;
+    /// The first idle connection that lives, beginning with this one, or a new one.
+    async fn find(&self, mut idle: Option<Idle>, until: Instant) -> Result<Link> {
+        while let Some(Idle { mut link, since }) = idle {
             if since.elapsed() < TRUSTED_IDLE {
-                return Some(link);
+                return Ok(link);
             }
             let sign = match timeout(SIGN_OF_LIFE, link.connection.ping()).await {
                 Ok(sign) => sign,
                 Err(_) => Err(silence()),
             };
             match sign {
-                Ok(()) => return Some(link),
+                Ok(()) => return Ok(link),
                 Err(error) => self.lost(&error),
             }
+            idle = self.take();
         }
+        self.open(until).await
     }
 
     /// Takes what was used last, and lets go of what was not used for long.
@@ -202,7 +209,7 @@ impl Pool {
         let dropped = std::mem::take(&mut *idle);
         drop(idle);
         let error = told(error);
-        tracing::debug!(%error, idle = dropped.len(), "a connection to the database was lost, idle ones are dropped");
+        tracing::info!(%error, idle = dropped.len(), "a connection to the database was lost, idle ones are dropped");
     }
 
     /// Takes a connection back, unless it is of before a loss, old, or the pool is closed.
@@ -254,7 +261,7 @@ impl Lease {
                 self.state = State::Busy;
             } else {
                 // Preparing and running it must meet the same process.
-                self.begin().await?;
+                Box::pin(self.begin()).await?;
             }
         }
         self.connection()
@@ -276,7 +283,7 @@ impl Lease {
         match outcome {
             Ok(value) => {
                 match self.state {
-                    State::Open if !self.transaction => self.end("COMMIT").await?,
+                    State::Open if !self.transaction => Box::pin(self.end("COMMIT")).await?,
                     State::Open => {}
                     State::Clean | State::Busy => self.state = State::Clean,
                 }
@@ -286,7 +293,7 @@ impl Lease {
                 self.heed(&error);
                 if self.state == State::Open && !self.transaction {
                     // The statement's own failure says more than this one's.
-                    drop(self.end("ROLLBACK").await);
+                    drop(Box::pin(self.end("ROLLBACK")).await);
                 }
                 Err(error.into())
             }
@@ -373,13 +380,16 @@ impl Drop for Lease {
             if let Some(link) = self.pool.put(link) {
                 link.leave(self.place.take());
             }
-        } else if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+        } else if !self.tidying
+            && let Ok(runtime) = tokio::runtime::Handle::try_current()
+        {
             let lease = Self {
                 link: Some(link),
                 pool: self.pool.clone(),
                 place: self.place.take(),
                 transaction: self.transaction,
                 state: self.state,
+                tidying: true,
             };
             runtime.spawn(lease.tidy());
         }
@@ -391,7 +401,7 @@ pub(crate) async fn within<T>(
     deadline: Duration,
     answer: impl Future<Output = sqlx::Result<T>>,
 ) -> sqlx::Result<T> {
-    match timeout(deadline, answer).await {
+    match timeout(deadline, Box::pin(answer)).await {
         Ok(answer) => answer,
         Err(_) => Err(silence()),
     }

@@ -25,11 +25,11 @@ struct Parts<'u> {
 /// which has one number for all hosts or one for each. `target_session_attrs` may ask for what the server needs anyway:
 /// a host that takes writes.
 pub(crate) fn hosts(url: &str) -> Result<Vec<PgConnectOptions>> {
-    let parts = Parts::of(url)?;
+    let url = Parts::of(url)?;
     let mut names = None;
     let mut ports = None;
     let mut rest = Vec::new();
-    for (name, value) in parts.parameters {
+    for (name, value) in url.parameters {
         match name {
             "host" | "hostaddr" => names = Some(list(value)),
             "port" => ports = Some(list(value)),
@@ -41,17 +41,14 @@ pub(crate) fn hosts(url: &str) -> Result<Vec<PgConnectOptions>> {
     }
     let hosts = match names {
         Some(names) => paired(names, ports)?,
-        None if parts.hosts.is_empty() => vec![(String::new(), ports.and_then(only))],
-        None => in_authority(parts.hosts, ports)?,
+        None if url.hosts.is_empty() => vec![(String::new(), ports.and_then(only))],
+        None => in_authority(url.hosts, ports)?,
     };
     if hosts.len() > MOST_HOSTS {
         return Err(wrong("it names more than 16 hosts"));
     }
-    let user = parts
-        .user
-        .map(|user| format!("{user}@"))
-        .unwrap_or_default();
-    let (scheme, path) = (parts.scheme, parts.path);
+    let user = url.user.map(|user| format!("{user}@")).unwrap_or_default();
+    let (scheme, path) = (url.scheme, url.path);
     let options = hosts.into_iter().map(|(name, port)| {
         let mut parameters = rest.clone();
         // A host may be a folder with a socket, which stands among the parameters only.
@@ -67,8 +64,8 @@ pub(crate) fn hosts(url: &str) -> Result<Vec<PgConnectOptions>> {
         } else {
             "localhost"
         };
-        let url = format!("{scheme}://{user}{place}{path}?{}", parameters.join("&"));
-        PgConnectOptions::from_str(&url).map_err(Error::from)
+        let single = format!("{scheme}://{user}{place}{path}?{}", parameters.join("&"));
+        PgConnectOptions::from_str(&single).map_err(Error::from)
     });
     options.collect()
 }
@@ -123,8 +120,8 @@ fn paired(names: Vec<String>, ports: Option<Vec<String>>) -> Result<Vec<(String,
         let port = if port.is_empty() { DEFAULT_PORT } else { port };
         Some(port.to_owned())
     };
-    let named = names.into_iter().enumerate();
-    Ok(named.map(|(index, name)| (name, port(index))).collect())
+    let hosts = names.into_iter().enumerate();
+    Ok(hosts.map(|(index, name)| (name, port(index))).collect())
 }
 
 /// Hosts with ports of their own: `a:1,b,[::1]:3`.
@@ -140,8 +137,8 @@ fn in_authority(hosts: &str, ports: Option<Vec<String>>) -> Result<Vec<(String, 
         names.push(format!("{address}{name}"));
         own.push(port.to_owned());
     }
-    let named = own.iter().any(|port| !port.is_empty());
-    paired(names, if named { Some(own) } else { ports })
+    let has_ports = own.iter().any(|port| !port.is_empty());
+    paired(names, if has_ports { Some(own) } else { ports })
 }
 
 fn check_target(value: &str) -> Result<()> {

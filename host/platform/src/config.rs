@@ -1,15 +1,18 @@
 //! Configuration: one documented default file, a file, the environment, flags.
 
+mod database;
+
 use std::fmt;
 use std::io::ErrorKind;
 use std::ops::{Deref, DerefMut};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use anyhow::{Context as _, anyhow, bail};
 use serde::de::{DeserializeOwned, Error as _};
 use serde::{Deserialize, Deserializer};
 use toml::{Table, Value};
+
+pub use database::Database;
 
 /// The default file: every key, documented.
 pub const DEFAULTS: &str = include_str!("config.default.toml");
@@ -211,31 +214,6 @@ impl TryFrom<Value> for Switch {
     }
 }
 
-/// Which database. Its URL may have a password; it is never printed.
-#[derive(Clone, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct Database {
-    /// Where it is.
-    pub url: String,
-    /// Connections.
-    pub connections: u32,
-    /// How long to wait for one.
-    pub acquire_timeout_seconds: u64,
-    /// How long to wait for an answer of PostgreSQL.
-    pub deadline_seconds: u64,
-    /// Statements that a connection to PostgreSQL keeps prepared.
-    pub statement_cache: usize,
-}
-
-impl fmt::Debug for Database {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter
-            .debug_struct("Database")
-            .field("connections", &self.connections)
-            .finish_non_exhaustive()
-    }
-}
-
 /// A value that may be a credential: it is neither printed, nor repeated where it is not what it should be.
 #[derive(Clone, Default)]
 pub struct Hidden<T = String>(pub T);
@@ -334,18 +312,6 @@ impl Config {
             format!("sqlite:{}", self.server.data_dir.join("nudge.db").display())
         } else {
             self.database.url.clone()
-        }
-    }
-
-    /// How to open the database, with so many connections.
-    pub fn database_options(&self, connections: u32) -> nudge_db::Options {
-        let seconds = |seconds: u64| Duration::from_secs(seconds.max(1));
-        nudge_db::Options {
-            url: self.database_url(),
-            connections,
-            acquire_timeout: seconds(self.database.acquire_timeout_seconds),
-            deadline: seconds(self.database.deadline_seconds),
-            statement_cache: self.database.statement_cache,
         }
     }
 

@@ -15,6 +15,7 @@ mod crash;
 mod database;
 mod disk;
 mod drive;
+mod failover;
 mod fill;
 mod growth;
 mod immediate;

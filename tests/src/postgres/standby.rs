@@ -15,6 +15,7 @@ const CATCHES_UP: Duration = Duration::from_mins(1);
 impl Cluster {
     /// Makes and starts a standby of this cluster. A commit here waits from now on until the standby has it on disk: what
     /// was answered outlives this cluster.
+    #[must_use]
     pub fn follow(&self) -> Self {
         let folder = TempDir::with_prefix("nudge-standby-").expect("a folder for the cluster");
         let watchdog = Watchdog::spawn(REMOVE_CLUSTER, &[folder.path()]);

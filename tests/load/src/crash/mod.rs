@@ -23,6 +23,7 @@ use tokio::task::JoinSet;
 use crate::child::Process;
 use crate::client::Connection;
 use crate::database::{Databases, Fresh, Kind};
+use crate::failover::Pair;
 use crate::random::Random;
 use crate::report::say;
 use clients::Client;
@@ -74,6 +75,9 @@ pub(crate) struct Arguments {
     /// How often the database server (`PostgreSQL`) is restarted during the run, as if it had crashed.
     #[arg(long, default_value_t = 0)]
     restarts: usize,
+    /// How often the primary (`PostgreSQL`) goes away during the run, and its standby takes its place.
+    #[arg(long, default_value_t = 0)]
+    failover: usize,
     #[arg(long, default_value_t = 6)]
     clients: usize,
     /// People who merge at a time, while something waits that may be cancelled.
@@ -82,6 +86,22 @@ pub(crate) struct Arguments {
     /// Where random lifetimes and events begin; printed, so that a run can be made again.
     #[arg(long, default_value_t = 1)]
     seed: u64,
+}
+
+impl Arguments {
+    /// Whether what is asked for goes together.
+    fn check(&self) -> anyhow::Result<()> {
+        if self.processes > 1 && self.database == Kind::Sqlite {
+            bail!("an SQLite database has one server; try --database postgres");
+        }
+        if self.restarts + self.failover > 0 && self.database == Kind::Sqlite {
+            bail!("an SQLite database is no server that could be restarted or replaced");
+        }
+        if self.restarts > 0 && self.failover > 0 {
+            bail!("a run has restarts of the database or failovers, not both");
+        }
+        Ok(())
+    }
 }
 
 /// The servers that clients can reach at the moment, with a key that each accepts.
@@ -112,6 +132,7 @@ struct Servers<'d> {
     databases: &'d Databases,
     database: &'d Fresh,
     outside: &'d Outside,
+    pair: Option<Pair>,
     running: Vec<Option<Process>>,
 }
 
@@ -145,20 +166,23 @@ impl Servers<'_> {
 }
 
 pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<()> {
-    if arguments.processes > 1 && arguments.database == Kind::Sqlite {
-        bail!("an SQLite database has one server; try --database postgres");
-    }
-    if arguments.restarts > 0 && arguments.database == Kind::Sqlite {
-        bail!("an SQLite database is no server that could be restarted");
-    }
+    arguments.check()?;
     say(format_args!("seed {}", arguments.seed))?;
     let databases = Databases::new(arguments.database)?;
-    let database = databases.fresh()?;
+    let mut database = databases.fresh()?;
+    let pair = match arguments.failover {
+        0 => None,
+        _ => Some(Pair::start().await?),
+    };
+    if let Some(pair) = &pair {
+        database.url.clone_from(&pair.url);
+    }
     let outside = Outside::start().await?;
     let mut servers = Servers {
         databases: &databases,
         database: &database,
         outside: &outside,
+        pair,
         running: (0..arguments.processes).map(|_| None).collect(),
     };
     for number in 0..arguments.processes {
@@ -272,6 +296,13 @@ async fn kill(
         let restarts = |turns: usize| turns * arguments.restarts / arguments.kills;
         if restarts(turn) > restarts(turn - 1) {
             tokio::task::block_in_place(|| servers.databases.crash());
+        }
+        let failovers = |turns: usize| turns * arguments.failover / arguments.kills;
+        if let Some(pair) = &mut servers.pair
+            && failovers(turn) > failovers(turn - 1)
+        {
+            tokio::task::block_in_place(|| pair.fail_over());
+            say(format_args!("a failover after {turn} kills"))?;
         }
         servers.start(number).await?;
         reachable.set(&servers.running)?;
