@@ -18,7 +18,10 @@ client = Client(
 )
 for message in asked["messages"]:
     call = getattr(client, message.pop("call"))
-    call(**{names.get(name, name): value for name, value in message.items()})
+    try:
+        call(**{names.get(name, name): value for name, value in message.items()})
+    except RuntimeError as error:  # The client itself refuses what is too large.
+        errors.append(str(error)[:200])
 client.flush()
 client.join()
 print(json.dumps(errors))

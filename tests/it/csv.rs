@@ -106,6 +106,7 @@ async fn results_of_a_survey_are_rows(app: &mut TestApp) {
     .unwrap();
     tx.commit().await.unwrap();
     app.advance(1);
+    let late = app.time(0).replace(':', "%3A");
     let ada = app.session("ada").await;
     let attempt = start(app, &ada, survey).await;
     answer(app, &ada, &attempt, json!([["q1", 5]])).await.ok();
@@ -126,7 +127,6 @@ async fn results_of_a_survey_are_rows(app: &mut TestApp) {
     let attempts: std::collections::BTreeSet<&str> =
         column(&all, "attemptId").into_iter().collect();
     assert_eq!(attempts.len(), 431);
-    let late = app.time(0).replace(':', "%3A");
     let late = rows(
         &csv(
             app,

@@ -80,7 +80,9 @@ async fn nothing_of_a_deleted_person_is_left_anywhere(app: &mut TestApp) {
             known.contains(table.as_str()),
             "{table}: is it erased with the person? see tables.rs"
         );
-        let personal = tables::personal().any(|store| store.table.name == table);
+        // Whoever is noted there is looked at at once, and not noted any longer.
+        let personal =
+            table != "segment_checks" && tables::personal().any(|store| store.table.name == table);
         assert!(
             !personal || !rows.is_empty(),
             "{table}: the person of this test has everything"

@@ -799,7 +799,7 @@ async fn two_servers_make_messages_and_buttons_once() {
         two.offered(&ada).await.as_array().unwrap().len() == 1
     })
     .await;
-    let both = |number: usize| if number % 2 == 0 { &one } else { &two };
+    let both = |number: usize| if number.is_multiple_of(2) { &one } else { &two };
     join((0..8).map(|number| both(number).offered(&ada))).await;
     join((0..12).map(|number| buys(both(number), &ada, json!({})))).await;
     one.settle().await;

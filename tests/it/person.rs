@@ -55,6 +55,13 @@ pub(crate) async fn everything(app: &TestApp) -> Session {
         .execute()
         .await
         .unwrap();
+    tx.sql("INSERT INTO segment_members (segment_id, subject_id, app_id) VALUES ($1, $2, $3)")
+        .bind(Uuid::from_u128(1))
+        .bind(subject)
+        .bind(app_id)
+        .execute()
+        .await
+        .unwrap();
     tx.sql("INSERT INTO subject_properties (subject_id, key, app_id, value, source, updated_at) VALUES ($1, $2, $3, $4, 'sdk', 0)")
         .bind(subject).bind(SECRETS[3].to_owned()).bind(app_id).bind(format!("\"{}\"", SECRETS[4]))
         .execute().await.unwrap();

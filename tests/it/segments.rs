@@ -213,9 +213,9 @@ async fn an_audience_asks_the_conditions_as_of_now(app: &mut TestApp) {
     set(app, &ada, json!({"plan": "pro"})).await;
     assert_eq!(offered_by(app, &ada).await, 1);
     assert_eq!(offered_by(app, &bob).await, 1);
-    assert_eq!(
-        app.offered(&ada).await[0]["campaignId"] == app.offered(&bob).await[0]["campaignId"],
-        false
+    assert_ne!(
+        app.offered(&ada).await[0]["campaignId"],
+        app.offered(&bob).await[0]["campaignId"]
     );
     // A segment that changes is asked about as it is now, by every campaign.
     patch(app, &pros, json!({"audience": plan("free")}))

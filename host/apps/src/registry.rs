@@ -422,47 +422,15 @@ impl Loaded {
             plugins::active::resolve(plugins, db, &self.catalogue, known, &lowered).await?;
         let known = before.map(|before| &before.segments);
         let mut segments = Segments::load(plugins, &deciders, self.segments, known).await;
-        let mut definitions = HashMap::new();
-        for definition in self.definitions {
-            let before = before.and_then(|before| before.definitions.get(&definition.name));
-            let before = before.map(|before| &**before);
-            match definitions::enforce(plugins, &deciders, &definition, before).await {
-                Ok(enforced) => {
-                    drop(definitions.insert(definition.name.clone(), Arc::new(enforced)));
-                }
-                Err(error) => {
-                    tracing::error!(definition.id = %definition.id, error = %error, "definition is not enforced");
-                }
-            }
-        }
+        let definitions = enforce(plugins, &deciders, self.definitions, before).await;
         let running: HashMap<Uuid, &ActiveCampaign> = before
             .iter()
             .flat_map(|before| &before.campaigns)
             .map(|campaign| (campaign.id, campaign))
             .collect();
-        let mut campaigns = Vec::new();
-        for survey in self.surveys {
-            let survey = survey.read()?;
-            let before = running.get(&survey.id).copied();
-            let audiences = &segments.audiences;
-            match surveys::run(plugins, &deciders, audiences, &survey, before).await {
-                Ok(running) => campaigns.push(running),
-                Err(error) => {
-                    tracing::error!(survey.id = %survey.id, error = %error, "survey does not run");
-                }
-            }
-        }
-        for campaign in self.in_app {
-            let campaign = campaign.read()?;
-            let before = running.get(&campaign.id).copied();
-            match in_app::run(plugins, &deciders, &segments.audiences, &campaign, before).await {
-                Ok(running) => campaigns.push(running),
-                Err(error) => {
-                    tracing::error!(campaign.id = %campaign.id, error = %error, "in-app message does not run");
-                }
-            }
-        }
         let decided = (&deciders, &segments.audiences);
+        let mut campaigns = run_surveys(plugins, decided, self.surveys, &running).await?;
+        campaigns.extend(run_in_app(plugins, decided, self.in_app, &running).await?);
         let pushed = run_push(plugins, decided, self.push_campaigns, before, &running);
         let (push, running) = pushed.await?;
         campaigns.extend(running);
@@ -490,6 +458,71 @@ impl Loaded {
             segments,
         })
     }
+}
+
+/// Definitions with what their plugins read. What a plugin refuses is not enforced.
+async fn enforce(
+    plugins: &Plugins,
+    deciders: &Deciders,
+    definitions: Vec<definitions::Definition>,
+    before: Option<&App>,
+) -> HashMap<String, Arc<Enforced>> {
+    let mut all = HashMap::new();
+    for definition in definitions {
+        let before = before.and_then(|before| before.definitions.get(&definition.name));
+        let before = before.map(|before| &**before);
+        match definitions::enforce(plugins, deciders, &definition, before).await {
+            Ok(enforced) => {
+                all.insert(definition.name.clone(), Arc::new(enforced));
+            }
+            Err(error) => {
+                tracing::error!(definition.id = %definition.id, error = %error, "definition is not enforced");
+            }
+        }
+    }
+    all
+}
+
+/// Surveys in the form in which they run.
+async fn run_surveys(
+    plugins: &Plugins,
+    (deciders, segments): (&Deciders, &Audiences),
+    surveys: Vec<Stored>,
+    running: &HashMap<Uuid, &ActiveCampaign>,
+) -> nudge_db::Result<Vec<ActiveCampaign>> {
+    let mut all = Vec::new();
+    for survey in surveys {
+        let survey = survey.read()?;
+        let before = running.get(&survey.id).copied();
+        match surveys::run(plugins, deciders, segments, &survey, before).await {
+            Ok(running) => all.push(running),
+            Err(error) => {
+                tracing::error!(survey.id = %survey.id, error = %error, "survey does not run");
+            }
+        }
+    }
+    Ok(all)
+}
+
+/// In-app messages in the form in which they run.
+async fn run_in_app(
+    plugins: &Plugins,
+    (deciders, segments): (&Deciders, &Audiences),
+    campaigns: Vec<Stored>,
+    running: &HashMap<Uuid, &ActiveCampaign>,
+) -> nudge_db::Result<Vec<ActiveCampaign>> {
+    let mut all = Vec::new();
+    for campaign in campaigns {
+        let campaign = campaign.read()?;
+        let before = running.get(&campaign.id).copied();
+        match in_app::run(plugins, deciders, segments, &campaign, before).await {
+            Ok(running) => all.push(running),
+            Err(error) => {
+                tracing::error!(campaign.id = %campaign.id, error = %error, "in-app message does not run");
+            }
+        }
+    }
+    Ok(all)
 }
 
 /// Names of events whose past a campaign asks for.

@@ -87,10 +87,10 @@ impl Segments {
 
     /// Finds out whose changes fire campaigns that run.
     pub(crate) fn watch(&mut self, campaigns: &[ActiveCampaign]) {
-        let watches = campaigns.iter().filter_map(|campaign| campaign.watch);
-        let watched: HashSet<Uuid> = watches.map(|watch| watch.segment_id).collect();
+        let heard = campaigns.iter().filter_map(|campaign| campaign.watch);
+        let heard: HashSet<Uuid> = heard.map(|watch| watch.segment_id).collect();
         for segment in &self.all {
-            if watched.contains(&segment.id) {
+            if heard.contains(&segment.id) {
                 self.touch.add(&segment.conditions);
                 self.watched.push(Arc::clone(segment));
             }

@@ -34,13 +34,12 @@ pub struct Said {
 impl Said {
     /// What an event says that could not be read to its end.
     pub(super) fn by(body: &EventBody<'_>) -> Self {
-        let name = body.name.text().map(|name| match is_name(name) {
-            true => name.to_owned(),
-            false => name
-                .chars()
-                .filter(|one| !one.is_control())
-                .take(MOST_NAME)
-                .collect(),
+        let name = body.name.text().map(|name| {
+            if is_name(name) {
+                return name.to_owned();
+            }
+            let kept = name.chars().filter(|one| !one.is_control());
+            kept.take(MOST_NAME).collect()
         });
         let properties = body.properties.map(RawValue::get);
         let properties = properties.filter(|text| events::check_properties(text).is_ok());
@@ -88,9 +87,12 @@ pub(super) fn kept(
     let privacy = &app.settings.privacy;
     let is_there =
         |it: &Rejection| it.is_about_content() && it.event_id.is_some_and(|id| there.contains(&id));
-    let kept = rejections
+    let mut kept: Vec<&Rejection> = rejections
         .iter()
-        .filter(|it| it.code != "suppressed_subject" && !is_there(it));
+        .filter(|it| it.code != "suppressed_subject" && !is_there(it))
+        .collect();
+    // In the order of the request.
+    kept.sort_by_key(|rejection| rejection.index);
     let row = |rejection: &Rejection| {
         let said = rejection.said.as_deref().cloned().unwrap_or_default();
         let properties = said.properties;
@@ -108,7 +110,7 @@ pub(super) fn kept(
             letter: rejection.dead_letter_id,
         }
     };
-    kept.map(row).collect()
+    kept.into_iter().map(row).collect()
 }
 
 /// Why an event was refused, in JSON. What a sentence says of a property that the policy denies is left out.

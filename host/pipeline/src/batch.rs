@@ -124,8 +124,7 @@ async fn process_with(
     let mut effects = Effects::new(app, works, &items, after, decisions, (gate, messages));
     effects.devices = devices::sightings(works, &before);
     effects.segment_checks = segments_touched(app, works, &before);
-    let commit = || NewSpan::internal("commit effects", Vec::new());
-    traces::within(commit, effects::write(inner, &effects)).await?;
+    commit(inner, &effects).await?;
     calls.settle();
     memory::update(&mut states, &effects);
     let written = std::mem::take(&mut effects.subjects);
@@ -135,6 +134,12 @@ async fn process_with(
         trials.offer(inner, app, items);
     }
     Ok(())
+}
+
+/// Writes effects, as a span of the batch.
+async fn commit(inner: &Inner, effects: &Effects) -> Result<(), Trouble> {
+    let span = || NewSpan::internal("commit effects", Vec::new());
+    traces::within(span, effects::write(inner, effects)).await
 }
 
 /// People whose segments events may have changed, of those that fire a campaign. A first event says of anybody that there is

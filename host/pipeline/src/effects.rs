@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
 use nudge_apps::App;
-use nudge_db::Timestamp;
+use nudge_db::{Timestamp, Tx};
 use nudge_platform::id;
 use nudge_records::dead_letters::store::Failure;
 use nudge_records::dead_letters::{self, Letter, Stage};
@@ -357,6 +357,14 @@ impl Effects {
     }
 }
 
+/// Puts instructions on offer, and notes what would have been some.
+async fn offer(tx: &mut Tx, effects: &Effects) -> nudge_db::Result<()> {
+    let made = effects.instructions.iter();
+    let made: Vec<Instruction> = made.map(|(_, instruction)| instruction.clone()).collect();
+    instructions::store::insert(tx, &made).await?;
+    instructions::store::insert_suppressed(tx, &effects.suppressed).await
+}
+
 /// Writes the effects, if what they follow from still holds.
 pub(super) async fn write(inner: &Inner, effects: &Effects) -> Result<(), Trouble> {
     let mut tx = inner.db.write_together().await?;
@@ -379,13 +387,7 @@ pub(super) async fn write(inner: &Inner, effects: &Effects) -> Result<(), Troubl
     }
     let failures: Vec<Failure> = effects.failed_letters.iter().map(Failure::of).collect();
     dead_letters::store::update_failed(&mut tx, effects.app_id, &failures).await?;
-    let instructions: Vec<Instruction> = effects
-        .instructions
-        .iter()
-        .map(|(_, instruction)| instruction.clone())
-        .collect();
-    instructions::store::insert(&mut tx, &instructions).await?;
-    instructions::store::insert_suppressed(&mut tx, &effects.suppressed).await?;
+    offer(&mut tx, effects).await?;
     store::write_states(&mut tx, effects.app_id, &effects.states, effects.now).await?;
     store::hold_back(&mut tx, effects.app_id, &effects.held_back).await?;
     run_firings::insert(&mut tx, effects.app_id, &effects.run_firings).await?;

@@ -78,45 +78,62 @@ impl Effects {
                     continue;
                 }
             }
-            match &running.act {
-                CampaignAction::Present(_) => {
+            self.act(app, (*campaign, *number), running, item, id, message);
+        }
+    }
+
+    /// Brings about what follows from a firing that passed, `place` its campaign and item.
+    fn act(
+        &mut self,
+        app: &App,
+        place: (usize, usize),
+        running: &ActiveCampaign,
+        item: &Item,
+        id: Uuid,
+        message: Option<&Message>,
+    ) {
+        let now = self.now;
+        let Some(subject) = self.subjects.get_mut(item.subject) else {
+            return;
+        };
+        match &running.act {
+            CampaignAction::Present(_) => {
+                subject.instruction_count += 1;
+                let instruction = instruction(app, running, subject, item, (id, now));
+                self.instructions.push((place.1, instruction));
+            }
+            CampaignAction::Show(showing) => match message {
+                Some(Message::Ready {
+                    variant_id,
+                    content,
+                }) => {
                     subject.instruction_count += 1;
                     let instruction = instruction(app, running, subject, item, (id, now));
-                    self.instructions.push((*number, instruction));
+                    let lifetime = showing.lifetime.unwrap_or(instructions::LIFETIME);
+                    let instruction = Instruction {
+                        kind: instructions::Kind::InApp,
+                        expires_at: now.plus(lifetime),
+                        content: Some(content.as_str().into()),
+                        variant_id: Some(*variant_id),
+                        ..instruction
+                    };
+                    self.instructions.push((place.1, instruction));
                 }
-                CampaignAction::Show(showing) => match message {
-                    Some(Message::Ready {
-                        variant_id,
-                        content,
-                    }) => {
-                        subject.instruction_count += 1;
-                        let instruction = instruction(app, running, subject, item, (id, now));
-                        let lifetime = showing.lifetime.unwrap_or(instructions::LIFETIME);
-                        let instruction = Instruction {
-                            kind: instructions::Kind::InApp,
-                            expires_at: now.plus(lifetime),
-                            content: Some(content.as_str().into()),
-                            variant_id: Some(*variant_id),
-                            ..instruction
-                        };
-                        self.instructions.push((*number, instruction));
-                    }
-                    Some(Message::Broken { code, plugin }) => self.broken.push(Broken {
-                        campaign: *campaign,
-                        item: *number,
-                        reason: *code,
-                        plugin: plugin.clone(),
-                    }),
-                    // Without a variant of any weight there is nothing to show.
-                    _ => {}
-                },
-                CampaignAction::Send(sending) => {
-                    // Without a variant of any weight there is nothing to send.
-                    if let Some(variant) = sending.variant_for(subject.id) {
-                        let delivery =
-                            delivery(app.id, running, subject.id, item, (id, variant.id));
-                        self.deliveries.push(delivery);
-                    }
+                Some(Message::Broken { code, plugin }) => self.broken.push(Broken {
+                    campaign: place.0,
+                    item: place.1,
+                    reason: code,
+                    plugin: plugin.clone(),
+                }),
+                // Without a variant of any weight there is nothing to show.
+                _ => {}
+            },
+            CampaignAction::Send(sending) => {
+                // Without a variant of any weight there is nothing to send.
+                if let Some(variant) = sending.variant_for(subject.id) {
+                    let ids = (id, variant.id);
+                    self.deliveries
+                        .push(delivery(app.id, running, subject.id, item, ids));
                 }
             }
         }

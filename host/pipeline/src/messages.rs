@@ -127,12 +127,12 @@ async fn of_variant(
         .iter()
         .map(|(.., subject)| (*subject).clone())
         .collect();
-    let resolver = Resolver {
+    let by = Resolver {
         db: &inner.db,
         plugins: &inner.plugins,
     };
     let (id, asked) = (Some(showing.campaign_id), (&variant.spec, accepted));
-    let resolved = resolve_for(resolver, app, id, asked, (&recipients, &people), now).await?;
+    let resolved = resolve_for(by, app, id, asked, (&recipients, &people), now).await?;
     for ((campaign, number, subject), resolved) in group.iter().zip(resolved) {
         let message = match resolved {
             Ok(values) => match values.verdict(&variant.spec) {

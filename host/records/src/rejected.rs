@@ -3,6 +3,7 @@
 //! Who has asked to be deleted, or does not consent to analytics, has none of them.
 
 use std::collections::HashSet;
+use std::hash::BuildHasher;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -45,7 +46,11 @@ pub struct RejectedEvent {
 
 /// Keeps refused events, but for those whose dead letters are not among the ones that were kept: an event of that id
 /// was taken before.
-pub async fn insert(tx: &mut Tx, events: &[&RejectedEvent], letters: &HashSet<Uuid>) -> Result<()> {
+pub async fn insert(
+    tx: &mut Tx,
+    events: &[&RejectedEvent],
+    letters: &HashSet<Uuid, impl BuildHasher + Sync>,
+) -> Result<()> {
     let is_kept = |event: &&&RejectedEvent| event.letter.is_none_or(|id| letters.contains(&id));
     let kept: Vec<&&RejectedEvent> = events.iter().filter(is_kept).collect();
     for chunk in kept.chunks(Rows::MOST) {

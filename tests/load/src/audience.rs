@@ -97,8 +97,8 @@ pub(crate) async fn compare_segment(databases: &Databases, rounds: usize) -> any
     let body = json!({"name": "five leaves", "audience": five_leaves()});
     let segment = drive::manage(&server, "segments", &body).await?;
     let id = segment.pointer("/data/id").unwrap_or(&Value::Null);
-    let names = json!({"include": {"kind": "segment", "segmentId": id, "in": true}});
-    let named = Side::on(server, CAMPAIGNS, &names).await?;
+    let by_segment = json!({"include": {"kind": "segment", "segmentId": id, "in": true}});
+    let named = Side::on(server, CAMPAIGNS, &by_segment).await?;
     let mut ratios = Vec::with_capacity(rounds);
     for round in 0..rounds {
         let load = load(400, 10 + round as u64);
@@ -106,8 +106,8 @@ pub(crate) async fn compare_segment(databases: &Databases, rounds: usize) -> any
             let plain = written.cost(load).await?;
             (plain, named.cost(load).await?)
         } else {
-            let named = named.cost(load).await?;
-            (written.cost(load).await?, named)
+            let second = named.cost(load).await?;
+            (written.cost(load).await?, second)
         };
         ratios.push(second.cpu / first.cpu);
     }

@@ -151,7 +151,10 @@ async fn sweep(caller: &Caller<'_>, arguments: &Arguments) -> anyhow::Result<()>
         .await?;
     tx.commit().await?;
     caller.sized(arguments.segments, &newest).await?;
-    let (took, cpu) = (started.elapsed(), caller.server.process().cpu()? - cpu);
+    let (took, cpu) = (
+        started.elapsed(),
+        caller.server.process().cpu()?.saturating_sub(cpu),
+    );
     let pairs = arguments.users as f64 * arguments.segments as f64;
     let each = |time: Duration| format!("{:.2} us", time.as_secs_f64() * 1e6 / pairs);
     let mut table = Table::new(&["a sweep", "time", "processor time"]);

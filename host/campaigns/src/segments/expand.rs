@@ -297,9 +297,7 @@ mod tests {
 
     fn codes(outcome: Result<Value, Vec<FieldError>>) -> Vec<(String, String)> {
         let errors = outcome.unwrap_err().into_iter();
-        errors
-            .map(|error| (error.pointer, error.code.to_string()))
-            .collect()
+        errors.map(|error| (error.pointer, error.code)).collect()
     }
 
     #[test]

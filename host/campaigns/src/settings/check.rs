@@ -39,28 +39,7 @@ impl Settings {
             0,
             MOST_WINDOW,
         );
-        let frequency = &self.frequency;
-        for (name, cap) in [
-            ("surveys", frequency.surveys),
-            ("push", frequency.push),
-            ("in_app", frequency.in_app),
-        ] {
-            if let Some(cap) = cap {
-                within(&format!("/frequency/{name}/max"), cap.max, 1, 1_000);
-                within(
-                    &format!("/frequency/{name}/windowDays"),
-                    cap.window_days,
-                    1,
-                    365,
-                );
-            }
-        }
-        within(
-            "/frequency/minSecondsBetweenPresentations",
-            frequency.min_seconds_between_presentations,
-            0,
-            30 * DAY_SECONDS,
-        );
+        self.check_frequency(&mut within);
         let retention = &self.retention;
         for (name, days, most) in [
             ("eventsDays", retention.events_days, 3650),
@@ -83,6 +62,27 @@ impl Settings {
         self.check_quiet_hours(&mut errors);
         self.check_lists(&mut errors);
         errors
+    }
+
+    fn check_frequency(&self, within: &mut impl FnMut(&str, i64, i64, i64)) {
+        let frequency = &self.frequency;
+        for (name, cap) in [
+            ("surveys", frequency.surveys),
+            ("push", frequency.push),
+            ("in_app", frequency.in_app),
+        ] {
+            if let Some(cap) = cap {
+                within(&format!("/frequency/{name}/max"), cap.max, 1, 1_000);
+                let days = format!("/frequency/{name}/windowDays");
+                within(&days, cap.window_days, 1, 365);
+            }
+        }
+        within(
+            "/frequency/minSecondsBetweenPresentations",
+            frequency.min_seconds_between_presentations,
+            0,
+            30 * DAY_SECONDS,
+        );
     }
 
     /// Which limits of plugins are none that an app may set: apps lower what the server allows. One that was set before, when the

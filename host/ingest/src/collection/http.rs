@@ -113,7 +113,7 @@ where
     }
 }
 
-/// Takes messages of the tracking protocol that Segment's and RudderStack's clients speak: their host is this server's URL
+/// Takes messages of the tracking protocol that Segment's and `RudderStack`'s clients speak: their host is this server's URL
 /// with `/v1/compat`. `kind` is track, identify, page, screen, alias, group or batch, or the first letter of one. With a public
 /// write key, only what is anonymous is taken, unless the app has `settings.ingest.allowUnverifiedServerEvents`.
 #[utoipa::path(post, path = "/v1/compat/v1/{kind}", tag = "sdk", params(("kind" = String, Path)),

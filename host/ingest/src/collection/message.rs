@@ -142,7 +142,7 @@ impl<'a> Message<'a> {
         common: Common<'a>,
     ) -> Result<Self, MessageError> {
         let wrong = |member: &str, detail: &str| {
-            MessageError::new(&format!("{pointer}{member}"), "invalid", detail)
+            MessageError::new(format!("{pointer}{member}"), "invalid", detail)
         };
         if !raw.get().starts_with('{') {
             return Err(wrong("", "a message is an object"));
@@ -293,6 +293,7 @@ fn content<'a>(wire: &Wire<'a>, kind: MessageKind, context: &Context<'a>) -> Opt
 }
 
 /// Properties with some more that they do not have. None: they are no object.
+#[expect(clippy::option_option, reason = "outside: read; inside: there")]
 fn with<'m>(
     properties: Option<&RawValue>,
     more: impl Iterator<Item = &'m (String, Box<RawValue>)>,

@@ -1,4 +1,4 @@
-//! Collection from existing SDKs (contract 24): the HTTP tracking protocol that Segment's and RudderStack's clients speak.
+//! Collection from existing SDKs (contract 24): the HTTP tracking protocol that Segment's and `RudderStack`'s clients speak.
 //!
 //! A message becomes an event or an update of properties, which are taken as those of Nudge's own routes are: the same
 //! checks, definitions, dead letters, consent and commit, and the same ids for what is sent again. One message spoils no

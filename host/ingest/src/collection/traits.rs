@@ -24,11 +24,7 @@ pub(super) fn update(
         let members: BTreeMap<String, &RawValue> =
             serde_json::from_str(one.get()).map_err(|_| {
                 let detail = "traits are an object";
-                vec![MessageError::new(
-                    &format!("{at}/traits"),
-                    "invalid",
-                    detail,
-                )]
+                vec![MessageError::new(format!("{at}/traits"), "invalid", detail)]
             })?;
         for (key, value) in members {
             flatten(key, value, MOST_DEPTH, &mut set);
@@ -47,7 +43,7 @@ pub(super) fn update(
         let from = format!("{at}/set");
         let errors = errors.into_iter().map(|error| {
             let rest = error.pointer.strip_prefix(&from).unwrap_or_default();
-            MessageError::new(&format!("{at}/traits{rest}"), &error.code, error.detail)
+            MessageError::new(format!("{at}/traits{rest}"), &error.code, error.detail)
         });
         errors.collect()
     })
@@ -68,9 +64,10 @@ fn flatten(key: String, value: &RawValue, depth: usize, set: &mut BTreeMap<Strin
         }
         return;
     }
-    let value = match text.starts_with('[') {
-        true => serde_json::value::to_raw_value(text).unwrap_or_else(|_| value.to_owned()),
-        false => value.to_owned(),
+    let value = if text.starts_with('[') {
+        serde_json::value::to_raw_value(text).unwrap_or_else(|_| value.to_owned())
+    } else {
+        value.to_owned()
     };
     set.insert(key, value);
 }

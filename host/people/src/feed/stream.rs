@@ -55,7 +55,7 @@ pub(super) struct EventStream {
     app_id: Uuid,
     filter: Filter,
     /// Names the stream's marks.
-    list: String,
+    sealed_for: String,
     /// Until when the client's token is good.
     until: Timestamp,
     commits: Option<watch::Receiver<()>>,
@@ -89,9 +89,9 @@ impl EventStream {
         place: Share,
     ) -> Result<Self, ApiError> {
         let (app_id, now) = (scope.app.id, services.clock.now());
-        let list = format!("stream {app_id}");
+        let sealed_for = format!("stream {app_id}");
         let last: Option<Mark> = last
-            .map(|last| cursor::decode(&services.secrets, &list, last, now))
+            .map(|last| cursor::decode(&services.secrets, &sealed_for, last, now))
             .transpose()?;
         let overlap = match services.db.dialect() {
             Dialect::Sqlite => 0,
@@ -103,7 +103,7 @@ impl EventStream {
         let mut stream = Self {
             app_id,
             filter,
-            list,
+            sealed_for,
             until: scope.until,
             commits: services.db.commits(),
             overlap,
@@ -314,7 +314,12 @@ impl EventStream {
         }
         self.sent.at = self.sent.at.max(event.received_at);
         let expires = now.plus(cursor::LIFETIME);
-        let id = cursor::encode(&self.services.secrets, &self.list, &self.sent, expires);
+        let id = cursor::encode(
+            &self.services.secrets,
+            &self.sealed_for,
+            &self.sent,
+            expires,
+        );
         let view = FeedEventView::from(event);
         // JSON has no ends of lines but those of its properties, which came from people.
         let data = serde_json::to_string(&view).unwrap_or_default();

@@ -249,7 +249,7 @@ pub async fn list_users(
         (Some(search), after) => {
             super::search(&mut tx, app_id, search, after, limit, scanned).await?
         }
-        (None, after) => super::everybody(&mut tx, app_id, id_of(after)?, limit).await?,
+        (None, after) => super::everybody(&mut tx, app_id, id_of(after.as_ref())?, limit).await?,
     };
     let items = views(&mut tx, app_id, &found.ids).await?;
     let next_cursor = found.next.map(|after| {
@@ -271,10 +271,10 @@ pub async fn list_users(
 }
 
 /// A place in the list of everybody.
-fn id_of(after: Option<Position>) -> Result<Option<Uuid>, ApiError> {
+fn id_of(after: Option<&Position>) -> Result<Option<Uuid>, ApiError> {
     match after {
         None => Ok(None),
-        Some(Position::Id(after)) => Ok(Some(after)),
+        Some(Position::Id(after)) => Ok(Some(*after)),
         Some(_) => Err(ApiError::new(Code::InvalidCursor)),
     }
 }
@@ -293,7 +293,7 @@ async fn rows(
             let most = MOST as usize;
             let found = match &*search {
                 Some(search) => super::search(&mut tx, app_id, search, after, most, None).await?,
-                None => super::everybody(&mut tx, app_id, id_of(after)?, most).await?,
+                None => super::everybody(&mut tx, app_id, id_of(after.as_ref())?, most).await?,
             };
             let views = views(&mut tx, app_id, &found.ids).await?;
             Ok((views, found.next))

@@ -36,8 +36,8 @@ pub(super) async fn step(
         trigger: (question.stored.seq >= 0).then(|| past(question.stored)),
     };
     let (now, asked) = (services.clock.now(), (&variant.spec, accepted));
-    let (resolver, app) = (services.resolver(), question.app);
-    let resolved = resolve(resolver, app, None, asked, &[recipient], now).await?;
+    let (by, app) = (services.resolver(), question.app);
+    let resolved = resolve(by, app, None, asked, &[recipient], now).await?;
     let values = match resolved.into_iter().next() {
         Some(Ok(values)) => values,
         Some(Err(Failure::Plugin { code, plugin })) => {

@@ -90,7 +90,7 @@ pub(crate) async fn resolve_for(
         .collect();
     let reads = reads(spec, accepted, now);
     let known = Recipients::load(resolver.db, app, &ids, subjects, &reads).await?;
-    let mut resolved: Vec<Result<Values, Failure>> = recipients
+    let mut outcomes: Vec<Result<Values, Failure>> = recipients
         .iter()
         .map(|_| Err(Failure::Unavailable))
         .collect();
@@ -128,13 +128,13 @@ pub(crate) async fn resolve_for(
                     continue;
                 };
                 let values = values(resolver.db, app, spec, recipient, answer, &plugin).await?;
-                if let Some(slot) = resolved.get_mut(*place) {
+                if let Some(slot) = outcomes.get_mut(*place) {
                     *slot = values;
                 }
             }
         }
     }
-    Ok(resolved)
+    Ok(outcomes)
 }
 
 /// What an answer of the plugin's means for a recipient.

@@ -3,6 +3,7 @@
 //! Whom a button is for is asked when that person polls. What follows is one row a person and survey, which is written only where something
 //! changes: the button comes, goes, comes back, or opens another version.
 
+use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
@@ -106,12 +107,12 @@ async fn plan<'a>(
     let mut plan = Plan::default();
     for button in &buttons {
         // Two people who became one may have one each.
-        if newest.contains_key(&button.campaign_id) {
-            if button.expires_at > now {
-                plan.withdrawn.push(button.id);
+        match newest.entry(button.campaign_id) {
+            Entry::Vacant(place) => {
+                place.insert(button);
             }
-        } else {
-            newest.insert(button.campaign_id, button);
+            Entry::Occupied(_) if button.expires_at > now => plan.withdrawn.push(button.id),
+            Entry::Occupied(_) => {}
         }
     }
     let is_done = |button: &Button| button.status == Status::Completed.name();
