@@ -235,6 +235,7 @@ async fn check(client: &str, program: &Path, script: &Path) {
     let subject = |event: &Value| text(event, "subjectId");
     assert!(all.iter().all(|event| subject(event) == subject(&all[0])));
     assert_eq!(all[5]["properties"]["$original_name"], "Order Completed");
+    app.settle().await;
     let (profile, properties) = person(&app, "device").await;
     assert_eq!(
         (&profile["externalId"], &profile["eventCount"]),

@@ -36,6 +36,7 @@ const MOST_BYTES: usize = 65_536;
 
 /// What people write of a segment.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+#[schema(as = SegmentContent)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Content {
     /// 1 to 200 characters; no other segment of the app has it.

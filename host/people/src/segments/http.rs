@@ -52,6 +52,7 @@ pub struct SegmentView {
 
 /// Conditions to try.
 #[derive(Debug, Deserialize, ToSchema)]
+#[schema(as = SegmentPreviewInput)]
 #[serde(deny_unknown_fields)]
 pub struct PreviewInput {
     /// Who would be in the segment: `include` and `exclude`.
@@ -61,6 +62,7 @@ pub struct PreviewInput {
 
 /// Who would be in a segment.
 #[derive(Debug, Serialize, ToSchema)]
+#[schema(as = SegmentPreviewView)]
 #[serde(rename_all = "camelCase")]
 pub struct PreviewView {
     /// How many people.
@@ -75,6 +77,7 @@ pub struct PreviewView {
 
 /// Members of a segment.
 #[derive(Debug, Serialize, ToSchema)]
+#[schema(as = SegmentMembersView)]
 #[serde(rename_all = "camelCase")]
 pub struct MembersView {
     #[serde(flatten)]
