@@ -10,6 +10,7 @@ mod metrics;
 mod recording;
 mod replay;
 mod report;
+mod segment;
 mod text;
 
 use std::fs::File;
@@ -124,6 +125,7 @@ async fn play(server: &Server, started: Duration) -> anyhow::Result<Report> {
     drop(tx);
 
     let message = message::show(&client, services.clock.now()).await?;
+    let segment = segment::enter(&client, services.clock.now()).await?;
 
     let seconds = Seconds {
         start: started.as_secs_f64(),
@@ -146,8 +148,10 @@ async fn play(server: &Server, started: Duration) -> anyhow::Result<Report> {
             &letters,
             &decided,
             &message,
+            &segment,
         ),
         message,
+        segment,
         surveys: surveys_fired,
         examples: firings::explain(&surveys, &fired, &decided, &batches, now),
         dead_letters: report::group(letters),

@@ -13,24 +13,34 @@ pub(super) fn snake_case(name: &str) -> String {
             continue;
         }
         let before = place.checked_sub(1).and_then(|place| letters.get(place));
-        let begins_word = letter.is_uppercase()
+        let begins_word = is_capital(*letter)
             && before.is_some_and(|before| {
                 let ends_word = before.is_lowercase() || before.is_numeric();
                 let next_is_small = letters
                     .get(place + 1)
                     .is_some_and(|next| next.is_lowercase());
-                ends_word || before.is_uppercase() && next_is_small
+                ends_word || is_capital(*before) && next_is_small
             });
         if begins_word && !written.ends_with('_') {
             written.push('_');
         }
-        written.extend(letter.to_lowercase());
+        // Of some capitals, marks would be left that are no letters.
+        written.extend(
+            letter
+                .to_lowercase()
+                .filter(|small| small.is_alphanumeric()),
+        );
     }
     let written = written.trim_end_matches('_');
     if written.is_empty() {
         return name.to_owned();
     }
     written.to_owned()
+}
+
+/// Whether a letter has a small one. Not every capital has.
+fn is_capital(letter: char) -> bool {
+    !letter.to_lowercase().eq([letter])
 }
 
 #[cfg(test)]

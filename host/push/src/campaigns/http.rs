@@ -62,7 +62,7 @@ pub enum CampaignContent {
 
 /// A campaign of either type as the API shows it.
 #[derive(Debug, Serialize, ToSchema)]
-#[schema(as = CampaignView)]
+#[schema(as = AnyCampaignView)]
 #[serde(untagged)]
 pub enum AnyView {
     /// A push campaign.

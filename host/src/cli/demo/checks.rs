@@ -10,6 +10,7 @@ use super::database::Decided;
 use super::firings::{Fired, SurveyCount};
 use super::message::Shown;
 use super::replay::Replayed;
+use super::segment::Entered;
 
 /// Something that must hold.
 #[derive(Debug, Serialize)]
@@ -27,6 +28,7 @@ pub(super) fn all(
     letters: &[DeadLetter],
     decided: &Decided,
     message: &Shown,
+    segment: &Entered,
 ) -> Vec<Check> {
     let Replayed {
         sent,
@@ -85,6 +87,11 @@ pub(super) fn all(
             name: "the in-app message was shown once, and what was pressed is counted",
             passed: message.adds_up,
             detail: format!("{}", message.totals),
+        },
+        Check {
+            name: "who entered the segment was told of once, with the purchase that did it",
+            passed: segment.adds_up(),
+            detail: format!("{:?} on offer after each purchase", segment.offered),
         },
     ]
 }

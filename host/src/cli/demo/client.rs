@@ -179,6 +179,19 @@ impl Client {
         answer(request, "analytics").await
     }
 
+    /// The names of a person's events, the newest first.
+    pub(super) async fn timeline(&self, anonymous_id: &str) -> anyhow::Result<Vec<String>> {
+        #[derive(Deserialize)]
+        struct Named {
+            name: String,
+        }
+        let app_id = self.access.app_id;
+        let path = format!("/v1/apps/{app_id}/users/{anonymous_id}/events");
+        let request = self.request(Method::GET, &path, &self.access.viewer_token);
+        let page: Page<Named> = answer(request, "timeline").await?;
+        Ok(page.items.into_iter().map(|event| event.name).collect())
+    }
+
     /// Every instruction on offer.
     pub(super) async fn poll(&self, session: &Session) -> anyhow::Result<Vec<Instruction>> {
         let mut found = Vec::new();

@@ -12,6 +12,7 @@ use super::firings::{Example, SurveyCount};
 use super::message::Shown;
 use super::metrics::PluginTime;
 use super::replay::Replayed;
+use super::segment::Entered;
 
 /// Everything that was measured.
 #[derive(Debug, Serialize)]
@@ -24,6 +25,7 @@ pub(super) struct Report {
     pub surveys: Vec<SurveyCount>,
     pub examples: Vec<Example>,
     pub message: Shown,
+    pub segment: Entered,
     pub seconds: Seconds,
     pub plugins: Vec<PluginTime>,
     pub checks: Vec<Check>,

@@ -10,6 +10,7 @@ impl Display for Report {
         self.surveys(out)?;
         self.examples(out)?;
         self.message(out)?;
+        self.segment(out)?;
         self.speed(out)?;
         self.checks(out)?;
         self.next(out)
@@ -118,6 +119,22 @@ impl Report {
             total("clicked"),
             shown.campaign_id
         )
+    }
+
+    fn segment(&self, out: &mut Formatter<'_>) -> Result {
+        let entered = &self.segment;
+        writeln!(out, "\nA segment: {}", entered.name)?;
+        writeln!(
+            out,
+            "  {:<9}  {} of {} people",
+            "size", entered.size, self.traffic.people
+        )?;
+        writeln!(
+            out,
+            "  {:<9}  {} sends {} {} times, and a survey for those who enter is on offer",
+            "entered", entered.person, entered.event, entered.purchases
+        )?;
+        writeln!(out, "  {:<9}  {}", "did", entered.timeline.join(", "))
     }
 
     fn speed(&self, out: &mut Formatter<'_>) -> Result {

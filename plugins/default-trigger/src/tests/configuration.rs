@@ -19,7 +19,7 @@ fn an_unknown_kind_is_told_all_kinds() {
     let problem = &problems.unwrap_or_default()[0];
     assert_eq!(
         problem.message,
-        "`click` is not one of event, screen_view, session_start, property_changed, schedule, manual, plugin"
+        "`click` is not one of event, screen_view, session_start, property_changed, schedule, manual, segment, plugin"
     );
 }
 
