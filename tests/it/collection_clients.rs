@@ -260,8 +260,13 @@ async fn check(client: &str, program: &Path, script: &Path) {
     let mut more: Vec<Value> = (46..=90)
         .map(|number| json!({"call": "track", "userId": "ada", "event": "more", "properties": {"n": number}}))
         .collect();
-    let bio =
-        json!({"call": "identify", "userId": "ada", "traits": {"bio": "x".repeat(1_000_000)}});
+    // The client of RudderStack sends traits twice: of a million characters no body would have room for them.
+    let length = if client == "rudder" {
+        400_000
+    } else {
+        1_000_000
+    };
+    let bio = json!({"call": "identify", "userId": "ada", "traits": {"bio": "x".repeat(length)}});
     more.insert(20, bio);
     let wrong = run(program, script, asked(more, 15)).await;
     assert!(

@@ -10,6 +10,7 @@ on_both_backends!(
     a_property_lets_somebody_enter_and_leave,
     an_event_lets_somebody_enter_once,
     who_is_in_already_fires_nothing,
+    who_has_entered_since_nobody_waited_fires_nothing,
     time_alone_lets_somebody_leave,
     a_change_of_the_conditions_fires_nobody,
     a_merge_enters_nobody_twice,
@@ -118,6 +119,32 @@ async fn who_is_in_already_fires_nothing(app: &mut TestApp) {
     assert_eq!(issued(app, &enters, "ada").await, 0);
     set(app, &ada, json!({"plan": "free"})).await;
     fired(app, &leaves, "ada", 1).await;
+}
+
+async fn who_has_entered_since_nobody_waited_fires_nothing(app: &mut TestApp) {
+    let pros = segment(app, "pros", plan("pro")).await;
+    let (ada, bob) = (app.session("ada").await, app.session("bob").await);
+    set(app, &ada, json!({"plan": "pro"})).await;
+    let enters = on(app, &pros, "enter").await;
+    set(app, &ada, json!({"plan": "pro", "age": 7})).await;
+    set(app, &bob, json!({"plan": "pro"})).await;
+    fired(app, &enters, "bob", 1).await;
+    app.advance(3_600);
+    quiet(app).await;
+    assert_eq!(issued(app, &enters, "ada").await, 0);
+    // The same of a campaign that rested.
+    let path = app.path(&format!("/surveys/{enters}"));
+    app.patch(&path, &app.editor(), &json!({"status": "paused"}))
+        .await
+        .ok();
+    let cy = app.session("cy").await;
+    set(app, &cy, json!({"plan": "pro"})).await;
+    app.patch(&path, &app.editor(), &json!({"status": "active"}))
+        .await
+        .ok();
+    set(app, &cy, json!({"age": 7})).await;
+    quiet(app).await;
+    assert_eq!(issued(app, &enters, "cy").await, 0);
 }
 
 async fn time_alone_lets_somebody_leave(app: &mut TestApp) {

@@ -213,8 +213,22 @@ async fn note_segments<C: Content>(tx: &mut Tx, campaign: &Campaign<C>) -> Resul
         Kind::Survey => UseKind::Survey,
         Kind::Push | Kind::InApp => UseKind::Campaign,
     };
-    let noted = segments::replace_uses(tx, campaign.app_id, (kind, campaign.id), &named).await?;
-    noted.map_err(Error::Invalid)
+    let (app_id, id) = (campaign.app_id, campaign.id);
+    let before = segments::store::named_by(tx, app_id, id).await?;
+    let noted = segments::replace_uses(tx, app_id, (kind, id), &named).await?;
+    noted.map_err(Error::Invalid)?;
+    // Who is in a segment is known as of the last hour as long as nobody waits for its changes. Whoever is in already when
+    // somebody begins to wait enters nothing.
+    let Some(watch) = content.terms().watch() else {
+        return Ok(());
+    };
+    let segment_id = watch.segment_id;
+    let begins = campaign.activated_at == Some(campaign.updated_at);
+    let waits = content.status() == Status::Active && (begins || !before.contains(&segment_id));
+    if waits && !segments::store::is_watched(tx, app_id, segment_id, id).await? {
+        segments::looking::anew(tx, app_id, &[segment_id], campaign.updated_at).await?;
+    }
+    Ok(())
 }
 
 /// Notes when a campaign runs next.

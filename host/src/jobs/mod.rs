@@ -4,6 +4,7 @@ pub mod http;
 
 use nudge_apps::campaigns::survey_removal;
 use nudge_apps::deletion;
+use nudge_campaigns::segments::looking;
 use nudge_campaigns::surveys::removal;
 use nudge_people::privacy;
 use nudge_pipeline::segments::job as segments;
@@ -57,7 +58,7 @@ pub fn kinds(services: &Shared) -> Kinds {
         services.push,
         webhooks::recover::run
     );
-    add!(kinds, segments::KIND, services.pipeline(), segments::run);
+    add!(kinds, looking::KIND, services.pipeline(), segments::run);
     add!(
         kinds,
         segments::FORGET,

@@ -5,6 +5,7 @@
 //! entered and who has left.
 
 pub mod expand;
+pub mod looking;
 pub mod store;
 
 use std::collections::BTreeSet;

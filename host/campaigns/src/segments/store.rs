@@ -345,6 +345,38 @@ pub async fn uses(tx: &mut Tx, app_id: Uuid, ids: &[Uuid]) -> Result<Vec<(Uuid, 
     Ok(found)
 }
 
+/// The segments that something names.
+pub async fn named_by(tx: &mut Tx, app_id: Uuid, user_id: Uuid) -> Result<Vec<Uuid>> {
+    tx.sql("SELECT segment_id FROM segment_uses WHERE app_id = $1 AND user_id = $2")
+        .bind(app_id)
+        .bind(user_id)
+        .fetch_values()
+        .await
+}
+
+/// Whether another campaign that runs waits for changes of a segment, so that it is known who is in it.
+pub async fn is_watched(tx: &mut Tx, app_id: Uuid, id: Uuid, but_for: Uuid) -> Result<bool> {
+    let bodies: Vec<String> = tx
+        .sql(
+            "SELECT c.body FROM segment_uses u JOIN campaigns c ON c.id = u.user_id
+             WHERE u.app_id = $1 AND u.segment_id = $2 AND u.user_id <> $3 AND c.status = 'active'",
+        )
+        .bind(app_id)
+        .bind(id)
+        .bind(but_for)
+        .fetch_values()
+        .await?;
+    let watches = |body: &String| {
+        let body: Value = serde_json::from_str(body).unwrap_or_default();
+        let terms = crate::trigger::Terms {
+            trigger: body.get("trigger"),
+            audience: None,
+        };
+        terms.watch().is_some_and(|watch| watch.segment_id == id)
+    };
+    Ok(bodies.iter().any(watches))
+}
+
 /// Sizes of a segment from a day on to another, the oldest first.
 pub async fn history(
     tx: &mut Tx,

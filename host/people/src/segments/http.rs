@@ -6,6 +6,7 @@ use std::time::Duration;
 use axum::extract::State;
 use axum::http::StatusCode;
 use nudge_apps::auth::{Editor, Scope, Viewer};
+use nudge_campaigns::segments::looking;
 use nudge_campaigns::segments::store::{self, Use};
 use nudge_campaigns::segments::{self, Content, Error, Segment};
 use nudge_db::{Timestamp, Tx};
@@ -13,7 +14,7 @@ use nudge_http::page::{Page, PageQuery, page};
 use nudge_http::precondition::IfMatch;
 use nudge_http::query::{begin, end};
 use nudge_http::{ApiError, Data, Json, Params, ResourceId, created, cursor, merge};
-use nudge_pipeline::segments::{job, preview, store as members};
+use nudge_pipeline::segments::{job, known, preview, store as members};
 use nudge_pipeline::services::{Services, Shared};
 use nudge_platform::audit::{self, Entry};
 use nudge_platform::clock;
@@ -24,10 +25,6 @@ use uuid::Uuid;
 
 use crate::users::http::{UserView, views};
 
-/// How long an answer waits until everybody was looked at. Of few people it can say how many are in the segment.
-const PATIENCE: Duration = Duration::from_secs(2);
-/// How often that is asked.
-const LOOK: Duration = Duration::from_millis(20);
 /// Days of a history unless it says otherwise.
 const HISTORY: Duration = Duration::from_hours(24 * 90);
 
@@ -153,19 +150,7 @@ async fn record(
 
 /// Waits a moment until everybody was looked at; answers the segment as it is then.
 async fn looked_at(services: &Services, scope: &Scope, id: Uuid) -> Result<SegmentView, ApiError> {
-    let waits = async {
-        loop {
-            let mut tx = services.db.read().await?;
-            if members::is_based(&mut tx, scope.app.id, id).await? {
-                return Ok::<_, nudge_db::Error>(());
-            }
-            drop(tx);
-            tokio::time::sleep(LOOK).await;
-        }
-    };
-    if let Ok(waited) = tokio::time::timeout(PATIENCE, waits).await {
-        waited?;
-    }
+    known(services, scope.app.id, id).await?;
     let mut tx = services.db.read().await?;
     let segment = find(&mut tx, scope, id).await?;
     shown(&mut tx, segment).await
@@ -228,20 +213,12 @@ pub async fn create_segment(
     };
     let mut tx = services.db.write().await?;
     segments::create(&mut tx, &segment).await?;
-    renew(&mut tx, &scope, vec![id], now).await?;
+    looking::anew(&mut tx, app.id, &[id], now).await?;
     record(&mut tx, &scope, "segment.created", &segment, now).await?;
     tx.commit().await?;
     services.apps.refresh(app.id).await?;
     services.jobs.wake();
     Ok(created(looked_at(&services, &scope, id).await?))
-}
-
-/// Has everybody looked at for segments whose conditions are others now.
-async fn renew(tx: &mut Tx, scope: &Scope, ids: Vec<Uuid>, now: Timestamp) -> nudge_db::Result<()> {
-    for asked in store::renew(tx, scope.app.id, &ids).await? {
-        job::queue(tx, scope.app.id, Some(asked), now).await?;
-    }
-    Ok(())
 }
 
 /// Shows a segment.
@@ -289,7 +266,7 @@ pub async fn update_segment(
     let mut tx = services.db.write().await?;
     segments::update(&mut tx, &segment).await?;
     if is_other {
-        renew(&mut tx, &scope, renewed, now).await?;
+        looking::anew(&mut tx, app.id, &renewed, now).await?;
     }
     record(&mut tx, &scope, "segment.updated", &segment, now).await?;
     tx.commit().await?;

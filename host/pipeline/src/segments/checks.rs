@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use nudge_apps::App;
 use nudge_campaigns::segments::SWEEP_EVERY;
+use nudge_campaigns::segments::looking::{self, Asked};
 use nudge_db::{Result, Timestamp};
 use nudge_platform::due::{Next, Pacer};
 use nudge_records::segment_checks;
@@ -13,8 +14,7 @@ use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use super::decide::{Question, decide};
-use super::members::{self, Asked};
-use super::{job, store};
+use super::{members, store};
 use crate::services::Shared;
 
 /// People who are looked at together.
@@ -127,7 +127,7 @@ async fn begin(services: &Shared, sweep: &store::Sweep, now: Timestamp) -> Resul
         }
         return Ok(());
     }
-    let job_id = job::queue(&mut tx, sweep.app_id, None, now).await?;
+    let job_id = looking::queue(&mut tx, sweep.app_id, None, now).await?;
     if store::put_off(&mut tx, sweep, now.plus(SWEEP_EVERY), Some(job_id)).await? {
         tx.commit().await?;
         services.jobs.wake();

@@ -3,6 +3,7 @@
 
 use nudge_apps::segments::ActiveSegment;
 use nudge_apps::services::Services as Apps;
+use nudge_campaigns::segments::looking::{Asked, Input};
 use nudge_db::{Timestamp, Tx};
 use nudge_platform::audit;
 use nudge_platform::jobs::{self, Error, NewJob, RunningJob};
@@ -13,28 +14,16 @@ use std::sync::Arc;
 use uuid::Uuid;
 
 use super::decide::{Question, decide};
-use super::members::{self, Asked};
+use super::members;
 use super::store;
 use crate::services::Services;
 
-/// The kind of the job that goes through people.
-pub const KIND: &str = "segment.members";
 /// The kind of the job that forgets the members of a segment that is gone.
 pub const FORGET: &str = "segment.forget";
 /// People of a page.
 const PAGE: i64 = 500;
 /// How often a page is looked at anew for people who changed meanwhile. Whoever changes still is noted, to be looked at.
 const TRIES: u32 = 3;
-
-/// What the job is asked to do.
-#[derive(Debug, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Input {
-    /// The segment and the version of its conditions; none: all segments.
-    segment: Option<Asked>,
-    /// Sizes are as of then.
-    at: Timestamp,
-}
 
 /// How far the job is.
 #[derive(Debug, Default, Serialize, Deserialize)]
@@ -57,19 +46,6 @@ struct Forgotten {
     segment_id: Uuid,
 }
 
-/// Queues the job; answers its id.
-pub async fn queue(
-    tx: &mut Tx,
-    app_id: Uuid,
-    segment: Option<Asked>,
-    now: Timestamp,
-) -> nudge_db::Result<Uuid> {
-    let input = Input { segment, at: now };
-    let input = serde_json::to_value(&input)
-        .map_err(|cause| nudge_db::Error::corrupt("jobs", "input", cause))?;
-    queue_kind(tx, app_id, KIND, input, now).await
-}
-
 /// Queues the job that forgets who was in a segment that is gone.
 pub async fn queue_forgetting(
     tx: &mut Tx,
@@ -77,20 +53,10 @@ pub async fn queue_forgetting(
     segment_id: Uuid,
     now: Timestamp,
 ) -> nudge_db::Result<Uuid> {
-    queue_kind(tx, app_id, FORGET, json!({"segmentId": segment_id}), now).await
-}
-
-async fn queue_kind(
-    tx: &mut Tx,
-    app_id: Uuid,
-    kind: &'static str,
-    input: Value,
-    now: Timestamp,
-) -> nudge_db::Result<Uuid> {
     let job = NewJob {
         app_id,
-        kind,
-        input,
+        kind: FORGET,
+        input: json!({"segmentId": segment_id}),
         requested_by: audit::SERVER,
     };
     jobs::queue(tx, &job, now).await

@@ -3,6 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use nudge_apps::App;
+use nudge_campaigns::segments::looking::Asked;
 use nudge_campaigns::segments::{Change, Watch};
 use nudge_db::{Result, Timestamp, Tx};
 use nudge_platform::id;
@@ -12,9 +13,6 @@ use uuid::Uuid;
 use super::decide::Answers;
 use super::store::{self, Membership, Standing};
 use crate::projection::Subject;
-
-/// A segment and the version of its conditions that answers are about.
-pub(super) type Asked = (Uuid, i64);
 
 /// What a look at people has led to.
 #[derive(Debug, Default)]

@@ -15,9 +15,55 @@
 //! - **Whose membership was not known before has not changed.** Until a job has gone through everybody once for the
 //!   conditions as they are, only people who came later enter.
 
+use std::time::Duration;
+
+use nudge_apps::App;
+use nudge_apps::services::Services;
+use nudge_db::Result;
+use uuid::Uuid;
+
 pub mod checks;
 pub mod decide;
 pub mod job;
 mod members;
 pub mod preview;
 pub mod store;
+
+/// How long an answer waits until everybody was looked at. Of few people it can be told at once who is in a segment.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// How often that is asked.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// Waits a moment until everybody was looked at for a segment.
+pub async fn known(services: &Services, app_id: Uuid, segment_id: Uuid) -> Result<()> {
+    let waits = async {
+        loop {
+            let mut tx = services.db.read().await?;
+            if store::is_based(&mut tx, app_id, segment_id).await? {
+                return Ok(());
+            }
+            drop(tx);
+            tokio::time::sleep(LOOK).await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, waits)
+        .await
+        .unwrap_or(Ok(()))
+}
+
+/// Waits a moment until it is known who is in the segment whose changes a campaign waits for, so that whoever changes after the
+/// answer is told of.
+pub async fn watched(services: &Services, app: Option<&App>, campaign_id: Uuid) -> Result<()> {
+    let Some(app) = app else {
+        return Ok(());
+    };
+    let index = app.campaign(campaign_id);
+    let watch = index.and_then(|index| app.campaigns.get(index)?.watch);
+    match watch {
+        Some(watch) => {
+            services.jobs.wake();
+            known(services, app.id, watch.segment_id).await
+        }
+        None => Ok(()),
+    }
+}

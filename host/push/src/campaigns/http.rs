@@ -18,6 +18,7 @@ use nudge_http::csv::WantsCsv;
 use nudge_http::page::Page;
 use nudge_http::precondition::IfMatch;
 use nudge_http::{ApiError, Data, Json, Params, ResourceId, created};
+use nudge_pipeline::segments;
 use nudge_platform::clock;
 use nudge_records::deliveries::{self, Change, Stats};
 use nudge_records::instructions::recipients::http::{RecipientView, RecipientsQuery, answer};
@@ -170,7 +171,8 @@ pub async fn create_campaign(
     size::check_total(&mut tx, scope.app.id, growth).await?;
     record(&mut tx, &scope, "campaign.created", &campaign, now).await?;
     tx.commit().await?;
-    services.apps.refresh(scope.app.id).await?;
+    let app = services.apps.refresh(scope.app.id).await?;
+    segments::watched(&services, app.as_deref(), campaign.id).await?;
     let view = CampaignView::new(campaign, Stats::default());
     Ok(created(AnyView::Push(Box::new(view))))
 }
@@ -233,7 +235,8 @@ pub async fn update_campaign(
     }
     record(&mut tx, &scope, "campaign.updated", &campaign, now).await?;
     tx.commit().await?;
-    services.apps.refresh(scope.app.id).await?;
+    let app = services.apps.refresh(scope.app.id).await?;
+    segments::watched(&services, app.as_deref(), campaign.id).await?;
     if resumes {
         services.pipeline.deliveries().wake();
     }

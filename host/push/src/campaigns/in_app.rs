@@ -8,6 +8,7 @@ use nudge_campaigns::in_app::{self, Campaign, Content};
 use nudge_campaigns::lifecycle;
 use nudge_http::precondition::IfMatch;
 use nudge_http::{ApiError, Data};
+use nudge_pipeline::segments;
 use nudge_platform::{clock, id};
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -76,7 +77,8 @@ pub(super) async fn create(
     size::check_total(&mut tx, scope.app.id, growth).await?;
     record(&mut tx, scope, "campaign.created", &campaign, now).await?;
     tx.commit().await?;
-    services.apps.refresh(scope.app.id).await?;
+    let app = services.apps.refresh(scope.app.id).await?;
+    segments::watched(services, app.as_deref(), campaign.id).await?;
     Ok(campaign.into())
 }
 
@@ -108,7 +110,8 @@ pub(super) async fn update(
     size::check_total(&mut tx, scope.app.id, growth).await?;
     record(&mut tx, scope, "campaign.updated", &campaign, now).await?;
     tx.commit().await?;
-    services.apps.refresh(scope.app.id).await?;
+    let app = services.apps.refresh(scope.app.id).await?;
+    segments::watched(services, app.as_deref(), campaign.id).await?;
     if activated {
         // What was issued before is on offer again.
         services.polls.wake_all();

@@ -11,6 +11,7 @@ use nudge_campaigns::store::{self as campaigns, Hold};
 use nudge_campaigns::surveys::{self, Content, Survey};
 use nudge_http::precondition::IfMatch;
 use nudge_http::{ApiError, Data, Json, ResourceId, created};
+use nudge_pipeline::segments;
 use nudge_platform::clock;
 use serde::Serialize;
 use serde_json::Value;
@@ -86,7 +87,8 @@ pub async fn create_survey(
     size::check_total(&mut tx, scope.app.id, growth).await?;
     record(&mut tx, &scope, "survey.created", &survey, now).await?;
     tx.commit().await?;
-    services.apps.refresh(scope.app.id).await?;
+    let app = services.apps.refresh(scope.app.id).await?;
+    segments::watched(&services, app.as_deref(), survey.id).await?;
     Ok(created(survey.into()))
 }
 
@@ -144,7 +146,8 @@ pub async fn update_survey(
         survey = ended;
     }
     tx.commit().await?;
-    services.apps.refresh(scope.app.id).await?;
+    let app = services.apps.refresh(scope.app.id).await?;
+    segments::watched(&services, app.as_deref(), survey.id).await?;
     if activated {
         // What was issued before is on offer again.
         services.polls.wake_all();

@@ -1,0 +1,51 @@
+//! Has everybody looked at: who is in a segment. The job itself is `nudge-pipeline`'s.
+
+use nudge_db::{Result, Timestamp, Tx};
+use nudge_platform::audit;
+use nudge_platform::jobs::{self, NewJob};
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use super::store;
+
+/// The kind of the job.
+pub const KIND: &str = "segment.members";
+
+/// A segment and the version of its conditions.
+pub type Asked = (Uuid, i64);
+
+/// What the job is asked to do.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Input {
+    /// The segment and the version of its conditions; none: all segments.
+    pub segment: Option<Asked>,
+    /// Sizes are as of then.
+    pub at: Timestamp,
+}
+
+/// Queues the job; answers its id.
+pub async fn queue(
+    tx: &mut Tx,
+    app_id: Uuid,
+    segment: Option<Asked>,
+    now: Timestamp,
+) -> Result<Uuid> {
+    let input = serde_json::to_value(Input { segment, at: now })
+        .map_err(|cause| nudge_db::Error::corrupt("jobs", "input", cause))?;
+    let job = NewJob {
+        app_id,
+        kind: KIND,
+        input,
+        requested_by: audit::SERVER,
+    };
+    jobs::queue(tx, &job, now).await
+}
+
+/// Who is in segments is not known any longer: everybody is looked at anew, and nobody is told.
+pub async fn anew(tx: &mut Tx, app_id: Uuid, ids: &[Uuid], now: Timestamp) -> Result<()> {
+    for asked in store::renew(tx, app_id, ids).await? {
+        queue(tx, app_id, Some(asked), now).await?;
+    }
+    Ok(())
+}
