@@ -41,7 +41,7 @@ pub(super) fn all(
     let polled: HashSet<Uuid> = fired.iter().map(|fired| fired.instruction.id).collect();
     let issued: HashSet<Uuid> = decided.keys().copied().collect();
     let lost = replayed.at_once.difference(&polled).count();
-    vec![
+    let mut checks = vec![
         Check {
             name: "every event was answered for",
             passed: accepted + rejected == *sent && reasons == *rejected,
@@ -83,6 +83,14 @@ pub(super) fn all(
                 replayed.at_once.len()
             ),
         },
+    ];
+    checks.extend(of_examples(message, segment));
+    checks
+}
+
+/// What must hold of the message and the segment that the demo shows.
+fn of_examples(message: &Shown, segment: &Entered) -> [Check; 2] {
+    [
         Check {
             name: "the in-app message was shown once, and what was pressed is counted",
             passed: message.adds_up,
