@@ -159,6 +159,19 @@ def _history(found: Any, properties: list) -> list:
     ]
 
 
+def _told(error: Exception) -> str:
+    """An error and the lines that led to it, the innermost last."""
+    places = []
+    entry = error.__traceback__
+    while entry is not None:
+        code = entry.tb_frame.f_code
+        if code.co_filename != __file__:
+            file = code.co_filename.rsplit("/", 1)[-1]
+            places.append(f"{file}, line {entry.tb_lineno}, in {code.co_name}")
+        entry = entry.tb_next
+    return f"{error!r} ({'; '.join(places)})" if places else repr(error)
+
+
 class _Plugin:
     """What all kinds have in common."""
 
@@ -181,8 +194,9 @@ class _Plugin:
         except ConfigError as error:
             raise Err(error.problems) from None
         except Exception as error:
-            log(repr(error), "ERROR")
-            raise Err([Problem("exception", "", repr(error), [])]) from None
+            told = _told(error)
+            log(told, "ERROR")
+            raise Err([Problem("exception", "", told, [])]) from None
 
     def _decide(self, batch: Any) -> None:
         raise NotImplementedError
@@ -194,8 +208,9 @@ class _Plugin:
         except Refused as refused:
             raise Err(Refusal(refused.code, str(refused), [])) from None
         except Exception as error:
-            log(repr(error), "ERROR")
-            raise Err(Refusal("exception", repr(error), [])) from None
+            told = _told(error)
+            log(told, "ERROR")
+            raise Err(Refusal("exception", told, [])) from None
 
 
 class Event:

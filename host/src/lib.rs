@@ -15,7 +15,9 @@ pub mod dead_letters;
 pub mod jobs;
 pub mod stats;
 
+mod assets;
 pub mod cli;
+pub mod console;
 
 pub mod openapi;
 pub mod operations;

@@ -2,6 +2,7 @@
 
 mod finish;
 mod pages;
+mod shapes;
 
 use std::sync::OnceLock;
 
@@ -11,6 +12,7 @@ use serde::Serialize;
 use utoipa::{OpenApi, ToSchema};
 
 pub use finish::finish;
+pub(crate) use pages::{OPENER_POLICY, PAGE_POLICY, SAME_ORIGIN};
 pub use pages::{Page, add_security_headers, routes};
 
 /// What the document says besides its routes.
@@ -30,6 +32,7 @@ pub use pages::{Page, add_security_headers, routes};
         (name = "operator", description = "The server's own plugins, which every app has."),
         (name = "audit", description = "Who changed what."),
         (name = "privacy", description = "Copies of what is stored of a person, and its deletion."),
+        (name = "webhooks", description = "What endpoints of customers are sent."),
         (name = "meta", description = "About the API.")
     )
 )]

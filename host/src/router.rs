@@ -23,7 +23,7 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::services::Shared;
-use crate::{openapi, operations, shop, web_sdk};
+use crate::{console, openapi, operations, shop, web_sdk};
 
 /// The API with its documentation.
 pub fn api(services: &Shared) -> (Router<Shared>, OpenApi) {
@@ -302,14 +302,17 @@ pub fn router(services: Shared, with_operations: bool) -> serde_json::Result<Rou
     let (api, document) = api(&services);
     // Everybody may read them, so that they take places as all other requests do.
     let mut pages =
-        openapi::routes(&services, &openapi::finish(document))?.merge(web_sdk::routes());
+        openapi::routes(&services, &openapi::finish(document)?)?.merge(web_sdk::routes());
+    pages = pages
+        .merge(console::routes())
+        .merge(console::home(with_operations));
     if with_operations {
         pages = pages.merge(shop::routes());
     }
     let pages = pages.layer(from_fn_with_state(services.clone(), around_management));
     let mut router = api.merge(pages);
     if with_operations {
-        router = router.merge(operations::routes());
+        router = router.merge(operations::http::routes());
     }
     let around = Around {
         traces: services.traces.clone(),
@@ -325,7 +328,7 @@ pub fn router(services: Shared, with_operations: bool) -> serde_json::Result<Rou
 }
 
 fn guard(mut response: Response) -> Response {
-    openapi::add_security_headers(response.headers_mut());
+    openapi::add_security_headers(&mut response);
     response
 }
 
@@ -336,7 +339,7 @@ async fn method_not_allowed() -> ApiError {
 /// What connections get for which there is no room: the operators' routes where they are, and refusals.
 pub fn full_router(services: Shared, with_operations: bool) -> Router {
     let router = if with_operations {
-        operations::routes()
+        operations::http::routes()
     } else {
         Router::new()
     };
@@ -364,7 +367,7 @@ pub fn operations_router(services: Shared) -> Router {
     let around = Around::untraced(&services.clock);
     let around =
         from_fn(move |request, next| request::layer(around.clone(), request, next).map(guard));
-    operations::routes()
+    operations::http::routes()
         .fallback(|| async { ApiError::new(Code::NotFound) })
         .method_not_allowed_fallback(method_not_allowed)
         .layer(around)

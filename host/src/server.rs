@@ -1,15 +1,18 @@
 //! Starting and stopping a server.
 
+use std::fmt::Display;
 use std::fs::File;
+use std::io::ErrorKind;
 use std::net::SocketAddr;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{Context as _, bail};
+use anyhow::{Context as _, anyhow, bail};
+use nudge_apps::console::{Console, Site};
 use nudge_apps::{Registry, keys};
-use nudge_db::Db;
+use nudge_db::{Db, Schema};
 use nudge_http::admission::Admission;
 use nudge_http::issuer::Issuer;
 use nudge_http::listener::{self, Answers, Limits};
@@ -26,7 +29,7 @@ use nudge_platform::polls::Polls;
 use nudge_platform::rate_limits::RateLimits;
 use nudge_platform::schema::migrations;
 use nudge_platform::secrets::Secrets;
-use nudge_platform::{jobs, telemetry, traces};
+use nudge_platform::{jobs, sealed, telemetry, traces};
 use nudge_plugin_runtime::Plugins;
 use nudge_push as push;
 use nudge_push::providers::Providers;
@@ -86,8 +89,7 @@ impl Server {
     pub async fn start(config: Config, start: Start) -> anyhow::Result<Self> {
         let lock = claim_data_dir(&config)?;
         telemetry::metrics();
-        let secrets = Secrets::load(&config.secrets, &config.server.data_dir)?;
-        let db = open_database(&config).await?;
+        let (db, secrets) = open_database(&config).await?;
         let plugins = open_plugins(&config, &secrets, start.compiler, start.clock.clone()).await?;
         allow_open_files(&config);
         let listener = listen(&config.server.listen).await?;
@@ -121,6 +123,13 @@ impl Server {
         tasks.spawn(Recovery::sign_in(pipeline.clone()).await?.run());
         let committer = Committer::start(&db, &pipeline, &config.ingest, &tasks, &halt);
         let webhooks = Webhooks::new(&config.webhooks, &lookups)?;
+        let public_url = public_url(&config, address);
+        // A name of this machine leads from another one's page to nothing but this machine.
+        let takes_loopback = start.embedded || config.server.public_url.is_empty();
+        let console = Console {
+            site: Site::new(&public_url, takes_loopback)?,
+            tasks: tasks.clone(),
+        };
         let apps = nudge_apps::services::Services {
             issuer: Issuer::new(&secrets, &config.auth.embedded_issuer)?,
             access_tokens: AccessTokens::new(&config.auth, &lookups)?,
@@ -128,7 +137,8 @@ impl Server {
             rate_limits: Arc::new(RateLimits::new(&config.rate_limits, start.embedded)),
             key_uses: keys::Uses::default(),
             analytics: start.analytics.unwrap_or_else(operational),
-            public_url: public_url(&config, address),
+            console,
+            public_url,
             db,
             clock: start.clock,
             secrets,
@@ -137,6 +147,7 @@ impl Server {
             traces,
             jobs: jobs::Wake::default(),
             polls,
+            draining: CancellationToken::new(),
             stop,
             config,
         };
@@ -232,9 +243,12 @@ impl Server {
         &self.services
     }
 
-    /// Stops: takes nothing new, finishes requests and batches in hand, closes the database.
+    /// Stops: tells balancers, takes nothing new, finishes requests and batches in hand, closes the database.
     pub async fn stop(self) -> anyhow::Result<()> {
-        let limit = Duration::from_secs(self.services.config.server.shutdown_seconds);
+        let config = &self.services.config.server;
+        let limit = Duration::from_secs(config.shutdown_seconds);
+        self.services.draining.cancel();
+        tokio::time::sleep(Duration::from_secs(config.drain_seconds)).await;
         self.services.stop.cancel();
         let finished = async {
             self.requests.close();
@@ -308,14 +322,39 @@ fn spawn_background_tasks(services: &Shared, tasks: &TaskTracker, halt: &Cancell
     tasks.spawn(stats::run(Arc::clone(services.records()), halt.clone()));
 }
 
-async fn open_database(config: &Config) -> anyhow::Result<Db> {
-    let db = Db::open(&config.database_options(config.database.connections.max(1)))
+/// Opens the database and its keys. Both are looked at before either is changed: a database that is in use needs the
+/// keys that it was sealed with, and new ones would be of no use to it.
+async fn open_database(config: &Config) -> anyhow::Result<(Db, Secrets)> {
+    let db = Db::open(&config.database_options(config.database.connections))
         .await
         .context("can't open the database")?;
+    let (_, secrets) = open_secrets(config, &db).await?;
     db.migrate(&migrations())
         .await
         .context("can't bring the database's schema up to date")?;
-    Ok(db)
+    Ok((db, secrets))
+}
+
+/// Takes the keys of a database, or makes some for one that is empty; says how far its schema is. One that is newer
+/// than the program is refused.
+pub(crate) async fn open_secrets(config: &Config, db: &Db) -> anyhow::Result<(Schema, Secrets)> {
+    let schema = db.schema(&migrations()).await;
+    let schema = schema.context("can't read the database's schema")?;
+    if schema == Schema::Newer {
+        bail!(
+            "a newer version of Nudge made the database's schema: run that version, or restore a backup from before"
+        );
+    }
+    let data_dir = &config.server.data_dir;
+    let has_keys = Secrets::are_there(&config.secrets, data_dir);
+    if !has_keys && schema != Schema::Empty && sealed::any(db).await? {
+        bail!(
+            "the database has data that is sealed and {} has no master.key: put the key there that the database was used with, or name \
+             it with NUDGE_SECRETS__MASTER_KEY",
+            data_dir.display()
+        );
+    }
+    Ok((schema, Secrets::load(&config.secrets, data_dir)?))
 }
 
 fn operational() -> Arc<dyn AnalyticsStore> {
@@ -374,7 +413,8 @@ fn allow_open_files(config: &Config) {
     }
 }
 
-fn public_url(config: &Config, address: SocketAddr) -> String {
+/// The URL under which clients reach a server.
+pub(crate) fn public_url(config: &Config, address: impl Display) -> String {
     match config.server.public_url.as_str() {
         "" => format!("http://{address}"),
         url => url.trim_end_matches('/').to_owned(),
@@ -382,9 +422,14 @@ fn public_url(config: &Config, address: SocketAddr) -> String {
 }
 
 async fn listen(address: &str) -> anyhow::Result<TcpListener> {
-    TcpListener::bind(address)
-        .await
-        .with_context(|| format!("can't listen on {address}"))
+    let listening = TcpListener::bind(address).await;
+    listening.map_err(|error| match error.kind() {
+        ErrorKind::AddrInUse => anyhow!(
+            "another program listens on {address}: stop it, or choose another address (`--listen`, `--ops-listen`; port \
+             0 picks a free one)"
+        ),
+        _ => anyhow!(error).context(format!("can't listen on {address}")),
+    })
 }
 
 /// Makes the data directory, and locks it where the database is in it.

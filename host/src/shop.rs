@@ -20,6 +20,7 @@ use nudge_campaigns::surveys::{Content, Survey};
 use nudge_campaigns::{lifecycle, store as campaigns};
 use nudge_http::issuer::Role;
 use nudge_http::{ApiError, Code, Data, Json};
+use nudge_platform::outbound;
 use nudge_platform::public_key::PublicKey;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -113,13 +114,7 @@ async fn sign_in(
 fn require_own_page(headers: &HeaderMap) -> Result<(), ApiError> {
     let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
     let host = text("host").and_then(|host| host.parse::<Authority>().ok());
-    let is_local = host.is_some_and(|host| {
-        let name = host.host().trim_matches(['[', ']']);
-        name == "localhost"
-            || name
-                .parse()
-                .is_ok_and(|address: std::net::IpAddr| address.is_loopback())
-    });
+    let is_local = host.is_some_and(|host| outbound::is_loopback(host.host()));
     let is_same = text("sec-fetch-site").is_none_or(|site| site == "same-origin");
     if is_local && is_same {
         return Ok(());

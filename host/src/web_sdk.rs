@@ -17,12 +17,11 @@ use flate2::write::GzEncoder;
 use nudge_platform::secrets::hexadecimal;
 use sha2::{Digest as _, Sha256};
 
+use crate::assets;
 use crate::services::Shared;
 
 /// Hexadecimal digits of a digest in an address; `build.mjs` has the same.
 const DIGEST_DIGITS: usize = 16;
-/// An address with the digest of what it leads to.
-const IMMUTABLE: HeaderValue = HeaderValue::from_static("public, max-age=31536000, immutable");
 /// An address without one, or with another: a new server's SDK reaches pages within five minutes.
 const SHORT: HeaderValue = HeaderValue::from_static("public, max-age=300");
 /// Where the service worker may work, wherever its script is.
@@ -79,7 +78,7 @@ impl Bundle {
             .any(|pair| pair.strip_prefix("v=") == Some(&self.digest));
         let mut headers = HeaderMap::new();
         headers.insert(header::ETAG, self.tag.clone());
-        let cache = if named { IMMUTABLE } else { SHORT };
+        let cache = if named { assets::IMMUTABLE } else { SHORT };
         headers.insert(header::CACHE_CONTROL, cache);
         headers.insert(header::VARY, HeaderValue::from_static("accept-encoding"));
         // Modules are fetched with CORS, from whichever page. There is nothing in them that not everybody may read.
@@ -91,10 +90,7 @@ impl Bundle {
             HeaderName::from_static("cross-origin-resource-policy"),
             HeaderValue::from_static("cross-origin"),
         );
-        if asked
-            .get(header::IF_NONE_MATCH)
-            .is_some_and(|known| self.is_known(known))
-        {
+        if assets::is_known(asked, &self.tag) {
             return (StatusCode::NOT_MODIFIED, headers).into_response();
         }
         headers.insert(
@@ -108,36 +104,12 @@ impl Bundle {
                 WORKER_SCOPE,
             );
         }
-        if !self.gzip.is_empty() && takes_gzip(asked) {
+        if !self.gzip.is_empty() && assets::takes(asked, "gzip") {
             headers.insert(header::CONTENT_ENCODING, HeaderValue::from_static("gzip"));
             return (headers, self.gzip.clone()).into_response();
         }
         (headers, self.plain.clone()).into_response()
     }
-
-    /// Whether one of the tags that the reader has is this one's. Proxies that compress make them weak.
-    fn is_known(&self, known: &HeaderValue) -> bool {
-        let known = known.to_str().unwrap_or_default();
-        known.split(',').any(|tag| {
-            let tag = tag.trim();
-            tag == "*" || tag.strip_prefix("W/").unwrap_or(tag).as_bytes() == self.tag.as_bytes()
-        })
-    }
-}
-
-/// Whether `Accept-Encoding` has gzip and does not refuse it.
-fn takes_gzip(asked: &HeaderMap) -> bool {
-    let values = asked.get_all(header::ACCEPT_ENCODING).iter();
-    values
-        .filter_map(|value| value.to_str().ok())
-        .flat_map(|value| value.split(','))
-        .any(|coding| {
-            let mut parts = coding.split(';').map(str::trim);
-            let is_gzip = parts
-                .next()
-                .is_some_and(|name| name.eq_ignore_ascii_case("gzip"));
-            is_gzip && !parts.any(|weight| weight.trim_end_matches(['0', '.']) == "q=")
-        })
 }
 
 /// The routes of the bundles.
@@ -182,19 +154,6 @@ mod tests {
                 let named = format!("{part}?v={}", bundle(part).digest);
                 assert!(text.contains(&named), "{core} does not load {named}");
             }
-        }
-    }
-
-    #[test]
-    fn encodings_are_asked_for() {
-        let asked = |value: &'static str| {
-            HeaderMap::from_iter([(header::ACCEPT_ENCODING, HeaderValue::from_static(value))])
-        };
-        for yes in ["gzip", "br, GZIP;q=0.5", "deflate, gzip; q=1"] {
-            assert!(takes_gzip(&asked(yes)), "{yes}");
-        }
-        for no in ["", "br", "gzip;q=0", "gzip; q=0.0", "x-gzip-like"] {
-            assert!(!takes_gzip(&asked(no)), "{no}");
         }
     }
 }

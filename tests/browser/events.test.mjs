@@ -278,3 +278,42 @@ test("a reload loses nothing and goes on with the session", async (t) => {
   const clients = gate.of("POST /v1/sdk/session").map(({ text }) => JSON.parse(text).clientId);
   assert.equal(new Set(clients).size, 1);
 });
+
+test("what a page that goes leaves in two places counts once", async (t) => {
+  const { server, shop, options } = await setUp(t);
+  const page = await (await profile(t)).newPage();
+  await page.goto(shop.url);
+  /** Says something as the page goes, while the database is still taking it. */
+  const go = async (says) => {
+    await begin(page, options);
+    await page.evaluate(async ({ says, writeKey }) => {
+      for (const [method, ...parts] of says) nudge[method](...parts);
+      dispatchEvent(new PageTransitionEvent("pagehide"));
+      const done = (request) => new Promise((done) => (request.onsuccess = () => done(request.result)));
+      const database = await done(indexedDB.open(`nudge:${writeKey}`));
+      const last = says.at(-1)[1];
+      for (;;) {
+        const items = await done(database.transaction("queue").objectStore("queue").getAll());
+        if (items.some(({ event }) => event?.name == last)) break;
+      }
+      database.close();
+    }, { says, writeKey: options.writeKey });
+    assert.equal(await page.evaluate(() => Object.keys(localStorage).length), 1, "it is in both places");
+    await page.reload();
+  };
+  await go([["track", "left_twice"]]);
+  await go([["reset"], ["track", "left_after_reset"]]);
+  await begin(page, options);
+  await page.evaluate(() => nudge.track("came_back"));
+  await until("two people", async () => (await server.users()).length == 2);
+  const of = async (name) => {
+    for (const { anonymousId } of await server.users()) {
+      const events = await server.events(anonymousId);
+      if (custom(events, name).length) return events.map(({ name }) => name);
+    }
+    return [];
+  };
+  await until("the last event", async () => (await of("came_back")).length > 0);
+  assert.deepEqual(await of("left_twice"), ["session_started", "app_installed", "app_opened", "left_twice"]);
+  assert.deepEqual(await of("came_back"), ["session_started", "left_after_reset", "came_back"]);
+});

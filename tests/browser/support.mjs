@@ -49,6 +49,9 @@ export async function until(what, check, seconds = 60) {
 /** Chromium's arguments: those it needs as root, and the ones that keep it to this machine. */
 const ARGUMENTS = ["--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu", "--disable-background-networking"];
 
+/** How long a test waits for something of a page, in milliseconds: machines are busy while all tests run. */
+const PATIENCE = 90_000;
+
 /** Starts Chromium with a profile that lasts, as somebody's own has. */
 export async function profile(t, path = folder(t), options = {}) {
   const context = await chromium.launchPersistentContext(path, {
@@ -57,6 +60,7 @@ export async function profile(t, path = folder(t), options = {}) {
     args: ARGUMENTS,
     ...options,
   });
+  context.setDefaultTimeout(PATIENCE);
   after(t, () => context.close().catch(() => {}));
   return context;
 }
@@ -64,6 +68,12 @@ export async function profile(t, path = folder(t), options = {}) {
 /** Starts Chromium for contexts that forget everything. */
 export async function browser(t) {
   const started = await chromium.launch({ executablePath: CHROMIUM, headless: true, args: ARGUMENTS });
+  const newContext = started.newContext.bind(started);
+  started.newContext = async (options) => {
+    const context = await newContext(options);
+    context.setDefaultTimeout(PATIENCE);
+    return context;
+  };
   after(t, () => started.close().catch(() => {}));
   return started;
 }

@@ -96,7 +96,7 @@ async fn requests_beyond_the_limit_are_told_to_come_back(app: &mut TestApp) {
     for page in [
         "/openapi.json",
         "/docs",
-        "/docs/page.js",
+        "/console/",
         "/.well-known/jwks.json",
     ] {
         let answer = app.get(page, &Credential::none()).await;

@@ -466,11 +466,11 @@ async fn entries_are_filtered_and_paged(app: &mut TestApp) {
 }
 
 async fn a_backends_update_of_properties_leaves_one_without_the_person(app: &mut TestApp) {
-    let ada = app.session("ada").await;
+    let ada = app.session("zoe-x").await;
     let token = Credential::bearer(&app.access.api_token);
     let path = app.path("/users/properties");
     let entries = async || app.audited("person.properties_updated").await;
-    let mut update = json!({"subject": {"anonymousId": "ada"},
+    let mut update = json!({"subject": {"anonymousId": "zoe-x"},
         "update": {"mutationId": app.id(), "set": {"plan": "gold-needle", "age": 7}, "unset": ["old"]}});
     for applied in [true, false] {
         let data = app.patch(&path, &token, &update).await.ok();
@@ -485,7 +485,7 @@ async fn a_backends_update_of_properties_leaves_one_without_the_person(app: &mut
                 .starts_with("person/")
         );
         assert_eq!(entries[0]["detail"], json!({"set": 2, "unset": 1}));
-        for secret in ["ada", &ada.subject_id, "plan", "gold-needle"] {
+        for secret in ["zoe-x", &ada.subject_id, "plan", "gold-needle"] {
             assert!(!entries[0].to_string().contains(secret), "{secret}");
         }
     }
@@ -498,13 +498,13 @@ async fn a_backends_update_of_properties_leaves_one_without_the_person(app: &mut
     app.patch(&app.path("/settings"), &app.admin(), &settings)
         .await
         .ok();
-    let filtered = json!({"subject": {"anonymousId": "ada"},
+    let filtered = json!({"subject": {"anonymousId": "zoe-x"},
         "update": {"mutationId": app.id(), "set": {"plan": "x"}}});
     assert_eq!(
         app.patch(&path, &token, &filtered).await.ok()["applied"],
         false
     );
-    let own = json!({"anonymousId": "ada", "mutationId": app.id(), "set": {"a": 1}});
+    let own = json!({"anonymousId": "zoe-x", "mutationId": app.id(), "set": {"a": 1}});
     app.post("/v1/sdk/user-properties", &ada.credential(), &own)
         .await
         .ok();

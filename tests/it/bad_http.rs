@@ -19,7 +19,6 @@ on_both_backends!(
 
 async fn unknown_routes_and_wrong_methods(app: &mut TestApp) {
     for path in [
-        "/",
         "/v1",
         "/v2/sdk/ingest",
         "/v1/sdk/ingest/",

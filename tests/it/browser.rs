@@ -7,6 +7,8 @@ use std::sync::{Mutex, PoisonError};
 use tests::app::MASTER_KEY;
 use tests::site;
 
+use crate::console_operations;
+
 /// Debian's Chromium. The tests download no browser.
 const CHROMIUM: &str = "/usr/bin/chromium";
 
@@ -63,11 +65,19 @@ fn run(file: &str) {
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     installed("host/web-sdk");
     let folder = installed("tests/browser");
+    // A plugin to upload.
+    let plugin = Path::new(site!().scratch).join("versioned.wasm");
+    std::fs::write(&plugin, test_guests::VERSIONED).unwrap();
+    // What the console asks the server in it.
+    let asked = Path::new(site!().scratch).join("asked");
+    std::fs::write(&asked, "").unwrap();
     let output = Command::new("node")
         .args(["--test", "--test-reporter=spec", file])
         .current_dir(&folder)
         .env("NUDGE_PROGRAM", site!().program)
         .env("NUDGE_CHROMIUM", CHROMIUM)
+        .env("NUDGE_PLUGIN", &plugin)
+        .env("NUDGE_ASKED", &asked)
         .env("NUDGE_SECRETS__MASTER_KEY", MASTER_KEY)
         .env(
             "NUDGE_PLUGINS__CACHE_DIR",
@@ -78,6 +88,9 @@ fn run(file: &str) {
     let report = String::from_utf8_lossy(&output.stdout);
     let complaints = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{report}\n{complaints}");
+    if file.starts_with("console-") {
+        console_operations::check(file, &std::fs::read_to_string(&asked).unwrap());
+    }
 }
 
 /// Each file of `tests/browser` is a test here, or nobody would run it.
@@ -90,6 +103,9 @@ macro_rules! files {
             }
         )*
 
+        /// The files that are run.
+        pub(crate) const FILES: &[&str] = &[$($file),*];
+
         #[test]
         fn every_file_is_run() {
             let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("browser");
@@ -99,12 +115,21 @@ macro_rules! files {
                 .filter(|name| name.ends_with(".test.mjs"))
                 .collect();
             there.sort();
-            assert_eq!(there, [$($file),*]);
+            assert_eq!(there, FILES);
         }
     };
 }
 
 files! {
+    console_foundation: "console-foundation.test.mjs",
+    console_journey: "console-journey.test.mjs",
+    console_messages: "console-messages.test.mjs",
+    console_people: "console-people.test.mjs",
+    console_plugins: "console-plugins.test.mjs",
+    console_settings: "console-settings.test.mjs",
+    console_surveys: "console-surveys.test.mjs",
+    console_webhooks: "console-webhooks.test.mjs",
+    docs: "docs.test.mjs",
     events: "events.test.mjs",
     package: "package.test.mjs",
     people: "people.test.mjs",

@@ -5,7 +5,7 @@ use std::process::Output;
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use tests::child::{self, Child};
+use tests::child::{self, Child, complaint};
 use tests::client;
 use tests::site;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -13,14 +13,6 @@ use tokio::net::TcpStream;
 
 fn standard_output(output: &Output) -> String {
     String::from_utf8(output.stdout.clone()).unwrap()
-}
-
-/// The one line that a failed command leaves on standard error.
-fn complaint(output: &Output) -> String {
-    assert!(!output.status.success());
-    let complaint = String::from_utf8(output.stderr.clone()).unwrap();
-    assert_eq!(complaint.trim_end().lines().count(), 1, "{complaint}");
-    complaint
 }
 
 #[test]

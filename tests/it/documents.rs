@@ -4,11 +4,14 @@ use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use reqwest::Method;
-use serde_json::json;
+use serde_json::{Value, json};
 use tests::{Credential, TestApp, client, on_both_backends};
 
 on_both_backends!(
     every_operation_is_described,
+    every_schema_that_is_named_is_there,
+    the_description_is_complete_by_itself,
+    webhooks_are_described,
     every_code_is_listed_once,
     the_embedded_issuer_can_be_discovered,
     browsers_may_call_what_is_for_sdks,
@@ -64,6 +67,90 @@ async fn every_operation_is_described(app: &mut TestApp) {
         assert!(
             description["paths"][path][method.to_lowercase()].is_object(),
             "{operation}"
+        );
+    }
+}
+
+async fn every_schema_that_is_named_is_there(app: &mut TestApp) {
+    let description = app.get("/openapi.json", &Credential::none()).await.json();
+    let mut left = vec![&description];
+    let mut named = 0;
+    while let Some(value) = left.pop() {
+        match value {
+            Value::Object(members) => {
+                if let Some(Value::String(name)) = members.get("$ref") {
+                    let pointer = name.strip_prefix('#').unwrap();
+                    assert!(description.pointer(pointer).is_some(), "there is no {name}");
+                    named += 1;
+                }
+                left.extend(members.values());
+            }
+            Value::Array(items) => left.extend(items),
+            _ => {}
+        }
+    }
+    assert!(named > 100, "{named}");
+}
+
+/// Readers have neither the contract nor the specification, and what plugins read has a shape too.
+async fn the_description_is_complete_by_itself(app: &mut TestApp) {
+    let answer = app.get("/openapi.json", &Credential::none()).await;
+    for word in ["contract ", "specification "] {
+        assert!(!answer.text.contains(&format!("({word}")), "{word}");
+    }
+    let description = answer.json();
+    let member = |schema: &str, member: &str| {
+        description["components"]["schemas"][schema]["properties"][member].to_string()
+    };
+    for (schema, name, shape) in [
+        ("SurveyContent", "trigger", "Trigger"),
+        ("SurveyContent", "audience", "Audience"),
+        ("SurveyContent", "schedule", "Schedule"),
+        ("SurveyContent", "frequencyCap", "FrequencyCap"),
+        ("SurveyContent", "theme", "Theme"),
+        ("SurveyContent", "settings", "SurveySettings"),
+        ("Content", "trigger", "Trigger"),
+        ("InAppContent", "audience", "Audience"),
+        ("SegmentContent", "audience", "Audience"),
+        ("DefinitionContent", "properties", "PropertyDefinition"),
+        ("Variant", "personalization", "Personalization"),
+        ("CredentialView", "identity", "CredentialIdentity"),
+        ("Branch", "when", "FlowCondition"),
+    ] {
+        let found = member(schema, name);
+        assert!(
+            found.contains(&format!("#/components/schemas/{shape}\"")),
+            "{schema}.{name}: {found}"
+        );
+    }
+}
+
+async fn webhooks_are_described(app: &mut TestApp) {
+    let description = app.get("/openapi.json", &Credential::none()).await.json();
+    let told: BTreeSet<&String> = description["webhooks"]
+        .as_object()
+        .unwrap()
+        .keys()
+        .collect();
+    let types: Vec<&Value> = description["components"]["schemas"]["EventType"]["enum"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .collect();
+    assert_eq!(told.len(), types.len());
+    for name in told {
+        assert!(types.iter().any(|one| **one == **name), "{name}");
+        let post = &description["webhooks"][name]["post"];
+        assert!(
+            post["requestBody"]["content"]["application/json"]["schema"].is_object(),
+            "{name}"
+        );
+        let headers = post["parameters"].as_array().unwrap().iter();
+        assert!(
+            headers
+                .into_iter()
+                .any(|one| one["name"] == "X-Service-Signature"),
+            "{name}"
         );
     }
 }

@@ -67,6 +67,30 @@ async fn what_fired_is_explained_by_the_plugin_that_decided(app: &mut TestApp) {
     let event = sends(app, &ada, "purchase", json!({})).await;
 
     let explained = explain(app, survey, &ada, &event).await;
+    let query = format!("/explain?campaignId={survey}&eventId={event}");
+    for (who, status) in [
+        ("&anonymousId=ada", 200),
+        ("&anonymousId=eve", 404),
+        ("&externalId=ada", 404),
+    ] {
+        let answer = app
+            .get(&app.path(&format!("{query}{who}")), &app.viewer())
+            .await;
+        assert_eq!(answer.status, status, "{who}: {}", answer.text);
+        if status == 200 {
+            assert_eq!(answer.ok(), explained);
+        }
+    }
+    for who in ["", "&anonymousId=ada&externalId=ada"] {
+        let answer = app
+            .get(&app.path(&format!("{query}{who}")), &app.viewer())
+            .await;
+        answer.refused(422, "validation_failed");
+        assert_eq!(answer.pointers(), ["/subjectId"]);
+    }
+    let answer = app.get(&app.path("/explain"), &app.viewer()).await;
+    answer.refused(422, "validation_failed");
+    assert_eq!(answer.pointers(), ["/campaignId", "/eventId"]);
     assert_eq!(explained["outcome"], "fired");
     for check in [
         "event",
@@ -457,6 +481,30 @@ async fn plugins_of_the_apps_own_are_named(app: &mut TestApp) {
     // The version that decided explains, whatever is active since.
     guests::deploy(app, 1, 2).await;
     let explained = explain(app, survey, &ada, &event).await;
+    let query = format!("/explain?campaignId={survey}&eventId={event}");
+    for (who, status) in [
+        ("&anonymousId=ada", 200),
+        ("&anonymousId=eve", 404),
+        ("&externalId=ada", 404),
+    ] {
+        let answer = app
+            .get(&app.path(&format!("{query}{who}")), &app.viewer())
+            .await;
+        assert_eq!(answer.status, status, "{who}: {}", answer.text);
+        if status == 200 {
+            assert_eq!(answer.ok(), explained);
+        }
+    }
+    for who in ["", "&anonymousId=ada&externalId=ada"] {
+        let answer = app
+            .get(&app.path(&format!("{query}{who}")), &app.viewer())
+            .await;
+        answer.refused(422, "validation_failed");
+        assert_eq!(answer.pointers(), ["/subjectId"]);
+    }
+    let answer = app.get(&app.path("/explain"), &app.viewer()).await;
+    answer.refused(422, "validation_failed");
+    assert_eq!(answer.pointers(), ["/campaignId", "/eventId"]);
     assert_eq!(explained["outcome"], "fired");
     let named = format!("{} {} fires", guests::name(1), guests::version(1));
     assert!(

@@ -255,6 +255,7 @@ const GARBAGE: [&str; 6] = [
 
 /// One of each kind of credential.
 struct Credentials {
+    sessions: BTreeMap<&'static str, Credential>,
     expired_token: String,
     revoked: String,
     expired_key: String,
@@ -279,8 +280,21 @@ impl Credentials {
         let expired_token = issue(app, &[(app.access.workspace_id, Role::Admin)], false, 1);
         // Both have expired, tokens with their leeway; the tokens of the demo app are good for a month.
         app.advance(120);
+        let workspace = app.access.workspace_id;
+        let mut sessions = BTreeMap::new();
+        for (column, roles, operator) in [
+            ("viewer", &[(workspace, Role::Viewer)][..], false),
+            ("editor", &[(workspace, Role::Editor)], false),
+            ("admin", &[(workspace, Role::Admin)], false),
+            ("operator", &[], true),
+            ("stranger", &[(app.id(), Role::Admin)], false),
+        ] {
+            let code = app.console_link(roles, operator).await;
+            sessions.insert(column, app.signed_in_by(&code).await);
+        }
         let text = |key: Value| key["key"].as_str().unwrap().to_owned();
         Self {
+            sessions,
             expired_token,
             revoked: text(revoked),
             expired_key: text(expiring),
@@ -373,41 +387,54 @@ async fn call(app: &TestApp, row: &(&str, &str, Class, &str), credential: &Crede
 }
 
 /// The alternatives of credentials that together open the routes of a class, as the description names them.
-fn declared(class: Class) -> Vec<BTreeSet<&'static str>> {
-    let names: &[&str] = match class {
-        Open => return Vec::new(),
-        Collector => return vec![["writeKey"].into(), ["serverKey"].into()],
-        Member | Administrator | Viewer | Editor | Admin | Operator => &["accessToken"],
-        Sdk => &["writeKey"],
-        Subject => &["writeKey", "subjectToken"],
-        Events | Transactional => &["serverKey"],
-        Properties => &["apiToken"],
-    };
-    vec![names.iter().copied().collect()]
+fn declared(class: Class) -> Vec<Value> {
+    let token = |roles: &[&str]| vec![json!({"accessToken": roles})];
+    match class {
+        Open => Vec::new(),
+        Member => token(&[]),
+        Administrator | Admin => token(&["admin"]),
+        Viewer => token(&["viewer"]),
+        Editor => token(&["editor"]),
+        Operator => token(&["operator"]),
+        Sdk => vec![
+            json!({"writeKey": []}),
+            json!({"writeKey": [], "subjectToken": []}),
+        ],
+        Subject => vec![json!({"writeKey": [], "subjectToken": []})],
+        Events => vec![json!({"serverKey": ["events.write"]})],
+        Transactional => vec![json!({"serverKey": ["push.transactional"]})],
+        Properties => vec![json!({"apiToken": ["users.properties.write"]})],
+        Collector => vec![
+            json!({"writeKey": []}),
+            json!({"serverKey": ["events.write"]}),
+        ],
+    }
 }
 
 /// The table is what the test before this one finds true of the routes.
 async fn the_description_names_the_credential_that_each_operation_takes(app: &mut TestApp) {
     let description = app.get("/openapi.json", &Credential::none()).await.json();
-    let mut taken: BTreeMap<(&str, &str), BTreeSet<BTreeSet<&str>>> = BTreeMap::new();
+    let mut taken: BTreeMap<(&str, &str), Vec<Value>> = BTreeMap::new();
     for (method, path, class, _) in OPERATIONS {
-        let of_operation = taken.entry((method, path)).or_default();
-        of_operation.extend(declared(*class));
+        taken
+            .entry((method, path))
+            .or_default()
+            .extend(declared(*class));
     }
     for ((method, path), taken) in taken {
         let operation = &description["paths"][path][method.to_lowercase()];
-        let alternatives = operation["security"].as_array().into_iter().flatten();
-        let declared: BTreeSet<BTreeSet<&str>> = alternatives
-            .map(|one| {
-                one.as_object()
-                    .unwrap()
-                    .keys()
-                    .map(String::as_str)
-                    .collect()
-            })
-            .collect();
-        assert_eq!(declared, taken, "{method} {path}");
-        for scheme in declared.iter().flatten() {
+        let declared = operation["security"]
+            .as_array()
+            .cloned()
+            .unwrap_or_default();
+        let both = [&declared, &taken]
+            .map(|all| all.iter().map(Value::to_string).collect::<BTreeSet<_>>());
+        assert_eq!(both[0], both[1], "{method} {path}");
+        for scheme in declared
+            .iter()
+            .filter_map(Value::as_object)
+            .flat_map(|one| one.keys())
+        {
             let scheme = &description["components"]["securitySchemes"][scheme];
             assert!(scheme.is_object(), "{method} {path}");
         }
@@ -437,6 +464,40 @@ async fn described(app: &TestApp) -> BTreeSet<(String, String)> {
     operations
 }
 
+/// A session opens what the token of its column does; the routes of SDKs and servers look at no cookie.
+async fn check_session(
+    app: &TestApp,
+    row: &(&str, &str, Class, &str),
+    column: &str,
+    session: &Credential,
+    expected: u16,
+) {
+    let (method, path, class, _) = row;
+    let answer = call(app, row, session).await;
+    let place = format!(
+        "{method} {path} with a session of {column}: {}",
+        answer.text
+    );
+    let looks_at_cookies = matches!(
+        class,
+        Open | Member
+            | Administrator
+            | Viewer
+            | Editor
+            | Admin
+            | Operator
+            | Properties
+            | Transactional
+    );
+    let expected = if looks_at_cookies { expected } else { 401 };
+    if expected == IN {
+        assert!(![401, 403, 421].contains(&answer.status), "{place}");
+        assert!(answer.status < 500, "{place}");
+    } else {
+        assert_eq!(answer.status, expected, "{place}");
+    }
+}
+
 async fn every_operation_answers_every_credential_as_the_table_says(app: &mut TestApp) {
     let listed: BTreeSet<(String, String)> = OPERATIONS
         .iter()
@@ -453,6 +514,9 @@ async fn every_operation_answers_every_credential_as_the_table_says(app: &mut Te
         let (method, path, class, _) = row;
         let (_, expected) = EXPECTED.iter().find(|(listed, _)| listed == class).unwrap();
         for (column, expected) in CREDENTIALS.iter().zip(expected) {
+            if let Some(session) = credentials.sessions.get(column) {
+                check_session(app, row, column, session, *expected).await;
+            }
             for credential in credentials.of(app, column).await {
                 let answer = call(app, row, &credential).await;
                 let place = format!("{method} {path} with {column}: {}", answer.text);

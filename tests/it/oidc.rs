@@ -1,7 +1,7 @@
 //! Access tokens from OpenID providers (contract 1): a fake one that can do anything wrong, and a real one.
 
-mod fake;
-mod provider;
+pub(crate) mod fake;
+pub(crate) mod provider;
 
 use std::path::Path;
 
@@ -12,13 +12,8 @@ use tempfile::TempDir;
 use tests::{Answer, Credential, TestApp, child, site};
 
 /// A configured issuer with the default claims.
-fn configured(issuer: &str) -> OidcIssuer {
-    OidcIssuer {
-        issuer: issuer.to_owned(),
-        audience: "nudge".to_owned(),
-        roles_claim: "roles".to_owned(),
-        operator_claim: "operator".to_owned(),
-    }
+pub(crate) fn configured(issuer: &str) -> OidcIssuer {
+    OidcIssuer::new(issuer, "nudge")
 }
 
 /// A server whose access tokens come from issuers.

@@ -32,7 +32,11 @@ fn nudge(arguments: &[&str]) -> Command {
             command.env(variable, value);
         }
     }
-    command.env("CARGO_TARGET_DIR", target()).args(arguments);
+    // A plugin that carries an interpreter compiles for long on a machine that has other things to do.
+    command
+        .env("NUDGE_PLUGINS__COMPILE_SECONDS", "600")
+        .env("CARGO_TARGET_DIR", target())
+        .args(arguments);
     command
 }
 
@@ -245,9 +249,76 @@ fn javascript_projects_and_the_example_pass_their_cases() {
 }
 
 #[test]
+fn a_syntax_error_in_javascript_is_told_with_its_line() {
+    let Some(folder) = javascript() else { return };
+    let project = folder.join("js-broken");
+    drop(std::fs::remove_dir_all(&project));
+    let arguments = [
+        "plugin",
+        "new",
+        "js-broken",
+        "--kind",
+        "trigger",
+        "--lang",
+        "js",
+        "--dir",
+    ];
+    good(&nudge(&arguments).arg(&project).output().unwrap());
+    let source = project.join("src/plugin.js");
+    let before = std::fs::read_to_string(&source).unwrap();
+    let lines = before.lines().count();
+    std::fs::write(&source, format!("{before}const broken = ;\n")).unwrap();
+    let output = run(&["plugin", "build", "--dir", text(&project)]);
+    assert!(!output.status.success());
+    let complaint = String::from_utf8(output.stderr).unwrap();
+    let place = format!("plugin.js:{}", lines + 1);
+    assert!(complaint.contains(&place), "{complaint}");
+    assert!(complaint.contains("SyntaxError"), "{complaint}");
+}
+
+#[test]
+fn an_error_in_python_is_told_with_its_line() {
+    let Some(tools) = python() else { return };
+    let folder = TempDir::with_prefix("nudge-test-").unwrap();
+    let project = folder.path().join("py-broken");
+    let arguments = [
+        "plugin",
+        "new",
+        "py-broken",
+        "--kind",
+        "trigger",
+        "--lang",
+        "python",
+        "--dir",
+    ];
+    good(&nudge(&arguments).arg(&project).output().unwrap());
+    let source = project.join("src/plugin.py");
+    let before = std::fs::read_to_string(&source).unwrap();
+    let broken = before.replace(
+        "total = event.get(\"total\")",
+        "total = event.gets(\"total\")",
+    );
+    assert_ne!(before, broken);
+    std::fs::write(&source, &broken).unwrap();
+    let line = broken
+        .lines()
+        .position(|line| line.contains("event.gets"))
+        .unwrap()
+        + 1;
+    let mut command = nudge(&["plugin", "test", "--json", "--dir", text(&project)]);
+    let output = command.env("PATH", path_with(tools)).output().unwrap();
+    let tested = String::from_utf8(output.stdout).unwrap();
+    let place = format!("plugin.py, line {line}, in on_event");
+    let complaint = String::from_utf8_lossy(&output.stderr);
+    assert!(tested.contains(&place), "{tested}{complaint}");
+}
+
+#[test]
 fn the_javascript_example_has_the_helper_as_it_is() {
     let copy = include_str!("../../plugins/examples/high-spender-javascript/sdk/nudge.js");
     assert_eq!(copy, include_str!("../../guest-sdk/javascript/nudge.js"));
+    let types = include_str!("../../plugins/examples/high-spender-javascript/sdk/nudge.d.ts");
+    assert_eq!(types, include_str!("../../guest-sdk/javascript/nudge.d.ts"));
 }
 
 #[test]
@@ -448,6 +519,17 @@ fn check_refuses_as_a_server_does() {
     let small = [("NUDGE_PLUGINS__MEMORY_BYTES", "65536")];
     let curious = test_guests::CURIOUS;
     assert!(complaint(curious, &small).contains("would be refused"));
+
+    let failing = crate::guests::versioned(1, 999_998);
+    let complained = complaint(&failing, &[]);
+    assert!(
+        complained.contains("`evaluate` with made-up batches"),
+        "{complained}"
+    );
+    assert!(
+        complained.contains("breaks down over events"),
+        "{complained}"
+    );
 
     std::fs::write(&file, curious).unwrap();
     let checked = good_json(&run(&["plugin", "check", "--json", text(&file)]));

@@ -1,4 +1,4 @@
-//! `nudge plugin push`, `activate`, `promote`, `rollback`, `list` and `logs`: what they ask of a server, and
+//! `nudge plugin push`, `activate`, `promote`, `rollback`, `list`, `logs` and the like, `nudge dead-letters`: what they ask of a server, and
 //! what they make of its answers (contract 12, 14, 16). The server here only takes down and answers.
 
 use std::collections::VecDeque;
@@ -82,8 +82,17 @@ async fn answer(State(script): State<Script>, request: Request<Body>) -> Respons
     (StatusCode::from_u16(status).unwrap(), axum::Json(body)).into_response()
 }
 
-/// Runs the program against a server, in an empty folder.
+/// Runs `nudge plugin` against a server, in an empty folder.
 async fn nudge(url: &str, arguments: &[&str]) -> Output {
+    run(url, "plugin", arguments).await
+}
+
+/// Runs `nudge dead-letters` against a server, in an empty folder.
+async fn dead_letters(url: &str, arguments: &[&str]) -> Output {
+    run(url, "dead-letters", arguments).await
+}
+
+async fn run(url: &str, command_name: &str, arguments: &[&str]) -> Output {
     let folder = TempDir::with_prefix("nudge-test-").unwrap();
     let mut command = child::program(site!());
     command
@@ -91,7 +100,7 @@ async fn nudge(url: &str, arguments: &[&str]) -> Output {
         .env("NUDGE_PLUGIN__URL", url)
         .env("NUDGE_PLUGIN__TOKEN", "from-the-environment")
         .env("NUDGE_PLUGIN__APP", APP)
-        .arg("plugin")
+        .arg(command_name)
         .args(arguments);
     tokio::task::spawn_blocking(move || command.output().unwrap())
         .await
@@ -219,6 +228,145 @@ async fn roll_outs_are_asked_for_as_the_contract_has_them() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn activating_outside_of_a_project_takes_the_newest_version() {
+    let version = |version: &str, at: &str| json!({"version": version, "uploadedAt": at});
+    let plugin = json!({"data": {"name": "cart", "versions": [
+        version("1.0.0", "2026-01-31T09:30:00.000Z"), version("1.1.0", "2026-02-01T09:30:00.000Z"),
+    ]}});
+    let now = json!({"data": {"name": "cart", "activeVersion": "1.1.0", "rollout": null}});
+    let (script, url) = Script::start(&[(200, plugin), (200, now)]).await;
+    let told = out(&nudge(&url, &["activate", "cart"]).await);
+    assert_eq!(told, "cart: 1.1.0 is active\n");
+    let asked = script.asked();
+    assert_eq!(asked[0].line, format!("GET /v1/apps/{APP}/plugins/cart"));
+    let body: Value = serde_json::from_slice(&asked[1].body).unwrap();
+    assert_eq!(body, json!({"version": "1.1.0"}));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_is_asked_how_a_plugin_fares() {
+    let shadow = json!({"since": "s", "calls": 3, "same": 1, "added": 2, "removed": 0, "changed": 0, "failed": 0,
+        "skipped": 0, "samples": []});
+    let versions = json!([
+        {"version": "1.0.0", "calls": 7, "items": 9, "failures": {"trap": 2, "deadline": 0},
+            "latencyMicros": {"p50": 1, "p95": 2, "p99": 3, "max": 4}, "memoryPeakBytes": 5},
+        {"version": "1.1.0", "calls": 3, "items": 3, "failures": {}, "shadow": shadow},
+    ]);
+    let metrics = json!({"data": {"name": "cart", "from": "f", "to": "t", "versions": versions}});
+    let status = json!({"data": {"name": "cart", "kind": "trigger", "activeVersion": "1.0.0", "slot": true}});
+    let (script, url) = Script::start(&[
+        (200, status),
+        (200, metrics.clone()),
+        (200, metrics.clone()),
+        (200, metrics),
+    ])
+    .await;
+    let told = out(&nudge(&url, &["status", "cart"]).await);
+    assert!(
+        told.starts_with("cart (trigger)\n  active        1.0.0\n"),
+        "{told}"
+    );
+    let told = out(&nudge(&url, &["metrics", "cart"]).await);
+    assert!(
+        told.contains("trap 2") && !told.contains("deadline"),
+        "{told}"
+    );
+    let told = out(&nudge(&url, &["shadow", "cart"]).await);
+    assert!(
+        told.starts_with("1.1.0 in the shadow since s: 3 batches"),
+        "{told}"
+    );
+    let trials: Value =
+        serde_json::from_str(&out(&nudge(&url, &["shadow", "cart", "--json"]).await)).unwrap();
+    assert_eq!(trials[0]["version"], "1.1.0");
+    let lines: Vec<String> = script.asked().into_iter().map(|asked| asked.line).collect();
+    let path = format!("GET /v1/apps/{APP}/plugins/cart");
+    let metrics = format!("{path}/metrics");
+    assert_eq!(lines, [path, metrics.clone(), metrics.clone(), metrics]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_backtest_is_waited_for() {
+    let job = |status: &str, more: Value| {
+        let mut job = json!({"jobId": "j", "status": status});
+        job.as_object_mut()
+            .unwrap()
+            .extend(more.as_object().unwrap().clone());
+        (200, json!({"data": job}))
+    };
+    let result = json!({"events": 9, "same": 8, "onlyActive": 0, "onlyCandidate": 1, "failed": 0, "samples": []});
+    let (script, url) = Script::start(&[
+        (202, json!({"data": {"jobId": "j"}})),
+        job("running", json!({})),
+        job("completed", json!({"result": result})),
+        (202, json!({"data": {"jobId": "j"}})),
+        job("failed", json!({"error": "it took too long"})),
+    ])
+    .await;
+    let arguments = [
+        "backtest",
+        "cart",
+        "--version",
+        "1.1.0",
+        "--since",
+        "2026-01-01",
+        "--limit",
+        "9",
+    ];
+    let told = out(&nudge(&url, &arguments).await);
+    assert!(told.starts_with("cart 1.1.0: 9 events\n"), "{told}");
+    let failed = complaint(&nudge(&url, &arguments).await);
+    assert_eq!(failed, "nudge: job j failed: it took too long\n");
+    let asked = script.asked();
+    let body: Value = serde_json::from_slice(&asked[0].body).unwrap();
+    assert_eq!(body, json!({"since": "2026-01-01", "limit": 9}));
+    assert_eq!(asked[1].line, format!("GET /v1/apps/{APP}/jobs/j"));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn dead_letters_are_listed_and_replayed() {
+    let letter = json!({"id": "l", "receivedAt": "r", "stage": "trigger", "reason": "trap", "eventName": "paid",
+        "plugin": {"name": "cart", "version": "1.0.0"}, "detail": "panicked at src/lib.rs:3:5: no total"});
+    let list =
+        |items: Value, cursor: Value| json!({"data": {"items": items, "nextCursor": cursor}});
+    let (script, url) = Script::start(&[
+        (200, list(json!([letter]), json!("c"))),
+        (200, list(json!([]), Value::Null)),
+        (200, json!({"data": {"status": "replayed"}})),
+        (
+            200,
+            json!({"data": {"status": "still_failing", "reason": "trap"}}),
+        ),
+        (202, json!({"data": {"jobId": "j"}})),
+        (
+            200,
+            json!({"data": {"status": "completed", "result": {"replayed": 3}}}),
+        ),
+    ])
+    .await;
+    let told = out(&dead_letters(&url, &["list", "--event", "paid"]).await);
+    assert!(
+        told.contains("cart 1.0.0\n    panicked at src/lib.rs:3:5: no total\n"),
+        "{told}"
+    );
+    let told = out(&dead_letters(&url, &["replay", "l"]).await);
+    assert_eq!(told, "status: replayed\n");
+    let failed = complaint(&dead_letters(&url, &["replay", "l"]).await);
+    assert_eq!(failed, "nudge: the event fails still\n");
+    let told = out(&dead_letters(&url, &["replay", "--reason", "trap"]).await);
+    assert_eq!(told, "replayed: 3\n");
+    let failed = complaint(&dead_letters(&url, &["replay"]).await);
+    assert!(failed.contains("--all"), "{failed}");
+    let asked = script.asked();
+    let path = format!("/v1/apps/{APP}/dead-letters");
+    assert_eq!(asked[0].line, format!("GET {path}?eventName=paid"));
+    assert_eq!(asked[1].line, format!("GET {path}?eventName=paid&cursor=c"));
+    assert_eq!(asked[2].line, format!("POST {path}/l/replay"));
+    let body: Value = serde_json::from_slice(&asked[4].body).unwrap();
+    assert_eq!(body, json!({"filter": {"reason": "trap"}}));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_name_can_not_lead_to_another_route() {
     let answer = json!({"data": {"activeVersion": "1.0.0", "rollout": null}});
     let (script, url) = Script::start(&[(200, answer)]).await;
@@ -288,6 +436,27 @@ async fn logs_are_printed_in_the_order_of_time_and_followed_without_repeats() {
     assert_eq!(
         script.asked()[0].line,
         format!("GET /v1/apps/{APP}/plugins/cart/logs")
+    );
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn lines_of_one_instant_stay_in_their_order_and_say_what_they_are_about() {
+    let line = |id: &str, events: &[&str]| {
+        json!({"id": id, "at": "2026-01-31T09:30:01.000Z", "version": "1.0.0", "level": "info",
+            "message": "same", "eventIds": events, "campaignIds": ["c"], "subjectIds": ["s"]})
+    };
+    let newest_first = json!([line("2", &["e", "f"]), line("1", &["e"])]);
+    let page = json!({"data": {"items": newest_first, "nextCursor": null}});
+    let (_script, url) = Script::start(&[(200, page)]).await;
+    let told = out(&nudge(&url, &["logs", "cart"]).await);
+    let lines: Vec<&str> = told.lines().collect();
+    assert!(
+        lines[0].ends_with("same  [campaign c, event e, subject s]"),
+        "{told}"
+    );
+    assert!(
+        lines[1].ends_with("same  [campaign c, 2 events, subject s]"),
+        "{told}"
     );
 }
 

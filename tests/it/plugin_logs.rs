@@ -62,6 +62,10 @@ async fn lines_are_kept_by_version_newest_first(app: &mut TestApp) {
     let at = line["at"].as_str().unwrap();
     assert!(app.time(-30).as_str() < at && at <= app.time(1).as_str());
     assert!(line.get("appId").is_none());
+    assert_eq!(line["subjectIds"], json!([ada.subject_id]));
+    for key in ["campaignIds", "eventIds"] {
+        assert_eq!(line[key].as_array().unwrap().len(), 1, "{line}");
+    }
     let of_one = messages(app, &format!("?version={}", version(1))).await;
     assert_eq!(of_one, ["one"]);
     let recent = format!("?since={}", app.time(-30));

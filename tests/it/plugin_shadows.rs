@@ -15,6 +15,7 @@ use crate::plugin_candidates::{LOOK_AGAIN, PATIENCE, fares, from, get, rolled_ba
 on_both_backends!(
     a_shadow_is_compared_and_decides_nothing,
     a_shadow_leaves_no_state_and_no_timer,
+    a_timer_that_only_a_shadow_sets_counts_as_added,
     a_failing_shadow_is_given_up_without_a_dead_letter,
     a_shadow_of_a_validation_plugin_rejects_nothing,
 );
@@ -124,9 +125,10 @@ async fn a_shadow_leaves_no_state_and_no_timer(app: &mut TestApp) {
     let ada = app.session("ada").await;
     send(app, &ada, 1, "a", false).await;
     let compared = shown_to(app, 2, 1).await;
+    // One decision, however much of it differs.
     assert_eq!(
         (&compared["same"], &compared["changed"]),
-        (&json!(1), &json!(2))
+        (&json!(0), &json!(1))
     );
     let kinds: Vec<&str> = compared["samples"]
         .as_array()
@@ -135,10 +137,42 @@ async fn a_shadow_leaves_no_state_and_no_timer(app: &mut TestApp) {
         .map(|sample| sample["difference"].as_str().unwrap())
         .collect();
     assert_eq!(kinds, ["state", "timer"]);
+    let state = &compared["samples"][0];
+    assert_eq!(state["subjectId"], json!(ada.subject_id));
+    assert_eq!(
+        (&state["old"], &state["new"]),
+        (&json!(1_000_001), &json!(1_000_002))
+    );
+    let timer = &compared["samples"][1]["new"];
+    assert_eq!(timer["key"], "later");
+    assert!(
+        timer["at"].is_string() && timer["payload"]["base64"].is_string(),
+        "{timer}"
+    );
     let states: Vec<(Vec<u8>,)> = app.rows("SELECT state FROM plugin_states").await;
     assert_eq!(states, [(b"1000001".to_vec(),)]);
     let timers: Vec<(Vec<u8>,)> = app.rows("SELECT payload FROM timers").await;
     assert_eq!(timers, [(1_000_001_u64.to_le_bytes().to_vec(),)]);
+}
+
+async fn a_timer_that_only_a_shadow_sets_counts_as_added(app: &mut TestApp) {
+    deploy(app, 1, 1).await;
+    app.survey(&trigger(1, json!({"events": ["a"], "keeps": from(2)})))
+        .await;
+    shadow(app, 2).await;
+    let ada = app.session("ada").await;
+    send(app, &ada, 1, "a", false).await;
+    let compared = shown_to(app, 2, 1).await;
+    let counts = ["same", "added", "removed", "changed", "failed"].map(|key| compared[key].clone());
+    assert_eq!(counts, [0, 1, 0, 0, 0].map(|count| json!(count)));
+    let kinds: Vec<&Value> = compared["samples"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|sample| &sample["difference"])
+        .collect();
+    assert_eq!(kinds, ["state", "timer_added"]);
+    assert!(compared["samples"][1].get("old").is_none(), "{compared}");
 }
 
 async fn a_failing_shadow_is_given_up_without_a_dead_letter(app: &mut TestApp) {

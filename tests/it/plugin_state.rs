@@ -4,10 +4,11 @@ use serde_json::{Value, json};
 use tests::{Session, TestApp, on_both_backends};
 use uuid::Uuid;
 
-use crate::guests::hoard;
+use crate::guests::{deploy, hoard, trigger};
 
 on_both_backends!(
     states_and_timers_are_shown_by_campaign,
+    a_state_that_is_json_is_shown_as_json,
     an_erased_person_is_new_to_campaigns,
     nobody_and_strangers_are_not_found,
     states_fill_their_room_and_no_more,
@@ -52,6 +53,23 @@ async fn states_and_timers_are_shown_by_campaign(app: &mut TestApp) {
     let due = timer["dueAt"].as_str().unwrap();
     assert!(app.time(3500).as_str() < due && due <= app.time(3600).as_str());
     assert_eq!(data["timers"], 1);
+}
+
+async fn a_state_that_is_json_is_shown_as_json(app: &mut TestApp) {
+    deploy(app, 1, 1).await;
+    hoard(app).await;
+    app.survey(&trigger(1, json!({"events": ["a"], "keeps": 1})))
+        .await;
+    hoarder(app, "b").await;
+    let ada = app.session("ada").await;
+    app.fires(&ada, "a", &json!({})).await;
+    app.fires(&ada, "b", &json!({"state": 3})).await;
+    let data = kept(app, "ada").await;
+    let campaigns = data["campaigns"].as_array().unwrap();
+    assert_eq!(campaigns[0]["stateJson"], json!(1_000_001));
+    // Three bytes that are no JSON.
+    assert_eq!(campaigns[1]["state"], "AQEB");
+    assert!(campaigns[1].get("stateJson").is_none(), "{data}");
 }
 
 async fn an_erased_person_is_new_to_campaigns(app: &mut TestApp) {

@@ -53,7 +53,10 @@ async fn an_upload_says_what_was_checked(app: &mut TestApp) {
         "compile",
         "describe",
         "self-test",
+        "decision",
     ];
+    let compiled = checks[4]["detail"].as_str().unwrap();
+    assert!(compiled.starts_with("compiled in "), "{compiled}");
     assert_eq!(names, expected);
     assert!(checks.iter().all(|check| check["passed"] == true));
 
@@ -66,10 +69,23 @@ async fn an_upload_says_what_was_checked(app: &mut TestApp) {
     assert_eq!(plugin["versions"], json!([made]));
     assert_eq!(plugin["scope"], "app");
     assert!(plugin.get("activeVersion").is_none() && plugin.get("rollout").is_none());
-    let missing = format!("{path}0");
-    app.get(&missing, &app.viewer())
-        .await
-        .refused(404, "not_found");
+    let missing = app.get(&format!("{path}0"), &app.viewer()).await;
+    let detail = missing.refused(404, "not_found")["detail"].clone();
+    let said = format!(
+        "the plugin `{}` has no version {}0; upload it first",
+        name(1),
+        version(1)
+    );
+    assert_eq!(detail, json!(said));
+    let missing = app.get(&app.path("/plugins/none"), &app.viewer()).await;
+    let detail = missing.refused(404, "not_found")["detail"].clone();
+    assert_eq!(detail, "there is no plugin `none`; upload it first");
+    let missing = app.get(&app.path("/dead-letters/x"), &app.viewer()).await;
+    let detail = missing.refused(404, "not_found")["detail"].clone();
+    assert!(
+        detail.as_str().unwrap().contains("check `id` in"),
+        "{detail}"
+    );
 }
 
 fn nudge_digest(bytes: &[u8]) -> String {
@@ -128,6 +144,11 @@ async fn what_is_no_plugin_is_refused_in_words(app: &mut TestApp) {
             "choose another",
         ),
         (versioned(1, 999_999), "self_test_failed", "check-config"),
+        (
+            versioned(1, 999_998),
+            "self_test_failed",
+            "the version that breaks down over events",
+        ),
         (foreign_import(), "foreign_import", "wasi:http/types@0.2.0"),
     ] {
         let answer = upload(app, component).await;

@@ -35,7 +35,7 @@ async fn what_happens_is_counted_by_the_hour_and_the_day(app: &mut TestApp) {
     app.settle().await;
 
     let now = stats(app, "").await;
-    let expected = json!({"events": 4, "accepted": 2, "rejected": 2, "ignored": 0, "instructions": 2, "deliveries": {}});
+    let expected = json!({"events": 4, "accepted": 2, "rejected": 2, "ignored": 0, "instructions": 2, "inAppViews": 0, "deliveries": {}});
     assert_eq!(now["totals"], expected);
     assert_eq!(now["interval"], "hour");
     let items = now["items"].as_array().unwrap();

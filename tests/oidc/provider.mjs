@@ -1,7 +1,8 @@
 // An OpenID provider on a free port of this machine. It prints its issuer, and ends when its input ends.
 //
-// Each client is named after a role and gets tokens with that role in the workspace of WORKSPACE_ID, for the
-// audience `nudge`, signed with the algorithm that the requested resource names.
+// Each client but `console` is named after a role and gets tokens with that role in the workspace of WORKSPACE_ID, for the
+// audience `nudge`, signed with the algorithm that the requested resource names. People sign in with `console`, whatever
+// their password; each is named after a role and has it.
 import { createServer } from 'node:http';
 import { generateKeyPairSync } from 'node:crypto';
 import Provider from 'oidc-provider';
@@ -26,16 +27,30 @@ server.listen(0, '127.0.0.1', () => {
   const issuer = `http://127.0.0.1:${server.address().port}`;
   const provider = new Provider(issuer, {
     jwks: { keys },
-    clients: ['viewer', 'editor', 'admin'].map((role) => ({
-      client_id: role,
-      client_secret: secret,
-      grant_types: ['client_credentials'],
-      redirect_uris: [],
-      response_types: [],
-    })),
+    clients: [
+      ...['viewer', 'editor', 'admin'].map((role) => ({
+        client_id: role,
+        client_secret: secret,
+        grant_types: ['client_credentials'],
+        redirect_uris: [],
+        response_types: [],
+      })),
+      {
+        client_id: 'console',
+        client_secret: secret,
+        // Of a native client it takes any port of this machine.
+        application_type: 'native',
+        grant_types: ['authorization_code', 'refresh_token'],
+        redirect_uris: ['http://127.0.0.1/console/callback'],
+        response_types: ['code'],
+      },
+    ],
+    issueRefreshToken: (context, client) => client.grantTypeAllowed('refresh_token'),
+    rotateRefreshToken: true,
     features: {
-      devInteractions: { enabled: false },
+      devInteractions: { enabled: true },
       clientCredentials: { enabled: true },
+      revocation: { enabled: true },
       resourceIndicators: {
         enabled: true,
         getResourceServerInfo: (context, resource) => ({
@@ -47,7 +62,7 @@ server.listen(0, '127.0.0.1', () => {
         }),
       },
     },
-    extraTokenClaims: (context, token) => ({ roles: { [workspace]: token.clientId } }),
+    extraTokenClaims: (context, token) => ({ roles: { [workspace]: token.accountId ?? token.clientId } }),
   });
   server.on('request', provider.callback());
   console.log(JSON.stringify({ issuer }));

@@ -51,6 +51,14 @@ pub fn run(site: Site, arguments: &[&str]) -> Output {
     output.expect("the program starts")
 }
 
+/// The one line that a failed command leaves on standard error.
+pub fn complaint(output: &Output) -> String {
+    assert!(!output.status.success(), "the command fails: {output:?}");
+    let complaint = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(complaint.trim_end().lines().count(), 1, "{complaint}");
+    complaint
+}
+
 impl Child {
     /// Starts the program on SQLite and waits until it serves.
     pub fn start(site: Site, data_dir: &Path) -> Self {
@@ -71,12 +79,17 @@ impl Child {
     ) -> Self {
         let file = data_dir.join("access.json");
         drop(std::fs::remove_file(&file));
+        let shares = variables
+            .iter()
+            .any(|(name, _)| *name == "NUDGE_DATABASE__URL");
         let mut process = program(site)
             .envs(variables.iter().copied())
             .args(["dev", "--listen", address, "--data-dir"])
             .arg(data_dir)
             .arg("--json")
             .arg(&file)
+            // Several share a database by its URL, each with a data directory of its own.
+            .args(if shares { &["--app", "Demo"][..] } else { &[] })
             .stdout(Stdio::null())
             .stderr(Stdio::inherit())
             .spawn()

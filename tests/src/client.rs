@@ -30,6 +30,14 @@ impl Credential {
         Self::none().and("authorization", &format!("Bearer {token}"))
     }
 
+    /// A request with the headers.
+    pub fn sign(&self, request: reqwest::RequestBuilder) -> reqwest::RequestBuilder {
+        let headers = self.0.iter();
+        headers.fold(request, |request, (name, value)| {
+            request.header(*name, value)
+        })
+    }
+
     /// With one more header.
     #[must_use]
     pub fn and(mut self, header: &'static str, value: &str) -> Self {
@@ -157,10 +165,7 @@ impl TestApp {
         credential: &Credential,
     ) -> reqwest::RequestBuilder {
         let url = format!("{}{path}", self.access.base_url);
-        let request = self.http.request(method, url);
-        credential.0.iter().fold(request, |request, (name, value)| {
-            request.header(*name, value)
-        })
+        credential.sign(self.http.request(method, url))
     }
 
     /// GET.

@@ -9,6 +9,7 @@ pub mod beside;
 pub mod campaigns;
 pub mod child;
 pub mod client;
+pub mod console;
 pub mod pooler;
 pub mod postgres;
 pub mod providers;

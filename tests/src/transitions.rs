@@ -4,8 +4,8 @@
     reason = "test support: a test whose database fails fails where it stands"
 )]
 
+use nudge_apps::webhooks::Transition;
 use nudge_campaigns::webhooks::EventType;
-use nudge_records::webhooks::message::Transition;
 use serde_json::json;
 use uuid::Uuid;
 
@@ -25,9 +25,8 @@ impl TestApp {
     pub fn transition(&self, subject_id: Uuid, delivery_id: Uuid, event: EventType) -> Transition {
         let at = self.clock.now();
         Transition {
-            app_id: self.access.app_id,
             subject_id,
-            delivery_id,
+            source_id: delivery_id,
             event,
             data: json!({
                 "campaignId": Uuid::from_u128(1),
@@ -49,10 +48,15 @@ impl TestApp {
         let found = services.apps.get(self.access.app_id).await;
         let app = found.expect("the app is read").expect("the demo app");
         let mut tx = services.db.write().await.expect("the database answers");
-        let queued =
-            nudge_records::webhooks::message::enqueue(&mut tx, &app, transitions, self.clock.now())
-                .await
-                .expect("messages are written");
+        let queued = nudge_apps::webhooks::enqueue(
+            &mut tx,
+            app.id,
+            &app.webhooks,
+            transitions,
+            self.clock.now(),
+        )
+        .await
+        .expect("messages are written");
         if commit {
             tx.commit().await.expect("the database commits");
             services.push.webhooks.wake(queued);

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use axum::extract::State;
 use axum::response::{IntoResponse as _, Response};
+use futures_util::FutureExt as _;
 use nudge_http::csv::{self, WantsCsv};
 use nudge_http::page::{MOST, Page, PageQuery, page};
 use nudge_http::query::{begin, end};
@@ -17,7 +18,7 @@ use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
 
 use crate::auth::{Admin, Operator};
-use crate::services::Shared;
+use crate::services::{Services, Shared};
 
 /// Something that was changed or refused.
 #[derive(Debug, Serialize, ToSchema)]
@@ -108,7 +109,7 @@ async fn entries(
         actor: query.actor,
     };
     if wants_csv {
-        return rows(services, app_id, filter).await;
+        return rows(&services, app_id, filter).await;
     }
     let now = services.clock.now();
     let list = format!("audit log {app_id} {filter:?}");
@@ -122,19 +123,13 @@ async fn entries(
 }
 
 /// All entries of a filter, as CSV.
-async fn rows(services: Shared, app_id: Uuid, filter: Filter) -> Result<Response, ApiError> {
+async fn rows(services: &Services, app_id: Uuid, filter: Filter) -> Result<Response, ApiError> {
     let filter = Arc::new(filter);
-    let read = move |before| {
-        let (services, filter) = (Arc::clone(&services), Arc::clone(&filter));
-        async move {
-            let mut tx = services.db.read().await?;
-            let found = store::list(&mut tx, app_id, &filter, before, i64::from(MOST)).await?;
-            let is_full = found.len() == MOST as usize;
-            let next = found.last().filter(|_| is_full).map(|last| last.id);
-            let views: Vec<EntryView> = found.into_iter().map(EntryView::from).collect();
-            Ok((views, next))
-        }
-    };
+    let list = csv::reader(move |tx, before, most| {
+        let filter = Arc::clone(&filter);
+        async move { store::list(tx, app_id, &filter, before, most).await }.boxed()
+    });
     let columns = &["id", "at", "actor", "action", "resource", "detail"];
-    csv::answer(columns, read).await
+    let place = |row: &EntryRow| row.id;
+    csv::answer_rows(columns, &services.db, MOST, list, place, EntryView::from).await
 }

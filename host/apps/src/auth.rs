@@ -27,7 +27,7 @@ mod subject;
 
 use std::net::IpAddr;
 
-use axum::extract::{FromRequestParts as _, RawPathParams};
+use axum::extract::{FromRequestParts, RawPathParams};
 use axum::http::header::AUTHORIZATION;
 use axum::http::request::Parts;
 use nudge_http::code::Code;
@@ -43,6 +43,33 @@ pub use subject::{SdkSubject, good_subject_token, subject_token};
 use crate::App;
 use crate::services::{Services, Shared};
 
+/// Somebody without credentials, who may be about to show some.
+#[derive(Clone, Debug)]
+pub struct Stranger(Parts);
+
+impl<S: Send + Sync> FromRequestParts<S> for Stranger {
+    type Rejection = std::convert::Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Self::Rejection> {
+        Ok(Self(parts.clone()))
+    }
+}
+
+impl Stranger {
+    /// Counts what they showed in vain, as a failed authentication; the refusal that they get.
+    pub fn failed(&self, services: &Services) -> ApiError {
+        failed(&self.0, services, Code::InvalidCredentials.meaning())
+    }
+
+    /// Counts what leaves something behind like a failed authentication.
+    pub fn charge(&self, services: &Services) -> Result<(), ApiError> {
+        match address(&self.0, services) {
+            Some(address) => charge(&self.0, services, Policy::Address, owner_of(address)),
+            None => Ok(()),
+        }
+    }
+}
+
 /// Counts a session that begins for the address that it comes from.
 pub fn charge_session(parts: &Parts, services: &Services, app: &App) -> Result<(), ApiError> {
     match address(parts, services) {
@@ -54,10 +81,16 @@ pub fn charge_session(parts: &Parts, services: &Services, app: &App) -> Result<(
     }
 }
 
-/// Counts a failed authentication for the address that it comes from; one too many is told so. Who has good credentials
-/// hears nothing of it, from whichever address.
-fn failed(parts: &Parts, services: &Services) -> ApiError {
-    let refusal = ApiError::new(Code::InvalidCredentials);
+/// Refuses a credential, and says which.
+fn unauthorized(detail: &'static str) -> ApiError {
+    ApiError::because(Code::InvalidCredentials, detail)
+}
+
+/// Counts a failed authentication for the address that it comes from; `detail` says which credential is bad. One too
+/// many is told so. Who has good credentials hears nothing of it, from whichever address.
+fn failed(parts: &Parts, services: &Services, detail: &'static str) -> ApiError {
+    metrics::counter!("nudge_authentication_failures_total").increment(1);
+    let refusal = unauthorized(detail);
     match address(parts, services) {
         Some(address) => charge(parts, services, Policy::Address, owner_of(address))
             .err()
@@ -72,8 +105,17 @@ fn address(parts: &Parts, services: &Services) -> Option<IpAddr> {
     client_address(parts, trusted_proxies)
 }
 
+/// The answer about an app that is unknown, or in a workspace of others.
+fn no_app() -> ApiError {
+    let detail = "there is no such app in the workspaces that the access token opens; check `appId` in the path";
+    ApiError::because(Code::NotFound, detail)
+}
+
 async fn path_id(parts: &mut Parts, services: &Shared, name: &str) -> Result<Uuid, ApiError> {
-    let not_found = || ApiError::new(Code::NotFound);
+    let not_found = || match name {
+        "appId" => no_app(),
+        _ => ApiError::new(Code::NotFound),
+    };
     let params = RawPathParams::from_request_parts(parts, services)
         .await
         .map_err(|_| not_found())?;
@@ -90,7 +132,7 @@ fn bearer(parts: &Parts) -> Result<Option<String>, ApiError> {
     let Some(value) = parts.headers.get(AUTHORIZATION) else {
         return Ok(None);
     };
-    let invalid = || ApiError::new(Code::InvalidCredentials);
+    let invalid = || unauthorized("`Authorization` must be `Bearer`, a space and the credential");
     let (scheme, token) = value
         .to_str()
         .map_err(|_| invalid())?

@@ -9,7 +9,7 @@ use uuid::Uuid;
 
 const DIGITS: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 /// Base-62 digits of 32 bytes.
-const BODY_DIGITS: usize = 43;
+pub(crate) const BODY_DIGITS: usize = 43;
 /// Base-62 digits of the 4 bytes of the checksum.
 const CHECKSUM_DIGITS: usize = 6;
 /// How exactly it is known when a key was last used.
@@ -166,7 +166,7 @@ fn checksum(prefix: &str, body: &str) -> String {
 }
 
 /// A big-endian number in base 62, padded to a width.
-fn base62(bytes: &[u8], width: usize) -> String {
+pub(crate) fn base62(bytes: &[u8], width: usize) -> String {
     let mut number = bytes.to_vec();
     let mut digits = vec![b'0'; width];
     for digit in digits.iter_mut().rev() {

@@ -8,17 +8,19 @@
 //!   activation is checked against every configuration that the version would serve, and loads the version, before it commits. A version that can't be
 //!   loaded leaves the one before in force, and an error in the log.
 //! - **A handler's signature says who may call it** ([`auth`]): the extractor is the credential.
+//! - **A session opens what its access token would** ([`console`]), on routes of management, for the server's own pages.
 //! - **A change and its audit entry are one transaction.** A change that is committed elsewhere, a replay, has its entry before it begins.
 //! - **A key that this process has not met is looked up**, whatever failed at the same address before ([`registry`]). All that wait are one query.
 //! - **Uses of keys never wait for the database** ([`keys`]): notes in memory, written by a task. A crash loses half a second of them.
 //! - **An app is gone when its row is.** A job removes the rest in bounded steps and forgets at its end which app it was about.
-//! - **Answers follow the app of their key** ([`cors`]). Credentials are in headers that a page must know, never in cookies, so that cross-origin rules guard
-//!   no session; they keep a public write key from being useful on other people's pages. A preflight carries no key: it is answered for every
+//! - **Answers follow the app of their key** ([`cors`]). Credentials of SDKs are in headers that a page must know, never in cookies: these routes look at no
+//!   cookie, and cross-origin rules guard no session; they keep a public write key from being useful on other people's pages. A preflight carries no key: it is answered for every
 //!   origin that any app of the server allows.
 
 pub mod audit;
 pub mod auth;
 pub mod campaigns;
+pub mod console;
 pub mod cors;
 pub mod deletion;
 pub mod http;
@@ -32,6 +34,7 @@ pub mod segments;
 pub mod services;
 pub mod settings;
 pub mod subject_token;
+pub mod webhooks;
 
 use nudge_campaigns::apps as store;
 use nudge_campaigns::settings::Settings;

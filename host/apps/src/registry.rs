@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use axum::http::HeaderValue;
 use nudge_campaigns::campaign::ActiveCampaign;
 use nudge_campaigns::definitions::{self, Enforced};
+use nudge_campaigns::lifecycle::Presented;
 use nudge_campaigns::push::Sending;
 use nudge_campaigns::segments::{self, Audiences};
 use nudge_campaigns::settings::Settings;
@@ -429,8 +430,10 @@ impl Loaded {
             .map(|campaign| (campaign.id, campaign))
             .collect();
         let decided = (&deciders, &segments.audiences);
-        let mut campaigns = run_surveys(plugins, decided, self.surveys, &running).await?;
-        campaigns.extend(run_in_app(plugins, decided, self.in_app, &running).await?);
+        let surveys = run_presented::<surveys::Content>(plugins, decided, self.surveys, &running);
+        let mut campaigns = surveys.await?;
+        let messages = run_presented::<in_app::Content>(plugins, decided, self.in_app, &running);
+        campaigns.extend(messages.await?);
         let pushed = run_push(plugins, decided, self.push_campaigns, before, &running);
         let (push, running) = pushed.await?;
         campaigns.extend(running);
@@ -483,29 +486,8 @@ async fn enforce(
     all
 }
 
-/// Surveys in the form in which they run.
-async fn run_surveys(
-    plugins: &Plugins,
-    (deciders, segments): (&Deciders, &Audiences),
-    surveys: Vec<Stored>,
-    running: &HashMap<Uuid, &ActiveCampaign>,
-) -> nudge_db::Result<Vec<ActiveCampaign>> {
-    let mut all = Vec::new();
-    for survey in surveys {
-        let survey = survey.read()?;
-        let before = running.get(&survey.id).copied();
-        match surveys::run(plugins, deciders, segments, &survey, before).await {
-            Ok(running) => all.push(running),
-            Err(error) => {
-                tracing::error!(survey.id = %survey.id, error = %error, "survey does not run");
-            }
-        }
-    }
-    Ok(all)
-}
-
-/// In-app messages in the form in which they run.
-async fn run_in_app(
+/// Campaigns of a kind that SDKs present, in the form in which they run.
+async fn run_presented<C: Presented>(
     plugins: &Plugins,
     (deciders, segments): (&Deciders, &Audiences),
     campaigns: Vec<Stored>,
@@ -513,12 +495,13 @@ async fn run_in_app(
 ) -> nudge_db::Result<Vec<ActiveCampaign>> {
     let mut all = Vec::new();
     for campaign in campaigns {
-        let campaign = campaign.read()?;
+        let campaign = campaign.read::<C>()?;
         let before = running.get(&campaign.id).copied();
-        match in_app::run(plugins, deciders, segments, &campaign, before).await {
+        match C::run(plugins, deciders, segments, &campaign, before).await {
             Ok(running) => all.push(running),
             Err(error) => {
-                tracing::error!(campaign.id = %campaign.id, error = %error, "in-app message does not run");
+                let kind = C::KIND.name();
+                tracing::error!(campaign.id = %campaign.id, campaign.kind = kind, error = %error, "campaign does not run");
             }
         }
     }

@@ -17,6 +17,7 @@ use nudge_platform::traces::Traces;
 use nudge_plugin_runtime::Plugins;
 use tokio_util::sync::CancellationToken;
 
+use crate::console::Console;
 use crate::{Registry, keys};
 
 /// The state of handlers. Cheap to clone.
@@ -40,6 +41,8 @@ pub struct Services {
     pub issuer: Issuer,
     /// Whose access tokens are taken.
     pub access_tokens: AccessTokens,
+    /// Who is signed in to the console.
+    pub console: Console,
     /// How much is in hand.
     pub admission: Arc<Admission>,
     /// How much one caller may ask.
@@ -56,6 +59,8 @@ pub struct Services {
     pub jobs: jobs::Wake,
     /// Open polls.
     pub polls: Polls,
+    /// Cancelled before the server stops: what balances requests is to send no more; those that come are answered.
+    pub draining: CancellationToken,
     /// Cancelled when the server stops.
     pub stop: CancellationToken,
 }

@@ -87,6 +87,33 @@ pub async fn first(tx: &mut Tx) -> Result<Option<AppRow>> {
     .await
 }
 
+/// The id of the first app, by columns that every schema has had.
+pub async fn oldest(tx: &mut Tx) -> Result<Option<Uuid>> {
+    tx.sql("SELECT id FROM apps ORDER BY id LIMIT 1")
+        .fetch_value()
+        .await
+}
+
+/// Whether there is an app of this id.
+pub async fn exists(tx: &mut Tx, id: Uuid) -> Result<bool> {
+    let found: i64 = tx
+        .sql("SELECT count(*) AS count FROM apps WHERE id = $1")
+        .bind(id)
+        .fetch_scalar()
+        .await?;
+    Ok(found > 0)
+}
+
+/// The apps of this id or name, two at the most.
+pub async fn named(tx: &mut Tx, name: &str) -> Result<Vec<Uuid>> {
+    let id = name.parse().unwrap_or(Uuid::nil());
+    tx.sql("SELECT id FROM apps WHERE id = $1 OR name = $2 ORDER BY id LIMIT 2")
+        .bind(id)
+        .bind(name.to_owned())
+        .fetch_values()
+        .await
+}
+
 /// Lists the apps of workspaces, newest first, from below an id on.
 pub async fn list(
     tx: &mut Tx,

@@ -12,7 +12,7 @@
 //!   their tokens are filled in.
 //! - **Lists are streamed** ([`listing`]). A page reads stored text row by row and parses none of it.
 //! - **A kind of campaign is a value in a row and a type** ([`lifecycle::Content`]): surveys, push campaigns and in-app messages share one table, one store ([`store`]) and
-//!   one life cycle.
+//!   one life cycle. Those that have variants share their rules and who gets which ([`variants`]).
 //! - **A change that a snapshot shows bumps `apps.version`** in its own transaction ([`apps`]).
 
 pub mod apps;
@@ -31,4 +31,5 @@ pub mod surveys;
 pub mod targeting;
 pub mod theme;
 pub mod trigger;
+pub mod variants;
 pub mod webhooks;

@@ -1,20 +1,21 @@
 //! Campaigns as they are saved: what surveys and push campaigns have in common before they run.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use nudge_db::{Timestamp, Tx};
 use nudge_http::{ApiError, Code};
 use nudge_platform::audit::{self, Entry};
 use nudge_platform::field_error::FieldError;
-use nudge_plugin_runtime::{CheckFailed, Refused};
+use nudge_plugin_runtime::{CheckFailed, Deciders, Plugins, Refused};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde_json::json;
+use serde_json::{Value, json};
 use uuid::Uuid;
 
-use crate::campaign::{Kind, Status, size};
+use crate::campaign::{ActiveCampaign, CampaignAction, Kind, Status, size};
 use crate::runs::{self, Plan};
-use crate::segments::{self, UseKind};
+use crate::segments::{self, Audiences, UseKind};
 use crate::store::{self, Hold, Stored};
 use crate::targeting::Rules;
 use crate::trigger::Terms;
@@ -52,6 +53,25 @@ pub trait Content: Serialize + DeserializeOwned + Send + Sync {
     /// Where the campaign stands.
     fn status(&self) -> Status;
 
+    /// Which comes first when several fire; higher first.
+    fn priority(&self) -> i32;
+
+    /// What triggers it, as people wrote it.
+    fn trigger(&self) -> Option<&Value>;
+
+    /// Whom it is for, as people wrote it.
+    fn audience(&self) -> Option<&Value>;
+
+    /// What the tokens of each of its variants stand for, if it has variants and they have any.
+    fn personalizations(&self) -> Vec<Option<&Value>> {
+        Vec::new()
+    }
+
+    /// Whether its trigger plugin has something to accept before it is saved.
+    fn has_terms(&self) -> bool {
+        self.trigger().is_some() || self.audience().is_some()
+    }
+
     /// When it runs by the calendar; none: by what people do.
     fn plan(&self) -> Result<Option<Plan>, Vec<FieldError>>;
 
@@ -60,6 +80,18 @@ pub trait Content: Serialize + DeserializeOwned + Send + Sync {
 
     /// What the host enforces: sampling, schedule, caps.
     fn rules(&self) -> Result<Rules, Vec<FieldError>>;
+}
+
+/// What people write of campaigns that SDKs present.
+pub trait Presented: Content {
+    /// The form in which the pipeline runs a campaign. `before` is the form in which it ran until now.
+    fn run(
+        plugins: &Plugins,
+        deciders: &Deciders,
+        segments: &Audiences,
+        campaign: &Campaign<Self>,
+        before: Option<&ActiveCampaign>,
+    ) -> impl Future<Output = Result<ActiveCampaign, Error>> + Send;
 }
 
 /// Why a campaign can't be saved.
@@ -178,6 +210,52 @@ impl<C: Content> Campaign<C> {
         };
         (changed, activated)
     }
+}
+
+/// Asks the trigger plugin whether it accepts what a campaign waits for and whom it is for. `before` is what the campaign said until
+/// now: what has not changed is not asked again unless the campaign runs, so that one whose plugin has become another can always
+/// be stopped.
+pub(crate) async fn check_terms<C: Content>(
+    plugins: &Plugins,
+    deciders: &Deciders,
+    segments: &Audiences,
+    content: &C,
+    before: Option<&C>,
+) -> Result<(), Refused> {
+    let is_known = before.is_some_and(|before| {
+        before.trigger() == content.trigger() && before.audience() == content.audience()
+    });
+    if !content.has_terms() || is_known && content.status() != Status::Active {
+        return Ok(());
+    }
+    let configuration = content.terms().configuration(segments);
+    let configuration = configuration.map_err(Refused::Invalid)?;
+    configuration.accept(plugins, deciders, None).await?;
+    Ok(())
+}
+
+/// The form in which the pipeline runs a campaign that brings about `act`. `before` is the form in which it ran until now.
+pub(crate) async fn active<C: Content>(
+    plugins: &Plugins,
+    deciders: &Deciders,
+    segments: &Audiences,
+    campaign: &Campaign<C>,
+    act: CampaignAction,
+    before: Option<&ActiveCampaign>,
+) -> Result<ActiveCampaign, Error> {
+    let content = &campaign.content;
+    let configuration = content.terms().configuration(segments);
+    let configuration = configuration.map_err(Error::Invalid)?;
+    let before = before.map(|before| &before.accepted);
+    Ok(ActiveCampaign {
+        id: campaign.id,
+        version: campaign.version,
+        priority: content.priority(),
+        accepted: configuration.accept(plugins, deciders, before).await?,
+        rules: Arc::new(content.rules().map_err(Error::Invalid)?),
+        act,
+        watch: content.terms().watch(),
+    })
 }
 
 /// Adds a campaign.

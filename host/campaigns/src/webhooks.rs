@@ -6,7 +6,8 @@ use serde::Serialize;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-/// What an endpoint can be told of (specification 6.2).
+/// What an endpoint can be told of: the transitions of deliveries (specification 6.2), and what plugins' authors have to
+/// look at.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema,
 )]
@@ -28,6 +29,15 @@ pub enum EventType {
     Bounced,
     /// The delivery failed.
     Failed,
+    /// A version of a plugin was rolled back.
+    #[serde(rename = "plugin.rolled_back")]
+    PluginRolledBack,
+    /// The active version of a plugin fails too often, and is active for too long to be rolled back.
+    #[serde(rename = "plugin.degraded")]
+    PluginDegraded,
+    /// An event became a dead letter.
+    #[serde(rename = "dead_letter.created")]
+    DeadLetterCreated,
 }
 
 impl EventType {
@@ -41,6 +51,9 @@ impl EventType {
         Self::Dismissed,
         Self::Bounced,
         Self::Failed,
+        Self::PluginRolledBack,
+        Self::PluginDegraded,
+        Self::DeadLetterCreated,
     ];
 
     /// Its name, as requests and answers have it.
@@ -54,6 +67,9 @@ impl EventType {
             Self::Dismissed => "dismissed",
             Self::Bounced => "bounced",
             Self::Failed => "failed",
+            Self::PluginRolledBack => "plugin.rolled_back",
+            Self::PluginDegraded => "plugin.degraded",
+            Self::DeadLetterCreated => "dead_letter.created",
         }
     }
 
@@ -81,6 +97,33 @@ struct SubscriptionRow {
     disabled_at: Option<Timestamp>,
 }
 
+impl SubscriptionRow {
+    fn read(self) -> Result<Subscription> {
+        Ok(Subscription {
+            webhook_id: self.id,
+            event_types: parse(&self.event_types)?,
+            disabled: self.disabled_at.is_some(),
+        })
+    }
+}
+
+/// The active endpoints of all apps that listen for a type, each with its app.
+pub async fn listening(tx: &mut Tx, event: EventType) -> Result<Vec<(Uuid, Subscription)>> {
+    #[derive(sqlx::FromRow)]
+    struct Row {
+        app_id: Uuid,
+        #[sqlx(flatten)]
+        subscription: SubscriptionRow,
+    }
+    let rows: Vec<Row> = tx
+        .sql("SELECT app_id, id, event_types, disabled_at FROM webhooks WHERE active AND event_types LIKE $1 ORDER BY id")
+        .bind(format!("%\"{}\"%", event.name()))
+        .fetch_all()
+        .await?;
+    let read = |row: Row| Ok((row.app_id, row.subscription.read()?));
+    rows.into_iter().map(read).collect()
+}
+
 /// The types of events in their column.
 pub fn parse(event_types: &str) -> Result<Vec<EventType>> {
     serde_json::from_str(event_types)
@@ -94,12 +137,5 @@ pub async fn subscriptions(tx: &mut Tx, app_id: Uuid) -> Result<Vec<Subscription
         .bind(app_id)
         .fetch_all()
         .await?;
-    let read = |row: SubscriptionRow| {
-        Ok(Subscription {
-            webhook_id: row.id,
-            event_types: parse(&row.event_types)?,
-            disabled: row.disabled_at.is_some(),
-        })
-    };
-    rows.into_iter().map(read).collect()
+    rows.into_iter().map(SubscriptionRow::read).collect()
 }

@@ -4,6 +4,8 @@ use std::fs::File;
 use std::io::ErrorKind;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use sqlx::migrate::Migrator;
@@ -14,7 +16,7 @@ use tokio::sync::watch;
 use crate::examine::{self, Finding};
 use crate::hosts::Hosts;
 use crate::pool::{Manner, Pool};
-use crate::{Dialect, Error, Result, Tx, migrate};
+use crate::{Dialect, Error, Result, Schema, Tx, migrate};
 
 /// Every statement about many rows exists in ten sizes, see [`Rows`](crate::Rows).
 const CACHED_STATEMENTS: usize = 1_000;
@@ -68,6 +70,19 @@ pub struct Migrations {
     pub postgres: Migrator,
 }
 
+/// How the connections of a process are used.
+#[derive(Clone, Copy, Debug)]
+pub struct Usage {
+    /// The most that there may be.
+    pub most: u32,
+    /// Those that somebody works with.
+    pub in_use: usize,
+    /// Those that nobody works with.
+    pub idle: usize,
+    /// How often none became free in time.
+    pub timeouts: u64,
+}
+
 /// An open database. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Db(Backend);
@@ -78,6 +93,7 @@ enum Backend {
         readers: SqlitePool,
         writer: SqlitePool,
         commits: watch::Sender<()>,
+        timeouts: Arc<AtomicU64>,
     },
     Postgres(Pool),
 }
@@ -134,6 +150,7 @@ impl Db {
             readers,
             writer,
             commits,
+            timeouts: Arc::default(),
         }))
     }
 
@@ -180,7 +197,12 @@ impl Db {
     /// shows each another state anyway, which saves the round trips of beginning and ending one.
     pub async fn read(&self) -> Result<Tx> {
         Ok(match &self.0 {
-            Backend::Sqlite { readers, .. } => Tx::sqlite(readers.begin().await?),
+            Backend::Sqlite {
+                readers, timeouts, ..
+            } => {
+                let begun = readers.begin().await;
+                Tx::sqlite(begun.map_err(|error| refusal(error, readers, timeouts, "that read"))?)
+            }
             Backend::Postgres(pool) => Tx::postgres_each(pool.acquire().await?),
         })
     }
@@ -200,10 +222,15 @@ impl Db {
         Ok(match &self.0 {
             // A deferred transaction that upgrades fails at once, whatever the busy time-out.
             Backend::Sqlite {
-                writer, commits, ..
+                writer,
+                commits,
+                timeouts,
+                ..
             } => {
-                let transaction = writer.begin_with("BEGIN IMMEDIATE").await?;
-                Tx::sqlite(transaction).telling(commits.clone())
+                let begun = writer.begin_with("BEGIN IMMEDIATE").await;
+                let begun =
+                    begun.map_err(|error| refusal(error, writer, timeouts, "that write"))?;
+                Tx::sqlite(begun).telling(commits.clone())
             }
             Backend::Postgres(pool) => Tx::postgres(pool.begin().await?),
         })
@@ -231,6 +258,19 @@ impl Db {
         }
     }
 
+    /// How the database's schema stands to that of this program.
+    pub async fn schema(&self, migrations: &Migrations) -> Result<Schema> {
+        let (newest, migrator) = match &self.0 {
+            Backend::Sqlite { writer, .. } => {
+                (migrate::newest_sqlite(writer).await?, &migrations.sqlite)
+            }
+            Backend::Postgres(pool) => {
+                (migrate::newest_postgres(pool).await?, &migrations.postgres)
+            }
+        };
+        Ok(Schema::compare(newest, migrator))
+    }
+
     /// Looks for what would keep a server with so many connections from working on this database. SQLite has nothing
     /// to look for.
     pub async fn examine(&self, connections: u32) -> Result<Vec<Finding>> {
@@ -253,6 +293,28 @@ impl Db {
         Ok(busy == 0)
     }
 
+    /// How many connections there are, and what for. SQLite's readers are counted with its writer.
+    pub fn usage(&self) -> Usage {
+        match &self.0 {
+            Backend::Sqlite {
+                readers,
+                writer,
+                timeouts,
+                ..
+            } => {
+                let open = readers.size().saturating_add(writer.size()) as usize;
+                let idle = readers.num_idle().saturating_add(writer.num_idle());
+                Usage {
+                    most: readers.options().get_max_connections(),
+                    in_use: open.saturating_sub(idle),
+                    idle,
+                    timeouts: timeouts.load(Ordering::Relaxed),
+                }
+            }
+            Backend::Postgres(pool) => pool.usage(),
+        }
+    }
+
     /// Closes all connections; SQLite's log is folded into its file.
     pub async fn close(&self) {
         match &self.0 {
@@ -265,6 +327,22 @@ impl Db {
             Backend::Postgres(pool) => pool.close().await,
         }
     }
+}
+
+/// What is said where a transaction could not begin.
+fn refusal(
+    error: sqlx::Error,
+    pool: &SqlitePool,
+    timeouts: &AtomicU64,
+    who: &'static str,
+) -> Error {
+    if !matches!(error, sqlx::Error::PoolTimedOut) {
+        return error.into();
+    }
+    timeouts.fetch_add(1, Ordering::Relaxed);
+    let options = pool.options();
+    let most = options.get_max_connections();
+    Error::exhausted(most, options.get_acquire_timeout(), who)
 }
 
 /// What each session is told when it begins.

@@ -5,6 +5,7 @@
 
 use std::fmt::Write as _;
 use std::sync::Arc;
+use std::time::Duration;
 
 use sqlx::error::{DatabaseError, ErrorKind, UnexpectedNullError};
 use sqlx::migrate::MigrateError;
@@ -99,6 +100,16 @@ impl Error {
     /// A host was reached that takes no writes.
     pub(crate) fn standby() -> Self {
         Self::new(Kind::Unavailable, NO_WRITES.to_owned())
+    }
+
+    /// No connection became free in time.
+    pub(crate) fn exhausted(most: u32, patience: Duration, who: &'static str) -> Self {
+        let text = format!(
+            "none of the {most} connections {who} became free within {} s: what holds them takes too long, or \
+             `database.connections` is too low",
+            patience.as_secs_f64()
+        );
+        Self::new(Kind::Unavailable, text)
     }
 
     /// Whether a host was reached that takes no writes.

@@ -154,7 +154,8 @@ async fn pooling(pool: &Pool, mut one: Lease) -> Result<Option<Finding>> {
     Ok(None)
 }
 
-async fn ask(lease: &mut Lease, question: &'static str) -> Result<PgRow> {
+/// Asks a question without parameters that has one row for an answer; nothing is prepared.
+pub(crate) async fn ask(lease: &mut Lease, question: &'static str) -> Result<PgRow> {
     let deadline = lease.deadline();
     let answer = sqlx::raw_sql(question).fetch_one(lease.raw()?);
     within(deadline, answer).await.map_err(Error::from)

@@ -28,10 +28,11 @@ mod timestamp;
 mod tx;
 mod url;
 
-pub use db::{Db, Migrations, Options, sqlite_path};
+pub use db::{Db, Migrations, Options, Usage, sqlite_path};
 pub use dialect::Dialect;
 pub use error::{Error, Kind, Result};
 pub use examine::Finding;
+pub use migrate::Schema;
 pub use rows::Rows;
 pub use statement::{Bind, Record, Statement};
 pub use timestamp::Timestamp;

@@ -1,11 +1,13 @@
 //! Migrations of PostgreSQL, each a transaction with everything that it needs: whoever has the connection next, by a pooler
 //! perhaps, finds neither a setting nor a lock of them.
 
+use std::cmp::Ordering;
 use std::collections::HashSet;
 
 use sqlx::migrate::{Migrate as _, MigrateError, Migrator};
-use sqlx::{Connection as _, Executor as _, PgConnection};
+use sqlx::{Connection as _, Executor as _, PgConnection, Row as _, SqlitePool};
 
+use crate::examine::ask;
 use crate::pool::Pool;
 use crate::{Error, Result};
 
@@ -17,6 +19,7 @@ const NO_TIMEOUT: &str = "SET LOCAL statement_timeout = 0";
 const NO_STATEMENTS: &str = "DEALLOCATE ALL";
 /// Where the migrator notes what was applied.
 const TABLE: &str = "_sqlx_migrations";
+const NEWEST: &str = "SELECT max(version) FROM _sqlx_migrations";
 
 /// Applies what is missing. The migrator must not lock by itself: its lock would outlive the transaction.
 pub(crate) async fn postgres(pool: &Pool, migrator: &Migrator) -> Result<()> {
@@ -62,6 +65,63 @@ async fn step(
     }
     transaction.commit().await?;
     Ok(more)
+}
+
+/// How a database's schema stands to that of this program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Schema {
+    /// There is none yet.
+    Empty,
+    /// Migrations are missing.
+    Older,
+    /// It is this program's.
+    Current,
+    /// A newer version of the program made it.
+    Newer,
+}
+
+impl Schema {
+    /// By the newest migration that was applied.
+    pub(crate) fn compare(newest: Option<i64>, migrator: &Migrator) -> Self {
+        let known = migrator.iter().map(|migration| migration.version).max();
+        match newest {
+            None => Self::Empty,
+            Some(newest) => match newest.cmp(&known.unwrap_or_default()) {
+                Ordering::Less => Self::Older,
+                Ordering::Equal => Self::Current,
+                Ordering::Greater => Self::Newer,
+            },
+        }
+    }
+}
+
+/// The newest migration that was applied; none where there was no migration.
+pub(crate) async fn newest_sqlite(writer: &SqlitePool) -> Result<Option<i64>> {
+    let tables: i64 = sqlx::query_scalar("SELECT count(*) FROM sqlite_master WHERE name = $1")
+        .bind(TABLE)
+        .fetch_one(writer)
+        .await?;
+    if tables == 0 {
+        return Ok(None);
+    }
+    Ok(sqlx::query_scalar(NEWEST).fetch_one(writer).await?)
+}
+
+/// The newest migration that was applied; none where there was no migration.
+pub(crate) async fn newest_postgres(pool: &Pool) -> Result<Option<i64>> {
+    let mut lease = pool.acquire().await?;
+    let there = ask(
+        &mut lease,
+        "SELECT to_regclass('_sqlx_migrations') IS NOT NULL",
+    )
+    .await?;
+    let newest = if there.try_get(0)? {
+        ask(&mut lease, NEWEST).await?.try_get(0)?
+    } else {
+        None
+    };
+    lease.close().await;
+    Ok(newest)
 }
 
 pub(crate) fn to_error(error: MigrateError) -> Error {

@@ -15,7 +15,7 @@ use tokio::time::{Instant, timeout, timeout_at};
 
 use crate::error::{breaks_connection, told};
 use crate::hosts::{Hosts, silence};
-use crate::{Error, Result};
+use crate::{Error, Result, Usage};
 
 /// A connection that was idle for less time counts as alive.
 const TRUSTED_IDLE: Duration = Duration::from_secs(1);
@@ -54,6 +54,8 @@ struct Inner {
     idle: Mutex<Vec<Idle>>,
     /// Moves when a connection was lost.
     losses: AtomicU64,
+    /// How often no connection became free in time.
+    timeouts: AtomicU64,
 }
 
 #[derive(Debug)]
@@ -103,6 +105,7 @@ impl Pool {
             places: Arc::new(Semaphore::new(manner.most as usize)),
             idle: Mutex::default(),
             losses: AtomicU64::new(0),
+            timeouts: AtomicU64::new(0),
         }))
     }
 
@@ -152,7 +155,22 @@ impl Pool {
         match timeout_at(until, Arc::clone(&self.0.places).acquire_owned()).await {
             Ok(Ok(place)) => Ok(place),
             Ok(Err(_)) => Err(sqlx::Error::PoolClosed.into()),
-            Err(_) => Err(sqlx::Error::PoolTimedOut.into()),
+            Err(_) => {
+                self.0.timeouts.fetch_add(1, Ordering::Relaxed);
+                let Manner { most, patience, .. } = self.0.manner;
+                Err(Error::exhausted(most, patience, "to the database"))
+            }
+        }
+    }
+
+    /// How many connections there are, and what for.
+    pub(crate) fn usage(&self) -> Usage {
+        let free = self.0.places.available_permits();
+        Usage {
+            most: self.0.manner.most,
+            in_use: (self.0.manner.most as usize).saturating_sub(free),
+            idle: self.0.idle.lock().len(),
+            timeouts: self.0.timeouts.load(Ordering::Relaxed),
         }
     }
 

@@ -317,7 +317,15 @@ pub fn parse_good<'a, T: Deserialize<'a>>(text: &'a str) -> Option<T> {
 
 /// Gives a JSON value that is already parsed its type.
 pub fn parse_value<T: DeserializeOwned>(value: serde_json::Value) -> Result<T, ApiError> {
-    shape(value, "").map_err(|error| ApiError::fields(Code::ValidationFailed, vec![error]))
+    parse_part(value, "")
+}
+
+/// Gives a part of a body that is already parsed its type. `place` is the part's JSON pointer.
+pub fn parse_part<T: DeserializeOwned>(
+    value: serde_json::Value,
+    place: &str,
+) -> Result<T, ApiError> {
+    shape(value, place).map_err(|error| ApiError::fields(Code::ValidationFailed, vec![error]))
 }
 
 /// Parses the text of a part of a body, which is JSON. `place` is the part's JSON pointer.

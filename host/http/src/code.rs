@@ -47,6 +47,7 @@ codes! {
     SubjectMismatch, FORBIDDEN, "subject_mismatch", "The anonymous id is not one of the token's subject.";
     ClientSessionInvalid, FORBIDDEN, "client_session_invalid", "The browser session is another user's or has ended.";
     ConsentRequired, FORBIDDEN, "consent_required", "The user has not given the consent that it takes.";
+    CrossSite, FORBIDDEN, "cross_site", "Another site's page sent the request: with a session's cookie only the server's own pages may change anything.";
     NotFound, NOT_FOUND, "not_found", "There is no such thing, or not for you.";
     SubjectNotFound, NOT_FOUND, "subject_not_found", "The app has no such person.";
     CampaignNotFound, NOT_FOUND, "campaign_not_found", "The app has no such campaign.";
@@ -70,6 +71,7 @@ codes! {
     VersionMismatch, PRECONDITION_FAILED, "version_mismatch", "Somebody changed the resource meanwhile; read it again.";
     PayloadTooLarge, PAYLOAD_TOO_LARGE, "payload_too_large", "The body is over the limit.";
     UnsupportedMediaType, UNSUPPORTED_MEDIA_TYPE, "unsupported_media_type", "The body must be application/json, plain or compressed with gzip, zstd or br.";
+    Misdirected, MISDIRECTED_REQUEST, "misdirected", "The request names another host than the server's; see detail.";
     ValidationFailed, UNPROCESSABLE_ENTITY, "validation_failed", "The request breaks the contract; see errors.";
     InvalidCredential, UNPROCESSABLE_ENTITY, "invalid_credential", "The push credential's key does not parse; see errors.";
     InvalidDelivery, UNPROCESSABLE_ENTITY, "invalid_delivery", "The delivery object breaks the contract.";

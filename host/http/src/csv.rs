@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
+use std::sync::Arc;
 
 use axum::body::Body;
 use axum::extract::FromRequestParts;
@@ -12,7 +13,9 @@ use axum::http::request::Parts;
 use axum::http::{HeaderValue, header};
 use axum::response::Response;
 use bytes::Bytes;
+use futures_util::future::BoxFuture;
 use futures_util::stream::{self, StreamExt as _};
+use nudge_db::{Db, Tx};
 use serde::Serialize;
 use serde_json::value::RawValue;
 
@@ -90,6 +93,52 @@ where
     headers.insert(header::CONTENT_TYPE, media_type);
     headers.append(header::VARY, HeaderValue::from_static("accept"));
     Ok(response)
+}
+
+/// Reads at most so many rows behind a place.
+pub type Reader<R, C> = Box<
+    dyn for<'t> Fn(&'t mut Tx, Option<C>, i64) -> BoxFuture<'t, nudge_db::Result<Vec<R>>>
+        + Send
+        + Sync,
+>;
+
+/// A function as a reader.
+pub fn reader<R, C>(
+    read: impl for<'t> Fn(&'t mut Tx, Option<C>, i64) -> BoxFuture<'t, nudge_db::Result<Vec<R>>>
+    + Send
+    + Sync
+    + 'static,
+) -> Reader<R, C> {
+    Box::new(read)
+}
+
+/// Answers a list of rows as [`answer`] does, so many at a time. `place` is where a row stands, and `view` what is shown of it.
+pub async fn answer_rows<R, C, T>(
+    columns: &'static [&'static str],
+    db: &Db,
+    most: u32,
+    read: Reader<R, C>,
+    place: fn(&R) -> C,
+    view: impl Fn(R) -> T + Send + Sync + 'static,
+) -> Result<Response, ApiError>
+where
+    R: Send + 'static,
+    C: Send + 'static,
+    T: Serialize + Send + 'static,
+{
+    let (db, parts) = (db.clone(), Arc::new((read, view)));
+    let read = move |after: Option<C>| {
+        let (db, parts) = (db.clone(), Arc::clone(&parts));
+        async move {
+            let (read, view) = &*parts;
+            let mut tx = db.read().await?;
+            let rows = read(&mut tx, after, i64::from(most)).await?;
+            let is_full = rows.len() == most as usize;
+            let next = rows.last().filter(|_| is_full).map(place);
+            Ok((rows.into_iter().map(view).collect(), next))
+        }
+    };
+    answer(columns, read).await
 }
 
 fn write_all<T: Serialize>(columns: &[&str], items: &[T], text: &mut String) {

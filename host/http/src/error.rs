@@ -8,6 +8,7 @@ use axum::http::{HeaderValue, Response, header};
 use axum::response::IntoResponse;
 use nudge_platform::field_error::FieldError;
 use serde::Serialize;
+use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
 use super::code::Code;
@@ -24,6 +25,7 @@ pub struct ApiError {
     cause: Option<Arc<anyhow::Error>>,
     retry_after_seconds: Option<i64>,
     lost_race: bool,
+    members: Map<String, Value>,
 }
 
 /// The body of every refusal, `application/problem+json`.
@@ -45,6 +47,10 @@ pub struct Problem {
     /// What is wrong where.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     errors: Vec<FieldError>,
+    /// What single routes add (RFC 9457, section 3.2).
+    #[serde(flatten)]
+    #[schema(ignore)]
+    members: Map<String, Value>,
 }
 
 impl ApiError {
@@ -57,6 +63,7 @@ impl ApiError {
             cause: None,
             retry_after_seconds: (code == Code::Unavailable).then_some(RETRY_AFTER_SECONDS),
             lost_race: false,
+            members: Map::new(),
         }
     }
 
@@ -83,6 +90,34 @@ impl ApiError {
             detail: detail.into(),
             ..self
         }
+    }
+
+    /// The same for a request to a route: where nothing says what is unknown, the parameters of its path are named.
+    #[must_use]
+    pub(super) fn at(self, route: &str) -> Self {
+        if self.code != Code::NotFound || self.detail != Code::NotFound.meaning() {
+            return self;
+        }
+        let segments = route.split('/');
+        let named: Vec<String> = segments
+            .filter_map(|segment| segment.strip_prefix('{')?.strip_suffix('}'))
+            .filter(|name| *name != "appId" && !name.starts_with('*'))
+            .map(|name| format!("`{name}`"))
+            .collect();
+        if named.is_empty() {
+            return self;
+        }
+        let named = named.join(" or ");
+        self.with_detail(format!(
+            "there is no such thing, or not for you: check {named} in {route}"
+        ))
+    }
+
+    /// The same with one more member in its body (RFC 9457, section 3.2).
+    #[must_use]
+    pub fn with_member(mut self, name: &str, value: Value) -> Self {
+        self.members.insert(name.to_owned(), value);
+        self
     }
 
     /// A contract violation at one place.
@@ -160,6 +195,7 @@ impl ApiError {
             code: self.code.name(),
             request_id: request_id.to_owned(),
             errors: self.errors,
+            members: self.members,
         };
         let body = serde_json::to_vec(&problem).unwrap_or_default();
         let mut response = Response::new(Body::from(body));

@@ -14,8 +14,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-/// Who the tokens are for.
-const AUDIENCE: &str = "nudge";
+/// Who the embedded issuer's tokens are for.
+pub const EMBEDDED_AUDIENCE: &str = "nudge";
 /// How far clocks may differ (contract 1).
 pub const LEEWAY: Duration = Duration::from_mins(1);
 
@@ -134,7 +134,7 @@ impl Issuer {
     ) -> anyhow::Result<String> {
         let claims = Claims {
             iss: self.name.clone(),
-            aud: AUDIENCE.to_owned(),
+            aud: EMBEDDED_AUDIENCE.to_owned(),
             sub: subject.to_owned(),
             iat: now.seconds(),
             exp: now.plus(lifetime).seconds(),
@@ -150,7 +150,7 @@ impl Issuer {
     pub fn verify(&self, token: &str, now: Timestamp) -> Option<Claims> {
         let mut validation = Validation::new(Algorithm::EdDSA);
         validation.set_issuer(&[&self.name]);
-        validation.set_audience(&[AUDIENCE]);
+        validation.set_audience(&[EMBEDDED_AUDIENCE]);
         // Compared below against the server's clock, which tests can move.
         validation.validate_exp = false;
         let claims = self

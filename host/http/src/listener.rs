@@ -22,6 +22,7 @@ use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto::Builder;
 use nudge_platform::config;
 use tokio::net::{TcpListener, TcpStream};
+use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tower::Service as _;
@@ -53,6 +54,10 @@ const HTTP2_BUFFER: usize = 128 * 1024;
 const UNSENT: u32 = 64 * 1024;
 /// How long to wait when the system gives out no more connections.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
+/// How long after the last one there may be another connection that was opened before a listener ends.
+const LATE: Duration = Duration::from_millis(20);
+/// And for how long all of them are taken.
+const LAST: Duration = Duration::from_millis(500);
 /// Connections beyond the limit that hear a refusal at a time; there too, who says nothing gives way.
 const REFUSED: usize = 64;
 /// How long such a connection is open at the most, and what of it is for finishing.
@@ -131,11 +136,8 @@ pub async fn serve(
     let swept = sweeping.drop_guard();
     let builder = builder(&limits);
     let mut refused = Refused::default();
-    loop {
-        let (stream, peer) = tokio::select! {
-            accepted = accept(&listener) => accepted,
-            () = stop.cancelled() => break,
-        };
+    let mut last = None;
+    while let Some((stream, peer)) = next(&listener, &stop, &mut last).await {
         let peer = peer.ip();
         let (seat, router) = match rooms.seat(peer) {
             Ok(seat) => (seat, &answers.router),
@@ -159,6 +161,25 @@ pub async fn serve(
     drop(swept);
     sweepers.close();
     sweepers.wait().await;
+}
+
+/// The next connection. Once told to stop only those that clients have opened already, which would be cut off with the
+/// listener; then none.
+async fn next(
+    listener: &TcpListener,
+    stop: &CancellationToken,
+    last: &mut Option<Instant>,
+) -> Option<(TcpStream, SocketAddr)> {
+    tokio::select! {
+        biased;
+        () = stop.cancelled() => {}
+        accepted = accept(listener) => return Some(accepted),
+    }
+    let last = *last.get_or_insert_with(|| Instant::now() + LAST);
+    if Instant::now() > last {
+        return None;
+    }
+    timeout(LATE, accept(listener)).await.ok()
 }
 
 fn builder(limits: &Limits) -> Builder<TokioExecutor> {

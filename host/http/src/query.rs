@@ -21,8 +21,50 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequestParts<S> for Params<T> {
     }
 }
 
-/// Parses a query string. The error's pointer names the parameter, as that of a limit out of range does.
+/// Parameters that are named at once where they are missing.
+const MOST_MISSING: usize = 8;
+/// Values of which one can be read as nearly any parameter, so that those which are missing beside it are found.
+const STAND_INS: [&str; 4] = [
+    "00000000-0000-0000-0000-000000000000",
+    "1",
+    "2026-01-01T00:00:00Z",
+    "true",
+];
+
+/// Parses a query string. All parameters that are missing are named.
 fn parse<T: DeserializeOwned>(query: &str) -> Result<T, ApiError> {
+    let first = match parse_once(query) {
+        Ok(parsed) => return Ok(parsed),
+        Err(error) => error,
+    };
+    let mut errors = first.errors().to_vec();
+    let mut known = query.to_owned();
+    while errors.len() < MOST_MISSING {
+        let Some(last) = errors
+            .last()
+            .filter(|error| error.detail.ends_with(MISSING))
+        else {
+            break;
+        };
+        let name = last.pointer.trim_start_matches('/').to_owned();
+        let next = STAND_INS.iter().find_map(|value| {
+            let with = format!("{known}&{name}={value}");
+            let error = parse_once::<T>(&with).err()?.errors().first().cloned()?;
+            let is_next = error.detail.ends_with(MISSING) && error.pointer != last.pointer;
+            is_next.then_some((with, error))
+        });
+        let Some((with, error)) = next else { break };
+        known = with;
+        errors.push(error);
+    }
+    Err(ApiError::fields(first.code(), errors))
+}
+
+/// What is said of a parameter that is missing.
+const MISSING: &str = "is required";
+
+/// Parses a query string. The error's pointer names the parameter, as that of a limit out of range does.
+fn parse_once<T: DeserializeOwned>(query: &str) -> Result<T, ApiError> {
     let pairs = || form_urlencoded::parse(query.as_bytes());
     // No text of ours has a NUL in it, and PostgreSQL takes none.
     let has_nul = |part: &str| part.contains('\0');
@@ -42,7 +84,7 @@ fn parse<T: DeserializeOwned>(query: &str) -> Result<T, ApiError> {
             .next()
             .is_some_and(|words| matches!(words, "missing field " | "duplicate field "));
         match named.next().filter(|_| about_name) {
-            Some(name) if reason.starts_with("missing") => invalid(name, "is required"),
+            Some(name) if reason.starts_with("missing") => invalid(name, MISSING),
             Some(name) => invalid(name, "is given twice"),
             None => {
                 let pointer = nudge_platform::json::pointer(error.path());
@@ -142,6 +184,27 @@ mod tests {
             );
         }
         assert!(parse::<PageQuery>("").unwrap().limit.is_none());
+    }
+
+    #[test]
+    fn everything_that_is_missing_is_named() {
+        #[derive(Debug, Deserialize)]
+        #[serde(rename_all = "camelCase")]
+        #[expect(dead_code, reason = "that it can't be read is what matters")]
+        struct Several {
+            campaign_id: uuid::Uuid,
+            name: String,
+            limit: u32,
+            event_id: uuid::Uuid,
+        }
+        let missing = |query: &str| -> Vec<String> {
+            let error = parse::<Several>(query).unwrap_err();
+            let pointers = error.errors().iter().map(|error| error.pointer.clone());
+            pointers.collect()
+        };
+        assert_eq!(missing(""), ["/campaignId", "/name", "/limit", "/eventId"]);
+        assert_eq!(missing("limit=3&name=x"), ["/campaignId", "/eventId"]);
+        assert_eq!(missing("limit=many"), ["/limit"]);
     }
 
     #[test]

@@ -77,7 +77,7 @@ pub async fn layer(around: Around, mut request: Request, next: Next) -> Response
         )))
     });
     if let Some(error) = response.extensions_mut().remove::<ApiError>() {
-        response = keep_headers(&response, error.render(&id));
+        response = keep_headers(&response, error.at(route).render(&id));
     }
 
     notes.write_quotas(response.headers_mut());

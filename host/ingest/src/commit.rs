@@ -14,7 +14,7 @@ use nudge_db::{Db, Dialect, Kind, Tx};
 use nudge_http::admission;
 use nudge_pipeline::{Fired, Pipeline, Room, Size, SubjectVersion, Work};
 use nudge_platform::config::Ingest;
-use nudge_records::dead_letters::Letter;
+use nudge_records::dead_letters::{self, Letter, Stage};
 use nudge_records::events::insert::{self, NewRequest};
 use nudge_records::events::store::Stored;
 use tokio::sync::{Mutex, mpsc, oneshot};
@@ -337,6 +337,7 @@ impl Writer {
         kept: Vec<(&Submission, Option<Room>)>,
         news: News,
     ) -> Vec<CommitOutcome> {
+        dead_letters::count(news.letters.iter().map(|_| Stage::Validation));
         let stats = &self.pipeline.stats();
         let mut handed = kept.into_iter().zip(news.ids).zip(news.stored);
         let outcomes = submissions.zip(plan).map(|((submission, stored), plan)| {

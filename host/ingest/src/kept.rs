@@ -78,6 +78,12 @@ pub(super) async fn keep_letters(
     let replayed = planned().flat_map(|it| it.replays.iter().map(|id| (it.app.id, *id)));
     let replayed: Vec<(Uuid, Uuid)> = replayed.collect();
     let kept = dead_letters::store::insert(tx, &letters).await?;
+    for submission in planned() {
+        let letters = submission.letters.iter();
+        let letters: Vec<&Letter> = letters.filter(|letter| kept.contains(&letter.id)).collect();
+        let (app, at) = (&submission.app, submission.received_at);
+        let _polled = dead_letters::announce(tx, app.id, &app.webhooks, &letters, at).await?;
+    }
     dead_letters::store::delete_all(tx, &replayed).await?;
     let refused: Vec<&RejectedEvent> = planned().flat_map(|it| &it.rejected).collect();
     rejected::insert(tx, &refused, &kept).await?;

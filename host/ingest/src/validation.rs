@@ -309,13 +309,17 @@ impl<'c> VersionChecks<'c> {
             outcome,
             call,
         };
-        let subjects = || {
+        let topics = || {
             let mut subjects: Vec<Uuid> = declared.iter().map(|event| event.subject).collect();
             subjects.sort_unstable();
             subjects.dedup();
-            subjects
+            logs::Topics {
+                subjects,
+                campaigns: Vec::new(),
+                events: declared.iter().map(|event| event.event.id).collect(),
+            }
         };
-        recorder.made(&made, self.kind, subjects);
+        recorder.made(&made, self.kind, topics);
     }
 
     fn batch(&self, declared: &[&Declared]) -> validation::Batch {

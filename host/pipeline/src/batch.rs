@@ -6,6 +6,7 @@ use std::sync::Arc;
 use nudge_apps::App;
 use nudge_platform::traces::{self, KeyValue, NewSpan};
 use nudge_plugin_runtime::{Lost, logs};
+use nudge_records::dead_letters;
 use nudge_records::events::store::Stored;
 use nudge_records::instructions::Instruction;
 use nudge_records::stats;
@@ -343,6 +344,7 @@ async fn evaluate(
 
 /// Tells whoever waits, and the open polls.
 fn finish(inner: &Inner, works: &mut Vec<Work>, items: &[Item], effects: Effects) {
+    dead_letters::count(effects.letters.iter().map(|letter| letter.stage));
     let now = inner.clock.now();
     let mut fired: Vec<Fired> = works.iter().map(|_| Fired::default()).collect();
     for failed in &effects.failed_works {

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use nudge_plugin_runtime::logs::Topics;
 use nudge_plugin_runtime::statistics::{CallOutcome, Made};
 use nudge_plugin_runtime::{Recorder, RolloutPeriod, logs};
 use nudge_wasm::Call;
@@ -25,7 +26,7 @@ struct Asked {
     items: usize,
     outcome: CallOutcome,
     call: Call,
-    subjects: Vec<Uuid>,
+    topics: Topics,
 }
 
 impl Calls {
@@ -40,14 +41,14 @@ impl Calls {
         }
     }
 
-    /// Keeps a call about some items. `subjects` answers whose they are; it is asked only where the plugin logged.
+    /// Keeps a call about some items. `topics` answers what it was about; it is asked only where the plugin logged.
     pub(super) fn add(
         &mut self,
         term: &Arc<RolloutPeriod>,
         items: usize,
         outcome: CallOutcome,
         call: Call,
-        subjects: impl FnOnce() -> Vec<Uuid>,
+        topics: impl FnOnce() -> Topics,
     ) {
         let logged = !call.logs.is_empty();
         self.all.push(Asked {
@@ -55,7 +56,7 @@ impl Calls {
             items,
             outcome,
             call,
-            subjects: if logged { subjects() } else { Vec::new() },
+            topics: if logged { topics() } else { Topics::default() },
         });
     }
 
@@ -79,7 +80,7 @@ impl Drop for Calls {
                 },
                 call: &asked.call,
             };
-            self.recorder.made(&made, self.kind, || asked.subjects);
+            self.recorder.made(&made, self.kind, || asked.topics);
         }
     }
 }

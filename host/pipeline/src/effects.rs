@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
 use nudge_apps::App;
+use nudge_campaigns::webhooks::{EventType, Subscription};
 use nudge_db::{Timestamp, Tx};
 use nudge_platform::id;
 use nudge_records::dead_letters::store::Failure;
@@ -56,6 +57,8 @@ pub(super) struct Broken {
     pub item: usize,
     /// The failure's code.
     pub reason: &'static str,
+    /// What happened, for people.
+    pub detail: String,
     pub plugin: Description,
 }
 
@@ -106,6 +109,16 @@ pub(super) struct Effects {
     pub failed_works: Vec<usize>,
     /// People whose segments may have changed.
     pub segment_checks: Vec<Uuid>,
+    /// Endpoints that hear of dead letters.
+    pub webhooks: Vec<Subscription>,
+}
+
+/// Endpoints of an app that hear of dead letters.
+fn hear_of_letters(app: &App) -> Vec<Subscription> {
+    let all = app.webhooks.iter();
+    all.filter(|webhook| webhook.event_types.contains(&EventType::DeadLetterCreated))
+        .cloned()
+        .collect()
 }
 
 impl Effects {
@@ -145,6 +158,7 @@ impl Effects {
             broken: Vec::new(),
             failed_works: Vec::new(),
             segment_checks: Vec::new(),
+            webhooks: hear_of_letters(app),
         };
         effects.fire(app, items, &decisions, &mut gate, &messages);
         effects.store_states(app, decisions.states);
@@ -153,10 +167,16 @@ impl Effects {
         effects.keep_broken(app, works, items);
         effects.keep_decisions(decisions.recorded);
         effects.run_firings = run_firings::new(works, items, &effects.led_on, &effects.subjects);
+        effects.note_sources(app, works);
+        effects
+    }
+
+    /// Notes what is over once the works are done.
+    fn note_sources(&mut self, app: &App, works: &[Work]) {
         for (number, work) in works.iter().enumerate() {
             match &work.source {
-                Source::Request(id) => effects.requests.push(*id),
-                Source::Timer(timer) => effects.due_timers.push(timer.id),
+                Source::Request(id) => self.requests.push(*id),
+                Source::Timer(timer) => self.due_timers.push(timer.id),
                 Source::Occasion(due) => {
                     // A firing that waited is dropped with its campaign; a run goes on when it is resumed.
                     let runs = app.campaign(due.campaign_id).is_some();
@@ -165,19 +185,18 @@ impl Effects {
                         .first()
                         .filter(|_| !runs && due.firing_id.is_some());
                     let dropped = event.map(|stored| (due.id, stored.event.id));
-                    effects.dropped.extend(dropped);
+                    self.dropped.extend(dropped);
                     let list = if runs || due.firing_id.is_some() || due.is_change() {
-                        &mut effects.due_occasions
+                        &mut self.due_occasions
                     } else {
-                        &mut effects.parked
+                        &mut self.parked
                     };
                     list.push(due.id);
                 }
-                Source::Letter { .. } if effects.failed_works.contains(&number) => {}
-                Source::Letter { id, .. } => effects.replayed_letters.push(*id),
+                Source::Letter { .. } if self.failed_works.contains(&number) => {}
+                Source::Letter { id, .. } => self.replayed_letters.push(*id),
             }
         }
-        effects
     }
 
     fn pair(&self, app: &App, campaign: usize, subject: u32) -> Option<(Uuid, Uuid)> {
@@ -316,6 +335,7 @@ impl Effects {
                 failed.reason.to_owned(),
                 plugin.description(),
             );
+            letter = letter.saying(&failed.detail);
             letter.session = Some(item.session);
             letter.opens_session = item.begins;
             if matches!(work.source, Source::Letter { .. }) {
@@ -346,6 +366,7 @@ impl Effects {
                 broken.reason.to_owned(),
                 &broken.plugin,
             );
+            let letter = letter.saying(&broken.detail);
             let source = works.get(item.work).map(|work| &work.source);
             if matches!(source, Some(Source::Letter { id, .. }) if *id == letter.id) {
                 self.failed_letters.push(letter);
@@ -405,6 +426,8 @@ pub(super) async fn write(inner: &Inner, effects: &Effects) -> Result<(), Troubl
     let letters: Vec<&Letter> = effects.letters.iter().collect();
     dead_letters::store::insert(&mut tx, &letters).await?;
     let (app_id, now) = (effects.app_id, effects.now);
+    // The sender finds them by polling.
+    let _polled = dead_letters::announce(&mut tx, app_id, &effects.webhooks, &letters, now).await?;
     deliveries::queue(&mut tx, app_id, &effects.deliveries, now).await?;
     let noted = decisions::write(
         &mut tx,

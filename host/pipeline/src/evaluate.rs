@@ -8,13 +8,14 @@ use std::time::Duration;
 use nudge_apps::App;
 use nudge_db::Timestamp;
 use nudge_platform::event_names::SESSION_BEGAN;
+use nudge_plugin_runtime::logs::Topics;
 use nudge_plugin_runtime::statistics::CallOutcome;
 use nudge_plugin_runtime::{Reading, RolloutPeriod};
 use nudge_records::decisions::Recorded;
 use nudge_records::decisions::transcript::Transcript;
 use nudge_records::events::store::Stored;
 use nudge_wasm::trigger::{self, TimerChange};
-use nudge_wasm::{Call, Failure, PastEvent, Plugin};
+use nudge_wasm::{Call, PastEvent, Plugin};
 use parking_lot::Mutex;
 use uuid::Uuid;
 
@@ -115,6 +116,8 @@ pub(super) struct Failed {
     pub item: usize,
     /// The failure's code.
     pub reason: &'static str,
+    /// What happened, for people.
+    pub detail: Arc<str>,
 }
 
 /// A batch that was decided.
@@ -207,7 +210,7 @@ impl Evaluation {
         let (outcome, transcript) = match self.ask(items, &routes, &campaigns) {
             (Err(failed), _) if failed.was_starved() => {
                 self.failing += failed.call.elapsed;
-                self.note(items, CallOutcome::Retried, *failed.call);
+                self.note((items, &routes), CallOutcome::Retried, *failed.call);
                 self.ask(items, &routes, &campaigns)
             }
             asked => asked,
@@ -216,21 +219,25 @@ impl Evaluation {
             Ok(outcome) => {
                 self.record(items, &routes, &outcome, transcript);
                 let call = self.accept(outcome, items, &campaigns);
-                self.note(items, CallOutcome::Decided, call);
+                self.note((items, &routes), CallOutcome::Decided, call);
                 Ok(())
             }
             Err(failed) if failed.is_the_hosts() => {
-                self.note(items, CallOutcome::Unavailable, *failed.call);
+                self.note((items, &routes), CallOutcome::Unavailable, *failed.call);
                 Err(Unavailable)
             }
             Err(failed) => {
                 self.failing += failed.call.elapsed;
                 if items.len() == 1 && routes.len() == 1 || self.failing >= FAILING_TIME {
-                    self.give_up(&routes, &failed.failure);
-                    self.note(items, CallOutcome::settled(&failed), *failed.call);
+                    self.give_up(&routes, &failed);
+                    self.note(
+                        (items, &routes),
+                        CallOutcome::settled(&failed),
+                        *failed.call,
+                    );
                     return Ok(());
                 }
-                self.note(items, CallOutcome::TakenApart, *failed.call);
+                self.note((items, &routes), CallOutcome::TakenApart, *failed.call);
                 self.take_apart(items, &routes)
             }
         }
@@ -256,22 +263,34 @@ impl Evaluation {
         (self.plugin.evaluate(batch, Box::new(view)), transcript)
     }
 
-    fn note(&mut self, items: &[usize], outcome: CallOutcome, call: Call) {
-        let (ledger, all) = (&self.ledger, &self.items);
-        self.calls.add(&self.term, items.len(), outcome, call, || {
-            subjects(ledger, all, items)
-        });
+    fn note(&mut self, (items, routes): (&[usize], &Routes), outcome: CallOutcome, call: Call) {
+        let (ledger, all, app) = (&self.ledger, &self.items, &self.app);
+        let topics = || Topics {
+            subjects: subjects(ledger, all, items),
+            campaigns: routes
+                .keys()
+                .filter_map(|campaign| Some(app.campaigns.get(*campaign)?.id))
+                .collect(),
+            events: items
+                .iter()
+                .filter_map(|item| Some(all.get(*item)?.stored.event.id))
+                .collect(),
+        };
+        self.calls
+            .add(&self.term, items.len(), outcome, call, topics);
     }
 
     /// Notes what the plugin fails on.
-    fn give_up(&mut self, routes: &Routes, failure: &Failure) {
+    fn give_up(&mut self, routes: &Routes, failure: &nudge_wasm::Failed) {
         tracing::warn!(plugin.name = self.plugin.description().name, error = %failure, "a trigger failed");
+        let detail: Arc<str> = failure.detail().into();
         for (campaign, items) in routes {
-            let reason = failure.code();
+            let reason = failure.failure.code();
             let failed = items.iter().map(|item| Failed {
                 campaign: *campaign,
                 item: *item,
                 reason,
+                detail: Arc::clone(&detail),
             });
             self.decisions.failed.extend(failed);
         }

@@ -119,10 +119,15 @@ impl Effects {
                     };
                     self.instructions.push((place.1, instruction));
                 }
-                Some(Message::Broken { code, plugin }) => self.broken.push(Broken {
+                Some(Message::Broken {
+                    code,
+                    detail,
+                    plugin,
+                }) => self.broken.push(Broken {
                     campaign: place.0,
                     item: place.1,
                     reason: code,
+                    detail: detail.clone(),
                     plugin: plugin.clone(),
                 }),
                 // Without a variant of any weight there is nothing to show.
@@ -130,7 +135,7 @@ impl Effects {
             },
             CampaignAction::Send(sending) => {
                 // Without a variant of any weight there is nothing to send.
-                if let Some(variant) = sending.variant_for(subject.id) {
+                if let Some(variant) = sending.variants.of(subject.id) {
                     let ids = (id, variant.id);
                     self.deliveries
                         .push(delivery(app.id, running, subject.id, item, ids));

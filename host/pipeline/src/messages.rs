@@ -39,6 +39,8 @@ pub(super) enum Message {
     Broken {
         /// How.
         code: &'static str,
+        /// What happened, for people.
+        detail: String,
         /// Which plugin.
         plugin: Description,
     },
@@ -75,7 +77,7 @@ pub(super) async fn make(
             continue;
         };
         // Without a variant of any weight there is nothing to show.
-        if let Some(variant) = showing.variant_for(subject.id) {
+        if let Some(variant) = showing.variants.of(subject.id) {
             let group = groups.entry((*campaign, variant.id)).or_default();
             group.push((*campaign, *number, subject));
         }
@@ -86,7 +88,7 @@ pub(super) async fn make(
         let Some(CampaignAction::Show(showing)) = running.map(|running| &running.act) else {
             continue;
         };
-        if let Some(variant) = showing.variant(variant) {
+        if let Some(variant) = showing.variants.get(variant) {
             let made = of_variant(inner, app, (showing, variant), items, &group, gate.now);
             messages.extend(made.await?);
         }
@@ -141,7 +143,15 @@ async fn of_variant(
                     Message::Suppressed(Suppression::of_verdict(reason))
                 }
             },
-            Err(Failure::Plugin { code, plugin }) => Message::Broken { code, plugin },
+            Err(Failure::Plugin {
+                code,
+                detail,
+                plugin,
+            }) => Message::Broken {
+                code,
+                detail,
+                plugin: *plugin,
+            },
             Err(Failure::Unavailable) => Message::Later(now.plus(LATER)),
         };
         made.push(((*campaign, *number), message));

@@ -12,7 +12,7 @@ use nudge_platform::{audit, clock};
 use nudge_plugin_runtime::store::plugin_state;
 use nudge_records::subjects::named::{IdKind, NameQuery};
 use serde::Serialize;
-use serde_json::json;
+use serde_json::{Value, json};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
@@ -45,6 +45,9 @@ pub(super) struct CampaignView {
     /// Base64. Absent: it keeps timers only.
     #[serde(skip_serializing_if = "Option::is_none")]
     state: Option<String>,
+    /// The state, where it is JSON.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    state_json: Option<Value>,
     /// How long the state is.
     bytes: usize,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -58,6 +61,9 @@ pub(super) struct CampaignView {
 pub(super) struct TimerView {
     key: String,
     due_at: String,
+    /// The payload, where it is JSON.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    payload_json: Option<Value>,
     /// How long its payload is.
     bytes: usize,
 }
@@ -85,6 +91,7 @@ pub async fn get_plugin_state(
     for row in states {
         let campaign = campaigns.entry(row.campaign_id).or_default();
         campaign.bytes = row.state.len();
+        campaign.state_json = plugin_state::as_json(&row.state);
         campaign.state = Some(STANDARD.encode(row.state));
         campaign.updated_at = Some(clock::to_text(row.updated_at));
     }
@@ -94,6 +101,7 @@ pub async fn get_plugin_state(
             key: row.key,
             due_at: clock::to_text(row.due_at),
             bytes: row.payload.len(),
+            payload_json: plugin_state::as_json(&row.payload),
         });
     }
     let campaigns = campaigns

@@ -348,6 +348,9 @@ fn refuse(app: &App, works: &[Work], items: &[Item], decisions: &mut Decisions, 
         campaign,
         item,
         reason: "refused",
+        detail: "the app's plugins keep as much as they may of all subjects together; erase plugin state that is not needed, or \
+                 let timers fall due"
+            .into(),
     });
     decisions.failed.extend(failed);
 }

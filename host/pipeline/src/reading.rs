@@ -180,6 +180,9 @@ fn counted<'a>(app: &'a App, items: &[Item], routes: &Routes) -> BTreeSet<(u32, 
             continue;
         };
         let names: Vec<&String> = running.accepted.history().collect();
+        if names.is_empty() {
+            continue;
+        }
         for item in numbers.iter().filter_map(|item| items.get(*item)) {
             let subject = u32::try_from(item.subject).unwrap_or(u32::MAX);
             asked.extend(names.iter().map(|name| (subject, name.as_str())));

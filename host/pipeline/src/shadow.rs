@@ -5,8 +5,12 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 use nudge_apps::App;
+use nudge_db::Timestamp;
+use nudge_platform::clock;
 use nudge_plugin_runtime::shadow::{Comparison, Difference, MOST_WAITING, Sample};
+use nudge_plugin_runtime::store::plugin_state;
 use nudge_plugin_runtime::{Recorder, RolloutPeriod, logs};
+use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::Inner;
@@ -156,12 +160,19 @@ struct Compared<'a> {
 /// A campaign and a subject.
 type Pair = (usize, u32);
 
+/// When a timer is due, and its payload.
+type Set = (i64, Vec<u8>);
+
 /// What is left of a pair's timers: whether all older ones are cancelled, and each change by key.
-type Timers = BTreeMap<Pair, (bool, BTreeMap<String, Option<(i64, Vec<u8>)>>)>;
+type Timers = (bool, BTreeMap<String, Option<Set>>);
+
+/// What differs of what is left of a person, and what either version leaves.
+type Left = (Difference, Option<Value>, Option<Value>);
 
 impl Compared<'_> {
     /// Compares what was decided with what would have been. `shown` is what the active version was shown under
-    /// all campaigns that are tried, `routes` what the candidate was shown under its own.
+    /// all campaigns that are tried, `routes` what the candidate was shown under its own. Each decision counts once;
+    /// what is left of a person counts with the person's last.
     fn compare(
         &self,
         shown: &Routes,
@@ -171,71 +182,77 @@ impl Compared<'_> {
     ) -> Comparison {
         let mut comparison = Comparison::default();
         comparison.counts.calls = 1;
-        let failed = |decisions: &Decisions| -> HashSet<(usize, usize)> {
-            let failed = decisions.failed.iter();
-            failed
-                .map(|failed| (failed.campaign, failed.item))
-                .collect()
-        };
-        let (did_fail, would_fail) = (failed(did), failed(would));
-        let did_fire: HashSet<(usize, usize)> = did.fired.iter().copied().collect();
-        let would_fire: HashSet<(usize, usize)> = would.fired.iter().copied().collect();
-        let mut unknown: HashSet<Pair> = HashSet::new();
+        let (did, would) = (Outcome::of(did), Outcome::of(would));
         for campaign in routes.keys() {
             let both = [shown, routes].map(|routes| routes.get(campaign));
             let items: BTreeSet<usize> = both.into_iter().flatten().flatten().copied().collect();
-            for item in items {
-                let decision = (*campaign, item);
-                let difference = if would_fail.contains(&decision) {
-                    Some(Difference::Failed)
-                } else if did_fail.contains(&decision) {
-                    None
-                } else {
-                    match (did_fire.contains(&decision), would_fire.contains(&decision)) {
-                        (false, true) => Some(Difference::Added),
-                        (true, false) => Some(Difference::Removed),
-                        _ => {
-                            comparison.same();
-                            continue;
-                        }
-                    }
-                };
-                if matches!(difference, None | Some(Difference::Failed)) {
-                    unknown.extend(self.subject(item).map(|subject| (*campaign, subject)));
-                }
-                if let Some(difference) = difference {
-                    self.note(&mut comparison, *campaign, item, difference);
-                }
+            let unknown: HashSet<u32> = items
+                .iter()
+                .filter(|item| {
+                    let decision = (*campaign, **item);
+                    did.failed.contains(&decision) || would.failed.contains(&decision)
+                })
+                .filter_map(|item| self.subject(*item))
+                .collect();
+            let mut last: BTreeMap<u32, usize> = BTreeMap::new();
+            for item in &items {
+                last.extend(self.subject(*item).map(|subject| (subject, *item)));
             }
-        }
-        let known = |pair: &Pair| routes.contains_key(&pair.0) && !unknown.contains(pair);
-        self.compare_states(&mut comparison, &did.states, &would.states, known);
-        let (did, would) = (self.timers(&did.timers), self.timers(&would.timers));
-        for pair in did.keys().chain(would.keys()).collect::<BTreeSet<_>>() {
-            if known(pair) && did.get(pair) != would.get(pair) {
-                self.note_pair(&mut comparison, *pair, Difference::Timer);
+            for item in items {
+                let pair = self.subject(item).filter(|subject| {
+                    last.get(subject) == Some(&item) && !unknown.contains(subject)
+                });
+                let left = pair.map(|subject| self.left((*campaign, subject), &did, &would));
+                let decided = difference((*campaign, item), &did, &would);
+                self.note(
+                    &mut comparison,
+                    (*campaign, item),
+                    decided,
+                    left.unwrap_or_default(),
+                );
             }
         }
         comparison
     }
 
-    fn compare_states(
-        &self,
-        comparison: &mut Comparison,
-        did: &HashMap<Pair, Option<Vec<u8>>>,
-        would: &HashMap<Pair, Option<Vec<u8>>>,
-        known: impl Fn(&Pair) -> bool,
-    ) {
-        for pair in did.keys().chain(would.keys()).collect::<BTreeSet<_>>() {
-            if known(pair) && did.get(pair) != would.get(pair) {
-                self.note_pair(comparison, *pair, Difference::State);
-            }
+    /// How what is left of a person differs: the state, and timers.
+    fn left(&self, pair: Pair, did: &Outcome<'_>, would: &Outcome<'_>) -> Vec<Left> {
+        let mut left = Vec::new();
+        let (old, new) = (did.states.get(&pair), would.states.get(&pair));
+        if old != new {
+            let shown =
+                |state: Option<&Option<Vec<u8>>>| Some(plugin_state::shown(state?.as_ref()?));
+            left.push((Difference::State, shown(old), shown(new)));
         }
+        let (did, would) = (
+            self.timers(pair, did.timers),
+            self.timers(pair, would.timers),
+        );
+        if did.0 != would.0 {
+            let all = |cancelled: bool| cancelled.then(|| json!({"cancelled": "all"}));
+            left.push((Difference::Timer, all(did.0), all(would.0)));
+        }
+        for key in did.1.keys().chain(would.1.keys()).collect::<BTreeSet<_>>() {
+            let (old, new) = (did.1.get(key), would.1.get(key));
+            if old == new {
+                continue;
+            }
+            let sets = |timer: Option<&Option<Set>>| timer.is_some_and(Option::is_some);
+            let difference = match (sets(old), sets(new)) {
+                (false, true) => Difference::TimerAdded,
+                (true, false) => Difference::TimerRemoved,
+                _ => Difference::Timer,
+            };
+            let shown =
+                |timer: Option<&Option<Set>>| timer.map(|timer| shown_timer(key, timer.as_ref()));
+            left.push((difference, shown(old), shown(new)));
+        }
+        left
     }
 
-    /// What changes of timers come to.
-    fn timers(&self, changes: &[Timer]) -> Timers {
-        let mut timers = Timers::new();
+    /// What changes of a pair's timers come to.
+    fn timers(&self, pair: Pair, changes: &[Timer]) -> Timers {
+        let mut timers = Timers::default();
         for change in changes {
             match change {
                 Timer::Set {
@@ -244,27 +261,21 @@ impl Compared<'_> {
                     key,
                     at,
                     payload,
-                } => {
-                    let Some(subject) = self.subject(*item) else {
-                        continue;
-                    };
-                    let (_, keys) = timers.entry((*campaign, subject)).or_default();
-                    keys.insert(key.clone(), Some((*at, payload.clone())));
+                } if self.subject(*item).map(|subject| (*campaign, subject)) == Some(pair) => {
+                    timers.1.insert(key.clone(), Some((*at, payload.clone())));
                 }
                 Timer::Cancel {
                     campaign,
                     subject,
                     key,
                     ..
-                } => {
-                    let (_, keys) = timers.entry((*campaign, *subject)).or_default();
-                    keys.insert(key.clone(), None);
+                } if (*campaign, *subject) == pair => {
+                    timers.1.insert(key.clone(), None);
                 }
                 Timer::CancelAll {
                     campaign, subject, ..
-                } => {
-                    timers.insert((*campaign, *subject), (true, BTreeMap::new()));
-                }
+                } if (*campaign, *subject) == pair => timers = (true, BTreeMap::new()),
+                _ => {}
             }
         }
         timers
@@ -274,22 +285,24 @@ impl Compared<'_> {
         u32::try_from(self.items.get(item)?.subject).ok()
     }
 
-    /// Notes what differs about a subject, with its last event.
-    fn note_pair(&self, comparison: &mut Comparison, pair: Pair, difference: Difference) {
-        let (campaign, subject) = pair;
-        let of_subject = |item: &Item| item.subject == subject as usize;
-        if let Some(item) = self.items.iter().rposition(of_subject) {
-            self.note(comparison, campaign, item, difference);
-        }
-    }
-
+    /// Counts a decision, and keeps what differs.
     fn note(
         &self,
         comparison: &mut Comparison,
-        campaign: usize,
-        item: usize,
-        difference: Difference,
+        (campaign, item): (usize, usize),
+        decided: Option<Difference>,
+        left: Vec<Left>,
     ) {
+        let counted = decided.or_else(|| {
+            left.iter()
+                .map(|left| left.0)
+                .max_by_key(|difference| weight(*difference))
+        });
+        let Some(counted) = counted else {
+            comparison.same();
+            return;
+        };
+        comparison.counts(counted);
         let Some(item) = self.items.get(item) else {
             return;
         };
@@ -297,11 +310,76 @@ impl Compared<'_> {
             return;
         };
         let running = self.app.campaigns.get(campaign);
-        comparison.differs(Sample {
-            subject_id: *subject_id,
-            event_id: item.stored.event.id,
-            campaign_id: running.map(|running| running.id),
-            difference,
-        });
+        let decided = decided.map(|difference| (difference, None, None));
+        for (difference, old, new) in decided.into_iter().chain(left) {
+            comparison.keep(Sample {
+                subject_id: *subject_id,
+                event_id: item.stored.event.id,
+                campaign_id: running.map(|running| running.id),
+                difference,
+                old,
+                new,
+            });
+        }
+    }
+}
+
+/// What a version decided about a batch.
+struct Outcome<'a> {
+    failed: HashSet<(usize, usize)>,
+    fired: HashSet<(usize, usize)>,
+    states: &'a HashMap<Pair, Option<Vec<u8>>>,
+    timers: &'a [Timer],
+}
+
+impl<'a> Outcome<'a> {
+    fn of(decisions: &'a Decisions) -> Self {
+        let failed = decisions.failed.iter();
+        Self {
+            failed: failed
+                .map(|failed| (failed.campaign, failed.item))
+                .collect(),
+            fired: decisions.fired.iter().copied().collect(),
+            states: &decisions.states,
+            timers: &decisions.timers,
+        }
+    }
+}
+
+/// How a decision differs by itself, without what it leaves.
+fn difference(
+    decision: (usize, usize),
+    did: &Outcome<'_>,
+    would: &Outcome<'_>,
+) -> Option<Difference> {
+    if would.failed.contains(&decision) {
+        return Some(Difference::Failed);
+    }
+    let fired = [did, would].map(|outcome| outcome.fired.contains(&decision));
+    match fired.into() {
+        (false, true) => Some(Difference::Added),
+        (true, false) => Some(Difference::Removed),
+        _ if did.failed.contains(&decision) => Some(Difference::Recovered),
+        _ => None,
+    }
+}
+
+/// Which of several differences a decision counts as: what would fire later before what is merely kept.
+fn weight(difference: Difference) -> u8 {
+    match difference {
+        Difference::TimerAdded => 2,
+        Difference::TimerRemoved => 1,
+        _ => 0,
+    }
+}
+
+fn shown_timer(key: &str, timer: Option<&Set>) -> Value {
+    match timer {
+        Some((at, payload)) => json!({
+            "key": key,
+            "at": clock::to_text(Timestamp(*at)),
+            "payload": plugin_state::shown(payload),
+        }),
+        None => json!({"key": key, "cancelled": true}),
     }
 }

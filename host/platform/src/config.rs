@@ -1,6 +1,8 @@
 //! Configuration: one documented default file, a file, the environment, flags.
 
+mod checks;
 mod database;
+mod oidc_issuer;
 
 use std::fmt;
 use std::io::ErrorKind;
@@ -13,6 +15,7 @@ use serde::{Deserialize, Deserializer};
 use toml::{Table, Value};
 
 pub use database::Database;
+pub use oidc_issuer::OidcIssuer;
 
 /// The default file: every key, documented.
 pub const DEFAULTS: &str = include_str!("config.default.toml");
@@ -61,6 +64,7 @@ sections! {
         ops_listen: String,
         data_dir: PathBuf,
         public_url: String,
+        drain_seconds: u64,
         shutdown_seconds: u64,
         trusted_proxies: usize,
         max_connections: usize,
@@ -147,30 +151,6 @@ sections! {
     }
     /// Logs.
     Telemetry { log_format: String, log_filter: String, otlp_endpoint: String, otlp_traces_endpoint: String, otlp_headers: Hidden, }
-}
-
-/// An OpenID provider whose access tokens are taken.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct OidcIssuer {
-    /// Its identifier, exactly as in `iss`.
-    pub issuer: String,
-    /// What `aud` must contain.
-    pub audience: String,
-    /// Where the roles are: the name of a claim, or a dotted path into one.
-    #[serde(default = "default_roles_claim")]
-    pub roles_claim: String,
-    /// Where `true` makes an operator: the name of a claim, or a dotted path into one.
-    #[serde(default = "default_operator_claim")]
-    pub operator_claim: String,
-}
-
-fn default_roles_claim() -> String {
-    "roles".to_owned()
-}
-
-fn default_operator_claim() -> String {
-    "operator".to_owned()
 }
 
 /// Something that is on, off, or as the command that runs has it.
@@ -288,6 +268,7 @@ impl Config {
         merge_environment(&mut table, variables)?;
         let mut config = Self::from_table(table)?;
         config.telemetry.complete(|name| std::env::var(name).ok());
+        config.check()?;
         Ok(config)
     }
 

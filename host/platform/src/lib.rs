@@ -26,6 +26,7 @@
 
 pub mod analytics;
 pub mod audit;
+pub mod claims;
 pub mod clock;
 pub mod config;
 pub mod due;

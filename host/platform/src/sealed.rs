@@ -63,6 +63,12 @@ const COLUMNS: &[Column] = &[
         replace: "UPDATE push_tokens SET sealed = $3 WHERE registration = $1 AND sealed = $2",
     },
     Column {
+        table: "console_sessions",
+        list: "SELECT hash AS row_key, sealed FROM console_sessions
+               WHERE hash > $1 AND sealed IS NOT NULL ORDER BY hash LIMIT $2",
+        replace: "UPDATE console_sessions SET sealed = $3 WHERE hash = $1 AND sealed = $2",
+    },
+    Column {
         table: "webhook_secrets",
         list: "SELECT name AS row_key, sealed FROM webhook_secrets WHERE name > $1 ORDER BY name LIMIT $2",
         replace: "UPDATE webhook_secrets SET sealed = $3 WHERE name = $1 AND sealed = $2",
@@ -192,6 +198,32 @@ pub async fn server_secret(db: &Db, secrets: &Secrets, name: &str) -> anyhow::Re
     opened
         .try_into()
         .map_err(|_| anyhow::anyhow!("the server's secret {name} has not 32 bytes"))
+}
+
+/// Whether a database has sealed values, which need the keys that they were sealed with.
+pub async fn any(db: &Db) -> Result<bool> {
+    for column in COLUMNS {
+        let mut tx = db.read().await?;
+        if !list(&mut tx, column, "").await?.is_empty() {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// Whether the keys are those of a database: opens one value of each table that has sealed ones.
+pub async fn check(db: &Db, secrets: &Secrets) -> anyhow::Result<()> {
+    for column in COLUMNS {
+        let mut tx = db.read().await?;
+        if let Some(row) = list(&mut tx, column, "").await?.first() {
+            let place = SealedColumn {
+                table: column.table,
+                row: &row.row_key,
+            };
+            row.sealed.open(secrets, place)?;
+        }
+    }
+    Ok(())
 }
 
 /// Seals every value anew that is not sealed with the newest key, some rows a transaction; tells how many after

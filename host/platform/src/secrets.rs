@@ -45,6 +45,11 @@ impl Secrets {
         Ok(secrets)
     }
 
+    /// Whether keys are configured or in the data directory, so that none will be made.
+    pub fn are_there(config: &config::Secrets, data_dir: &Path) -> bool {
+        !config.master_key.is_empty() || data_dir.join(KEY_FILE).exists()
+    }
+
     /// Takes the configured key (Base64 of 32 bytes), or those in the data directory. Where there are none, one
     /// is made, readable by its owner only; a file that others may read is refused.
     pub fn open(configured: &str, data_dir: &Path) -> anyhow::Result<Self> {

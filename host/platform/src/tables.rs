@@ -389,6 +389,10 @@ pub const IMPERSONAL: &[Table] = &[
         ),
     ),
     table("campaigns", "id", OfApp::Indexed),
+    // Names of people who manage apps, as in the audit log.
+    table("console_links", "hash", OfApp::No),
+    table("console_logins", "hash", OfApp::No),
+    table("console_sessions", "hash", OfApp::No),
     table("decision_configs", "app_id, digest", OfApp::Indexed),
     table(
         "definition_counts",

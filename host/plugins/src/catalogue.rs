@@ -4,6 +4,7 @@ use nudge_db::Timestamp;
 use nudge_wasm::Kind;
 use uuid::Uuid;
 
+use super::rollback::Rollback;
 use super::rollout::Rollout;
 
 /// The `app_id` of plugins and slots of the server itself.
@@ -20,6 +21,8 @@ pub struct Entry {
     pub kind: Kind,
     /// Which versions are in force.
     pub rollout: Rollout,
+    /// When and why a version was rolled back last.
+    pub last_rollback: Option<Rollback>,
     /// Grows with each change of the roll-out.
     pub revision: i64,
     /// When its first version was uploaded.
@@ -150,6 +153,7 @@ mod tests {
             } else {
                 rollout
             },
+            last_rollback: None,
             revision: 1,
             created_at: now,
             updated_at: now,

@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use nudge_platform::field_error::FieldError;
-use nudge_wasm::{Engine, Plugin};
+use nudge_wasm::{Engine, Failed, Kind, Plugin, TriedDecision};
 
 use crate::check::Check;
 use crate::upload_errors;
@@ -53,7 +53,7 @@ pub fn inspect(engine: &Engine, component: &[u8]) -> Result<Inspected, UploadRef
             detail,
         )));
     }
-    let config = self_test(&plugin)?;
+    let self_test = self_test(&plugin)?;
     let limit = engine.limits().component_bytes;
     let imports = match plugin.imports() {
         [] => "none".to_owned(),
@@ -64,38 +64,106 @@ pub fn inspect(engine: &Engine, component: &[u8]) -> Result<Inspected, UploadRef
         Check::passed("world", plugin.kind().as_str()),
         Check::passed("imports", imports),
         Check::passed("size", format!("{} of {limit} bytes", component.len())),
-        Check::passed("compile", format!("ready after {milliseconds} ms")),
+        Check::passed("compile", format!("compiled in {milliseconds} ms")),
         Check::passed(
             "describe",
             format!("{} {}", description.name, description.version),
         ),
-        Check::passed("self-test", config),
+        Check::passed("self-test", self_test.configuration),
+        Check::passed("decision", self_test.decision),
     ];
     Ok(Inspected { plugin, checks })
 }
 
-/// A plugin says the same of itself each time, and answers about an empty configuration, whatever it answers.
-fn self_test(plugin: &Plugin) -> Result<&'static str, UploadRefusal> {
-    let failed =
-        |call: &str, failed: nudge_wasm::Failed| match upload_errors::of_self_test(call, &failed) {
-            Some(errors) => UploadRefusal::Rejected(errors),
-            None => UploadRefusal::Unavailable(failed.into()),
-        };
+/// What the self-test found.
+#[derive(Debug)]
+pub struct SelfTest {
+    /// What came of `describe` and `check-config`, for a person.
+    pub configuration: &'static str,
+    /// What came of a decision about a made-up batch, for a person.
+    pub decision: String,
+}
+
+/// A plugin says the same of itself each time, and answers about an empty configuration and a made-up batch, whatever it
+/// answers. Blocks, for a few seconds at the most. Fails with the fault, in words for the plugin's author.
+pub fn self_test(plugin: &Plugin) -> Result<SelfTest, UploadRefusal> {
     let again = plugin
         .describe()
-        .map_err(|error| failed("`describe` once more", error))?;
+        .map_err(|failed| failed_on("`describe` once more", failed))?;
     if &again != plugin.description() {
         let detail = "the self-test called `describe` twice, and the answers differ; a plugin says the same each time";
-        return Err(UploadRefusal::Rejected(upload_errors::refused(
-            "self_test_failed",
-            detail,
-        )));
+        return Err(failed_self_test(detail));
     }
     let checked = plugin
         .check_config("{}")
-        .map_err(|error| failed("`check-config` with {}", error))?;
-    Ok(match checked {
+        .map_err(|failed| failed_on("`check-config` with {}", failed))?;
+    let configuration = match checked {
         Ok(_) => "describe answers the same twice; check-config accepts {}",
         Err(_) => "describe answers the same twice; check-config refuses {}, which is its right",
+    };
+    Ok(SelfTest {
+        configuration,
+        decision: decision(plugin)?,
     })
+}
+
+/// What came of a decision about a made-up batch.
+fn decision(plugin: &Plugin) -> Result<String, UploadRefusal> {
+    let export = match plugin.kind() {
+        Kind::Trigger => "evaluate",
+        Kind::Validation => "validate",
+        Kind::Personalization => "resolve",
+    };
+    let tried = plugin
+        .try_decision()
+        .map_err(|failed| UploadRefusal::Unavailable(failed.into()))?;
+    Ok(match tried {
+        TriedDecision::Answered {
+            refusal: Some(refusal),
+            ..
+        } => {
+            let said = upload_errors::cut(&refusal.to_string()).to_owned();
+            format!("{export} answers a made-up batch: {said}; it may")
+        }
+        TriedDecision::Answered {
+            config: Some(config),
+            ..
+        } => {
+            let config = upload_errors::cut(&config).to_owned();
+            format!("{export} answers a made-up batch under the configuration {config}")
+        }
+        TriedDecision::Answered { config: None, .. } => format!(
+            "{export} answers an empty batch; check-config refuses each made-up configuration, so that no other was \
+             tried: give the configuration's schema `examples`"
+        ),
+        TriedDecision::Unknown(failed) => format!(
+            "not tried: check-config refuses each made-up configuration, and on an empty batch {export} fails ({}): give \
+             the configuration's schema `examples`",
+            upload_errors::cut(&failed.to_string())
+        ),
+        TriedDecision::Fails(failed) => {
+            let call = format!("`{export}` with made-up batches, and each call fails alike");
+            return Err(failed_on(&call, failed));
+        }
+        TriedDecision::Slow { took, deadline } => {
+            let detail = format!(
+                "the self-test called `{export}` with a made-up batch three times, and each call took at least {} ms of \
+                 processor time; it may take {} ms, so that every call would fail: make the decision quicker",
+                took.as_millis(),
+                deadline.as_millis()
+            );
+            return Err(failed_self_test(&detail));
+        }
+    })
+}
+
+fn failed_self_test(detail: &str) -> UploadRefusal {
+    UploadRefusal::Rejected(upload_errors::refused("self_test_failed", detail))
+}
+
+fn failed_on(call: &str, failed: Failed) -> UploadRefusal {
+    match upload_errors::of_self_test(call, &failed) {
+        Some(errors) => UploadRefusal::Rejected(errors),
+        None => UploadRefusal::Unavailable(failed.into()),
+    }
 }

@@ -33,6 +33,7 @@ pub mod inspect;
 pub mod loaders;
 pub mod logs;
 mod recorder;
+pub mod rollback;
 pub mod rollout;
 pub mod rollout_period;
 pub mod shadow;

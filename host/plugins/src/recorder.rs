@@ -43,8 +43,8 @@ impl Recorder {
         }
     }
 
-    /// Notes a call. `subjects` answers whose events it was about; it is asked only where the plugin logged.
-    pub fn made(&self, made: &Made<'_>, kind: logs::Kind, subjects: impl FnOnce() -> Vec<Uuid>) {
+    /// Notes a call. `topics` answers what it was about; it is asked only where the plugin logged.
+    pub fn made(&self, made: &Made<'_>, kind: logs::Kind, topics: impl FnOnce() -> logs::Topics) {
         let (name, version) = (&made.term.name, &made.term.version);
         super::count(name, version, made.outcome.name(), made.call.elapsed);
         self.statistics.count(made);
@@ -57,7 +57,7 @@ impl Recorder {
         let now = self.clock.now();
         let lines = &made.call.logs;
         self.logs
-            .write(made.app_id, made.term, kind, lines, subjects(), now);
+            .write(made.app_id, made.term, kind, lines, topics(), now);
     }
 
     /// Notes what a shadow candidate would have decided otherwise.

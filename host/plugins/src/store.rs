@@ -32,6 +32,7 @@ struct Row {
     candidate_strategy: Option<String>,
     candidate_percent: Option<i64>,
     candidate_since: Option<Timestamp>,
+    last_rollback: Option<String>,
     revision: i64,
     created_at: Timestamp,
     updated_at: Timestamp,
@@ -40,7 +41,7 @@ struct Row {
 const SELECT: &str = "SELECT p.app_id, p.name, p.kind, p.active_version, a.digest AS active_digest, p.activated_at,
         p.previous_version, b.digest AS previous_digest,
         p.candidate_version, c.digest AS candidate_digest, p.candidate_strategy, p.candidate_percent, p.candidate_since,
-        p.revision, p.created_at, p.updated_at
+        p.last_rollback, p.revision, p.created_at, p.updated_at
      FROM plugins p
      LEFT JOIN plugin_versions a ON a.app_id = p.app_id AND a.name = p.name AND a.version = p.active_version
      LEFT JOIN plugin_versions b ON b.app_id = p.app_id AND b.name = p.name AND b.version = p.previous_version
@@ -78,6 +79,10 @@ impl Row {
             }),
             _ => None,
         };
+        let last_rollback = self.last_rollback.as_deref().map(serde_json::from_str);
+        let last_rollback = last_rollback
+            .transpose()
+            .map_err(|cause| Error::corrupt("plugins", "last_rollback", cause))?;
         Ok(Entry {
             app_id: self.app_id,
             kind: kind(&self.kind)?,
@@ -88,6 +93,7 @@ impl Row {
                 previous: release(self.previous_version, self.previous_digest),
                 candidate,
             },
+            last_rollback,
             revision: self.revision,
             created_at: self.created_at,
             updated_at: self.updated_at,
@@ -188,6 +194,8 @@ pub async fn update(tx: &mut Tx, entry: &Entry) -> Result<bool> {
         previous,
         candidate,
     } = entry.rollout.clone();
+    let last_rollback = entry.last_rollback.as_ref();
+    let last_rollback = last_rollback.and_then(|last| serde_json::to_string(last).ok());
     let version = |release: Option<Release>| release.map(|release| release.version);
     let strategy = candidate.as_ref().map(|candidate| candidate.strategy);
     let since = candidate.as_ref().map(|candidate| candidate.since);
@@ -195,7 +203,7 @@ pub async fn update(tx: &mut Tx, entry: &Entry) -> Result<bool> {
         .sql(
             "UPDATE plugins SET active_version = $4, activated_at = $5, previous_version = $6,
                 candidate_version = $7, candidate_strategy = $8, candidate_percent = $9, candidate_since = $10,
-                revision = revision + 1, updated_at = $11
+                revision = revision + 1, updated_at = $11, last_rollback = $12
              WHERE app_id = $1 AND name = $2 AND revision = $3",
         )
         .bind(entry.app_id)
@@ -209,6 +217,7 @@ pub async fn update(tx: &mut Tx, entry: &Entry) -> Result<bool> {
         .bind(strategy.and_then(Strategy::percent).map(i64::from))
         .bind(since)
         .bind(entry.updated_at)
+        .bind(last_rollback)
         .execute()
         .await?;
     Ok(changed == 1)

@@ -12,7 +12,7 @@ const MOST_IMPORTS: usize = 50;
 const MOST_CHARACTERS: usize = 500;
 
 /// The beginning of a text, if it is long.
-fn cut(text: &str) -> &str {
+pub(super) fn cut(text: &str) -> &str {
     let end = text.char_indices().nth(MOST_CHARACTERS);
     end.map_or(text, |(end, _)| text.get(..end).unwrap_or_default())
 }
@@ -115,7 +115,7 @@ pub(super) fn of_self_test(call: &str, failed: &Failed) -> Option<Vec<FieldError
     let detail = format!(
         "the self-test called {call}, and it failed ({}): {}",
         failed.failure.code(),
-        cut(&failed.failure.to_string())
+        cut(&failed.detail())
     );
     Some(vec![FieldError::new(WHOLE, "self_test_failed", detail)])
 }

@@ -1,41 +1,49 @@
 //! `nudge dev`: an embedded server with a demo app, ready for the first event.
 
+mod demo_app;
+mod introduction;
+
 use std::collections::BTreeMap;
-use std::io::Write as _;
-use std::path::{Path, PathBuf};
+use std::io::{self, IsTerminal as _};
+use std::path::PathBuf;
 use std::time::Duration;
 
-use anyhow::Context as _;
 use clap::Args;
-use nudge_apps as apps;
-use nudge_apps::key::Kind;
-use nudge_apps::keys;
+use nudge_apps::console::{Grants, links};
+use nudge_db::Tx;
 use nudge_http::issuer::Role;
 use nudge_platform::config::Config;
 use serde::Serialize;
-use tempfile::NamedTempFile;
 use uuid::Uuid;
 
+use self::demo_app::{Choice, DemoApp};
 use super::ServerArguments;
 use crate::server::Server;
 use crate::services::Services;
 
 /// How long the printed tokens are good for.
 const TOKEN_LIFETIME: Duration = Duration::from_hours(720);
-
-/// What people see as the name of the command's keys.
-const KEY_NAME: &str = "nudge dev";
-/// Keys of earlier starts that still work.
-const KEYS_KEPT: i64 = 30;
+/// Who the command's tokens and links speak for.
+const SUBJECT: &str = "nudge dev";
 
 /// Arguments of the command.
 #[derive(Debug, Default, Args)]
 pub(super) struct Arguments {
     #[command(flatten)]
     server: ServerArguments,
-    /// Also write what is printed to a file, as JSON.
+    /// Also write what is printed to a file, as JSON, with all keys and tokens.
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
+    /// Print the keys and tokens on a terminal too.
+    #[arg(long)]
+    show_keys: bool,
+    /// Open the first page in the browser.
+    #[arg(long)]
+    open: bool,
+    /// Use this app, by its id or name, also of a database that `nudge dev` did not make; where there is none yet, make
+    /// one of this name.
+    #[arg(long, value_name = "APP")]
+    app: Option<String>,
 }
 
 /// What a newcomer needs.
@@ -44,6 +52,8 @@ pub(super) struct Arguments {
 pub struct Access {
     /// Where the API is.
     pub base_url: String,
+    /// Where the console is, with a code that signs in once.
+    pub console_url: String,
     /// The demo workspace.
     pub workspace_id: Uuid,
     /// The demo app.
@@ -79,17 +89,29 @@ pub(super) async fn run(mut config: Config, arguments: Arguments) -> anyhow::Res
     }
     config.telemetry.log_filter = quiet(&config.telemetry.log_filter);
     let stop = super::stop_signal()?;
+    let data_dir = config.server.data_dir.clone();
+    let before = DemoApp::read(&data_dir)?;
+    let choice = demo_app::choose(&config, before.as_ref(), arguments.app.as_deref()).await?;
     let server = super::start(config, true).await?;
-    let access = access(&server).await?;
+    let access = {
+        let keep = |app: &DemoApp| app.keep(&data_dir);
+        make(&server, &choice, before.as_ref(), keep).await?
+    };
     if let Some(address) = server.operations_address() {
         super::say(format_args!("operations on http://{address}"));
     }
-    introduce(&access);
-    if !server.services().access_tokens.are_embedded() {
+    let is_embedded = server.services().access_tokens.are_embedded();
+    let all = arguments.show_keys || !io::stdout().is_terminal();
+    super::say(introduction::text(&access, all));
+    if !is_embedded {
         super::say("Access tokens come from the issuers of `auth.issuers`.");
     }
     if let Some(path) = &arguments.json {
-        write_json(path, &access)?;
+        // It has keys and tokens.
+        demo_app::write_private(path, &access)?;
+    }
+    if arguments.open {
+        introduction::open(&access.console_url);
     }
     stop.await;
     server.stop().await
@@ -107,53 +129,57 @@ fn quiet(filter: &str) -> String {
     }
 }
 
-/// Makes the demo app, or new keys for the one of an earlier start, and tokens.
+/// Makes the demo app, or new keys for the first app of the database, and tokens.
 pub async fn access(server: &Server) -> anyhow::Result<Access> {
+    make(server, &Choice::First, None, |_| Ok(())).await
+}
+
+async fn make(
+    server: &Server,
+    choice: &Choice,
+    before: Option<&DemoApp>,
+    keep: impl FnOnce(&DemoApp) -> anyhow::Result<()>,
+) -> anyhow::Result<Access> {
     let services = server.services();
     let now = services.clock.now();
     let mut tx = services.db.write().await?;
-    let (app_id, workspace_id) = if let Some(app) = nudge_campaigns::apps::first(&mut tx).await? {
-        (app.id, app.workspace_id)
-    } else {
-        let workspace_id = nudge_platform::id::new(now);
-        (
-            apps::create(&mut tx, workspace_id, "Demo", now).await?,
-            workspace_id,
-        )
-    };
-    keys::store::revoke_older(&mut tx, app_id, KEY_NAME, KEYS_KEPT, now).await?;
-    let mut keys = Vec::new();
-    for kind in [Kind::Write, Kind::Server, Kind::Api] {
-        keys.push(
-            apps::create_key(
-                &mut tx,
-                app_id,
-                workspace_id,
-                kind,
-                KEY_NAME,
-                kind.scopes(),
-                now,
-            )
-            .await?
-            .text,
-        );
-    }
+    let app = DemoApp::make(&mut tx, choice, before, now).await?;
+    let console_url = console_url(services, &mut tx, app.workspace_id).await?;
+    keep(&app)?;
     tx.commit().await?;
-    services.apps.refresh(app_id).await?;
-    let [write_key, server_key, api_token] =
-        <[String; 3]>::try_from(keys).map_err(|_| anyhow::anyhow!("three keys"))?;
+    services.apps.refresh(app.app_id).await?;
+    let workspace_id = app.workspace_id;
     Ok(Access {
         base_url: services.public_url.clone(),
+        console_url,
         workspace_id,
-        app_id,
-        write_key,
-        server_key,
-        api_token,
+        app_id: app.app_id,
+        write_key: app.write_key,
+        server_key: app.server_key,
+        api_token: app.api_token,
         admin_token: token(services, workspace_id, Role::Admin, false)?,
         editor_token: token(services, workspace_id, Role::Editor, false)?,
         viewer_token: token(services, workspace_id, Role::Viewer, false)?,
         operator_token: token(services, workspace_id, Role::Admin, true)?,
     })
+}
+
+/// A link to the console that signs its first user in as admin and operator. Where access tokens come from elsewhere,
+/// people sign in there.
+async fn console_url(
+    services: &Services,
+    tx: &mut Tx,
+    workspace_id: Uuid,
+) -> nudge_db::Result<String> {
+    if !services.access_tokens.are_embedded() {
+        return Ok(format!("{}/console/", services.public_url));
+    }
+    let grants = Grants {
+        roles: BTreeMap::from([(workspace_id, Role::Admin)]),
+        operator: true,
+    };
+    let now = services.clock.now();
+    links::create(tx, &services.public_url, SUBJECT, &grants, now).await
 }
 
 fn token(
@@ -167,68 +193,10 @@ fn token(
     }
     let roles = BTreeMap::from([(workspace_id, role)]);
     services.issuer.issue(
-        "nudge dev",
+        SUBJECT,
         roles,
         operator,
         services.clock.now(),
         TOKEN_LIFETIME,
     )
-}
-
-fn introduce(access: &Access) {
-    super::say(format_args!(
-        "Nudge is running. See it at work in a shop:\n\n\
-         {}/demo/\n\n\
-         base URL        {}\n\
-         API pages       {}/docs\n\
-         workspace       {}\n\
-         app             {}\n\
-         write key       {}\n\
-         server key      {}\n\
-         API token       {}\n\
-         admin token     {}\n\
-         editor token    {}\n\
-         viewer token    {}\n\
-         operator token  {}\n",
-        access.base_url,
-        access.base_url,
-        access.base_url,
-        access.workspace_id,
-        access.app_id,
-        access.write_key,
-        access.server_key,
-        access.api_token,
-        access.admin_token,
-        access.editor_token,
-        access.viewer_token,
-        access.operator_token,
-    ));
-    super::say(format_args!(
-        "Send a first event:\n\n\
-         curl {}/v1/sdk/ingest -H 'Authorization: Bearer {}' -H 'Content-Type: application/json' \\\n  \
-         -d '{{\"userId\": \"ada\", \"events\": [{{\"name\": \"cart_updated\", \"timestamp\": \"'$(date -u +%FT%TZ)'\", \
-         \"properties\": {{\"total\": 42}}}}]}}'\n\n\
-         Another key of the app:\n\n\
-         curl {}/v1/apps/{}/keys -H 'Authorization: Bearer {}' -H 'Content-Type: application/json' \\\n  \
-         -d '{{\"kind\": \"write\", \"name\": \"Phone\"}}'\n\n\
-         Ctrl-C stops.",
-        access.base_url, access.server_key, access.base_url, access.app_id, access.admin_token,
-    ));
-}
-
-/// Writes the file whole: who waits for it never sees half of it. It has keys and tokens, so that nobody else may
-/// read it.
-fn write_json(path: &Path, access: &Access) -> anyhow::Result<()> {
-    let text = serde_json::to_vec_pretty(access)?;
-    let folder = path
-        .parent()
-        .filter(|folder| !folder.as_os_str().is_empty());
-    let write = || {
-        let mut temporary = NamedTempFile::new_in(folder.unwrap_or(Path::new(".")))?;
-        temporary.write_all(&text)?;
-        temporary.persist(path).map_err(|error| error.error)
-    };
-    write()
-        .map(drop)
-        .with_context(|| format!("can't write {}", path.display()))
 }

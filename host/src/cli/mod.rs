@@ -1,20 +1,26 @@
 //! The command line: one file a command.
 
 mod compile;
+mod console_link;
+mod dead_letters;
 mod demo;
 pub mod dev;
+mod doctor;
 mod plugin;
 mod secrets;
 mod serve;
 mod token;
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Context as _;
 use clap::{Args, Parser, Subcommand};
+use nudge_http::issuer::Role;
 use nudge_platform::config::{self, Config};
 use nudge_platform::telemetry;
+use uuid::Uuid;
 
 use crate::server::{Server, Start};
 
@@ -43,14 +49,21 @@ enum Command {
     Config,
     /// Check the configuration and the database.
     Check(ServerArguments),
+    /// Look at a running server and its database, and say what to do next.
+    Doctor(doctor::Arguments),
     /// Change the master key.
     #[command(subcommand)]
     Secrets(secrets::Command),
     /// Issue an access token from the embedded issuer.
     Token(token::Arguments),
+    /// Make a link that signs somebody in to the console, once, within ten minutes.
+    ConsoleLink(console_link::Arguments),
     /// Write, test and deploy plugins.
     #[command(subcommand)]
     Plugin(plugin::Command),
+    /// List and replay events that nothing was decided about.
+    #[command(subcommand)]
+    DeadLetters(dead_letters::Command),
     #[command(name = nudge_plugin_runtime::COMPILE_COMMAND, hide = true)]
     CompileComponent(compile::Arguments),
 }
@@ -74,6 +87,26 @@ struct ServerArguments {
     /// A component that runs in place of the built-in plugin of its kind; once for each kind.
     #[arg(long = "plugin", value_name = "FILE")]
     plugins: Vec<PathBuf>,
+}
+
+/// Flags of every command that gives somebody a role.
+#[derive(Debug, Args)]
+struct GrantArguments {
+    /// The workspace that is opened.
+    #[arg(long, value_name = "ID")]
+    workspace: Uuid,
+    /// What may be done there.
+    #[arg(long, value_enum)]
+    role: Role,
+    /// Whether the operator routes are opened too.
+    #[arg(long)]
+    operator: bool,
+}
+
+impl GrantArguments {
+    fn roles(&self) -> BTreeMap<Uuid, Role> {
+        BTreeMap::from([(self.workspace, self.role)])
+    }
 }
 
 impl ServerArguments {
@@ -129,9 +162,12 @@ fn run(cli: Cli) -> anyhow::Result<()> {
         Command::Demo(arguments) => on_runtime(demo::run(load()?, arguments)),
         Command::Migrate(arguments) => on_runtime(serve::migrate(load()?, arguments)),
         Command::Check(arguments) => on_runtime(serve::check(load()?, arguments)),
+        Command::Doctor(arguments) => on_runtime(doctor::run(load()?, arguments)),
         Command::Secrets(command) => on_runtime(secrets::run(load()?, command)),
         Command::Token(arguments) => token::run(load()?, arguments),
+        Command::ConsoleLink(arguments) => on_runtime(console_link::run(load()?, arguments)),
         Command::Plugin(command) => plugin::run(&load()?, command),
+        Command::DeadLetters(command) => dead_letters::run(&load()?, command),
         Command::CompileComponent(arguments) => compile::run(&arguments),
         Command::Config => {
             say(config::DEFAULTS.trim_end());

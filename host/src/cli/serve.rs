@@ -1,19 +1,20 @@
 //! `nudge serve`, `nudge migrate`, `nudge check`.
 
 use anyhow::{Context as _, bail};
-use nudge_db::{Db, Finding};
+use nudge_apps::console::Site;
+use nudge_db::{Db, Finding, Schema};
 use nudge_http::oidc::AccessTokens;
 use nudge_platform::clock::Clock;
 use nudge_platform::config::Config;
 use nudge_platform::outbound::Lookups;
 use nudge_platform::schema::migrations;
 use nudge_platform::secrets::Secrets;
-use nudge_platform::{telemetry, traces};
+use nudge_platform::{sealed, telemetry, traces};
 use nudge_push::providers::check_certificates;
 use tokio::net::lookup_host;
 
 use super::ServerArguments;
-use crate::server::{make_data_dir, open_plugins};
+use crate::server::{make_data_dir, open_plugins, open_secrets, public_url};
 
 /// Runs a server until it is asked to stop.
 pub(super) async fn run(mut config: Config, arguments: ServerArguments) -> anyhow::Result<()> {
@@ -45,22 +46,30 @@ pub(super) async fn migrate(mut config: Config, arguments: ServerArguments) -> a
 pub(super) async fn check(mut config: Config, arguments: ServerArguments) -> anyhow::Result<()> {
     arguments.apply(&mut config);
     make_data_dir(&config)?;
+    let lookups = Lookups::system(config.server.lookup_threads);
+    check_configuration(&config, &lookups).await?;
+    let secrets = check_database(&config).await?;
+    let clock = Clock::default();
+    let access_tokens = AccessTokens::new(&config.auth, &lookups)?;
+    access_tokens.reach(clock.now()).await?;
+    let compiler = Some(super::compiler()?);
+    open_plugins(&config, &secrets, compiler, clock).await?;
+    super::say(
+        "the configuration is complete, the key is the database's, the database answers, the plugins load",
+    );
+    Ok(())
+}
+
+/// Whether what is configured can be used, as far as neither the database nor the issuers are asked.
+pub(super) async fn check_configuration(config: &Config, lookups: &Lookups) -> anyhow::Result<()> {
     telemetry::Logs::new(&config.telemetry)?;
     check_address("server.listen", &config.server.listen).await?;
     if !config.server.ops_listen.is_empty() {
         check_address("server.opsListen", &config.server.ops_listen).await?;
     }
-    let secrets = Secrets::load(&config.secrets, &config.server.data_dir)?;
-    let lookups = Lookups::system(config.server.lookup_threads);
-    AccessTokens::new(&config.auth, &lookups)?;
+    Site::new(&public_url(config, &config.server.listen), false)?;
     check_certificates(&config.push)?;
-    traces::open(&config.telemetry, &lookups)?;
-    check_database(&config).await?;
-    let compiler = Some(super::compiler()?);
-    open_plugins(&config, &secrets, compiler, Clock::default()).await?;
-    super::say(
-        "the configuration is complete, the key is readable, the database answers, the plugins load",
-    );
+    traces::open(&config.telemetry, lookups)?;
     Ok(())
 }
 
@@ -75,31 +84,45 @@ async fn check_address(key: &str, address: &str) -> anyhow::Result<()> {
         .with_context(|| format!("{key}: `{address}` has no address"))
 }
 
-/// Whether the database takes writes, and lets a server work as configured.
-async fn check_database(config: &Config) -> anyhow::Result<()> {
+/// Whether the database takes writes, lets a server work as configured, and was made with the keys that are there.
+async fn check_database(config: &Config) -> anyhow::Result<Secrets> {
     // Two connections show whether a pooler changes what is behind them.
     let db = open_with(config, 2).await?;
+    let checked = examine(config, &db).await;
+    db.close().await;
+    checked
+}
+
+async fn examine(config: &Config, db: &Db) -> anyhow::Result<Secrets> {
     let findings = db
         .examine(config.database.connections)
         .await
         .context("can't examine the database")?;
-    db.close().await;
     let (fatal, notes): (Vec<_>, Vec<_>) = findings.into_iter().partition(Finding::is_fatal);
     for note in notes {
         super::say(format_args!("note: {note}"));
     }
-    if fatal.is_empty() {
-        return Ok(());
+    if !fatal.is_empty() {
+        let all: Vec<String> = fatal.iter().map(Finding::to_string).collect();
+        bail!("{}", all.join("; "));
     }
-    let all: Vec<String> = fatal.iter().map(Finding::to_string).collect();
-    bail!("{}", all.join("; "))
+    let (schema, secrets) = open_secrets(config, db).await?;
+    match schema {
+        Schema::Current => sealed::check(db, &secrets).await?,
+        Schema::Older => super::say(
+            "note: the server brings the schema up to date when it starts, as `nudge migrate` does",
+        ),
+        // A newer one was refused above.
+        Schema::Empty | Schema::Newer => {}
+    }
+    Ok(secrets)
 }
 
 pub(super) async fn open(config: &Config) -> anyhow::Result<Db> {
     open_with(config, 1).await
 }
 
-async fn open_with(config: &Config, connections: u32) -> anyhow::Result<Db> {
+pub(super) async fn open_with(config: &Config, connections: u32) -> anyhow::Result<Db> {
     Db::open(&config.database_options(connections))
         .await
         .context("can't open the database")

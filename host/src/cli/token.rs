@@ -1,29 +1,22 @@
 //! `nudge token`: an access token from the embedded issuer.
 
-use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::Context as _;
 use clap::Args;
-use nudge_http::issuer::{Issuer, Role};
+use nudge_http::issuer::Issuer;
 use nudge_platform::clock::Clock;
 use nudge_platform::config::Config;
 use nudge_platform::secrets::Secrets;
-use uuid::Uuid;
+
+use super::GrantArguments;
 
 /// Arguments of the command.
 #[derive(Debug, Args)]
 pub(super) struct Arguments {
-    /// The workspace that the token opens.
-    #[arg(long, value_name = "ID")]
-    workspace: Uuid,
-    /// What it may do there.
-    #[arg(long, value_enum)]
-    role: Role,
-    /// Whether it also opens the operator routes.
-    #[arg(long)]
-    operator: bool,
+    #[command(flatten)]
+    grant: GrantArguments,
     /// How long it is good for: `90s`, `30m`, `1h` or `7d`.
     #[arg(long, default_value = "1h", value_parser = duration)]
     ttl: Duration,
@@ -39,7 +32,7 @@ pub(super) fn run(config: Config, arguments: Arguments) -> anyhow::Result<()> {
         );
     }
     let data_dir = arguments.data_dir.unwrap_or(config.server.data_dir);
-    if config.secrets.master_key.is_empty() && !data_dir.join("master.key").exists() {
+    if !Secrets::are_there(&config.secrets, &data_dir) {
         anyhow::bail!(
             "{} has no master.key; start the server once, or name its directory with --data-dir",
             data_dir.display()
@@ -47,9 +40,10 @@ pub(super) fn run(config: Config, arguments: Arguments) -> anyhow::Result<()> {
     }
     let secrets = Secrets::load(&config.secrets, &data_dir)?;
     let issuer = Issuer::new(&secrets, &config.auth.embedded_issuer)?;
-    let roles = BTreeMap::from([(arguments.workspace, arguments.role)]);
+    let GrantArguments { operator, .. } = arguments.grant;
+    let roles = arguments.grant.roles();
     let now = Clock::default().now();
-    super::say(issuer.issue("nudge token", roles, arguments.operator, now, arguments.ttl)?);
+    super::say(issuer.issue("nudge token", roles, operator, now, arguments.ttl)?);
     Ok(())
 }
 

@@ -43,6 +43,9 @@ pub struct LetterView {
     client_timestamp: Option<String>,
     stage: Stage,
     reason: String,
+    /// What the plugin said when it failed, such as the message and place of a panic.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    detail: Option<String>,
     violations: Vec<Violation>,
     #[serde(skip_serializing_if = "Option::is_none")]
     plugin: Option<PluginVersion>,
@@ -185,6 +188,7 @@ impl From<FoundLetter> for LetterView {
             client_timestamp: letter.client_timestamp.map(clock::to_text),
             stage: letter.stage,
             reason: letter.reason,
+            detail: letter.detail,
             violations: letter.violations,
             plugin: letter.plugin,
             campaign_id: letter.campaign_id,
@@ -247,7 +251,7 @@ pub async fn list_dead_letters(
         stage: query.stage,
     };
     if wants_csv {
-        return rows::answer(services, scope.app.id, filter).await;
+        return rows::answer(&services, scope.app.id, filter).await;
     }
     let list = format!("dead letters {} {filter:?}", scope.app.id);
     let before: Option<Place> = paging.position(&services.secrets, &list, now)?;

@@ -192,6 +192,7 @@ pub(super) fn judge(app: &App, letter: &Letter, verdict: Verdict) -> Judged {
     match verdict {
         Verdict::Broken(violations) => Judged::Fails(Failure {
             id: letter.id,
+            detail: None,
             reason: violations
                 .first()
                 .map_or_else(|| letter.reason.clone(), |first| first.code.clone()),
@@ -199,6 +200,7 @@ pub(super) fn judge(app: &App, letter: &Letter, verdict: Verdict) -> Judged {
         }),
         Verdict::Unchecked if !open => Judged::Unknown(Failure {
             id: letter.id,
+            detail: None,
             reason: letter.reason.clone(),
             violations: letter.violations.clone(),
         }),
@@ -288,6 +290,7 @@ pub(super) async fn replay_triggers(
         let Some(stored) = stored else {
             waiting.push(Err(Failure {
                 id: letter.id,
+                detail: None,
                 reason: EVENT_REMOVED.to_owned(),
                 violations: Vec::new(),
             }));

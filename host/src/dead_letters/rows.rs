@@ -3,15 +3,16 @@
 use std::sync::Arc;
 
 use axum::response::Response;
+use futures_util::FutureExt as _;
 use nudge_http::{ApiError, csv};
-use nudge_records::dead_letters::store::{self, Filter, Place};
+use nudge_records::dead_letters::store::{self, Filter, FoundLetter};
 use uuid::Uuid;
 
 use super::http::LetterView;
-use crate::services::Shared;
+use crate::services::Services;
 
 /// Letters that are read at once: each may have 64 KiB.
-const PAGE: i64 = 64;
+const PAGE: u32 = 64;
 
 const COLUMNS: &[&str] = &[
     "id",
@@ -33,22 +34,15 @@ const COLUMNS: &[&str] = &[
 
 /// All letters of a filter.
 pub(super) async fn answer(
-    services: Shared,
+    services: &Services,
     app_id: Uuid,
     filter: Filter,
 ) -> Result<Response, ApiError> {
     let filter = Arc::new(filter);
-    let read = move |before: Option<Place>| {
-        let (services, filter) = (services.clone(), Arc::clone(&filter));
-        async move {
-            let mut tx = services.db.read().await?;
-            let found = store::list(&mut tx, app_id, &filter, before, PAGE).await?;
-            let is_full = i64::try_from(found.len()) == Ok(PAGE);
-            let last = found.last().filter(|_| is_full);
-            let next = last.map(|last| (last.letter.timestamp, last.letter.id));
-            let views: Vec<LetterView> = found.into_iter().map(LetterView::from).collect();
-            Ok((views, next))
-        }
-    };
-    csv::answer(COLUMNS, read).await
+    let list = csv::reader(move |tx, before, most| {
+        let filter = Arc::clone(&filter);
+        async move { store::list(tx, app_id, &filter, before, most).await }.boxed()
+    });
+    let place = |row: &FoundLetter| (row.letter.timestamp, row.letter.id);
+    csv::answer_rows(COLUMNS, &services.db, PAGE, list, place, LetterView::from).await
 }

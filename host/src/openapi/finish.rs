@@ -4,6 +4,7 @@
 
 use std::collections::BTreeSet;
 
+use serde_json::Value;
 use utoipa::openapi::header::HeaderBuilder;
 use utoipa::openapi::path::{Operation, Parameter, ParameterBuilder, ParameterIn};
 use utoipa::openapi::schema::{AdditionalProperties, ArrayItems, ObjectBuilder, SchemaType, Type};
@@ -13,6 +14,8 @@ use utoipa::openapi::security::{
 use utoipa::openapi::{
     Components, Content, OpenApi, Ref, RefOr, Required, Response, ResponseBuilder, Schema,
 };
+
+use super::shapes;
 
 /// The one route whose credentials are in its body.
 const BEACON: &str = "/v1/sdk/beacon";
@@ -92,8 +95,12 @@ const ALL: [Refusal; 12] = [
     UNAVAILABLE,
 ];
 
-/// Adds to a description what all operations share.
-pub fn finish(mut document: OpenApi) -> OpenApi {
+/// Adds to a description what all operations share, and what the server's types do not say.
+///
+/// # Errors
+///
+/// Where the description is no JSON.
+pub fn finish(mut document: OpenApi) -> serde_json::Result<Value> {
     if let Some(components) = &mut document.components {
         add_credentials(components);
         for refusal in ALL {
@@ -119,7 +126,9 @@ pub fn finish(mut document: OpenApi) -> OpenApi {
             }
         }
     }
-    document
+    let mut document = serde_json::to_value(document)?;
+    shapes::add(&mut document)?;
+    Ok(document)
 }
 
 /// `has_versions`: whether what the path names is a resource whose changes are counted.
@@ -130,7 +139,7 @@ fn complete(path: &str, method: &str, has_versions: bool, operation: &mut Operat
         }
     }
     if operation.security.is_none() {
-        operation.security = credentials(path, method).map(|one| vec![one]);
+        operation.security = credentials(path, method);
     }
     let is_change = ["patch", "delete"].contains(&method);
     let is_versioned = has_versions && is_change && is_secured_by(operation, "accessToken");
@@ -308,17 +317,18 @@ fn add_credentials(components: &mut Components) {
     components.add_security_scheme("subjectToken", header("X-Service-Subject-Token"));
 }
 
-/// The credentials of an operation that does not say them itself, by where it is.
-fn credentials(path: &str, method: &str) -> Option<SecurityRequirement> {
+/// The credentials of an operation that does not say them itself, by where it is: one of these.
+fn credentials(path: &str, method: &str) -> Option<Vec<SecurityRequirement>> {
     let none: [&str; 0] = [];
+    let one = |scheme| SecurityRequirement::new(scheme, none);
+    let as_subject = || one("writeKey").add("subjectToken", none);
     if path.starts_with("/v1/apps") || path.starts_with("/v1/operator") {
-        Some(SecurityRequirement::new("accessToken", none))
+        Some(vec![one("accessToken")])
     } else if path == "/v1/sdk/session" && method == "post" {
-        Some(SecurityRequirement::new("writeKey", none))
-    } else if path == BEACON {
-        None
-    } else if path.starts_with("/v1/sdk") {
-        Some(SecurityRequirement::new("writeKey", none).add("subjectToken", none))
+        // Whoever has a token goes on as the same person.
+        Some(vec![one("writeKey"), as_subject()])
+    } else if path.starts_with("/v1/sdk") && path != BEACON {
+        Some(vec![as_subject()])
     } else {
         None
     }

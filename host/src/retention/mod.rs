@@ -3,12 +3,17 @@
 
 mod store;
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use nudge_db::Timestamp;
+use futures_util::FutureExt as _;
+use futures_util::future::BoxFuture;
+use nudge_apps::console;
+use nudge_db::{Timestamp, Tx};
 use nudge_people::privacy;
 use nudge_push::webhooks;
-use nudge_records::{deliveries, rejected, stats};
+use nudge_records::webhooks::messages;
+use nudge_records::{deliveries, properties, rejected, stats};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
@@ -42,6 +47,9 @@ pub async fn run(services: Shared, halt: CancellationToken) {
             if let Err(error) = remove_rejected(&services, now, &halt).await {
                 tracing::warn!(error = ?error, "refused events could not be removed yet");
             }
+            if let Err(error) = remove_sessions(&services, now, &halt).await {
+                tracing::warn!(error = ?error, "ended console sessions could not be removed yet");
+            }
         }
         if now >= next_at {
             let outcome = round(&services, now, &halt).await;
@@ -70,13 +78,32 @@ async fn remove_rejected(
     for (app_id, _) in versions {
         // Looked for before anything is locked: most apps have none.
         let mut tx = services.db.read().await?;
-        let mut are_there = rejected::is_any_before(&mut tx, app_id, before).await?;
+        let are_there = rejected::is_any_before(&mut tx, app_id, before).await?;
         drop(tx);
-        while are_there && !halt.is_cancelled() {
-            let mut tx = services.db.write().await?;
-            are_there = rejected::delete_before(&mut tx, app_id, before).await? > 0;
-            tx.commit().await?;
+        if are_there {
+            drain(services, halt, move |tx| {
+                rejected::delete_before(tx, app_id, before).boxed()
+            })
+            .await?;
         }
+    }
+    Ok(())
+}
+
+/// Removes sessions of the console that have ended, and links and logins that nobody used in time.
+async fn remove_sessions(
+    services: &Shared,
+    now: Timestamp,
+    halt: &CancellationToken,
+) -> nudge_db::Result<()> {
+    let mut tx = services.db.read().await?;
+    let are_there = console::has_ended(&mut tx, now).await?;
+    drop(tx);
+    if are_there {
+        drain(services, halt, move |tx| {
+            console::remove_ended(tx, now).boxed()
+        })
+        .await?;
     }
     Ok(())
 }
@@ -95,39 +122,43 @@ async fn round(
     for (app_id, _, settings) in settings {
         let Some(settings) = settings else { continue };
         let before = |days: i64| now.minus(DAY * u32::try_from(days).unwrap_or(u32::MAX));
-        let letters_before = before(settings.retention.dead_letters_days);
-        while !halt.is_cancelled() {
-            let mut tx = services.db.write().await?;
-            let removed = store::delete_letters(&mut tx, app_id, letters_before).await?;
-            tx.commit().await?;
-            if removed == 0 {
-                break;
-            }
-        }
-        let noted_before = before(SUPPRESSED_DAYS);
-        while !halt.is_cancelled() {
-            let mut tx = services.db.write().await?;
-            let removed = store::delete_suppressed(&mut tx, app_id, noted_before).await?;
-            tx.commit().await?;
-            if removed == 0 {
-                break;
-            }
-        }
-        let mutations_before = before(MUTATION_DAYS);
-        while !halt.is_cancelled() {
-            let mut tx = services.db.write().await?;
-            let removed =
-                nudge_records::properties::forget_before(&mut tx, app_id, mutations_before).await?;
-            tx.commit().await?;
-            if removed == 0 {
-                break;
-            }
-        }
+        let letters = before(settings.retention.dead_letters_days);
+        drain(services, halt, move |tx| {
+            store::delete_letters(tx, app_id, letters).boxed()
+        })
+        .await?;
+        let noted = before(SUPPRESSED_DAYS);
+        drain(services, halt, move |tx| {
+            store::delete_suppressed(tx, app_id, noted).boxed()
+        })
+        .await?;
+        let mutations = before(MUTATION_DAYS);
+        drain(services, halt, move |tx| {
+            properties::forget_before(tx, app_id, mutations).boxed()
+        })
+        .await?;
         let days = settings.retention.deliveries_days;
-        let deliveries_before = before(days.unwrap_or(DELIVERY_DAYS));
-        remove_deliveries(services, app_id, deliveries_before, halt).await?;
-        remove_messages(services, app_id, now.minus(webhooks::KEPT), halt).await?;
-        remove_counts(services, app_id, now, halt).await?;
+        let made = before(days.unwrap_or(DELIVERY_DAYS));
+        drain(services, halt, move |tx| {
+            deliveries::store::delete_old(tx, app_id, made, STEP).boxed()
+        })
+        .await?;
+        let told = now.minus(webhooks::KEPT);
+        drain(services, halt, move |tx| {
+            messages::delete_before(tx, app_id, told).boxed()
+        })
+        .await?;
+        // A span that began before is looked at as long as it goes on.
+        let spans = now.minus(stats::DEFINITION_SPAN + PAUSE);
+        let counts = now.minus(stats::KEPT);
+        drain(services, halt, move |tx| {
+            let forget = async move {
+                Ok(stats::store::forget_definitions(tx, app_id, spans).await?
+                    + stats::store::forget(tx, app_id, counts).await?)
+            };
+            forget.boxed()
+        })
+        .await?;
         privacy::exports::remove_expired(services, app_id, now).await?;
         if let Some(days) = settings.retention.events_days {
             remove_events(services, app_id, before(days), halt).await?;
@@ -136,61 +167,17 @@ async fn round(
     Ok(())
 }
 
-/// Removes push deliveries that were made before an instant.
-async fn remove_deliveries(
+/// Removes rows step by step, each a transaction, until a step finds none or the server stops.
+async fn drain(
     services: &Shared,
-    app_id: Uuid,
-    before: Timestamp,
     halt: &CancellationToken,
+    step: impl for<'t> Fn(&'t mut Tx) -> BoxFuture<'t, nudge_db::Result<u64>> + Send + Sync,
 ) -> nudge_db::Result<()> {
-    while !halt.is_cancelled() {
+    let mut more = true;
+    while more && !halt.is_cancelled() {
         let mut tx = services.db.write().await?;
-        let removed = deliveries::store::delete_old(&mut tx, app_id, before, STEP).await?;
+        more = step(&mut tx).await? > 0;
         tx.commit().await?;
-        if removed == 0 {
-            break;
-        }
-    }
-    Ok(())
-}
-
-/// Removes what webhooks were told, with the attempts.
-async fn remove_messages(
-    services: &Shared,
-    app_id: Uuid,
-    before: Timestamp,
-    halt: &CancellationToken,
-) -> nudge_db::Result<()> {
-    while !halt.is_cancelled() {
-        let mut tx = services.db.write().await?;
-        let removed =
-            nudge_records::webhooks::messages::delete_before(&mut tx, app_id, before).await?;
-        tx.commit().await?;
-        if removed == 0 {
-            break;
-        }
-    }
-    Ok(())
-}
-
-/// Removes counts of an app that nobody is shown any more.
-async fn remove_counts(
-    services: &Shared,
-    app_id: Uuid,
-    now: Timestamp,
-    halt: &CancellationToken,
-) -> nudge_db::Result<()> {
-    // A span that began before is looked at as long as it goes on.
-    let definitions_before = now.minus(stats::DEFINITION_SPAN + PAUSE);
-    let apps_before = now.minus(stats::KEPT);
-    while !halt.is_cancelled() {
-        let mut tx = services.db.write().await?;
-        let removed = stats::store::forget_definitions(&mut tx, app_id, definitions_before).await?
-            + stats::store::forget(&mut tx, app_id, apps_before).await?;
-        tx.commit().await?;
-        if removed == 0 {
-            break;
-        }
     }
     Ok(())
 }
@@ -211,16 +198,14 @@ async fn remove_events(
             return Ok(());
         };
         let numbers: Vec<i64> = aliases.iter().map(|alias| alias.number).collect();
-        loop {
-            if halt.is_cancelled() {
-                return Ok(());
-            }
-            let mut tx = services.db.write().await?;
-            let removed = store::delete_events(&mut tx, app_id, &numbers, before).await?;
-            tx.commit().await?;
-            if removed == 0 {
-                break;
-            }
+        let numbers = Arc::new(numbers);
+        drain(services, halt, move |tx| {
+            let numbers = Arc::clone(&numbers);
+            async move { store::delete_events(tx, app_id, &numbers, before).await }.boxed()
+        })
+        .await?;
+        if halt.is_cancelled() {
+            return Ok(());
         }
         after = Some(last);
     }

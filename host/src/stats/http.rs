@@ -46,6 +46,7 @@ pub struct StatsQuery {
 
 /// Counts of an interval, or of all.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
 pub struct Counts {
     /// Events that arrived: accepted, rejected and ignored.
     events: i64,
@@ -57,6 +58,8 @@ pub struct Counts {
     ignored: i64,
     /// Instructions that were issued.
     instructions: i64,
+    /// In-app messages that were seen, by when a device said so.
+    in_app_views: i64,
     /// Push deliveries by the state that they came into.
     deliveries: BTreeMap<String, i64>,
 }
@@ -106,6 +109,7 @@ impl Counts {
             "rejected" => self.rejected += count,
             "ignored" => self.ignored += count,
             "instructions" => self.instructions += count,
+            "in_app_views" => self.in_app_views += count,
             _ => {}
         }
         self.events = self.accepted + self.rejected + self.ignored;

@@ -7,6 +7,8 @@ use wasmtime_wasi::I32Exit;
 
 use crate::call::Call;
 use crate::limits;
+use crate::log::Level;
+use crate::text;
 
 /// Why a call failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -69,7 +71,23 @@ pub struct Failed {
     pub call: Box<Call>,
 }
 
+/// How much of a failure is told, in characters.
+const DETAIL_CHARACTERS: usize = 1_000;
+
 impl Failed {
+    /// What happened, for people: the failure, and the errors that the plugin logged, such as the message and place of a
+    /// panic. Has at most 1,000 characters and no NUL.
+    pub fn detail(&self) -> String {
+        let logged = self.call.logs.iter();
+        let errors = logged.filter(|line| line.level == Level::Error);
+        let mut detail = self.failure.to_string();
+        for line in errors {
+            detail.push_str("; ");
+            detail.push_str(&line.message);
+        }
+        text::shown(&detail, DETAIL_CHARACTERS)
+    }
+
     /// Whether the host could not do its part, so that the same call may succeed later.
     pub fn is_the_hosts(&self) -> bool {
         self.failure == Failure::Unavailable

@@ -10,6 +10,7 @@
 //! | `engine`, `configuration`, `ticker` | what all plugins share |
 //! | `load`, `compile`, `isolation`, `cache`, `prune`, `trusted`, `imports` | from bytes to a [`Plugin`] |
 //! | `plugin`, `call`, `store`, `meter`, `log`, `failure` | one call |
+//! | `self_test` | a decision about made-up batches |
 //! | `bindings`, `worlds`, `host` | the contract in `wit/`; one file an imported interface |
 //! | [`trigger`], [`validation`], [`personalization`] | what goes into a call and comes out |
 //! | `projection`, `cells`, `shared` | event properties as tables |
@@ -46,6 +47,7 @@ mod plugin;
 mod processor;
 mod projection;
 mod prune;
+mod self_test;
 mod session;
 mod shared;
 mod store;
@@ -68,6 +70,7 @@ pub use limits::{Limits, Lowered};
 pub use load::LoadError;
 pub use log::{Level, LogLine};
 pub use plugin::{Description, Plugin, Problem, Reads};
+pub use self_test::TriedDecision;
 #[doc(hidden)]
 pub use session::Session;
 pub use value::{FactsUnavailable, PastEvent, Value};

@@ -98,6 +98,19 @@ impl Plugin {
         }
     }
 
+    /// What decisions may use.
+    pub(crate) fn limits(&self) -> &Limits {
+        &self.limits
+    }
+
+    /// The same version with other limits of its decisions.
+    pub(crate) fn limited(&self, limits: Limits) -> Self {
+        Self {
+            limits: Arc::new(limits),
+            ..self.clone()
+        }
+    }
+
     /// The plugin as a part of the server: each of its timers stands for an event that is stored anyway, so that it
     /// sets as many as it takes.
     #[must_use]

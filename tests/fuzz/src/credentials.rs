@@ -99,10 +99,8 @@ pub fn claims(input: &[u8]) {
         return;
     };
     let issuer = OidcIssuer {
-        issuer: "https://id.example".to_owned(),
-        audience: "nudge".to_owned(),
         roles_claim: "resource_access.nudge.roles".to_owned(),
-        operator_claim: "operator".to_owned(),
+        ..OidcIssuer::new("https://id.example", "nudge")
     };
     claims::unverified_issuer(text);
     if let Ok(value) = serde_json::from_str::<Value>(text)

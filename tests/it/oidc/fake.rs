@@ -9,8 +9,8 @@ use aws_lc_rs::signature::{
     RsaKeyPair,
 };
 use axum::extract::State;
-use axum::http::StatusCode;
-use axum::routing::get;
+use axum::http::{HeaderMap, StatusCode};
+use axum::routing::{get, post};
 use axum::{Json, Router};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -20,10 +20,10 @@ use tokio::task::JoinSet;
 
 /// A key that signs tokens.
 #[derive(Clone)]
-pub(super) struct Signer {
+pub(crate) struct Signer {
     key: Arc<Key>,
     /// Its public half.
-    pub(super) jwk: Value,
+    pub(crate) jwk: Value,
 }
 
 enum Key {
@@ -34,7 +34,7 @@ enum Key {
 
 impl Signer {
     /// A key for RS256.
-    pub(super) fn rsa(kid: &str) -> Self {
+    pub(crate) fn rsa(kid: &str) -> Self {
         let pair = RsaKeyPair::generate(KeySize::Rsa2048).unwrap();
         let n = encode(
             pair.public_key()
@@ -51,7 +51,7 @@ impl Signer {
     }
 
     /// A key for ES256.
-    pub(super) fn ec(kid: &str) -> Self {
+    pub(crate) fn ec(kid: &str) -> Self {
         let pair = EcdsaKeyPair::generate(&ECDSA_P256_SHA256_FIXED_SIGNING).unwrap();
         let point = pair.public_key().as_ref();
         let (x, y) = (encode(&point[1..33]), encode(&point[33..]));
@@ -61,7 +61,7 @@ impl Signer {
     }
 
     /// A key for `EdDSA`.
-    pub(super) fn ed(kid: &str) -> Self {
+    pub(crate) fn ed(kid: &str) -> Self {
         let pair = Ed25519KeyPair::generate().unwrap();
         let x = encode(pair.public_key().as_ref());
         let jwk = json!({"kty": "OKP", "crv": "Ed25519", "use": "sig", "alg": "EdDSA", "kid": kid, "x": x});
@@ -76,7 +76,7 @@ impl Signer {
     }
 
     /// Signs claims.
-    pub(super) fn sign(&self, claims: &Value) -> String {
+    pub(crate) fn sign(&self, claims: &Value) -> String {
         self.sign_as(
             &json!({"typ": "JWT", "alg": self.jwk["alg"], "kid": self.jwk["kid"]}),
             claims,
@@ -84,7 +84,7 @@ impl Signer {
     }
 
     /// Signs claims under a header that need not be true.
-    pub(super) fn sign_as(&self, header: &Value, claims: &Value) -> String {
+    pub(crate) fn sign_as(&self, header: &Value, claims: &Value) -> String {
         let unsigned = unsigned(header, claims);
         let message = unsigned.as_bytes();
         let random = SystemRandom::new();
@@ -112,21 +112,21 @@ fn unsigned(header: &Value, claims: &Value) -> String {
 }
 
 /// A token with any signature.
-pub(super) fn token(header: &Value, claims: &Value, signature: &[u8]) -> String {
+pub(crate) fn token(header: &Value, claims: &Value, signature: &[u8]) -> String {
     format!("{}.{}", unsigned(header, claims), encode(signature))
 }
 
 /// A token signed with a shared secret.
-pub(super) fn hmac(header: &Value, claims: &Value, secret: &[u8]) -> String {
+pub(crate) fn hmac(header: &Value, claims: &Value, secret: &[u8]) -> String {
     let key = aws_lc_rs::hmac::Key::new(aws_lc_rs::hmac::HMAC_SHA256, secret);
     let signature = aws_lc_rs::hmac::sign(&key, unsigned(header, claims).as_bytes());
     token(header, claims, signature.as_ref())
 }
 
 /// The provider; it ends when it is dropped.
-pub(super) struct FakeIssuer {
+pub(crate) struct FakeIssuer {
     /// Its identifier.
-    pub(super) url: String,
+    pub(crate) url: String,
     said: Said,
     // Ends with it.
     _tasks: JoinSet<()>,
@@ -140,17 +140,22 @@ struct Documents {
     keys: Value,
     status: Option<u16>,
     asked: usize,
+    /// What the token endpoint answers, and has been asked: the body, and `Authorization`.
+    tokens: Value,
+    token_status: u16,
+    token_requests: Vec<(String, String)>,
 }
 
 impl FakeIssuer {
     /// Starts a provider without keys.
-    pub(super) async fn start() -> Self {
+    pub(crate) async fn start() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
         let said = Said::default();
         let router = Router::new()
             .route("/.well-known/openid-configuration", get(discovery))
             .route("/jwks", get(keys))
+            .route("/token", post(tokens))
             .with_state(Arc::clone(&said));
         let mut tasks = JoinSet::new();
         tasks.spawn(async move { axum::serve(listener, router).await.unwrap() });
@@ -164,13 +169,13 @@ impl FakeIssuer {
     }
 
     /// Publishes the keys of signers, and no others.
-    pub(super) fn publish(&self, signers: &[Signer]) {
+    pub(crate) fn publish(&self, signers: &[Signer]) {
         let keys: Vec<&Value> = signers.iter().map(|signer| &signer.jwk).collect();
         self.publish_documents(&json!({}), &json!({"keys": keys}));
     }
 
     /// Publishes a key set, and the discovery document with changes.
-    pub(super) fn publish_documents(&self, discovery: &Value, keys: &Value) {
+    pub(crate) fn publish_documents(&self, discovery: &Value, keys: &Value) {
         let mut document = json!({"issuer": self.url, "jwks_uri": format!("{}/jwks", self.url)});
         nudge_platform::json::merge::apply(&mut document, discovery.clone());
         let mut said = self.said.lock().unwrap();
@@ -179,12 +184,34 @@ impl FakeIssuer {
     }
 
     /// Answers with this status and nothing else from now on.
-    pub(super) fn fail(&self, status: Option<u16>) {
+    pub(crate) fn fail(&self, status: Option<u16>) {
         self.said.lock().unwrap().status = status;
     }
 
+    /// Publishes the keys of signers, and where people sign in, with changes.
+    pub(crate) fn publish_login(&self, signers: &[Signer], change: &Value) {
+        let keys: Vec<&Value> = signers.iter().map(|signer| &signer.jwk).collect();
+        let mut document = json!({
+            "authorization_endpoint": format!("{}/auth", self.url),
+            "token_endpoint": format!("{}/token", self.url),
+        });
+        nudge_platform::json::merge::apply(&mut document, change.clone());
+        self.publish_documents(&document, &json!({"keys": keys}));
+    }
+
+    /// Answers this at the token endpoint from now on.
+    pub(crate) fn answer_tokens(&self, status: u16, body: &Value) {
+        let mut said = self.said.lock().unwrap();
+        (said.token_status, said.tokens) = (status, body.clone());
+    }
+
+    /// What the token endpoint was asked: bodies, and `Authorization`.
+    pub(crate) fn token_requests(&self) -> Vec<(String, String)> {
+        self.said.lock().unwrap().token_requests.clone()
+    }
+
     /// How often the keys were asked for.
-    pub(super) fn asked(&self) -> usize {
+    pub(crate) fn asked(&self) -> usize {
         self.said.lock().unwrap().asked
     }
 }
@@ -204,4 +231,22 @@ async fn keys(State(said): State<Said>) -> Result<Json<Value>, StatusCode> {
         Some(status) => Err(StatusCode::from_u16(status).unwrap()),
         None => Ok(Json(said.keys.clone())),
     }
+}
+
+async fn tokens(
+    State(said): State<Said>,
+    headers: HeaderMap,
+    body: String,
+) -> (StatusCode, Json<Value>) {
+    let authorization = headers.get("authorization");
+    let authorization = authorization.map_or("", |value| value.to_str().unwrap());
+    let answer = {
+        let mut said = said.lock().unwrap();
+        said.token_requests.push((body, authorization.to_owned()));
+        let status = StatusCode::from_u16(said.token_status).unwrap();
+        (status, Json(said.tokens.clone()))
+    };
+    // Long enough for others to come meanwhile.
+    tokio::time::sleep(std::time::Duration::from_millis(300)).await;
+    answer
 }

@@ -2,7 +2,7 @@
 
 use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, ChildStdout, Command, Stdio};
 
 use reqwest::Client;
 use serde_json::{Value, json};
@@ -10,10 +10,11 @@ use tests::{Credential, TestApp, client, site};
 
 use super::{configured, folder, list, open};
 
-const SECRET: &str = "a-secret-of-this-test-and-no-other";
+pub(crate) const SECRET: &str = "a-secret-of-this-test-and-no-other";
 
 /// Node of this machine. Without it the test is skipped, except in CI, where nothing is.
-fn has_node() -> bool {
+#[expect(clippy::print_stderr, reason = "says that it is skipped")]
+pub(crate) fn has_node() -> bool {
     let runs = |program: &str| {
         let version = Command::new(program).arg("--version").output();
         version.is_ok_and(|output| output.status.success())
@@ -23,6 +24,9 @@ fn has_node() -> bool {
         there || std::env::var_os("CI").is_none(),
         "CI has node and npm"
     );
+    if !there {
+        eprintln!("skipped: there is no node and npm on this machine");
+    }
     there
 }
 
@@ -53,13 +57,16 @@ fn installed() -> PathBuf {
 }
 
 /// The provider; it ends when its standard input is closed.
-struct Provider {
+pub(crate) struct Provider {
     process: Child,
-    issuer: String,
+    /// Its identifier.
+    pub(crate) issuer: String,
+    // It warns there now and then, and ends if nobody listens.
+    _output: BufReader<ChildStdout>,
 }
 
 impl Provider {
-    fn start(workspace: &str) -> Self {
+    pub(crate) fn start(workspace: &str) -> Self {
         let mut process = Command::new("node")
             .arg("provider.mjs")
             .current_dir(installed())
@@ -71,11 +78,15 @@ impl Provider {
             .spawn()
             .unwrap();
         let mut line = String::new();
-        let output = process.stdout.take().unwrap();
-        BufReader::new(output).read_line(&mut line).unwrap();
+        let mut output = BufReader::new(process.stdout.take().unwrap());
+        output.read_line(&mut line).unwrap();
         let said: Value = serde_json::from_str(&line).unwrap();
         let issuer = said["issuer"].as_str().unwrap().to_owned();
-        Self { process, issuer }
+        Self {
+            process,
+            issuer,
+            _output: output,
+        }
     }
 
     /// A token of a client, signed with an algorithm.
@@ -100,10 +111,8 @@ impl Drop for Provider {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-#[expect(clippy::print_stderr, reason = "says that it is skipped")]
 async fn a_real_provider_and_the_server_understand_each_other() {
     if !has_node() {
-        eprintln!("skipped: there is no node and npm on this machine");
         return;
     }
     let folder = folder();

@@ -12,9 +12,9 @@ use axum::routing::post;
 use clap::Args;
 use nudge::server::{Server, Start};
 use nudge_apps::registry::App;
+use nudge_apps::webhooks::Transition;
 use nudge_campaigns::webhooks::EventType;
 use nudge_platform::config::Config;
-use nudge_records::webhooks::message::Transition;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
@@ -170,9 +170,8 @@ async fn tell(server: &Server, app: &App, seen: &Shared) -> anyhow::Result<()> {
     let now = services.clock.now();
     let delivery_id = nudge_platform::id::new(now);
     let transition = Transition {
-        app_id: app.id,
         subject_id: Uuid::from_u128(1),
-        delivery_id,
+        source_id: delivery_id,
         event: EventType::Sent,
         data: json!({"deliveryId": delivery_id}),
         at: now,
@@ -180,7 +179,7 @@ async fn tell(server: &Server, app: &App, seen: &Shared) -> anyhow::Result<()> {
     lock(seen).told.insert(delivery_id, Instant::now());
     let mut tx = services.db.write().await?;
     let queued =
-        nudge_records::webhooks::message::enqueue(&mut tx, app, &[transition], now).await?;
+        nudge_apps::webhooks::enqueue(&mut tx, app.id, &app.webhooks, &[transition], now).await?;
     tx.commit().await?;
     services.push.webhooks.wake(queued);
     Ok(())

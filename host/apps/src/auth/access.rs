@@ -1,20 +1,23 @@
-//! Who manages apps: people with an access token (contract 1).
+//! Who manages apps: people with an access token (contract 1), or signed in to the console (contract 22).
 
 use std::sync::Arc;
 
 use axum::http::request::Parts;
-use nudge_db::Timestamp;
+use nudge_db::{Timestamp, Tx};
 use nudge_http::code::Code;
 use nudge_http::error::ApiError;
 use nudge_http::issuer::{Claims, Role};
 use nudge_http::oidc::AccessTokenRefusal;
 use nudge_http::request_context::notice_proxy;
+use nudge_platform::audit::{self, Entry};
 use nudge_platform::rate_limits::Policy;
 use nudge_platform::secrets;
+use serde_json::Value;
 
-use super::keys::{app_key, no_bearer};
-use super::{bearer, charge, failed, path_id};
+use super::keys::{app_key, no_credential};
+use super::{bearer, charge, failed, no_app, path_id};
 use crate::App;
+use crate::console::{self, SessionKey};
 use crate::key;
 use crate::keys::Reason;
 use crate::services::{Services, Shared};
@@ -28,6 +31,8 @@ pub struct Scope {
     pub actor: String,
     /// Until when the token is good.
     pub until: Timestamp,
+    /// The session of the console that the request came with, which may end before.
+    pub session: Option<SessionKey>,
     role: Role,
 }
 
@@ -38,6 +43,25 @@ impl Scope {
             return Err(ApiError::new(Code::InsufficientRole));
         }
         Ok(())
+    }
+
+    /// Adds what the caller did in the app to the audit log.
+    pub async fn record(
+        &self,
+        tx: &mut Tx,
+        action: &'static str,
+        resource: String,
+        detail: Value,
+        now: Timestamp,
+    ) -> nudge_db::Result<()> {
+        let entry = Entry {
+            app_id: self.app.id,
+            actor: &self.actor,
+            action,
+            resource,
+            detail,
+        };
+        audit::record(tx, &entry, now).await
     }
 }
 
@@ -60,7 +84,7 @@ pub struct Operator {
     pub actor: String,
 }
 
-/// Somebody with an access token, whatever its roles.
+/// Somebody with an access token or a session, whatever its roles.
 #[derive(Clone, Debug)]
 pub struct Member(pub Claims);
 
@@ -90,7 +114,7 @@ impl Admin {
 
 impl Operator {
     async fn of(parts: &mut Parts, services: &Shared) -> Result<Self, ApiError> {
-        let claims = claims(parts, services).await?;
+        let Caller { claims, .. } = caller(parts, services).await?;
         if !claims.operator {
             let detail = "only tokens with the operator claim open this route";
             return Err(ApiError::because(Code::InsufficientRole, detail));
@@ -101,13 +125,15 @@ impl Operator {
 
 impl Member {
     async fn of(parts: &mut Parts, services: &Shared) -> Result<Self, ApiError> {
-        claims(parts, services).await.map(Self)
+        caller(parts, services)
+            .await
+            .map(|caller| Self(caller.claims))
     }
 }
 
 impl Administrator {
     async fn of(parts: &mut Parts, services: &Shared) -> Result<Self, ApiError> {
-        let claims = claims(parts, services).await?;
+        let Caller { claims, .. } = caller(parts, services).await?;
         if !claims.roles.values().any(|role| *role == Role::Admin) {
             return Err(ApiError::new(Code::InsufficientRole));
         }
@@ -117,17 +143,10 @@ impl Administrator {
 
 /// The access token's claims and, from the path, the app: 401 before 404 before 403.
 async fn scope(parts: &mut Parts, services: &Shared, needed: Role) -> Result<Scope, ApiError> {
-    let claims = claims(parts, services).await?;
+    let Caller { claims, session } = caller(parts, services).await?;
     let app_id = path_id(parts, services, "appId").await?;
-    let app = services
-        .apps
-        .get(app_id)
-        .await?
-        .ok_or_else(|| ApiError::new(Code::NotFound))?;
-    let role = claims
-        .roles
-        .get(&app.workspace_id)
-        .ok_or_else(|| ApiError::new(Code::NotFound))?;
+    let app = services.apps.get(app_id).await?.ok_or_else(no_app)?;
+    let role = claims.roles.get(&app.workspace_id).ok_or_else(no_app)?;
     if *role < needed {
         return Err(ApiError::new(Code::InsufficientRole));
     }
@@ -135,34 +154,65 @@ async fn scope(parts: &mut Parts, services: &Shared, needed: Role) -> Result<Sco
     Ok(Scope {
         app,
         until: Timestamp::from_seconds(claims.exp),
+        session,
         actor: claims.sub,
         role,
     })
 }
 
-/// The claims of the request's access token.
-async fn claims(parts: &Parts, services: &Services) -> Result<Claims, ApiError> {
+/// Who calls, and by which session.
+struct Caller {
+    claims: Claims,
+    session: Option<SessionKey>,
+}
+
+/// Who calls: by the request's access token, or by its session where it has none.
+async fn caller(parts: &Parts, services: &Shared) -> Result<Caller, ApiError> {
     notice_proxy(&parts.headers, services.config.server.trusted_proxies);
     let Some(token) = bearer(parts)? else {
-        return Err(no_bearer(parts, services).await);
+        let Some(signed_in) = console::sessions::of_request(parts, services).await? else {
+            return Err(no_credential(parts, services).await);
+        };
+        charge_principal(parts, services, &signed_in.claims)?;
+        return Ok(Caller {
+            claims: signed_in.claims,
+            session: Some(signed_in.session),
+        });
     };
-    if let Some(hash) = key::hash(&token) {
+    let claims = claims(parts, services, &token).await?;
+    Ok(Caller {
+        claims,
+        session: None,
+    })
+}
+
+/// The claims of a request's access token.
+async fn claims(parts: &Parts, services: &Services, token: &str) -> Result<Claims, ApiError> {
+    if let Some(hash) = key::hash(token) {
         let key = app_key(parts, services, &hash).await?;
         return Err(key.refuse(services, Reason::WrongKind));
     }
     let now = services.clock.now();
     match services
         .access_tokens
-        .verify(&services.issuer, &token, now)
+        .verify(&services.issuer, token, now)
         .await
     {
         Ok(claims) => {
-            let principal = secrets::hash(&[claims.iss.as_bytes(), claims.sub.as_bytes()]);
-            let owner = principal.first_chunk().copied().unwrap_or_default();
-            charge(parts, services, Policy::Principal, owner)?;
+            charge_principal(parts, services, &claims)?;
             Ok(claims)
         }
-        Err(AccessTokenRefusal::Invalid) => Err(failed(parts, services)),
+        Err(AccessTokenRefusal::Invalid) => {
+            let detail = "the access token in `Authorization` has expired, or no issuer of this server signed it";
+            Err(failed(parts, services, detail))
+        }
         Err(AccessTokenRefusal::Unavailable(cause)) => Err(ApiError::unavailable(cause)),
     }
+}
+
+/// Counts a request of a person, by token or session.
+fn charge_principal(parts: &Parts, services: &Services, claims: &Claims) -> Result<(), ApiError> {
+    let principal = secrets::hash(&[claims.iss.as_bytes(), claims.sub.as_bytes()]);
+    let owner = principal.first_chunk().copied().unwrap_or_default();
+    charge(parts, services, Policy::Principal, owner)
 }

@@ -15,7 +15,8 @@ use nudge_http::oidc::AccessTokenRefusal;
 use nudge_http::request_context::Notes;
 use nudge_platform::rate_limits::{Policy, share_of};
 
-use super::{address, bearer, charge, failed, path_id};
+use super::{address, bearer, charge, failed, no_app, path_id, unauthorized};
+use crate::console;
 use crate::key::{self, Key, Kind};
 use crate::keys::Reason;
 use crate::services::{Services, Shared};
@@ -23,6 +24,9 @@ use crate::{App, Holder};
 
 /// The header of a second way to send a write key.
 const WRITE_KEY: &str = "x-write-key";
+
+/// Why a key is refused that nothing has, or that is good no longer.
+const BAD_KEY: &str = "the key in `Authorization` or `x-write-key` is unknown, revoked or expired; nothing is said of other credentials";
 
 /// A key, whatever its kind.
 #[derive(Clone, Debug)]
@@ -86,7 +90,7 @@ impl AppKey {
         {
             // Good for something, but not for this.
             Ok(_) => Err(ApiError::new(Code::InsufficientScope)),
-            Err(AccessTokenRefusal::Invalid) => Err(failed(parts, services)),
+            Err(AccessTokenRefusal::Invalid) => Err(failed(parts, services, BAD_KEY)),
             Err(AccessTokenRefusal::Unavailable(cause)) => Err(ApiError::unavailable(cause)),
         }
     }
@@ -94,7 +98,14 @@ impl AppKey {
     /// The key of a request of other routes than the SDK's, which is in `Authorization` alone (contract 1).
     async fn of_management(parts: &mut Parts, services: &Shared) -> Result<Self, ApiError> {
         if bearer(parts)?.is_none() {
-            return Err(no_bearer(parts, services).await);
+            if console::sessions::of_request(parts, services)
+                .await?
+                .is_some()
+            {
+                // Good for something, as an access token is, but not for this.
+                return Err(ApiError::new(Code::InsufficientScope));
+            }
+            return Err(no_credential(parts, services).await);
         }
         Self::of(parts, services).await
     }
@@ -102,7 +113,7 @@ impl AppKey {
     /// Refuses a key for an app that it does not open, which need not exist; the audit log of its own hears of it.
     fn misplaced(&self, services: &Services) -> ApiError {
         self.refuse(services, Reason::OtherApp);
-        ApiError::new(Code::NotFound)
+        no_app()
     }
 
     /// Refuses a key that is not of a kind; the audit log hears of it.
@@ -215,13 +226,13 @@ pub(super) async fn app_key(
         }
         Holder::Live(app, key) => (app.id, key.id, Reason::Expired),
         Holder::Revoked { app_id, key_id } => (app_id, key_id, Reason::Revoked),
-        Holder::Nobody => return Err(failed(parts, services)),
+        Holder::Nobody => return Err(failed(parts, services, BAD_KEY)),
     };
     let route = Route::of(parts).to_string();
     services
         .key_uses
         .refused(app_id, key_id, reason, route, now);
-    Err(failed(parts, services))
+    Err(failed(parts, services, BAD_KEY))
 }
 
 impl Route {
@@ -240,9 +251,19 @@ impl fmt::Display for Route {
     }
 }
 
-/// Refuses a request without `Authorization`. If it has a key in the SDKs' header, the audit log hears of it.
-pub(super) async fn no_bearer(parts: &Parts, services: &Services) -> ApiError {
-    let refusal = ApiError::new(Code::InvalidCredentials);
+/// Refuses a request with neither `Authorization` nor a session. If it has a key in the SDKs' header, the audit log hears of
+/// it; a cookie that opens nothing is a failed authentication.
+pub(super) async fn no_credential(parts: &Parts, services: &Services) -> ApiError {
+    let refusal = unauthorized(
+        "the request has no credential: send one as `Authorization: Bearer …`; `x-write-key` is for SDK routes only",
+    );
+    if console::site::has_session_cookie(&parts.headers) {
+        return failed(
+            parts,
+            services,
+            "the session of the cookie has ended or is unknown; sign in again",
+        );
+    }
     let hash = key_text(parts).ok().and_then(|text| key::hash(&text));
     let Some(hash) = hash else { return refusal };
     match app_key(parts, services, &hash).await {
@@ -257,7 +278,11 @@ pub(super) async fn no_bearer(parts: &Parts, services: &Services) -> ApiError {
 /// The key of the headers, where there is one: also as the user name of basic authentication (RFC 7617), as SDKs of
 /// others send it.
 pub fn collection_key(parts: &Parts) -> Result<Option<String>, ApiError> {
-    let invalid = || ApiError::new(Code::InvalidCredentials);
+    let invalid = || {
+        unauthorized(
+            "`Authorization` must be `Basic` with the key as user name, or `Bearer` with the key",
+        )
+    };
     let Some(header) = parts.headers.get(AUTHORIZATION) else {
         let has_key = parts.headers.contains_key(WRITE_KEY);
         return has_key.then(|| key_text(parts)).transpose();
@@ -283,7 +308,7 @@ fn key_text(parts: &Parts) -> Result<String, ApiError> {
         Some(value) => Some(
             value
                 .to_str()
-                .map_err(|_| ApiError::new(Code::InvalidCredentials))?
+                .map_err(|_| unauthorized(BAD_KEY))?
                 .trim()
                 .to_owned(),
         ),
@@ -294,6 +319,8 @@ fn key_text(parts: &Parts) -> Result<String, ApiError> {
             Err(ApiError::new(Code::CredentialConflict))
         }
         (Some(text), _) | (None, Some(text)) => Ok(text),
-        (None, None) => Err(ApiError::new(Code::InvalidCredentials)),
+        (None, None) => Err(unauthorized(
+            "the request has no key: send one as `Authorization: Bearer …` or `x-write-key`",
+        )),
     }
 }

@@ -9,13 +9,17 @@ use nudge_http::request_context::Notes;
 use nudge_platform::rate_limits::Policy;
 
 use super::keys::Sdk;
-use super::{charge, failed};
+use super::{charge, failed, unauthorized};
 use crate::App;
 use crate::services::{Services, Shared};
 use crate::subject_token::{self, SubjectToken};
 
 /// The header of a subject token.
 const SUBJECT_TOKEN: &str = "x-service-subject-token";
+
+/// Why a subject token is refused.
+const BAD_TOKEN: &str = "the key is good, but the subject token in `X-Service-Subject-Token` is not one of its app; \
+    begin a session with POST /v1/sdk/session";
 
 /// An SDK with a subject token. That the token is not revoked is checked where the subject is read.
 #[derive(Clone, Debug)]
@@ -59,12 +63,10 @@ pub fn subject_token(
     let Some(value) = parts.headers.get(SUBJECT_TOKEN) else {
         return Ok(None);
     };
-    let text = value
-        .to_str()
-        .map_err(|_| ApiError::new(Code::InvalidCredentials))?;
+    let text = value.to_str().map_err(|_| unauthorized(BAD_TOKEN))?;
     let token = subject_token::open(&services.secrets, text)
         .filter(|token| token.app_id == app.id)
-        .ok_or_else(|| failed(parts, services))?;
+        .ok_or_else(|| failed(parts, services, BAD_TOKEN))?;
     if token.expires_at <= services.clock.now() {
         return Err(ApiError::new(Code::SubjectTokenExpired));
     }

@@ -5,7 +5,6 @@ use nudge_campaigns::store;
 use nudge_db::{Timestamp, Tx};
 use nudge_http::ApiError;
 use nudge_http::precondition::IfMatch;
-use nudge_platform::audit::{self, Entry};
 use serde_json::{Map, Value, json};
 use uuid::Uuid;
 
@@ -41,12 +40,7 @@ pub async fn record<C: Content>(
     campaign: &Campaign<C>,
     now: Timestamp,
 ) -> nudge_db::Result<()> {
-    let entry = Entry {
-        app_id: scope.app.id,
-        actor: &scope.actor,
-        action,
-        resource: format!("{}/{}", C::KIND.resource(), campaign.id),
-        detail: json!({"version": campaign.version, "status": campaign.content.status()}),
-    };
-    audit::record(tx, &entry, now).await
+    let resource = format!("{}/{}", C::KIND.resource(), campaign.id);
+    let detail = json!({"version": campaign.version, "status": campaign.content.status()});
+    scope.record(tx, action, resource, detail, now).await
 }

@@ -200,6 +200,17 @@ pub async fn revoke(tx: &mut Tx, app_id: Uuid, id: Uuid, now: Timestamp) -> Resu
     Ok(revoked == 1)
 }
 
+/// Whether an app has a key of this name, revoked or not.
+pub async fn has_named(tx: &mut Tx, app_id: Uuid, name: &str) -> Result<bool> {
+    let found: i64 = tx
+        .sql("SELECT count(*) AS count FROM keys WHERE app_id = $1 AND name = $2")
+        .bind(app_id)
+        .bind(name.to_owned())
+        .fetch_scalar()
+        .await?;
+    Ok(found > 0)
+}
+
 /// Revokes an app's keys of a name but for the newest.
 pub async fn revoke_older(
     tx: &mut Tx,

@@ -12,7 +12,7 @@ use uuid::Uuid;
 
 pub(super) use rollout::{Change, change};
 pub(super) use upload::upload;
-pub(super) use withdraw::{Reason, withdraw};
+pub(super) use withdraw::withdraw;
 
 use crate::plugins::references;
 use crate::services::Services;
@@ -44,9 +44,9 @@ pub struct Owner {
 /// Why a change is not made.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// There is no such plugin, version or kind.
-    #[error("no such plugin")]
-    NotFound,
+    /// There is no such plugin, version or kind. What is missing, for people.
+    #[error("{0}")]
+    NotFound(String),
     /// The plugin is not the caller's to change.
     #[error("the plugin belongs to the server")]
     ReadOnly(Origin),
@@ -86,6 +86,20 @@ pub enum Error {
     /// The database.
     #[error("storage failed")]
     Storage(#[from] nudge_db::Error),
+}
+
+impl Error {
+    /// Nothing has this name.
+    pub(super) fn no_plugin(name: &str) -> Self {
+        Self::NotFound(format!("there is no plugin `{name}`; upload it first"))
+    }
+
+    /// The plugin has no such version.
+    pub(super) fn no_version(name: &str, version: &str) -> Self {
+        Self::NotFound(format!(
+            "the plugin `{name}` has no version {version}; upload it first"
+        ))
+    }
 }
 
 impl From<Refused> for Error {
@@ -143,7 +157,7 @@ impl Owner {
         if self.app_id != SERVER && store::find(tx, SERVER, name).await?.is_some() {
             return Err(Error::ReadOnly(Origin::Server));
         }
-        Err(Error::NotFound)
+        Err(Error::no_plugin(name))
     }
 
     /// The apps that a change concerns.
@@ -235,7 +249,7 @@ pub(super) async fn delete_version(
     owner.entry(services, &mut tx, name).await?;
     store::lock(&mut tx, owner.app_id, name).await?;
     let found = store::find_version(&mut tx, owner.app_id, name, version).await?;
-    let found = found.ok_or(Error::NotFound)?;
+    let found = found.ok_or_else(|| Error::no_version(name, version))?;
     // Read again, now that nobody else changes it.
     let entry = owner.entry(services, &mut tx, name).await?;
     if let Some(part) = entry.rollout.part_of(version) {

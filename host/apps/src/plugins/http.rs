@@ -20,7 +20,7 @@ use crate::services::{Services, Shared};
 impl From<Error> for ApiError {
     fn from(error: Error) -> Self {
         match error {
-            Error::NotFound => Self::new(Code::NotFound),
+            Error::NotFound(detail) => Self::because(Code::NotFound, detail),
             Error::ReadOnly(Origin::BuiltIn) => {
                 let detail = "the plugin is built into the server; upload one of your own and put it into the slot";
                 Self::because(Code::InsufficientRole, detail)

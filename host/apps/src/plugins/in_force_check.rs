@@ -3,14 +3,14 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use nudge_campaigns::lifecycle::{Campaign, Content};
 use nudge_campaigns::segments::Audiences;
-use nudge_campaigns::{definitions, in_app, push, store as campaigns, surveys};
+use nudge_campaigns::{definitions, in_app, push, store as campaigns, surveys, variants};
 use nudge_db::Tx;
 use nudge_platform::field_error::FieldError;
 use nudge_plugin_runtime::catalogue::{Catalogue, PluginRef};
 use nudge_plugin_runtime::{Configuration, Plugins, Refused};
 use nudge_wasm::{Kind, Plugin};
-use serde_json::Value;
 use uuid::Uuid;
 
 /// How long the plugin may take over all of them. One that is slower would hold up every change of an app.
@@ -44,26 +44,10 @@ impl InForce {
     fn configurations(&self, kind: Kind) -> Vec<(String, Configuration<'_>)> {
         match kind {
             Kind::Trigger => {
-                let configurations = self.surveys.iter().filter_map(|survey| {
-                    let content = &survey.content;
-                    // One that waits for nothing is not decided about.
-                    content.trigger.as_ref().or(content.audience.as_ref())?;
-                    let configuration = content.terms().configuration(&self.segments).ok()?;
-                    Some((format!("/surveys/{}", survey.id), configuration))
-                });
-                let pushed = self.push.iter().filter_map(|campaign| {
-                    let content = &campaign.content;
-                    content.trigger.as_ref().or(content.audience.as_ref())?;
-                    let configuration = content.terms().configuration(&self.segments).ok()?;
-                    Some((format!("/campaigns/{}", campaign.id), configuration))
-                });
-                let shown = self.in_app.iter().filter_map(|campaign| {
-                    let content = &campaign.content;
-                    content.trigger.as_ref().or(content.audience.as_ref())?;
-                    let configuration = content.terms().configuration(&self.segments).ok()?;
-                    Some((format!("/campaigns/{}", campaign.id), configuration))
-                });
-                configurations.chain(pushed).chain(shown).collect()
+                let surveys = triggers(&self.surveys, &self.segments);
+                let pushed = triggers(&self.push, &self.segments);
+                let shown = triggers(&self.in_app, &self.segments);
+                surveys.chain(pushed).chain(shown).collect()
             }
             Kind::Validation => {
                 let configurations = self.definitions.iter().map(|definition| {
@@ -73,28 +57,42 @@ impl InForce {
                 configurations.collect()
             }
             Kind::Personalization => {
-                let pushed = self.push.iter().flat_map(|campaign| {
-                    let variants = campaign.content.variants.iter();
-                    personalizations(campaign.id, variants.map(|it| it.personalization.as_ref()))
-                });
-                let shown = self.in_app.iter().flat_map(|campaign| {
-                    let variants = campaign.content.variants.iter();
-                    personalizations(campaign.id, variants.map(|it| it.personalization.as_ref()))
-                });
-                pushed.chain(shown).collect()
+                let pushed = personalizations(&self.push);
+                pushed.chain(personalizations(&self.in_app)).collect()
             }
         }
     }
 }
 
-/// What the variants of a campaign ask of their plugin, each with a pointer that names it.
-fn personalizations<'a>(
-    campaign_id: Uuid,
-    variants: impl Iterator<Item = Option<&'a Value>>,
+/// The pointer that names a campaign.
+fn place<C: Content>(campaign: &Campaign<C>) -> String {
+    format!("/{}s/{}", C::KIND.resource(), campaign.id)
+}
+
+/// What campaigns ask of the plugin that decides about them, each with a pointer that names it.
+fn triggers<'a, C: Content>(
+    campaigns: &'a [Campaign<C>],
+    segments: &'a Audiences,
 ) -> impl Iterator<Item = (String, Configuration<'a>)> {
-    variants.enumerate().filter_map(move |(index, variant)| {
-        let place = format!("/campaigns/{campaign_id}/variants/{index}");
-        Some((place, push::sending::configuration(variant?)))
+    campaigns.iter().filter_map(|campaign| {
+        let content = &campaign.content;
+        // One that waits for nothing is not decided about.
+        content.trigger().or(content.audience())?;
+        let configuration = content.terms().configuration(segments).ok()?;
+        Some((place(campaign), configuration))
+    })
+}
+
+/// What the variants of campaigns ask of their plugins, each with a pointer that names it.
+fn personalizations<C: Content>(
+    campaigns: &[Campaign<C>],
+) -> impl Iterator<Item = (String, Configuration<'_>)> {
+    campaigns.iter().flat_map(|campaign| {
+        let variants = campaign.content.personalizations().into_iter().enumerate();
+        variants.filter_map(|(index, variant)| {
+            let place = format!("{}/variants/{index}", place(campaign));
+            Some((place, variants::configuration(variant?)))
+        })
     })
 }
 

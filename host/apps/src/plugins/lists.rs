@@ -78,7 +78,7 @@ pub(super) async fn owner_of(
         return Ok(SERVER);
     }
     let catalogue = store::catalogue(tx, app_id).await?;
-    let entry = catalogue.find(name).ok_or(Error::NotFound)?;
+    let entry = catalogue.find(name).ok_or_else(|| Error::no_plugin(name))?;
     Ok(entry.app_id)
 }
 
@@ -100,9 +100,9 @@ pub(super) async fn plugin(
         let view = PluginView::built_in(active, built_in_decides(&catalogue, active));
         let version = Some(&*active.plugin.description().version);
         let health = health(&mut tx, app_id, SERVER, name, version, most, now).await?;
-        return Ok(view.with(vec![VersionView::built_in(active)], health));
+        return Ok(view.with(vec![VersionView::built_in(active)], health, None));
     }
-    let entry = catalogue.find(name).ok_or(Error::NotFound)?;
+    let entry = catalogue.find(name).ok_or_else(|| Error::no_plugin(name))?;
     let versions = store::versions(&mut tx, entry.app_id, name).await?;
     let active = entry.rollout.active.as_ref();
     let version = active.map(|release| &*release.version);
@@ -110,7 +110,9 @@ pub(super) async fn plugin(
     let versions = versions
         .into_iter()
         .map(|version| VersionView::stored(name, entry.kind, version));
-    Ok(PluginView::stored(entry, in_slot(&catalogue, entry)).with(versions.collect(), health))
+    let last_rollback = entry.last_rollback.clone();
+    let view = PluginView::stored(entry, in_slot(&catalogue, entry));
+    Ok(view.with(versions.collect(), health, last_rollback))
 }
 
 /// A version of a plugin.
@@ -124,13 +126,13 @@ pub(super) async fn version(
         let same = active.plugin.description().version == version;
         return Some(VersionView::built_in(active))
             .filter(|_| same)
-            .ok_or(Error::NotFound);
+            .ok_or_else(|| Error::no_version(name, version));
     }
     let mut tx = services.db.read().await?;
     let catalogue = store::catalogue(&mut tx, app_id).await?;
-    let entry = catalogue.find(name).ok_or(Error::NotFound)?;
+    let entry = catalogue.find(name).ok_or_else(|| Error::no_plugin(name))?;
     let found = store::find_version(&mut tx, entry.app_id, name, version).await?;
-    let found = found.ok_or(Error::NotFound)?;
+    let found = found.ok_or_else(|| Error::no_version(name, version))?;
     Ok(VersionView::stored(name, entry.kind, found))
 }
 
@@ -154,11 +156,11 @@ pub(super) async fn slot(services: &Services, app_id: Uuid, kind: Kind) -> Resul
     let mut tx = services.db.read().await?;
     let catalogue = store::catalogue(&mut tx, app_id).await?;
     if let Some(entry) = catalogue.decides(kind, nudge_plugin_runtime::PluginRef::Slot) {
-        return SlotView::stored(entry).ok_or(Error::NotFound);
+        return SlotView::stored(entry).ok_or_else(|| Error::no_plugin(&entry.name));
     }
     let mut built_in = services.plugins.built_in();
     let active = built_in.find(|active| active.plugin.kind() == kind);
     active
         .map(|active| SlotView::built_in(active))
-        .ok_or(Error::NotFound)
+        .ok_or_else(|| Error::no_plugin(kind.as_str()))
 }

@@ -1,5 +1,6 @@
 //! Plugins.
 
+mod announcement;
 pub mod changes;
 pub mod http;
 mod in_force_check;

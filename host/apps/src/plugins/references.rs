@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 
+use nudge_campaigns::lifecycle::Content;
 use nudge_campaigns::push::{self, personalization};
 use nudge_campaigns::{definitions, in_app, store as campaigns, surveys};
 use nudge_db::Tx;
@@ -32,13 +33,16 @@ pub(super) async fn of(tx: &mut Tx, app_id: Uuid, name: &str) -> nudge_db::Resul
     if let Some(slot) = plugin.slot(tx).await? {
         return Ok(Some(slot));
     }
-    if let Some(survey) = plugin.survey(tx).await? {
+    let survey = plugin.campaign::<surveys::Content>(tx, "the trigger of survey");
+    if let Some(survey) = survey.await? {
         return Ok(Some(survey));
     }
-    if let Some(campaign) = plugin.campaign(tx).await? {
+    let campaign = plugin.campaign::<push::Content>(tx, "push campaign");
+    if let Some(campaign) = campaign.await? {
         return Ok(Some(campaign));
     }
-    if let Some(message) = plugin.in_app(tx).await? {
+    let message = plugin.campaign::<in_app::Content>(tx, "in-app message");
+    if let Some(message) = message.await? {
         return Ok(Some(message));
     }
     plugin.definition(tx).await
@@ -58,58 +62,24 @@ impl Plugin<'_> {
         }))
     }
 
-    async fn survey(&self, tx: &mut Tx) -> nudge_db::Result<Option<String>> {
-        let surveys =
-            campaigns::with_text::<surveys::Content>(tx, self.scope(), &self.text()).await?;
-        let survey = surveys.iter().find(|survey| {
-            let named = survey.content.terms().named_plugin();
-            self.is_theirs(survey.app_id) && named == Some(self.name)
-        });
-        Ok(survey.map(|survey| {
-            let of_app = self.of_app(survey.app_id);
-            let id = survey.id;
-            format!(
-                "the trigger of survey {id}{of_app} names the plugin; change or archive the survey"
-            )
-        }))
-    }
-
-    async fn campaign(&self, tx: &mut Tx) -> nudge_db::Result<Option<String>> {
-        let campaigns =
-            campaigns::with_text::<push::Content>(tx, self.scope(), &self.text()).await?;
+    /// A campaign of a kind, `what` in words.
+    async fn campaign<C: Content>(
+        &self,
+        tx: &mut Tx,
+        what: &str,
+    ) -> nudge_db::Result<Option<String>> {
+        let campaigns = campaigns::with_text::<C>(tx, self.scope(), &self.text()).await?;
         let campaign = campaigns.iter().find(|campaign| {
             let content = &campaign.content;
-            let personalizations = content.variants.iter();
-            let mut personalizations =
-                personalizations.filter_map(|variant| variant.personalization.as_ref());
+            let mut variants = content.personalizations().into_iter().flatten();
             self.is_theirs(campaign.app_id)
                 && (content.terms().named_plugin() == Some(self.name)
-                    || personalizations
-                        .any(|it| personalization::named_plugin(it) == Some(self.name)))
+                    || variants.any(|it| personalization::named_plugin(it) == Some(self.name)))
         });
         Ok(campaign.map(|campaign| {
             let of_app = self.of_app(campaign.app_id);
-            let id = campaign.id;
-            format!("push campaign {id}{of_app} names the plugin; change or archive the campaign")
-        }))
-    }
-
-    async fn in_app(&self, tx: &mut Tx) -> nudge_db::Result<Option<String>> {
-        let messages =
-            campaigns::with_text::<in_app::Content>(tx, self.scope(), &self.text()).await?;
-        let message = messages.iter().find(|message| {
-            let content = &message.content;
-            let variants = content.variants.iter();
-            let mut personalizations = variants.filter_map(|it| it.personalization.as_ref());
-            self.is_theirs(message.app_id)
-                && (content.terms().named_plugin() == Some(self.name)
-                    || personalizations
-                        .any(|it| personalization::named_plugin(it) == Some(self.name)))
-        });
-        Ok(message.map(|message| {
-            let of_app = self.of_app(message.app_id);
-            let id = message.id;
-            format!("in-app message {id}{of_app} names the plugin; change or archive the campaign")
+            let (id, resource) = (campaign.id, C::KIND.resource());
+            format!("{what} {id}{of_app} names the plugin; change or archive the {resource}")
         }))
     }
 

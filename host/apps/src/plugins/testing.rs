@@ -203,14 +203,14 @@ pub async fn version(
         let same = active.plugin.description().version == version;
         return same
             .then(|| Arc::clone(&active.plugin))
-            .ok_or(Error::NotFound);
+            .ok_or_else(|| Error::no_version(name, version));
     }
     let mut tx = services.db.read().await?;
     let catalogue = store::catalogue(&mut tx, app_id).await?;
-    let entry = catalogue.find(name).ok_or(Error::NotFound)?;
+    let entry = catalogue.find(name).ok_or_else(|| Error::no_plugin(name))?;
     let found = store::find_version(&mut tx, entry.app_id, name, version).await?;
     drop(tx);
-    let found = found.ok_or(Error::NotFound)?;
+    let found = found.ok_or_else(|| Error::no_version(name, version))?;
     let loaded = services
         .plugins
         .loaders

@@ -4,6 +4,7 @@ use nudge_platform::clock;
 use nudge_plugin_runtime::active::{Active, Origin};
 use nudge_plugin_runtime::catalogue::Entry;
 use nudge_plugin_runtime::check::Check;
+use nudge_plugin_runtime::rollback::Rollback;
 use nudge_plugin_runtime::rollout::Rollout;
 use nudge_plugin_runtime::store::Version;
 use serde::Serialize;
@@ -83,6 +84,9 @@ pub struct PluginDetailView {
     plugin: PluginView,
     versions: Vec<VersionView>,
     health: HealthView,
+    /// When and why a version was rolled back last.
+    #[serde(rename = "lastRollback", skip_serializing_if = "Option::is_none")]
+    last_rollback: Option<Rollback>,
 }
 
 /// What is active after a change.
@@ -204,11 +208,17 @@ impl PluginView {
     }
 
     /// The same with its versions and how it fares.
-    pub(super) fn with(self, versions: Vec<VersionView>, health: HealthView) -> PluginDetailView {
+    pub(super) fn with(
+        self,
+        versions: Vec<VersionView>,
+        health: HealthView,
+        last_rollback: Option<Rollback>,
+    ) -> PluginDetailView {
         PluginDetailView {
             plugin: self,
             versions,
             health,
+            last_rollback,
         }
     }
 }

@@ -1,15 +1,22 @@
 //! Looks after plugins while the server runs: writes down how they fare, takes back what fails, forgets what is old.
 
+use std::collections::HashMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use nudge_campaigns::settings::Settings;
+use nudge_campaigns::webhooks::{EventType, listening};
 use nudge_db::Timestamp;
 use nudge_plugin_runtime::catalogue::SERVER;
+use nudge_plugin_runtime::rollback::FailureRate;
+use nudge_plugin_runtime::rollout::PROBATION;
 use nudge_plugin_runtime::rollout_period::RolloutPeriod;
-use nudge_plugin_runtime::{logs, shadow, statistics};
+use nudge_plugin_runtime::{logs, shadow, statistics, store};
 use tokio_util::sync::CancellationToken;
 
-use super::changes::{self, Error, Reason};
+use super::announcement;
+use super::changes::{self, Error};
+use super::statistics::views::health;
 use crate::services::{Services, Shared};
 
 /// How long what was noted stays in memory only: what a crash loses.
@@ -18,13 +25,19 @@ const TURN: Duration = Duration::from_millis(500);
 const PATIENCE: u32 = 4;
 /// How often what is old is removed.
 const PRUNE: Duration = Duration::from_mins(10);
+/// How often endpoints are told of a version that fails, in microseconds.
+const HOUR: i64 = 3_600_000_000;
 /// Fewer calls say nothing (contract 12).
 const LEAST_CALLS: i64 = 20;
+
+/// Versions of which endpoints were told, and in which hour.
+type Told = HashMap<Arc<RolloutPeriod>, Timestamp>;
 
 /// Runs until the server stops. What is noted after that is written by [`Recorder::flush`](nudge_plugin_runtime::Recorder::flush).
 pub async fn run(services: Shared, halt: CancellationToken) {
     let mut pruned = services.clock.now();
     let mut waited = 0;
+    let mut told = Told::new();
     loop {
         tokio::select! {
             () = tokio::time::sleep(TURN) => {}
@@ -35,7 +48,7 @@ pub async fn run(services: Shared, halt: CancellationToken) {
             continue;
         }
         waited = 0;
-        if let Err(error) = turn(&services).await {
+        if let Err(error) = turn(&services, &mut told).await {
             tracing::warn!(error = ?error, "how plugins fare can't be written down and is tried again");
         }
         let now = services.clock.now();
@@ -50,10 +63,10 @@ pub async fn run(services: Shared, halt: CancellationToken) {
     }
 }
 
-async fn turn(services: &Services) -> nudge_db::Result<()> {
+async fn turn(services: &Services, told: &mut Told) -> nudge_db::Result<()> {
     services.plugins.recorder.flush(&services.db).await?;
     for term in services.plugins.recorder.failing() {
-        if let Err(error) = look_at(services, &term).await {
+        if let Err(error) = look_at(services, &term, told).await {
             tracing::warn!(
                 plugin.name = term.name,
                 plugin.version = term.version,
@@ -70,7 +83,11 @@ async fn turn(services: &Services) -> nudge_db::Result<()> {
 /// A call counts once it is settled: one that is taken apart or tried again does not, so that an event that a
 /// plugin can't stand, in a large batch, is one failure among many successes. What the machine starved twice does
 /// not count either: on a machine under load every plugin would look broken.
-async fn look_at(services: &Services, term: &RolloutPeriod) -> Result<(), Error> {
+async fn look_at(
+    services: &Services,
+    term: &Arc<RolloutPeriod>,
+    told: &mut Told,
+) -> Result<(), Error> {
     let mut tx = services.db.read().await?;
     let tally = statistics::store::of_term(&mut tx, term).await?;
     drop(tx);
@@ -84,13 +101,13 @@ async fn look_at(services: &Services, term: &RolloutPeriod) -> Result<(), Error>
     };
     let rate = statistics::rate(tally.calls, tally.failures);
     if tally.calls < LEAST_CALLS || rate <= most {
-        return Ok(());
+        return tell(services, term, most, told).await;
     }
-    let reason = Reason {
+    let reason = FailureRate {
         calls: tally.calls,
         failures: tally.failures,
-        rate,
-        most,
+        failure_rate: rate,
+        max_failure_rate: most,
     };
     if let Some(restored) = changes::withdraw(services, term, reason).await? {
         tracing::warn!(
@@ -102,7 +119,55 @@ async fn look_at(services: &Services, term: &RolloutPeriod) -> Result<(), Error>
             failures = tally.failures,
             "a failing version was rolled back"
         );
+        return Ok(());
     }
+    tell(services, term, most, told).await
+}
+
+/// Tells endpoints of an active version that can't be rolled back by itself any longer and failed too often in the last
+/// quarter of an hour.
+async fn tell(
+    services: &Services,
+    term: &Arc<RolloutPeriod>,
+    most: f64,
+    told: &mut Told,
+) -> Result<(), Error> {
+    let now = services.clock.now();
+    let hour = Timestamp(now.0 - now.0.rem_euclid(HOUR));
+    told.retain(|_, when| *when == hour);
+    if told.contains_key(term) {
+        return Ok(());
+    }
+    let mut tx = services.db.read().await?;
+    if listening(&mut tx, EventType::PluginDegraded)
+        .await?
+        .is_empty()
+    {
+        return Ok(());
+    }
+    let Some(entry) = store::find(&mut tx, term.owner, &term.name).await? else {
+        return Ok(());
+    };
+    let active = entry.rollout.active.as_ref();
+    let is_active = active.is_some_and(|active| active.version == term.version)
+        && entry.rollout.activated_at == Some(term.since);
+    if !is_active || now.since(term.since) < PROBATION {
+        return Ok(());
+    }
+    let version = Some(&*term.version);
+    let lately = health(
+        &mut tx, term.owner, term.owner, &term.name, version, most, now,
+    )
+    .await?;
+    drop(tx);
+    let failing = lately.failure_rate(most);
+    if failing.calls < LEAST_CALLS || failing.failure_rate <= most {
+        return Ok(());
+    }
+    let mut tx = services.db.write().await?;
+    announcement::degraded(&mut tx, &entry, term, hour, (failing, now)).await?;
+    tx.commit().await?;
+    told.insert(Arc::clone(term), hour);
     Ok(())
 }
 

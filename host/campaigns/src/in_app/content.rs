@@ -8,16 +8,20 @@ use serde_json::{Value, json};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
+use super::showing::{Form, PreparedButton};
 use crate::campaign::Status;
-use crate::links;
+use crate::lifecycle::Error;
+use crate::push::action::PreparedAction;
 use crate::push::content::{
-    MOST_BODY, MOST_DESCRIPTION, MOST_NAME, MOST_TITLE, MOST_VARIANTS, OpenAction, spec_of,
+    MOST_BODY, MOST_DESCRIPTION, MOST_NAME, MOST_TITLE, OpenAction, check_length,
 };
+use crate::push::template::UnknownForm;
 use crate::push::tokens::Tokens;
 use crate::runs::{Manner, Plan};
 use crate::surveys::localization::Localization;
 use crate::targeting::Rules;
 use crate::trigger::{BY_THE_CALENDAR, Terms};
+use crate::{links, theme, variants};
 
 /// Buttons of a message (contract 20).
 const MOST_BUTTONS: usize = 2;
@@ -209,27 +213,28 @@ impl Content {
             self.frequency_cap.as_ref(),
         )
     }
+}
 
-    /// Gives variants without an id one: that of the variant which stood in the same place before, or a new one.
-    pub fn identify(&mut self, before: &[Variant], new_id: impl Fn() -> Uuid) {
-        let mut taken: HashSet<Uuid> = self.variants.iter().filter_map(|it| it.id).collect();
-        for (place, variant) in self.variants.iter_mut().enumerate() {
-            if variant.id.is_none() {
-                let kept = before.get(place).and_then(|before| before.id);
-                let kept = kept.filter(|id| !taken.contains(id));
-                let id = kept.unwrap_or_else(&new_id);
-                taken.insert(id);
-                variant.id = Some(id);
-            }
-        }
+impl variants::Content for Content {
+    type Variant = Variant;
+
+    fn variants(&self) -> &[Variant] {
+        &self.variants
     }
 
-    /// What is wrong with it, whatever its status. What its plugins have to say is not asked here.
-    pub fn check(&self) -> Vec<FieldError> {
+    fn variants_mut(&mut self) -> &mut [Variant] {
+        &mut self.variants
+    }
+
+    fn is_triggered(&self) -> bool {
+        self.mode == Mode::Triggered
+    }
+
+    fn check(&self, before: Option<&Self>) -> Result<Vec<FieldError>, Error> {
         let mut errors = Vec::new();
         let description = self.description.as_deref().unwrap_or_default();
-        length("/name", &self.name, 1, MOST_NAME, &mut errors);
-        length(
+        check_length("/name", &self.name, 1, MOST_NAME, &mut errors);
+        check_length(
             "/description",
             description,
             0,
@@ -246,52 +251,102 @@ impl Content {
                 detail,
             ));
         }
-        if self.variants.len() > MOST_VARIANTS {
-            let detail = format!("at most {MOST_VARIANTS} variants");
-            errors.push(FieldError::new("/variants", "out_of_range", detail));
-        }
-        let mut ids = HashSet::new();
-        for (index, variant) in self.variants.iter().enumerate().take(MOST_VARIANTS) {
-            let place = format!("/variants/{index}");
-            if variant.id.is_some_and(|id| !ids.insert(id)) {
-                let detail = "another variant has this id";
-                let pointer = format!("{place}/id");
-                errors.push(FieldError::new(pointer, "duplicate_id", detail));
-            }
-            errors.extend(variant.check(&place));
-        }
+        variants::check_all(&self.variants, &mut errors);
         errors.extend(self.rules().err().unwrap_or_default());
-        errors
+        if let Some(shown) = &self.theme
+            && before.is_none_or(|before| before.theme.as_ref() != Some(shown))
+        {
+            theme::check(shown, &mut errors)?;
+        }
+        Ok(errors)
+    }
+}
+
+impl variants::Variant for Variant {
+    const SAYS: &'static str = "a title, a body or an image";
+
+    type Form = Form;
+
+    fn id(&self) -> Option<Uuid> {
+        self.id
     }
 
-    /// What keeps it from running.
-    pub fn not_activatable(&self) -> Vec<FieldError> {
-        let mut errors = Vec::new();
-        if self.variants.is_empty() {
-            let detail = "an active campaign has at least one variant";
-            errors.push(FieldError::new("/variants", "required", detail));
-        } else if self.variants.iter().all(|variant| variant.weight == 0.0) {
-            let detail = "at least one variant has a weight over 0";
-            errors.push(FieldError::new("/variants", "out_of_range", detail));
+    fn set_id(&mut self, id: Uuid) {
+        self.id = Some(id);
+    }
+
+    fn weight(&self) -> f64 {
+        self.weight
+    }
+
+    fn personalization(&self) -> Option<&Value> {
+        self.personalization.as_ref()
+    }
+
+    fn says_nothing(&self) -> bool {
+        let is_blank =
+            |text: &Option<String>| text.as_ref().is_none_or(|text| text.trim().is_empty());
+        is_blank(&self.title) && is_blank(&self.body) && self.image_url.is_none()
+    }
+
+    fn check_form(&self, place: &str, tokens: &mut Tokens, errors: &mut Vec<FieldError>) {
+        let is_image = |url: &String| url.starts_with("https://") && links::Kind::Web.has(url);
+        if self
+            .image_url
+            .as_ref()
+            .is_some_and(|url| !is_image(url) || url.contains("{{"))
+        {
+            let pointer = format!("{place}/imageUrl");
+            let detail = "must be an https URL of at most 2048 bytes, without tokens";
+            errors.push(FieldError::new(pointer, "invalid", detail));
         }
-        for (index, variant) in self.variants.iter().enumerate() {
-            if variant.says_nothing() {
-                let detail = "a variant of an active campaign has a title, a body or an image";
-                let pointer = format!("/variants/{index}/title");
-                errors.push(FieldError::new(pointer, "required", detail));
+        for (name, text, most) in [
+            ("title", &self.title, MOST_TITLE),
+            ("body", &self.body, MOST_BODY),
+        ] {
+            if let Some(text) = text {
+                tokens.text(text, most, format!("{place}/{name}"), errors);
             }
         }
-        if self.mode == Mode::Triggered && self.trigger.is_none() {
-            let detail = "an active triggered campaign has a trigger";
-            errors.push(FieldError::new("/trigger", "required", detail));
+        self.check_buttons(place, tokens, errors);
+        if let Some(localization) = &self.localization {
+            let wrong = localization.check(&self.texts()).into_iter();
+            errors.extend(wrong.map(|error| FieldError {
+                pointer: format!("{place}{}", error.pointer),
+                ..error
+            }));
+            for (locale, texts) in &localization.translations {
+                for (path, text) in texts {
+                    let path = nudge_platform::json::escaped(path);
+                    let pointer = format!("{place}/localization/translations/{locale}/{path}");
+                    tokens.text(text, MOST_BODY, pointer, errors);
+                }
+            }
         }
-        errors
+    }
+
+    fn form(&self) -> Result<Form, UnknownForm> {
+        let buttons = self.buttons.iter().map(|button| {
+            Ok(PreparedButton {
+                id: button.id.clone(),
+                style: button.style,
+                action: PreparedAction::new(&button.open_action)?,
+            })
+        });
+        Ok(Form {
+            layout: self.layout,
+            texts: self.texts(),
+            image_url: self.image_url.clone(),
+            buttons: buttons.collect::<Result<_, UnknownForm>>()?,
+            dismissible: self.dismissible,
+            localization: self.localization.clone(),
+        })
     }
 }
 
 impl Variant {
     /// Its texts, by the paths of a localization.
-    pub(super) fn texts(&self) -> Value {
+    fn texts(&self) -> Value {
         let mut texts = serde_json::Map::new();
         for (name, text) in [("title", &self.title), ("body", &self.body)] {
             if let Some(text) = text {
@@ -304,61 +359,6 @@ impl Variant {
         Value::Object(texts)
     }
 
-    fn says_nothing(&self) -> bool {
-        let is_blank =
-            |text: &Option<String>| text.as_ref().is_none_or(|text| text.trim().is_empty());
-        is_blank(&self.title) && is_blank(&self.body) && self.image_url.is_none()
-    }
-
-    /// What is wrong with it; pointers begin at `place`.
-    fn check(&self, place: &str) -> Vec<FieldError> {
-        let mut errors = Vec::new();
-        let spec = spec_of(self.personalization.as_ref(), place, &mut errors);
-        if !(0.0..=1e6).contains(&self.weight) {
-            let pointer = format!("{place}/weight");
-            let detail = "must be 0 to 1000000";
-            errors.push(FieldError::new(pointer, "out_of_range", detail));
-        }
-        let is_image = |url: &String| url.starts_with("https://") && links::Kind::Web.has(url);
-        if self
-            .image_url
-            .as_ref()
-            .is_some_and(|url| !is_image(url) || url.contains("{{"))
-        {
-            let pointer = format!("{place}/imageUrl");
-            let detail = "must be an https URL of at most 2048 bytes, without tokens";
-            errors.push(FieldError::new(pointer, "invalid", detail));
-        }
-        let mut tokens = Tokens::default();
-        for (name, text, most) in [
-            ("title", &self.title, MOST_TITLE),
-            ("body", &self.body, MOST_BODY),
-        ] {
-            if let Some(text) = text {
-                tokens.text(text, most, format!("{place}/{name}"), &mut errors);
-            }
-        }
-        self.check_buttons(place, &mut tokens, &mut errors);
-        if let Some(localization) = &self.localization {
-            let wrong = localization.check(&self.texts()).into_iter();
-            errors.extend(wrong.map(|error| FieldError {
-                pointer: format!("{place}{}", error.pointer),
-                ..error
-            }));
-            for (locale, texts) in &localization.translations {
-                for (path, text) in texts {
-                    let path = nudge_platform::json::escaped(path);
-                    let pointer = format!("{place}/localization/translations/{locale}/{path}");
-                    tokens.text(text, MOST_BODY, pointer, &mut errors);
-                }
-            }
-        }
-        if let Some(spec) = spec {
-            tokens.check(&spec, &mut errors);
-        }
-        errors
-    }
-
     fn check_buttons(&self, place: &str, tokens: &mut Tokens, errors: &mut Vec<FieldError>) {
         if self.buttons.len() > MOST_BUTTONS {
             let detail = format!("at most {MOST_BUTTONS} buttons");
@@ -368,7 +368,7 @@ impl Variant {
         let mut ids = HashSet::new();
         for (index, button) in self.buttons.iter().enumerate().take(MOST_BUTTONS) {
             let place = format!("{place}/buttons/{index}");
-            length(&format!("{place}/id"), &button.id, 1, MOST_ID, errors);
+            check_length(&format!("{place}/id"), &button.id, 1, MOST_ID, errors);
             if !ids.insert(button.id.as_str()) {
                 let detail = "another button has this id";
                 let pointer = format!("{place}/id");
@@ -383,12 +383,5 @@ impl Variant {
             button.open_action.check(&place, errors);
             button.open_action.read_tokens(&place, tokens, errors);
         }
-    }
-}
-
-fn length(place: &str, text: &str, least: usize, most: usize, errors: &mut Vec<FieldError>) {
-    if !(least..=most).contains(&text.chars().count()) {
-        let detail = format!("must have {least} to {most} characters");
-        errors.push(FieldError::new(place, "invalid", detail));
     }
 }

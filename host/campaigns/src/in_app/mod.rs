@@ -8,18 +8,17 @@ use std::sync::Arc;
 use nudge_db::{Timestamp, Tx};
 use nudge_platform::field_error::FieldError;
 use nudge_plugin_runtime::{Deciders, Plugins};
+use serde_json::Value;
 use uuid::Uuid;
 
 use crate::campaign::{ActiveCampaign, CampaignAction, Kind, Status};
-use crate::lifecycle::{self, Error};
-use crate::push::content::MOST_VARIANTS;
-use crate::push::{NotPrepared, check_personalization, gather};
+use crate::lifecycle::{self, Error, Presented};
 use crate::runs::Plan;
 use crate::segments::Audiences;
+use crate::store;
 use crate::surveys::removal;
 use crate::targeting::Rules;
 use crate::trigger::Terms;
-use crate::{store, theme};
 pub use content::{Content, Mode, Variant};
 pub use showing::{Prepared, Showing};
 
@@ -39,6 +38,25 @@ impl lifecycle::Content for Content {
         self.status
     }
 
+    fn priority(&self) -> i32 {
+        self.priority
+    }
+
+    fn trigger(&self) -> Option<&Value> {
+        self.trigger.as_ref()
+    }
+
+    fn audience(&self) -> Option<&Value> {
+        self.audience.as_ref()
+    }
+
+    fn personalizations(&self) -> Vec<Option<&Value>> {
+        let variants = self.variants.iter();
+        variants
+            .map(|variant| variant.personalization.as_ref())
+            .collect()
+    }
+
     fn plan(&self) -> Result<Option<Plan>, Vec<FieldError>> {
         Self::plan(self)
     }
@@ -52,94 +70,23 @@ impl lifecycle::Content for Content {
     }
 }
 
-/// Everything that must hold before an in-app message is saved, as of push campaigns. `before` is what it said until now.
-pub async fn check(
-    plugins: &Plugins,
-    deciders: &Deciders,
-    segments: &Audiences,
-    content: &Content,
-    before: Option<&Content>,
-) -> Result<(), Error> {
-    let mut errors = content.check();
-    if let Some(shown) = &content.theme
-        && before.is_none_or(|before| before.theme.as_ref() != Some(shown))
-    {
-        theme::check(shown, &mut errors)?;
+impl Presented for Content {
+    async fn run(
+        plugins: &Plugins,
+        deciders: &Deciders,
+        segments: &Audiences,
+        campaign: &Campaign,
+        before: Option<&ActiveCampaign>,
+    ) -> Result<ActiveCampaign, Error> {
+        let known = before.and_then(|before| match &before.act {
+            CampaignAction::Show(showing) => Some(&**showing),
+            _ => None,
+        });
+        let content = &campaign.content;
+        let showing = Showing::prepare(plugins, deciders, campaign.id, content, known);
+        let act = CampaignAction::Show(Arc::new(showing.await?));
+        lifecycle::active(plugins, deciders, segments, campaign, act, before).await
     }
-    if errors.is_empty() {
-        errors.extend(content.plan().err().into_iter().flatten());
-    }
-    let runs = content.status == Status::Active;
-    let terms_known = before.is_some_and(|before| {
-        before.trigger == content.trigger && before.audience == content.audience
-    });
-    let asks = content.trigger.is_some() || content.audience.is_some();
-    if asks && (runs || !terms_known) {
-        match content.terms().configuration(segments) {
-            Ok(configuration) => {
-                let accepted = configuration.accept(plugins, deciders, None).await;
-                gather(accepted, "", &mut errors)?;
-            }
-            Err(wrong) => errors.extend(wrong),
-        }
-    }
-    for (index, variant) in content.variants.iter().enumerate().take(MOST_VARIANTS) {
-        if runs || before.is_none_or(|before| !before.variants.contains(variant)) {
-            let (asked, place) = (
-                variant.personalization.as_ref(),
-                format!("/variants/{index}"),
-            );
-            check_personalization(plugins, deciders, asked, &place, &mut errors).await?;
-        }
-    }
-    if !errors.is_empty() {
-        return Err(Error::Invalid(errors));
-    }
-    if runs {
-        let errors = content.not_activatable();
-        if !errors.is_empty() {
-            return Err(Error::NotActivatable(errors));
-        }
-    }
-    Ok(())
-}
-
-/// The form in which the pipeline runs an in-app message. `before` is the form in which it ran until now.
-pub async fn run(
-    plugins: &Plugins,
-    deciders: &Deciders,
-    segments: &Audiences,
-    campaign: &Campaign,
-    before: Option<&ActiveCampaign>,
-) -> Result<ActiveCampaign, Error> {
-    let content = &campaign.content;
-    let known = before.and_then(|before| match &before.act {
-        CampaignAction::Show(showing) => Some(&**showing),
-        _ => None,
-    });
-    let showing = Showing::prepare(plugins, deciders, campaign.id, content, known);
-    let showing = showing.await.map_err(|cause| match cause {
-        NotPrepared::Refused(refused) => refused.into(),
-        NotPrepared::Template(cause) => Error::Invalid(vec![FieldError::new(
-            "/variants",
-            "unknown_token",
-            cause.to_string(),
-        )]),
-    })?;
-    let configuration = content
-        .terms()
-        .configuration(segments)
-        .map_err(Error::Invalid)?;
-    let before = before.map(|before| &before.accepted);
-    Ok(ActiveCampaign {
-        id: campaign.id,
-        version: campaign.version,
-        priority: content.priority,
-        accepted: configuration.accept(plugins, deciders, before).await?,
-        rules: Arc::new(content.rules().map_err(Error::Invalid)?),
-        act: CampaignAction::Show(Arc::new(showing)),
-        watch: content.terms().watch(),
-    })
 }
 
 /// Removes an in-app message with everything that hangs on it. Its instructions go by a job that the transaction queues;

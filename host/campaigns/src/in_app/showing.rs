@@ -2,20 +2,18 @@
 
 use std::time::Duration;
 
-use nudge_plugin_runtime::{Accepted, Deciders, Plugins};
+use nudge_plugin_runtime::{Deciders, Plugins};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::content::{Content, Layout, Style, Variant};
-use crate::push::NotPrepared;
+use super::content::{Content, Layout, Style};
 use crate::push::action::PreparedAction;
 use crate::push::link::NotAllowed;
-use crate::push::personalization::Spec;
-use crate::push::sending::{choose, resolving};
-use crate::push::template::{Text, UnknownForm};
+use crate::push::template::Text;
 use crate::push::verdict::Values;
 use crate::surveys::localization::Localization;
 use crate::targeting::Suppression;
+use crate::variants::{self, NotPrepared, Variants};
 
 /// The bytes of a rendered message as JSON: as many as those of an event (contract 15).
 const MOST_BYTES: usize = 64 * 1024;
@@ -30,32 +28,28 @@ pub struct Showing {
     /// How it looks.
     theme: Option<Value>,
     /// What it says.
-    pub variants: Vec<Prepared>,
+    pub variants: Variants<Form>,
+}
+
+/// What a variant says, ready to be filled in.
+#[derive(Clone, Debug)]
+pub struct Form {
+    pub(super) layout: Layout,
+    pub(super) texts: Value,
+    pub(super) image_url: Option<String>,
+    pub(super) buttons: Vec<PreparedButton>,
+    pub(super) dismissible: bool,
+    pub(super) localization: Option<Localization>,
 }
 
 /// A variant, ready to make messages.
-#[derive(Clone, Debug)]
-pub struct Prepared {
-    /// The variant.
-    pub id: Uuid,
-    weight: f64,
-    layout: Layout,
-    texts: Value,
-    image_url: Option<String>,
-    buttons: Vec<PreparedButton>,
-    dismissible: bool,
-    localization: Option<Localization>,
-    /// What its tokens stand for.
-    pub spec: Spec,
-    /// Who resolves that; none where there is nothing to resolve.
-    pub accepted: Option<Accepted>,
-}
+pub type Prepared = variants::Prepared<Form>;
 
 #[derive(Clone, Debug)]
-struct PreparedButton {
-    id: String,
-    style: Option<Style>,
-    action: PreparedAction,
+pub(super) struct PreparedButton {
+    pub(super) id: String,
+    pub(super) style: Option<Style>,
+    pub(super) action: PreparedAction,
 }
 
 impl Showing {
@@ -67,32 +61,16 @@ impl Showing {
         content: &Content,
         before: Option<&Self>,
     ) -> Result<Self, NotPrepared> {
-        let mut variants = Vec::with_capacity(content.variants.len());
-        for variant in &content.variants {
-            let known = before.and_then(|before| before.variant(variant.id.unwrap_or_default()));
-            let known = known.and_then(|known| known.accepted.as_ref());
-            variants.push(Prepared::new(plugins, deciders, variant, known).await?);
-        }
+        let before = before.map(|before| &before.variants);
+        let variants = &content.variants;
+        let variants = Variants::prepare(plugins, deciders, campaign_id, variants, before);
         let seconds = content.expires_after_seconds;
         Ok(Self {
             campaign_id,
             lifetime: seconds.map(|seconds| Duration::from_secs(seconds.into())),
             theme: content.theme.clone(),
-            variants,
+            variants: variants.await?,
         })
-    }
-
-    /// A variant by its id.
-    pub fn variant(&self, id: Uuid) -> Option<&Prepared> {
-        self.variants.iter().find(|variant| variant.id == id)
-    }
-
-    /// The variant that a person gets, always the same one while weights stay: a stable hash of campaign and
-    /// person, by weight.
-    pub fn variant_for(&self, subject_id: Uuid) -> Option<&Prepared> {
-        let weights: Vec<f64> = self.variants.iter().map(|variant| variant.weight).collect();
-        self.variants
-            .get(choose(self.campaign_id, subject_id, &weights)?)
     }
 
     /// The message of a variant, in a person's language, with the values of that person: the JSON that SDKs get.
@@ -102,45 +80,25 @@ impl Showing {
         values: &Values,
         locale: Option<&str>,
     ) -> Result<String, Suppression> {
-        let message = variant.fill(values, locale, self.theme.as_ref());
+        variant.render(values, locale, self.theme.as_ref())
+    }
+}
+
+impl Prepared {
+    /// The message, in a person's language and as a theme has it, with the values of that person: the JSON that SDKs get.
+    pub fn render(
+        &self,
+        values: &Values,
+        locale: Option<&str>,
+        theme: Option<&Value>,
+    ) -> Result<String, Suppression> {
+        let message = self.fill(values, locale, theme);
         let message = message.map_err(|NotAllowed| Suppression::UrlNotAllowed)?;
         let text = message.to_string();
         if text.len() > MOST_BYTES {
             return Err(Suppression::PayloadTooLarge);
         }
         Ok(text)
-    }
-}
-
-impl Prepared {
-    async fn new(
-        plugins: &Plugins,
-        deciders: &Deciders,
-        variant: &Variant,
-        before: Option<&Accepted>,
-    ) -> Result<Self, NotPrepared> {
-        let personalization = variant.personalization.as_ref();
-        let resolving = resolving(plugins, deciders, personalization, before);
-        let (spec, accepted) = resolving.await?;
-        let buttons = variant.buttons.iter().map(|button| {
-            Ok(PreparedButton {
-                id: button.id.clone(),
-                style: button.style,
-                action: PreparedAction::new(&button.open_action)?,
-            })
-        });
-        Ok(Self {
-            id: variant.id.unwrap_or_default(),
-            weight: variant.weight,
-            layout: variant.layout,
-            texts: variant.texts(),
-            image_url: variant.image_url.clone(),
-            buttons: buttons.collect::<Result<_, UnknownForm>>()?,
-            dismissible: variant.dismissible,
-            localization: variant.localization.clone(),
-            spec,
-            accepted,
-        })
     }
 
     fn fill(
@@ -149,8 +107,9 @@ impl Prepared {
         locale: Option<&str>,
         theme: Option<&Value>,
     ) -> Result<Value, NotAllowed> {
-        let mut texts = self.texts.clone();
-        if let Some(localization) = &self.localization {
+        let form = &self.form;
+        let mut texts = form.texts.clone();
+        if let Some(localization) = &form.localization {
             localization.apply(&mut texts, locale);
         }
         let text = |place: &str| -> Option<String> {
@@ -158,8 +117,8 @@ impl Prepared {
             // Texts that are no templates were refused when they were saved.
             Some(Text::parse(text).unwrap_or_default().fill(values))
         };
-        let mut buttons = Vec::with_capacity(self.buttons.len());
-        for (index, button) in self.buttons.iter().enumerate() {
+        let mut buttons = Vec::with_capacity(form.buttons.len());
+        for (index, button) in form.buttons.iter().enumerate() {
             buttons.push(json!({
                 "id": button.id,
                 "label": text(&format!("/buttons/{index}/label")).unwrap_or_default(),
@@ -169,12 +128,12 @@ impl Prepared {
         }
         Ok(json!({
             "variantId": self.id,
-            "layout": self.layout,
+            "layout": form.layout,
             "title": text("/title"),
             "body": text("/body"),
-            "imageUrl": self.image_url,
+            "imageUrl": form.image_url,
             "buttons": buttons,
-            "dismissible": self.dismissible,
+            "dismissible": form.dismissible,
             "theme": theme,
         }))
     }

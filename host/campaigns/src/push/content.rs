@@ -6,19 +6,19 @@ use serde_json::Value;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
+use super::action::PreparedAction;
 use super::link;
+use super::sending::Form;
 use crate::campaign::Status;
-use crate::links;
+use crate::lifecycle::Error;
 use crate::push::options::Options;
-use crate::push::personalization::Spec;
-use crate::push::template::Text;
+use crate::push::template::{Text, UnknownForm};
 use crate::push::tokens::Tokens;
 use crate::runs::{Manner, Plan};
 use crate::targeting::Rules;
 use crate::trigger::{BY_THE_CALENDAR, Terms};
+use crate::{links, variants};
 
-/// Variants of a campaign (contract 9).
-pub const MOST_VARIANTS: usize = 10;
 /// The longest name, title and body, in characters. What is sent has a limit of its own.
 pub(crate) const MOST_NAME: usize = 200;
 pub(crate) const MOST_DESCRIPTION: usize = 2_000;
@@ -211,141 +211,102 @@ impl Content {
             self.frequency_cap.as_ref(),
         )
     }
+}
 
-    /// Gives variants without an id one: that of the variant which stood in the same place before, or a new one.
-    pub fn identify(&mut self, before: &[Variant], new_id: impl Fn() -> Uuid) {
-        let mut taken: Vec<Uuid> = self
-            .variants
-            .iter()
-            .filter_map(|variant| variant.id)
-            .collect();
-        for (place, variant) in self.variants.iter_mut().enumerate() {
-            if variant.id.is_none() {
-                let kept = before.get(place).and_then(|before| before.id);
-                let id = kept
-                    .filter(|id| !taken.contains(id))
-                    .unwrap_or_else(&new_id);
-                taken.push(id);
-                variant.id = Some(id);
-            }
-        }
+impl variants::Content for Content {
+    type Variant = Variant;
+
+    fn variants(&self) -> &[Variant] {
+        &self.variants
     }
 
-    /// What is wrong with it, whatever its status. What its plugins have to say is not asked here.
-    pub fn check(&self) -> Vec<FieldError> {
+    fn variants_mut(&mut self) -> &mut [Variant] {
+        &mut self.variants
+    }
+
+    fn is_triggered(&self) -> bool {
+        self.mode == Mode::Triggered
+    }
+
+    fn check(&self, _before: Option<&Self>) -> Result<Vec<FieldError>, Error> {
         let mut errors = Vec::new();
-        let mut text = |place: &str, text: &str, least: usize, most: usize| {
-            if !(least..=most).contains(&text.chars().count()) {
-                let detail = format!("must have {least} to {most} characters");
-                errors.push(FieldError::new(place, "invalid", detail));
-            }
-        };
-        text("/name", &self.name, 1, MOST_NAME);
-        text(
+        let description = self.description.as_deref().unwrap_or_default();
+        check_length("/name", &self.name, 1, MOST_NAME, &mut errors);
+        check_length(
             "/description",
-            self.description.as_deref().unwrap_or_default(),
+            description,
             0,
             MOST_DESCRIPTION,
+            &mut errors,
         );
-        if self.variants.len() > MOST_VARIANTS {
-            let detail = format!("at most {MOST_VARIANTS} variants");
-            errors.push(FieldError::new("/variants", "out_of_range", detail));
-        }
-        for (index, variant) in self.variants.iter().enumerate().take(MOST_VARIANTS) {
-            let place = format!("/variants/{index}");
-            let others = self.variants.iter().take(index);
-            if variant.id.is_some() && others.clone().any(|other| other.id == variant.id) {
-                let detail = "another variant has this id";
-                errors.push(FieldError::new(
-                    format!("{place}/id"),
-                    "duplicate_id",
-                    detail,
-                ));
-            }
-            errors.extend(variant.check(&place));
-        }
+        variants::check_all(&self.variants, &mut errors);
         if let Some(options) = &self.options {
             check_options(options, &mut errors);
         }
         errors.extend(self.rules().err().unwrap_or_default());
-        errors
-    }
-
-    /// What keeps it from running.
-    pub fn not_activatable(&self) -> Vec<FieldError> {
-        let mut errors = Vec::new();
-        if self.variants.is_empty() {
-            let detail = "an active campaign has at least one variant";
-            errors.push(FieldError::new("/variants", "required", detail));
-        } else if self.variants.iter().all(|variant| variant.weight == 0.0) {
-            let detail = "at least one variant has a weight over 0";
-            errors.push(FieldError::new("/variants", "out_of_range", detail));
-        }
-        for (index, variant) in self.variants.iter().enumerate() {
-            if variant.title.trim().is_empty() && variant.body.trim().is_empty() {
-                let detail = "a variant of an active campaign has a title or a body";
-                errors.push(FieldError::new(
-                    format!("/variants/{index}/title"),
-                    "required",
-                    detail,
-                ));
-            }
-        }
-        if self.mode == Mode::Triggered && self.trigger.is_none() {
-            let detail = "an active triggered campaign has a trigger";
-            errors.push(FieldError::new("/trigger", "required", detail));
-        }
-        errors
+        Ok(errors)
     }
 }
 
-impl Variant {
-    /// What is wrong with it; pointers begin at `place`.
-    pub fn check(&self, place: &str) -> Vec<FieldError> {
-        let mut errors = Vec::new();
-        let spec = spec_of(self.personalization.as_ref(), place, &mut errors);
-        if !(0.0..=1e6).contains(&self.weight) {
-            let detail = "must be 0 to 1000000";
-            errors.push(FieldError::new(
-                format!("{place}/weight"),
-                "out_of_range",
-                detail,
-            ));
-        }
+impl variants::Variant for Variant {
+    const SAYS: &'static str = "a title or a body";
+
+    type Form = Form;
+
+    fn id(&self) -> Option<Uuid> {
+        self.id
+    }
+
+    fn set_id(&mut self, id: Uuid) {
+        self.id = Some(id);
+    }
+
+    fn weight(&self) -> f64 {
+        self.weight
+    }
+
+    fn personalization(&self) -> Option<&Value> {
+        self.personalization.as_ref()
+    }
+
+    fn says_nothing(&self) -> bool {
+        self.title.trim().is_empty() && self.body.trim().is_empty()
+    }
+
+    fn check_form(&self, place: &str, tokens: &mut Tokens, errors: &mut Vec<FieldError>) {
         let action = self.open_action.clone().unwrap_or_default();
-        action.check(place, &mut errors);
-        let mut tokens = Tokens::default();
+        action.check(place, errors);
         let texts = [
             ("title", &self.title, MOST_TITLE),
             ("body", &self.body, MOST_BODY),
         ];
         for (name, text, most) in texts {
-            tokens.text(text, most, format!("{place}/{name}"), &mut errors);
+            tokens.text(text, most, format!("{place}/{name}"), errors);
         }
-        action.read_tokens(place, &mut tokens, &mut errors);
-        if let Some(spec) = spec {
-            tokens.check(&spec, &mut errors);
-        }
-        errors
+        action.read_tokens(place, tokens, errors);
+    }
+
+    fn form(&self) -> Result<Form, UnknownForm> {
+        let action = self.open_action.clone().unwrap_or_default();
+        Ok(Form {
+            title: Text::parse(&self.title)?,
+            body: Text::parse(&self.body)?,
+            action: PreparedAction::new(&action)?,
+        })
     }
 }
 
-/// What the tokens of a variant can stand for; none where that is wrong itself.
-pub(crate) fn spec_of(
-    personalization: Option<&Value>,
+/// Checks how many characters a text has.
+pub(crate) fn check_length(
     place: &str,
+    text: &str,
+    least: usize,
+    most: usize,
     errors: &mut Vec<FieldError>,
-) -> Option<Spec> {
-    match personalization.map(Spec::read) {
-        None => Some(Spec::default()),
-        Some(Ok(spec)) => Some(spec),
-        Some(Err(wrong)) => {
-            errors.extend(wrong.into_iter().map(|error| FieldError {
-                pointer: format!("{place}/personalization{}", error.pointer),
-                ..error
-            }));
-            None
-        }
+) {
+    if !(least..=most).contains(&text.chars().count()) {
+        let detail = format!("must have {least} to {most} characters");
+        errors.push(FieldError::new(place, "invalid", detail));
     }
 }
 
@@ -447,7 +408,7 @@ mod tests {
 
     fn wrong(variant: Value) -> Vec<(String, String)> {
         let variant: Variant = serde_json::from_value(variant).unwrap();
-        let errors = variant.check("/v");
+        let errors = variants::check_one(&variant, "/v");
         errors
             .into_iter()
             .map(|error| (error.pointer, error.code))
@@ -519,29 +480,5 @@ mod tests {
         ] {
             assert_eq!(action(parts.clone()).is_empty(), good, "{parts}");
         }
-    }
-
-    #[test]
-    fn a_variant_keeps_its_id_by_its_place() {
-        let ids = [1, 2, 3].map(Uuid::from_u128);
-        let variant = |id: Option<Uuid>| Variant {
-            id,
-            title: String::new(),
-            body: String::new(),
-            weight: 1.0,
-            open_action: None,
-            personalization: None,
-        };
-        let mut content: Content = serde_json::from_value(json!({"name": "n"})).unwrap();
-        let before = [variant(Some(ids[0])), variant(Some(ids[1]))];
-        content.variants = vec![variant(None), variant(Some(ids[0])), variant(None)];
-        content.identify(&before, || ids[2]);
-        let found: Vec<Option<Uuid>> = content.variants.iter().map(|variant| variant.id).collect();
-        // The first would be the second's, which says so.
-        assert_eq!(found[1], Some(ids[0]));
-        assert_ne!(found[0], found[1]);
-        content.variants = vec![variant(None), variant(None)];
-        content.identify(&before, || ids[2]);
-        assert_eq!(content.variants[1].id, Some(ids[1]));
     }
 }

@@ -10,7 +10,7 @@ pub mod personalization;
 pub mod rendered;
 pub mod sending;
 pub mod template;
-pub(crate) mod tokens;
+pub mod tokens;
 pub mod verdict;
 
 use std::sync::Arc;
@@ -30,9 +30,8 @@ use crate::targeting::Rules;
 use crate::trigger::Terms;
 pub use content::{Content, Mode, Variant};
 use nudge_platform::field_error::FieldError;
-use nudge_plugin_runtime as plugins;
 use nudge_plugin_runtime::{Deciders, Plugins};
-pub use sending::{NotPrepared, Prepared, Sending};
+pub use sending::{Prepared, Sending};
 
 /// A campaign.
 pub type Campaign = lifecycle::Campaign<Content>;
@@ -51,6 +50,25 @@ impl lifecycle::Content for Content {
         self.status
     }
 
+    fn priority(&self) -> i32 {
+        self.priority
+    }
+
+    fn trigger(&self) -> Option<&Value> {
+        self.trigger.as_ref()
+    }
+
+    fn audience(&self) -> Option<&Value> {
+        self.audience.as_ref()
+    }
+
+    fn personalizations(&self) -> Vec<Option<&Value>> {
+        let variants = self.variants.iter();
+        variants
+            .map(|variant| variant.personalization.as_ref())
+            .collect()
+    }
+
     fn plan(&self) -> Result<Option<Plan>, Vec<FieldError>> {
         Self::plan(self)
     }
@@ -61,102 +79,6 @@ impl lifecycle::Content for Content {
 
     fn rules(&self) -> Result<Rules, Vec<FieldError>> {
         Self::rules(self)
-    }
-}
-
-/// Everything that must hold before a campaign is saved. `before` is what it said until now: what plugins were
-/// asked about then and has not changed is not asked again unless the campaign runs, so that one whose plugin
-/// has become another can always be stopped.
-pub async fn check(
-    plugins: &Plugins,
-    deciders: &Deciders,
-    segments: &Audiences,
-    content: &Content,
-    before: Option<&Content>,
-) -> Result<(), Error> {
-    let mut errors = content.check();
-    if errors.is_empty() {
-        errors.extend(content.plan().err().into_iter().flatten());
-    }
-    let runs = content.status == Status::Active;
-    let terms_known = before.is_some_and(|before| {
-        before.trigger == content.trigger && before.audience == content.audience
-    });
-    let asks = content.trigger.is_some() || content.audience.is_some();
-    if asks && (runs || !terms_known) {
-        match content.terms().configuration(segments) {
-            Ok(configuration) => {
-                let accepted = configuration.accept(plugins, deciders, None).await;
-                gather(accepted, "", &mut errors)?;
-            }
-            Err(wrong) => errors.extend(wrong),
-        }
-    }
-    for (index, variant) in content
-        .variants
-        .iter()
-        .enumerate()
-        .take(content::MOST_VARIANTS)
-    {
-        let known = before.is_some_and(|before| before.variants.contains(variant));
-        if runs || !known {
-            check_personalization(
-                plugins,
-                deciders,
-                variant.personalization.as_ref(),
-                &format!("/variants/{index}"),
-                &mut errors,
-            )
-            .await?;
-        }
-    }
-    if !errors.is_empty() {
-        return Err(Error::Invalid(errors));
-    }
-    if runs {
-        let errors = content.not_activatable();
-        if !errors.is_empty() {
-            return Err(Error::NotActivatable(errors));
-        }
-    }
-    Ok(())
-}
-
-/// Asks the personalization plugin what it has against a variant. What the host found already is not said twice.
-pub async fn check_personalization(
-    plugins: &Plugins,
-    deciders: &Deciders,
-    personalization: Option<&Value>,
-    place: &str,
-    errors: &mut Vec<FieldError>,
-) -> Result<(), Error> {
-    let Some(personalization) = personalization else {
-        return Ok(());
-    };
-    let accepted = sending::configuration(personalization)
-        .accept(plugins, deciders, None)
-        .await;
-    gather(accepted, place, errors)
-}
-
-/// Adds what a plugin found to what is known, unless the same place is wrong already.
-pub(crate) fn gather<T>(
-    outcome: Result<T, plugins::Refused>,
-    place: &str,
-    errors: &mut Vec<FieldError>,
-) -> Result<(), Error> {
-    match outcome {
-        Ok(_) => Ok(()),
-        Err(plugins::Refused::Invalid(found)) => {
-            for error in found {
-                let pointer = format!("{place}{}", error.pointer);
-                if errors.iter().all(|known| known.pointer != pointer) {
-                    errors.push(FieldError { pointer, ..error });
-                }
-            }
-            Ok(())
-        }
-        Err(plugins::Refused::Check(cause)) => Err(cause.into()),
     }
 }
 
@@ -178,32 +100,13 @@ pub async fn run(
         content,
         before.0,
     );
-    let sending = Arc::new(sending.await.map_err(|cause| match cause {
-        NotPrepared::Refused(refused) => refused.into(),
-        NotPrepared::Template(cause) => Error::Invalid(vec![FieldError::new(
-            "/variants",
-            "unknown_token",
-            cause.to_string(),
-        )]),
-    })?);
+    let sending = Arc::new(sending.await?);
     if content.mode == Mode::Transactional {
         return Ok((sending, None));
     }
-    let configuration = content
-        .terms()
-        .configuration(segments)
-        .map_err(Error::Invalid)?;
-    let before = before.1.map(|before| &before.accepted);
-    let running = ActiveCampaign {
-        id: campaign.id,
-        version: campaign.version,
-        priority: content.priority,
-        accepted: configuration.accept(plugins, deciders, before).await?,
-        rules: Arc::new(content.rules().map_err(Error::Invalid)?),
-        act: CampaignAction::Send(Arc::clone(&sending)),
-        watch: content.terms().watch(),
-    };
-    Ok((sending, Some(running)))
+    let act = CampaignAction::Send(Arc::clone(&sending));
+    let running = lifecycle::active(plugins, deciders, segments, campaign, act, before.1);
+    Ok((sending, Some(running.await?)))
 }
 
 /// Removes a campaign with what plugins keep for it. Its deliveries stay: they are what became of it.

@@ -8,17 +8,11 @@ use super::template::{Json, Text};
 
 /// Tokens that were found, each with the pointer of its text.
 #[derive(Debug, Default)]
-pub(crate) struct Tokens(Vec<(String, String)>);
+pub struct Tokens(Vec<(String, String)>);
 
 impl Tokens {
     /// Reads a text of at most so many characters.
-    pub(crate) fn text(
-        &mut self,
-        text: &str,
-        most: usize,
-        place: String,
-        errors: &mut Vec<FieldError>,
-    ) {
+    pub fn text(&mut self, text: &str, most: usize, place: String, errors: &mut Vec<FieldError>) {
         if text.chars().count() > most {
             let detail = format!("must have at most {most} characters");
             errors.push(FieldError::new(place, "out_of_range", detail));
@@ -36,7 +30,7 @@ impl Tokens {
     }
 
     /// Reads a JSON value.
-    pub(crate) fn json(&mut self, json: &Value, place: String, errors: &mut Vec<FieldError>) {
+    pub fn json(&mut self, json: &Value, place: String, errors: &mut Vec<FieldError>) {
         match Json::parse(json) {
             Ok(json) => json.tokens(&place, &mut |id, place| {
                 self.0.push((id.to_owned(), place.to_owned()));
@@ -49,7 +43,7 @@ impl Tokens {
     }
 
     /// What tokens have no binding.
-    pub(crate) fn check(self, spec: &Spec, errors: &mut Vec<FieldError>) {
+    pub fn check(self, spec: &Spec, errors: &mut Vec<FieldError>) {
         for (id, place) in self.0 {
             if spec.binding(&id).is_none() {
                 let detail = format!("the variant's personalization has no binding `{id}`");

@@ -15,7 +15,7 @@ use uuid::Uuid;
 
 pub use crate::campaign::Status;
 use crate::campaign::{ActiveCampaign, CampaignAction, Kind};
-use crate::lifecycle::Campaign;
+use crate::lifecycle::{self, Campaign, Presented, check_terms};
 pub use crate::lifecycle::{Error, create, update};
 use crate::runs::{Manner, Plan};
 use crate::segments::Audiences;
@@ -151,7 +151,7 @@ impl Content {
 /// A survey.
 pub type Survey = Campaign<Content>;
 
-impl crate::lifecycle::Content for Content {
+impl lifecycle::Content for Content {
     const KIND: Kind = Kind::Survey;
     const DEFAULTS: &'static [(&'static str, &'static str)] = &[
         ("mode", r#""triggered""#),
@@ -161,6 +161,22 @@ impl crate::lifecycle::Content for Content {
 
     fn status(&self) -> Status {
         self.status
+    }
+
+    fn priority(&self) -> i32 {
+        self.priority
+    }
+
+    fn trigger(&self) -> Option<&Value> {
+        self.trigger.as_ref()
+    }
+
+    fn audience(&self) -> Option<&Value> {
+        self.audience.as_ref()
+    }
+
+    fn has_terms(&self) -> bool {
+        self.trigger.is_some() || self.audience.is_some() || self.is_feedback()
     }
 
     fn plan(&self) -> Result<Option<Plan>, Vec<FieldError>> {
@@ -173,6 +189,20 @@ impl crate::lifecycle::Content for Content {
 
     fn rules(&self) -> Result<Rules, Vec<FieldError>> {
         Self::rules(self)
+    }
+}
+
+impl Presented for Content {
+    async fn run(
+        plugins: &Plugins,
+        deciders: &Deciders,
+        segments: &Audiences,
+        survey: &Survey,
+        before: Option<&ActiveCampaign>,
+    ) -> Result<ActiveCampaign, Error> {
+        let payload = Payload::new(survey.id, survey.version, &survey.content);
+        let act = CampaignAction::Present(Arc::new(payload));
+        lifecycle::active(plugins, deciders, segments, survey, act, before).await
     }
 }
 
@@ -208,17 +238,7 @@ pub async fn check(
     content.plan().map_err(Error::Invalid)?;
     content.rules().map_err(Error::Invalid)?;
     check_texts(content)?;
-    let known = before.is_some_and(|before| {
-        before.trigger == content.trigger && before.audience == content.audience
-    });
-    let asks = content.trigger.is_some() || content.audience.is_some() || content.is_feedback();
-    if asks && (content.status == Status::Active || !known) {
-        let configuration = content
-            .terms()
-            .configuration(segments)
-            .map_err(Error::Invalid)?;
-        configuration.accept(plugins, deciders, None).await?;
-    }
+    check_terms(plugins, deciders, segments, content, before).await?;
     if content.status == Status::Active {
         let errors = not_activatable(content);
         if !errors.is_empty() {
@@ -249,36 +269,6 @@ fn not_activatable(content: &Content) -> Vec<FieldError> {
         ));
     }
     errors
-}
-
-/// The form in which the pipeline runs a survey. `before` is the form in which it ran until now.
-pub async fn run(
-    plugins: &Plugins,
-    deciders: &Deciders,
-    segments: &Audiences,
-    survey: &Survey,
-    before: Option<&ActiveCampaign>,
-) -> Result<ActiveCampaign, Error> {
-    let configuration = survey
-        .content
-        .terms()
-        .configuration(segments)
-        .map_err(Error::Invalid)?;
-    let before = before.map(|before| &before.accepted);
-    let accepted = configuration.accept(plugins, deciders, before).await?;
-    Ok(ActiveCampaign {
-        id: survey.id,
-        version: survey.version,
-        priority: survey.content.priority,
-        accepted,
-        rules: Arc::new(survey.content.rules().map_err(Error::Invalid)?),
-        act: CampaignAction::Present(Arc::new(Payload::new(
-            survey.id,
-            survey.version,
-            &survey.content,
-        ))),
-        watch: survey.content.terms().watch(),
-    })
 }
 
 /// What of a survey is checked beside its flow: texts in other languages, and the one setting that the server reads.

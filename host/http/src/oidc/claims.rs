@@ -54,6 +54,27 @@ pub fn read(claims: &Value, issuer: &OidcIssuer, now: Timestamp) -> Option<Claim
     })
 }
 
+/// Whether an identity token whose signature is good answers a sign-in: it is for this client, of this request, and in
+/// force (OpenID Connect Core 1.0, section 3.1.3.7).
+pub fn is_identity(claims: &Value, issuer: &OidcIssuer, nonce: &str, now: Timestamp) -> bool {
+    let text = |name: &str| claims.get(name).and_then(Value::as_str);
+    let client = issuer.client_id.as_str();
+    // A token for several says who it was issued to.
+    let is_issued_to_us = match (claims.get("azp"), claims.get("aud")) {
+        (Some(issued_to), _) => issued_to.as_str() == Some(client),
+        (None, Some(Value::Array(several))) => several.len() == 1,
+        (None, _) => true,
+    };
+    let leeway = i64::try_from(LEEWAY.as_secs()).unwrap_or(0);
+    let expires = claims.get("exp").and_then(seconds);
+    text("iss") == Some(issuer.issuer.as_str())
+        && is_for(claims.get("aud"), client)
+        && is_issued_to_us
+        && text("nonce") == Some(nonce)
+        && text("sub").is_some_and(|sub| !sub.is_empty())
+        && expires.is_some_and(|expires| now.seconds().saturating_sub(leeway) < expires)
+}
+
 /// `aud` is a string or an array of strings (RFC 7519, section 4.1.3).
 fn is_for(aud: Option<&Value>, audience: &str) -> bool {
     match aud {
@@ -104,10 +125,9 @@ mod tests {
 
     fn issuer() -> OidcIssuer {
         OidcIssuer {
-            issuer: "https://id.example".to_owned(),
-            audience: "nudge".to_owned(),
             roles_claim: "resource_access.nudge.roles".to_owned(),
             operator_claim: "https://id.example/operator".to_owned(),
+            ..OidcIssuer::new("https://id.example", "nudge")
         }
     }
 
@@ -149,6 +169,42 @@ mod tests {
             json!({"sub": "a".repeat(256)}),
         ] {
             assert!(at(0, wrong.clone()).is_none(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn an_identity_is_for_this_client_of_this_request_and_in_force() {
+        let issuer = OidcIssuer {
+            client_id: "console".to_owned(),
+            ..issuer()
+        };
+        let is_good = |change: Value| {
+            let mut claims = claims(json!({"aud": "console", "nonce": "n"}));
+            nudge_platform::json::merge::apply(&mut claims, change);
+            is_identity(&claims, &issuer, "n", Timestamp::from_seconds(1_000_059))
+        };
+        for good in [
+            json!({}),
+            json!({"aud": ["console"]}),
+            json!({"azp": "console"}),
+            json!({"aud": ["console", "other"], "azp": "console"}),
+        ] {
+            assert!(is_good(good.clone()), "{good}");
+        }
+        for wrong in [
+            json!({"iss": "https://other.example"}),
+            json!({"aud": "nudge"}),
+            json!({"aud": null}),
+            json!({"aud": ["console", "other"]}),
+            json!({"aud": ["console", "other"], "azp": "other"}),
+            json!({"azp": "other"}),
+            json!({"nonce": "m"}),
+            json!({"nonce": null}),
+            json!({"sub": ""}),
+            json!({"exp": 999_999}),
+            json!({"exp": null}),
+        ] {
+            assert!(!is_good(wrong.clone()), "{wrong}");
         }
     }
 

@@ -1,8 +1,11 @@
-//! Access tokens from OpenID providers (contract 1): whose they are and what they allow.
+//! Access tokens from OpenID providers (contract 1): whose they are and what they allow; and signing in there (contract 22).
 
 pub mod claims;
+pub mod login;
 mod provider;
 
+use anyhow::ensure;
+use login::LoginClient;
 use nudge_db::Timestamp;
 use nudge_platform::config;
 use nudge_platform::outbound::{self, Lookups};
@@ -40,15 +43,49 @@ impl AccessTokens {
         let open = |issuer: &config::OidcIssuer| {
             Provider::new(issuer.clone(), client.clone(), config.allow_http)
         };
-        let providers: anyhow::Result<_> = config.issuers.iter().map(open).collect();
-        Ok(Self {
-            providers: providers?,
-        })
+        let providers: anyhow::Result<Vec<Provider>> = config.issuers.iter().map(open).collect();
+        let providers = providers?;
+        for (place, provider) in providers.iter().enumerate() {
+            let mut others = providers.iter().skip(place + 1);
+            let signs_in = |provider: &Provider| !provider.config.client_id.is_empty();
+            ensure!(
+                !signs_in(provider)
+                    || !others.any(|other| other.is(&provider.config.issuer) && signs_in(other)),
+                "auth.issuers: {} has a clientId twice; people sign in with one",
+                provider.config.issuer
+            );
+        }
+        Ok(Self { providers })
+    }
+
+    /// The issuers with which people may sign in to the console.
+    pub fn login_issuers(&self) -> impl Iterator<Item = &str> {
+        let providers = self.providers.iter();
+        providers
+            .filter(|provider| !provider.config.client_id.is_empty())
+            .map(|provider| provider.config.issuer.as_str())
+    }
+
+    /// The console as a client of an issuer. None: nobody signs in with that.
+    pub fn login_client(&self, issuer: &str) -> Option<LoginClient<'_>> {
+        let providers = self.providers.iter();
+        let mut clients = providers.filter(|provider| !provider.config.client_id.is_empty());
+        clients
+            .find(|provider| provider.is(issuer))
+            .map(LoginClient::new)
     }
 
     /// Whether the embedded issuer's tokens are taken: only where no other issuer is configured.
     pub fn are_embedded(&self) -> bool {
         self.providers.is_empty()
+    }
+
+    /// Asks every issuer for its keys, as the first token of each would.
+    pub async fn reach(&self, now: Timestamp) -> anyhow::Result<()> {
+        for provider in &self.providers {
+            provider.reach(now).await?;
+        }
+        Ok(())
     }
 
     /// The claims of a token that is genuine and in force.

@@ -14,6 +14,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 use tokio::sync::Mutex;
 
+use super::login::{self, Endpoints};
 use super::{AccessTokenRefusal, claims};
 use crate::issuer::Claims;
 
@@ -30,8 +31,8 @@ const MOST_KEYS: usize = 64;
 /// A provider and what is known of its keys.
 #[derive(Debug)]
 pub(super) struct Provider {
-    config: OidcIssuer,
-    client: Client,
+    pub(super) config: OidcIssuer,
+    pub(super) client: Client,
     discovery: Url,
     allow_http: bool,
     known: RwLock<Known>,
@@ -51,6 +52,8 @@ struct Known {
 #[derive(Debug)]
 struct KeySet {
     fetched_at: Timestamp,
+    /// Where people sign in, or why they can't.
+    endpoints: Result<Endpoints, String>,
     keys: Vec<(Option<String>, PublicKey)>,
 }
 
@@ -58,6 +61,8 @@ struct KeySet {
 struct Discovery {
     issuer: String,
     jwks_uri: String,
+    #[serde(flatten)]
+    rest: Map<String, Value>,
 }
 
 #[derive(Deserialize)]
@@ -75,6 +80,7 @@ impl Provider {
             !config.audience.is_empty(),
             "auth.issuers: an issuer without audience"
         );
+        login::check(&config)?;
         let base = config.issuer.trim_end_matches('/');
         let discovery = format!("{base}/.well-known/openid-configuration");
         let discovery = outbound::checked_url(&discovery, allow_http)
@@ -99,6 +105,27 @@ impl Provider {
         token: &str,
         now: Timestamp,
     ) -> Result<Claims, AccessTokenRefusal> {
+        let claims = self.open(token, now).await?;
+        claims::read(&claims, &self.config, now).ok_or(AccessTokenRefusal::Invalid)
+    }
+
+    /// Where people sign in.
+    pub(super) async fn endpoints(&self, now: Timestamp) -> anyhow::Result<Endpoints> {
+        let mut known = self.known();
+        if !known.is_good_for(None, now) {
+            known = self.look(None, now).await;
+        }
+        let failure = known.failure.unwrap_or_default();
+        let keys = known.keys.with_context(|| failure)?;
+        keys.endpoints.clone().map_err(anyhow::Error::msg)
+    }
+
+    /// What a token says that one of the provider's keys signed.
+    pub(super) async fn open(
+        &self,
+        token: &str,
+        now: Timestamp,
+    ) -> Result<Value, AccessTokenRefusal> {
         let header = jsonwebtoken::decode_header(token).map_err(|_| AccessTokenRefusal::Invalid)?;
         let kid = header.kid.as_deref();
         let mut known = self.known();
@@ -114,11 +141,8 @@ impl Provider {
         {
             return Err(unavailable(Some(failure)));
         }
-        let opened = keys
-            .candidates(kid)
-            .find_map(|key| key.open::<Value>(token));
-        opened
-            .and_then(|claims| claims::read(&claims, &self.config, now))
+        keys.candidates(kid)
+            .find_map(|key| key.open::<Value>(token))
             .ok_or(AccessTokenRefusal::Invalid)
     }
 
@@ -166,6 +190,13 @@ impl Provider {
         after
     }
 
+    /// Whether it answers with keys.
+    pub(super) async fn reach(&self, now: Timestamp) -> anyhow::Result<()> {
+        let keys = self.fetch(now).await;
+        keys.map(drop)
+            .with_context(|| format!("auth.issuers: {} can't be used", self.config.issuer))
+    }
+
     async fn fetch(&self, now: Timestamp) -> anyhow::Result<KeySet> {
         let discovery: Discovery =
             outbound::get_json(&self.client, self.discovery.clone(), MOST_DOCUMENT_BYTES)
@@ -180,10 +211,12 @@ impl Provider {
         let jwks: Jwks = outbound::get_json(&self.client, url, MOST_DOCUMENT_BYTES)
             .await
             .context("the key set")?;
+        let endpoints = Endpoints::read(&discovery.rest, self.allow_http);
         let objects = jwks.keys.iter().filter_map(Value::as_object);
         let keys = objects.filter_map(signing_key).take(MOST_KEYS).collect();
         Ok(KeySet {
             fetched_at: now,
+            endpoints: endpoints.map_err(|error| format!("{error:#}")),
             keys,
         })
     }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use nudge_plugin_runtime::shadow::{Comparison, Difference, MOST_WAITING, Sample};
 use nudge_plugin_runtime::{Plugins, RolloutPeriod, logs};
+use serde_json::Value;
 
 use crate::validation::{Context, Declared, Found, Verdict, Version, VersionChecks};
 
@@ -60,7 +61,15 @@ impl Trials {
     }
 }
 
-/// Compares verdicts. What the active version failed on is compared with nothing.
+/// The violations of a verdict, for a sample.
+fn shown(verdict: &Verdict) -> Option<Value> {
+    match verdict {
+        Verdict::Broken(violations) => serde_json::to_value(violations).ok(),
+        Verdict::Pass | Verdict::Observed | Verdict::Unchecked => None,
+    }
+}
+
+/// Compares verdicts.
 fn compare(declared: &[Declared], did: &Found, would: &Found) -> Comparison {
     let mut comparison = Comparison::default();
     comparison.counts.calls = 1;
@@ -69,9 +78,9 @@ fn compare(declared: &[Declared], did: &Found, would: &Found) -> Comparison {
     for event in declared {
         let did = did.remove(&event.place).unwrap_or(Verdict::Pass);
         let would = would.remove(&event.place).unwrap_or(Verdict::Pass);
-        let difference = match (did, would) {
+        let difference = match (&did, &would) {
             (_, Verdict::Unchecked) => Difference::Failed,
-            (Verdict::Unchecked, _) => continue,
+            (Verdict::Unchecked, _) => Difference::Recovered,
             (did, would) if did == would => {
                 comparison.same();
                 continue;
@@ -85,6 +94,8 @@ fn compare(declared: &[Declared], did: &Found, would: &Found) -> Comparison {
             event_id: event.event.id,
             campaign_id: None,
             difference,
+            old: shown(&did),
+            new: shown(&would),
         });
     }
     comparison

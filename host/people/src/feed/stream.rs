@@ -14,6 +14,7 @@ use axum::http::{HeaderValue, header};
 use axum::response::Response;
 use futures_util::stream;
 use nudge_apps::auth::Scope;
+use nudge_apps::console::{self, SessionKey};
 use nudge_db::{Dialect, Timestamp};
 use nudge_http::admission::Share;
 use nudge_http::{ApiError, cursor};
@@ -58,6 +59,9 @@ pub(super) struct EventStream {
     sealed_for: String,
     /// Until when the client's token is good.
     until: Timestamp,
+    /// The session of the console that it came with, and when it was last found to go on.
+    session: Option<SessionKey>,
+    checked_at: Instant,
     commits: Option<watch::Receiver<()>>,
     /// How far numbers may overtake each other.
     overlap: i64,
@@ -105,6 +109,8 @@ impl EventStream {
             filter,
             sealed_for,
             until: scope.until,
+            session: scope.session.clone(),
+            checked_at: Instant::now(),
             commits: services.db.commits(),
             overlap,
             top: last.map_or(newest, |last| last.seq),
@@ -159,7 +165,12 @@ impl EventStream {
             if stop.is_cancelled() || self.services.clock.now() >= self.until {
                 return None;
             }
-            let text = match self.look().await {
+            let found = match self.may_go_on().await {
+                Ok(true) => self.look().await,
+                Ok(false) => return None,
+                Err(error) => Err(error),
+            };
+            let text = match found {
                 Ok(text) => text,
                 Err(error) => {
                     // The client comes back, and goes on where it was.
@@ -182,6 +193,19 @@ impl EventStream {
                 () = stop.cancelled() => return None,
             }
         }
+    }
+
+    /// Whether the client's session has not been ended. Looked at as often as a heartbeat comes, however much there is to
+    /// send; a stream that is open is no use of its session.
+    async fn may_go_on(&mut self) -> nudge_db::Result<bool> {
+        let Some(session) = &self.session else {
+            return Ok(true);
+        };
+        if self.checked_at.elapsed() < HEARTBEAT {
+            return Ok(true);
+        }
+        self.checked_at = Instant::now();
+        console::is_open(&self.services, session).await
     }
 
     /// Waits for something new, or for the time of a heartbeat.

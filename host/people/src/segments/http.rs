@@ -16,7 +16,6 @@ use nudge_http::query::{begin, end};
 use nudge_http::{ApiError, Data, Json, Params, ResourceId, created, cursor, merge};
 use nudge_pipeline::segments::{job, known, preview, store as members};
 use nudge_pipeline::services::{Services, Shared};
-use nudge_platform::audit::{self, Entry};
 use nudge_platform::clock;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
@@ -138,14 +137,9 @@ async fn record(
     segment: &Segment,
     now: Timestamp,
 ) -> nudge_db::Result<()> {
-    let entry = Entry {
-        app_id: scope.app.id,
-        actor: &scope.actor,
-        action,
-        resource: format!("segment/{}", segment.id),
-        detail: json!({"version": segment.version}),
-    };
-    audit::record(tx, &entry, now).await
+    let resource = format!("segment/{}", segment.id);
+    let detail = json!({"version": segment.version});
+    scope.record(tx, action, resource, detail, now).await
 }
 
 /// Waits a moment until everybody was looked at; answers the segment as it is then.

@@ -3,6 +3,7 @@
 use axum::extract::State;
 use nudge_apps::auth::Viewer;
 use nudge_http::{ApiError, Code, Data, Params};
+use nudge_records::subjects::named::{IdKind, NameQuery};
 use serde::Deserialize;
 use utoipa::IntoParams;
 use uuid::Uuid;
@@ -12,7 +13,7 @@ use crate::explain::decision::Error as PluginError;
 use crate::services::Shared;
 
 /// What to explain.
-#[derive(Clone, Copy, Debug, Deserialize, IntoParams)]
+#[derive(Clone, Debug, Deserialize, IntoParams)]
 #[serde(rename_all = "camelCase")]
 #[expect(
     clippy::struct_field_names,
@@ -21,10 +22,37 @@ use crate::services::Shared;
 pub struct ExplainQuery {
     /// The campaign, whatever its status.
     campaign_id: Uuid,
-    /// The subject.
-    subject_id: Uuid,
+    /// The subject. Exactly one of `subjectId`, `anonymousId` and `externalId` is given.
+    subject_id: Option<Uuid>,
+    /// The subject, by an anonymous id.
+    anonymous_id: Option<String>,
+    /// The subject, by the external id.
+    external_id: Option<String>,
     /// The event.
     event_id: Uuid,
+}
+
+impl ExplainQuery {
+    /// The subject that is named.
+    async fn subject(&self, services: &Shared, app_id: Uuid) -> Result<Uuid, ApiError> {
+        let (name, kind) = match (self.subject_id, &self.anonymous_id, &self.external_id) {
+            (Some(subject_id), None, None) => return Ok(subject_id),
+            (None, Some(name), None) => (name, IdKind::AnonymousId),
+            (None, None, Some(name)) => (name, IdKind::ExternalId),
+            _ => {
+                let detail =
+                    "exactly one of `subjectId`, `anonymousId` and `externalId` is required";
+                return Err(ApiError::field("/subjectId", "invalid_query", detail));
+            }
+        };
+        let mut tx = services.db.read().await?;
+        let named = NameQuery::of(Some(kind)).find(&mut tx, app_id, name).await;
+        let missing = |error: ApiError| match error.code() {
+            Code::NotFound => error.with_detail("the app has nobody with this id"),
+            _ => error,
+        };
+        Ok(named.map_err(missing)?.subject_id)
+    }
 }
 
 impl From<Error> for ApiError {
@@ -51,9 +79,10 @@ pub async fn explain(
 ) -> Result<Data<Explained>, ApiError> {
     let ExplainQuery {
         campaign_id,
-        subject_id,
         event_id,
+        ..
     } = query;
+    let subject_id = query.subject(&services, scope.app.id).await?;
     let data = super::explain(&services, &scope.app, campaign_id, subject_id, event_id).await?;
     Ok(Data { data })
 }

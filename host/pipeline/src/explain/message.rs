@@ -20,7 +20,7 @@ pub(super) async fn step(
         return Ok(None);
     };
     let step = |passed, detail: &str| Ok(Some(Step::new("personalization", passed, detail)));
-    let variant = showing.variant_for(person.id);
+    let variant = showing.variants.of(person.id);
     let Some((variant, accepted)) = variant.and_then(|it| Some((it, it.accepted.as_ref()?))) else {
         return Ok(None);
     };
@@ -40,8 +40,15 @@ pub(super) async fn step(
     let resolved = resolve(by, app, None, asked, &[recipient], now).await?;
     let values = match resolved.into_iter().next() {
         Some(Ok(values)) => values,
-        Some(Err(Failure::Plugin { code, plugin })) => {
-            let detail = format!("{} {} failed: {code}", plugin.name, plugin.version);
+        Some(Err(Failure::Plugin {
+            code,
+            detail,
+            plugin,
+        })) => {
+            let detail = format!(
+                "{} {} failed: {code}: {detail}",
+                plugin.name, plugin.version
+            );
             return step(false, &detail);
         }
         Some(Err(Failure::Unavailable)) | None => return Ok(None),

@@ -13,6 +13,7 @@ pub mod store;
 
 use nudge_apps::App;
 use nudge_campaigns::campaign::ActiveCampaign;
+use nudge_campaigns::lifecycle::Presented;
 use nudge_campaigns::targeting::{Opening, Quiet, Scope};
 use nudge_campaigns::{in_app, push, store as campaigns, surveys};
 use nudge_db::Timestamp;
@@ -189,42 +190,58 @@ fn failed(found: FoundLetter) -> Step {
 
 /// The campaign, whether it runs or not: a survey, an in-app message, or a push campaign that something triggers.
 async fn campaign(services: &Services, app: &App, id: Uuid) -> Result<Campaign, Error> {
-    let mut tx = services.db.read().await?;
-    let survey = campaigns::find::<surveys::Content>(&mut tx, app.id, id).await?;
-    let push = match survey {
-        Some(_) => None,
-        None => campaigns::find::<push::Content>(&mut tx, app.id, id).await?,
-    };
-    drop(tx);
-    let segments = &app.segments.audiences;
-    let before = app.campaign(id).and_then(|index| app.campaigns.get(index));
-    if let Some(campaign) = push {
-        let status = campaign.content.status.name();
-        let before = (app.push.get(&id).map(|sending| &**sending), before);
-        let run = push::run(
-            &services.plugins,
-            &app.deciders,
-            segments,
-            &campaign,
-            before,
-        );
-        // What backends send one by one nothing triggers.
-        let running = run.await?.1.ok_or(Error::NotFound)?;
-        return Ok(Campaign { running, status });
+    if let Some(found) = presented::<surveys::Content>(services, app, id).await? {
+        return Ok(found);
     }
-    let Some(survey) = survey else {
-        let mut tx = services.db.read().await?;
-        let message = campaigns::find::<in_app::Content>(&mut tx, app.id, id).await?;
-        drop(tx);
-        let message = message.ok_or(Error::NotFound)?;
-        let status = message.content.status.name();
-        let running =
-            in_app::run(&services.plugins, &app.deciders, segments, &message, before).await?;
-        return Ok(Campaign { running, status });
-    };
-    let status = survey.content.status.name();
-    let running = surveys::run(&services.plugins, &app.deciders, segments, &survey, before).await?;
+    if let Some(found) = presented::<in_app::Content>(services, app, id).await? {
+        return Ok(found);
+    }
+    let mut tx = services.db.read().await?;
+    let campaign = campaigns::find::<push::Content>(&mut tx, app.id, id).await?;
+    drop(tx);
+    let campaign = campaign.ok_or(Error::NotFound)?;
+    let sending = app.push.get(&id).map(|sending| &**sending);
+    let run = push::run(
+        &services.plugins,
+        &app.deciders,
+        &app.segments.audiences,
+        &campaign,
+        (sending, running(app, id)),
+    );
+    // What backends send one by one nothing triggers.
+    let running = run.await?.1.ok_or(Error::NotFound)?;
+    let status = campaign.content.status.name();
     Ok(Campaign { running, status })
+}
+
+/// A campaign of a kind that SDKs present; none: the app has none of this id.
+async fn presented<C: Presented>(
+    services: &Services,
+    app: &App,
+    id: Uuid,
+) -> Result<Option<Campaign>, Error> {
+    let mut tx = services.db.read().await?;
+    let found = campaigns::find::<C>(&mut tx, app.id, id).await?;
+    drop(tx);
+    let Some(campaign) = found else {
+        return Ok(None);
+    };
+    let status = campaign.content.status().name();
+    let (plugins, segments) = (&services.plugins, &app.segments.audiences);
+    let run = C::run(
+        plugins,
+        &app.deciders,
+        segments,
+        &campaign,
+        running(app, id),
+    );
+    let running = run.await?;
+    Ok(Some(Campaign { running, status }))
+}
+
+/// A campaign as it runs, if it does.
+fn running(app: &App, id: Uuid) -> Option<&ActiveCampaign> {
+    app.campaign(id).and_then(|index| app.campaigns.get(index))
 }
 
 async fn finish(

@@ -30,8 +30,13 @@ pub(super) struct Entry {
 pub(super) enum Answer {
     /// What it resolved.
     Resolved(Vec<Resolution>),
-    /// It failed, with this code.
-    Failed(&'static str),
+    /// It failed.
+    Failed {
+        /// How.
+        code: &'static str,
+        /// What happened, for people.
+        detail: String,
+    },
     /// It could not be asked properly; it may be asked again.
     Unavailable,
 }
@@ -40,6 +45,8 @@ pub(super) enum Answer {
 #[derive(Clone)]
 pub(super) struct RecipientBatch {
     pub app_id: Uuid,
+    /// The campaign whose message it is; none: a preview's.
+    pub campaign_id: Option<Uuid>,
     pub plugin: Arc<Plugin>,
     pub term: Arc<RolloutPeriod>,
     pub recorder: Arc<Recorder>,
@@ -58,7 +65,10 @@ impl RecipientBatch {
     pub(super) fn run(&mut self, entries: &[Entry]) -> Vec<Answer> {
         let all = |answer: Answer| entries.iter().map(|_| answer.clone()).collect::<Vec<_>>();
         if self.failures >= MOST_FAILURES {
-            return all(Answer::Failed("plugin_broken"));
+            return all(Answer::Failed {
+                code: "plugin_broken",
+                detail: "the plugin failed on others and was not asked about this one".to_owned(),
+            });
         }
         let mut outcome = self.resolve(entries);
         if let Err(failed) = &outcome
@@ -80,7 +90,10 @@ impl RecipientBatch {
                 self.note(entries, CallOutcome::settled(&failed), &failed.call);
                 tracing::warn!(plugin.name = self.term.name, error = %failed, "personalization failed");
                 self.failures += 1;
-                all(Answer::Failed(failed.failure.code()))
+                all(Answer::Failed {
+                    code: failed.failure.code(),
+                    detail: failed.detail(),
+                })
             }
             Err(failed) => {
                 self.note(entries, CallOutcome::TakenApart, &failed.call);
@@ -129,8 +142,15 @@ impl RecipientBatch {
             outcome,
             call,
         };
-        let subjects = || entries.iter().map(|entry| entry.subject_id).collect();
-        self.recorder.made(&made, self.kind, subjects);
+        let topics = || logs::Topics {
+            subjects: entries.iter().map(|entry| entry.subject_id).collect(),
+            campaigns: self.campaign_id.into_iter().collect(),
+            events: entries
+                .iter()
+                .filter_map(|entry| Some(entry.trigger.as_ref()?.id))
+                .collect(),
+        };
+        self.recorder.made(&made, self.kind, topics);
     }
 }
 

@@ -53,8 +53,10 @@ pub enum Failure {
     Plugin {
         /// How: `trap`, `deadline`, ….
         code: &'static str,
+        /// What happened, for people.
+        detail: String,
         /// Which plugin.
-        plugin: Description,
+        plugin: Box<Description>,
     },
     /// The plugin could not be asked properly; it may be asked again later.
     Unavailable,
@@ -102,6 +104,7 @@ pub(crate) async fn resolve_for(
                 .collect();
             let mut work = RecipientBatch {
                 app_id: app.id,
+                campaign_id: campaign,
                 seed: seed(app.id, &plugin),
                 term: Arc::clone(accepted.decider.term_of(&plugin)),
                 recorder: Arc::clone(&resolver.plugins.recorder),
@@ -151,9 +154,10 @@ async fn values(
             digits::restore(db, app.id, spec, recipient, &mut resolutions).await?;
             Ok(Values::new(spec, &app.settings.privacy, resolutions))
         }
-        Answer::Failed(code) => Err(Failure::Plugin {
+        Answer::Failed { code, detail } => Err(Failure::Plugin {
             code,
-            plugin: plugin.description().clone(),
+            detail,
+            plugin: Box::new(plugin.description().clone()),
         }),
         Answer::Unavailable => Err(Failure::Unavailable),
     })

@@ -8,6 +8,7 @@ use nudge_campaigns::push::verdict::{Values, Verdict};
 use nudge_campaigns::settings::Privacy;
 use nudge_plugin_runtime::shadow::{Comparison, Difference, MOST_WAITING, Sample};
 use nudge_plugin_runtime::{Plugins, logs};
+use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::call::{Answer, Entry, RecipientBatch};
@@ -48,14 +49,22 @@ impl ShadowCall {
         let values = |answer| Values::new(&self.spec, &self.privacy, answer);
         for ((entry, did), would) in self.entries.iter().zip(did).zip(would) {
             let difference = match (did, would) {
-                (_, Answer::Failed(_)) => Some(Difference::Failed),
+                (_, Answer::Failed { detail, .. }) => {
+                    Some((Difference::Failed, None, Some(json!(detail))))
+                }
+                (Answer::Failed { detail, .. }, Answer::Resolved(_)) => {
+                    Some((Difference::Recovered, Some(json!(detail)), None))
+                }
                 (Answer::Resolved(did), Answer::Resolved(would)) => {
-                    difference(&self.spec, &values(did), &values(would))
+                    let (did, would) = (values(did), values(would));
+                    difference(&self.spec, &did, &would).map(|difference| {
+                        (difference, Some(self.shown(&did)), Some(self.shown(&would)))
+                    })
                 }
                 // What one of them could not be asked about is compared with nothing.
                 _ => continue,
             };
-            let Some(difference) = difference else {
+            let Some((difference, old, new)) = difference else {
                 comparison.same();
                 continue;
             };
@@ -65,12 +74,27 @@ impl ShadowCall {
                     event_id: event.id,
                     campaign_id: Some(self.campaign_id),
                     difference,
+                    old,
+                    new,
                 }),
                 // Of a message that no event caused there is no sample.
                 None => comparison.counts(difference),
             }
         }
         comparison
+    }
+
+    /// What each binding says, for a sample.
+    fn shown(&self, values: &Values) -> Value {
+        let said = self.spec.bindings.iter().map(|binding| {
+            let resolved = values.get(&binding.id);
+            let said = resolved.map(|resolved| match &resolved.value {
+                Some(_) => json!(resolved.text),
+                None => json!({"issue": resolved.issue}),
+            });
+            (binding.id.clone(), said.unwrap_or_default())
+        });
+        Value::Object(said.collect())
     }
 }
 

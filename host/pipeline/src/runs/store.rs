@@ -194,7 +194,7 @@ pub async fn any_on_offer(
 ) -> Result<bool> {
     let row: Option<Uuid> = tx
         .sql(
-            "SELECT id FROM instructions WHERE app_id = $1 AND campaign_id = $2 AND expires_at > $3
+            "SELECT id FROM instructions WHERE app_id = $1 AND campaign_id = $2 AND expires_at > $3 AND NOT test
                AND status IN ('issued', 'received') LIMIT 1",
         )
         .bind(app_id)

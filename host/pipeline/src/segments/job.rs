@@ -118,14 +118,20 @@ async fn segments(
     let Some(mut app) = services.apps.get(app_id).await? else {
         return Ok(None);
     };
-    let mut tx = services.db.read().await?;
-    let current = store::version_of(&mut tx, app_id).await?;
-    drop(tx);
+    let knows = |asked: &Asked| {
+        let mut all = app.segments.all.iter();
+        all.any(|segment| (segment.id, segment.version) == *asked)
+    };
     // The process that saved the segment may be another one.
-    if current.is_some_and(|current| current > app.version) {
-        match services.apps.refresh(app_id).await? {
-            Some(newer) => app = newer,
-            None => return Ok(None),
+    if !asked.is_some_and(|asked| asked.iter().all(knows)) {
+        let mut tx = services.db.read().await?;
+        let current = store::version_of(&mut tx, app_id).await?;
+        drop(tx);
+        if current.is_some_and(|current| current > app.version) {
+            match services.apps.refresh(app_id).await? {
+                Some(newer) => app = newer,
+                None => return Ok(None),
+            }
         }
     }
     let is_meant = |segment: &&Arc<ActiveSegment>| {
@@ -167,7 +173,8 @@ async fn page(
         let mut tx = services.db.write().await?;
         let written = members::write(&mut tx, &app, &asked, &looked, now).await?;
         if written.outdated {
-            // The next turn reads the segments anew.
+            drop(tx);
+            services.apps.refresh(app_id).await?;
             return Ok(true);
         }
         if store::version_of(&mut tx, app_id)

@@ -16,6 +16,7 @@ use uuid::Uuid;
 use super::fairness::{self, JobInHand};
 use super::kinds::Kinds;
 use super::{Error, RunningJob, store};
+use crate::claims::release_strays;
 use crate::clock::Clock;
 use crate::due::{Next, Pacer, StrayCheck};
 
@@ -79,7 +80,9 @@ impl Runner {
             let changed = pacer.look();
             let turn = async {
                 if strays.is_due() {
-                    self.release_strays().await?;
+                    let in_hand = |id: &Uuid| self.in_hand.lock().contains_key(id);
+                    let (db, node) = (&self.parts.db, self.parts.node);
+                    release_strays(db, store::CLAIMS, node, in_hand).await?;
                     strays.checked();
                 }
                 self.take().await
@@ -176,23 +179,6 @@ impl Runner {
         };
         let mut tx = self.parts.db.write().await?;
         store::end(&mut tx, job, &end, now).await?;
-        tx.commit().await
-    }
-
-    /// Gives up claims whose job is not in memory.
-    async fn release_strays(&self) -> nudge_db::Result<()> {
-        let mut tx = self.parts.db.read().await?;
-        let mut strays = store::claimed_by(&mut tx, self.parts.node).await?;
-        drop(tx);
-        strays.retain(|id| !self.in_hand.lock().contains_key(id));
-        if strays.is_empty() {
-            return Ok(());
-        }
-        tracing::warn!(jobs = strays.len(), "claims without work are given up");
-        let mut tx = self.parts.db.write().await?;
-        for id in strays {
-            store::release(&mut tx, self.parts.node, id).await?;
-        }
         tx.commit().await
     }
 }

@@ -6,6 +6,7 @@ use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use super::{NewJob, RunningJob};
+use crate::claims::Claims;
 
 /// A job as its app sees it.
 #[derive(Debug, sqlx::FromRow)]
@@ -214,23 +215,12 @@ pub(super) async fn claim(tx: &mut Tx, node: Uuid, wanted: &Wanted) -> Result<Op
         .await
 }
 
-/// The jobs that a process has claimed.
-pub(super) async fn claimed_by(tx: &mut Tx, node: Uuid) -> Result<Vec<Uuid>> {
-    tx.sql("SELECT id FROM jobs WHERE completed_at IS NULL AND node = $1")
-        .bind(node)
-        .fetch_values()
-        .await
-}
-
-/// Gives up a claim.
-pub(super) async fn release(tx: &mut Tx, node: Uuid, id: Uuid) -> Result<()> {
-    tx.sql("UPDATE jobs SET node = NULL WHERE id = $1 AND node = $2")
-        .bind(id)
-        .bind(node)
-        .execute()
-        .await?;
-    Ok(())
-}
+/// The claims of jobs.
+pub(super) const CLAIMS: Claims = Claims {
+    rows: "jobs",
+    claimed: "SELECT id FROM jobs WHERE completed_at IS NULL AND node = $1",
+    release: "UPDATE jobs SET node = NULL WHERE id = $1 AND node = $2",
+};
 
 /// Notes a job's progress. False: it is not this process's any longer.
 pub(super) async fn advance(

@@ -14,7 +14,7 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use anyhow::{Context as _, bail, ensure};
-use reqwest::{Client, Url, redirect};
+use reqwest::{Client, Response, StatusCode, Url, header, redirect};
 use serde::de::DeserializeOwned;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
@@ -51,12 +51,38 @@ pub async fn get_json<T: DeserializeOwned>(
     url: Url,
     most_bytes: usize,
 ) -> anyhow::Result<T> {
-    let mut response = client.get(url).send().await?;
+    let response = client.get(url).send().await?;
     ensure!(
         response.status().is_success(),
         "status {}",
         response.status()
     );
+    let body = read(response, most_bytes).await?;
+    serde_json::from_slice(&body).context("the answer is not the JSON that it should be")
+}
+
+/// Posts a form, with a value of `Authorization` if there is one, and reads an answer of at most so many bytes, whatever
+/// its status.
+pub async fn post_form(
+    client: &Client,
+    url: Url,
+    authorization: Option<String>,
+    form: String,
+    most_bytes: usize,
+) -> anyhow::Result<(StatusCode, Vec<u8>)> {
+    let mut request = client
+        .post(url)
+        .header(header::CONTENT_TYPE, "application/x-www-form-urlencoded")
+        .header(header::ACCEPT, "application/json");
+    if let Some(authorization) = authorization {
+        request = request.header(header::AUTHORIZATION, authorization);
+    }
+    let response = request.body(form).send().await?;
+    let status = response.status();
+    Ok((status, read(response, most_bytes).await?))
+}
+
+async fn read(mut response: Response, most_bytes: usize) -> anyhow::Result<Vec<u8>> {
     let mut body = Vec::new();
     while let Some(chunk) = response.chunk().await? {
         if body.len() + chunk.len() > most_bytes {
@@ -64,19 +90,22 @@ pub async fn get_json<T: DeserializeOwned>(
         }
         body.extend_from_slice(&chunk);
     }
-    serde_json::from_slice(&body).context("the answer is not the JSON that it should be")
+    Ok(body)
+}
+
+/// Whether a host's name or address, IPv6 with or without brackets, is this machine's alone.
+pub fn is_loopback(host: &str) -> bool {
+    let address = host.trim_start_matches('[').trim_end_matches(']');
+    host.eq_ignore_ascii_case("localhost")
+        || address
+            .parse()
+            .is_ok_and(|address: IpAddr| address.is_loopback())
 }
 
 /// A URL that may be asked: https, or http to this machine or where that is allowed.
 pub fn checked_url(text: &str, allow_http: bool) -> anyhow::Result<Url> {
     let url = Url::parse(text).with_context(|| format!("`{text}` is not a URL"))?;
-    let local = url.host_str().is_some_and(|host| {
-        let address = host.trim_start_matches('[').trim_end_matches(']');
-        host == "localhost"
-            || address
-                .parse()
-                .is_ok_and(|address: IpAddr| address.is_loopback())
-    });
+    let local = url.host_str().is_some_and(is_loopback);
     match url.scheme() {
         "https" => Ok(url),
         "http" if local || allow_http => Ok(url),

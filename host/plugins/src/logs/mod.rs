@@ -55,6 +55,27 @@ pub fn rank(level: Level) -> i64 {
     }
 }
 
+/// Ids of campaigns and events that are kept with a line.
+const MOST_IDS: usize = 20;
+
+/// What a call was about.
+#[derive(Clone, Debug, Default)]
+pub struct Topics {
+    /// The subjects whose events it was about.
+    pub subjects: Vec<Uuid>,
+    /// The campaigns that it decided; none of definitions.
+    pub campaigns: Vec<Uuid>,
+    /// The events.
+    pub events: Vec<Uuid>,
+}
+
+/// Some ids as JSON; none: there are none.
+fn some_ids(ids: &[Uuid]) -> Option<Arc<str>> {
+    let some = ids.get(..MOST_IDS.min(ids.len())).unwrap_or_default();
+    let text = serde_json::to_string(some).ok();
+    text.filter(|_| !some.is_empty()).map(Arc::from)
+}
+
 /// A line that waits for the database.
 #[derive(Clone, Debug)]
 struct Line {
@@ -66,6 +87,8 @@ struct Line {
     kind: Kind,
     message: String,
     call_id: Uuid,
+    campaign_ids: Option<Arc<str>>,
+    event_ids: Option<Arc<str>>,
 }
 
 /// A subject whose events a call with lines was about.
@@ -110,16 +133,18 @@ pub(super) struct Logs {
 }
 
 impl Logs {
-    /// Takes the lines of a call. `subjects` are those whose events it was about.
+    /// Takes the lines of a call about some topics.
     pub(super) fn write(
         &self,
         app_id: Uuid,
         term: &Arc<RolloutPeriod>,
         kind: Kind,
         lines: &[LogLine],
-        subjects: Vec<Uuid>,
+        topics: Topics,
         now: Timestamp,
     ) {
+        let subjects = topics.subjects;
+        let (campaign_ids, event_ids) = (some_ids(&topics.campaigns), some_ids(&topics.events));
         let mut waiting = self.waiting.lock();
         let WaitingLines { taken, windows } = &mut *waiting;
         let place = (app_id, term.owner, term.name.clone());
@@ -156,6 +181,8 @@ impl Logs {
             // PostgreSQL takes no NUL in a text.
             message: line.message.replace('\0', "\u{fffd}"),
             call_id,
+            campaign_ids: campaign_ids.clone(),
+            event_ids: event_ids.clone(),
         }));
         taken
             .about
@@ -222,6 +249,8 @@ impl Window {
                 self.dropped
             ),
             call_id: nudge_platform::id::new(now),
+            campaign_ids: None,
+            event_ids: None,
         })
     }
 }
@@ -249,6 +278,13 @@ mod tests {
         })
     }
 
+    fn about(subjects: Vec<Uuid>) -> Topics {
+        Topics {
+            subjects,
+            ..Topics::default()
+        }
+    }
+
     fn lines(count: usize) -> Vec<LogLine> {
         let line = |number: usize| LogLine {
             level: Level::Info,
@@ -261,7 +297,14 @@ mod tests {
     fn what_is_past_the_limit_is_counted_in_a_line() {
         let (logs, term) = (Logs::default(), term());
         let write = |app_id, count, now| {
-            logs.write(app_id, &term, Kind::Decision, &lines(count), vec![APP], now);
+            logs.write(
+                app_id,
+                &term,
+                Kind::Decision,
+                &lines(count),
+                about(vec![APP]),
+                now,
+            );
         };
         write(APP, MOST_LINES - 1, NOW);
         write(APP, 3, NOW);
@@ -287,7 +330,14 @@ mod tests {
         let (logs, term) = (Logs::default(), term());
         let subjects = |count: usize| (0..count).map(|_| APP).collect::<Vec<Uuid>>();
         for count in [MOST_SUBJECTS, 1] {
-            logs.write(APP, &term, Kind::Decision, &lines(1), subjects(count), NOW);
+            logs.write(
+                APP,
+                &term,
+                Kind::Decision,
+                &lines(1),
+                about(subjects(count)),
+                NOW,
+            );
         }
         assert_eq!(logs.take(NOW).lines.len(), 1);
         assert_eq!(logs.take(LATER).lines.len(), 1, "what was not kept");
@@ -301,7 +351,7 @@ mod tests {
                 level: Level::Error,
                 message: message.to_owned(),
             };
-            logs.write(APP, &term, Kind::Shadow, &[line], vec![APP], NOW);
+            logs.write(APP, &term, Kind::Shadow, &[line], about(vec![APP]), NOW);
         };
         write("one");
         let taken = logs.take(NOW);

@@ -1,10 +1,12 @@
 //! Lines of plugins in the database.
 
+use std::collections::HashMap;
+
 use nudge_db::{Result, Rows, Timestamp, Tx};
 use nudge_platform::hidden;
 use uuid::Uuid;
 
-use super::{About, Line, Taken, rank};
+use super::{About, Line, MOST_IDS, Taken, rank};
 use crate::catalogue::SERVER;
 
 /// A line as it is stored.
@@ -24,6 +26,12 @@ pub struct Row {
     pub kind: String,
     /// Its text.
     pub message: String,
+    /// The call that it was logged in.
+    pub call_id: Uuid,
+    /// Some of the campaigns that the call decided, as a list in JSON.
+    pub campaign_ids: Option<String>,
+    /// Some of the events that the call was about, as a list in JSON.
+    pub event_ids: Option<String>,
 }
 
 /// Which lines are asked for.
@@ -54,14 +62,18 @@ pub(crate) async fn add(tx: &mut Tx, taken: &Taken) -> Result<()> {
             .integers(lines().map(|line| rank(line.level)))
             .texts(lines().map(|line| line.kind.name().to_owned()))
             .texts(lines().map(|line| line.message.clone()))
-            .uuids(lines().map(|line| line.call_id));
+            .uuids(lines().map(|line| line.call_id))
+            .shared_texts(lines().map(|line| line.campaign_ids.clone()))
+            .shared_texts(lines().map(|line| line.event_ids.clone()));
         tx.with_rows(
-            "v(id, owner_id, name, app_id, version, at, level, kind, message, call_id)",
+            "v(id, owner_id, name, app_id, version, at, level, kind, message, call_id, campaign_ids, event_ids)",
             table,
         )
         .push(
-            " INSERT INTO plugin_log (id, owner_id, name, app_id, version, at, level, kind, message, call_id)
-              SELECT id, owner_id, name, app_id, version, at, level, kind, message, call_id FROM v",
+            " INSERT INTO plugin_log (id, owner_id, name, app_id, version, at, level, kind, message, call_id,
+                                      campaign_ids, event_ids)
+              SELECT id, owner_id, name, app_id, version, at, level, kind, message, call_id,
+                     campaign_ids, event_ids FROM v",
         )
         .execute()
         .await?;
@@ -101,7 +113,7 @@ pub async fn list(
 ) -> Result<Vec<Row>> {
     let mut statement = tx
         .sql(
-            "SELECT id, app_id, version, at, level, kind, message FROM plugin_log
+            "SELECT id, app_id, version, at, level, kind, message, call_id, campaign_ids, event_ids FROM plugin_log
              WHERE owner_id = $1 AND name = $2 AND call_id NOT IN ",
         )
         .push(hidden::CALLS)
@@ -127,6 +139,33 @@ pub async fn list(
         .push_bind(i64::from(limit))
         .fetch_all()
         .await
+}
+
+/// The subjects that calls were about, a few of each call.
+pub async fn subjects(tx: &mut Tx, calls: &[Uuid]) -> Result<HashMap<Uuid, Vec<Uuid>>> {
+    #[derive(sqlx::FromRow)]
+    struct Row {
+        call_id: Uuid,
+        subject_id: Uuid,
+    }
+    let mut subjects: HashMap<Uuid, Vec<Uuid>> = HashMap::new();
+    for calls in calls.chunks(Rows::MOST) {
+        let most = i64::try_from(MOST_IDS * calls.len()).unwrap_or(i64::MAX);
+        let rows: Vec<Row> = tx
+            .sql("SELECT call_id, subject_id FROM plugin_log_subjects WHERE call_id IN ")
+            .push_list(calls.iter().copied())
+            .push(" ORDER BY call_id, subject_id LIMIT ")
+            .push_bind(most)
+            .fetch_all()
+            .await?;
+        for row in rows {
+            let of_call = subjects.entry(row.call_id).or_default();
+            if of_call.len() < MOST_IDS {
+                of_call.push(row.subject_id);
+            }
+        }
+    }
+    Ok(subjects)
 }
 
 /// Forgets the lines of all apps from before an instant.

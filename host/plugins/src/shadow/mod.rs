@@ -13,6 +13,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
+use serde_json::Value;
 use uuid::Uuid;
 
 use crate::rollout_period::RolloutPeriod;
@@ -24,18 +25,20 @@ pub(super) const MOST_SAMPLES: usize = 100;
 /// Candidates whose numbers wait for the database at the most.
 const MOST_TERMS: usize = 1024;
 
-/// What a candidate would have decided, against what the active version did.
+/// What a candidate would have decided, against what the active version did. Each decision that both made counts once: as
+/// `same`, `added`, `removed`, `changed` or `failed`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Batches that both were shown.
     pub calls: u64,
     /// Decisions, of an event under a campaign or definition, that are the same.
     pub same: u64,
-    /// Only the candidate fires, finds a violation, or makes a message.
+    /// Only the candidate fires, sets a timer, finds a violation, or makes a message.
     pub added: u64,
     /// Only the active version does.
     pub removed: u64,
-    /// Both do, with other violations or values; or a state or timer that they leave is another.
+    /// Both do, with other violations or values; or a state or timer that they leave is another; or the active version
+    /// failed, and the candidate does not.
     pub changed: u64,
     /// The candidate failed on it.
     pub failed: u64,
@@ -56,10 +59,16 @@ pub enum Difference {
     State,
     /// They set or cancel other timers.
     Timer,
+    /// Only the candidate sets a timer, which would come due.
+    TimerAdded,
+    /// Only the active version sets a timer.
+    TimerRemoved,
     /// They make another message, or none for another reason.
     Content,
     /// The candidate fails.
     Failed,
+    /// The active version fails, and the candidate does not.
+    Recovered,
 }
 
 impl Difference {
@@ -71,14 +80,17 @@ impl Difference {
             Self::Violations => "violations",
             Self::State => "state",
             Self::Timer => "timer",
+            Self::TimerAdded => "timer_added",
+            Self::TimerRemoved => "timer_removed",
             Self::Content => "content",
             Self::Failed => "failed",
+            Self::Recovered => "recovered",
         }
     }
 }
 
 /// One difference.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Sample {
     /// Whose event it is.
     pub subject_id: Uuid,
@@ -88,10 +100,14 @@ pub struct Sample {
     pub campaign_id: Option<Uuid>,
     /// What differs.
     pub difference: Difference,
+    /// What the active version left or said, where that is kept.
+    pub old: Option<Value>,
+    /// What the candidate would have left or said, where that is kept.
+    pub new: Option<Value>,
 }
 
 /// What came of calls.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Comparison {
     /// How often what.
     pub counts: Counts,
@@ -120,12 +136,13 @@ impl Comparison {
     /// Counts a difference.
     pub fn counts(&mut self, difference: Difference) {
         match difference {
-            Difference::Added => self.counts.added += 1,
-            Difference::Removed => self.counts.removed += 1,
+            Difference::Added | Difference::TimerAdded => self.counts.added += 1,
+            Difference::Removed | Difference::TimerRemoved => self.counts.removed += 1,
             Difference::Failed => self.counts.failed += 1,
             Difference::Violations
             | Difference::State
             | Difference::Timer
+            | Difference::Recovered
             | Difference::Content => {
                 self.counts.changed += 1;
             }
@@ -135,6 +152,11 @@ impl Comparison {
     /// Counts a difference and keeps it as a sample, if there is room.
     pub fn differs(&mut self, sample: Sample) {
         self.counts(sample.difference);
+        self.keep(sample);
+    }
+
+    /// Keeps a difference of a decision that was counted already, if there is room.
+    pub fn keep(&mut self, sample: Sample) {
         if self.samples.len() < MOST_SAMPLES {
             self.samples.push(sample);
         }
@@ -228,6 +250,8 @@ mod tests {
             event_id: Uuid::from_u128(number),
             campaign_id: None,
             difference,
+            old: None,
+            new: None,
         }
     }
 

@@ -2,10 +2,14 @@
 
 use nudge_db::{Result, Rows, Timestamp, Tx};
 use nudge_platform::{hidden, id};
+use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::{Comparison, MOST_SAMPLES, Place, Sample, Taken};
 use crate::catalogue::SERVER;
+
+/// What is kept of a sample's value.
+const MOST_VALUE_BYTES: usize = 8 << 10;
 
 /// The numbers of a candidate, in one app or in all.
 #[derive(Clone, Debug, sqlx::FromRow)]
@@ -33,14 +37,20 @@ pub struct Row {
 /// A difference as it is stored.
 #[derive(Clone, Debug, sqlx::FromRow)]
 pub struct DifferenceRow {
+    /// Whose event it is.
+    pub subject_id: Uuid,
     /// The event.
     pub event_id: Uuid,
     /// The campaign, where the call was about one.
     pub campaign_id: Option<Uuid>,
-    /// The difference, as JSON.
+    /// The difference's name.
     pub difference: String,
     /// When it was seen.
     pub at: Timestamp,
+    /// What the active version left, as JSON.
+    pub old_value: Option<String>,
+    /// What the candidate would have left, as JSON.
+    pub new_value: Option<String>,
 }
 
 /// Adds comparisons to those of their terms.
@@ -103,6 +113,16 @@ async fn add_counts(tx: &mut Tx, rows: &[(Place, Comparison)], now: Timestamp) -
     Ok(())
 }
 
+/// A sample's value as JSON; of one that is too long, how long it is.
+fn text(value: Option<&Value>) -> Option<String> {
+    let text = value?.to_string();
+    if text.len() > MOST_VALUE_BYTES {
+        return Some(json!({"bytes": text.len(), "omitted": true}).to_string());
+    }
+    // PostgreSQL takes no NUL in a text; JSON writes it as an escape.
+    Some(text)
+}
+
 /// Adds differences, as far as there is room for more of the candidate.
 async fn add_samples(
     tx: &mut Tx,
@@ -142,16 +162,19 @@ async fn add_samples(
                 .iter()
                 .map(|sample| sample.difference.name().to_owned()),
         )
-        .timestamps(samples.iter().map(|_| now));
+        .timestamps(samples.iter().map(|_| now))
+        .texts(samples.iter().map(|sample| text(sample.old.as_ref())))
+        .texts(samples.iter().map(|sample| text(sample.new.as_ref())));
     tx.with_rows(
-        "v(id, owner_id, name, app_id, version, since, subject_id, event_id, campaign_id, difference, at)",
+        "v(id, owner_id, name, app_id, version, since, subject_id, event_id, campaign_id, difference, at,
+           old_value, new_value)",
         table,
     )
     .push(
         " INSERT INTO plugin_differences (id, owner_id, name, app_id, version, since,
-            subject_id, event_id, campaign_id, difference, at)
+            subject_id, event_id, campaign_id, difference, at, old_value, new_value)
           SELECT id, owner_id, name, app_id, version, since,
-            subject_id, event_id, campaign_id, difference, at FROM v",
+            subject_id, event_id, campaign_id, difference, at, old_value, new_value FROM v",
     )
     .execute()
     .await?;
@@ -189,7 +212,7 @@ pub async fn differences(
 ) -> Result<Vec<DifferenceRow>> {
     let mut statement = tx
         .sql(
-            "SELECT event_id, campaign_id, difference, at FROM plugin_differences
+            "SELECT subject_id, event_id, campaign_id, difference, at, old_value, new_value FROM plugin_differences
              WHERE owner_id = $1 AND name = $2 AND version = $3 AND since = $4 AND subject_id NOT IN ",
         )
         .push(hidden::ANYWHERE)

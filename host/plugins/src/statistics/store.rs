@@ -136,6 +136,37 @@ pub async fn of_term(tx: &mut Tx, term: &RolloutPeriod) -> Result<Tally> {
     .await
 }
 
+/// A version that failed calls.
+#[derive(Debug, sqlx::FromRow)]
+pub struct FailingVersion {
+    /// The app that the plugin belongs to, or [`SERVER`].
+    pub owner_id: Uuid,
+    /// The plugin.
+    pub name: String,
+    /// The version.
+    pub version: String,
+    /// Settled calls but those that the machine starved.
+    pub calls: i64,
+    /// Those that failed.
+    pub failures: i64,
+}
+
+/// The versions that failed calls since an instant, in all apps and processes, the worst first.
+pub async fn failing(tx: &mut Tx, since: Timestamp) -> Result<Vec<FailingVersion>> {
+    tx.sql(
+        "SELECT owner_id, name, version, CAST(sum(calls) AS BIGINT) AS calls,
+            CAST(sum(CASE WHEN outcome = 'ok' THEN 0 ELSE calls END) AS BIGINT) AS failures
+         FROM plugin_calls
+         WHERE minute >= $1 AND outcome NOT IN ('starved', 'taken_apart', 'retried', 'unavailable')
+         GROUP BY owner_id, name, version
+         HAVING sum(CASE WHEN outcome = 'ok' THEN 0 ELSE calls END) > 0
+         ORDER BY failures DESC, name, version LIMIT 50",
+    )
+    .bind(minute(since))
+    .fetch_all()
+    .await
+}
+
 /// Forgets the counts of all apps from before an instant.
 pub async fn prune(tx: &mut Tx, before: Timestamp) -> Result<()> {
     tx.sql("DELETE FROM plugin_calls WHERE minute < $1")

@@ -1,7 +1,20 @@
 //! What plugins keep of a subject, in the database.
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use nudge_db::{Result, Timestamp, Tx};
+use serde_json::{Value, json};
 use uuid::Uuid;
+
+/// A state or payload that is JSON.
+pub fn as_json(bytes: &[u8]) -> Option<Value> {
+    serde_json::from_slice(bytes).ok()
+}
+
+/// A state or payload for people: JSON as it is, anything else in base64.
+pub fn shown(bytes: &[u8]) -> Value {
+    as_json(bytes).unwrap_or_else(|| json!({"base64": STANDARD.encode(bytes)}))
+}
 
 /// What a campaign's plugin stored of a subject.
 #[derive(Debug, sqlx::FromRow)]

@@ -166,9 +166,9 @@ pub async fn get_campaign_analytics(
     let kind = kind_of(&services, scope.app.id, id).await?;
     let mut tx = services.db.read().await?;
     let key = (scope.app.id, id);
-    let mut rows = of_instructions(&mut tx, key, (from, to)).await?;
+    let mut rows = counts(&mut tx, INSTRUCTIONS, key, (from, to)).await?;
     if kind == Kind::Push {
-        rows.extend(of_deliveries(&mut tx, key, (from, to)).await?);
+        rows.extend(counts(&mut tx, DELIVERIES, key, (from, to)).await?);
     }
     let per_action = actions(&mut tx, key, (from, to)).await?;
     drop(tx);
@@ -203,53 +203,42 @@ pub async fn get_campaign_analytics(
     })
 }
 
-/// In-app messages, and firings of either type that were held back.
-async fn of_instructions(
-    tx: &mut Tx,
-    (app_id, campaign_id): (Uuid, Uuid),
-    (from, to): (Timestamp, Timestamp),
-) -> Result<Vec<Row>> {
-    tx.sql(
-        "SELECT variant_id, created_at / 86400000000 AS day, count(CASE WHEN suppressed_by IS NULL THEN 1 END) AS recipients,
-                CAST(0 AS BIGINT) AS sent, CAST(0 AS BIGINT) AS delivered, count(displayed_at) AS displayed, CAST(0 AS BIGINT) AS opened,
-                count(clicked_at) AS clicked, count(CASE WHEN status = 'dismissed' THEN 1 END) AS dismissed,
-                count(CASE WHEN status = 'completed' THEN 1 END) AS completed, CAST(0 AS BIGINT) AS failed,
-                count(suppressed_by) AS suppressed
-         FROM instructions
-         WHERE app_id = $1 AND campaign_id = $2 AND created_at >= $3 AND created_at < $4 AND subject_id NOT IN ",
-    )
-    .push(hidden::SUBJECTS)
-    .push(" GROUP BY variant_id, created_at / 86400000000")
-    .bind(app_id)
-    .bind(campaign_id)
-    .bind(from)
-    .bind(to)
-    .fetch_all()
-    .await
-}
+/// What is counted of in-app messages, and of firings of either type that were held back.
+const INSTRUCTIONS: &str = "count(CASE WHEN suppressed_by IS NULL THEN 1 END) AS recipients,
+    CAST(0 AS BIGINT) AS sent, CAST(0 AS BIGINT) AS delivered, count(displayed_at) AS displayed, CAST(0 AS BIGINT) AS opened,
+    count(clicked_at) AS clicked, count(CASE WHEN status = 'dismissed' THEN 1 END) AS dismissed,
+    count(CASE WHEN status = 'completed' THEN 1 END) AS completed, CAST(0 AS BIGINT) AS failed,
+    count(suppressed_by) AS suppressed
+    FROM instructions";
 
-/// Push messages but for tests.
-async fn of_deliveries(
+/// What is counted of push messages.
+const DELIVERIES: &str = "count(*) AS recipients, count(sent_at) AS sent, count(delivered_at) AS delivered,
+    count(displayed_at) AS displayed, count(opened_at) AS opened, count(clicked_at) AS clicked,
+    count(dismissed_at) AS dismissed, CAST(0 AS BIGINT) AS completed,
+    count(CASE WHEN status IN ('failed', 'bounced') THEN 1 END) AS failed, CAST(0 AS BIGINT) AS suppressed
+    FROM deliveries";
+
+/// Counts of a campaign's messages but for tests, by variant and day. `counted` says what is counted, and where.
+async fn counts(
     tx: &mut Tx,
+    counted: &'static str,
     (app_id, campaign_id): (Uuid, Uuid),
     (from, to): (Timestamp, Timestamp),
 ) -> Result<Vec<Row>> {
-    tx.sql(
-        "SELECT variant_id, created_at / 86400000000 AS day, count(*) AS recipients, count(sent_at) AS sent, count(delivered_at) AS delivered,
-                count(displayed_at) AS displayed, count(opened_at) AS opened, count(clicked_at) AS clicked,
-                count(dismissed_at) AS dismissed, CAST(0 AS BIGINT) AS completed,
-                count(CASE WHEN status IN ('failed', 'bounced') THEN 1 END) AS failed, CAST(0 AS BIGINT) AS suppressed
-         FROM deliveries
-         WHERE app_id = $1 AND campaign_id = $2 AND created_at >= $3 AND created_at < $4 AND NOT test AND subject_id NOT IN ",
-    )
-    .push(hidden::SUBJECTS)
-    .push(" GROUP BY variant_id, created_at / 86400000000")
-    .bind(app_id)
-    .bind(campaign_id)
-    .bind(from)
-    .bind(to)
-    .fetch_all()
-    .await
+    tx.sql("SELECT variant_id, created_at / 86400000000 AS day, ")
+        .push(counted)
+        .push(
+            " WHERE app_id = $1 AND campaign_id = $2 AND created_at >= $3 AND created_at < $4 AND NOT test
+                AND subject_id NOT IN ",
+        )
+        .push(hidden::SUBJECTS)
+        .push(" GROUP BY variant_id, created_at / 86400000000")
+        .bind(app_id)
+        .bind(campaign_id)
+        .bind(from)
+        .bind(to)
+        .fetch_all()
+        .await
 }
 
 async fn actions(
@@ -265,7 +254,7 @@ async fn actions(
     let rows: Vec<ActionRow> = tx
         .sql(
             "SELECT action_id, count(*) AS clicked FROM instructions
-             WHERE app_id = $1 AND campaign_id = $2 AND created_at >= $3 AND created_at < $4 AND action_id IS NOT NULL
+             WHERE app_id = $1 AND campaign_id = $2 AND created_at >= $3 AND created_at < $4 AND action_id IS NOT NULL AND NOT test
                AND subject_id NOT IN ",
         )
         .push(hidden::SUBJECTS)

@@ -12,6 +12,7 @@ use nudge_campaigns::listing;
 use nudge_campaigns::listing::Listed;
 use nudge_campaigns::push::{Campaign, Content};
 use nudge_campaigns::store::{self as campaigns, Hold, Stored};
+use nudge_campaigns::variants::{self, Content as _};
 use nudge_campaigns::{campaign, in_app};
 use nudge_http::body::parse_value;
 use nudge_http::csv::WantsCsv;
@@ -87,6 +88,7 @@ pub enum Type {
 #[derive(Debug, Default, Deserialize, IntoParams)]
 pub struct ListQuery {
     /// Of this type; all unless given.
+    #[param(inline)]
     #[serde(rename = "type")]
     kind: Option<Type>,
 }
@@ -155,7 +157,7 @@ pub async fn create_campaign(
     }
     let mut content: Content = parse_value(body.into())?;
     let growth = size::check(&content, None)?;
-    nudge_campaigns::push::check(
+    variants::check(
         &services.plugins,
         &scope.app.deciders,
         &scope.app.segments.audiences,
@@ -213,7 +215,7 @@ pub async fn update_campaign(
     let mut content = patched(&current, if_match, patch)?;
     let before = Some(&current.content);
     let growth = size::check(&content, before)?;
-    nudge_campaigns::push::check(
+    variants::check(
         &services.plugins,
         &scope.app.deciders,
         &scope.app.segments.audiences,
@@ -318,7 +320,7 @@ pub async fn list_campaign_recipients(
 }
 
 /// The kind of a campaign of the app; a survey is none.
-pub(super) async fn kind_of(
+pub(crate) async fn kind_of(
     services: &Services,
     app_id: Uuid,
     id: Uuid,

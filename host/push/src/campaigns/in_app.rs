@@ -6,6 +6,7 @@ use nudge_apps::campaigns::http::{find, patched, record};
 use nudge_campaigns::campaign::size;
 use nudge_campaigns::in_app::{self, Campaign, Content};
 use nudge_campaigns::lifecycle;
+use nudge_campaigns::variants::{self, Content as _};
 use nudge_http::precondition::IfMatch;
 use nudge_http::{ApiError, Data};
 use nudge_pipeline::segments;
@@ -61,7 +62,7 @@ pub(super) async fn create(
     mut content: Content,
 ) -> Result<InAppView, ApiError> {
     let growth = size::check(&content, None)?;
-    in_app::check(
+    variants::check(
         &services.plugins,
         &scope.app.deciders,
         &scope.app.segments.audiences,
@@ -94,7 +95,7 @@ pub(super) async fn update(
     let mut content = patched(&current, if_match, patch)?;
     let before = Some(&current.content);
     let growth = size::check(&content, before)?;
-    in_app::check(
+    variants::check(
         &services.plugins,
         &scope.app.deciders,
         &scope.app.segments.audiences,

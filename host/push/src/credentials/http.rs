@@ -245,6 +245,7 @@ pub async fn create_push_credential(
     };
     audit::record(&mut tx, &entry, now).await?;
     tx.commit().await?;
+    services.providers.credentials_changed(scope.app.id);
     Ok(created(record.into()))
 }
 
@@ -270,5 +271,6 @@ pub async fn delete_push_credential(
     };
     audit::record(&mut tx, &entry, now).await?;
     tx.commit().await?;
+    services.providers.credentials_changed(scope.app.id);
     Ok(StatusCode::NO_CONTENT)
 }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use axum::extract::State;
 use axum::response::{IntoResponse as _, Response};
+use futures_util::FutureExt as _;
 use nudge_apps::auth::Viewer;
 use nudge_db::Timestamp;
 use nudge_http::csv::{self, WantsCsv};
@@ -18,7 +19,7 @@ use serde_json::Value;
 use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
 
-use crate::services::Shared;
+use crate::services::{Services, Shared};
 
 /// A delivery as the API shows it.
 #[derive(Debug, Serialize, ToSchema)]
@@ -55,6 +56,7 @@ pub struct ListQuery {
     /// To this person.
     subject_id: Option<Uuid>,
     /// In this status.
+    #[param(inline)]
     status: Option<Status>,
     /// Made at or after: an ISO 8601 instant, or a day (UTC).
     from: Option<String>,
@@ -118,7 +120,7 @@ pub async fn list_deliveries(
         status: query.status,
     };
     if wants_csv {
-        return rows(services, scope.app.id, filter).await;
+        return rows(&services, scope.app.id, filter).await;
     }
     let list = format!("deliveries {} {filter:?}", scope.app.id);
     let before: Option<(i64, Uuid)> = paging.position(&services.secrets, &list, now)?;
@@ -141,21 +143,14 @@ pub async fn list_deliveries(
 }
 
 /// All deliveries of a filter, as CSV.
-async fn rows(services: Shared, app_id: Uuid, filter: Filter) -> Result<Response, ApiError> {
+async fn rows(services: &Services, app_id: Uuid, filter: Filter) -> Result<Response, ApiError> {
     let filter = Arc::new(filter);
-    let read = move |before| {
-        let (services, filter) = (Arc::clone(&services), Arc::clone(&filter));
-        async move {
-            let mut tx = services.db.read().await?;
-            let found = store::list(&mut tx, app_id, &filter, before, i64::from(MOST)).await?;
-            let is_full = found.len() == MOST as usize;
-            let last = found.last().filter(|_| is_full);
-            let next = last.map(|last| (last.created_at, last.id));
-            let views: Vec<DeliveryView> = found.into_iter().map(DeliveryView::from).collect();
-            Ok((views, next))
-        }
-    };
-    csv::answer(COLUMNS, read).await
+    let list = csv::reader(move |tx, before, most| {
+        let filter = Arc::clone(&filter);
+        async move { store::list(tx, app_id, &filter, before, most).await }.boxed()
+    });
+    let place = |row: &DeliveryRow| (row.created_at, row.id);
+    csv::answer_rows(COLUMNS, &services.db, MOST, list, place, DeliveryView::from).await
 }
 
 /// The columns of deliveries as CSV.

@@ -7,5 +7,5 @@ pub mod http;
 pub mod make;
 pub mod preview;
 
-pub use make::{Made, make};
+pub use make::{Made, make, make_with};
 pub use nudge_pipeline::personalization::{Failure, Recipient, resolve};

@@ -1,10 +1,14 @@
 //! What a variant would say to somebody, and where each value comes from.
 
 use nudge_apps::App;
+use nudge_campaigns::in_app;
+use nudge_campaigns::lifecycle;
 use nudge_campaigns::push::options::Options;
 use nudge_campaigns::push::personalization::{Kind, Spec, Type};
 use nudge_campaigns::push::verdict::{Values, Verdict};
-use nudge_campaigns::push::{Prepared, Variant, link};
+use nudge_campaigns::push::{self, link};
+use nudge_campaigns::targeting::Suppression;
+use nudge_campaigns::variants::{Prepared, Variant};
 use nudge_http::ApiError;
 use nudge_records::events;
 use nudge_wasm::PastEvent;
@@ -14,7 +18,6 @@ use utoipa::ToSchema;
 use uuid::Uuid;
 
 use crate::services::Services;
-use crate::transactional::test_send::not_prepared;
 use nudge_pipeline::personalization::{Failure, Recipient, resolve};
 
 /// The issue where there is no such event (contract 9).
@@ -36,7 +39,7 @@ pub struct Ask {
 pub struct PreviewView {
     /// `ready`, `skipped` or `error`.
     status: &'static str,
-    /// `{title, body, openAction}`; null unless it is ready.
+    /// `{title, body, openAction}` of a push message; of an in-app message what SDKs get to show. Null unless it is ready.
     content: Option<Value>,
     bindings: Vec<BindingView>,
     issues: Vec<IssueView>,
@@ -75,20 +78,21 @@ pub struct IssueView {
 }
 
 /// Resolves a variant for somebody; nothing is sent and nothing counted.
-pub async fn preview(
+pub async fn preview<V: Variant>(
     services: &Services,
     app: &App,
-    variant: &Variant,
+    variant: &V,
     ask: Ask,
+    fill: impl Fn(&Prepared<V::Form>, &Values) -> Result<Value, IssueView> + Send + Sync,
 ) -> Result<PreviewView, ApiError> {
     let prepared = Prepared::new(&services.plugins, &app.deciders, variant, None).await;
-    let prepared = prepared.map_err(not_prepared)?;
+    let prepared = prepared.map_err(lifecycle::Error::from)?;
     let trigger = match ask.trigger_event_id {
         Some(id) => event(services, app, ask.subject_id, id).await?,
         None => None,
     };
     let unknown = ask.trigger_event_id.is_some() && trigger.is_none();
-    let mut view = view(services, app, &prepared, ask, trigger).await?;
+    let mut view = view(services, app, &prepared, (ask, trigger), fill).await?;
     if unknown {
         view.name_unknown_event();
     }
@@ -96,15 +100,15 @@ pub async fn preview(
 }
 
 /// What a prepared variant would say after an event.
-async fn view(
+async fn view<F: Sync>(
     services: &Services,
     app: &App,
-    prepared: &Prepared,
-    ask: Ask,
-    trigger: Option<PastEvent>,
+    prepared: &Prepared<F>,
+    (ask, trigger): (Ask, Option<PastEvent>),
+    fill: impl Fn(&Prepared<F>, &Values) -> Result<Value, IssueView> + Send + Sync,
 ) -> Result<PreviewView, ApiError> {
     let Some(accepted) = &prepared.accepted else {
-        return Ok(shown(prepared, &Values::default()));
+        return Ok(shown(prepared, &Values::default(), fill));
     };
     let recipient = Recipient {
         subject_id: ask.subject_id,
@@ -114,19 +118,22 @@ async fn view(
     let (now, asked) = (services.clock.now(), (&prepared.spec, accepted));
     let resolved = resolve(services.resolver(), app, None, asked, &[recipient], now).await?;
     match resolved.into_iter().next() {
-        Some(Ok(values)) => Ok(shown(prepared, &values)),
-        Some(Err(Failure::Plugin { code, plugin })) => Ok(PreviewView {
+        Some(Ok(values)) => Ok(shown(prepared, &values, fill)),
+        Some(Err(Failure::Plugin {
+            code,
+            detail,
+            plugin,
+        })) => Ok(PreviewView {
             status: "error",
             content: None,
             bindings: Vec::new(),
-            issues: vec![IssueView {
-                binding_id: None,
-                code: "plugin_error".to_owned(),
-                message: format!(
-                    "the plugin {} {} failed: {code}",
+            issues: vec![IssueView::of_all(
+                "plugin_error",
+                format!(
+                    "the plugin {} {} failed: {code}: {detail}",
                     plugin.name, plugin.version
                 ),
-            }],
+            )],
         }),
         Some(Err(Failure::Unavailable)) | None => Err(ApiError::unavailable(anyhow::anyhow!(
             "the plugin could not be asked"
@@ -147,11 +154,9 @@ impl PreviewView {
                 })
         };
         if !self.issues.iter().any(reads_it) {
-            self.issues.push(IssueView {
-                binding_id: None,
-                code: EVENT_NOT_FOUND.to_owned(),
-                message: message(EVENT_NOT_FOUND, ""),
-            });
+            let message = message(EVENT_NOT_FOUND, "");
+            self.issues
+                .push(IssueView::of_all(EVENT_NOT_FOUND, message));
         }
     }
 }
@@ -172,7 +177,53 @@ async fn event(
     }))
 }
 
-fn shown(prepared: &Prepared, values: &Values) -> PreviewView {
+/// What a push message says.
+pub(super) fn of_push(prepared: &push::Prepared, values: &Values) -> Result<Value, IssueView> {
+    match prepared.render(values, &Options::default()) {
+        Ok(rendered) => Ok(json!({
+            "title": rendered.title,
+            "body": rendered.body,
+            "openAction": rendered.open_action,
+        })),
+        Err(error) => Err(IssueView::of_all(link::URL_NOT_ALLOWED, error.to_string())),
+    }
+}
+
+/// What an in-app message says, in a person's language and without a theme, which is the campaign's.
+pub(super) fn of_in_app(
+    prepared: &in_app::Prepared,
+    values: &Values,
+    locale: Option<&str>,
+) -> Result<Value, IssueView> {
+    match prepared.render(values, locale, None) {
+        Ok(message) => Ok(serde_json::from_str(&message).unwrap_or_default()),
+        Err(Suppression::UrlNotAllowed) => {
+            let message = link::NotAllowed.to_string();
+            Err(IssueView::of_all(link::URL_NOT_ALLOWED, message))
+        }
+        Err(reason) => {
+            let message = "the message is larger than 64 KiB".to_owned();
+            Err(IssueView::of_all(reason.name(), message))
+        }
+    }
+}
+
+impl IssueView {
+    /// An issue that no single binding is to blame for.
+    fn of_all(code: &str, message: String) -> Self {
+        Self {
+            binding_id: None,
+            code: code.to_owned(),
+            message,
+        }
+    }
+}
+
+fn shown<F>(
+    prepared: &Prepared<F>,
+    values: &Values,
+    fill: impl Fn(&Prepared<F>, &Values) -> Result<Value, IssueView>,
+) -> PreviewView {
     let spec: &Spec = &prepared.spec;
     let (mut bindings, mut issues) = (Vec::new(), Vec::new());
     for binding in &spec.bindings {
@@ -197,21 +248,10 @@ fn shown(prepared: &Prepared, values: &Values) -> PreviewView {
         });
     }
     let (status, content) = match values.verdict(spec) {
-        Verdict::Ready => match prepared.render(values, &Options::default()) {
-            Ok(rendered) => {
-                let content = json!({
-                    "title": rendered.title,
-                    "body": rendered.body,
-                    "openAction": rendered.open_action,
-                });
-                ("ready", Some(content))
-            }
-            Err(error) => {
-                issues.push(IssueView {
-                    binding_id: None,
-                    code: link::URL_NOT_ALLOWED.to_owned(),
-                    message: error.to_string(),
-                });
+        Verdict::Ready => match fill(prepared, values) {
+            Ok(content) => ("ready", Some(content)),
+            Err(issue) => {
+                issues.push(issue);
                 ("error", None)
             }
         },

@@ -11,6 +11,7 @@ mod jws;
 mod opened;
 pub mod payload;
 mod send;
+mod used;
 mod webpush;
 
 use std::time::Duration;

@@ -15,6 +15,7 @@ use super::apns::Apns;
 use super::fcm::Fcm;
 use super::opened::{Cache, Opened};
 use super::payload::{MOST_PAYLOAD_BYTES, payload_bytes};
+use super::used::UsedCredentials;
 use super::webpush::Webpush;
 use super::{Address, PushOutcome, Target};
 use crate::credentials::store::Stored;
@@ -31,6 +32,7 @@ pub struct Providers {
     webpush: Webpush,
     guard: Guard,
     opened: Cache,
+    used: UsedCredentials,
 }
 
 impl std::fmt::Debug for Providers {
@@ -57,12 +59,18 @@ impl Providers {
             webpush: Webpush::new(config, guard.clone())?,
             guard,
             opened: Cache::default(),
+            used: UsedCredentials::default(),
         })
     }
 
     /// Says where browsers' endpoints may be.
     pub fn guard(&self) -> &Guard {
         &self.guard
+    }
+
+    /// Reads an app's credentials anew: they have changed. Other processes do so within 250 ms.
+    pub fn credentials_changed(&self, app_id: Uuid) {
+        self.used.forget(app_id);
     }
 
     /// Sends a message to a device of an app, with the app's credential. A token that its provider does not know any
@@ -82,16 +90,12 @@ impl Providers {
         if is_over(message, now) {
             return Ok(rejected("expired"));
         }
-        let mut tx = self.db.read().await?;
-        let (platform, environment) = (target.platform, target.environment);
-        let used = credentials::store::used(&mut tx, app_id, platform, environment).await?;
-        drop(tx);
-        let Some(stored) = used else {
+        let Some(stored) = self.used.find(&self.db, app_id, target).await? else {
             return Ok(PushOutcome::NoCredential);
         };
         if stored.record.status == Status::Invalid {
             return Ok(PushOutcome::CredentialInvalid {
-                reason: stored.record.status_reason.unwrap_or_default(),
+                reason: stored.record.status_reason.clone().unwrap_or_default(),
             });
         }
         let opened = self.open(&stored)?;
@@ -142,6 +146,7 @@ impl Providers {
                 let mut tx = self.db.write().await?;
                 let marked = credentials::store::mark_invalid(&mut tx, app_id, id, reason).await?;
                 tx.commit().await?;
+                self.used.forget(app_id);
                 if marked {
                     tracing::warn!(app.id = %app_id, credential.id = %id, reason, "push credential refused by its provider");
                 }

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use futures_util::stream::{self, StreamExt as _};
 use nudge_apps::App;
+use nudge_apps::webhooks::Queued;
 use nudge_campaigns::campaign::Status as CampaignStatus;
 use nudge_campaigns::push::message::Message;
 use nudge_campaigns::store::{self as campaigns, Hold};
@@ -12,7 +13,6 @@ use nudge_db::{Kind, Result, Timestamp, Tx};
 use nudge_platform::traces::{KeyValue, NewSpan, Traces};
 use nudge_records::dead_letters::{self, Letter};
 use nudge_records::deliveries::{self, Device, DeviceState, Status};
-use nudge_records::webhooks::message::Queued;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, timeout_at};
 use uuid::Uuid;
@@ -205,10 +205,12 @@ impl Batch {
         let letters = write.letters.iter().filter(|(id, _)| settled(*id));
         let letters: Vec<&Letter> = letters.map(|(_, letter)| letter).collect();
         dead_letters::store::insert(&mut tx, &letters).await?;
+        let told = dead_letters::announce(&mut tx, app.id, &app.webhooks, &letters, now).await?;
         self.give_up(&mut tx, waiting, now).await?;
         let queued = deliveries::announce(&mut tx, app, &changes, now).await?;
         tx.commit().await?;
-        services.webhooks.wake(queued);
+        dead_letters::count(letters.iter().map(|letter| letter.stage));
+        services.webhooks.wake(queued.and(told));
         Ok(handed)
     }
 

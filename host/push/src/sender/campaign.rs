@@ -6,8 +6,9 @@ use std::sync::Arc;
 
 use nudge_apps::App;
 use nudge_campaigns::campaign::Status as CampaignStatus;
-use nudge_campaigns::push::{self, NotPrepared, Sending};
+use nudge_campaigns::push::{self, Sending};
 use nudge_campaigns::store::{self as campaigns, Hold};
+use nudge_campaigns::variants::NotPrepared;
 use nudge_db::Result;
 use nudge_plugin_runtime::Refused;
 use nudge_records::deliveries::Status;

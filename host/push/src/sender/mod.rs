@@ -22,6 +22,7 @@ use std::sync::Arc;
 
 use batch::Batch;
 use nudge_db::Timestamp;
+use nudge_platform::claims::release_strays;
 use nudge_platform::due::{Next, Pacer, Setbacks, StrayCheck};
 use nudge_records::deliveries::Urgency;
 use parking_lot::Mutex;
@@ -129,7 +130,9 @@ impl Sender {
             let was_set_back = setbacks.look(now);
             let turn = async {
                 if strays.is_due() {
-                    self.release_strays().await?;
+                    let in_hand = |id: &Uuid| self.in_hand.lock().deliveries.contains(id);
+                    let db = &self.services.db;
+                    release_strays(db, store::CLAIMS, self.node, in_hand).await?;
                     strays.checked();
                 }
                 if was_set_back {
@@ -247,26 +250,6 @@ impl Sender {
             app_id,
             taken: Mutex::new(taken),
         }
-    }
-
-    /// Gives up claims whose delivery is not in memory.
-    async fn release_strays(&self) -> nudge_db::Result<()> {
-        let mut tx = self.services.db.read().await?;
-        let mut strays = store::claimed_by(&mut tx, self.node).await?;
-        drop(tx);
-        strays.retain(|id| !self.in_hand.lock().deliveries.contains(id));
-        if strays.is_empty() {
-            return Ok(());
-        }
-        tracing::warn!(
-            deliveries = strays.len(),
-            "claims without work are given up"
-        );
-        let mut tx = self.services.db.write().await?;
-        for id in strays {
-            store::release(&mut tx, self.node, id).await?;
-        }
-        tx.commit().await
     }
 }
 

@@ -48,6 +48,8 @@ pub(super) enum Step {
 #[derive(Debug)]
 pub(super) struct Broken {
     pub code: &'static str,
+    /// What happened, for people.
+    pub detail: String,
     pub plugin: Description,
     pub alias: i64,
     pub stored: Stored,
@@ -230,7 +232,7 @@ async fn render(
     steps: &mut HashMap<Uuid, Step>,
 ) -> Result<()> {
     let (sending, variant_id) = which;
-    let Some(variant) = sending.variant(variant_id) else {
+    let Some(variant) = sending.variants.get(variant_id) else {
         let gone = || Step::End(Status::Cancelled, "variant_gone".to_owned(), None);
         steps.extend(deliveries.iter().map(|delivery| (delivery.id, gone())));
         return Ok(());
@@ -262,10 +264,15 @@ async fn render(
             Made::Skipped(reason) => Step::End(Status::Skipped, reason.to_owned(), None),
             Made::Failed(reason) => Step::End(Status::Failed, reason.to_owned(), None),
             Made::Unavailable => Step::Later(now.plus(LATER)),
-            Made::Broken { code, plugin } => {
+            Made::Broken {
+                code,
+                detail,
+                plugin,
+            } => {
                 let event = event(delivery, known).or_else(|| request(delivery, &aliases));
                 let broken = event.map(|(alias, stored)| Broken {
                     code,
+                    detail,
                     plugin,
                     alias,
                     stored,

@@ -4,8 +4,9 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use nudge_apps::App;
+use nudge_campaigns::push::Sending;
 use nudge_campaigns::push::rendered::Rendered;
-use nudge_campaigns::push::{NotPrepared, Sending};
+use nudge_campaigns::variants::NotPrepared;
 use nudge_http::{ApiError, Code};
 use nudge_plugin_runtime::Refused;
 use nudge_records::dead_letters::store::Failure;
@@ -39,7 +40,7 @@ pub async fn replay(services: &Services, app: &Arc<App>, letter: Letter) -> Resu
     let mut made = HashMap::new();
     for delivery in &failed {
         let sending = sending(services, app, campaign_id, delivery.campaign_version).await?;
-        let variant = sending.variant(delivery.variant_id).ok_or_else(gone)?;
+        let variant = sending.variants.get(delivery.variant_id).ok_or_else(gone)?;
         let recipient = Recipient {
             subject_id: delivery.subject_id,
             data: delivery
@@ -54,10 +55,11 @@ pub async fn replay(services: &Services, app: &Arc<App>, letter: Letter) -> Resu
             Some(Made::Ready(rendered)) => ReplayOutcome::Ready(rendered),
             Some(Made::Skipped(reason)) => ReplayOutcome::Ends(Status::Skipped, reason),
             Some(Made::Failed(reason)) => ReplayOutcome::Ends(Status::Failed, reason),
-            Some(Made::Broken { code, .. }) => {
+            Some(Made::Broken { code, detail, .. }) => {
                 let failure = Failure {
                     id: letter.id,
                     reason: code.to_owned(),
+                    detail: Some(detail),
                     violations: Vec::new(),
                 };
                 let mut tx = services.db.write().await?;

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use nudge_db::{Result, Rows, Timestamp, Tx};
+use nudge_platform::claims::Claims;
 use nudge_records::deliveries::Urgency;
 use uuid::Uuid;
 
@@ -285,20 +286,9 @@ pub(super) async fn give_up(
     Ok(())
 }
 
-/// The deliveries that a process has claimed.
-pub(super) async fn claimed_by(tx: &mut Tx, node: Uuid) -> Result<Vec<Uuid>> {
-    tx.sql("SELECT id FROM deliveries WHERE node = $1 LIMIT 10000")
-        .bind(node)
-        .fetch_values()
-        .await
-}
-
-/// Frees a claim, so that whoever has room takes the delivery on.
-pub(super) async fn release(tx: &mut Tx, node: Uuid, id: Uuid) -> Result<()> {
-    tx.sql("UPDATE deliveries SET node = NULL WHERE id = $1 AND node = $2")
-        .bind(id)
-        .bind(node)
-        .execute()
-        .await?;
-    Ok(())
-}
+/// The claims of deliveries.
+pub(super) const CLAIMS: Claims = Claims {
+    rows: "deliveries",
+    claimed: "SELECT id FROM deliveries WHERE node = $1 LIMIT 10000",
+    release: "UPDATE deliveries SET node = NULL WHERE id = $1 AND node = $2",
+};

@@ -49,6 +49,7 @@ impl Write {
                 broken.code.to_owned(),
                 &broken.plugin,
             );
+            let letter = letter.saying(&broken.detail);
             self.letters.push((delivery.id, letter));
         }
         self.settled.push(Settled {

@@ -10,6 +10,7 @@ use nudge_campaigns::push::{self, Campaign, Content, Mode};
 use nudge_campaigns::store as campaigns;
 use nudge_campaigns::targeting::caps::FrequencyCap;
 use nudge_campaigns::targeting::{CapWindow, Scope};
+use nudge_campaigns::variants;
 use nudge_db::{Kind, Timestamp, Tx};
 use nudge_pipeline::audience::{self, CountQuestion, Question};
 use nudge_platform::field_error::FieldError;
@@ -247,8 +248,7 @@ fn delivery(
     now: Timestamp,
 ) -> NewDelivery {
     let (devices, reason) = found;
-    let variants = &campaign.content.variants;
-    let variant_id = push::sending::variant_of(campaign.id, subject_id, variants);
+    let variant_id = variants::of(campaign.id, subject_id, &campaign.content.variants);
     let data = || Value::Object(order.data.clone()).to_string();
     NewDelivery {
         id: nudge_platform::id::new(now),

@@ -1,14 +1,19 @@
-//! Trying a campaign out on somebody's devices (specification 4.4; contract 9): no caps, no counts.
+//! Trying a campaign out on somebody (specification 4.4; contract 9): no caps, no counts. Push messages go to devices; an in-app message is shown
+//! ([`in_app`]).
+
+mod in_app;
 
 use axum::extract::State;
 use axum::http::StatusCode;
 use nudge_apps::App;
 use nudge_apps::auth::{Editor, Scope};
+use nudge_campaigns::campaign::Kind as CampaignKind;
+use nudge_campaigns::lifecycle;
 use nudge_campaigns::push::rendered::Rendered;
-use nudge_campaigns::push::{self, Campaign, NotPrepared, Prepared, Sending};
+use nudge_campaigns::push::{self, Campaign, Prepared, Sending};
 use nudge_campaigns::store as campaigns;
+use nudge_db::Tx;
 use nudge_http::{ApiError, Code, Data, Json, ResourceId};
-use nudge_platform::audit::{self, Entry};
 use nudge_records::deliveries::{self, Change, NewDelivery, Status, Urgency};
 use nudge_records::subjects::current::check_anonymous_id;
 use nudge_records::subjects::{self, AliasKind, AliasView};
@@ -17,9 +22,12 @@ use serde_json::{Value, json};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
+use crate::campaigns::http::kind_of;
 use crate::personalization::{Made, Recipient, make};
 use crate::services::{Services, Shared};
 use crate::tokens;
+
+pub use in_app::InAppTestView;
 
 /// Whom to send a campaign to.
 #[derive(Debug, Deserialize, ToSchema)]
@@ -33,7 +41,17 @@ pub struct TestSendRequest {
     data: Option<Value>,
 }
 
-/// A test that was queued.
+/// A test of a campaign of either type.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(untagged)]
+pub enum AnyTestView {
+    /// Of a push campaign.
+    Push(TestSendView),
+    /// Of an in-app message.
+    InApp(InAppTestView),
+}
+
+/// A test of a push campaign that was queued.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct TestSendView {
@@ -47,22 +65,38 @@ pub struct TestSendView {
     content: Option<Rendered>,
 }
 
-/// Sends a campaign to somebody's devices, whatever its status.
+/// Sends a campaign to somebody, whatever its status: a push message to devices, an in-app message as an instruction.
 #[utoipa::path(post, path = "/v1/apps/{appId}/campaigns/{campaignId}/test-send", tag = "push",
     params(("appId" = Uuid, Path), ("campaignId" = Uuid, Path)), request_body = TestSendRequest,
-    responses((status = 202, body = Data<TestSendView>)))]
+    responses((status = 202, body = Data<AnyTestView>)))]
 pub async fn test_send(
     Editor(scope): Editor,
     State(services): State<Shared>,
     ResourceId(id): ResourceId,
     Json(request): Json<TestSendRequest>,
-) -> Result<(StatusCode, Data<TestSendView>), ApiError> {
-    let app = &scope.app;
+) -> Result<(StatusCode, Data<AnyTestView>), ApiError> {
     if request.data.is_some() {
         return Err(ApiError::new(Code::DataNotAllowed));
     }
     check_anonymous_id("/anonymousId", &request.anonymous_id)?;
-    let (campaign, person, devices) = find(&services, app, id, &request.anonymous_id).await?;
+    let data = match kind_of(&services, scope.app.id, id).await? {
+        CampaignKind::InApp => {
+            AnyTestView::InApp(in_app::send(&services, &scope, id, request).await?)
+        }
+        _ => AnyTestView::Push(send(&services, &scope, id, request).await?),
+    };
+    Ok((StatusCode::ACCEPTED, Data { data }))
+}
+
+/// Sends a push campaign.
+async fn send(
+    services: &Services,
+    scope: &Scope,
+    id: Uuid,
+    request: TestSendRequest,
+) -> Result<TestSendView, ApiError> {
+    let app = &scope.app;
+    let (campaign, person, devices) = find(services, app, id, &request.anonymous_id).await?;
     let subject_id = person.subject_id;
     let (version, content) = (campaign.version, &campaign.content);
     let before = app.push.get(&id).map(|sending| &**sending);
@@ -74,11 +108,12 @@ pub async fn test_send(
         content,
         before,
     );
-    let sending = sending.await.map_err(not_prepared)?;
-    let variant = variant(&sending, request.variant_id, subject_id)?;
+    let sending = sending.await.map_err(lifecycle::Error::from)?;
+    let variant = sending.variants.asked(request.variant_id, subject_id);
+    let variant = variant.ok_or_else(unknown_variant)?;
     let now = services.clock.now();
     let (status, reason, rendered) =
-        rendered(&services, app, (&sending, variant), &person, devices).await?;
+        rendered(services, app, (&sending, variant), &person, devices).await?;
     let new = NewDelivery {
         id: nudge_platform::id::new(now),
         app_id: app.id,
@@ -96,15 +131,28 @@ pub async fn test_send(
         content: rendered.clone(),
         lane: Urgency::Urgent,
     };
-    queue(&services, &scope, &new).await?;
-    let view = TestSendView {
+    queue(services, scope, &new).await?;
+    Ok(TestSendView {
         delivery_id: new.id,
         status: status.name(),
         reason: new.reason,
         devices,
         content: rendered,
-    };
-    Ok((StatusCode::ACCEPTED, Data { data: view }))
+    })
+}
+
+fn unknown_variant() -> ApiError {
+    let detail = "the campaign has no such variant";
+    ApiError::field("/variantId", "unknown_variant", detail)
+}
+
+/// The person of an anonymous id.
+async fn person_of(tx: &mut Tx, app: &App, anonymous_id: &str) -> Result<AliasView, ApiError> {
+    let kind = AliasKind::Anonymous;
+    let found = subjects::store::find(tx, app.id, kind, anonymous_id).await?;
+    found
+        .filter(|person| !person.suppressed)
+        .ok_or_else(|| ApiError::new(Code::SubjectNotFound))
 }
 
 /// The campaign, the person, and how many devices the person has.
@@ -117,11 +165,7 @@ async fn find(
     let mut tx = services.db.read().await?;
     let campaign = campaigns::find::<push::Content>(&mut tx, app.id, id).await?;
     let campaign = campaign.ok_or_else(|| ApiError::new(Code::NotFound))?;
-    let kind = AliasKind::Anonymous;
-    let person = subjects::store::find(&mut tx, app.id, kind, anonymous_id)
-        .await?
-        .filter(|person| !person.suppressed)
-        .ok_or_else(|| ApiError::new(Code::SubjectNotFound))?;
+    let person = person_of(&mut tx, app, anonymous_id).await?;
     let (secrets, whom) = (&services.secrets, [person.subject_id]);
     let targets = tokens::store::active_of(&mut tx, secrets, app.id, &whom).await?;
     Ok((campaign, person, targets.len()))
@@ -135,24 +179,36 @@ async fn rendered(
     person: &AliasView,
     devices: usize,
 ) -> Result<(Status, Option<&'static str>, Option<Rendered>), ApiError> {
-    let recipient = Recipient {
+    let now = services.clock.now();
+    let made = make(services, app, what.0, what.1, &[only(person)], now).await?;
+    outcome(made, || {
+        if !person.may_message(app) {
+            return Some("consent_missing");
+        }
+        (devices == 0).then_some("no_active_device")
+    })
+}
+
+/// The one whom a test is for.
+fn only(person: &AliasView) -> Recipient {
+    Recipient {
         subject_id: person.subject_id,
         data: None,
         trigger: None,
-    };
-    let now = services.clock.now();
-    let made = make(services, app, what.0, what.1, &[recipient], now).await?;
+    }
+}
+
+/// What becomes of a test whose message was made: its status, why, and what it says. `obstacle` is what else keeps it from
+/// the person.
+fn outcome<M>(
+    made: Vec<Made<M>>,
+    obstacle: impl FnOnce() -> Option<&'static str>,
+) -> Result<(Status, Option<&'static str>, Option<M>), ApiError> {
     Ok(match made.into_iter().next() {
-        Some(Made::Ready(rendered)) => {
-            let skipped = if !person.may_message(app) {
-                Some("consent_missing")
-            } else if devices == 0 {
-                Some("no_active_device")
-            } else {
-                None
-            };
+        Some(Made::Ready(message)) => {
+            let skipped = obstacle();
             let status = skipped.map_or(Status::Queued, |_| Status::Skipped);
-            (status, skipped, Some(*rendered))
+            (status, skipped, Some(*message))
         }
         Some(Made::Skipped(reason)) => (Status::Skipped, Some(reason), None),
         Some(Made::Failed(reason)) => (Status::Failed, Some(reason), None),
@@ -187,44 +243,12 @@ async fn queue(services: &Services, scope: &Scope, new: &NewDelivery) -> Result<
     };
     // One that waits to be sent tells nobody yet.
     let told = deliveries::announce(&mut tx, &scope.app, &[change], now).await?;
-    let entry = Entry {
-        app_id: new.app_id,
-        actor: &scope.actor,
-        action: "campaign.test_sent",
-        resource: format!("campaign/{}", new.campaign_id),
-        detail: json!({"deliveryId": new.id, "variantId": new.variant_id}),
-    };
-    audit::record(&mut tx, &entry, now).await?;
+    let resource = format!("campaign/{}", new.campaign_id);
+    let detail = json!({"deliveryId": new.id, "variantId": new.variant_id});
+    let action = "campaign.test_sent";
+    scope.record(&mut tx, action, resource, detail, now).await?;
     tx.commit().await?;
     services.pipeline.deliveries().wake();
     services.webhooks.wake(told);
     Ok(())
-}
-
-/// The variant that is asked for, or the person's.
-fn variant(
-    sending: &Sending,
-    asked: Option<Uuid>,
-    subject_id: Uuid,
-) -> Result<&Prepared, ApiError> {
-    let found = match asked {
-        Some(id) => sending.variant(id),
-        None => sending
-            .variant_for(subject_id)
-            .or_else(|| sending.variants.first()),
-    };
-    found.ok_or_else(|| {
-        let detail = "the campaign has no such variant";
-        ApiError::field("/variantId", "unknown_variant", detail)
-    })
-}
-
-/// Why a campaign as it is stored can't make messages.
-pub fn not_prepared(error: NotPrepared) -> ApiError {
-    match error {
-        NotPrepared::Template(cause) => {
-            ApiError::field("/variants", "unknown_token", cause.to_string())
-        }
-        NotPrepared::Refused(refused) => nudge_campaigns::lifecycle::Error::from(refused).into(),
-    }
 }

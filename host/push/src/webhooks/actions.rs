@@ -5,12 +5,12 @@ use std::time::Duration;
 use axum::extract::State;
 use axum::http::StatusCode;
 use nudge_apps::auth::Admin;
+use nudge_apps::webhooks;
 use nudge_http::body::OptionalJson;
 use nudge_http::page::{Page, PageQuery, page};
 use nudge_http::query::since;
 use nudge_http::{ApiError, Code, Data, Json, Params, ResourceId, cursor};
 use nudge_platform::{clock, jobs};
-use nudge_records::webhooks::message;
 use nudge_records::webhooks::messages::AttemptRow;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -161,7 +161,7 @@ pub async fn test_webhook(
     tx.commit().await?;
     let message_id = nudge_platform::id::new(now);
     let data = json!({"webhookId": id});
-    let body = message::body(message_id, "ping", scope.app.id, now, &data);
+    let body = webhooks::body(message_id, "ping", scope.app.id, now, &data);
     let outgoing = Outgoing {
         app_id: scope.app.id,
         url: &webhook.url,

@@ -1,7 +1,7 @@
 //! Webhooks: endpoints of customers that are told of what becomes of push deliveries (specification 2.8, 6.2;
 //! contract 10).
 //!
-//! [`enqueue`](nudge_records::webhooks::message::enqueue) writes a message for each endpoint that listens in the transaction of the transition, so that
+//! [`enqueue`](nudge_apps::webhooks::enqueue) writes a message for each endpoint that listens in the transaction of the transition, so that
 //! none is lost and none is of what never was; the [`sender`] sends it, at least once, under an id that stays.
 
 pub mod actions;
@@ -21,6 +21,7 @@ use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use nudge_apps::webhooks::Queued;
 use nudge_campaigns::webhooks::EventType;
 use nudge_db::{Timestamp, Tx};
 use nudge_platform::config;
@@ -28,7 +29,6 @@ use nudge_platform::outbound::lookups::Purpose;
 use nudge_platform::outbound::{Guard, Lookups, NotAllowed, Rule};
 use nudge_platform::sealed::{Closed, Sealed, SealedColumn};
 use nudge_platform::secrets::Secrets;
-use nudge_records::webhooks::message::Queued;
 use tokio::sync::Notify;
 use uuid::Uuid;
 

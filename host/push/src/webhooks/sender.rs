@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use futures_util::FutureExt as _;
 use nudge_db::{Kind, Timestamp};
+use nudge_platform::claims::release_strays;
 use nudge_platform::due::{Next, Pacer, Setbacks, StrayCheck};
 use nudge_platform::traces::{KeyValue, NewSpan, Traces};
 use tokio::sync::mpsc::{self, UnboundedReceiver, UnboundedSender};
@@ -183,7 +184,9 @@ impl Sender {
     /// Gives up claims that nobody here knows of, and looks through what waits once the clock was set back.
     async fn put_right(&mut self, now: Timestamp) -> nudge_db::Result<()> {
         if self.strays.is_due() {
-            self.release_strays().await?;
+            let in_hand = |id: &Uuid| self.in_hand.contains(id);
+            let db = &self.services.db;
+            release_strays(db, queue::CLAIMS, self.node, in_hand).await?;
             self.strays.checked();
         }
         if self.setbacks.look(now) {
@@ -263,23 +266,6 @@ impl Sender {
             // The sender listens until the last one has ended.
             drop(end.send(outcome));
         });
-    }
-
-    /// Gives up claims that are not in memory.
-    async fn release_strays(&self) -> nudge_db::Result<()> {
-        let mut tx = self.services.db.read().await?;
-        let mut strays = queue::claimed_by(&mut tx, self.node).await?;
-        drop(tx);
-        strays.retain(|id| !self.in_hand.contains(id));
-        if strays.is_empty() {
-            return Ok(());
-        }
-        tracing::warn!(messages = strays.len(), "claims without work are given up");
-        let mut tx = self.services.db.write().await?;
-        for id in strays {
-            queue::release(&mut tx, self.node, id).await?;
-        }
-        tx.commit().await
     }
 }
 

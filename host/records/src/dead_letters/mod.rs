@@ -1,5 +1,6 @@
 //! Dead letters: events that broke their definition, or that a plugin failed on. Nothing is lost.
 
+mod announcement;
 pub mod replay;
 pub mod store;
 pub mod violation;
@@ -16,6 +17,8 @@ use uuid::Uuid;
 
 use crate::dead_letters::violation::Violation;
 use crate::events::{Event, Origin};
+
+pub use announcement::announce;
 
 /// Where an event failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -47,6 +50,13 @@ impl Stage {
     }
 }
 
+/// Counts events that have become dead letters, after the commit.
+pub fn count(stages: impl IntoIterator<Item = Stage>) {
+    for stage in stages {
+        metrics::counter!("nudge_dead_letters_total", "stage" => stage.name()).increment(1);
+    }
+}
+
 /// The plugin that failed, or whose rules an event broke.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
 pub struct PluginVersion {
@@ -73,6 +83,8 @@ pub struct Letter {
     pub stage: Stage,
     /// Why, as a stable code: that of the first violation, or of the plugin's failure.
     pub reason: String,
+    /// What the plugin said when it failed, for people.
+    pub detail: Option<String>,
     /// What is wrong with it.
     pub violations: Vec<Violation>,
     /// The plugin.
@@ -150,6 +162,7 @@ impl Letter {
             event_name: event.name.to_string(),
             stage,
             reason,
+            detail: None,
             violations: Vec::new(),
             plugin: Some(PluginVersion {
                 name: plugin.name.clone(),
@@ -164,6 +177,15 @@ impl Letter {
             attempts: 0,
             session: None,
             opens_session: false,
+        }
+    }
+
+    /// The same letter with what the plugin said when it failed.
+    #[must_use]
+    pub fn saying(self, detail: &str) -> Self {
+        Self {
+            detail: Some(detail.to_owned()),
+            ..self
         }
     }
 

@@ -63,6 +63,7 @@ struct Row {
     event_name: String,
     stage: String,
     reason: String,
+    detail: Option<String>,
     violations: String,
     plugin_name: Option<String>,
     plugin_version: Option<String>,
@@ -103,6 +104,7 @@ impl Row {
                 event_name: self.event_name,
                 stage,
                 reason: self.reason,
+                detail: self.detail,
                 violations,
                 plugin,
                 campaign_id: self.campaign_id,
@@ -128,6 +130,8 @@ pub struct Failure {
     pub id: Uuid,
     /// Why it fails now.
     pub reason: String,
+    /// What the plugin says now.
+    pub detail: Option<String>,
     /// What is wrong now.
     pub violations: Vec<Violation>,
 }
@@ -138,6 +142,7 @@ impl Failure {
         Self {
             id: letter.id,
             reason: letter.reason.clone(),
+            detail: letter.detail.clone(),
             violations: letter.violations.clone(),
         }
     }
@@ -234,23 +239,25 @@ pub async fn insert(tx: &mut Tx, letters: &[&Letter]) -> Result<HashSet<Uuid>> {
             .with_rows(
                 "v(id, app_id, alias_number, event_id, event_name, stage, reason, violations, plugin_name,
                    plugin_version, campaign_id, event, timestamp, received_at, session_number, opens_session,
-                   origin, client_timestamp)",
+                   origin, client_timestamp, detail)",
                 rows(chunk),
             )
             .push(
                 " INSERT INTO dead_letters (id, app_id, alias_number, event_id, event_name, stage, reason, violations,
                                             plugin_name, plugin_version, campaign_id, event, timestamp, received_at,
-                                            session_number, opens_session, origin, client_timestamp, attempts, state)
+                                            session_number, opens_session, origin, client_timestamp, detail,
+                                            attempts, state)
                   SELECT v.id, v.app_id, v.alias_number, v.event_id, v.event_name, v.stage, v.reason, v.violations,
                          v.plugin_name, v.plugin_version, v.campaign_id, v.event, v.timestamp, v.received_at,
-                         v.session_number, v.opens_session, v.origin, v.client_timestamp, 0, 'open'
+                         v.session_number, v.opens_session, v.origin, v.client_timestamp, v.detail, 0, 'open'
                   FROM v WHERE v.stage <> 'validation' OR NOT EXISTS (
                     SELECT 1 FROM events e WHERE e.alias_number = v.alias_number AND e.event_id = v.event_id)
                   ON CONFLICT (id) DO UPDATE SET reason = excluded.reason, violations = excluded.violations,
                     plugin_name = excluded.plugin_name, plugin_version = excluded.plugin_version,
                     event = excluded.event, timestamp = excluded.timestamp, received_at = excluded.received_at,
                     session_number = excluded.session_number, opens_session = excluded.opens_session,
-                    origin = excluded.origin, client_timestamp = excluded.client_timestamp
+                    origin = excluded.origin, client_timestamp = excluded.client_timestamp,
+                    detail = excluded.detail
                   RETURNING id",
             )
             .fetch_values()
@@ -282,6 +289,7 @@ fn rows(letters: &[&Letter]) -> Rows {
         .integers(all().map(|letter| i64::from(letter.opens_session)))
         .shared_texts(origins(letters))
         .timestamps(all().map(|letter| letter.client_timestamp))
+        .texts(all().map(|letter| letter.detail.clone()))
 }
 
 /// What is known of the letters' requests, as JSON: once for each request.
@@ -356,12 +364,13 @@ pub async fn update_failed(tx: &mut Tx, app_id: Uuid, failures: &[Failure]) -> R
                 chunk
                     .iter()
                     .map(|failure| violations_text(&failure.violations)),
-            );
+            )
+            .texts(chunk.iter().map(|failure| failure.detail.clone()));
         updated += tx
-            .with_rows("v(id, reason, violations)", rows)
+            .with_rows("v(id, reason, violations, detail)", rows)
             .push(
                 " UPDATE dead_letters SET attempts = dead_letters.attempts + 1, reason = v.reason,
-                         violations = v.violations
+                         violations = v.violations, detail = v.detail
                   FROM v WHERE dead_letters.id = v.id AND dead_letters.app_id = ",
             )
             .push_bind(app_id)
@@ -502,7 +511,7 @@ pub async fn page(
 
 const LETTERS: &str =
     "SELECT d.id, d.app_id, d.alias_number, d.event_id, d.event_name, d.stage, d.reason, d.violations,
-            d.plugin_name, d.plugin_version, d.campaign_id, d.event, d.timestamp, d.client_timestamp,
+            d.detail, d.plugin_name, d.plugin_version, d.campaign_id, d.event, d.timestamp, d.client_timestamp,
             d.received_at, d.origin, d.attempts, d.session_number, d.opens_session, a.subject_id, a.kind, a.value
      FROM dead_letters d JOIN aliases a ON a.number = d.alias_number
      WHERE d.app_id = $1";

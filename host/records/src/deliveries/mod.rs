@@ -10,6 +10,7 @@ pub mod store;
 use std::collections::BTreeMap;
 
 use nudge_apps::App;
+use nudge_apps::webhooks::{self, Queued, Transition};
 use nudge_campaigns::push::rendered::Rendered;
 use nudge_campaigns::webhooks::EventType;
 use nudge_db::{Timestamp, Tx};
@@ -19,7 +20,6 @@ use serde_json::{Map, Value, json};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use crate::webhooks::message::{Queued, Transition};
 use provider::{Platform, Provider};
 
 /// Where a delivery stands.
@@ -264,7 +264,7 @@ pub async fn announce(
     let mut queued = Queued::default();
     if !app.webhooks.is_empty() {
         let transitions = transitions(tx, app.id, changes).await?;
-        queued = crate::webhooks::message::enqueue(tx, app, &transitions, now).await?;
+        queued = webhooks::enqueue(tx, app.id, &app.webhooks, &transitions, now).await?;
     }
     let mut counts: BTreeMap<(Uuid, &'static str), i64> = BTreeMap::new();
     for change in changes.iter().filter(|change| !change.test) {
@@ -310,9 +310,8 @@ async fn transitions(
             set(key, json!(value));
         }
         Transition {
-            app_id,
             subject_id: change.subject_id,
-            delivery_id: change.delivery_id,
+            source_id: change.delivery_id,
             event,
             data: Value::Object(data),
             at: change.at,
@@ -390,7 +389,7 @@ mod tests {
             .filter(|status| status.event().is_some())
             .map(Status::name)
             .collect();
-        assert_eq!(told.len(), EventType::ALL.len());
+        assert_eq!(told.len(), 8, "each type of a delivery");
         assert_eq!(Status::Displayed.member(), "displayedAt");
     }
 }

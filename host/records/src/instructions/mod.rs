@@ -69,6 +69,14 @@ impl Status {
         }
     }
 
+    /// Whether the person has seen what is in it.
+    pub fn is_seen(self) -> bool {
+        matches!(
+            self,
+            Self::Displayed | Self::Dismissed | Self::Clicked | Self::Completed
+        )
+    }
+
     /// The status of this name.
     pub fn parse(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|status| status.name() == name)

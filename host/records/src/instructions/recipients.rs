@@ -206,7 +206,7 @@ async fn instructions(
         "SELECT i.id, i.subject_id, i.status, i.status_at, i.expires_at, a.state AS attempt_state,
                 a.active_at AS attempt_at, i.suppressed_by
          FROM (SELECT id, subject_id, status, status_at, expires_at, suppressed_by FROM instructions
-               WHERE app_id = $1 AND campaign_id = $2 AND id < $3 AND subject_id NOT IN ",
+               WHERE app_id = $1 AND campaign_id = $2 AND id < $3 AND NOT test AND subject_id NOT IN ",
     )
     .push(hidden::SUBJECTS)
     .push(

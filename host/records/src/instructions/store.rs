@@ -86,6 +86,34 @@ pub async fn insert(tx: &mut Tx, instructions: &[Instruction]) -> Result<()> {
     Ok(())
 }
 
+/// Adds a test, which is on offer whatever its campaign does, and counts for nothing.
+pub async fn insert_test(tx: &mut Tx, test: &Instruction) -> Result<()> {
+    tx.sql(
+        "INSERT INTO instructions (id, app_id, subject_id, position, kind, campaign_id, campaign_version, priority, created_at,
+                                   available_at, expires_at, status, status_at, plugin_name, plugin_version, content,
+                                   variant_id, test)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $9, $10, 'issued', $9, $11, $12, $13, $14, $15)",
+    )
+    .bind(test.id)
+    .bind(test.app_id)
+    .bind(test.subject_id)
+    .bind(test.position)
+    .bind(test.kind.name())
+    .bind(test.campaign_id)
+    .bind(test.campaign_version)
+    .bind(i64::from(test.priority))
+    .bind(test.created_at)
+    .bind(test.expires_at)
+    .bind(test.plugin.0.clone())
+    .bind(test.plugin.1.clone())
+    .bind(test.content.as_deref().map(str::to_owned))
+    .bind(test.variant_id)
+    .bind(true)
+    .execute()
+    .await?;
+    Ok(())
+}
+
 /// Notes firings that the host let have no effect, but for those that are noted already. Nobody is offered them.
 pub async fn insert_suppressed(tx: &mut Tx, suppressed: &[Suppressed]) -> Result<()> {
     for chunk in suppressed.chunks(Rows::MOST) {
@@ -147,7 +175,7 @@ fn rows(chunk: &[&Instruction]) -> Rows {
         .texts(chunk.iter().map(|instruction| instruction.plugin.1.clone()))
 }
 
-/// A subject's instructions on offer in a range, by descending priority: those of campaigns that run, available, not
+/// A subject's instructions on offer in a range, by descending priority: those of campaigns that run and tests, available, not
 /// expired and, but for buttons, not acknowledged past `received`.
 pub async fn on_offer(
     tx: &mut Tx,
@@ -183,7 +211,7 @@ pub async fn on_offer(
 
 /// Instructions `i` of subject `$2` on offer at `$4`. A button stays, whatever was acknowledged.
 const ON_OFFER: &str =
-    " FROM instructions i JOIN campaigns c ON c.id = i.campaign_id AND c.status = 'active'
+    " FROM instructions i JOIN campaigns c ON c.id = i.campaign_id AND (c.status = 'active' OR i.test)
       WHERE i.app_id = $1 AND i.subject_id = $2 AND i.available_at <= $4 AND i.expires_at > $4
         AND (i.status IN ('issued', 'received') OR i.kind = 'feedback')";
 
@@ -330,15 +358,28 @@ pub struct Acknowledgement {
     pub at: Timestamp,
 }
 
-/// Moves an instruction of a subject on to a status, unless it is there or further; answers whether
-/// the subject has it. What was pressed first stays noted.
+/// What an acknowledgement has changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Acknowledged {
+    /// The subject has no such instruction.
+    Unknown,
+    /// It is there.
+    Known,
+    /// An in-app message that is no test was seen for the first time.
+    Viewed,
+}
+
+/// Moves an instruction of a subject on to a status, unless it is there or further. What was pressed first stays noted.
 pub async fn acknowledge(
     tx: &mut Tx,
     app_id: Uuid,
     subject_id: Uuid,
     ack: &Acknowledgement,
-) -> Result<bool> {
+) -> Result<Acknowledged> {
     let (id, status) = (ack.id, ack.status);
+    // What becomes `displayed` was not seen before. Of what comes after it, that must be asked.
+    let seen_before =
+        status > Status::Displayed && was_seen(tx, app_id, subject_id, id).await? == Some(true);
     let earlier = Status::ALL
         .into_iter()
         .filter(|other| *other < status)
@@ -358,37 +399,59 @@ pub async fn acknowledge(
             .push(")"),
         None => statement,
     };
-    let moved = statement
-        .push(" WHERE app_id = $1 AND subject_id = $2 AND id = $3 AND status IN ")
+    let moved: Option<MovedRow> = statement
+        .push(" WHERE app_id = $1 AND subject_id = $2 AND id = $3 AND suppressed_by IS NULL AND status IN ")
         .push_list(earlier)
-        .execute()
+        .push(" RETURNING kind, test")
+        .fetch_optional()
         .await?;
-    if moved == 1 {
-        return Ok(true);
-    }
-    let row: Option<Uuid> = tx
-        .sql("SELECT id FROM instructions WHERE app_id = $1 AND subject_id = $2 AND id = $3 AND suppressed_by IS NULL")
-        .bind(app_id)
-        .bind(subject_id)
-        .bind(id)
-        .fetch_value()
-        .await?;
-    Ok(row.is_some_and(|row| row == id))
+    let Some(moved) = moved else {
+        let there = was_seen(tx, app_id, subject_id, id).await?;
+        return Ok(match there {
+            Some(_) => Acknowledged::Known,
+            None => Acknowledged::Unknown,
+        });
+    };
+    let counts = moved.kind == Kind::InApp.name() && !moved.test;
+    Ok(if counts && status.is_seen() && !seen_before {
+        Acknowledged::Viewed
+    } else {
+        Acknowledged::Known
+    })
+}
+
+#[derive(sqlx::FromRow)]
+struct MovedRow {
+    kind: String,
+    test: bool,
+}
+
+/// Whether a subject has seen an instruction. None: the subject has no such instruction.
+async fn was_seen(tx: &mut Tx, app_id: Uuid, subject_id: Uuid, id: Uuid) -> Result<Option<bool>> {
+    tx.sql(
+        "SELECT displayed_at IS NOT NULL FROM instructions
+         WHERE app_id = $1 AND subject_id = $2 AND id = $3 AND suppressed_by IS NULL",
+    )
+    .bind(app_id)
+    .bind(subject_id)
+    .bind(id)
+    .fetch_value()
+    .await
 }
 
 /// What an acknowledgement changes of what counts towards caps (contract 4): what a person sees counts from then on,
-/// by the SDK's clock but not before it was issued; what nobody will see no longer counts.
+/// by the SDK's clock but not before it was issued; what nobody will see no longer counts, and a test never does.
 fn counting(status: Status) -> &'static str {
     match status {
         Status::Issued | Status::Received => "",
         Status::Displayed | Status::Dismissed | Status::Completed => {
-            ", counted_at = CASE WHEN displayed_at IS NOT NULL THEN counted_at
+            ", counted_at = CASE WHEN test OR displayed_at IS NOT NULL THEN counted_at
                                  WHEN available_at > $5 THEN available_at ELSE $5 END,
                displayed_at = CASE WHEN displayed_at IS NOT NULL THEN displayed_at
                                    WHEN available_at > $5 THEN available_at ELSE $5 END"
         }
         Status::Clicked => {
-            ", counted_at = CASE WHEN displayed_at IS NOT NULL THEN counted_at
+            ", counted_at = CASE WHEN test OR displayed_at IS NOT NULL THEN counted_at
                                  WHEN available_at > $5 THEN available_at ELSE $5 END,
                displayed_at = CASE WHEN displayed_at IS NOT NULL THEN displayed_at
                                    WHEN available_at > $5 THEN available_at ELSE $5 END,

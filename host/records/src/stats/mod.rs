@@ -38,6 +38,8 @@ pub enum Kind {
     Ignored,
     /// Instructions that were issued.
     Instructions,
+    /// In-app messages that were seen.
+    InAppViews,
 }
 
 impl Kind {
@@ -47,6 +49,7 @@ impl Kind {
             Self::Rejected => "rejected",
             Self::Ignored => "ignored",
             Self::Instructions => "instructions",
+            Self::InAppViews => "in_app_views",
         }
     }
 }

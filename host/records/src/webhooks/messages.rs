@@ -1,51 +1,11 @@
-//! Messages as they come, and the log of attempts.
+//! Messages to webhooks, and the log of attempts.
 
-use nudge_db::{Result, Rows, Timestamp, Tx};
+use nudge_db::{Result, Timestamp, Tx};
 use nudge_platform::hidden;
 use uuid::Uuid;
 
-use crate::webhooks::message::Message;
-
 /// Rows that one statement changes at the most.
 pub const STEP: i64 = 500;
-
-/// Adds messages. One that is there already stays as it is: each type is sent once for a delivery.
-pub(super) async fn insert_messages(
-    tx: &mut Tx,
-    messages: &[Message],
-    now: Timestamp,
-) -> Result<()> {
-    for chunk in messages.chunks(Rows::MOST) {
-        let rows = Rows::new()
-            .uuids(chunk.iter().map(|message| message.id))
-            .uuids(chunk.iter().map(|message| message.app_id))
-            .uuids(chunk.iter().map(|message| message.webhook_id))
-            .uuids(chunk.iter().map(|message| message.subject_id))
-            .uuids(chunk.iter().map(|message| message.delivery_id))
-            .uuids(chunk.iter().map(|message| message.position))
-            .texts(chunk.iter().map(|message| message.event.name().to_owned()))
-            .texts(chunk.iter().map(|message| message.body.clone()))
-            .texts(chunk.iter().map(|message| {
-                let state = if message.held { "held" } else { "pending" };
-                state.to_owned()
-            }))
-            .timestamps(chunk.iter().map(|message| (!message.held).then_some(now)));
-        tx.with_rows(
-            "v(id, app_id, webhook_id, subject_id, delivery_id, position, event_type, body, state, due_at)",
-            rows,
-        )
-        .push(
-            " INSERT INTO webhook_messages (id, app_id, webhook_id, subject_id, delivery_id, position, event_type,
-                                            body, state, attempts, created_at, due_at)
-              SELECT id, app_id, webhook_id, subject_id, delivery_id, position, event_type, body, state, 0, ",
-        )
-        .push_bind(now)
-        .push(", due_at FROM v WHERE true ON CONFLICT (id) DO NOTHING")
-        .execute()
-        .await?;
-    }
-    Ok(())
-}
 
 /// An attempt, as its endpoint's log has it.
 #[derive(Debug, sqlx::FromRow)]

@@ -1,4 +1,3 @@
 //! Webhooks.
 
-pub mod message;
 pub mod messages;

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, bail};
 use nudge_platform::config::Config;
 use nudge_plugin_runtime as plugins;
+use nudge_plugin_runtime::inspect::{self, SelfTest, UploadRefusal};
 use nudge_wasm::{Limits, Plugin};
 use serde_json::json;
 
@@ -32,11 +33,12 @@ pub(super) fn run(config: &Config, arguments: &Checked) -> anyhow::Result<()> {
         .with_context(|| format!("{shown} would be refused"))?;
     let loading = started.elapsed();
     let limits = plugins::limits(config);
+    let self_test = self_test(&plugin).with_context(|| format!("{shown} would be refused"))?;
     let measures = measures(&plugin, &limits, component.bytes.len(), loading)?;
     if arguments.folder.json {
-        super::super::say(as_json(&plugin, &component, &measures));
+        super::super::say(as_json(&plugin, &component, &measures, &self_test));
     } else {
-        super::super::say(as_text(&plugin, &component, &measures));
+        super::super::say(as_text(&plugin, &component, &measures, &self_test));
     }
     let beyond = measures.iter().find(|measure| measure.used > measure.limit);
     if let Some(measure) = beyond {
@@ -120,7 +122,23 @@ fn meaning(import: &str) -> &'static str {
     }
 }
 
-fn as_text(plugin: &Plugin, component: &Component, measures: &[Measure]) -> String {
+/// What a server's self-test makes of the plugin.
+fn self_test(plugin: &Plugin) -> anyhow::Result<SelfTest> {
+    inspect::self_test(plugin).map_err(|refusal| match refusal {
+        UploadRefusal::Rejected(errors) => {
+            let errors = errors.into_iter().map(|error| error.detail);
+            anyhow::anyhow!(errors.collect::<Vec<_>>().join("; "))
+        }
+        UploadRefusal::Unavailable(cause) => cause,
+    })
+}
+
+fn as_text(
+    plugin: &Plugin,
+    component: &Component,
+    measures: &[Measure],
+    self_test: &SelfTest,
+) -> String {
     let style = Style::of_terminal();
     let description = plugin.description();
     let mut lines = vec![
@@ -132,6 +150,8 @@ fn as_text(plugin: &Plugin, component: &Component, measures: &[Measure]) -> Stri
         format!("  world     nudge:plugin/{}", plugin.kind()),
         format!("  summary   {}", description.summary),
         format!("  digest    {}", plugin.digest()),
+        format!("  self-test {}", self_test.configuration),
+        format!("  decision  {}", self_test.decision),
     ];
     lines.push("  exports".to_owned());
     lines.extend(
@@ -155,7 +175,12 @@ fn as_text(plugin: &Plugin, component: &Component, measures: &[Measure]) -> Stri
     lines.join("\n")
 }
 
-fn as_json(plugin: &Plugin, component: &Component, measures: &[Measure]) -> serde_json::Value {
+fn as_json(
+    plugin: &Plugin,
+    component: &Component,
+    measures: &[Measure],
+    self_test: &SelfTest,
+) -> serde_json::Value {
     let description = plugin.description();
     let limits: serde_json::Map<String, serde_json::Value> = measures
         .iter()
@@ -181,5 +206,7 @@ fn as_json(plugin: &Plugin, component: &Component, measures: &[Measure]) -> serd
             .map(|import| json!({"name": import, "allowed": true, "meaning": meaning(import)}))
             .collect::<Vec<_>>(),
         "limits": limits,
+        "selfTest": self_test.configuration,
+        "decision": self_test.decision,
     })
 }

@@ -22,7 +22,7 @@ const SHOWN: usize = 200;
 
 /// Which server, which app, and who asks.
 #[derive(Debug, Args)]
-pub(crate) struct Target {
+pub(in crate::cli) struct Target {
     /// The server; else `NUDGE_PLUGIN__URL`, or `url` in `[plugin]` of nudge.toml.
     #[arg(long, value_name = "URL")]
     url: Option<String>,
@@ -35,14 +35,14 @@ pub(crate) struct Target {
     app: Option<String>,
     /// The plugins of the whole server, with an operator's token.
     #[arg(long)]
-    operator: bool,
+    pub(in crate::cli) operator: bool,
     /// Print JSON.
     #[arg(long)]
-    pub(super) json: bool,
+    pub(in crate::cli) json: bool,
 }
 
 /// A server's routes for plugins: an app's, or the server-wide ones.
-pub(super) struct Client {
+pub(in crate::cli) struct Client {
     http: reqwest::Client,
     /// Without a slash at the end.
     base: Url,
@@ -50,7 +50,7 @@ pub(super) struct Client {
 }
 
 impl Client {
-    pub(super) fn new(config: &Config, target: &Target) -> anyhow::Result<Self> {
+    pub(in crate::cli) fn new(config: &Config, target: &Target) -> anyhow::Result<Self> {
         let choose = |flag: &Option<String>,
                       configured: &str,
                       what: &str,
@@ -97,7 +97,7 @@ impl Client {
     }
 
     /// A request to a route below the app. Each segment is one: a name can't lead elsewhere.
-    pub(super) fn request(
+    pub(in crate::cli) fn request(
         &self,
         method: Method,
         segments: &[&str],
@@ -116,7 +116,10 @@ impl Client {
     }
 
     /// Sends a request, and gives the status and `data` of the answer.
-    pub(super) async fn send(&self, request: RequestBuilder) -> anyhow::Result<(StatusCode, Json)> {
+    pub(in crate::cli) async fn send(
+        &self,
+        request: RequestBuilder,
+    ) -> anyhow::Result<(StatusCode, Json)> {
         let host = self.base.origin().ascii_serialization();
         let answer = request
             .send()
@@ -141,10 +144,18 @@ impl Client {
         Ok((status, data))
     }
 
-    /// The items of a list, page by page, or a plain list.
-    pub(super) async fn list(&self, segments: &[&str]) -> anyhow::Result<Vec<Json>> {
+    /// The items of a list under some conditions, page by page, or a plain list.
+    pub(in crate::cli) async fn list(
+        &self,
+        segments: &[&str],
+        conditions: &[(&str, &str)],
+    ) -> anyhow::Result<Vec<Json>> {
         let mut items = Vec::new();
-        let mut url = self.url(segments)?;
+        let mut first = self.url(segments)?;
+        if !conditions.is_empty() {
+            first.query_pairs_mut().extend_pairs(conditions);
+        }
+        let mut url = first.clone();
         for _ in 0..PAGES {
             let request = self.http.get(url.clone()).bearer_auth(&self.token);
             let page = match self.send(request).await?.1 {
@@ -156,9 +167,12 @@ impl Client {
             };
             items.extend(page.items);
             match page.next_cursor {
-                Some(next) => url.query_pairs_mut().clear().append_pair("cursor", &next),
+                Some(next) => {
+                    url = first.clone();
+                    url.query_pairs_mut().append_pair("cursor", &next);
+                }
                 None => break,
-            };
+            }
         }
         Ok(items)
     }

@@ -3,12 +3,13 @@
 mod bench;
 mod build;
 mod check;
-mod client;
+pub(super) mod client;
 mod engine;
 mod files;
 mod new;
+pub(super) mod observe;
 mod project;
-mod remote;
+pub(super) mod remote;
 mod style;
 mod test;
 
@@ -41,6 +42,14 @@ pub(super) enum Command {
     Rollback(remote::Named),
     /// List plugins.
     List(remote::List),
+    /// Say which version decides, how it fares, and why one was rolled back.
+    Status(remote::Named),
+    /// Show calls, failures, latency and memory by version.
+    Metrics(remote::Named),
+    /// Show what a shadow candidate would have decided otherwise.
+    Shadow(observe::Shadow),
+    /// Run recorded events through a version and the active one, and compare.
+    Backtest(observe::Backtest),
     /// Print what a plugin logged.
     Logs(remote::Logs),
 }
@@ -96,6 +105,10 @@ pub(super) fn run(config: &Config, command: Command) -> anyhow::Result<()> {
         Command::Promote(arguments) => super::on_runtime(remote::promote(config, arguments)),
         Command::Rollback(arguments) => super::on_runtime(remote::rollback(config, arguments)),
         Command::List(arguments) => super::on_runtime(remote::list(config, arguments)),
+        Command::Status(arguments) => super::on_runtime(observe::status(config, arguments)),
+        Command::Metrics(arguments) => super::on_runtime(observe::metrics(config, arguments)),
+        Command::Shadow(arguments) => super::on_runtime(observe::shadow(config, arguments)),
+        Command::Backtest(arguments) => super::on_runtime(observe::backtest(config, arguments)),
         Command::Logs(arguments) => super::on_runtime(remote::logs(config, arguments)),
     }
 }

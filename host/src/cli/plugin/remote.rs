@@ -4,6 +4,7 @@ use std::collections::{HashSet, VecDeque};
 use std::path::PathBuf;
 use std::time::Duration;
 
+use anyhow::Context as _;
 use clap::{Args, ValueEnum};
 use nudge_platform::config::Config;
 use nudge_wasm::Description;
@@ -11,6 +12,7 @@ use reqwest::{Method, StatusCode, header};
 use serde_json::{Value as Json, json};
 
 use super::client::{Client, Target};
+use super::project::Project;
 use super::{Component, engine};
 use crate::cli::say;
 
@@ -41,7 +43,7 @@ pub(crate) struct Named {
     #[arg(long, value_name = "DIRECTORY", default_value = ".")]
     dir: PathBuf,
     #[command(flatten)]
-    target: Target,
+    pub(super) target: Target,
 }
 
 /// Arguments of `activate`.
@@ -49,7 +51,7 @@ pub(crate) struct Named {
 pub(crate) struct Activate {
     #[command(flatten)]
     plugin: Named,
-    /// The version; that of the project unless given.
+    /// The version; that of the project, or outside of one the newest on the server, unless given.
     #[arg(long, value_name = "VERSION")]
     version: Option<String>,
     /// How it takes over.
@@ -93,7 +95,7 @@ pub(crate) struct Logs {
 
 impl Named {
     /// The plugin's name: as given, or what the project's component says.
-    fn resolve(&self, config: &Config) -> anyhow::Result<String> {
+    pub(super) fn resolve(&self, config: &Config) -> anyhow::Result<String> {
         match &self.name {
             Some(name) => Ok(name.clone()),
             None => Ok(described(config, self)?.name),
@@ -164,13 +166,8 @@ pub(super) async fn activate(config: &Config, arguments: Activate) -> anyhow::Re
     let client = Client::new(config, &plugin.target)?;
     let (name, version) = match (&plugin.name, version) {
         (Some(name), Some(version)) => (name.clone(), version),
-        (name, version) => {
-            let described = described(config, &plugin)?;
-            (
-                name.clone().unwrap_or(described.name),
-                version.unwrap_or(described.version),
-            )
-        }
+        (None, Some(version)) => (plugin.resolve(config)?, version),
+        (_, None) => newest_version(&client, config, &plugin).await?,
     };
     let mut body = json!({"version": version});
     if let Json::Object(body) = &mut body {
@@ -190,6 +187,31 @@ pub(super) async fn activate(config: &Config, arguments: Activate) -> anyhow::Re
         }
     }
     roll(&client, &plugin.target, &name, "activate", &body).await
+}
+
+/// A plugin and the version that is meant where none is named: that of the project, or outside of one the version that
+/// was uploaded last.
+pub(super) async fn newest_version(
+    client: &Client,
+    config: &Config,
+    named: &Named,
+) -> anyhow::Result<(String, String)> {
+    let name = match &named.name {
+        Some(name) if Project::open(&named.dir).is_err() => name,
+        name => {
+            let described = described(config, named)?;
+            return Ok((name.clone().unwrap_or(described.name), described.version));
+        }
+    };
+    let request = client.request(Method::GET, &["plugins", name])?;
+    let (_, plugin) = client.send(request).await?;
+    let versions = plugin.get("versions").and_then(Json::as_array);
+    let newest = versions
+        .into_iter()
+        .flatten()
+        .max_by_key(|version| text(version, "uploadedAt"));
+    let newest = newest.with_context(|| format!("{name} has no versions; push one first"))?;
+    Ok((name.clone(), text(newest, "version").to_owned()))
 }
 
 pub(super) async fn promote(config: &Config, arguments: Named) -> anyhow::Result<()> {
@@ -233,7 +255,7 @@ async fn roll(
 
 pub(super) async fn list(config: &Config, arguments: List) -> anyhow::Result<()> {
     let client = Client::new(config, &arguments.target)?;
-    let plugins = client.list(&["plugins"]).await?;
+    let plugins = client.list(&["plugins"], &[]).await?;
     if arguments.target.json {
         say(Json::Array(plugins));
         return Ok(());
@@ -270,7 +292,7 @@ pub(super) async fn list(config: &Config, arguments: List) -> anyhow::Result<()>
 }
 
 /// The version of a roll-out that has to prove itself, and how it does.
-fn candidate(rollout: &Json) -> Option<String> {
+pub(super) fn candidate(rollout: &Json) -> Option<String> {
     let version = rollout.get("candidateVersion")?.as_str()?;
     let strategy = text(rollout, "strategy");
     Some(match rollout.get("percent").and_then(Json::as_u64) {
@@ -285,8 +307,9 @@ pub(super) async fn logs(config: &Config, arguments: Logs) -> anyhow::Result<()>
     let json = arguments.plugin.target.json;
     let mut shown = Shown::default();
     loop {
-        let mut lines = client.list(&["plugins", &name, "logs"]).await?;
-        // Servers may list the newest first.
+        let mut lines = client.list(&["plugins", &name, "logs"], &[]).await?;
+        // The server lists the newest first; lines of one instant stay in the order in which they were written.
+        lines.reverse();
         lines.sort_by(|one, other| text(one, "at").cmp(text(other, "at")));
         if json && !arguments.follow {
             say(Json::Array(lines));
@@ -300,11 +323,12 @@ pub(super) async fn logs(config: &Config, arguments: Logs) -> anyhow::Result<()>
                 say(line);
             } else {
                 say(format_args!(
-                    "{}  {:<8}  {:<5}  {}",
+                    "{}  {:<8}  {:<5}  {}{}",
                     text(line, "at"),
                     text(line, "version"),
                     text(line, "level"),
-                    text(line, "message")
+                    text(line, "message"),
+                    about(line)
                 ));
             }
         }
@@ -312,6 +336,27 @@ pub(super) async fn logs(config: &Config, arguments: Logs) -> anyhow::Result<()>
             return Ok(());
         }
         tokio::time::sleep(GLANCE).await;
+    }
+}
+
+/// What the call of a line was about.
+fn about(line: &Json) -> String {
+    let named = [
+        ("campaign", "campaignIds"),
+        ("event", "eventIds"),
+        ("subject", "subjectIds"),
+    ];
+    let parts =
+        named
+            .into_iter()
+            .filter_map(|(what, key)| match line.get(key)?.as_array()?.as_slice() {
+                [] => None,
+                [one] => Some(format!("{what} {}", one.as_str()?)),
+                several => Some(format!("{} {what}s", several.len())),
+            });
+    match parts.collect::<Vec<_>>().join(", ") {
+        parts if parts.is_empty() => parts,
+        parts => format!("  [{parts}]"),
     }
 }
 
@@ -342,7 +387,7 @@ impl Shown {
     }
 }
 
-fn text<'j>(object: &'j Json, key: &str) -> &'j str {
+pub(in crate::cli) fn text<'j>(object: &'j Json, key: &str) -> &'j str {
     object.get(key).and_then(Json::as_str).unwrap_or_default()
 }
 

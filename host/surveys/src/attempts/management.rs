@@ -160,7 +160,7 @@ pub async fn list_survey_responses(
     let key = (scope.app.id, survey.id);
     if wants_csv {
         drop(tx);
-        return rows::of_responses(services, key, range).await;
+        return rows::of_responses(&services, key, range).await;
     }
     let offset = i64::from(page - 1) * i64::from(limit);
     let found = responses::page(&mut tx, key, range, offset, i64::from(limit)).await?;

@@ -1,38 +1,24 @@
 //! What is listed of a survey, as CSV.
 
-use std::sync::Arc;
-
 use axum::response::Response;
+use futures_util::FutureExt as _;
 use nudge_http::page::MOST;
 use nudge_http::{ApiError, csv};
 use uuid::Uuid;
 
 use super::analytics::Range;
 use super::management::AnswerView;
-use super::responses;
-use crate::services::Shared;
+use super::responses::{self, ResponseRow};
+use crate::services::Services;
 
 /// All answers of a survey within a range; `key` is the app and the survey.
 pub(super) async fn of_responses(
-    services: Shared,
+    services: &Services,
     key: (Uuid, Uuid),
     range: Range,
 ) -> Result<Response, ApiError> {
-    let read = move |after: Option<responses::Place>| {
-        let services = Arc::clone(&services);
-        async move {
-            let mut tx = services.db.read().await?;
-            let rows = responses::after(&mut tx, key, range, after, i64::from(MOST)).await?;
-            let is_full = rows.len() == MOST as usize;
-            let next = rows
-                .last()
-                .filter(|_| is_full)
-                .map(responses::ResponseRow::place);
-            let views = rows.into_iter().map(|row| AnswerView::new(key.1, row));
-            let views: Vec<AnswerView> = views.collect();
-            Ok((views, next))
-        }
-    };
+    let list =
+        csv::reader(move |tx, after, most| responses::after(tx, key, range, after, most).boxed());
     let columns = &[
         "attemptId",
         "campaignId",
@@ -40,5 +26,6 @@ pub(super) async fn of_responses(
         "answerValue",
         "answeredAt",
     ];
-    csv::answer(columns, read).await
+    let view = move |row| AnswerView::new(key.1, row);
+    csv::answer_rows(columns, &services.db, MOST, list, ResponseRow::place, view).await
 }

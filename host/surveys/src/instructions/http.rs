@@ -9,9 +9,10 @@ use nudge_http::page::checked_limit;
 use nudge_http::request_context::Notes;
 use nudge_http::{ApiError, Data, Json, Params, cursor};
 use nudge_platform::clock;
-use nudge_records::instructions::store::Acknowledgement;
+use nudge_records::instructions::store::{Acknowledged, Acknowledgement};
 use nudge_records::instructions::views::{InstructionView, views};
 use nudge_records::instructions::{POLL_AFTER_SECONDS, Status, store};
+use nudge_records::stats;
 use nudge_records::subjects::current::{self, check_anonymous_id};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
@@ -190,13 +191,19 @@ pub async fn acknowledge_instructions(
         accepted: 0,
         unknown: Vec::new(),
     };
+    let mut views = 0;
     for ack in acks {
-        if store::acknowledge(&mut tx, subject.app.id, standing.subject_id, &ack).await? {
-            view.accepted += 1;
-        } else {
-            view.unknown.push(ack.id);
+        match store::acknowledge(&mut tx, subject.app.id, standing.subject_id, &ack).await? {
+            Acknowledged::Unknown => view.unknown.push(ack.id),
+            Acknowledged::Known => view.accepted += 1,
+            Acknowledged::Viewed => {
+                view.accepted += 1;
+                views += 1;
+            }
         }
     }
     tx.commit().await?;
+    let counted = stats::Kind::InAppViews;
+    services.stats.count(subject.app.id, now, counted, views);
     Ok(Data { data: view })
 }

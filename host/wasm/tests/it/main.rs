@@ -22,6 +22,7 @@ mod kept;
 mod limits;
 mod loading;
 mod purity;
+mod self_test;
 mod support;
 mod wasi;
 mod witness;

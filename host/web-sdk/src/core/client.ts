@@ -3,7 +3,7 @@ import { Poller } from "./poller.js";
 import { WebPush } from "./push.js";
 import { context, Sender } from "./sender.js";
 import { open, persist, Shows } from "./shows.js";
-import { type Draft, type Me, type Person, write } from "./state.js";
+import { type Draft, type Me, type Person, type Said, write } from "./state.js";
 import { databaseName, databaseStore, type Item, memoryStore, openDatabase, type Store } from "./store.js";
 import { Tabs } from "./tabs.js";
 import type { Client, EventProperties, Events, Options, Place, PropertyValue } from "./types.js";
@@ -37,6 +37,8 @@ export class Nudge implements Client {
   readonly push: WebPush;
   private readonly listeners: Listeners = {};
   private readonly drafts: Draft[] = [];
+  /** How much this tab has said. */
+  private said = 0;
   /** This tab's events of which nobody knows yet that the server has them. */
   private readonly unsent = new Map<string, EventItem>();
   private readonly tabs: Tabs;
@@ -144,14 +146,14 @@ export class Nudge implements Client {
       this.draft({ kind: "call", method: "DELETE", path: `/v1/sdk/push-tokens/${this.me.device}`, body: {} });
       this.push.forget();
     }
-    this.draft({ kind: "reset" }, true);
+    this.draft({ kind: "reset", id: newId() }, true);
   }
 
   consent(given: { analytics?: boolean; messaging?: boolean }): void {
     const { analytics, messaging } = given;
     if (!this.started) {
       if (!analytics && !messaging) return;
-      this.drafts.push({ kind: "consent", analytics, messaging });
+      this.say({ kind: "consent", analytics, messaging });
       this.start();
     } else this.draft({ kind: "consent", analytics, messaging }, true);
     if (messaging === false) this.shows.clear();
@@ -213,7 +215,8 @@ export class Nudge implements Client {
     this.started = true;
     this.ready = this.open();
     const cold = this.isCold();
-    this.drafts.push(...this.unstash(), { kind: "active", at: Date.now(), locale: this.locale, cold });
+    this.drafts.push(...this.unstash());
+    this.say(this.activity({ cold }));
     this.active = Date.now();
     this.draft();
     void this.ready.then(() => {
@@ -242,7 +245,7 @@ export class Nudge implements Client {
       this.look();
     });
     // A session that nobody goes on with ends while the page is open, too.
-    setInterval(() => this.tabs.leads && this.draft({ kind: "active", at: Date.now(), locale: this.locale, idle: true }), 60_000);
+    setInterval(() => this.tabs.leads && this.draft(this.activity({ idle: true })), 60_000);
   }
 
   private async open(): Promise<void> {
@@ -309,9 +312,13 @@ export class Nudge implements Client {
     this.draft({ kind: "call", method: "POST", path: "/v1/sdk/user-properties", body });
   }
 
-  private draft(draft?: Draft, now = false): void {
+  private say(said: Said): void {
+    this.drafts.push({ ...said, tab: this.tabs.id, n: ++this.said });
+  }
+
+  private draft(said?: Said, now = false): void {
     if (!this.started) return;
-    if (draft) this.drafts.push(draft);
+    if (said) this.say(said);
     this.writing ??= this.write().finally(() => (this.writing = undefined));
     if (now || this.drafts.length >= ENOUGH) void this.writing.then(() => this.go());
     else this.timer ??= setTimeout(() => void (this.writing ?? Promise.resolve()).then(() => this.go()), TOGETHER);
@@ -370,11 +377,15 @@ export class Nudge implements Client {
     return !!this.person?.config?.immediateTriggers.includes(name);
   }
 
+  private activity(how?: { cold?: boolean; idle?: boolean }): Said {
+    return { kind: "active", at: Date.now(), id: newId(), locale: this.locale, ...how };
+  }
+
   private use(): void {
     const now = Date.now();
     if (Math.abs(now - this.active) < ACTIVE) return;
     this.active = now;
-    this.draft({ kind: "active", at: now, locale: this.locale });
+    this.draft(this.activity());
   }
 
   /** Sends what this tab alone knows, as it may not come back. */

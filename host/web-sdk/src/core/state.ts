@@ -13,6 +13,8 @@ export interface Me {
   last: number;
   analytics?: boolean;
   messaging?: boolean;
+  /** The number of the last draft that is written down, of each tab that wrote lately. */
+  done?: { [tab: string]: number };
 }
 
 /** What the server said of a person (kept under `person:` and the anonymous id). */
@@ -37,16 +39,31 @@ export interface Config {
   push?: { vapidPublicKey: string } | null;
 }
 
-/** What the page has said, before it is written down. */
-export type Draft =
+/**
+ * What the page has said, before it is written down, with its tab and its number there: a page that goes away may leave
+ * a draft in two places, and it is written once. A page that goes may also send what comes of a draft before that is
+ * written: ids of it are decided by the draft's own.
+ */
+export type Draft = Said & { tab: string; n: number };
+
+/** What pages say. */
+export type Said =
   | { kind: "event"; at: number; id: string; name: string; properties?: EventProperties; screen?: string; locale: string }
   | { kind: "call"; method: string; path: string; body: object }
   | { kind: "identify"; token: string }
   | { kind: "consent"; analytics?: boolean; messaging?: boolean }
-  | { kind: "active"; at: number; locale: string; cold?: boolean; idle?: boolean }
-  | { kind: "reset" };
+  | { kind: "active"; at: number; id: string; locale: string; cold?: boolean; idle?: boolean }
+  | { kind: "reset"; id: string };
+
+/** When, and by what, a session goes on. */
+type Moment = { at: number; id: string; locale: string };
 
 const SESSION_TIMEOUT = 1800;
+/** Tabs besides the one that writes whose drafts are known. */
+const MOST_TABS = 20;
+
+/** What the SDK notes itself, in the order of one millisecond. */
+const LIFECYCLE = ["session_ended", "session_started", "app_installed", "app_opened"];
 
 /** Who uses a browser for the first time. */
 const nobody = (): Me => ({ aid: newId(), device: newId(), last: 0 });
@@ -63,33 +80,36 @@ export function write(
 ): { me: Me; add: Item[]; change: Change } {
   const me = { ...(before ?? nobody()) };
   const add: Item[] = [];
-  let place = 0;
   const event = (draft: { at: number; locale: string; screen?: string }, name: string, id: string, properties?: EventProperties) => {
     if (!(me.analytics ?? granted)) return;
     const { at, screen, locale } = draft;
     const entry = { eventId: id, name, timestamp: iso(at), anonymousId: me.aid, properties };
     add.push({ kind: "event", aid: me.aid, sid: me.sid!, event: entry, screen, locale });
   };
-  const lifecycle = (draft: { at: number; locale: string }, name: string) => {
+  const lifecycle = (draft: Moment, name: string) => {
     // Before what it is noted with, also where both are of one millisecond.
-    if (config?.lifecycleEvents !== false) event(draft, name, idOf(draft.at, place++ % 16));
+    if (config?.lifecycleEvents !== false) event(draft, name, idOf(draft.at, LIFECYCLE.indexOf(name), draft.id));
   };
   /** Ends a session that was silent for too long, and begins one unless nothing happens. */
-  const touch = (draft: { at: number; locale: string; idle?: boolean }) => {
-    const { at, locale } = draft;
+  const touch = (draft: Moment & { idle?: boolean }) => {
+    const { at, id, locale } = draft;
     const timeout = 1000 * (config?.sessionTimeoutSeconds ?? SESSION_TIMEOUT);
     if (me.sid && at - me.last > timeout) {
-      lifecycle({ at: me.last + timeout, locale }, "session_ended");
+      lifecycle({ at: me.last + timeout, id, locale }, "session_ended");
       me.sid = undefined;
     }
     if (draft.idle) return;
     if (!me.sid) {
-      me.sid = newId();
+      me.sid = idOf(at, LIFECYCLE.length, id);
       lifecycle(draft, "session_started");
     }
     me.last = at;
   };
   for (const draft of drafts) {
+    const { tab, n } = draft;
+    const { [tab]: last = 0, ...others } = me.done ?? {};
+    if (n <= last) continue;
+    me.done = Object.fromEntries([...Object.entries(others).slice(-MOST_TABS), [tab, n]]);
     switch (draft.kind) {
       case "event":
         touch(draft);
@@ -101,10 +121,10 @@ export function write(
         if (draft.cold) lifecycle(draft, "app_opened");
         break;
       case "call":
-        add.push({ ...draft, body: { anonymousId: me.aid, ...draft.body }, aid: me.aid });
+        add.push({ kind: "call", method: draft.method, path: draft.path, body: { anonymousId: me.aid, ...draft.body }, aid: me.aid });
         break;
       case "identify":
-        add.push({ ...draft, aid: me.aid });
+        add.push({ kind: "identify", token: draft.token, aid: me.aid });
         break;
       case "consent": {
         const { analytics = me.analytics, messaging = me.messaging } = draft;
@@ -115,7 +135,7 @@ export function write(
       }
       case "reset":
         add.push({ kind: "end", aid: me.aid });
-        Object.assign(me, { aid: newId(), sid: undefined });
+        Object.assign(me, { aid: draft.id, sid: undefined });
         break;
     }
   }

@@ -23,12 +23,14 @@ export function newId(): string {
 /** Places of a millisecond before those of {@link newId}. */
 const FIRST = 16;
 
-/** A new id of an instant that sorts before those that a page made then: `place` is less than 16. */
-export function idOf(at: number, place: number): string {
+/**
+ * An id of an instant that sorts before those that a page made then: `place` is less than 16. The same instant, place
+ * and `seed` (an id) make the same one.
+ */
+export function idOf(at: number, place: number, seed?: string): string {
   const time = hex(at, 12);
-  const tail = hex(random(2 ** 32), 8) + hex(random(2 ** 16), 4);
-  const variant = hex(0x8000 | random(0x4000), 4);
-  return `${time.slice(0, 8)}-${time.slice(8)}-7${hex(place, 3)}-${variant}-${tail}`;
+  const chance = seed?.slice(19) ?? `${hex(0x8000 | random(0x4000), 4)}-${hex(random(2 ** 32), 8)}${hex(random(2 ** 16), 4)}`;
+  return `${time.slice(0, 8)}-${time.slice(8)}-7${hex(place, 3)}-${chance}`;
 }
 
 /** An instant as the server reads it. */

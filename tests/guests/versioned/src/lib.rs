@@ -2,7 +2,7 @@
 //! once, at a fixed width: tests make others of it without compiling.
 //!
 //! Its configuration is `{"events": […], "since": N}`, or a campaign's `trigger` with an `eventName`. Versions
-//! whose last number is smaller than `since` refuse it. Version 1.0.1999999 breaks down over every one.
+//! whose last number is smaller than `since` refuse it. Version 1.0.1999999 breaks down over every one, version 1.0.1999998 over every event.
 //!
 //! Events with the property `bad` are special where the configuration says so: versions from `traps` on break down
 //! over them, those from `loops` on never end, those from `passes` on do not fire. With `logs` each event's property
@@ -59,6 +59,11 @@ impl Trigger for Versioned {
         event: &Event<'_>,
         subject: &Subject<'_>,
     ) -> Result<Decision, Refusal> {
+        assert_ne!(
+            number(),
+            1_999_998,
+            "the version that breaks down over events"
+        );
         let says = |key: &str| {
             let from = config.get(key).and_then(Value::as_u64);
             from.is_some_and(|from| number() >= from)

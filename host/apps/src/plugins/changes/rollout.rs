@@ -5,14 +5,18 @@ use std::time::Instant;
 
 use nudge_db::Timestamp;
 use nudge_plugin_runtime::catalogue::{Entry, Slot};
-use nudge_plugin_runtime::rollout::{Impossible, Release, Strategy};
+use nudge_plugin_runtime::rollback::Rollback;
+use nudge_plugin_runtime::rollout::{Impossible, Release, Rollout, Strategy};
 use nudge_plugin_runtime::store;
 use nudge_wasm::Plugin;
 use serde_json::{Value, json};
 
 use super::{Error, MOST_TRIES, Owner};
-use crate::plugins::in_force_check;
+use crate::plugins::{announcement, in_force_check};
 use crate::services::Services;
+
+/// What the audit log calls a roll-back.
+const ROLLED_BACK: &str = "plugin.rolled_back";
 
 /// What is to become of a plugin's versions.
 #[derive(Clone, Debug)]
@@ -83,7 +87,11 @@ async fn plan(
     let release = match change {
         Change::Activate { version, .. } => {
             let found = store::find_version(&mut tx, owner.app_id, name, version).await?;
-            Some(found.ok_or(Error::NotFound)?.release)
+            Some(
+                found
+                    .ok_or_else(|| Error::no_version(name, version))?
+                    .release,
+            )
         }
         Change::Promote | Change::RollBack => None,
     };
@@ -101,6 +109,7 @@ fn planned(
     let from = from.map(|release| release.version.clone());
     let gives_up_candidate = entry.rollout.candidate.is_some();
     let rollout = entry.rollout.clone();
+    let mut last_rollback = entry.last_rollback.clone();
     let (rollout, comes, action) = match (change, release) {
         (Change::Activate { strategy, .. }, Some(release)) => {
             let comes = Some(release.clone());
@@ -118,7 +127,8 @@ fn planned(
         (Change::RollBack, _) => {
             let rollout = rollout.roll_back(now)?;
             let comes = rollout.active.clone().filter(|_| !gives_up_candidate);
-            (rollout, comes, "plugin.rolled_back")
+            last_rollback = rolled_back(&entry, &rollout, now);
+            (rollout, comes, ROLLED_BACK)
         }
     };
     let slot = matches!(change, Change::Activate { slot: true, .. }).then(|| Slot {
@@ -145,6 +155,7 @@ fn planned(
     Ok(Plan {
         entry: Entry {
             rollout,
+            last_rollback,
             updated_at: now,
             ..entry
         },
@@ -154,6 +165,17 @@ fn planned(
         action,
         detail,
     })
+}
+
+/// What is noted of a roll-back that somebody asked for.
+fn rolled_back(before: &Entry, after: &Rollout, now: Timestamp) -> Option<Rollback> {
+    let active = after.active.as_ref().map(|active| active.version.clone());
+    let candidate = before.rollout.candidate.as_ref();
+    let (version, role) = match candidate {
+        Some(candidate) => (&candidate.release.version, "candidate"),
+        None => (&before.rollout.active.as_ref()?.version, "active"),
+    };
+    Some(Rollback::requested(now, version, role, active))
 }
 
 /// Asks the versions about everything that they would decide.
@@ -223,6 +245,12 @@ async fn write(services: &Services, owner: &Owner, plan: Plan) -> Result<Option<
     owner.bump_version(&mut tx, now).await?;
     let resource = format!("plugin/{}", entry.name);
     owner.record(&mut tx, action, resource, detail, now).await?;
+    if action == ROLLED_BACK {
+        announcement::rolled_back(&mut tx, &entry, now).await?;
+    }
     tx.commit().await?;
+    if action == "plugin.rolled_back" {
+        metrics::counter!("nudge_plugin_rollbacks_total", "cause" => "request").increment(1);
+    }
     Ok(Some(entry))
 }

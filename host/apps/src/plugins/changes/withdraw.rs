@@ -2,33 +2,21 @@
 
 use nudge_platform::audit;
 use nudge_plugin_runtime::catalogue::Entry;
-use nudge_plugin_runtime::rollout::Rollout;
+use nudge_plugin_runtime::rollback::{FailureRate, Rollback};
 use nudge_plugin_runtime::rollout_period::RolloutPeriod;
 use nudge_plugin_runtime::store;
 use serde_json::{Value, json};
 
 use super::{Error, MOST_TRIES, Owner};
+use crate::plugins::announcement;
 use crate::services::Services;
-
-/// How a version failed.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Reason {
-    /// Calls of its term.
-    pub(crate) calls: i64,
-    /// Those that failed.
-    pub(crate) failures: i64,
-    /// Their share.
-    pub(crate) rate: f64,
-    /// The share that is allowed.
-    pub(crate) most: f64,
-}
 
 /// Rolls a version back; answers what is active now, unless the version had gone before. Whichever process comes
 /// first does it.
 pub(crate) async fn withdraw(
     services: &Services,
     term: &RolloutPeriod,
-    reason: Reason,
+    reason: FailureRate,
 ) -> Result<Option<String>, Error> {
     for _ in 0..MOST_TRIES {
         let now = services.clock.now();
@@ -40,9 +28,18 @@ pub(crate) async fn withdraw(
         let Some(rollout) = rollout.withdraw(&term.version, term.since, now) else {
             return Ok(None);
         };
-        let detail = detail(term, &before, &rollout, reason);
+        let role = if before.rollout.active == rollout.active {
+            "candidate"
+        } else {
+            "active"
+        };
+        let active = rollout.active.as_ref();
+        let active = active.map(|active| active.version.clone());
+        let rollback = Rollback::automatic(now, &term.version, role, active, reason);
+        let detail = detail(&rollback);
         let after = Entry {
             rollout,
+            last_rollback: Some(rollback),
             updated_at: now,
             ..before
         };
@@ -69,16 +66,17 @@ pub(crate) async fn withdraw(
     )))
 }
 
-fn detail(term: &RolloutPeriod, before: &Entry, after: &Rollout, reason: Reason) -> Value {
-    let was_tried = before.rollout.active == after.active;
+/// What the audit log says.
+fn detail(rollback: &Rollback) -> Value {
+    let failing = rollback.failing.as_ref();
     json!({
-        "version": term.version,
-        "role": if was_tried { "candidate" } else { "active" },
-        "activeVersion": after.active.as_ref().map(|active| &active.version),
-        "calls": reason.calls,
-        "failures": reason.failures,
-        "failureRate": reason.rate,
-        "maxFailureRate": reason.most,
+        "version": rollback.version,
+        "role": rollback.role,
+        "activeVersion": rollback.active_version,
+        "calls": failing.map(|failing| failing.calls),
+        "failures": failing.map(|failing| failing.failures),
+        "failureRate": failing.map(|failing| failing.failure_rate),
+        "maxFailureRate": failing.map(|failing| failing.max_failure_rate),
     })
 }
 
@@ -98,7 +96,9 @@ async fn write(services: &Services, entry: &Entry, detail: Value) -> Result<bool
     owner
         .record(&mut tx, "plugin.rolled_back", resource, detail, now)
         .await?;
+    announcement::rolled_back(&mut tx, entry, now).await?;
     tx.commit().await?;
+    metrics::counter!("nudge_plugin_rollbacks_total", "cause" => "failures").increment(1);
     owner.refresh(services).await?;
     Ok(true)
 }

@@ -1,5 +1,7 @@
 //! Lines of plugins as the API shows them.
 
+use std::collections::BTreeSet;
+
 use nudge_db::Timestamp;
 use nudge_http::page::{Page, PageQuery, page};
 use nudge_http::query::begin;
@@ -33,6 +35,8 @@ pub struct LogQuery {
 #[derive(Clone, Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct LogLineView {
+    /// Ids ascend in the order in which lines were written.
+    id: Uuid,
     at: String,
     version: String,
     /// `debug`, `info`, `warn` or `error`.
@@ -40,6 +44,12 @@ pub struct LogLineView {
     message: String,
     /// `decision`, `shadow`, or `dropped`: the server's own line about others that were not kept.
     kind: String,
+    /// The campaigns that the call decided in which it was logged, at most 20.
+    campaign_ids: Vec<Uuid>,
+    /// The events that the call was about, at most 20.
+    event_ids: Vec<Uuid>,
+    /// The people whom the call was about, at most 20.
+    subject_ids: Vec<Uuid>,
     /// For operators: in which app.
     #[serde(skip_serializing_if = "Option::is_none")]
     app_id: Option<Uuid>,
@@ -55,16 +65,27 @@ fn level(name: &str) -> Result<i64, ApiError> {
     })
 }
 
-fn view(row: Row, with_app: bool) -> LogLineView {
+/// The ids of a list in JSON.
+fn ids(list: Option<&str>) -> Vec<Uuid> {
+    // It was written as one.
+    list.and_then(|list| serde_json::from_str(list).ok())
+        .unwrap_or_default()
+}
+
+fn view(row: Row, subject_ids: Vec<Uuid>, with_app: bool) -> LogLineView {
     let level = LEVELS
         .into_iter()
         .find(|level| nudge_plugin_runtime::logs::rank(*level) == row.level);
     LogLineView {
+        id: row.id,
         at: clock::to_text(row.at),
         version: row.version,
         level: level.unwrap_or(Level::Error).as_str(),
         message: row.message,
         kind: row.kind,
+        campaign_ids: ids(row.campaign_ids.as_deref()),
+        event_ids: ids(row.event_ids.as_deref()),
+        subject_ids,
         app_id: with_app.then_some(row.app_id),
     }
 }
@@ -99,6 +120,10 @@ pub(crate) async fn list(
         after,
     };
     let rows = store::list(&mut tx, app_id, owner_id, name, filter, limit + 1).await?;
+    let calls: BTreeSet<Uuid> = rows.iter().map(|row| row.call_id).collect();
+    let calls: Vec<Uuid> = calls.into_iter().collect();
+    let subjects = store::subjects(&mut tx, &calls).await?;
+    drop(tx);
     let page = page(
         rows,
         limit,
@@ -113,7 +138,10 @@ pub(crate) async fn list(
         items: page
             .items
             .into_iter()
-            .map(|row| view(row, with_app))
+            .map(|row| {
+                let of_call = subjects.get(&row.call_id).cloned().unwrap_or_default();
+                view(row, of_call, with_app)
+            })
             .collect(),
         next_cursor: page.next_cursor,
     })

@@ -7,6 +7,7 @@ use nudge_db::{Timestamp, Tx};
 use nudge_http::ApiError;
 use nudge_http::query::{begin, end};
 use nudge_platform::clock;
+use nudge_plugin_runtime::rollback::FailureRate;
 use nudge_plugin_runtime::shadow;
 use nudge_plugin_runtime::statistics::store::{self, Row};
 use nudge_plugin_runtime::statistics::{CallOutcome, KEPT, histogram, rate};
@@ -205,6 +206,18 @@ async fn shadows(
         shadows.insert(row.version.clone(), ShadowView::of(&row, differences));
     }
     Ok(shadows)
+}
+
+impl HealthView {
+    /// The same, against the share that may fail.
+    pub(crate) fn failure_rate(&self, most: f64) -> FailureRate {
+        FailureRate {
+            calls: self.calls,
+            failures: self.failures,
+            failure_rate: self.failure_rate,
+            max_failure_rate: most,
+        }
+    }
 }
 
 /// How a version fares.

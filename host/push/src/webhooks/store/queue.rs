@@ -1,6 +1,7 @@
 //! Which process sends which message, and what came of it, in the database. A server's processes share all apps.
 
 use nudge_db::{Result, Rows, Timestamp, Tx};
+use nudge_platform::claims::Claims;
 use uuid::Uuid;
 
 /// Rows that one statement changes at the most.
@@ -318,20 +319,9 @@ pub(crate) async fn disable(
     Ok(disabled == 1)
 }
 
-/// The messages that a process has claimed.
-pub(crate) async fn claimed_by(tx: &mut Tx, node: Uuid) -> Result<Vec<Uuid>> {
-    tx.sql("SELECT id FROM webhook_messages WHERE node = $1")
-        .bind(node)
-        .fetch_values()
-        .await
-}
-
-/// Gives up a claim.
-pub(crate) async fn release(tx: &mut Tx, node: Uuid, id: Uuid) -> Result<()> {
-    tx.sql("UPDATE webhook_messages SET node = NULL WHERE id = $1 AND node = $2")
-        .bind(id)
-        .bind(node)
-        .execute()
-        .await?;
-    Ok(())
-}
+/// The claims of messages.
+pub(crate) const CLAIMS: Claims = Claims {
+    rows: "messages",
+    claimed: "SELECT id FROM webhook_messages WHERE node = $1",
+    release: "UPDATE webhook_messages SET node = NULL WHERE id = $1 AND node = $2",
+};

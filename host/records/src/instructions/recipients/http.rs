@@ -19,6 +19,7 @@ use crate::services::Services;
 #[derive(Debug, Default, Deserialize, IntoParams)]
 pub struct RecipientsQuery {
     /// Only those in this state. A page can be short, or empty, and go on: a request looks through 20,000.
+    #[param(inline)]
     state: Option<RecipientState>,
     /// How many items, 1 to 200; 50 unless given.
     limit: Option<u32>,

@@ -1,0 +1,189 @@
+// Types of `nudge.js`. Instants and spans are milliseconds, as `Date` has them.
+
+/** A JSON value; `undefined` where it stands is a missing one. */
+export type Json = null | boolean | number | string | Json[] | { [key: string]: Json };
+
+/** A problem with a configuration. */
+export interface Problem {
+  code: string;
+  /** A JSON pointer into the configuration; empty for the whole. */
+  pointer: string;
+  message: string;
+  more: [string, string][];
+}
+
+/** Why a plugin refuses a whole batch. */
+export interface Refusal {
+  code: string;
+  message: string;
+  more: [string, string][];
+}
+
+/** A problem with a configuration, for `throw problem(…)` or `throw [problem(…), …]` in `check`. */
+export function problem(code: string, pointer: string, message: string): Problem;
+
+/** Refuses a whole batch, for `throw refusal(…)`: nothing of it takes effect. */
+export function refusal(code: string, message: string): Refusal;
+
+/** Lines for the plugin's author and operators: up to 8 KiB a call. */
+export const log: {
+  debug(message: unknown): void;
+  info(message: unknown): void;
+  warn(message: unknown): void;
+  error(message: unknown): void;
+};
+
+/** What decisions under a configuration read: the host sends nothing else. */
+export interface Reads {
+  /** Names of the events to be called for; `*` alone is every event. Only trigger plugins are routed by it. */
+  events?: string[];
+  /** Event properties, as dotted paths. */
+  properties?: string[];
+  /** Saved properties of the subject. */
+  subjectProperties?: string[];
+  /** Names of events whose past is asked for without being called for them. */
+  history?: string[];
+}
+
+/** What every plugin says of itself. */
+export interface Declaration<Config> {
+  /** Lower-case letters, digits and hyphens. */
+  name: string;
+  /** A semantic version. */
+  version: string;
+  summary?: string;
+  /** A JSON Schema of the configuration. With `examples`, uploads try a decision under them. */
+  configSchema?: object;
+  /** Checks a configuration and says what decisions under it read. Throws a problem, or a list of them. */
+  check(config: Config): Reads | undefined;
+}
+
+/** An event, or the event that set a timer. */
+export interface Event {
+  readonly name: string;
+  /** A UUID. */
+  readonly id: string;
+  /** When it happened, by the client's corrected clock. */
+  readonly timestamp: number;
+  /** When it reached the server or, as a timer, fell due: the time of the decision. */
+  readonly received: number;
+  /** A number of the subject's session. */
+  readonly session: number;
+  /** The property at a dotted path that `check` names. */
+  get(path: string): Json | undefined;
+  /** All properties. Slower than those that `check` names. */
+  json(): { [key: string]: Json };
+}
+
+/** An event of a subject's history. */
+export interface PastEvent {
+  id: string;
+  timestamp: number;
+  properties: { [path: string]: Json | undefined };
+}
+
+/** Which of the earlier events are asked for. */
+export interface Past {
+  within?: number;
+  /** 200 unless given, 1,000 at the most. */
+  limit?: number;
+  properties?: string[];
+}
+
+/** The subject of an event, under one campaign. */
+export interface Subject {
+  /** The time of the decision. */
+  readonly now: number;
+  /** What was last kept of the subject for this campaign: JSON of up to 4 KiB. */
+  get state(): any;
+  set state(value: Json | undefined);
+  /** A saved property. */
+  property(key: string): Json | undefined;
+  /** A fact: `platform`, `country`, `locale`, `app_version`, `external_id`, `identified`, … */
+  fact(name: string): Json | undefined;
+  /** How many earlier events of this name happened within so many milliseconds (none: ever), to 1,000. */
+  countEvents(name: string, within?: number): number;
+  /** The earlier events of this name, newest first. */
+  recentEvents(name: string, past?: Past): PastEvent[];
+  /** Number `n` of the event's own random numbers, from 0 to 1. */
+  random(n?: number): number;
+  /** Sets a timer, in place of one with the same key, so many milliseconds ahead. */
+  setTimer(key: string, ahead: number, payload?: Json): void;
+  cancelTimer(key: string): void;
+  cancelTimers(): void;
+  /** Says why, for the person who asks. */
+  explain(check: string, passed: boolean, detail?: string): void;
+}
+
+/** A timer that is due. */
+export interface Timer {
+  key: string;
+  payload: any;
+  /** The event that set it. */
+  event: Event;
+}
+
+/** What a component exports; the host calls it. */
+export type Exports = object;
+
+/** A trigger plugin: `onEvent` and `onTimer` say whether the campaign fires. */
+export function trigger<Config = any>(
+  plugin: Declaration<Config> & {
+    onEvent(config: Config, event: Event, subject: Subject): boolean | undefined;
+    onTimer?(config: Config, timer: Timer, subject: Subject): boolean | undefined;
+  },
+): Exports;
+
+/** One way in which an event breaks its definition. */
+export interface Violation {
+  code: string;
+  property?: string;
+  expected?: string;
+  actual?: unknown;
+}
+
+/** A validation plugin. */
+export function validation<Config = any>(
+  plugin: Declaration<Config> & {
+    validate(
+      config: Config,
+      event: {
+        get(path: string): Json | undefined;
+        /** The names of the properties that `check` does not name. */
+        unread(): string[];
+        json(): { [key: string]: Json };
+      },
+    ): Iterable<Violation>;
+  },
+): Exports;
+
+/** A recipient of a message. */
+export interface Recipient {
+  readonly now: number;
+  /** A saved property that `check` names. */
+  property(key: string): Json | undefined;
+  /** A property, named by `check`, of the event that caused the message. */
+  trigger(path: string): Json | undefined;
+  /** A value of the request that asks for the send, whose key `dataKeys` names. */
+  data(key: string): Json | undefined;
+  fact(name: string): Json | undefined;
+  recentEvents(name: string, past?: Past): PastEvent[];
+}
+
+/** What one binding resolved to. Without a value, `issue` says why. */
+export interface Resolution {
+  value?: Json;
+  text?: string;
+  usedFallback?: boolean;
+  issue?: string;
+  detail?: string;
+}
+
+/** A personalization plugin. */
+export function personalization<Config = any>(
+  plugin: Declaration<Config> & {
+    /** The keys of the request's data that `data` will ask for. */
+    dataKeys?(config: Config): string[];
+    resolve(config: Config, recipient: Recipient): { [binding: string]: Resolution };
+  },
+): Exports;

@@ -1,0 +1,53 @@
+// How values are shown.
+
+const NUMBER = new Intl.NumberFormat();
+const PERCENT = new Intl.NumberFormat(undefined, { style: "percent", maximumFractionDigits: 1 });
+const TIME = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "medium" });
+const DAY = new Intl.DateTimeFormat(undefined, { dateStyle: "medium" });
+const RELATIVE = new Intl.RelativeTimeFormat(undefined, { numeric: "auto" });
+
+/** @type {[Intl.RelativeTimeFormatUnit, number][]} */
+const UNITS = [["year", 31_536_000], ["month", 2_592_000], ["day", 86_400], ["hour", 3600], ["minute", 60], ["second", 1]];
+
+/** @param {number | null | undefined} value */
+export const number = (value) => (value === null || value === undefined ? "–" : NUMBER.format(value));
+
+/** @param {number | null | undefined} share 0 to 1 */
+export const percent = (share) => (share === null || share === undefined ? "–" : PERCENT.format(share));
+
+/**
+ * A count that may be an estimate: `10,000+`.
+ * @param {number | undefined} total
+ * @param {boolean} [estimate]
+ */
+export const count = (total, estimate) => (total === undefined ? "" : number(total) + (estimate ? "+" : ""));
+
+/** Local time. @param {string} instant */
+export const time = (instant) => TIME.format(new Date(instant));
+
+/** Local day. @param {string} instant */
+export const day = (instant) => DAY.format(new Date(instant));
+
+/** The same instant in UTC, to the second. @param {string} instant */
+export const utc = (instant) => `${new Date(instant).toISOString().slice(0, 19).replace("T", " ")} UTC`;
+
+/** How long ago, or how long until. @param {string} instant @param {number} [now] */
+export function ago(instant, now = Date.now()) {
+  const seconds = (Date.parse(instant) - now) / 1000;
+  const [unit, size] = UNITS.find(([, size]) => Math.abs(seconds) >= size) ?? ["second", 1];
+  return RELATIVE.format(Math.round(seconds / size), unit);
+}
+
+/** The part of an id that tells it from its neighbours: ids begin with the time. @param {string} id */
+export const shortId = (id) => (id.length > 12 ? `…${id.slice(-8)}` : id);
+
+/** A snake case value as words: `link_only` → `link only`. @param {string | null | undefined} value */
+export const words = (value) => (value ?? "–").replaceAll("_", " ");
+
+/** @param {number} size */
+export function bytes(size) {
+  const units = ["B", "KiB", "MiB", "GiB"];
+  let index = 0;
+  for (; size >= 1024 && index < units.length - 1; index++) size /= 1024;
+  return `${index ? size.toFixed(1) : size} ${units[index]}`;
+}

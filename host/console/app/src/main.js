@@ -1,0 +1,85 @@
+// The console begins here: who is signed in, which page the address names, and what is around it.
+import { html, render, signal, useEffect, useErrorBoundary, useRef, useState } from "./lib/preact.js";
+import { complain } from "./lib/notice.js";
+import { route, useTable } from "./lib/router.js";
+import { app, can, goBack, loadSession, requireSession, session, signIn, takeCode, takeError } from "./lib/session.js";
+import { pages } from "./pages/index.js";
+import { Empty, ErrorView, Layout } from "./ui/index.js";
+
+/** Why the console can't begin. */
+const failure = signal(/** @type {Error | undefined} */ (undefined));
+
+useTable(pages);
+
+/** Signs in by the link's code where the address has one; otherwise asks who is signed in. The address may say why not. */
+async function begin() {
+  failure.value = undefined;
+  takeError();
+  const code = takeCode();
+  try {
+    if (code) {
+      try {
+        await signIn(code);
+        goBack();
+        return;
+      } catch (error) {
+        complain(error);
+      }
+    }
+    await loadSession();
+    if (session.value) goBack();
+  } catch (error) {
+    failure.value = /** @type {Error} */ (error);
+  }
+}
+
+/** A page, loaded when it is first needed. @param {{ entry: import("./lib/router.js").PageEntry }} props */
+function Page({ entry }) {
+  const [component, setComponent] = useState(/** @type {any} */ (undefined));
+  const [error, setError] = useState(/** @type {Error | undefined} */ (undefined));
+  const [broken, reset] = useErrorBoundary();
+  const load = async () => {
+    setError(undefined);
+    try {
+      const { default: loaded } = await entry.load();
+      setComponent(() => loaded);
+    } catch (thrown) {
+      setError(/** @type {Error} */ (thrown));
+    }
+  };
+  useEffect(() => void load(), []);
+  if (broken) return html`<${ErrorView} error=${broken} retry=${reset} />`;
+  if (error) return html`<${ErrorView} error=${new Error("The page could not be loaded. The server may have been updated: reload the window.")} retry=${load} />`;
+  if (!component) return html`<p role="status" class="loading">Loading…</p>`;
+  const { params, query } = route.value;
+  // Another app or another survey is another page: nothing of the one before stays.
+  return html`<${component} key=${JSON.stringify(params)} params=${params} query=${query} />`;
+}
+
+function Console() {
+  const { page, params, path } = route.value;
+  const seen = useRef(path);
+  useEffect(() => {
+    // Whoever goes to another page by keyboard goes on in it.
+    if (seen.current !== path) document.getElementById("main")?.focus();
+    seen.current = path;
+  }, [path]);
+  useEffect(() => {
+    if (page && !page.open) requireSession();
+  }, [page, session.value]);
+  if (failure.value) return html`<${ErrorView} error=${failure.value} retry=${begin} />`;
+  if (session.value === undefined) return html`<p role="status" class="loading">Loading…</p>`;
+  if (!page) return html`<${Empty} title="There is no such page"><p>The address may be mistyped. <a href="#/">Go to the start</a>.</p><//>`;
+  if (!page.open && !session.value) return null;
+  if (params.appId && !app.value) return html`<${Empty} title="There is no such app"><p>It was deleted, or you have no role in its workspace. <a href="#/">Go to the start</a>.</p><//>`;
+  if (page.role && !can(page.role)) return html`<${Empty} title=${`This takes the role ${page.role}`}><p>Ask an administrator of the workspace for it.</p><//>`;
+  return html`<${Page} key=${page.path} entry=${page} />`;
+}
+
+addEventListener("hashchange", () => {
+  if (/^#(login|error)=/.test(location.hash)) void begin();
+});
+
+const root = document.getElementById("root");
+if (root) render(html`<${Layout} pages=${pages}><${Console} /><//>`, root);
+void begin();

@@ -1,0 +1,62 @@
+// One message: what it says and to whom, its life, and what became of it.
+import { patch } from "../lib/api.js";
+import { useResource } from "../lib/load.js";
+import { say } from "../lib/notice.js";
+import { html, useState } from "../lib/preact.js";
+import { link } from "../lib/router.js";
+import { can, inApp } from "../lib/session.js";
+import { Badge, Button, confirm, Copy, ErrorView, Json, PageHead, Tabs, Time } from "../ui/index.js";
+import { Editor } from "./message/editor.js";
+import { STATUSES, TYPES, written } from "./message/kinds.js";
+import { Try } from "./message/preview.js";
+import { Analytics, Deliveries, Recipients } from "./message/results.js";
+
+/** What may come after a status: the next one, and the button's name. @type {Record<string, [string, string][]>} */
+const NEXT = {
+  draft: [["active", "Activate"]],
+  active: [["paused", "Pause"], ["completed", "Complete"]],
+  paused: [["active", "Activate"], ["draft", "Back to draft"], ["archived", "Archive"]],
+  completed: [["active", "Activate again"], ["archived", "Archive"]],
+  archived: [["draft", "Back to draft"]],
+};
+
+/** @param {{ campaign: any, set: (campaign: any) => void, failed: (error: Error | undefined) => void }} props */
+function Life({ campaign, set, failed }) {
+  const turn = async (/** @type {string} */ status) => {
+    failed(undefined);
+    try {
+      set(await patch(inApp(`/campaigns/${campaign.id}`), { status }, campaign.version));
+      say(`“${campaign.name}” is ${status}.`);
+    } catch (error) {
+      // What keeps it from running stands in the page, point by point.
+      failed(/** @type {Error} */ (error));
+    }
+  };
+  const ask = (/** @type {string} */ status) => campaign.mode == "broadcast" && status == "active"
+    ? confirm({ title: "Send it to its whole audience?", text: "A broadcast goes once to everybody in its audience: now, or when its schedule starts.", action: "Activate", run: () => turn(status) })
+    : turn(status);
+  return (NEXT[campaign.status] ?? []).map(([status, name], index) => html`<${Button} key=${status} kind=${index ? "secondary" : "primary"} onClick=${() => ask(status)}>${name}<//>`);
+}
+
+/** @param {{ params: Record<string, string> }} props */
+export default function MessagePage({ params }) {
+  const { data: campaign, error, reload, set } = useResource(inApp(`/campaigns/${params.campaignId}`));
+  const [failed, setFailed] = useState(/** @type {Error | undefined} */ (undefined));
+  const back = { href: link("/apps/:appId/messages", params), title: "Messages" };
+  if (error && !campaign) return html`<${PageHead} title="Message" back=${back} /><${ErrorView} error=${error} retry=${reload} />`;
+  if (!campaign) return html`<p role="status" class="loading">Loading…</p>`;
+  const push = campaign.type == "push";
+  const viewed = () => html`<div class="trial"><${Json} value=${written(campaign)} label="Definition" /><${Try} campaign=${campaign} variants=${campaign.variants} image=${campaign.options?.imageUrl} changed=${false} /></div>`;
+  const tabs = [
+    { id: "message", title: "Message", render: () => (can("editor") ? html`<${Editor} campaign=${campaign} onSaved=${set} />` : viewed()) },
+    ...(push ? [{ id: "deliveries", title: "Deliveries", render: () => html`<${Deliveries} campaign=${campaign} />` }] : []),
+    { id: "recipients", title: "Recipients", render: () => html`<${Recipients} campaign=${campaign} />` },
+    { id: "analytics", title: "Analytics", render: () => html`<${Analytics} campaign=${campaign} />` },
+  ];
+  return html`<${PageHead} title=${campaign.name} back=${back} actions=${can("editor") && html`<${Life} campaign=${campaign} set=${set} failed=${setFailed} />`}>
+      <p><${Badge} kind=${STATUSES[campaign.status]}>${campaign.status}<//> <${Badge}>${TYPES[campaign.type]}<//> version ${campaign.version} <${Copy} short text=${campaign.id} label="id" />
+        ${campaign.activatedAt && html` last activated <${Time} relative at=${campaign.activatedAt} />`}</p>
+    <//>
+    ${failed && html`<${ErrorView} error=${failed} />`}
+    <${Tabs} label="About the message" tabs=${tabs} />`;
+}

@@ -1,0 +1,80 @@
+// The editor of a message. The draft is previewed as it is, saved or not.
+import { difference } from "../../lib/api.js";
+import { useDraft } from "../../lib/draft.js";
+import { say } from "../../lib/notice.js";
+import { html, useEffect } from "../../lib/preact.js";
+import { inApp } from "../../lib/session.js";
+import { AudienceEditor, Button, CapEditor, Form, Input, isBlank, JsonField, NumberInput, Ordered, put, RestoredDraft, ScheduleEditor, Select, Span, Text, TextArea, TriggerEditor, useSaving } from "../../ui/index.js";
+import { blankVariant, letter, MODES, TRIGGERS, written } from "./kinds.js";
+import { Try } from "./preview.js";
+import { Variant } from "./variant.js";
+
+/** How a push message is delivered. @param {{ value: any, onChange: (value: any) => void }} props */
+function Delivery({ value = {}, onChange }) {
+  const set = (/** @type {string} */ name) => (/** @type {any} */ next) => {
+    const changed = put(value, name, next);
+    onChange(isBlank(changed) ? undefined : changed);
+  };
+  return html`
+    <${Text} label="Image" type="url" at="/options/imageUrl" hint="An https address." value=${value.imageUrl} onChange=${set("imageUrl")} />
+    <div class="row">
+      <${Select} label="Urgency" at="/options/priority" value=${value.priority ?? ""} options=${[["", "high, as usual"], ["high", "high"], ["normal", "normal"]]} onChange=${(/** @type {string} */ next) => set("priority")(next || undefined)} />
+      <${Text} label="Sound" at="/options/sound" hint="A name that the app has, or default." value=${value.sound} onChange=${set("sound")} />
+      <${NumberInput} label="Number on the icon" at="/options/badge" min=${0} value=${value.badge} onChange=${set("badge")} />
+    </div>
+    <${Text} label="Takes the place of earlier ones with the key" at="/options/collapseKey" value=${value.collapseKey} onChange=${set("collapseKey")} />
+    <${Span} label="How long providers keep trying" at="/options/ttlSeconds" hint="Empty: as long as the provider does." value=${value.ttlSeconds} onChange=${set("ttlSeconds")} />`;
+}
+
+/** @param {{ draft: any, type: string }} props */
+function Fields({ draft: { value, set: change }, type }) {
+  const set = (/** @type {string} */ name) => (/** @type {any} */ next) => change((/** @type {any} */ before) => put(before, name, next));
+  const { mode, variants = [] } = value;
+  const whole = variants.reduce((/** @type {number} */ sum, /** @type {any} */ variant) => sum + (variant.weight ?? 1), 0);
+  const turn = (/** @type {string} */ next) => change((/** @type {any} */ before) => {
+    const kept = TRIGGERS[next]?.includes(before.trigger?.kind) ? before.trigger : undefined;
+    const bare = put(put(before, "mode", next), "trigger", kept);
+    return next == "transactional" ? put(put(bare, "audience", undefined), "schedule", undefined) : bare;
+  });
+  return html`
+    <${Input} label="Name" at="/name" value=${value.name} onInput=${set("name")} />
+    <${TextArea} label="Description" at="/description" rows=${2} value=${value.description ?? ""} onInput=${(/** @type {string} */ text) => set("description")(text || undefined)} />
+    <${Select} label="It is sent by" at="/mode" value=${mode} options=${MODES[type]} onChange=${turn} />
+    <h2>What it says</h2>
+    <${Ordered} items=${variants} least=${1} most=${10} onChange=${set("variants")} add="Add a variant" blank=${() => blankVariant(type)} copy=${(/** @type {any} */ { id, ...variant }) => variant} name=${(/** @type {any} */ _, /** @type {number} */ index) => `variant ${letter(index)}`}
+      render=${(/** @type {any} */ variant, /** @type {number} */ index, /** @type {any} */ one) => html`<fieldset><legend>Variant ${letter(index)}</legend><${Variant} type=${type} value=${variant} onChange=${one} at=${`/variants/${index}`} whole=${whole} alone=${variants.length == 1} /></fieldset>`} />
+    ${TRIGGERS[mode] && html`<fieldset><legend>When</legend><${TriggerEditor} value=${value.trigger} onChange=${set("trigger")} kinds=${TRIGGERS[mode]} optional=${mode == "scheduled"} /></fieldset>`}
+    ${mode != "transactional" && html`
+      <details open=${!isBlank(value.audience)}><summary>For whom</summary><${AudienceEditor} value=${value.audience} onChange=${set("audience")} /></details>
+      <details open=${!isBlank(value.schedule)}><summary>Schedule</summary><${ScheduleEditor} value=${value.schedule} onChange=${set("schedule")} /></details>`}
+    <details open=${!isBlank(value.frequencyCap)}><summary>How often a person gets it</summary><${CapEditor} value=${value.frequencyCap} onChange=${set("frequencyCap")} /></details>
+    <details open=${!isBlank(value.options) || !isBlank(value.theme)}><summary>${type == "push" ? "Delivery" : "Look and life"}</summary>
+      ${type == "push" ? html`<${Delivery} value=${value.options} onChange=${set("options")} />` : html`
+        <${Span} label="Stays on offer for" at="/expiresAfterSeconds" hint="Empty: 7 days; 90 days at the most." max=${7_776_000} value=${value.expiresAfterSeconds} onChange=${set("expiresAfterSeconds")} />
+        <${JsonField} label="Theme" at="/theme" rows=${6} hint=${html`As of surveys: <code>{"primary": "#4338ca", "onPrimary": "#ffffff"}</code>.`} value=${value.theme ?? {}} onChange=${(/** @type {any} */ theme) => theme !== undefined && set("theme")(isBlank(theme) ? undefined : theme)} />`}
+      <${NumberInput} label="Priority" at="/priority" hint="When several fire, the higher one comes first." value=${value.priority ?? 0} onChange=${(/** @type {any} */ priority) => set("priority")(priority ?? 0)} />
+    </details>`;
+}
+
+/** @param {{ campaign: any, onSaved: (campaign: any) => void }} props */
+export function Editor({ campaign, onSaved }) {
+  const draft = useDraft(`campaign.${campaign.id}`, written(campaign), campaign.version);
+  const done = (/** @type {any} */ saved) => {
+    draft.saved(written(saved), saved.version);
+    onSaved(saved);
+    say("Saved.");
+  };
+  const [save, dialog] = useSaving(inApp(`/campaigns/${campaign.id}`), done);
+  useEffect(() => {
+    // Its status was changed, and nothing else.
+    if (campaign.version !== draft.version && JSON.stringify(written(campaign)) === JSON.stringify(draft.base)) draft.rebase(draft.base, campaign.version);
+  }, [campaign.version]);
+  return html`<${RestoredDraft} draft=${draft} />
+    <div class="trial">
+      <${Form} label="Message" onSubmit=${() => save(difference(draft.base, draft.value), draft.version)} disabled=${!draft.changed} actions=${draft.changed && html`<${Button} onClick=${draft.discard}>Discard the changes<//>`}>
+        <${Fields} draft=${draft} type=${campaign.type} />
+      <//>
+      <${Try} campaign=${campaign} variants=${draft.value.variants ?? []} image=${draft.value.options?.imageUrl} changed=${draft.changed} />
+    </div>
+    ${dialog}`;
+}

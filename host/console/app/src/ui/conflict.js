@@ -1,0 +1,73 @@
+// Somebody else changed it meanwhile: shows both, field by field, and saves what one decides.
+import { Conflict, difference, patch } from "../lib/api.js";
+import { html, useState } from "../lib/preact.js";
+import { Button } from "./button.js";
+import { Dialog } from "./dialog.js";
+import { ErrorView } from "./error.js";
+import { Json } from "./json.js";
+
+const same = (/** @type {unknown} */ one, /** @type {unknown} */ other) => JSON.stringify(one ?? null) === JSON.stringify(other ?? null);
+
+/**
+ * @param {object} props
+ * @param {Conflict} props.conflict
+ * @param {string} props.path of the resource
+ * @param {Record<string, any>} [props.value] all that was written: then fields are shown and saved as wholes
+ * @param {(saved: any) => void} props.onDone told the resource as it is afterwards
+ * @param {() => void} props.onClose decides nothing yet: what was written stays
+ */
+export function ConflictDialog({ conflict, path, value, onDone, onClose }) {
+  const { theirs } = conflict;
+  const mine = value ?? conflict.mine;
+  const fields = Object.keys(conflict.mine).filter((name) => !same(mine[name], theirs[name]));
+  const [chosen, setChosen] = useState(/** @type {Record<string, "mine" | "theirs">} */ ({}));
+  const [error, setError] = useState(/** @type {Error | undefined} */ (undefined));
+  const save = async (/** @type {string[]} */ names) => {
+    if (!names.length) return onDone(theirs);
+    try {
+      const part = (/** @type {Record<string, any>} */ whole) => Object.fromEntries(names.map((name) => [name, whole[name]]));
+      onDone(await patch(path, value ? difference(part(theirs), part(mine)) : part(mine), theirs.version));
+    } catch (thrown) {
+      setError(/** @type {Error} */ (thrown));
+    }
+  };
+  const pick = (/** @type {string} */ name, /** @type {"mine" | "theirs"} */ side) => {
+    const checked = (chosen[name] ?? "mine") == side;
+    return html`<label class="pick"><input type="radio" name=${`conflict-${name}`} checked=${checked} onChange=${() => setChosen({ ...chosen, [name]: side })} /> ${side == "mine" ? "Mine" : "Theirs"}</label>
+      <${Json} value=${(side == "mine" ? mine : theirs)[name] ?? null} label=${`${name}, ${side}`} />`;
+  };
+  const actions = html`
+    <${Button} onClick=${() => save([])}>Take theirs<//>
+    <${Button} onClick=${() => save(fields)}>Put mine over it<//>
+    <${Button} kind="primary" onClick=${() => save(fields.filter((name) => chosen[name] != "theirs"))}>Save what is chosen<//>`;
+  return html`<${Dialog} wide title="Somebody else changed this" onClose=${onClose} actions=${actions}>
+    <p>It was saved by somebody else after you had opened it. Nothing of yours is lost: choose what is to stand.</p>
+    ${fields.map((name) => html`<fieldset><legend><code>${name}</code></legend><div class="sides"><div>${pick(name, "mine")}</div><div>${pick(name, "theirs")}</div></div></fieldset>`)}
+    ${!fields.length && html`<p>Both have made the same changes.</p>`}
+    ${error && html`<${ErrorView} error=${error} />`}
+  <//>`;
+}
+
+/**
+ * Saves changes of a resource, and asks what is to stand where somebody else was faster.
+ * @param {string} path of the resource
+ * @param {(saved: any) => unknown} onSaved told the resource as it is afterwards
+ * @returns {[save: (change: Record<string, any>, version: number | undefined, value?: Record<string, any>) => Promise<void>, dialog: any]} value: all that was written, where fields are wholes; the dialog stands in the page
+ */
+export function useSaving(path, onSaved) {
+  const [conflict, setConflict] = useState(/** @type {{ conflict: Conflict, value?: Record<string, any> } | undefined} */ (undefined));
+  const close = () => setConflict(undefined);
+  const done = async (/** @type {any} */ saved) => {
+    close();
+    await onSaved(saved);
+  };
+  const save = async (/** @type {Record<string, any>} */ change, /** @type {number | undefined} */ version, /** @type {Record<string, any> | undefined} */ value = undefined) => {
+    try {
+      await done(await patch(path, change, version));
+    } catch (error) {
+      if (!(error instanceof Conflict)) throw error;
+      setConflict({ conflict: error, value });
+    }
+  };
+  return [save, conflict && html`<${ConflictDialog} ...${conflict} path=${path} onDone=${done} onClose=${close} />`];
+}

@@ -1,0 +1,112 @@
+// Fields of forms: a label, a hint, and what the server says is wrong, found by its JSON pointer.
+import { ApiError } from "../lib/api.js";
+import { createContext, html, useContext, useEffect, useId, useRef, useState } from "../lib/preact.js";
+import { Button } from "./button.js";
+import { ErrorView } from "./error.js";
+
+/** @typedef {import("../lib/api.js").FieldError} FieldError */
+
+/** The errors of the form around. Fields say which pointers they show; the rest is shown above the buttons. */
+const Errors = createContext({ all: /** @type {FieldError[]} */ ([]), pointers: /** @type {Map<string, number>} */ (new Map()) });
+
+/**
+ * A form. `onSubmit` does it; what it throws is shown: at the fields by their pointers, the rest above the buttons.
+ * @param {{ onSubmit: () => unknown, children: any, submit?: string, actions?: any, disabled?: boolean, label?: string }} props
+ */
+export function Form({ onSubmit, children, submit = "Save", actions, disabled, label }) {
+  const [error, setError] = useState(/** @type {Error | undefined} */ (undefined));
+  const [pending, setPending] = useState(false);
+  const form = useRef(/** @type {HTMLFormElement | null} */ (null));
+  const [pointers] = useState(() => new Map());
+  const all = error instanceof ApiError ? error.errors : [];
+  useEffect(() => {
+    if (!error) return;
+    const first = /** @type {HTMLElement | null | undefined} */ (form.current?.querySelector("[aria-invalid=true]"));
+    // What is folded up can't be focused.
+    for (let fold = first?.closest("details"); fold; fold = fold.parentElement?.closest("details")) fold.open = true;
+    first?.focus();
+  }, [error]);
+  const run = async (/** @type {Event} */ event) => {
+    event.preventDefault();
+    if (pending) return;
+    setError(undefined);
+    setPending(true);
+    try {
+      await onSubmit();
+    } catch (thrown) {
+      setError(/** @type {Error} */ (thrown));
+    } finally {
+      setPending(false);
+    }
+  };
+  return html`<form ref=${form} class="form" aria-label=${label} noValidate onSubmit=${run}>
+    <${Errors.Provider} value=${{ all, pointers }}>${children}<//>
+    ${error && html`<${ErrorView} error=${error} errors=${all.filter(({ pointer }) => !pointers.has(pointer))} />`}
+    <div class="actions"><${Button} type="submit" kind="primary" pending=${pending} disabled=${disabled}>${submit}<//>${actions}</div>
+  </form>`;
+}
+
+/**
+ * What is around a control. `children` is a function of the attributes that the control takes.
+ * @param {{ label: string, hint?: any, error?: string, at?: string, inline?: boolean, children: (attributes: Record<string, any>) => any }} props at: the JSON pointer of the value in the request's body
+ */
+export function Field({ label, hint, error, at, inline, children }) {
+  const id = useId();
+  const { all, pointers } = useContext(Errors);
+  useEffect(() => {
+    if (at === undefined) return;
+    pointers.set(at, (pointers.get(at) ?? 0) + 1);
+    return () => {
+      const left = (pointers.get(at) ?? 0) - 1;
+      if (left > 0) pointers.set(at, left);
+      else pointers.delete(at);
+    };
+  }, [at, pointers]);
+  const refused = all.filter(({ pointer }) => at !== undefined && pointer === at);
+  const found = error || refused.map(({ detail }) => detail).join(" ");
+  const described = [hint && `${id}-hint`, found && `${id}-error`].filter(Boolean).join(" ");
+  const attributes = { id, "aria-describedby": described || undefined, "aria-invalid": found ? "true" : undefined };
+  const control = children(attributes);
+  return html`<div class=${inline ? "field inline" : "field"}>
+    ${inline && control}<label for=${id}>${label}</label>${!inline && control}
+    ${hint && html`<p class="hint" id=${`${id}-hint`}>${hint}</p>`}
+    ${found && html`<p class="bad" id=${`${id}-error`}>${found}</p>`}
+  </div>`;
+}
+
+/** @typedef {{ label: string, hint?: any, error?: string, at?: string, rest?: Record<string, any> }} Common */
+
+/** A line of text. @param {Common & { value: string, onInput: (value: string) => void, type?: string }} props */
+export const Input = ({ value, onInput, type = "text", rest = {}, ...field }) =>
+  html`<${Field} ...${field}>${(/** @type {any} */ attributes) => html`<input ...${attributes} ...${rest} type=${type} value=${value} onInput=${(/** @type {any} */ event) => onInput(event.currentTarget.value)} />`}<//>`;
+
+/** Lines of text. @param {Common & { value: string, onInput: (value: string) => void, rows?: number }} props */
+export const TextArea = ({ value, onInput, rows = 4, rest = {}, ...field }) =>
+  html`<${Field} ...${field}>${(/** @type {any} */ attributes) => html`<textarea ...${attributes} ...${rest} rows=${rows} value=${value} onInput=${(/** @type {any} */ event) => onInput(event.currentTarget.value)}></textarea>`}<//>`;
+
+/** One of some. @param {Common & { value: string, options: (string | [string, string])[], onChange: (value: string) => void }} props */
+export const Select = ({ value, options, onChange, rest = {}, ...field }) =>
+  html`<${Field} ...${field}>${(/** @type {any} */ attributes) => html`<select ...${attributes} ...${rest} value=${value} onChange=${(/** @type {any} */ event) => onChange(event.currentTarget.value)}>
+    ${options.map((one) => (typeof one == "string" ? [one, one.replaceAll("_", " ")] : one)).map(([key, text]) => html`<option value=${key} selected=${key === value}>${text}</option>`)}
+  </select>`}<//>`;
+
+/** Yes or no. @param {Common & { checked: boolean, onChange: (checked: boolean) => void }} props */
+export const Checkbox = ({ checked, onChange, rest = {}, ...field }) =>
+  html`<${Field} ...${field} inline>${(/** @type {any} */ attributes) => html`<input ...${attributes} ...${rest} type="checkbox" checked=${checked} onChange=${(/** @type {any} */ event) => onChange(event.currentTarget.checked)} />`}<//>`;
+
+/**
+ * A line of text that asks when somebody has stopped typing: filters.
+ * @param {Common & { value: string, onInput: (value: string) => void, type?: string }} props
+ */
+export function Search({ value, onInput, ...props }) {
+  const [text, setText] = useState(value);
+  const timer = useRef(0);
+  useEffect(() => setText(value), [value]);
+  useEffect(() => () => clearTimeout(timer.current), []);
+  const type = (/** @type {string} */ next) => {
+    setText(next);
+    clearTimeout(timer.current);
+    timer.current = window.setTimeout(() => onInput(next), 300);
+  };
+  return html`<${Input} type="search" ...${props} value=${text} onInput=${type} />`;
+}

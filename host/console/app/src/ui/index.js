@@ -1,0 +1,26 @@
+// All components, for pages: `import { Button, Table } from "../ui/index.js"`.
+export { AudienceEditor } from "./audience.js";
+export { Button, LinkButton } from "./button.js";
+export { Chart, Funnel } from "./chart.js";
+export { ConflictDialog, useSaving } from "./conflict.js";
+export { Copy, CopyButton } from "./copy.js";
+export { confirm, Dialog } from "./dialog.js";
+export { FileDrop } from "./drop.js";
+export { ErrorView } from "./error.js";
+export { Facts, Loaded } from "./facts.js";
+export { Colour, Instant, isBlank, NumberInput, Ordered, PickSome, put, Span, Text, Words } from "./fields.js";
+export { FilterEditor } from "./filter.js";
+export { Checkbox, Field, Form, Input, Search, Select, TextArea } from "./form.js";
+export { PageHead } from "./head.js";
+export { Icon } from "./icon.js";
+export { Json, JsonField } from "./json.js";
+export { Layout } from "./layout.js";
+export { Badge, Empty, Notice, RestoredDraft, Toasts } from "./notice.js";
+export { Progress } from "./progress.js";
+export { CapEditor, ScheduleEditor } from "./schedule.js";
+export { Secret } from "./secret.js";
+export { Pages, Table } from "./table.js";
+export { Tabs } from "./tabs.js";
+export { Time } from "./time.js";
+export { Tree } from "./tree.js";
+export { TriggerEditor } from "./trigger.js";

@@ -1,0 +1,52 @@
+// What needs no browser: changes as merge patches, addresses, formats.
+import assert from "node:assert/strict";
+import test from "node:test";
+
+// The router reads the address when it is loaded.
+Object.assign(globalThis, { location: { hash: "#/apps/a/surveys?status=active&cursor=c" }, addEventListener: () => {} });
+const { address, ApiError, difference, send } = await import("../app/src/lib/api.js");
+const { link, match, route, useTable } = await import("../app/src/lib/router.js");
+const { ago, bytes, count, shortId } = await import("../app/src/lib/format.js");
+const { parse } = await import("../app/src/ui/json.js");
+
+test("a change is a merge patch", () => {
+  const before = { name: "a", tags: [1, 2], theme: { mode: "dark", radius: 4 }, description: "x" };
+  assert.deepEqual(difference(before, { name: "b", tags: [1], theme: { mode: "light", radius: 4 } }), { name: "b", tags: [1], theme: { mode: "light" }, description: null });
+  assert.deepEqual(difference(before, structuredClone(before)), {});
+});
+
+test("addresses name what is given, and are read as they were made", () => {
+  assert.equal(address("/v1/apps", { q: "a b", cursor: undefined, limit: 5 }), "/v1/apps?q=a+b&limit=5");
+  const made = link("/apps/:appId/users/:id", { appId: "a", id: "x/y?z" }, { tab: "", q: "ü&=" });
+  assert.equal(made, "#/apps/a/users/x%2Fy%3Fz?q=%C3%BC%26%3D");
+  assert.deepEqual(match("/apps/:appId/users/:id", "/apps/a/users/x%2Fy%3Fz"), { appId: "a", id: "x/y?z" });
+  assert.equal(match("/apps/:appId/users/:id", "/apps/a/users/"), undefined);
+  const page = { path: "/apps/:appId/surveys", title: "Surveys", load: async () => ({ default: null }) };
+  useTable([page]);
+  assert.deepEqual({ ...route.value }, { path: "/apps/a/surveys", page, params: { appId: "a" }, query: { status: "active", cursor: "c" } });
+});
+
+test("a refusal tells its code, its fields, its request and when to come back", async () => {
+  const problem = { code: "rate_limited", detail: "Too many.", errors: [{ pointer: "/name", code: "x", detail: "y" }] };
+  globalThis.fetch = async () => new Response(JSON.stringify(problem), { status: 429, headers: { "retry-after": "7", "x-request-id": "r1" } });
+  await assert.rejects(send("GET", "/v1/apps"), (error) => {
+    assert.ok(error instanceof ApiError);
+    assert.deepEqual([error.status, error.code, error.message, error.retryAfter, error.requestId, error.errors], [429, "rate_limited", "Too many.", 7, "r1", problem.errors]);
+    return true;
+  });
+  globalThis.fetch = async () => { throw new TypeError("failed"); };
+  await assert.rejects(send("GET", "/v1/apps"), { code: "unreachable" });
+});
+
+test("values are shown as people read them", () => {
+  assert.equal(bytes(1536), "1.5 KiB");
+  assert.equal(count(10000, true), `${new Intl.NumberFormat().format(10000)}+`);
+  assert.equal(shortId("01a20972-f027-7001-b3cb-0a7d8abac732"), "…8abac732");
+  assert.equal(ago("2026-01-01T00:00:00.000Z", Date.parse("2026-01-03T00:00:00.000Z")), new Intl.RelativeTimeFormat(undefined, { numeric: "auto" }).format(-2, "day"));
+});
+
+test("an error in JSON has its line", () => {
+  assert.deepEqual(parse('{"a": [1]}'), { value: { a: [1] } });
+  assert.match(parse('{\n"a": \n}').error, /^Line 3: /);
+  assert.match(parse('{\n"a": 1').error, /^Line 2: /);
+});

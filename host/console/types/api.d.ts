@@ -1,0 +1,11191 @@
+// Made by `npm run types` of a server's /openapi.json.
+export interface paths {
+    "/v1/apps": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Lists the apps of all workspaces in which the caller has a role, newest first. */
+        get: operations["list_apps"];
+        put?: never;
+        /** Makes an app with the default settings and no keys. */
+        post: operations["create_app"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/apps/{appId}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Reads an app. */
+        get: operations["get_app"];
+        put?: never;
+        post?: never;
+        /** Deletes an app. Its keys, tokens and polls stop at once; what it stored is removed by a job. */
+        delete: operations["delete_app"];
+        options?: never;
+        head?: never;
+        /** Changes an app (JSON merge patch). */
+        patch: operations["update_app"];
+        trace?: never;
+    };
+    "/v1/apps/{appId}/audit-log": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Lists what was changed in an app and which uses of keys were refused, newest first. */
+        get: operations["list_audit_log"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/apps/{appId}/campaigns": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Lists every campaign of an app, newest first. */
+        get: operations["list_campaigns"];
+        put?: never;
+        /** Creates a campaign; an active one runs from the answer on. */
+        post: operations["create_campaign"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/apps/{appId}/campaigns/{campaignId}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Reads a campaign. */
+        get: operations["get_campaign"];
+        put?: never;
+        post?: never;
+        /**
+         * Permanently deletes a campaign. Of a push campaign what is queued is cancelled, and what was sent stays on record; the
+         *     instructions of an in-app message go with it.
+         */
+        delete: operations["delete_campaign"];
+        options?: never;
+        head?: never;
+        /**
+         * Changes a campaign (JSON merge patch). What is queued waits while it is paused, and is not sent once it is
+         *     archived or a draft again.
+         */
+        patch: operations["update_campaign"];
+        trace?: never;
+    };
+    "/v1/apps/{appId}/campaigns/{campaignId}/analytics": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Results of a campaign: in all, by variant, by what was pressed, and by the day. */
+        get: operations["get_campaign_analytics"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/apps/{appId}/campaigns/{campaignId}/recipients": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Lists who was to get a campaign and what became of it, newest first. */
+        get: operations["list_campaign_recipients"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/apps/{appId}/campaigns/{campaignId}/test-send": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Sends a campaign to somebody, whatever its status: a push message to devices, an in-app message as an instruction. */
+        post: operations["test_send"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/apps/{appId}/dead-letters": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Lists dead letters, newest first. */
+        get: operations["list_dead_letters"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/apps/{appId}/dead-letters/acknowledge": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Acknowledges many dead letters: a job deletes them. */
+        post: operations["acknowledge_dead_letters"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/apps/{appId}/dead-letters/replay": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Replays many dead letters: a job, whose progress is at its route. */
+        post: operations["replay_dead_letters"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/apps/{appId}/dead-letters/summary": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Counts dead letters by event name and reason, the most frequent first. */
+        get: operations["summarize_dead_letters"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/apps/{appId}/dead-letters/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Reads a dead letter. */
+        get: operations["get_dead_letter"];
+        put?: never;
+        post?: never;
+        /** Acknowledges a dead letter: it is deleted. */
+        delete: operations["acknowledge_dead_letter"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/apps/{appId}/dead-letters/{id}/replay": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Replays a dead letter: the stage that failed is run again. */
+        post: operations["replay_dead_letter"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/apps/{appId}/decisions": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Lists what trigger plugins decided, the latest first. */
+        get: operations["list_decisions"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/apps/{appId}/decisions/{id}/rerun": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Makes a decision again: the version that decided gets the same events, configurations and answers. Nothing
+         *     takes effect.
+         */
+        post: operations["rerun_decision"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/apps/{appId}/event-definitions": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Lists the event definitions of an app, newest first. */
+        get: operations["list_event_definitions"];
+        put?: never;
+        /** Declares an event definition; it is enforced from the answer on. */
+        post: operations["create_event_definition"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/apps/{appId}/event-definitions/infer": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Proposes a definition from recent events. Nothing is declared. */
+        post: operations["infer_event_definition"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/apps/{appId}/event-definitions/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Reads an event definition. */
+        get: operations["get_event_definition"];
+        put?: never;
+        post?: never;
+        /** Archives an event definition: it is kept, and no longer enforced. */
+        delete: operations["delete_event_definition"];
+        options?: never;
+        head?: never;
+        /** Changes an event definition (JSON merge patch). */
+        patch: operations["update_event_definition"];
+        trace?: never;
+    };
+    "/v1/apps/{appId}/event-definitions/{id}/dry-run": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Tries a definition on an event, or on what arrived lately. */
+        post: operations["dry_run_event_definition"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/apps/{appId}/events": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Lists events of all people of an app, newest first by receipt. */
+        get: operations["list_events"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/apps/{appId}/events/stream": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Sends events of all people of an app as they are committed: server-sent events `event`, whose data is an item of the list
+         *     of events. Above 50 a second it is a sample, of which `sampled` tells the `rate`. `Last-Event-ID` goes on after an event.
+         */
+        get: operations["stream_events"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/apps/{appId}/explain": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Says why a campaign fired or did not, for an event of a subject. */
+        get: operations["explain"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/apps/{appId}/gdpr/delete": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Queues the deletion of everything that is stored of a person. From then on nothing more is stored. */
+        post: operations["delete_person"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/apps/{appId}/gdpr/deletions/{jobId}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Shows how far a deletion is. */
+        get: operations["get_deletion"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/apps/{appId}/gdpr/export": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Queues a copy of everything that is stored of a person. */
+        post: operations["export_person"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/apps/{appId}/gdpr/exports/{exportId}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Shows an export; once it is completed, with a new URL of the archive each time. */
+        get: operations["get_export"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/apps/{appId}/gdpr/jobs": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Lists the deletions of an app, newest first. */
+        get: operations["list_deletions"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/apps/{appId}/identity-keys": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Lists the identity keys of an app, newest first. */
+        get: operations["list_identity_keys"];
+        put?: never;
+        /** Registers a public key whose identity tokens are taken from the answer on. */
+        post: operations["create_identity_key"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/apps/{appId}/identity-keys/{kid}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /** Removes a public key: identity tokens that it signed are refused at once. */
+        delete: operations["delete_identity_key"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/apps/{appId}/jobs/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Shows how far a job is, and what came of it. Jobs about somebody's privacy are admins' (contract 1). */
+        get: operations["get_job"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/apps/{appId}/keys": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Lists the keys of an app that are not revoked, newest first. */
+        get: operations["list_keys"];
+        put?: never;
+        /** Makes a key; the answer is the only one that shows it. */
+        post: operations["create_key"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/apps/{appId}/keys/{keyId}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /** Revokes a key: it stops working at once. */
+        delete: operations["revoke_key"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/apps/{appId}/personalization/preview": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Resolves a variant for somebody. Nothing is sent, and no limit is used up. */
+        post: operations["preview_personalization"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/apps/{appId}/plugin-slots": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Shows which plugin is in which slot. */
+        get: operations["list_plugin_slots"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/apps/{appId}/plugin-slots/{kind}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        /** Puts a plugin into a slot: it decides where none is named. */
+        put: operations["set_plugin_slot"];
+        post?: never;
+        /** Empties a slot: the server's plugin decides, or the built-in one. */
+        delete: operations["clear_plugin_slot"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/apps/{appId}/plugins": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Lists the plugins that an app can use: its own, the server's, the built-in ones. */
+        get: operations["list_plugins"];
+        put?: never;
+        /** Uploads a version of a plugin: the body is the component, which says what it is itself. */
+        post: operations["upload_plugin"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/apps/{appId}/plugins/{name}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Shows a plugin with its versions. */
+        get: operations["get_plugin"];
+        put?: never;
+        post?: never;
+        /** Removes a plugin that nothing needs, with all its versions. */
+        delete: operations["delete_plugin"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/apps/{appId}/plugins/{name}/activate": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Brings a version into force, at once or as a candidate. The next batch of events is decided by it; what is
+         *     being decided is decided by the version before.
+         */
+        post: operations["activate_plugin"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/apps/{appId}/plugins/{name}/logs": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Lists what a plugin logged in the app, newest first. */
+        get: operations["list_plugin_logs"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/apps/{appId}/plugins/{name}/metrics": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Shows how the versions of a plugin fare in the app. */
+        get: operations["get_plugin_metrics"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/apps/{appId}/plugins/{name}/promote": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Makes the candidate the active version. */
+        post: operations["promote_plugin"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/apps/{appId}/plugins/{name}/rollback": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Gives the candidate up, or without one brings back the version before. */
+        post: operations["roll_back_plugin"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/apps/{appId}/plugins/{name}/versions/{version}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Shows a version of a plugin. */
+        get: operations["get_plugin_version"];
+        put?: never;
+        post?: never;
+        /** Removes a version that is not in force. */
+        delete: operations["delete_plugin_version"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/apps/{appId}/plugins/{name}/versions/{version}/backtest": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Runs recorded events through a version and the active one, and compares what they decide. */
+        post: operations["backtest_plugin_version"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/apps/{appId}/plugins/{name}/versions/{version}/test": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Runs cases against a version of a plugin, under the limits of every call. Nothing takes effect. */
+        post: operations["test_plugin_version"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/apps/{appId}/push/credentials": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Lists the push credentials of an app, newest first. */
+        get: operations["list_push_credentials"];
+        put?: never;
+        /** Stores a push credential. Of a platform and environment the newest is used. */
+        post: operations["create_push_credential"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/apps/{appId}/push/credentials/{credId}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /** Removes a push credential; the one before it is used again. */
+        delete: operations["delete_push_credential"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/apps/{appId}/push/deliveries": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Lists deliveries, newest first. */
+        get: operations["list_deliveries"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/apps/{appId}/push/deliveries/{deliveryId}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Reads a delivery. */
+        get: operations["get_delivery"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/apps/{appId}/push/transactional": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Queues a message to one person. That it is queued does not say that a provider has it. */
+        post: operations["send_transactional"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/apps/{appId}/push/webhooks": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Lists the webhooks of an app, newest first. */
+        get: operations["list_webhooks"];
+        put?: never;
+        /** Subscribes an endpoint to what becomes of push deliveries. The answer has its secret, this once. */
+        post: operations["create_webhook"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/apps/{appId}/push/webhooks/{webhookId}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Reads a webhook. */
+        get: operations["get_webhook"];
+        put?: never;
+        post?: never;
+        /** Removes a webhook, with everything that was to be sent to it. */
+        delete: operations["delete_webhook"];
+        options?: never;
+        head?: never;
+        /**
+         * Changes a webhook (JSON merge patch). What waits to be sent goes to the new URL; to one that is not active
+         *     nothing is sent, and nothing new is kept for it.
+         */
+        patch: operations["update_webhook"];
+        trace?: never;
+    };
+    "/v1/apps/{appId}/push/webhooks/{webhookId}/attempts": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Lists the times that messages were sent to a webhook, newest first; for 14 days. */
+        get: operations["list_webhook_attempts"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/apps/{appId}/push/webhooks/{webhookId}/enable": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Lets a webhook begin anew that was disabled because it only failed. What happened meanwhile is kept for
+         *     `recover`.
+         */
+        post: operations["enable_webhook"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/apps/{appId}/push/webhooks/{webhookId}/recover": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Sends again what never arrived at a webhook: what failed for good, and what was kept while it was disabled. */
+        post: operations["recover_webhook"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/apps/{appId}/push/webhooks/{webhookId}/rotate-secret": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Gives a webhook another secret, which the answer has, this once. The old one signs beside it for a while. */
+        post: operations["rotate_webhook_secret"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/apps/{appId}/push/webhooks/{webhookId}/test": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Sends the event `ping` to a webhook now, once, and tells what was answered. It says nothing of the webhook's
+         *     health and is not in the log of attempts.
+         */
+        post: operations["test_webhook"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/apps/{appId}/segments": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Lists an app's segments, newest first. */
+        get: operations["list_segments"];
+        put?: never;
+        /** Creates a segment. Who is in it is found out at once; of many people that goes on after the answer. */
+        post: operations["create_segment"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/apps/{appId}/segments/preview": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Tries conditions: who would be in the segment. */
+        post: operations["preview_segment"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/apps/{appId}/segments/{segmentId}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Shows a segment. */
+        get: operations["get_segment"];
+        put?: never;
+        post?: never;
+        /** Deletes a segment that nothing names. */
+        delete: operations["delete_segment"];
+        options?: never;
+        head?: never;
+        /** Changes a segment (JSON merge patch). Whoever is in it or out of it by a change of its conditions has neither entered nor left. */
+        patch: operations["update_segment"];
+        trace?: never;
+    };
+    "/v1/apps/{appId}/segments/{segmentId}/history": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Lists the sizes of a segment, one a day, the oldest first. */
+        get: operations["list_segment_history"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/apps/{appId}/segments/{segmentId}/members": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Lists the members of a segment, newest people first. */
+        get: operations["list_segment_members"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/apps/{appId}/settings": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Reads an app's settings. */
+        get: operations["get_settings"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        /** Changes an app's settings (JSON merge patch); they hold from the answer on. */
+        patch: operations["update_settings"];
+        trace?: never;
+    };
+    "/v1/apps/{appId}/stats": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Counts what happened in an app over time. */
+        get: operations["get_stats"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/apps/{appId}/surveys": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Lists every survey of an app, newest first. */
+        get: operations["list_surveys"];
+        put?: never;
+        /** Creates a survey; an active one runs from the answer on. */
+        post: operations["create_survey"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/apps/{appId}/surveys/{surveyId}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Reads a survey. */
+        get: operations["get_survey"];
+        put?: never;
+        post?: never;
+        /** Permanently deletes a survey and what depends on it. */
+        delete: operations["delete_survey"];
+        options?: never;
+        head?: never;
+        /** Changes a survey (JSON merge patch). Delivery stops when it is no longer active. */
+        patch: operations["update_survey"];
+        trace?: never;
+    };
+    "/v1/apps/{appId}/surveys/{surveyId}/analytics": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Results of a survey: totals, how far people came, and what they answered. */
+        get: operations["get_survey_analytics"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/apps/{appId}/surveys/{surveyId}/attempts": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Lists attempts with their answers, newest first. */
+        get: operations["list_survey_attempts"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/apps/{appId}/surveys/{surveyId}/attempts/{attemptId}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Reads an attempt with its answers. */
+        get: operations["get_survey_attempt"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/apps/{appId}/surveys/{surveyId}/recipients": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Lists who was to get a survey and what became of it, newest first. */
+        get: operations["list_survey_recipients"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/apps/{appId}/surveys/{surveyId}/responses": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Lists answers, newest first. */
+        get: operations["list_survey_responses"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/apps/{appId}/users": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Lists people, or searches them. */
+        get: operations["list_users"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/apps/{appId}/users/properties": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Shows the person of the anonymous id `properties`, whose path is that of updates too. */
+        get: operations["get_user_called_properties"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        /** Updates the properties of any person of the app, from the customer's backend. */
+        patch: operations["update_user_properties"];
+        trace?: never;
+    };
+    "/v1/apps/{appId}/users/{anonymousId}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Shows a person, found by any anonymous id or by the external id. */
+        get: operations["get_user"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/apps/{appId}/users/{anonymousId}/events": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Lists a person's events under all ids, newest first. */
+        get: operations["list_user_events"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/apps/{appId}/users/{anonymousId}/plugin-state": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Shows what trigger plugins keep of a person: states and timers, by campaign. */
+        get: operations["get_plugin_state"];
+        put?: never;
+        post?: never;
+        /**
+         * Erases what trigger plugins keep of a person. Campaigns begin with the person as if they were new. An id that is one
+         *     person's anonymous id and another one's external id names neither: `idKind` says which is meant.
+         */
+        delete: operations["erase_plugin_state"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/batch": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Takes a batch of messages from clients that drop the path of their host, as `@segment/analytics-node` does. */
+        post: operations["collect_batch"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/compat/v1/{kind}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Takes messages of the tracking protocol that Segment's and `RudderStack`'s clients speak: their host is this server's URL
+         *     with `/v1/compat`. `kind` is track, identify, page, screen, alias, group or batch, or the first letter of one. With a public
+         *     write key, only what is anonymous is taken, unless the app has `settings.ingest.allowUnverifiedServerEvents`.
+         */
+        post: operations["collect_messages"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/errors": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Lists every error code with its status and meaning. */
+        get: operations["list_errors"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/exports/{exportId}/archive": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Downloads an archive. The URL is the credential; one that is not good is that of nothing. */
+        get: operations["download_export"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/operator/audit-log": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Lists what operators and the server itself did with the server's plugins, newest first. */
+        get: operations["list_server_audit_log"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/operator/plugin-slots": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Shows which plugin is in which slot of the apps that have none of their own in it. */
+        get: operations["list_server_plugin_slots"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/operator/plugin-slots/{kind}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        /** Puts a plugin into a slot of every app that has none of its own in it. */
+        put: operations["set_server_plugin_slot"];
+        post?: never;
+        /** Empties a slot: the built-in plugin decides in every app that has none of its own in it. */
+        delete: operations["clear_server_plugin_slot"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/operator/plugins": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Lists the server's plugins and the built-in ones. */
+        get: operations["list_server_plugins"];
+        put?: never;
+        /** Uploads a version of a plugin: the body is the component, which says what it is itself. */
+        post: operations["upload_server_plugin"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/operator/plugins/{name}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Shows a plugin with its versions. */
+        get: operations["get_server_plugin"];
+        put?: never;
+        post?: never;
+        /** Removes a plugin that nothing needs, with all its versions. */
+        delete: operations["delete_server_plugin"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/operator/plugins/{name}/activate": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Brings a version into force, at once or as a candidate. The next batch of events is decided by it; what is
+         *     being decided is decided by the version before.
+         */
+        post: operations["activate_server_plugin"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/operator/plugins/{name}/logs": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Lists what a plugin logged in all apps, newest first. */
+        get: operations["list_server_plugin_logs"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/operator/plugins/{name}/metrics": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Shows how the versions of a plugin fare in all apps. */
+        get: operations["get_server_plugin_metrics"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/operator/plugins/{name}/promote": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Makes the candidate the active version. */
+        post: operations["promote_server_plugin"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/operator/plugins/{name}/rollback": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Gives the candidate up, or without one brings back the version before. */
+        post: operations["roll_back_server_plugin"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/operator/plugins/{name}/versions/{version}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Shows a version of a plugin. */
+        get: operations["get_server_plugin_version"];
+        put?: never;
+        post?: never;
+        /** Removes a version that is not in force. */
+        delete: operations["delete_server_plugin_version"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/operator/plugins/{name}/versions/{version}/backtest": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Runs an app's recorded events through a version and the active one, and compares what they decide. */
+        post: operations["backtest_server_plugin_version"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/operator/plugins/{name}/versions/{version}/test": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Runs cases against a version of a plugin, under the limits of every call. Nothing takes effect. */
+        post: operations["test_server_plugin_version"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/sdk/attempts/{attemptId}/answers": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Takes answers, and says what is next. The last word on a question counts, until the attempt is complete. */
+        post: operations["answer_attempt"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/sdk/attempts/{attemptId}/complete": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Completes an attempt. Saying it again changes nothing. */
+        post: operations["complete_attempt"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/sdk/attempts/{attemptId}/dismiss": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Ends an attempt that the person closed. Saying it again changes nothing. */
+        post: operations["dismiss_attempt"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/sdk/beacon": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Takes events of a page that goes away: a request that browsers send without a preflight. The first line of the body has the
+         *     credentials, `{"writeKey": …, "subjectToken": …}`; the rest is the body of `POST /v1/sdk/ingest`.
+         */
+        post: operations["ingest_beacon"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/sdk/consent": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Gives or refuses consent. */
+        post: operations["update_consent"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/sdk/ingest": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Takes events. 200 means that the accepted ones are on disk. With `settings.ingest.allowUnverifiedServerEvents`, the server-side
+         *     shape takes a write key alone too.
+         */
+        post: operations["ingest_events"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/sdk/instructions": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Gets the instructions on offer; waits for one if asked to. */
+        get: operations["poll_instructions"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/sdk/instructions/ack": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Says what became of instructions. Saying it again changes nothing. */
+        post: operations["acknowledge_instructions"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/sdk/push-tokens": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Registers where a device of the subject is reached. The token is the subject's from then on, and nobody else's. */
+        post: operations["register_push_token"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/sdk/push-tokens/{deviceId}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /** Forgets where a device is reached. */
+        delete: operations["remove_push_token"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/sdk/push/receipts": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Says what became of messages on a device. Saying it again changes nothing. */
+        post: operations["send_receipts"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/sdk/session": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Starts a session: an SDK's first call. */
+        post: operations["start_session"];
+        /** Ends a session: its token stops working at once. */
+        delete: operations["end_session"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/sdk/surveys/{surveyId}/attempts": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Starts an attempt. With an instruction, or the SDK's own id of the attempt, a repetition finds what the first
+         *     request started.
+         */
+        post: operations["start_attempt"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/sdk/user-properties": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Updates the properties of an SDK's own subject. */
+        post: operations["update_own_properties"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+}
+export type webhooks = Record<string, never>;
+export interface components {
+    schemas: {
+        /** @description What became of one instruction. */
+        Ack: {
+            /** @description The button that was pressed, of `clicked`: 1 to 64 characters. */
+            actionId?: string | null;
+            at?: string | null;
+            /** Format: uuid */
+            instructionId: string;
+            status: components["schemas"]["AckStatus"];
+        };
+        /** @description What became of instructions. */
+        AckRequest: {
+            acks: components["schemas"]["Ack"][];
+            anonymousId: string;
+        };
+        /**
+         * @description What an SDK can say of an instruction.
+         * @enum {string}
+         */
+        AckStatus: "received" | "displayed" | "dismissed" | "clicked" | "completed" | "discarded";
+        /** @description Which acknowledgements were taken. */
+        AckView: {
+            accepted: number;
+            unknown: string[];
+        };
+        /**
+         * @description What opening a message does.
+         * @enum {string}
+         */
+        Action: "none" | "open_app" | "url" | "deep_link" | "json";
+        /** @description How often something was pressed. */
+        ActionCounts: {
+            actionId: string;
+            /** Format: int64 */
+            clicked: number;
+        };
+        /** @description How a version comes into force. */
+        ActivateRequest: {
+            /**
+             * Format: int32
+             * @description How many of a hundred subjects a canary decides about, 1 to 99.
+             */
+            percent?: number | null;
+            /** @description Whether the plugin is put into its kind's slot too. */
+            slot?: boolean;
+            /** @description `instant` unless given. */
+            strategy?: components["schemas"]["StrategyName"];
+            /** @description The version. */
+            version: string;
+        };
+        /** @description What is active after a change. */
+        ActivationView: {
+            activeVersion?: string | null;
+            name: string;
+            rollout?: components["schemas"]["RolloutView"] | null;
+        };
+        /**
+         * @description What becomes of properties that a definition does not name.
+         * @enum {string}
+         */
+        AdditionalProperties: "allow" | "reject";
+        /** @description An answer. */
+        AnswerRequest: {
+            /** @description When it was given; now unless said. */
+            answeredAt?: string | null;
+            questionId: string;
+            /** @description As the question's type takes it; null passes over a question that is not required. At most 256 KiB of JSON. */
+            value: unknown;
+        };
+        /** @description An answer (specification 2.4). */
+        AnswerView: {
+            answerValue: unknown;
+            answeredAt: string;
+            /** Format: uuid */
+            attemptId: string;
+            /** Format: uuid */
+            campaignId: string;
+            questionId: string;
+        };
+        /** @description Answers. */
+        AnswersRequest: {
+            /** @description One of the subject's anonymous ids. */
+            anonymousId: string;
+            /** @description 1 to 200 answers; all are taken, or none. */
+            answers: components["schemas"]["AnswerRequest"][];
+        };
+        /** @description A campaign of either type as the API shows it. */
+        AnyCampaignView: components["schemas"]["PushCampaignView"] | components["schemas"]["InAppView"];
+        /** @description A test of a campaign of either type. */
+        AnyTestView: components["schemas"]["TestSendView"] | components["schemas"]["InAppTestView"];
+        /** @description Counts over time. */
+        AppStatsView: {
+            from: string;
+            interval: components["schemas"]["Interval"];
+            /** @description One for each interval, the oldest first. */
+            items: components["schemas"]["IntervalView"][];
+            to: string;
+            totals: components["schemas"]["Counts"];
+        };
+        /** @description An app. */
+        AppView: {
+            createdAt: string;
+            /** Format: uuid */
+            id: string;
+            name: string;
+            /** @description When the app, or something that its decisions rest on, changed last. */
+            updatedAt: string;
+            /**
+             * Format: int64
+             * @description Grows with each change of the app itself.
+             */
+            version: number;
+            /** Format: uuid */
+            workspaceId: string;
+        };
+        /** @description An attempt with its answers. */
+        AttemptDetail: {
+            answers: components["schemas"]["AnswerView"][];
+            /** Format: uuid */
+            attemptId: string;
+            completedAt?: string | null;
+            /** Format: uuid */
+            instructionId?: string | null;
+            lastQuestionId?: string | null;
+            startedAt: string;
+            state: string;
+            /** Format: uuid */
+            subjectId: string;
+            /** Format: uuid */
+            surveyId: string;
+            /** Format: int64 */
+            surveyVersion: number;
+        };
+        /** @description An attempt, and what is next. */
+        AttemptView: {
+            /** Format: uuid */
+            attemptId: string;
+            completedAt?: string | null;
+            /** @description `{questionId}`, `{endScreenId}`, or null at the end of a survey without end screens. */
+            next: unknown;
+            startedAt: string;
+            /** @description `started`, `completed`, or `abandoned` until the next answer. */
+            state: string;
+            /** @description What to show, where no instruction has said so. */
+            survey?: unknown;
+            /** Format: uuid */
+            surveyId: string;
+            /** Format: int64 */
+            surveyVersion: number;
+        };
+        /** @description An attempt that an instruction authorizes. */
+        AuthorizedAttempt: {
+            /** Format: uuid */
+            attemptId: string;
+            expiresAt: string;
+        };
+        /** @description An update that a backend sends. */
+        BackendUpdate: {
+            subject: components["schemas"]["Reference"];
+            update: components["schemas"]["UpdateBody"];
+        };
+        /** @description What to run through a version. */
+        BacktestRequest: {
+            /**
+             * Format: uuid
+             * @description The only campaign to look at, whichever plugin decides about it; every campaign that this plugin decides
+             *     about unless given.
+             */
+            campaignId?: string | null;
+            /**
+             * Format: int64
+             * @description How many events to run at the most, 1 to 1,000,000; 100,000 unless given.
+             */
+            limit?: number | null;
+            /** @description Events that arrived at or after: an ISO 8601 instant, or a day (UTC). */
+            since: string;
+            /** @description Events that arrived before: an ISO 8601 instant; or a day, which is included; now unless given. */
+            until?: string | null;
+        };
+        /** @description The job that does it. */
+        BacktestView: {
+            /** Format: uuid */
+            jobId: string;
+        };
+        /** @description How often there is a value. */
+        Bar: {
+            /**
+             * Format: int64
+             * @description How often.
+             */
+            count: number;
+            /**
+             * Format: double
+             * @description Of all answers to the question, 0 to 1.
+             */
+            share: number;
+            /** @description The value. */
+            value: unknown;
+        };
+        /** @description What a proposal was made from. */
+        BasisView: {
+            /** @description Whether these are all in the time asked for. */
+            complete: boolean;
+            /** @description Events of the name. */
+            events: number;
+            /** @description Properties that a definition can't describe: of several types, objects or lists. */
+            leftOut: string[];
+            /**
+             * Format: int64
+             * @description Events of the server that were looked at to find them, from the newest on.
+             */
+            lookedAt: number;
+        };
+        /**
+         * @description What a person did with a message.
+         * @enum {string}
+         */
+        BeaconType: "displayed" | "opened" | "clicked" | "dismissed";
+        /**
+         * @description The type of a binding.
+         * @enum {string}
+         */
+        BindingType: "string" | "number" | "boolean" | "date";
+        /** @description What a binding stands for. */
+        BindingView: {
+            id: string;
+            source: components["schemas"]["SourceView"];
+            type: components["schemas"]["BindingType"];
+            usedFallback: boolean;
+            value?: unknown;
+        };
+        /** @description A way from one question to another. */
+        Branch: {
+            /** @description The question that it leaves. */
+            from: string;
+            /** @description Its id within the flow. */
+            id: string;
+            /** @description Where it leads. */
+            to: components["schemas"]["Target"];
+            /** @description When it is taken; null is always. See [`condition`]. */
+            when?: unknown;
+        };
+        /** @description Which letters to acknowledge. */
+        BulkAcknowledgeRequest: {
+            filter: components["schemas"]["FilterRequest"];
+        };
+        /** @description Which letters to replay, and how. */
+        BulkReplayRequest: {
+            filter: components["schemas"]["FilterRequest"];
+            /**
+             * @description A merge patch (RFC 7396) on the events' properties. Only events that broke their definition are replayed
+             *     then: the others were accepted as they are.
+             */
+            patch?: {
+                [key: string]: unknown;
+            } | null;
+        };
+        /** @description A button of an end screen. */
+        Button: {
+            /** @description What it does. */
+            action: components["schemas"]["ButtonAction"];
+            /** @description What it says. */
+            label: string;
+            /** @description Where it leads, unless it only closes. */
+            url?: string | null;
+        };
+        /**
+         * @description What a button does.
+         * @enum {string}
+         */
+        ButtonAction: "close" | "url" | "deep_link";
+        /**
+         * @description What is written of a campaign, by its `type`; that of a push campaign may be left out. It describes the body, which is
+         *     read by its type.
+         */
+        CampaignContent: components["schemas"]["Content"] | components["schemas"]["InAppContent"];
+        /** @description What became of messages. */
+        CampaignCounts: {
+            /**
+             * Format: int64
+             * @description Of how many a button was pressed.
+             */
+            clicked: number;
+            /**
+             * Format: int64
+             * @description How many in-app messages were completed.
+             */
+            completed?: number | null;
+            /**
+             * Format: int64
+             * @description How many a push service took.
+             */
+            delivered?: number | null;
+            /**
+             * Format: int64
+             * @description How many were closed.
+             */
+            dismissed: number;
+            /**
+             * Format: int64
+             * @description How many were seen.
+             */
+            displayed: number;
+            /**
+             * Format: int64
+             * @description How many push messages could not be delivered.
+             */
+            failed?: number | null;
+            /**
+             * Format: int64
+             * @description How many push messages were opened.
+             */
+            opened?: number | null;
+            /**
+             * Format: int64
+             * @description How many were made.
+             */
+            recipients: number;
+            /**
+             * Format: int64
+             * @description How many were handed to a push service.
+             */
+            sent?: number | null;
+            /**
+             * Format: int64
+             * @description How many times a firing was held back; a reason is noted once a day and person.
+             */
+            suppressed: number;
+        };
+        /**
+         * @description The kind of a campaign. The route is there for other kinds too.
+         * @enum {string}
+         */
+        CampaignKind: "push";
+        /**
+         * @description How a campaign finds its people.
+         * @enum {string}
+         */
+        CampaignMode: "transactional" | "triggered" | "scheduled" | "broadcast";
+        /** @description What became of a campaign. */
+        CampaignReport: {
+            /** @description What was pressed, the most frequent first. Devices tell it of in-app messages. */
+            perAction: components["schemas"]["ActionCounts"][];
+            perVariant: components["schemas"]["VariantCounts"][];
+            /** @description By the day, as far as there is something to count. */
+            series: components["schemas"]["DayCounts"][];
+            totals: components["schemas"]["CampaignCounts"];
+        };
+        /**
+         * @description Where a campaign stands. Every status may follow every other (specification 3).
+         * @enum {string}
+         */
+        CampaignStatus: "draft" | "active" | "paused" | "completed" | "archived";
+        /** @description What one campaign's plugin keeps of a person. */
+        CampaignView: {
+            /** @description How long the state is. */
+            bytes: number;
+            /** Format: uuid */
+            campaignId: string;
+            /** @description Base64. Absent: it keeps timers only. */
+            state?: string | null;
+            timers: components["schemas"]["TimerView"][];
+            updatedAt?: string | null;
+        };
+        /** @description A number in a window of days. */
+        Cap: {
+            /**
+             * Format: int64
+             * @description How many.
+             */
+            max: number;
+            /**
+             * Format: int64
+             * @description In how many days.
+             */
+            windowDays: number;
+        };
+        /** @description One case. */
+        Case: {
+            /** @description Where editors find the schema; read by nothing here. */
+            $schema?: string | null;
+            expect?: components["schemas"]["Value"] | null;
+            /** @description What the plugin is given. */
+            input: components["schemas"]["Value"];
+            /** @description For people; may be empty. */
+            name?: string;
+        };
+        /** @description What became of a case. */
+        CaseView: {
+            /** @description Why the call failed, for a person. */
+            detail?: string | null;
+            /** @description Where the output is not as expected. */
+            differences?: components["schemas"]["Difference"][];
+            /** @description `trap`, `deadline`, `memory`, `output_too_large` or `refused`. */
+            failure?: string | null;
+            logs?: components["schemas"]["LogView"][];
+            /** @description The most memory that any of them had. */
+            memoryBytes: number;
+            /**
+             * Format: int64
+             * @description What all decisions of the case took.
+             */
+            micros: number;
+            name?: string;
+            /** @description What the plugin decided. Absent: a call failed. */
+            output?: unknown;
+            /** @description Absent: the case expects nothing. */
+            passed?: boolean | null;
+            /** @description Where a second run of the same case gave something else: the plugin is not deterministic. */
+            unsteady?: components["schemas"]["Difference"][];
+        };
+        /** @description Something that was checked when a version was uploaded. */
+        Check: {
+            detail?: string | null;
+            name: string;
+            passed: boolean;
+        };
+        /** @description An error code and what it means. */
+        CodeView: {
+            code: string;
+            meaning: string;
+            /** Format: int32 */
+            status: number;
+        };
+        /** @description All messages are taken. */
+        CollectedView: {
+            success: boolean;
+        };
+        /** @description What the tracking protocol's clients send: a message, or a batch of messages. Further members are let be. */
+        CollectionRequest: {
+            /** @description Of a batch: 1 to 500 messages, each with its `type`. */
+            batch?: {
+                [key: string]: unknown;
+            }[] | null;
+            /** @description When the request was sent, by the client's clock; corrects timestamps. */
+            sentAt?: string | null;
+            /** @description The key, where it is not the user name of basic authentication. */
+            writeKey?: string | null;
+        };
+        /** @description Settings of consent. */
+        Consent: {
+            /**
+             * @description Whether consent counts as absent until it is given.
+             * @default false
+             */
+            required: boolean;
+        };
+        /** @description Consent given or refused. */
+        ConsentRequest: {
+            analytics?: boolean | null;
+            anonymousId: string;
+            messaging?: boolean | null;
+        };
+        /** @description Consent as it stands. */
+        ConsentView: {
+            analytics: boolean;
+            messaging: boolean;
+            updatedAt: string;
+        };
+        /** @description What people write of a campaign. */
+        Content: {
+            /** @description Whom it is for, as the trigger plugin reads it. */
+            audience?: unknown;
+            /** @description What it is for. */
+            description?: string | null;
+            /** @description How often a person gets it. */
+            frequencyCap?: unknown;
+            /** @description How it finds its people. */
+            mode?: components["schemas"]["CampaignMode"];
+            /** @description Its name. */
+            name: string;
+            options?: components["schemas"]["Options"] | null;
+            /**
+             * Format: int32
+             * @description Which comes first when several fire; higher first.
+             */
+            priority?: number;
+            /** @description When it may be sent. */
+            schedule?: unknown;
+            /** @description Where it stands. */
+            status?: components["schemas"]["CampaignStatus"];
+            /** @description What triggers it, as the trigger plugin reads it. */
+            trigger?: unknown;
+            /** @description Always `push`. */
+            type?: components["schemas"]["CampaignKind"];
+            /** @description What it says; a person always gets the same one. */
+            variants?: components["schemas"]["Variant"][];
+        };
+        /** @description Counts of an interval, or of all. */
+        Counts: {
+            /**
+             * Format: int64
+             * @description Events that were stored, by when they arrived; a dead letter's once it is replayed.
+             */
+            accepted: number;
+            /** @description Push deliveries by the state that they came into. */
+            deliveries: {
+                [key: string]: number;
+            };
+            /**
+             * Format: int64
+             * @description Events that arrived: accepted, rejected and ignored.
+             */
+            events: number;
+            /**
+             * Format: int64
+             * @description Lifecycle events that were taken while the app's toggle was off.
+             */
+            ignored: number;
+            /**
+             * Format: int64
+             * @description In-app messages that were seen, by when a device said so.
+             */
+            inAppViews: number;
+            /**
+             * Format: int64
+             * @description Instructions that were issued.
+             */
+            instructions: number;
+            /**
+             * Format: int64
+             * @description Events that were rejected.
+             */
+            rejected: number;
+        };
+        /** @description An app to be made. */
+        CreateAppRequest: {
+            name: string;
+            /**
+             * Format: uuid
+             * @description Needed where the token has roles in several workspaces.
+             */
+            workspaceId?: string | null;
+        };
+        /** @description A credential to be stored. Which members it takes depends on the platform. */
+        CreateCredentialRequest: {
+            /** @description `ios`. */
+            bundleId?: string | null;
+            environment?: components["schemas"]["Environment"] | null;
+            /** @description `ios`. */
+            keyId?: string | null;
+            /** @description `ios`: the text of Apple's .p8 file. */
+            p8?: string | null;
+            platform: components["schemas"]["Platform"];
+            /** @description `android`: the service account as Google gives it. */
+            serviceAccount?: Record<string, never> | null;
+            /** @description `ios`. */
+            teamId?: string | null;
+            vapid?: components["schemas"]["VapidRequest"] | null;
+        };
+        /** @description An identity key to be registered. */
+        CreateIdentityKeyRequest: {
+            kid: string;
+            /** @description A PEM text, or a JWK object. */
+            publicKey: unknown;
+        };
+        /** @description A key to be made. */
+        CreateKeyRequest: {
+            expiresAt?: string | null;
+            kind: components["schemas"]["Kind"];
+            name: string;
+            scopes?: string[];
+        };
+        /** @description A new definition. */
+        CreateRequest: {
+            name: string;
+            /** @description Whether it is in force; `active` unless given. */
+            status?: components["schemas"]["DefinitionStatus"];
+        } & {
+            [key: string]: unknown;
+        };
+        /** @description A credential, without anything secret. */
+        CredentialView: {
+            createdAt: string;
+            /** @description SHA-256 of the public key's `SubjectPublicKeyInfo`, in hexadecimal digits. */
+            fingerprint: string;
+            /** Format: uuid */
+            id: string;
+            /**
+             * @description What is public: `keyId`, `teamId`, `bundleId`, `environment` of Apple's; `projectId`, `clientEmail` of
+             *     Google's; `publicKey`, `subject` of browsers'.
+             */
+            identity: Record<string, never>;
+            platform: components["schemas"]["Platform"];
+            provider: components["schemas"]["Provider"];
+            /** @description `active`, or `invalid` once its provider has refused it. */
+            status: string;
+            /** @description Why it is invalid. */
+            statusReason?: string | null;
+        };
+        /** @description The envelope of every success: `{"data": …}`. */
+        Data_AckView: {
+            /** @description Which acknowledgements were taken. */
+            data: {
+                accepted: number;
+                unknown: string[];
+            };
+        };
+        /** @description The envelope of every success: `{"data": …}`. */
+        Data_ActivationView: {
+            /** @description What is active after a change. */
+            data: {
+                activeVersion?: string | null;
+                name: string;
+                rollout?: components["schemas"]["RolloutView"] | null;
+            };
+        };
+        /** @description The envelope of every success: `{"data": …}`. */
+        Data_AnyCampaignView: {
+            /** @description A campaign of either type as the API shows it. */
+            data: components["schemas"]["PushCampaignView"] | components["schemas"]["InAppView"];
+        };
+        /** @description The envelope of every success: `{"data": …}`. */
+        Data_AnyTestView: {
+            /** @description A test of a campaign of either type. */
+            data: components["schemas"]["TestSendView"] | components["schemas"]["InAppTestView"];
+        };
+        /** @description The envelope of every success: `{"data": …}`. */
+        Data_AppStatsView: {
+            /** @description Counts over time. */
+            data: {
+                from: string;
+                interval: components["schemas"]["Interval"];
+                /** @description One for each interval, the oldest first. */
+                items: components["schemas"]["IntervalView"][];
+                to: string;
+                totals: components["schemas"]["Counts"];
+            };
+        };
+        /** @description The envelope of every success: `{"data": …}`. */
+        Data_AppView: {
+            /** @description An app. */
+            data: {
+                createdAt: string;
+                /** Format: uuid */
+                id: string;
+                name: string;
+                /** @description When the app, or something that its decisions rest on, changed last. */
+                updatedAt: string;
+                /**
+                 * Format: int64
+                 * @description Grows with each change of the app itself.
+                 */
+                version: number;
+                /** Format: uuid */
+                workspaceId: string;
+            };
+        };
+        /** @description The envelope of every success: `{"data": …}`. */
+        Data_AttemptDetail: {
+            /** @description An attempt with its answers. */
+            data: {
+                answers: components["schemas"]["AnswerView"][];
+                /** Format: uuid */
+                attemptId: string;
+                completedAt?: string | null;
+                /** Format: uuid */
+                instructionId?: string | null;
+                lastQuestionId?: string | null;
+                startedAt: string;
+                state: string;
+                /** Format: uuid */
+                subjectId: string;
+                /** Format: uuid */
+                surveyId: string;
+                /** Format: int64 */
+                surveyVersion: number;
+            };
+        };
+        /** @description The envelope of every success: `{"data": …}`. */
+        Data_AttemptView: {
+            /** @description An attempt, and what is next. */
+            data: {
+                /** Format: uuid */
+                attemptId: string;
+                completedAt?: string | null;
+                /** @description `{questionId}`, `{endScreenId}`, or null at the end of a survey without end screens. */
+                next: unknown;
+                startedAt: string;
+                /** @description `started`, `completed`, or `abandoned` until the next answer. */
+                state: string;
+                /** @description What to show, where no instruction has said so. */
+                survey?: unknown;
+                /** Format: uuid */
+                surveyId: string;
+                /** Format: int64 */
+                surveyVersion: number;
+            };
+        };
+        /** @description The envelope of every success: `{"data": …}`. */
+        Data_BacktestView: {
+            /** @description The job that does it. */
+            data: {
+                /** Format: uuid */
+                jobId: string;
+            };
+        };
+        /** @description The envelope of every success: `{"data": …}`. */
+        Data_CampaignReport: {
+            /** @description What became of a campaign. */
+            data: {
+                /** @description What was pressed, the most frequent first. Devices tell it of in-app messages. */
+                perAction: components["schemas"]["ActionCounts"][];
+                perVariant: components["schemas"]["VariantCounts"][];
+                /** @description By the day, as far as there is something to count. */
+                series: components["schemas"]["DayCounts"][];
+                totals: components["schemas"]["CampaignCounts"];
+            };
+        };
+        /** @description The envelope of every success: `{"data": …}`. */
+        Data_ConsentView: {
+            /** @description Consent as it stands. */
+            data: {
+                analytics: boolean;
+                messaging: boolean;
+                updatedAt: string;
+            };
+        };
+        /** @description The envelope of every success: `{"data": …}`. */
+        Data_CredentialView: {
+            /** @description A credential, without anything secret. */
+            data: {
+                createdAt: string;
+                /** @description SHA-256 of the public key's `SubjectPublicKeyInfo`, in hexadecimal digits. */
+                fingerprint: string;
+                /** Format: uuid */
+                id: string;
+                /**
+                 * @description What is public: `keyId`, `teamId`, `bundleId`, `environment` of Apple's; `projectId`, `clientEmail` of
+                 *     Google's; `publicKey`, `subject` of browsers'.
+                 */
+                identity: Record<string, never>;
+                platform: components["schemas"]["Platform"];
+                provider: components["schemas"]["Provider"];
+                /** @description `active`, or `invalid` once its provider has refused it. */
+                status: string;
+                /** @description Why it is invalid. */
+                statusReason?: string | null;
+            };
+        };
+        /** @description The envelope of every success: `{"data": …}`. */
+        Data_DefinitionView: {
+            /** @description A definition as the API shows it. */
+            data: components["schemas"]["DefinitionContent"] & {
+                createdAt: string;
+                /** Format: uuid */
+                id: string;
+                name: string;
+                stats: components["schemas"]["StatsView"];
+                status: components["schemas"]["DefinitionStatus"];
+                updatedAt: string;
+                /** Format: int64 */
+                version: number;
+            };
+        };
+        /** @description The envelope of every success: `{"data": …}`. */
+        Data_DeletionView: {
+            /** @description A deletion and how far it is. */
+            data: {
+                completedAt?: string | null;
+                /** Format: uuid */
+                jobId: string;
+                receipt?: components["schemas"]["ReceiptView"] | null;
+                requestedAt: string;
+                requestedBy: string;
+                /** @description `queued`, `running`, `analytics_pending`, `completed` or `failed`. */
+                status: string;
+                steps: components["schemas"]["StepView"][];
+            };
+        };
+        /** @description The envelope of every success: `{"data": …}`. */
+        Data_DeliveryView: {
+            /** @description A delivery as the API shows it. */
+            data: {
+                /** Format: int64 */
+                attempts: number;
+                /** Format: uuid */
+                campaignId: string;
+                /** @description What was resolved, the same on each retry; null until then. */
+                content?: unknown;
+                createdAt: string;
+                /** Format: uuid */
+                deliveryId: string;
+                reason?: string | null;
+                status: string;
+                /** Format: uuid */
+                subjectId: string;
+                test: boolean;
+                transitions: components["schemas"]["TransitionView"][];
+                /** Format: uuid */
+                variantId: string;
+            };
+        };
+        /** @description The envelope of every success: `{"data": …}`. */
+        Data_DryRunView: {
+            /** @description What the definition would make of events. */
+            data: {
+                /** @description Whether all events of the name in the time asked for were tried. */
+                complete: boolean;
+                /**
+                 * Format: int64
+                 * @description Events that break it.
+                 */
+                failed: number;
+                /**
+                 * Format: int64
+                 * @description Events of the server that were looked at to find those of the name, from the newest on.
+                 */
+                lookedAt: number;
+                /**
+                 * Format: int64
+                 * @description Events that match.
+                 */
+                passed: number;
+                /** @description Some that break it. */
+                samples: components["schemas"]["SampleView"][];
+                /**
+                 * Format: int64
+                 * @description Events that the validation plugin failed on.
+                 */
+                unchecked: number;
+            };
+        };
+        /** @description The envelope of every success: `{"data": …}`. */
+        Data_Explained: {
+            /** @description Why. */
+            data: {
+                /** @description What became of it. */
+                outcome: components["schemas"]["Outcome"];
+                /** @description What was checked, in the order in which it is. */
+                steps: components["schemas"]["ExplainStep"][];
+            };
+        };
+        /** @description The envelope of every success: `{"data": …}`. */
+        Data_ExportView: {
+            /** @description An export. */
+            data: {
+                completedAt?: string | null;
+                /** @description Where the archive is, without another credential, for a quarter of an hour. */
+                downloadUrl?: string | null;
+                downloadUrlExpiresAt?: string | null;
+                error?: string | null;
+                /** Format: uuid */
+                exportId: string;
+                requestedAt: string;
+                requestedBy: string;
+                /** @description In hexadecimal. */
+                sha256?: string | null;
+                /** Format: int64 */
+                sizeBytes?: number | null;
+                /** @description `queued`, `running`, `completed`, `failed` or `expired`. */
+                status: string;
+                /** @description How the request named the person; null once the person is deleted. */
+                subject: unknown;
+            };
+        };
+        /** @description The envelope of every success: `{"data": …}`. */
+        Data_IdentityKeyView: {
+            /** @description An identity key. */
+            data: {
+                /** @description `ES256`, `EdDSA` or `RS256`. */
+                algorithm: string;
+                createdAt: string;
+                /** @description SHA-256 of the `SubjectPublicKeyInfo`, in hexadecimal digits. */
+                fingerprint: string;
+                kid: string;
+            };
+        };
+        /** @description The envelope of every success: `{"data": …}`. */
+        Data_IngestView: {
+            /** @description What became of a request's events. */
+            data: {
+                accepted: number;
+                errors: components["schemas"]["Rejection"][];
+                instructions?: components["schemas"]["InstructionView"][] | null;
+                rejected: number;
+            };
+        };
+        /** @description The envelope of every success: `{"data": …}`. */
+        Data_JobView: {
+            /** @description A job and how far it is. */
+            data: {
+                completedAt?: string | null;
+                createdAt: string;
+                error?: string | null;
+                /** Format: uuid */
+                jobId: string;
+                kind: string;
+                progress: components["schemas"]["Progress"];
+                requestedBy: string;
+                result?: unknown;
+                /** @description `queued`, `running`, `completed` or `failed`. */
+                status: string;
+                updatedAt: string;
+            };
+        };
+        /** @description The envelope of every success: `{"data": …}`. */
+        Data_KeptView: {
+            /** @description What plugins keep of a person. */
+            data: {
+                /** @description Campaigns whose plugins keep something. */
+                campaigns: components["schemas"]["CampaignView"][];
+                /** @description As what the id in the path was found. Somebody else may have it as the other kind of id. */
+                matchedBy: components["schemas"]["IdKind"];
+                /** @description What all states take together. */
+                stateBytes: number;
+                /** @description How many timers there are. */
+                timers: number;
+            };
+        };
+        /** @description The envelope of every success: `{"data": …}`. */
+        Data_LetterView: {
+            /** @description A dead letter as the API shows it. */
+            data: {
+                anonymousId?: string | null;
+                /** Format: int64 */
+                attempts: number;
+                /** Format: uuid */
+                campaignId?: string | null;
+                /** @description When by the client's clock, where that differed from the server's and `timestamp` was corrected. */
+                clientTimestamp?: string | null;
+                event: unknown;
+                /** Format: uuid */
+                eventId: string;
+                eventName: string;
+                /** Format: uuid */
+                id: string;
+                plugin?: components["schemas"]["PluginVersion"] | null;
+                reason: string;
+                receivedAt: string;
+                stage: components["schemas"]["Stage"];
+                state: string;
+                /** Format: uuid */
+                subjectId: string;
+                timestamp: string;
+                violations: components["schemas"]["Violation"][];
+            };
+        };
+        /** @description The envelope of every success: `{"data": …}`. */
+        Data_MetricsView: {
+            /** @description How the versions of a plugin fared. */
+            data: {
+                from: string;
+                name: string;
+                to: string;
+                versions: components["schemas"]["VersionMetricsView"][];
+            };
+        };
+        /** @description The envelope of every success: `{"data": …}`. */
+        Data_NewKeyView: {
+            /** @description A key that was just made. */
+            data: components["schemas"]["KeyView"] & {
+                /** @description What the caller sends. It is never shown again. */
+                key: string;
+            };
+        };
+        /** @description The envelope of every success: `{"data": …}`. */
+        Data_NextView: {
+            /** @description What is next. */
+            data: {
+                /** @description `{questionId}`, `{endScreenId}`, or null at the end of a survey without end screens. */
+                next: unknown;
+            };
+        };
+        /** @description The envelope of every success: `{"data": …}`. */
+        Data_OutcomeView: {
+            /** @description What became of an update. */
+            data: {
+                /** @description False for a retry, and if the privacy policy leaves nothing. */
+                applied: boolean;
+                /** @description Submitted keys that the privacy policy takes out. */
+                filteredKeys: string[];
+            };
+        };
+        /** @description The envelope of every success: `{"data": …}`. */
+        Data_Page_AttemptDetail: {
+            /** @description A page of a list. */
+            data: {
+                /** @description The items. */
+                items: {
+                    answers: components["schemas"]["AnswerView"][];
+                    /** Format: uuid */
+                    attemptId: string;
+                    completedAt?: string | null;
+                    /** Format: uuid */
+                    instructionId?: string | null;
+                    lastQuestionId?: string | null;
+                    startedAt: string;
+                    state: string;
+                    /** Format: uuid */
+                    subjectId: string;
+                    /** Format: uuid */
+                    surveyId: string;
+                    /** Format: int64 */
+                    surveyVersion: number;
+                }[];
+                /** @description Continues the list; null at its end. */
+                nextCursor?: string | null;
+            };
+        };
+        /** @description The envelope of every success: `{"data": …}`. */
+        Data_Page_DecisionView: {
+            /** @description A page of a list. */
+            data: {
+                /** @description The items. */
+                items: {
+                    at: string;
+                    /** @description The campaigns that were decided about. */
+                    campaigns: components["schemas"]["DecidingCampaignView"][];
+                    /** Format: uuid */
+                    decisionId: string;
+                    /** @description How many of them fired, each counted once for each campaign. */
+                    fired: number;
+                    /** @description How many events and timers were decided about. */
+                    items: number;
+                    plugin: components["schemas"]["DecidingPluginView"];
+                }[];
+                /** @description Continues the list; null at its end. */
+                nextCursor?: string | null;
+            };
+        };
+        /** @description The envelope of every success: `{"data": …}`. */
+        Data_Page_DefinitionView: {
+            /** @description A page of a list. */
+            data: {
+                /** @description The items. */
+                items: (components["schemas"]["DefinitionContent"] & {
+                    createdAt: string;
+                    /** Format: uuid */
+                    id: string;
+                    name: string;
+                    stats: components["schemas"]["StatsView"];
+                    status: components["schemas"]["DefinitionStatus"];
+                    updatedAt: string;
+                    /** Format: int64 */
+                    version: number;
+                })[];
+                /** @description Continues the list; null at its end. */
+                nextCursor?: string | null;
+            };
+        };
+        /** @description The envelope of every success: `{"data": …}`. */
+        Data_Page_DeletionView: {
+            /** @description A page of a list. */
+            data: {
+                /** @description The items. */
+                items: {
+                    completedAt?: string | null;
+                    /** Format: uuid */
+                    jobId: string;
+                    receipt?: components["schemas"]["ReceiptView"] | null;
+                    requestedAt: string;
+                    requestedBy: string;
+                    /** @description `queued`, `running`, `analytics_pending`, `completed` or `failed`. */
+                    status: string;
+                    steps: components["schemas"]["StepView"][];
+                }[];
+                /** @description Continues the list; null at its end. */
+                nextCursor?: string | null;
+            };
+        };
+        /** @description The envelope of every success: `{"data": …}`. */
+        Data_Page_DeliveryView: {
+            /** @description A page of a list. */
+            data: {
+                /** @description The items. */
+                items: {
+                    /** Format: int64 */
+                    attempts: number;
+                    /** Format: uuid */
+                    campaignId: string;
+                    /** @description What was resolved, the same on each retry; null until then. */
+                    content?: unknown;
+                    createdAt: string;
+                    /** Format: uuid */
+                    deliveryId: string;
+                    reason?: string | null;
+                    status: string;
+                    /** Format: uuid */
+                    subjectId: string;
+                    test: boolean;
+                    transitions: components["schemas"]["TransitionView"][];
+                    /** Format: uuid */
+                    variantId: string;
+                }[];
+                /** @description Continues the list; null at its end. */
+                nextCursor?: string | null;
+            };
+        };
+        /** @description The envelope of every success: `{"data": …}`. */
+        Data_Page_EntryView: {
+            /** @description A page of a list. */
+            data: {
+                /** @description The items. */
+                items: {
+                    /** @description What was done, as `resource.verb`. */
+                    action: string;
+                    /** @description The subject of an access token, `key/<id>`, or `server`. */
+                    actor: string;
+                    at: string;
+                    detail: unknown;
+                    /** Format: uuid */
+                    id: string;
+                    /** @description What it was done to: a kind and an id or name. */
+                    resource: string;
+                }[];
+                /** @description Continues the list; null at its end. */
+                nextCursor?: string | null;
+            };
+        };
+        /** @description The envelope of every success: `{"data": …}`. */
+        Data_Page_FeedEventView: {
+            /** @description A page of a list. */
+            data: {
+                /** @description The items. */
+                items: {
+                    /** @description Null for what a server sent under an external id. */
+                    anonymousId?: string | null;
+                    appVersion?: string | null;
+                    /** @description When by the client's clock, where that differed from the server's and `timestamp` was corrected. */
+                    clientTimestamp?: string | null;
+                    /** @description Why it was rejected. */
+                    errors?: components["schemas"]["FeedErrorView"][] | null;
+                    /**
+                     * Format: uuid
+                     * @description Null for a rejected event without a usable one.
+                     */
+                    eventId?: string | null;
+                    /** @description The external id that a server sent it under. */
+                    externalId?: string | null;
+                    /** @description Null for a rejected event without one. */
+                    name?: string | null;
+                    platform?: string | null;
+                    /** @description Of a rejected event, without what the privacy policy denies; empty if they could not be read. */
+                    properties: Record<string, never>;
+                    receivedAt: string;
+                    source: string;
+                    /** Format: uuid */
+                    subjectId: string;
+                    /** @description Null for a rejected event without a usable one. */
+                    timestamp?: string | null;
+                    verdict: components["schemas"]["EventVerdict"];
+                }[];
+                /** @description Continues the list; null at its end. */
+                nextCursor?: string | null;
+            };
+        };
+        /** @description The envelope of every success: `{"data": …}`. */
+        Data_Page_GroupView: {
+            /** @description A page of a list. */
+            data: {
+                /** @description The items. */
+                items: {
+                    /** Format: int64 */
+                    count: number;
+                    eventName: string;
+                    firstSeenAt: string;
+                    lastSeenAt: string;
+                    reason: string;
+                    /**
+                     * Format: uuid
+                     * @description One of them: the last.
+                     */
+                    sampleId: string;
+                }[];
+                /** @description Continues the list; null at its end. */
+                nextCursor?: string | null;
+            };
+        };
+        /** @description The envelope of every success: `{"data": …}`. */
+        Data_Page_IdentityKeyView: {
+            /** @description A page of a list. */
+            data: {
+                /** @description The items. */
+                items: {
+                    /** @description `ES256`, `EdDSA` or `RS256`. */
+                    algorithm: string;
+                    createdAt: string;
+                    /** @description SHA-256 of the `SubjectPublicKeyInfo`, in hexadecimal digits. */
+                    fingerprint: string;
+                    kid: string;
+                }[];
+                /** @description Continues the list; null at its end. */
+                nextCursor?: string | null;
+            };
+        };
+        /** @description The envelope of every success: `{"data": …}`. */
+        Data_Page_KeyView: {
+            /** @description A page of a list. */
+            data: {
+                /** @description The items. */
+                items: {
+                    createdAt: string;
+                    expiresAt?: string | null;
+                    /** Format: uuid */
+                    id: string;
+                    /** @description `write`, `server` or `api`. */
+                    kind: string;
+                    /** @description To about a minute. */
+                    lastUsedAt?: string | null;
+                    name: string;
+                    scopes: string[];
+                }[];
+                /** @description Continues the list; null at its end. */
+                nextCursor?: string | null;
+            };
+        };
+        /** @description The envelope of every success: `{"data": …}`. */
+        Data_Page_LetterView: {
+            /** @description A page of a list. */
+            data: {
+                /** @description The items. */
+                items: {
+                    anonymousId?: string | null;
+                    /** Format: int64 */
+                    attempts: number;
+                    /** Format: uuid */
+                    campaignId?: string | null;
+                    /** @description When by the client's clock, where that differed from the server's and `timestamp` was corrected. */
+                    clientTimestamp?: string | null;
+                    event: unknown;
+                    /** Format: uuid */
+                    eventId: string;
+                    eventName: string;
+                    /** Format: uuid */
+                    id: string;
+                    plugin?: components["schemas"]["PluginVersion"] | null;
+                    reason: string;
+                    receivedAt: string;
+                    stage: components["schemas"]["Stage"];
+                    state: string;
+                    /** Format: uuid */
+                    subjectId: string;
+                    timestamp: string;
+                    violations: components["schemas"]["Violation"][];
+                }[];
+                /** @description Continues the list; null at its end. */
+                nextCursor?: string | null;
+            };
+        };
+        /** @description The envelope of every success: `{"data": …}`. */
+        Data_Page_ListedApp: {
+            /** @description A page of a list. */
+            data: {
+                /** @description The items. */
+                items: (components["schemas"]["AppView"] & {
+                    role: string;
+                })[];
+                /** @description Continues the list; null at its end. */
+                nextCursor?: string | null;
+            };
+        };
+        /** @description The envelope of every success: `{"data": …}`. */
+        Data_Page_LogLineView: {
+            /** @description A page of a list. */
+            data: {
+                /** @description The items. */
+                items: {
+                    /**
+                     * Format: uuid
+                     * @description For operators: in which app.
+                     */
+                    appId?: string | null;
+                    at: string;
+                    /** @description `decision`, `shadow`, or `dropped`: the server's own line about others that were not kept. */
+                    kind: string;
+                    /** @description `debug`, `info`, `warn` or `error`. */
+                    level: string;
+                    message: string;
+                    version: string;
+                }[];
+                /** @description Continues the list; null at its end. */
+                nextCursor?: string | null;
+            };
+        };
+        /** @description The envelope of every success: `{"data": …}`. */
+        Data_Page_PluginView: {
+            /** @description A page of a list. */
+            data: {
+                /** @description The items. */
+                items: {
+                    activeVersion?: string | null;
+                    createdAt?: string | null;
+                    kind: string;
+                    name: string;
+                    rollout?: components["schemas"]["RolloutView"] | null;
+                    /** @description `app`, `server` or `builtin`. */
+                    scope: string;
+                    /** @description Whether it decides where no plugin is named. */
+                    slot: boolean;
+                    updatedAt?: string | null;
+                }[];
+                /** @description Continues the list; null at its end. */
+                nextCursor?: string | null;
+            };
+        };
+        /** @description The envelope of every success: `{"data": …}`. */
+        Data_Page_RecipientView: {
+            /** @description A page of a list. */
+            data: {
+                /** @description The items. */
+                items: {
+                    anonymousId?: string | null;
+                    at: string;
+                    externalId?: string | null;
+                    state: string;
+                    /** Format: uuid */
+                    subjectId: string;
+                    suppressedBy?: string | null;
+                }[];
+                /** @description Continues the list; null at its end. */
+                nextCursor?: string | null;
+            };
+        };
+        /** @description The envelope of every success: `{"data": …}`. */
+        Data_Page_SegmentView: {
+            /** @description A page of a list. */
+            data: {
+                /** @description The items. */
+                items: (components["schemas"]["SegmentContent"] & {
+                    /** Format: uuid */
+                    appId: string;
+                    createdAt: string;
+                    /** Format: uuid */
+                    id: string;
+                    /**
+                     * Format: int64
+                     * @description How many people are in it; null until everybody was looked at once.
+                     */
+                    size?: number | null;
+                    /** @description As of when, at most an hour ago. */
+                    sizeAt?: string | null;
+                    updatedAt: string;
+                    /** @description What names it. */
+                    usedBy: components["schemas"]["SegmentUse"][];
+                    /** Format: int64 */
+                    version: number;
+                })[];
+                /** @description Continues the list; null at its end. */
+                nextCursor?: string | null;
+            };
+        };
+        /** @description The envelope of every success: `{"data": …}`. */
+        Data_Page_WebhookAttemptView: {
+            /** @description A page of a list. */
+            data: {
+                /** @description The items. */
+                items: {
+                    at: string;
+                    /** Format: int64 */
+                    attempt: number;
+                    error?: string | null;
+                    eventType: string;
+                    /** Format: uuid */
+                    id: string;
+                    /** Format: int64 */
+                    latencyMs: number;
+                    /** Format: uuid */
+                    messageId: string;
+                    nextAttemptAt?: string | null;
+                    /** Format: int64 */
+                    statusCode?: number | null;
+                }[];
+                /** @description Continues the list; null at its end. */
+                nextCursor?: string | null;
+            };
+        };
+        /** @description The envelope of every success: `{"data": …}`. */
+        Data_Page_WebhookView: {
+            /** @description A page of a list. */
+            data: {
+                /** @description The items. */
+                items: {
+                    active: boolean;
+                    createdAt: string;
+                    description: string;
+                    eventTypes: components["schemas"]["EventType"][];
+                    health: components["schemas"]["WebhookHealthView"];
+                    /** Format: uuid */
+                    id: string;
+                    /** @description `whsec_` and the Base64 of the 32 bytes that requests are signed with. Only where it is new. */
+                    secret?: string | null;
+                    updatedAt: string;
+                    url: string;
+                    /** Format: int64 */
+                    version: number;
+                }[];
+                /** @description Continues the list; null at its end. */
+                nextCursor?: string | null;
+            };
+        };
+        /** @description The envelope of every success: `{"data": …}`. */
+        Data_PluginDetailView: {
+            /** @description A plugin with its versions. */
+            data: components["schemas"]["PluginView"] & {
+                health: components["schemas"]["HealthView"];
+                versions: components["schemas"]["VersionView"][];
+            };
+        };
+        /** @description The envelope of every success: `{"data": …}`. */
+        Data_PollView: {
+            /** @description Instructions on offer. */
+            data: {
+                items: components["schemas"]["InstructionView"][];
+                nextCursor: string;
+                /** Format: int32 */
+                pollAfterSeconds: number;
+            };
+        };
+        /** @description The envelope of every success: `{"data": …}`. */
+        Data_PreviewView: {
+            /** @description A resolved variant. */
+            data: {
+                bindings: components["schemas"]["BindingView"][];
+                /** @description `{title, body, openAction}` of a push message; of an in-app message what SDKs get to show. Null unless it is ready. */
+                content?: unknown;
+                issues: components["schemas"]["IssueView"][];
+                /** @description `ready`, `skipped` or `error`. */
+                status: string;
+            };
+        };
+        /** @description The envelope of every success: `{"data": …}`. */
+        Data_ProposalView: {
+            /** @description A proposal. Without what it was made from, it can be declared as it is. */
+            data: {
+                additionalProperties: components["schemas"]["AdditionalProperties"];
+                basedOn: components["schemas"]["BasisView"];
+                enforcement: components["schemas"]["Enforcement"];
+                name: string;
+                properties: unknown[];
+            };
+        };
+        /** @description The envelope of every success: `{"data": …}`. */
+        Data_QueuedDeletionView: {
+            /** @description A deletion that was queued, or was there already. */
+            data: {
+                /** Format: uuid */
+                jobId: string;
+                /** @description `queued`, `running` or `analytics_pending`. */
+                status: string;
+            };
+        };
+        /** @description The envelope of every success: `{"data": …}`. */
+        Data_QueuedExportView: {
+            /** @description An export that was queued. */
+            data: {
+                /** Format: uuid */
+                exportId: string;
+                /** @description `queued`. */
+                status: string;
+            };
+        };
+        /** @description The envelope of every success: `{"data": …}`. */
+        Data_QueuedView: {
+            /** @description The job that does it. */
+            data: {
+                /** Format: uuid */
+                jobId: string;
+            };
+        };
+        /** @description The envelope of every success: `{"data": …}`. */
+        Data_ReceiptsView: {
+            /** @description Which receipts were taken. */
+            data: {
+                accepted: number;
+                /** @description Deliveries that are not the subject's. */
+                unknown: string[];
+            };
+        };
+        /** @description The envelope of every success: `{"data": …}`. */
+        Data_RecoverView: {
+            /** @description A recovery that was queued. */
+            data: {
+                /**
+                 * Format: uuid
+                 * @description The job, as `GET /v1/apps/{appId}/jobs/{id}` shows it.
+                 */
+                jobId: string;
+                status: string;
+            };
+        };
+        /** @description The envelope of every success: `{"data": …}`. */
+        Data_RegisteredView: {
+            /** @description What became of a registration. */
+            data: {
+                deviceId: string;
+                /** @description `active`, or `opted_out` without permission. */
+                status: string;
+            };
+        };
+        /** @description The envelope of every success: `{"data": …}`. */
+        Data_ReplayView: {
+            /** @description What became of a replay. */
+            data: {
+                /** @description Why it fails. */
+                reason?: string | null;
+                /** @description `replayed` or `still_failing`. */
+                status: string;
+                violations?: components["schemas"]["Violation"][] | null;
+            };
+        };
+        /** @description The envelope of every success: `{"data": …}`. */
+        Data_Report: {
+            /** @description Results of a survey. */
+            data: {
+                /** @description How far they came, in the order of the survey. */
+                funnel: components["schemas"]["Step"][];
+                /** @description What was answered. */
+                perQuestion: components["schemas"]["QuestionReport"][];
+                /**
+                 * Format: uuid
+                 * @description The survey.
+                 */
+                surveyId: string;
+                /** @description All attempts. */
+                totals: components["schemas"]["Totals"];
+            };
+        };
+        /** @description The envelope of every success: `{"data": …}`. */
+        Data_RerunView: {
+            /** @description What came of making a decision again. */
+            data: {
+                /** @description Where they differ, with what was decided then as what is expected. */
+                differences: components["schemas"]["Difference"][];
+                /**
+                 * Format: int32
+                 * @description Questions that the plugin asked now and not then: more than none, and it is not deterministic.
+                 */
+                newQuestions: number;
+                /** @description What was decided then: `fired`, `states`, `timers`. */
+                recorded: unknown;
+                /** @description What is decided now, or `failure` and `detail`. */
+                rerun: unknown;
+                /** @description Whether it is the same decision. */
+                same: boolean;
+            };
+        };
+        /** @description The envelope of every success: `{"data": …}`. */
+        Data_ResponsesView: {
+            /** @description A page of answers. */
+            data: {
+                items: components["schemas"]["AnswerView"][];
+                /** Format: int32 */
+                limit: number;
+                /** Format: int32 */
+                page: number;
+                /**
+                 * Format: int64
+                 * @description How many answers there are; exact up to 10,000.
+                 */
+                total: number;
+                /** @description True where there are more than `total` says. */
+                totalIsEstimate?: boolean | null;
+            };
+        };
+        /** @description The envelope of every success: `{"data": …}`. */
+        Data_SegmentMembersView: {
+            /** @description Members of a segment. */
+            data: components["schemas"]["Page_UserView"] & {
+                /** @description As of when, at most an hour ago; null until everybody was looked at once. */
+                asOf?: string | null;
+            };
+        };
+        /** @description The envelope of every success: `{"data": …}`. */
+        Data_SegmentPreviewView: {
+            /** @description Who would be in a segment. */
+            data: {
+                /**
+                 * Format: int64
+                 * @description How many people.
+                 */
+                count: number;
+                /** @description Whether that is an estimate: of more than 10,000 people only a sample is looked at. */
+                isEstimate: boolean;
+                /** @description Some who would be in it, 20 at the most. */
+                sample: components["schemas"]["UserView"][];
+                /**
+                 * Format: int64
+                 * @description Of how many.
+                 */
+                total: number;
+            };
+        };
+        /** @description The envelope of every success: `{"data": …}`. */
+        Data_SegmentView: {
+            /** @description A segment as the API shows it. */
+            data: components["schemas"]["SegmentContent"] & {
+                /** Format: uuid */
+                appId: string;
+                createdAt: string;
+                /** Format: uuid */
+                id: string;
+                /**
+                 * Format: int64
+                 * @description How many people are in it; null until everybody was looked at once.
+                 */
+                size?: number | null;
+                /** @description As of when, at most an hour ago. */
+                sizeAt?: string | null;
+                updatedAt: string;
+                /** @description What names it. */
+                usedBy: components["schemas"]["SegmentUse"][];
+                /** Format: int64 */
+                version: number;
+            };
+        };
+        /** @description The envelope of every success: `{"data": …}`. */
+        Data_SendView: {
+            /** @description A message that was queued. */
+            data: {
+                /** Format: uuid */
+                campaignId: string;
+                createdAt: string;
+                /** Format: uuid */
+                deliveryId: string;
+                duplicate: boolean;
+                reason?: string | null;
+                /**
+                 * Format: int64
+                 * @description Active devices of the person when it was asked for.
+                 */
+                recipients: number;
+                status: string;
+            };
+        };
+        /** @description The envelope of every success: `{"data": …}`. */
+        Data_SessionView: {
+            /** @description A session. */
+            data: {
+                /** Format: uuid */
+                clientId?: string | null;
+                expiresAt: string;
+                sdkConfig: components["schemas"]["SdkConfig"];
+                serverTime: string;
+                subject: components["schemas"]["SubjectView"];
+                subjectToken: string;
+            };
+        };
+        /** @description The envelope of every success: `{"data": …}`. */
+        Data_SettingsView: {
+            /** @description An app's settings. */
+            data: components["schemas"]["Settings"] & {
+                /**
+                 * Format: int64
+                 * @description Grows with each change.
+                 */
+                version: number;
+            };
+        };
+        /** @description The envelope of every success: `{"data": …}`. */
+        Data_SlotView: {
+            /** @description A slot and the plugin that is in it. */
+            data: {
+                kind: string;
+                plugin: string;
+                /** @description Where the plugin comes from: `app`, `server` or `builtin`. */
+                scope: string;
+                /** @description The version that decides. */
+                version: string;
+            };
+        };
+        /** @description The envelope of every success: `{"data": …}`. */
+        Data_SurveyView: {
+            /** @description A survey as the API shows it. */
+            data: components["schemas"]["SurveyContent"] & {
+                activatedAt?: string | null;
+                /** Format: uuid */
+                appId: string;
+                createdAt: string;
+                /** Format: uuid */
+                id: string;
+                updatedAt: string;
+                /** Format: int64 */
+                version: number;
+            };
+        };
+        /** @description The envelope of every success: `{"data": …}`. */
+        Data_TestView: {
+            /** @description What became of each case, in the same order. */
+            data: {
+                cases: components["schemas"]["CaseView"][];
+            };
+        };
+        /** @description The envelope of every success: `{"data": …}`. */
+        Data_TimelineView: {
+            /** @description A page of a person's events. */
+            data: components["schemas"]["Page_EventView"] & {
+                /** @description As what the id in the path was found. Somebody else may have it as the other kind of id. */
+                matchedBy: components["schemas"]["IdKind"];
+            };
+        };
+        /** @description The envelope of every success: `{"data": …}`. */
+        Data_UserDetail: {
+            /** @description A person. */
+            data: {
+                devices: components["schemas"]["DeviceView"][];
+                /** @description As what the id in the path was found. Somebody else may have it as the other kind of id. */
+                matchedBy: components["schemas"]["IdKind"];
+                profile: components["schemas"]["ProfileView"];
+                properties: components["schemas"]["PropertyView"][];
+            };
+        };
+        /** @description The envelope of every success: `{"data": …}`. */
+        Data_UserPage: {
+            /** @description People, the one that was made last first. */
+            data: {
+                items: components["schemas"]["UserView"][];
+                nextCursor?: string | null;
+                /**
+                 * Format: int64
+                 * @description How many there are, up to 10,000; counted for the first page.
+                 */
+                total: number;
+                /** @description Present and true if there may be more. */
+                totalIsEstimate?: boolean;
+            };
+        };
+        /** @description The envelope of every success: `{"data": …}`. */
+        Data_Vec_AnyCampaignView: {
+            data: (components["schemas"]["PushCampaignView"] | components["schemas"]["InAppView"])[];
+        };
+        /** @description The envelope of every success: `{"data": …}`. */
+        Data_Vec_CodeView: {
+            data: {
+                code: string;
+                meaning: string;
+                /** Format: int32 */
+                status: number;
+            }[];
+        };
+        /** @description The envelope of every success: `{"data": …}`. */
+        Data_Vec_CredentialView: {
+            data: {
+                createdAt: string;
+                /** @description SHA-256 of the public key's `SubjectPublicKeyInfo`, in hexadecimal digits. */
+                fingerprint: string;
+                /** Format: uuid */
+                id: string;
+                /**
+                 * @description What is public: `keyId`, `teamId`, `bundleId`, `environment` of Apple's; `projectId`, `clientEmail` of
+                 *     Google's; `publicKey`, `subject` of browsers'.
+                 */
+                identity: Record<string, never>;
+                platform: components["schemas"]["Platform"];
+                provider: components["schemas"]["Provider"];
+                /** @description `active`, or `invalid` once its provider has refused it. */
+                status: string;
+                /** @description Why it is invalid. */
+                statusReason?: string | null;
+            }[];
+        };
+        /** @description The envelope of every success: `{"data": …}`. */
+        Data_Vec_SegmentSizeView: {
+            data: {
+                at: string;
+                /** Format: int64 */
+                size: number;
+            }[];
+        };
+        /** @description The envelope of every success: `{"data": …}`. */
+        Data_Vec_SlotView: {
+            data: {
+                kind: string;
+                plugin: string;
+                /** @description Where the plugin comes from: `app`, `server` or `builtin`. */
+                scope: string;
+                /** @description The version that decides. */
+                version: string;
+            }[];
+        };
+        /** @description The envelope of every success: `{"data": …}`. */
+        Data_Vec_SurveyView: {
+            data: (components["schemas"]["SurveyContent"] & {
+                activatedAt?: string | null;
+                /** Format: uuid */
+                appId: string;
+                createdAt: string;
+                /** Format: uuid */
+                id: string;
+                updatedAt: string;
+                /** Format: int64 */
+                version: number;
+            })[];
+        };
+        /** @description The envelope of every success: `{"data": …}`. */
+        Data_VersionView: {
+            /** @description A version of a plugin. */
+            data: {
+                checks: components["schemas"]["Check"][];
+                /** @description A JSON Schema. */
+                configSchema?: unknown;
+                description?: string | null;
+                /** @description The component's SHA-256, in hexadecimal. */
+                digest: string;
+                imports: string[];
+                /** @description `trigger`, `personalization` or `validation`. */
+                kind: string;
+                name: string;
+                /** Format: int64 */
+                sizeBytes?: number | null;
+                /** @description `ready`: it can be activated. */
+                state: string;
+                uploadedAt?: string | null;
+                uploadedBy?: string | null;
+                version: string;
+            };
+        };
+        /** @description The envelope of every success: `{"data": …}`. */
+        Data_WebhookTestView: {
+            /** @description What came of a test. */
+            data: {
+                /** @description Why it did not arrive. */
+                error?: string | null;
+                /** Format: int64 */
+                latencyMs: number;
+                /**
+                 * Format: int32
+                 * @description What was answered; absent if no whole answer came.
+                 */
+                statusCode?: number | null;
+            };
+        };
+        /** @description The envelope of every success: `{"data": …}`. */
+        Data_WebhookView: {
+            /** @description A webhook. */
+            data: {
+                active: boolean;
+                createdAt: string;
+                description: string;
+                eventTypes: components["schemas"]["EventType"][];
+                health: components["schemas"]["WebhookHealthView"];
+                /** Format: uuid */
+                id: string;
+                /** @description `whsec_` and the Base64 of the 32 bytes that requests are signed with. Only where it is new. */
+                secret?: string | null;
+                updatedAt: string;
+                url: string;
+                /** Format: int64 */
+                version: number;
+            };
+        };
+        /** @description What became of what was made on a day. */
+        DayCounts: components["schemas"]["CampaignCounts"] & {
+            /** @description The day's begin, by UTC. */
+            at: string;
+        };
+        /** @description A campaign as it was. */
+        DecidingCampaignView: {
+            /** Format: uuid */
+            campaignId: string;
+            /** Format: int64 */
+            version: number;
+        };
+        /** @description The version that decided. */
+        DecidingPluginView: {
+            digest: string;
+            name: string;
+            version: string;
+        };
+        /** @description A call of a trigger plugin that took effect. */
+        DecisionView: {
+            at: string;
+            /** @description The campaigns that were decided about. */
+            campaigns: components["schemas"]["DecidingCampaignView"][];
+            /** Format: uuid */
+            decisionId: string;
+            /** @description How many of them fired, each counted once for each campaign. */
+            fired: number;
+            /** @description How many events and timers were decided about. */
+            items: number;
+            plugin: components["schemas"]["DecidingPluginView"];
+        };
+        /** @description What a definition says. */
+        DefinitionContent: {
+            /** @description What becomes of properties that it does not name. */
+            additionalProperties?: components["schemas"]["AdditionalProperties"];
+            /** @description What the event means. */
+            description?: string | null;
+            /** @description What becomes of events that break it. */
+            enforcement?: components["schemas"]["Enforcement"];
+            /** @description The properties, as the validation plugin reads them. */
+            properties?: unknown[];
+            validator?: components["schemas"]["Validator"] | null;
+        };
+        /**
+         * @description Whether a definition is in force.
+         * @enum {string}
+         */
+        DefinitionStatus: "active" | "archived";
+        /** @description A definition as the API shows it. */
+        DefinitionView: components["schemas"]["DefinitionContent"] & {
+            createdAt: string;
+            /** Format: uuid */
+            id: string;
+            name: string;
+            stats: components["schemas"]["StatsView"];
+            status: components["schemas"]["DefinitionStatus"];
+            updatedAt: string;
+            /** Format: int64 */
+            version: number;
+        };
+        /** @description A deletion and how far it is. */
+        DeletionView: {
+            completedAt?: string | null;
+            /** Format: uuid */
+            jobId: string;
+            receipt?: components["schemas"]["ReceiptView"] | null;
+            requestedAt: string;
+            requestedBy: string;
+            /** @description `queued`, `running`, `analytics_pending`, `completed` or `failed`. */
+            status: string;
+            steps: components["schemas"]["StepView"][];
+        };
+        /** @description A delivery as the API shows it. */
+        DeliveryView: {
+            /** Format: int64 */
+            attempts: number;
+            /** Format: uuid */
+            campaignId: string;
+            /** @description What was resolved, the same on each retry; null until then. */
+            content?: unknown;
+            createdAt: string;
+            /** Format: uuid */
+            deliveryId: string;
+            reason?: string | null;
+            status: string;
+            /** Format: uuid */
+            subjectId: string;
+            test: boolean;
+            transitions: components["schemas"]["TransitionView"][];
+            /** Format: uuid */
+            variantId: string;
+        };
+        /** @description A device. */
+        DeviceView: {
+            appVersion?: string | null;
+            deviceId: string;
+            firstSeenAt: string;
+            lastSeenAt: string;
+            locale?: string | null;
+            platform?: string | null;
+            push?: components["schemas"]["PushView"] | null;
+            sdkVersion?: string | null;
+        };
+        /** @description One place where the output is not as expected. */
+        Difference: {
+            actual?: components["schemas"]["Value"] | null;
+            expected?: components["schemas"]["Value"] | null;
+            /** @description A JSON pointer into the output. */
+            pointer: string;
+        };
+        /** @description A difference. */
+        DifferenceView: {
+            at: string;
+            /**
+             * Format: uuid
+             * @description The campaign that was decided; without one, the event's definition was.
+             */
+            campaignId?: string | null;
+            /** @description `added`, `removed`, `violations`, `state`, `timer`, `content` or `failed`. */
+            difference: string;
+            /** Format: uuid */
+            eventId: string;
+        };
+        /** @description What to try: one of the two. */
+        DryRunRequest: {
+            /** @description The properties of one event. */
+            properties?: {
+                [key: string]: unknown;
+            } | null;
+            /**
+             * Format: int32
+             * @description Stored events and dead letters of the name that arrived within so many hours, 1 to 720.
+             */
+            sinceHours?: number | null;
+        };
+        /** @description What the definition would make of events. */
+        DryRunView: {
+            /** @description Whether all events of the name in the time asked for were tried. */
+            complete: boolean;
+            /**
+             * Format: int64
+             * @description Events that break it.
+             */
+            failed: number;
+            /**
+             * Format: int64
+             * @description Events of the server that were looked at to find those of the name, from the newest on.
+             */
+            lookedAt: number;
+            /**
+             * Format: int64
+             * @description Events that match.
+             */
+            passed: number;
+            /** @description Some that break it. */
+            samples: components["schemas"]["SampleView"][];
+            /**
+             * Format: int64
+             * @description Events that the validation plugin failed on.
+             */
+            unchecked: number;
+        };
+        /** @description The end of an attempt. */
+        EndRequest: {
+            /** @description One of the subject's anonymous ids. */
+            anonymousId?: string | null;
+        };
+        /** @description What is shown at the end. */
+        EndScreen: {
+            /** @description Its text. */
+            body?: string | null;
+            button?: components["schemas"]["Button"] | null;
+            /** @description Its id within the flow. */
+            id: string;
+            /** @description Its headline. */
+            title: string;
+        };
+        /** @description Which browser session to end. */
+        EndSessionRequest: {
+            /** Format: uuid */
+            clientId?: string | null;
+        };
+        /**
+         * @description What becomes of events that break a definition.
+         * @enum {string}
+         */
+        Enforcement: "enforce" | "observe";
+        /** @description Something that was changed or refused. */
+        EntryView: {
+            /** @description What was done, as `resource.verb`. */
+            action: string;
+            /** @description The subject of an access token, `key/<id>`, or `server`. */
+            actor: string;
+            at: string;
+            detail: unknown;
+            /** Format: uuid */
+            id: string;
+            /** @description What it was done to: a kind and an id or name. */
+            resource: string;
+        };
+        /**
+         * @description Which of a provider's environments a token is good for. Only APNs has two.
+         * @enum {string}
+         */
+        Environment: "production" | "sandbox";
+        /**
+         * @description What an endpoint can be told of (specification 6.2).
+         * @enum {string}
+         */
+        EventType: "sent" | "delivered" | "displayed" | "opened" | "clicked" | "dismissed" | "bounced" | "failed";
+        /**
+         * @description Whether an event was taken.
+         * @enum {string}
+         */
+        EventVerdict: "accepted" | "rejected";
+        /** @description One thing that was checked. */
+        ExplainStep: {
+            /**
+             * @description What: `event`, `consent`, `status`, `trigger`, `filter`, `occurrence`, `delay`, `audience_leaf`, `audience`,
+             *     `sample`, `schedule`, `caps`, `personalization`, or what a plugin of the app's own calls it.
+             */
+            check: string;
+            /** @description For a person. */
+            detail: string;
+            /** @description Whether it holds. */
+            passed: boolean;
+        };
+        /** @description Why. */
+        Explained: {
+            /** @description What became of it. */
+            outcome: components["schemas"]["Outcome"];
+            /** @description What was checked, in the order in which it is. */
+            steps: components["schemas"]["ExplainStep"][];
+        };
+        /** @description An export. */
+        ExportView: {
+            completedAt?: string | null;
+            /** @description Where the archive is, without another credential, for a quarter of an hour. */
+            downloadUrl?: string | null;
+            downloadUrlExpiresAt?: string | null;
+            error?: string | null;
+            /** Format: uuid */
+            exportId: string;
+            requestedAt: string;
+            requestedBy: string;
+            /** @description In hexadecimal. */
+            sha256?: string | null;
+            /** Format: int64 */
+            sizeBytes?: number | null;
+            /** @description `queued`, `running`, `completed`, `failed` or `expired`. */
+            status: string;
+            /** @description How the request named the person; null once the person is deleted. */
+            subject: unknown;
+        };
+        /** @description Why an event was rejected. */
+        FeedErrorView: {
+            /** @description A stable reason, as in the answer of the ingest route. */
+            code: string;
+            /**
+             * Format: uuid
+             * @description Where it is kept, if it broke its definition.
+             */
+            deadLetterId?: string | null;
+            /** @description A sentence for a person. */
+            message: string;
+            /** @description Whether the same event may be accepted later. */
+            retryable: boolean;
+        };
+        /** @description An event of an app. */
+        FeedEventView: {
+            /** @description Null for what a server sent under an external id. */
+            anonymousId?: string | null;
+            appVersion?: string | null;
+            /** @description When by the client's clock, where that differed from the server's and `timestamp` was corrected. */
+            clientTimestamp?: string | null;
+            /** @description Why it was rejected. */
+            errors?: components["schemas"]["FeedErrorView"][] | null;
+            /**
+             * Format: uuid
+             * @description Null for a rejected event without a usable one.
+             */
+            eventId?: string | null;
+            /** @description The external id that a server sent it under. */
+            externalId?: string | null;
+            /** @description Null for a rejected event without one. */
+            name?: string | null;
+            platform?: string | null;
+            /** @description Of a rejected event, without what the privacy policy denies; empty if they could not be read. */
+            properties: Record<string, never>;
+            receivedAt: string;
+            source: string;
+            /** Format: uuid */
+            subjectId: string;
+            /** @description Null for a rejected event without a usable one. */
+            timestamp?: string | null;
+            verdict: components["schemas"]["EventVerdict"];
+        };
+        /** @description What is wrong with one part of a request body. */
+        FieldError: {
+            /** @description A stable reason in snake case. */
+            code: string;
+            /** @description A sentence that says what to change. */
+            detail: string;
+            /** @description A JSON pointer (RFC 6901) into the request body. */
+            pointer: string;
+        };
+        /** @description Which letters a job is about. All conditions must hold; none: all letters. */
+        FilterRequest: {
+            /** @description Events of this name. */
+            eventName?: string | null;
+            /** @description Received at or after: an ISO 8601 instant, or a day (UTC). */
+            from?: string | null;
+            /** @description This reason. */
+            reason?: string | null;
+            stage?: components["schemas"]["Stage"] | null;
+            /** @description Received before: an ISO 8601 instant; or a day, which is included. */
+            to?: string | null;
+        };
+        /** @description What a survey asks, in which order. */
+        Flow: {
+            /** @description Whether people can go back, and answer earlier questions otherwise. */
+            backNavigation?: boolean;
+            /** @description Where answers lead; without one, to the next question. */
+            branches?: components["schemas"]["Branch"][];
+            /** @description What is shown at the end. */
+            endScreens?: components["schemas"]["EndScreen"][];
+            progressStyle?: components["schemas"]["ProgressStyle"] | null;
+            /** @description The questions. */
+            questions?: components["schemas"]["Question"][];
+            /** @description Where it begins; the first question unless given. */
+            startQuestionId?: string | null;
+        };
+        /** @description How often a person is asked or messaged. */
+        Frequency: {
+            /** @default null */
+            in_app: components["schemas"]["Cap"] | null;
+            /**
+             * Format: int64
+             * @description The pause between two surveys, and between two in-app messages, that one person sees.
+             * @default 0
+             */
+            minSecondsBetweenPresentations: number;
+            /** @default null */
+            push: components["schemas"]["Cap"] | null;
+            /** @default null */
+            surveys: components["schemas"]["Cap"] | null;
+        };
+        /** @description Letters of an event name with a reason. */
+        GroupView: {
+            /** Format: int64 */
+            count: number;
+            eventName: string;
+            firstSeenAt: string;
+            lastSeenAt: string;
+            reason: string;
+            /**
+             * Format: uuid
+             * @description One of them: the last.
+             */
+            sampleId: string;
+        };
+        /**
+         * @description How a webhook fares, in a word.
+         * @enum {string}
+         */
+        HealthState: "healthy" | "degraded" | "disabled";
+        /** @description How the active version fares. */
+        HealthView: {
+            /**
+             * Format: int64
+             * @description Calls in the last quarter of an hour.
+             */
+            calls: number;
+            /** Format: double */
+            failureRate: number;
+            /**
+             * Format: int64
+             * @description Those that failed.
+             */
+            failures: number;
+            /**
+             * @description `idle`: no calls in the last quarter of an hour; `healthy`: none failed; `degraded`: some did; `failing`:
+             *     more than `settings.plugins.maxFailureRate`.
+             */
+            state: string;
+        };
+        /**
+         * @description A kind of id that people have.
+         * @enum {string}
+         */
+        IdKind: "anonymousId" | "externalId";
+        /** @description An identity key. */
+        IdentityKeyView: {
+            /** @description `ES256`, `EdDSA` or `RS256`. */
+            algorithm: string;
+            createdAt: string;
+            /** @description SHA-256 of the `SubjectPublicKeyInfo`, in hexadecimal digits. */
+            fingerprint: string;
+            kid: string;
+        };
+        /** @description Something to press. */
+        InAppButton: {
+            /** @description Its id, which a `clicked` acknowledgement names as `actionId`. */
+            id: string;
+            /** @description What stands on it; may have tokens. */
+            label: string;
+            /** @description What pressing it does. */
+            openAction?: components["schemas"]["OpenAction"];
+            style?: components["schemas"]["InAppButtonStyle"] | null;
+        };
+        /**
+         * @description How much weight a button has.
+         * @enum {string}
+         */
+        InAppButtonStyle: "primary" | "secondary";
+        /** @description What people write of an in-app message. */
+        InAppContent: {
+            /** @description Whom it is for, as the trigger plugin reads it. */
+            audience?: unknown;
+            /** @description What it is for. */
+            description?: string | null;
+            /**
+             * Format: int32
+             * @description How long it stays on offer, in seconds: 1 to 7,776,000; 7 days unless given.
+             */
+            expiresAfterSeconds?: number | null;
+            /** @description How often a person meets it. */
+            frequencyCap?: unknown;
+            /** @description How it finds its people. */
+            mode?: components["schemas"]["InAppMode"];
+            /** @description Its name. */
+            name: string;
+            /**
+             * Format: int32
+             * @description Which comes first when several fire; higher first.
+             */
+            priority?: number;
+            /** @description When it may be shown. */
+            schedule?: unknown;
+            /** @description Where it stands. */
+            status?: components["schemas"]["CampaignStatus"];
+            /** @description How it looks, as a survey's theme. */
+            theme?: Record<string, never> | null;
+            /** @description What triggers it, as the trigger plugin reads it. */
+            trigger?: unknown;
+            /** @description Always `in_app`. */
+            type: components["schemas"]["InAppType"];
+            /** @description What it says; a person always gets the same one. */
+            variants?: components["schemas"]["InAppVariant"][];
+        };
+        /**
+         * @description How a message is laid out.
+         * @enum {string}
+         */
+        InAppLayout: "banner" | "modal" | "card" | "fullscreen";
+        /**
+         * @description How an in-app message finds its people.
+         * @enum {string}
+         */
+        InAppMode: "triggered" | "scheduled";
+        /** @description A test of an in-app message. */
+        InAppTestView: {
+            /** @description What is shown; null where it could not be resolved. */
+            content?: Record<string, never> | null;
+            /**
+             * Format: uuid
+             * @description The instruction, which the person's next poll has; none where nothing can be shown.
+             */
+            instructionId?: string | null;
+            reason?: string | null;
+            /** @description `queued`, `skipped` or `failed`. */
+            status: string;
+        };
+        /**
+         * @description The kind of the campaign.
+         * @enum {string}
+         */
+        InAppType: "in_app";
+        /** @description One way to say it. */
+        InAppVariant: {
+            /** @description The text; may have tokens. */
+            body?: string | null;
+            /** @description What can be pressed, two at the most. */
+            buttons?: components["schemas"]["InAppButton"][];
+            /** @description Whether a person can close it otherwise. */
+            dismissible?: boolean;
+            /**
+             * Format: uuid
+             * @description Its id; made when it is missing.
+             */
+            id?: string | null;
+            /** @description An image, at an https address. */
+            imageUrl?: string | null;
+            /** @description How it is laid out. */
+            layout: components["schemas"]["InAppLayout"];
+            localization?: components["schemas"]["Localization"] | null;
+            /** @description What its tokens stand for, as the personalization plugin reads it. */
+            personalization?: unknown;
+            /** @description The headline; may have tokens. */
+            title?: string | null;
+            /**
+             * Format: double
+             * @description Its share of the people, in proportion to the others'.
+             */
+            weight?: number;
+        };
+        /** @description An in-app message as the API shows it. */
+        InAppView: components["schemas"]["InAppContent"] & {
+            activatedAt?: string | null;
+            /** Format: uuid */
+            appId: string;
+            createdAt: string;
+            /** Format: uuid */
+            id: string;
+            updatedAt: string;
+            /** Format: int64 */
+            version: number;
+        };
+        /** @description Which events to look at. */
+        InferRequest: {
+            /** @description Their name. */
+            eventName: string;
+            /**
+             * Format: int32
+             * @description Those that arrived within so many hours, 1 to 720; 24 unless given.
+             */
+            sinceHours?: number | null;
+        };
+        /** @description Settings of ingest. */
+        Ingest: {
+            /**
+             * @description Whether a public write key is enough for the server-side shape.
+             * @default false
+             */
+            allowUnverifiedServerEvents: boolean;
+            /**
+             * Format: int64
+             * @description How far ahead of the server's clock an event may be.
+             * @default 86400
+             */
+            futureWindowSeconds: number;
+            /**
+             * Format: int64
+             * @description How old an event may be.
+             * @default 2592000
+             */
+            pastWindowSeconds: number;
+        };
+        /** @description Who the events are of, and where they come from. */
+        IngestContext: {
+            /** @description The anonymous id that the subject token was issued for. */
+            anonymousId: string;
+            /** @description The app's version. */
+            appVersion?: string | null;
+            /** @description What the SDK calls the device, at most 256 characters. */
+            deviceId?: string | null;
+            /** @description The identified user's own id. */
+            externalId?: string | null;
+            /** @description Language and region, such as `de-AT`. */
+            locale?: string | null;
+            /** @description Such as `ios`. */
+            platform?: string | null;
+            /** @description The SDK's version. */
+            sdkVersion?: string | null;
+            /** @description When the request was sent, by the client's clock; corrects timestamps. */
+            sentAt?: string | null;
+            /** @description What the SDK calls its session, at most 256 characters. Another name is another session. */
+            sessionId?: string | null;
+            /** @description IANA time zone. */
+            timezone?: string | null;
+        };
+        /** @description Asks for what events fire, at once. */
+        IngestDelivery: {
+            /**
+             * Format: uuid
+             * @description The active browser session.
+             */
+            clientId?: string | null;
+            /** @description 1 to 20 ids of this request's events. */
+            eventIds: string[];
+            /** @description At most 120 characters. */
+            screenName?: string | null;
+        };
+        /** @description One event. */
+        IngestEvent: {
+            /** @description That of the context. */
+            anonymousId?: string | null;
+            /**
+             * Format: uuid
+             * @description Stable across retries; derived from the content when it is missing.
+             */
+            eventId?: string | null;
+            /** @description That of the identified subject. */
+            externalId?: string | null;
+            /** @description What happened, 1 to 200 characters. */
+            name: string;
+            /** @description At most 256 members. */
+            properties?: {
+                [key: string]: unknown;
+            } | null;
+            /** @description When, ISO 8601 with an offset. */
+            timestamp: string;
+        };
+        /** @description Events of one person: with `context` from an SDK, with `userId` from a server. */
+        IngestRequest: {
+            context?: components["schemas"]["IngestContext"] | null;
+            delivery?: components["schemas"]["IngestDelivery"] | null;
+            /** @description The events, 1 to 500. */
+            events: components["schemas"]["IngestEvent"][];
+            /** @description The customer's own id of the user, for the server-side shape. */
+            userId?: string | null;
+        };
+        /** @description What became of a request's events. */
+        IngestView: {
+            accepted: number;
+            errors: components["schemas"]["Rejection"][];
+            instructions?: components["schemas"]["InstructionView"][] | null;
+            rejected: number;
+        };
+        /** @description What to show, as JSON that is not taken apart. */
+        InstructionPayload: {
+            attempt?: components["schemas"]["AuthorizedAttempt"] | null;
+            /** @description The survey. */
+            survey: Record<string, never>;
+        } | {
+            /** @description `{variantId, layout, title, body, imageUrl, buttons, dismissible, theme}`, as it was made. */
+            message: Record<string, never>;
+        };
+        /** @description An instruction as SDKs get it. */
+        InstructionView: {
+            availableAt: string;
+            /** Format: uuid */
+            campaignId: string;
+            /** Format: int64 */
+            campaignVersion: number;
+            createdAt: string;
+            expiresAt: string;
+            /** Format: uuid */
+            instructionId: string;
+            kind: string;
+            payload: components["schemas"]["InstructionPayload"];
+            /** Format: int32 */
+            priority: number;
+            trigger?: components["schemas"]["TriggerView"] | null;
+        };
+        /**
+         * @description How long the intervals are.
+         * @enum {string}
+         */
+        Interval: "hour" | "day";
+        /** @description Counts of an interval. */
+        IntervalView: components["schemas"]["Counts"] & {
+            /** @description When it begins. */
+            at: string;
+        };
+        /** @description Why a source gave no usable value. */
+        IssueView: {
+            bindingId?: string | null;
+            code: string;
+            message: string;
+        };
+        /** @description A job and how far it is. */
+        JobView: {
+            completedAt?: string | null;
+            createdAt: string;
+            error?: string | null;
+            /** Format: uuid */
+            jobId: string;
+            kind: string;
+            progress: components["schemas"]["Progress"];
+            requestedBy: string;
+            result?: unknown;
+            /** @description `queued`, `running`, `completed` or `failed`. */
+            status: string;
+            updatedAt: string;
+        };
+        /** @description What plugins keep of a person. */
+        KeptView: {
+            /** @description Campaigns whose plugins keep something. */
+            campaigns: components["schemas"]["CampaignView"][];
+            /** @description As what the id in the path was found. Somebody else may have it as the other kind of id. */
+            matchedBy: components["schemas"]["IdKind"];
+            /** @description What all states take together. */
+            stateBytes: number;
+            /** @description How many timers there are. */
+            timers: number;
+        };
+        /** @description A key without what is secret of it. */
+        KeyView: {
+            createdAt: string;
+            expiresAt?: string | null;
+            /** Format: uuid */
+            id: string;
+            /** @description `write`, `server` or `api`. */
+            kind: string;
+            /** @description To about a minute. */
+            lastUsedAt?: string | null;
+            name: string;
+            scopes: string[];
+        };
+        /** @description A subscription's keys, in URL-safe Base64. */
+        KeysRequest: {
+            auth: string;
+            p256dh: string;
+        };
+        /**
+         * @description What a key is for (contract 1).
+         * @enum {string}
+         */
+        Kind: "write" | "server" | "api";
+        /** @description How long calls took, in microseconds; quantiles are rounded up by at most a fifth. */
+        LatencyView: {
+            /** Format: int64 */
+            max: number;
+            /** Format: int64 */
+            p50: number;
+            /** Format: int64 */
+            p95: number;
+            /** Format: int64 */
+            p99: number;
+        };
+        /** @description A dead letter as the API shows it. */
+        LetterView: {
+            anonymousId?: string | null;
+            /** Format: int64 */
+            attempts: number;
+            /** Format: uuid */
+            campaignId?: string | null;
+            /** @description When by the client's clock, where that differed from the server's and `timestamp` was corrected. */
+            clientTimestamp?: string | null;
+            event: unknown;
+            /** Format: uuid */
+            eventId: string;
+            eventName: string;
+            /** Format: uuid */
+            id: string;
+            plugin?: components["schemas"]["PluginVersion"] | null;
+            reason: string;
+            receivedAt: string;
+            stage: components["schemas"]["Stage"];
+            state: string;
+            /** Format: uuid */
+            subjectId: string;
+            timestamp: string;
+            violations: components["schemas"]["Violation"][];
+        };
+        /** @description An app and what the caller may do in it. */
+        ListedApp: components["schemas"]["AppView"] & {
+            role: string;
+        };
+        /** @description A survey's text in other languages. */
+        Localization: {
+            /** @description The language of the flow itself. */
+            defaultLocale: string;
+            /** @description Texts by locale and path. */
+            translations?: {
+                [key: string]: {
+                    [key: string]: string;
+                };
+            };
+        };
+        /** @description A line that a plugin logged. */
+        LogLineView: {
+            /**
+             * Format: uuid
+             * @description For operators: in which app.
+             */
+            appId?: string | null;
+            at: string;
+            /** @description `decision`, `shadow`, or `dropped`: the server's own line about others that were not kept. */
+            kind: string;
+            /** @description `debug`, `info`, `warn` or `error`. */
+            level: string;
+            message: string;
+            version: string;
+        };
+        /** @description A line that the plugin logged. */
+        LogView: {
+            level: string;
+            message: string;
+        };
+        /** @description How the versions of a plugin fared. */
+        MetricsView: {
+            from: string;
+            name: string;
+            to: string;
+            versions: components["schemas"]["VersionMetricsView"][];
+        };
+        /**
+         * @description How a survey finds its people.
+         * @enum {string}
+         */
+        Mode: "triggered" | "scheduled" | "on_demand" | "link_only";
+        /** @description A key that was just made. */
+        NewKeyView: components["schemas"]["KeyView"] & {
+            /** @description What the caller sends. It is never shown again. */
+            key: string;
+        };
+        /** @description What is next. */
+        NextView: {
+            /** @description `{questionId}`, `{endScreenId}`, or null at the end of a survey without end screens. */
+            next: unknown;
+        };
+        /** @description A net promoter score. */
+        Nps: {
+            /**
+             * Format: int64
+             * @description Answers 0 to 6.
+             */
+            detractors: number;
+            /**
+             * Format: int64
+             * @description Answers 7 and 8.
+             */
+            passives: number;
+            /**
+             * Format: int64
+             * @description Answers 9 and 10.
+             */
+            promoters: number;
+            /**
+             * Format: double
+             * @description Promoters less detractors in percent, -100 to 100.
+             */
+            score: number;
+        };
+        /**
+         * @description What becomes of a message in quiet hours.
+         * @enum {string}
+         */
+        OnQuiet: "defer" | "drop";
+        /** @description What opening a message does. */
+        OpenAction: {
+            /** @description What. */
+            action: components["schemas"]["Action"];
+            /** @description What the app gets, of `json`; its values may be tokens. */
+            actionJson?: unknown;
+            /**
+             * @description Where to: of `url` a page of the web, of `deep_link` any address but of what would run as a program
+             *     (`javascript:`, `data:`, `file:` …). May have tokens; what they make of it is held to the same.
+             */
+            url?: string | null;
+        };
+        /** @description How a message is delivered and shown (contract 9). */
+        Options: {
+            /**
+             * Format: int32
+             * @description The number on the app's icon.
+             */
+            badge?: number | null;
+            /** @description A later message with the same key takes this one's place. */
+            collapseKey?: string | null;
+            /** @description An image to show. */
+            imageUrl?: string | null;
+            priority?: components["schemas"]["Priority"] | null;
+            /** @description The name of a sound that the app has, or `default`. */
+            sound?: string | null;
+            /**
+             * Format: int32
+             * @description How long the provider keeps trying, in seconds. 0: now or never. Absent: as long as the provider does.
+             */
+            ttlSeconds?: number | null;
+        };
+        /**
+         * @description What became of an event for a campaign and subject.
+         * @enum {string}
+         */
+        Outcome: "fired" | "not_fired" | "suppressed" | "deferred" | "waiting" | "processing" | "unknown_event";
+        /** @description What became of an update. */
+        OutcomeView: {
+            /** @description False for a retry, and if the privacy policy leaves nothing. */
+            applied: boolean;
+            /** @description Submitted keys that the privacy policy takes out. */
+            filteredKeys: string[];
+        };
+        /** @description A page of a list. */
+        Page_EventView: {
+            /** @description The items. */
+            items: {
+                /** @description Null for what a server sent under an external id. */
+                anonymousId?: string | null;
+                appVersion?: string | null;
+                /** @description When by the client's clock, where that differed from the server's and `timestamp` was corrected. */
+                clientTimestamp?: string | null;
+                /** Format: uuid */
+                eventId: string;
+                name: string;
+                platform?: string | null;
+                properties: Record<string, never>;
+                receivedAt: string;
+                source: string;
+                timestamp: string;
+            }[];
+            /** @description Continues the list; null at its end. */
+            nextCursor?: string | null;
+        };
+        /** @description A page of a list. */
+        Page_UserView: {
+            /** @description The items. */
+            items: {
+                /** @description The oldest anonymous id; null for who is known by server-side events only. */
+                anonymousId?: string | null;
+                anonymousIds: string[];
+                country?: string | null;
+                /** Format: int64 */
+                eventCount: number;
+                externalId?: string | null;
+                firstSeenAt: string;
+                lastSeenAt: string;
+                platform?: string | null;
+                /** Format: uuid */
+                subjectId: string;
+                /** @description The first 20 saved properties by key, but for those of more than 1,024 characters. */
+                topProperties: {
+                    [key: string]: unknown;
+                };
+            }[];
+            /** @description Continues the list; null at its end. */
+            nextCursor?: string | null;
+        };
+        /**
+         * @description Whether the person lets the app show messages.
+         * @enum {string}
+         */
+        Permission: "granted" | "denied";
+        /** @description Whose data a request is about: exactly one of the two. */
+        PersonRequest: {
+            /** @description Any anonymous id of the person. */
+            anonymousId?: string | null;
+            /** @description The customer's own id of the person. */
+            externalId?: string | null;
+        };
+        /**
+         * @description What a device runs.
+         * @enum {string}
+         */
+        Platform: "ios" | "android" | "web";
+        /** @description A plugin with its versions. */
+        PluginDetailView: components["schemas"]["PluginView"] & {
+            health: components["schemas"]["HealthView"];
+            versions: components["schemas"]["VersionView"][];
+        };
+        /** @description The plugin that failed, or whose rules an event broke. */
+        PluginVersion: {
+            /** @description Its name. */
+            name: string;
+            /** @description Its version. */
+            version: string;
+        };
+        /** @description A plugin. */
+        PluginView: {
+            activeVersion?: string | null;
+            createdAt?: string | null;
+            kind: string;
+            name: string;
+            rollout?: components["schemas"]["RolloutView"] | null;
+            /** @description `app`, `server` or `builtin`. */
+            scope: string;
+            /** @description Whether it decides where no plugin is named. */
+            slot: boolean;
+            updatedAt?: string | null;
+        };
+        /** @description Settings of plugins. */
+        Plugins: {
+            /**
+             * Format: int64
+             * @description Wall-clock time of a call of a trigger or personalization plugin in milliseconds, likewise.
+             * @default null
+             */
+            deadlineMs: number | null;
+            /**
+             * Format: int64
+             * @description Host functions that a call may call before the allowance for each item and campaign, likewise.
+             * @default null
+             */
+            hostCalls: number | null;
+            /**
+             * Format: int64
+             * @description What is kept of a call's log in bytes, likewise.
+             * @default null
+             */
+            logBytes: number | null;
+            /**
+             * Format: double
+             * @description The share of calls, 0 to 1, that a candidate or a version activated a short while ago may fail before it
+             *     is rolled back.
+             * @default 0.5
+             */
+            maxFailureRate: number;
+            /**
+             * Format: int64
+             * @description Memory of a call in bytes, where it is to be less than the server allows.
+             * @default null
+             */
+            memoryBytes: number | null;
+            /**
+             * Format: int64
+             * @description What a call may give to the host in bytes, likewise.
+             * @default null
+             */
+            outputBytes: number | null;
+            /**
+             * Format: int64
+             * @description Wall-clock time of a call of a validation plugin in milliseconds, likewise.
+             * @default null
+             */
+            validationDeadlineMs: number | null;
+            /**
+             * @description What becomes of events while the validation plugin fails.
+             * @default closed
+             */
+            validationFailure: components["schemas"]["ValidationFailure"];
+        };
+        /** @description Instructions on offer. */
+        PollView: {
+            items: components["schemas"]["InstructionView"][];
+            nextCursor: string;
+            /** Format: int32 */
+            pollAfterSeconds: number;
+        };
+        /** @description A variant of a campaign of either type. It describes what is read by the surface. */
+        PreviewContent: components["schemas"]["Variant"] | components["schemas"]["InAppVariant"];
+        /** @description What to resolve, for whom. */
+        PreviewRequest: {
+            anonymousId?: string | null;
+            /** @description A variant, as campaigns of the surface have it. */
+            content: components["schemas"]["PreviewContent"];
+            /** @description The data that a request for a send would have. */
+            data?: {
+                [key: string]: unknown;
+            } | null;
+            externalId?: string | null;
+            /** Format: uuid */
+            subjectId?: string | null;
+            surface: components["schemas"]["Surface"];
+            /**
+             * Format: uuid
+             * @description The event that would have caused the message.
+             */
+            triggerEventId?: string | null;
+        };
+        /** @description A resolved variant. */
+        PreviewView: {
+            bindings: components["schemas"]["BindingView"][];
+            /** @description `{title, body, openAction}` of a push message; of an in-app message what SDKs get to show. Null unless it is ready. */
+            content?: unknown;
+            issues: components["schemas"]["IssueView"][];
+            /** @description `ready`, `skipped` or `error`. */
+            status: string;
+        };
+        /**
+         * @description How urgent a message is.
+         * @enum {string}
+         */
+        Priority: "high" | "normal";
+        /** @description Settings of privacy (contract 5). */
+        Privacy: {
+            /**
+             * @description The only property keys that backends may store; without it, all.
+             * @default null
+             */
+            allowKeys: string[] | null;
+            /**
+             * @description Property keys that are never stored.
+             * @default []
+             */
+            denyKeys: string[];
+        };
+        /** @description The body of every refusal, `application/problem+json`. */
+        Problem: {
+            /** @description The stable code, see `GET /v1/errors`. */
+            code: string;
+            /** @description What happened this time. */
+            detail: string;
+            /** @description What is wrong where. */
+            errors?: components["schemas"]["FieldError"][];
+            /** @description The request's id, as in `X-Request-Id` and the log. */
+            requestId: string;
+            /**
+             * Format: int32
+             * @description The HTTP status.
+             */
+            status: number;
+            /** @description What the code means. */
+            title: string;
+            /** @description A URI for the code. */
+            type: string;
+        };
+        /** @description Consent as it stands. */
+        ProfileConsentView: {
+            analytics: boolean;
+            messaging: boolean;
+            /** @description Null as long as the app's default stands. */
+            updatedAt?: string | null;
+        };
+        /** @description A person's profile. */
+        ProfileView: components["schemas"]["UserView"] & {
+            consent: components["schemas"]["ProfileConsentView"];
+            identified: boolean;
+            locale?: string | null;
+            timezone?: string | null;
+        };
+        /** @description How far a job is. */
+        Progress: {
+            /** Format: int64 */
+            done: number;
+            /**
+             * Format: int64
+             * @description Absent until it is known.
+             */
+            total?: number | null;
+        };
+        /**
+         * @description How progress is shown.
+         * @enum {string}
+         */
+        ProgressStyle: "bar" | "steps" | "percent" | "none";
+        /** @description A saved property. */
+        PropertyView: {
+            key: string;
+            source: string;
+            updatedAt: string;
+            value: unknown;
+        };
+        /** @description A proposal. Without what it was made from, it can be declared as it is. */
+        ProposalView: {
+            additionalProperties: components["schemas"]["AdditionalProperties"];
+            basedOn: components["schemas"]["BasisView"];
+            enforcement: components["schemas"]["Enforcement"];
+            name: string;
+            properties: unknown[];
+        };
+        /**
+         * @description A push service.
+         * @enum {string}
+         */
+        Provider: "apns" | "fcm" | "webpush";
+        /** @description A campaign as the API shows it. */
+        PushCampaignView: components["schemas"]["Content"] & {
+            activatedAt?: string | null;
+            /** Format: uuid */
+            appId: string;
+            createdAt: string;
+            /** Format: uuid */
+            id: string;
+            stats: components["schemas"]["Stats"];
+            updatedAt: string;
+            /** Format: int64 */
+            version: number;
+        };
+        /** @description What browsers need for Web Push. */
+        PushConfig: {
+            /** @description The `applicationServerKey` of a subscription. */
+            vapidPublicKey: string;
+        };
+        /** @description How messages reach a device. */
+        PushView: {
+            /** @description `production` or `sandbox`. */
+            environment: string;
+            /** @description `apns`, `fcm` or `webpush`. */
+            provider: string;
+            /** @description `active`, `invalid` or `opted_out`. */
+            status: string;
+            /** @description The end of its token. */
+            tokenSuffix: string;
+        };
+        /** @description A question; what its type adds is kept as it came, see [`Question::spec`]. */
+        Question: {
+            /** @description What else it says. */
+            description?: string | null;
+            /** @description Its id within the flow. */
+            id: string;
+            /** @description Whether it must be answered. */
+            required?: boolean;
+            /** @description What it asks. */
+            title: string;
+            /** @description What kind of answer it takes. */
+            type: components["schemas"]["QuestionType"];
+            /** @description What limits answers, instead of at the question itself; and `message`, shown where one is refused. */
+            validation?: Record<string, never> | null;
+        } & {
+            [key: string]: unknown;
+        };
+        /** @description Results of a question. */
+        QuestionReport: {
+            /** @description How often there is which value; with several options selected, shares add up to more than 1. */
+            distribution: components["schemas"]["Bar"][];
+            /**
+             * Format: double
+             * @description The mean of answers that are numbers.
+             */
+            mean?: number | null;
+            nps?: components["schemas"]["Nps"] | null;
+            /** @description The question. */
+            questionId: string;
+            /**
+             * Format: int64
+             * @description How many answered.
+             */
+            responses: number;
+            /**
+             * Format: int64
+             * @description How many went on without.
+             */
+            skipped: number;
+            /** @description The newest answers, of questions that are answered in words. */
+            texts?: string[] | null;
+            /** @description What it asks. */
+            title: string;
+            /** @description Its type. */
+            type: components["schemas"]["QuestionType"];
+        };
+        /**
+         * @description The types of questions (contract 7).
+         * @enum {string}
+         */
+        QuestionType: "nps" | "rating" | "csat" | "ces" | "thumbs" | "single_choice" | "multiple_choice" | "picture_choice" | "ranking" | "matrix" | "short_text" | "long_text" | "number" | "date" | "consent" | "contact_info" | "statement" | "link";
+        /** @description A deletion that was queued, or was there already. */
+        QueuedDeletionView: {
+            /** Format: uuid */
+            jobId: string;
+            /** @description `queued`, `running` or `analytics_pending`. */
+            status: string;
+        };
+        /** @description An export that was queued. */
+        QueuedExportView: {
+            /** Format: uuid */
+            exportId: string;
+            /** @description `queued`. */
+            status: string;
+        };
+        /** @description The job that does it. */
+        QueuedView: {
+            /** Format: uuid */
+            jobId: string;
+        };
+        /** @description Hours of the day, in the person's own time zone, in which nobody is disturbed. */
+        QuietHours: {
+            /** @description Their begin, `HH:MM`. */
+            from: string;
+            /** @description What becomes of a message that falls into them. */
+            onQuiet: components["schemas"]["OnQuiet"];
+            /** @description Their end, `HH:MM`; the next day's where it is not after the begin. */
+            to: string;
+        };
+        /** @description What became of a message on a device. */
+        Receipt: {
+            /** @description Which button was tapped. */
+            actionId?: string | null;
+            /** @description When, ISO 8601; now unless given. */
+            at?: string | null;
+            /** Format: uuid */
+            deliveryId: string;
+            type: components["schemas"]["BeaconType"];
+        };
+        /** @description Proof of a deletion. */
+        ReceiptView: {
+            /** @description SHA-256 of the signed JSON, in hexadecimal. */
+            digest: string;
+            /** @description The JSON, signed: a JWS in compact form, to be verified with `/.well-known/jwks.json`. */
+            signature: string;
+        };
+        /** @description What became of messages on a device. */
+        ReceiptsRequest: {
+            receipts: components["schemas"]["Receipt"][];
+        };
+        /** @description Which receipts were taken. */
+        ReceiptsView: {
+            accepted: number;
+            /** @description Deliveries that are not the subject's. */
+            unknown: string[];
+        };
+        /** @description Somebody who was to get a campaign. */
+        RecipientView: {
+            anonymousId?: string | null;
+            at: string;
+            externalId?: string | null;
+            state: string;
+            /** Format: uuid */
+            subjectId: string;
+            suppressedBy?: string | null;
+        };
+        /** @description What is to be sent again. */
+        RecoverRequest: {
+            /** @description From here on: an ISO 8601 instant, or a day (UTC); 14 days ago at most. */
+            since: string;
+        };
+        /** @description A recovery that was queued. */
+        RecoverView: {
+            /**
+             * Format: uuid
+             * @description The job, as `GET /v1/apps/{appId}/jobs/{id}` shows it.
+             */
+            jobId: string;
+            status: string;
+        };
+        /** @description Whose properties to update: exactly one of these. */
+        Reference: {
+            anonymousId?: string | null;
+            externalId?: string | null;
+            /** Format: uuid */
+            subjectId?: string | null;
+        };
+        /** @description A device's token. What a browser has instead is a subscription. */
+        RegisterRequest: {
+            /** @description One of the subject's anonymous ids. */
+            anonymousId: string;
+            /** @description What the SDK calls the device, as in the context of events. */
+            deviceId: string;
+            environment?: components["schemas"]["Environment"] | null;
+            permission?: components["schemas"]["Permission"] | null;
+            provider: components["schemas"]["Provider"];
+            subscription?: components["schemas"]["SubscriptionRequest"] | null;
+            /** @description `apns`, `fcm`. */
+            token?: string | null;
+        };
+        /** @description What became of a registration. */
+        RegisteredView: {
+            deviceId: string;
+            /** @description `active`, or `opted_out` without permission. */
+            status: string;
+        };
+        /** @description Why one event was rejected. */
+        Rejection: {
+            /** @description A stable reason. */
+            code: string;
+            /**
+             * Format: uuid
+             * @description Where it is kept, if it broke its definition.
+             */
+            deadLetterId?: string | null;
+            /**
+             * Format: uuid
+             * @description Its id, where it has a usable one.
+             */
+            eventId?: string | null;
+            /** @description Its place in the request. */
+            index: number;
+            /** @description A sentence for a person. */
+            message: string;
+            /** @description Whether the same event may be accepted later. */
+            retryable: boolean;
+        };
+        /** @description A message with everything filled in: the snapshot that retries send. */
+        Rendered: {
+            /** @description The text. */
+            body: string;
+            /** @description What opening it does. */
+            openAction: unknown;
+            /** @description How it is delivered and shown. */
+            options?: components["schemas"]["Options"];
+            /** @description The headline. */
+            title: string;
+        };
+        /** @description How to replay. */
+        ReplayRequest: {
+            /** @description A merge patch (RFC 7396) on the event's properties. */
+            patch?: {
+                [key: string]: unknown;
+            } | null;
+        };
+        /** @description What became of a replay. */
+        ReplayView: {
+            /** @description Why it fails. */
+            reason?: string | null;
+            /** @description `replayed` or `still_failing`. */
+            status: string;
+            violations?: components["schemas"]["Violation"][] | null;
+        };
+        /** @description Results of a survey. */
+        Report: {
+            /** @description How far they came, in the order of the survey. */
+            funnel: components["schemas"]["Step"][];
+            /** @description What was answered. */
+            perQuestion: components["schemas"]["QuestionReport"][];
+            /**
+             * Format: uuid
+             * @description The survey.
+             */
+            surveyId: string;
+            /** @description All attempts. */
+            totals: components["schemas"]["Totals"];
+        };
+        /** @description What came of making a decision again. */
+        RerunView: {
+            /** @description Where they differ, with what was decided then as what is expected. */
+            differences: components["schemas"]["Difference"][];
+            /**
+             * Format: int32
+             * @description Questions that the plugin asked now and not then: more than none, and it is not deterministic.
+             */
+            newQuestions: number;
+            /** @description What was decided then: `fired`, `states`, `timers`. */
+            recorded: unknown;
+            /** @description What is decided now, or `failure` and `detail`. */
+            rerun: unknown;
+            /** @description Whether it is the same decision. */
+            same: boolean;
+        };
+        /** @description A page of answers. */
+        ResponsesView: {
+            items: components["schemas"]["AnswerView"][];
+            /** Format: int32 */
+            limit: number;
+            /** Format: int32 */
+            page: number;
+            /**
+             * Format: int64
+             * @description How many answers there are; exact up to 10,000.
+             */
+            total: number;
+            /** @description True where there are more than `total` says. */
+            totalIsEstimate?: boolean | null;
+        };
+        /** @description How long things are kept. */
+        Retention: {
+            /**
+             * Format: int64
+             * @description Days after its receipt that a dead letter is kept.
+             * @default 30
+             */
+            deadLettersDays: number;
+            /**
+             * Format: int64
+             * @description Days after it was queued that a push delivery is kept; without it, 90.
+             * @default null
+             */
+            deliveriesDays: number | null;
+            /**
+             * Format: int64
+             * @description Days after its timestamp that an event is kept; without it, for ever.
+             * @default null
+             */
+            eventsDays: number | null;
+        };
+        /** @description Which version decides, and which is tried. */
+        RolloutView: {
+            candidateVersion?: string | null;
+            /** Format: int32 */
+            percent?: number | null;
+            /** @description What a roll-back brings back. */
+            previousVersion?: string | null;
+            /** @description When the candidate, or without one the active version, came in. */
+            since: string;
+            /** @description `instant`, `shadow` or `canary`. */
+            strategy: string;
+        };
+        /** @description How a secret is replaced. */
+        RotateRequest: {
+            /**
+             * Format: int64
+             * @description How long the old secret signs beside the new one: 0 to 604800, 86400 unless given. Secrets from before it
+             *     sign as long as they were to; with 0 none does any longer.
+             */
+            gracePeriodSeconds?: number | null;
+        };
+        /** @description An event that would fail. */
+        SampleView: {
+            /**
+             * Format: uuid
+             * @description Its id, where it is one that arrived.
+             */
+            eventId?: string | null;
+            source: components["schemas"]["Source"];
+            /** @description When it happened, where it is one that arrived. */
+            timestamp?: string | null;
+            violations: components["schemas"]["Violation"][];
+        };
+        /** @description How an SDK should behave. */
+        SdkConfig: {
+            /** Format: int32 */
+            flushAt: number;
+            /** Format: int32 */
+            flushIntervalSeconds: number;
+            immediateTriggers: string[];
+            lifecycleEvents: boolean;
+            /** Format: int32 */
+            pollAfterSeconds: number;
+            push?: components["schemas"]["PushConfig"] | null;
+            /** Format: int32 */
+            sessionTimeoutSeconds: number;
+        };
+        /** @description An update that an SDK sends for its subject. */
+        SdkUpdate: {
+            /** @description One of the subject's anonymous ids. */
+            anonymousId: string;
+            /**
+             * Format: uuid
+             * @description Sent again, the same update changes nothing more.
+             */
+            mutationId: string;
+            /** @description At most 64 properties: texts, finite numbers, booleans and nulls. */
+            set?: Record<string, never> | null;
+            /** @description At most 64 keys to remove. */
+            unset?: string[] | null;
+        };
+        /** @description What people write of a segment. */
+        SegmentContent: {
+            /** @description Who is in it: `include` and `exclude`, as of an audience. */
+            audience: unknown;
+            /** @description At most 2,000 characters. */
+            description?: string | null;
+            /** @description 1 to 200 characters; no other segment of the app has it. */
+            name: string;
+        };
+        /** @description Members of a segment. */
+        SegmentMembersView: components["schemas"]["Page_UserView"] & {
+            /** @description As of when, at most an hour ago; null until everybody was looked at once. */
+            asOf?: string | null;
+        };
+        /** @description Conditions to try. */
+        SegmentPreviewInput: {
+            /** @description Who would be in the segment: `include` and `exclude`. */
+            audience: Record<string, never>;
+        };
+        /** @description Who would be in a segment. */
+        SegmentPreviewView: {
+            /**
+             * Format: int64
+             * @description How many people.
+             */
+            count: number;
+            /** @description Whether that is an estimate: of more than 10,000 people only a sample is looked at. */
+            isEstimate: boolean;
+            /** @description Some who would be in it, 20 at the most. */
+            sample: components["schemas"]["UserView"][];
+            /**
+             * Format: int64
+             * @description Of how many.
+             */
+            total: number;
+        };
+        /** @description The size of a segment on a day. */
+        SegmentSizeView: {
+            at: string;
+            /** Format: int64 */
+            size: number;
+        };
+        /** @description What names a segment. */
+        SegmentUse: {
+            /**
+             * Format: uuid
+             * @description Its id.
+             */
+            id: string;
+            /** @description What it is. */
+            kind: components["schemas"]["SegmentUseKind"];
+            /** @description What people call it. */
+            name: string;
+        };
+        /**
+         * @description What sort of thing names a segment.
+         * @enum {string}
+         */
+        SegmentUseKind: "survey" | "campaign" | "segment";
+        /** @description A segment as the API shows it. */
+        SegmentView: components["schemas"]["SegmentContent"] & {
+            /** Format: uuid */
+            appId: string;
+            createdAt: string;
+            /** Format: uuid */
+            id: string;
+            /**
+             * Format: int64
+             * @description How many people are in it; null until everybody was looked at once.
+             */
+            size?: number | null;
+            /** @description As of when, at most an hour ago. */
+            sizeAt?: string | null;
+            updatedAt: string;
+            /** @description What names it. */
+            usedBy: components["schemas"]["SegmentUse"][];
+            /** Format: int64 */
+            version: number;
+        };
+        /** @description A message to be sent. */
+        SendRequest: {
+            /** @description Or by an anonymous id. */
+            anonymousId?: string | null;
+            /**
+             * Format: uuid
+             * @description A transactional campaign that is active.
+             */
+            campaignId: string;
+            /** @description Flat values that fill `send_data` sources. */
+            data?: {
+                [key: string]: unknown;
+            } | null;
+            /** @description Whom it is for, by the customer's own id. */
+            externalId?: string | null;
+            /** @description Names this send within the app: a second request with it gets the first one's answer. */
+            idempotencyKey?: string | null;
+        };
+        /** @description A message that was queued. */
+        SendView: {
+            /** Format: uuid */
+            campaignId: string;
+            createdAt: string;
+            /** Format: uuid */
+            deliveryId: string;
+            duplicate: boolean;
+            reason?: string | null;
+            /**
+             * Format: int64
+             * @description Active devices of the person when it was asked for.
+             */
+            recipients: number;
+            status: string;
+        };
+        /** @description The same for an app that the operator names. */
+        ServerBacktestRequest: {
+            /**
+             * Format: uuid
+             * @description The app whose events are run; the job is one of that app.
+             */
+            appId: string;
+            /**
+             * Format: uuid
+             * @description The only campaign to look at.
+             */
+            campaignId?: string | null;
+            /**
+             * Format: int64
+             * @description How many events to run at the most.
+             */
+            limit?: number | null;
+            /** @description Events that arrived at or after: an ISO 8601 instant, or a day (UTC). */
+            since: string;
+            /** @description Events that arrived before: an ISO 8601 instant; or a day, which is included; now unless given. */
+            until?: string | null;
+        };
+        /** @description A request for a session. */
+        SessionRequest: {
+            anonymousId: string;
+            /** Format: uuid */
+            clientId?: string | null;
+            identityToken?: string | null;
+            platform?: string | null;
+            /** @description The SDK's version, at most 256 characters. */
+            sdkVersion?: string | null;
+        };
+        /** @description A session. */
+        SessionView: {
+            /** Format: uuid */
+            clientId?: string | null;
+            expiresAt: string;
+            sdkConfig: components["schemas"]["SdkConfig"];
+            serverTime: string;
+            subject: components["schemas"]["SubjectView"];
+            subjectToken: string;
+        };
+        /** @description An app's settings. Missing parts have their defaults. */
+        Settings: {
+            /**
+             * @description The pages that may read the SDK routes' answers: origins, or `*` for all.
+             * @default [
+             *       "*"
+             *     ]
+             */
+            allowedOrigins: string[];
+            /**
+             * @description Whether consent must be given before anything is stored or shown.
+             * @default {
+             *       "required": false
+             *     }
+             */
+            consent: components["schemas"]["Consent"];
+            /**
+             * @description How often people are asked or messaged.
+             * @default {
+             *       "minSecondsBetweenPresentations": 0
+             *     }
+             */
+            frequency: components["schemas"]["Frequency"];
+            /**
+             * @description What ingest takes.
+             * @default {
+             *       "allowUnverifiedServerEvents": false,
+             *       "futureWindowSeconds": 86400,
+             *       "pastWindowSeconds": 2592000
+             *     }
+             */
+            ingest: components["schemas"]["Ingest"];
+            /**
+             * @description Whether SDKs send lifecycle events by themselves. While they should not, those that come count as accepted, and
+             *     nothing else follows from them.
+             * @default true
+             */
+            lifecycleEvents: boolean;
+            /**
+             * @description What happens when plugins fail, and what they may use.
+             * @default {
+             *       "maxFailureRate": 0.5,
+             *       "validationFailure": "closed"
+             *     }
+             */
+            plugins: components["schemas"]["Plugins"];
+            /**
+             * @description Which properties may be stored.
+             * @default {
+             *       "denyKeys": []
+             *     }
+             */
+            privacy: components["schemas"]["Privacy"];
+            /** @default null */
+            quietHours: components["schemas"]["QuietHours"] | null;
+            /**
+             * @description How long things are kept.
+             * @default {
+             *       "deadLettersDays": 30
+             *     }
+             */
+            retention: components["schemas"]["Retention"];
+        };
+        /** @description An app's settings. */
+        SettingsView: components["schemas"]["Settings"] & {
+            /**
+             * Format: int64
+             * @description Grows with each change.
+             */
+            version: number;
+        };
+        /** @description What a shadow candidate would have decided, against what the active version did, since its trial began. */
+        ShadowView: {
+            /**
+             * Format: int64
+             * @description Only the candidate fires, finds a violation, or makes a message.
+             */
+            added: number;
+            /**
+             * Format: int64
+             * @description Batches that both were shown.
+             */
+            calls: number;
+            /**
+             * Format: int64
+             * @description Other violations, states, timers or values.
+             */
+            changed: number;
+            /**
+             * Format: int64
+             * @description Decisions that the candidate failed on.
+             */
+            failed: number;
+            /**
+             * Format: int64
+             * @description Only the active version does.
+             */
+            removed: number;
+            /**
+             * Format: int64
+             * @description Decisions that are the same.
+             */
+            same: number;
+            /** @description The first differences, at most 100. */
+            samples: components["schemas"]["DifferenceView"][];
+            /** @description Since when it is tried. */
+            since: string;
+            /**
+             * Format: int64
+             * @description Batches that the candidate was not shown, for want of time.
+             */
+            skipped: number;
+        };
+        /** @description What goes into a slot. */
+        SlotRequest: {
+            /** @description The plugin's name; it may be a built-in one. */
+            plugin: string;
+        };
+        /** @description A slot and the plugin that is in it. */
+        SlotView: {
+            kind: string;
+            plugin: string;
+            /** @description Where the plugin comes from: `app`, `server` or `builtin`. */
+            scope: string;
+            /** @description The version that decides. */
+            version: string;
+        };
+        /**
+         * @description Where an event comes from.
+         * @enum {string}
+         */
+        Source: "request" | "event" | "dead_letter";
+        /** @description Where a value comes from. */
+        SourceView: {
+            eventId?: string | null;
+            kind: string;
+            timestamp?: string | null;
+        };
+        /**
+         * @description Where an event failed.
+         * @enum {string}
+         */
+        Stage: "validation" | "trigger" | "personalization";
+        /** @description A survey to be started. */
+        StartRequest: {
+            /** @description One of the subject's anonymous ids. */
+            anonymousId: string;
+            /**
+             * Format: uuid
+             * @description The SDK's own id of the attempt: sent again, it finds the same attempt.
+             */
+            clientAttemptId?: string | null;
+            /**
+             * Format: uuid
+             * @description The instruction that it follows. Surveys of the modes `on_demand` and `link_only` need none.
+             */
+            instructionId?: string | null;
+        };
+        /** @description The numbers of deliveries that came into each state. */
+        Stats: {
+            /** Format: int64 */
+            bounced: number;
+            /** Format: int64 */
+            cancelled: number;
+            /** Format: int64 */
+            clicked: number;
+            /** Format: int64 */
+            delivered: number;
+            /** Format: int64 */
+            dismissed: number;
+            /** Format: int64 */
+            displayed: number;
+            /** Format: int64 */
+            failed: number;
+            /** Format: int64 */
+            opened: number;
+            /** Format: int64 */
+            queued: number;
+            /** Format: int64 */
+            sent: number;
+            /** Format: int64 */
+            skipped: number;
+        };
+        /** @description How a definition's events fared in the last 24 hours. */
+        StatsView: {
+            /**
+             * Format: int64
+             * @description Events of the name that arrived while the definition was active.
+             */
+            seen24h: number;
+            /**
+             * Format: int64
+             * @description Those of them that break it.
+             */
+            violations24h: number;
+        };
+        /** @description A step of the funnel. */
+        Step: {
+            /**
+             * Format: int64
+             * @description How many of them answered.
+             */
+            answered?: number | null;
+            /**
+             * Format: double
+             * @description Those among the ones that came to it, 0 to 1.
+             */
+            dropOffRate: number;
+            /**
+             * Format: int64
+             * @description How many went no further.
+             */
+            droppedOff: number;
+            /** @description The question, where it is one. */
+            questionId?: string | null;
+            /**
+             * Format: int64
+             * @description How many came to it.
+             */
+            reached: number;
+            /**
+             * Format: int64
+             * @description How many of them went on without.
+             */
+            skipped?: number | null;
+            /** @description What it is. */
+            step: components["schemas"]["StepKind"];
+        };
+        /**
+         * @description What a step of the funnel is.
+         * @enum {string}
+         */
+        StepKind: "shown" | "started" | "question" | "completed";
+        /** @description How far the deletion from one store is. */
+        StepView: {
+            completedAt?: string | null;
+            /** Format: int64 */
+            deletedCount: number;
+            /** @description `pending`, `running` or `completed`. */
+            state: string;
+            store: string;
+        };
+        /**
+         * @description How a version comes into force.
+         * @enum {string}
+         */
+        StrategyName: "instant" | "shadow" | "canary";
+        /** @description Who a session is of. */
+        SubjectView: {
+            anonymousId: string;
+            externalId?: string | null;
+            identified: boolean;
+            /** Format: uuid */
+            subjectId: string;
+        };
+        /** @description A browser's `PushSubscription`. */
+        SubscriptionRequest: {
+            endpoint: string;
+            keys: components["schemas"]["KeysRequest"];
+        };
+        /**
+         * @description What messages appear on.
+         * @enum {string}
+         */
+        Surface: "push" | "in_app";
+        /** @description What people write of a survey. */
+        SurveyContent: {
+            /** @description Whom it is for, as the trigger plugin reads it. */
+            audience?: unknown;
+            /** @description What it is for. */
+            description?: string | null;
+            flow?: components["schemas"]["Flow"] | null;
+            /** @description How often a person meets it (contract 8, Frequency cap). */
+            frequencyCap?: unknown;
+            localization?: components["schemas"]["Localization"] | null;
+            /** @description How it finds its people. */
+            mode?: components["schemas"]["Mode"];
+            /** @description Its name. */
+            name: string;
+            /**
+             * Format: int32
+             * @description Which comes first when several fire; higher first.
+             */
+            priority?: number;
+            /** @description When it runs (contract 8, Schedule). */
+            schedule?: unknown;
+            /**
+             * @description How it behaves: `{presentation?, position?, closeable?, delaySeconds?, once?, coordinated?}`. Other members are handed to the SDK as they
+             *     are, and limited as `theme` is. With `coordinated: true`, instructions come with an attempt.
+             */
+            settings?: Record<string, never> | null;
+            /** @description Where it stands. */
+            status?: components["schemas"]["CampaignStatus"];
+            /**
+             * @description How it looks: `{mode?, background?, text?, primary?, onPrimary?, dark?, radius?, font?, allowLowContrast?}`; text needs a contrast
+             *     of 4.5:1 to its ground. Other members are handed to the SDK as they are. An object of at most 256 members and 64 KiB.
+             */
+            theme?: Record<string, never> | null;
+            /** @description What triggers it, as the trigger plugin reads it. */
+            trigger?: unknown;
+        };
+        /** @description A survey as the API shows it. */
+        SurveyView: components["schemas"]["SurveyContent"] & {
+            activatedAt?: string | null;
+            /** Format: uuid */
+            appId: string;
+            createdAt: string;
+            /** Format: uuid */
+            id: string;
+            updatedAt: string;
+            /** Format: int64 */
+            version: number;
+        };
+        /** @description Where a branch leads. */
+        Target: {
+            /** @description To a question. */
+            questionId: string;
+        } | {
+            /** @description To an end screen. */
+            endScreenId: string;
+        };
+        /** @description Cases to be run. */
+        TestRequest: {
+            /** @description 1 to 50 cases. */
+            cases: components["schemas"]["Case"][];
+        };
+        /** @description Whom to send a campaign to. */
+        TestSendRequest: {
+            /** @description By an anonymous id. */
+            anonymousId: string;
+            /** @description Tests have none. */
+            data?: unknown;
+            /**
+             * Format: uuid
+             * @description Which variant; the one that the person would get unless given.
+             */
+            variantId?: string | null;
+        };
+        /** @description A test of a push campaign that was queued. */
+        TestSendView: {
+            content?: components["schemas"]["Rendered"] | null;
+            /** Format: uuid */
+            deliveryId: string;
+            /** @description How many devices it goes to. */
+            devices: number;
+            reason?: string | null;
+            status: string;
+        };
+        /** @description What became of each case, in the same order. */
+        TestView: {
+            cases: components["schemas"]["CaseView"][];
+        };
+        /** @description A page of a person's events. */
+        TimelineView: components["schemas"]["Page_EventView"] & {
+            /** @description As what the id in the path was found. Somebody else may have it as the other kind of id. */
+            matchedBy: components["schemas"]["IdKind"];
+        };
+        /** @description A timer. */
+        TimerView: {
+            /** @description How long its payload is. */
+            bytes: number;
+            dueAt: string;
+            key: string;
+        };
+        /** @description Results of all attempts. */
+        Totals: {
+            /**
+             * Format: int64
+             * @description Those that were dismissed, or silent for 30 minutes.
+             */
+            abandoned: number;
+            /**
+             * Format: int64
+             * @description Complete ones.
+             */
+            completed: number;
+            /**
+             * Format: double
+             * @description Complete ones among those that were started, 0 to 1.
+             */
+            completionRate: number;
+            /**
+             * Format: int64
+             * @description How often the survey was shown.
+             */
+            shown: number;
+            /**
+             * Format: int64
+             * @description Attempts.
+             */
+            started: number;
+        };
+        /** @description A state that a delivery came into. */
+        TransitionView: {
+            at: string;
+            status: string;
+        };
+        /** @description The event that fired an instruction. */
+        TriggerView: {
+            /** Format: uuid */
+            eventId: string;
+            name: string;
+        };
+        /** @description A change of an app. */
+        UpdateAppRequest: {
+            name?: string | null;
+        };
+        /** @description What to update. */
+        UpdateBody: {
+            /**
+             * Format: uuid
+             * @description Sent again, the same update changes nothing more.
+             */
+            mutationId: string;
+            /** @description At most 64 properties: texts, finite numbers, booleans and nulls. */
+            set?: Record<string, never> | null;
+            /** @description At most 64 keys to remove. */
+            unset?: string[] | null;
+        };
+        /** @description A person. */
+        UserDetail: {
+            devices: components["schemas"]["DeviceView"][];
+            /** @description As what the id in the path was found. Somebody else may have it as the other kind of id. */
+            matchedBy: components["schemas"]["IdKind"];
+            profile: components["schemas"]["ProfileView"];
+            properties: components["schemas"]["PropertyView"][];
+        };
+        /** @description People, the one that was made last first. */
+        UserPage: {
+            items: components["schemas"]["UserView"][];
+            nextCursor?: string | null;
+            /**
+             * Format: int64
+             * @description How many there are, up to 10,000; counted for the first page.
+             */
+            total: number;
+            /** @description Present and true if there may be more. */
+            totalIsEstimate?: boolean;
+        };
+        /** @description A person in a list. */
+        UserView: {
+            /** @description The oldest anonymous id; null for who is known by server-side events only. */
+            anonymousId?: string | null;
+            anonymousIds: string[];
+            country?: string | null;
+            /** Format: int64 */
+            eventCount: number;
+            externalId?: string | null;
+            firstSeenAt: string;
+            lastSeenAt: string;
+            platform?: string | null;
+            /** Format: uuid */
+            subjectId: string;
+            /** @description The first 20 saved properties by key, but for those of more than 1,024 characters. */
+            topProperties: {
+                [key: string]: unknown;
+            };
+        };
+        /**
+         * @description What becomes of events while the validation plugin fails.
+         * @enum {string}
+         */
+        ValidationFailure: "closed" | "open";
+        /** @description A plugin that a definition names, and its configuration. */
+        Validator: {
+            /** @description What the plugin gets. */
+            config?: unknown;
+            /** @description The plugin's name. */
+            plugin: string;
+        };
+        Value: unknown;
+        /** @description A VAPID key, or the wish for one. */
+        VapidRequest: {
+            /** @description Whether the server makes the key. */
+            generate?: boolean | null;
+            /** @description 32 bytes in URL-safe Base64. */
+            privateKey?: string | null;
+            /** @description A point of P-256, uncompressed, in URL-safe Base64. */
+            publicKey?: string | null;
+            /** @description A `mailto:` or `https:` URL. */
+            subject?: string | null;
+        };
+        /** @description One way to say it. */
+        Variant: {
+            /** @description The text; may have tokens. */
+            body?: string;
+            /**
+             * Format: uuid
+             * @description Its id; made when it is missing.
+             */
+            id?: string | null;
+            openAction?: components["schemas"]["OpenAction"] | null;
+            /** @description What its tokens stand for, as the personalization plugin reads it. */
+            personalization?: unknown;
+            /** @description The headline; may have tokens. */
+            title?: string;
+            /**
+             * Format: double
+             * @description Its share of the people, in proportion to the others'.
+             */
+            weight?: number;
+        };
+        /** @description What became of a variant. */
+        VariantCounts: components["schemas"]["CampaignCounts"] & {
+            /** Format: uuid */
+            variantId: string;
+        };
+        /** @description How a version fared. */
+        VersionMetricsView: {
+            /**
+             * Format: int64
+             * @description Calls that decided or failed.
+             */
+            calls: number;
+            /**
+             * Format: double
+             * @description Failed calls among all, 0 to 1. Those that failed by their deadline because the machine was busy do not
+             *     count.
+             */
+            failureRate: number;
+            /** @description Failed calls by reason: `trap`, `deadline`, `memory`, `output_too_large`, `refused`. */
+            failures: {
+                [key: string]: number;
+            };
+            /**
+             * Format: int64
+             * @description Events, timers or recipients that they were about.
+             */
+            items: number;
+            latencyMicros: components["schemas"]["LatencyView"];
+            /** Format: int64 */
+            memoryPeakBytes: number;
+            /**
+             * Format: int64
+             * @description Calls besides that were made again: they hardly ran before their deadline, or what followed from them could
+             *     not be written.
+             */
+            retried: number;
+            shadow?: components["schemas"]["ShadowView"] | null;
+            /**
+             * Format: int64
+             * @description Calls besides that failed on a batch, whose parts were then tried on their own.
+             */
+            takenApart: number;
+            version: string;
+        };
+        /** @description A version of a plugin. */
+        VersionView: {
+            checks: components["schemas"]["Check"][];
+            /** @description A JSON Schema. */
+            configSchema?: unknown;
+            description?: string | null;
+            /** @description The component's SHA-256, in hexadecimal. */
+            digest: string;
+            imports: string[];
+            /** @description `trigger`, `personalization` or `validation`. */
+            kind: string;
+            name: string;
+            /** Format: int64 */
+            sizeBytes?: number | null;
+            /** @description `ready`: it can be activated. */
+            state: string;
+            uploadedAt?: string | null;
+            uploadedBy?: string | null;
+            version: string;
+        };
+        /** @description One way in which an event breaks its definition (contract 11). */
+        Violation: {
+            /** @description What the event has. */
+            actual: string;
+            /** @description A stable reason. */
+            code: string;
+            /** @description What the definition asks for. */
+            expected: string;
+            /** @description The property. */
+            property: string;
+        };
+        /** @description A time that a message was sent. */
+        WebhookAttemptView: {
+            at: string;
+            /** Format: int64 */
+            attempt: number;
+            error?: string | null;
+            eventType: string;
+            /** Format: uuid */
+            id: string;
+            /** Format: int64 */
+            latencyMs: number;
+            /** Format: uuid */
+            messageId: string;
+            nextAttemptAt?: string | null;
+            /** Format: int64 */
+            statusCode?: number | null;
+        };
+        /** @description How a webhook fares. */
+        WebhookHealthView: {
+            /**
+             * Format: int64
+             * @description Failed attempts since the last one that succeeded.
+             */
+            consecutiveFailures: number;
+            /** @description Why an attempt failed last. */
+            lastError?: string | null;
+            lastFailureAt?: string | null;
+            /**
+             * Format: int64
+             * @description The status that was answered last.
+             */
+            lastStatusCode?: number | null;
+            lastSuccessAt?: string | null;
+            state: components["schemas"]["HealthState"];
+        };
+        /** @description What of a webhook can be changed. */
+        WebhookRequest: {
+            active?: boolean;
+            description?: string;
+            /** @description What it is told of: `sent`, `delivered`, `displayed`, `opened`, `clicked`, `dismissed`, `bounced`, `failed`. */
+            eventTypes: string[];
+            /** @description Where requests go: `https`, on the public internet. */
+            url: string;
+        };
+        /** @description What came of a test. */
+        WebhookTestView: {
+            /** @description Why it did not arrive. */
+            error?: string | null;
+            /** Format: int64 */
+            latencyMs: number;
+            /**
+             * Format: int32
+             * @description What was answered; absent if no whole answer came.
+             */
+            statusCode?: number | null;
+        };
+        /** @description A webhook. */
+        WebhookView: {
+            active: boolean;
+            createdAt: string;
+            description: string;
+            eventTypes: components["schemas"]["EventType"][];
+            health: components["schemas"]["WebhookHealthView"];
+            /** Format: uuid */
+            id: string;
+            /** @description `whsec_` and the Base64 of the 32 bytes that requests are signed with. Only where it is new. */
+            secret?: string | null;
+            updatedAt: string;
+            url: string;
+            /** Format: int64 */
+            version: number;
+        };
+    };
+    responses: {
+        /** @description The request can't be read: its JSON, encoding, cursor or credentials. See `code` and /v1/errors. */
+        BadRequest: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description The state of what it is about does not allow it. See `code` and /v1/errors. */
+        Conflict: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description The credential works, but not for this. See `code` and /v1/errors. */
+        Forbidden: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description A defect in the server; the request id finds it in the log. See `code` and /v1/errors. */
+        InternalServerError: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description There is no such thing, or not for the caller. See `code` and /v1/errors. */
+        NotFound: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description The body is over the limit. See `code` and /v1/errors. */
+        PayloadTooLarge: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description `If-Match` names another version than the current one. See `code` and /v1/errors. */
+        PreconditionFailed: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description The server can't do it now; try again after `Retry-After`. See `code` and /v1/errors. */
+        ServiceUnavailable: {
+            headers: {
+                /** @description Seconds until the next try. */
+                "Retry-After"?: number;
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description One request too many; the next may come after `Retry-After`. See `code` and /v1/errors. */
+        TooManyRequests: {
+            headers: {
+                /** @description Seconds until the next try. */
+                "Retry-After"?: number;
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description The credential is missing or does not work. See `code` and /v1/errors. */
+        Unauthorized: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description The request breaks the contract; `errors` says where. See `code` and /v1/errors. */
+        UnprocessableEntity: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description The body's media type or encoding is none of those taken. See `code` and /v1/errors. */
+        UnsupportedMediaType: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+    };
+    parameters: never;
+    requestBodies: never;
+    headers: never;
+    pathItems: never;
+}
+export type $defs = Record<string, never>;
+export interface operations {
+    list_apps: {
+        parameters: {
+            query?: {
+                /** @description How many items, 1 to 200; 50 unless given. */
+                limit?: number;
+                /** @description Where to go on: `nextCursor` of the page before. */
+                cursor?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Data_Page_ListedApp"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    create_app: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["CreateAppRequest"];
+            };
+        };
+        responses: {
+            /** @description Created. */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Data_AppView"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    get_app: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                appId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Data_AppView"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    delete_app: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The version that the caller expects, in quotes. */
+                "If-Match"?: string;
+            };
+            path: {
+                appId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            412: components["responses"]["PreconditionFailed"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    update_app: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The version that the caller expects, in quotes. */
+                "If-Match"?: string;
+            };
+            path: {
+                appId: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["UpdateAppRequest"];
+            };
+        };
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Data_AppView"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            412: components["responses"]["PreconditionFailed"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    list_audit_log: {
+        parameters: {
+            query?: {
+                /** @description Only this action. */
+                action?: string;
+                /** @description Only by this actor. */
+                actor?: string;
+                /** @description From here on: an ISO 8601 instant, or a day (UTC). */
+                from?: string;
+                /** @description Before: an ISO 8601 instant; or a day, which is included. */
+                to?: string;
+                /** @description How many items, 1 to 200; 50 unless given. */
+                limit?: number;
+                /** @description Where to go on: `nextCursor` of the page before. */
+                cursor?: string;
+            };
+            header?: never;
+            path: {
+                appId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Data_Page_EntryView"];
+                    "text/csv": string;
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    list_campaigns: {
+        parameters: {
+            query?: {
+                /** @description Of this type; all unless given. */
+                type?: "push" | "in_app";
+            };
+            header?: never;
+            path: {
+                appId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Data_Vec_AnyCampaignView"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    create_campaign: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                appId: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["CampaignContent"];
+            };
+        };
+        responses: {
+            /** @description Created. */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Data_AnyCampaignView"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    get_campaign: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                appId: string;
+                campaignId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Data_AnyCampaignView"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    delete_campaign: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The version that the caller expects, in quotes. */
+                "If-Match"?: string;
+            };
+            path: {
+                appId: string;
+                campaignId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            412: components["responses"]["PreconditionFailed"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    update_campaign: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The version that the caller expects, in quotes. */
+                "If-Match"?: string;
+            };
+            path: {
+                appId: string;
+                campaignId: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": unknown;
+            };
+        };
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Data_AnyCampaignView"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            412: components["responses"]["PreconditionFailed"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    get_campaign_analytics: {
+        parameters: {
+            query?: {
+                /** @description Made from here on: a day (UTC), or an ISO 8601 instant with an offset. */
+                from?: string;
+                /** @description Made before here: an instant; or a day, which is included. */
+                to?: string;
+            };
+            header?: never;
+            path: {
+                appId: string;
+                campaignId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Data_CampaignReport"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    list_campaign_recipients: {
+        parameters: {
+            query?: {
+                /** @description Only those in this state. A page can be short, or empty, and go on: a request looks through 20,000. */
+                state?: "issued" | "displayed" | "started" | "completed" | "dismissed" | "clicked" | "expired" | "suppressed";
+                /** @description How many items, 1 to 200; 50 unless given. */
+                limit?: number;
+                /** @description Where to go on: `nextCursor` of the page before. */
+                cursor?: string;
+            };
+            header?: never;
+            path: {
+                appId: string;
+                campaignId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Data_Page_RecipientView"];
+                    "text/csv": string;
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    test_send: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                appId: string;
+                campaignId: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["TestSendRequest"];
+            };
+        };
+        responses: {
+            /** @description Queued. */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Data_AnyTestView"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    list_dead_letters: {
+        parameters: {
+            query?: {
+                /** @description Events of this name. */
+                eventName?: string;
+                /** @description This reason. */
+                reason?: string;
+                /** @description This stage. */
+                stage?: components["schemas"]["Stage"];
+                /** @description Received at or after: an ISO 8601 instant, or a day (UTC). */
+                from?: string;
+                /** @description Received before: an ISO 8601 instant; or a day, which is included. */
+                to?: string;
+                /** @description How many items, 1 to 200; 50 unless given. */
+                limit?: number;
+                /** @description Where to go on. */
+                cursor?: string;
+            };
+            header?: never;
+            path: {
+                appId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Data_Page_LetterView"];
+                    "text/csv": string;
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    acknowledge_dead_letters: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                appId: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["BulkAcknowledgeRequest"];
+            };
+        };
+        responses: {
+            /** @description Queued. */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Data_QueuedView"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    replay_dead_letters: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                appId: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["BulkReplayRequest"];
+            };
+        };
+        responses: {
+            /** @description Queued. */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Data_QueuedView"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    summarize_dead_letters: {
+        parameters: {
+            query?: {
+                /** @description Events of this name. */
+                eventName?: string;
+                /** @description This reason. */
+                reason?: string;
+                /** @description This stage. */
+                stage?: components["schemas"]["Stage"];
+                /** @description Received at or after: an ISO 8601 instant, or a day (UTC). */
+                from?: string;
+                /** @description Received before: an ISO 8601 instant; or a day, which is included. */
+                to?: string;
+                /** @description How many items, 1 to 200; 50 unless given. */
+                limit?: number;
+                /** @description Where to go on. The pages that follow count what the first one has counted. */
+                cursor?: string;
+            };
+            header?: never;
+            path: {
+                appId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Data_Page_GroupView"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    get_dead_letter: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                appId: string;
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Data_LetterView"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    acknowledge_dead_letter: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                appId: string;
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    replay_dead_letter: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                appId: string;
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ReplayRequest"];
+            };
+        };
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Data_ReplayView"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    list_decisions: {
+        parameters: {
+            query?: {
+                /** @description Decisions about this campaign. */
+                campaignId?: string;
+                /** @description Decisions about this event, or a timer that it set. */
+                eventId?: string;
+                /** @description Decisions about this subject. */
+                subjectId?: string;
+                /** @description How many items at the most, 1 to 200; 50 unless given. A page may have fewer although more follow. */
+                limit?: number;
+                /** @description Where to go on. */
+                cursor?: string;
+            };
+            header?: never;
+            path: {
+                appId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Data_Page_DecisionView"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    rerun_decision: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                appId: string;
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Data_RerunView"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    list_event_definitions: {
+        parameters: {
+            query?: {
+                /** @description How many items, 1 to 200; 50 unless given. */
+                limit?: number;
+                /** @description Where to go on: `nextCursor` of the page before. */
+                cursor?: string;
+            };
+            header?: never;
+            path: {
+                appId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Data_Page_DefinitionView"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    create_event_definition: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                appId: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["CreateRequest"];
+            };
+        };
+        responses: {
+            /** @description Created. */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Data_DefinitionView"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    infer_event_definition: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                appId: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["InferRequest"];
+            };
+        };
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Data_ProposalView"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    get_event_definition: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                appId: string;
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Data_DefinitionView"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    delete_event_definition: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The version that the caller expects, in quotes. */
+                "If-Match"?: string;
+            };
+            path: {
+                appId: string;
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            412: components["responses"]["PreconditionFailed"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    update_event_definition: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The version that the caller expects, in quotes. */
+                "If-Match"?: string;
+            };
+            path: {
+                appId: string;
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": unknown;
+            };
+        };
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Data_DefinitionView"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            412: components["responses"]["PreconditionFailed"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    dry_run_event_definition: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                appId: string;
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["DryRunRequest"];
+            };
+        };
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Data_DryRunView"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    list_events: {
+        parameters: {
+            query?: {
+                /** @description Only events of this name. */
+                name?: string;
+                /** @description No events of this name. */
+                excludeName?: string;
+                /** @description Received at or after: an ISO 8601 instant, or a day (UTC). */
+                from?: string;
+                /** @description Received before: an ISO 8601 instant; or a day, which is included. */
+                to?: string;
+                /** @description Only those that were accepted, or only those that were rejected within the last hour. */
+                verdict?: components["schemas"]["EventVerdict"];
+                /** @description How many items, 1 to 500; 50 unless given. */
+                limit?: number;
+                /** @description Where to go on: `nextCursor` of the page before. */
+                cursor?: string;
+            };
+            header?: never;
+            path: {
+                appId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Data_Page_FeedEventView"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    stream_events: {
+        parameters: {
+            query?: {
+                /** @description Only events of this name. */
+                name?: string;
+                /** @description No events of this name. */
+                excludeName?: string;
+                /** @description Only those that are accepted, or only those that are rejected. */
+                verdict?: components["schemas"]["EventVerdict"];
+            };
+            header?: never;
+            path: {
+                appId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/event-stream": string;
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    explain: {
+        parameters: {
+            query: {
+                /** @description The campaign, whatever its status. */
+                campaignId: string;
+                /** @description The subject. */
+                subjectId: string;
+                /** @description The event. */
+                eventId: string;
+            };
+            header?: never;
+            path: {
+                appId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Data_Explained"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    delete_person: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                appId: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["PersonRequest"];
+            };
+        };
+        responses: {
+            /** @description Queued. */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Data_QueuedDeletionView"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    get_deletion: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                appId: string;
+                jobId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Data_DeletionView"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    export_person: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                appId: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["PersonRequest"];
+            };
+        };
+        responses: {
+            /** @description Queued. */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Data_QueuedExportView"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    get_export: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                appId: string;
+                exportId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Data_ExportView"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    list_deletions: {
+        parameters: {
+            query?: {
+                /** @description How many items, 1 to 200; 50 unless given. */
+                limit?: number;
+                /** @description Where to go on: `nextCursor` of the page before. */
+                cursor?: string;
+            };
+            header?: never;
+            path: {
+                appId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Data_Page_DeletionView"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    list_identity_keys: {
+        parameters: {
+            query?: {
+                /** @description How many items, 1 to 200; 50 unless given. */
+                limit?: number;
+                /** @description Where to go on: `nextCursor` of the page before. */
+                cursor?: string;
+            };
+            header?: never;
+            path: {
+                appId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Data_Page_IdentityKeyView"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    create_identity_key: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                appId: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["CreateIdentityKeyRequest"];
+            };
+        };
+        responses: {
+            /** @description Created. */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Data_IdentityKeyView"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    delete_identity_key: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                appId: string;
+                kid: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    get_job: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                appId: string;
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Data_JobView"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    list_keys: {
+        parameters: {
+            query?: {
+                /** @description How many items, 1 to 200; 50 unless given. */
+                limit?: number;
+                /** @description Where to go on: `nextCursor` of the page before. */
+                cursor?: string;
+            };
+            header?: never;
+            path: {
+                appId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Data_Page_KeyView"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    create_key: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                appId: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["CreateKeyRequest"];
+            };
+        };
+        responses: {
+            /** @description Created. */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Data_NewKeyView"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    revoke_key: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                appId: string;
+                keyId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    preview_personalization: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                appId: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["PreviewRequest"];
+            };
+        };
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Data_PreviewView"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    list_plugin_slots: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                appId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Data_Vec_SlotView"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    set_plugin_slot: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                appId: string;
+                kind: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["SlotRequest"];
+            };
+        };
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Data_SlotView"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    clear_plugin_slot: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                appId: string;
+                kind: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    list_plugins: {
+        parameters: {
+            query?: {
+                /** @description How many items, 1 to 200; 50 unless given. */
+                limit?: number;
+                /** @description Where to go on: `nextCursor` of the page before. */
+                cursor?: string;
+            };
+            header?: never;
+            path: {
+                appId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Data_Page_PluginView"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    upload_plugin: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                appId: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/wasm": number[];
+            };
+        };
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Data_VersionView"];
+                };
+            };
+            /** @description Created. */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Data_VersionView"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    get_plugin: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                appId: string;
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Data_PluginDetailView"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    delete_plugin: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                appId: string;
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    activate_plugin: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                appId: string;
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ActivateRequest"];
+            };
+        };
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Data_ActivationView"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    list_plugin_logs: {
+        parameters: {
+            query?: {
+                /** @description Of this version. */
+                version?: string;
+                /** @description Of this level and those above it: `debug`, `info`, `warn` or `error`. */
+                level?: string;
+                /** @description At or after: an ISO 8601 instant, or a day (UTC). */
+                since?: string;
+                /** @description How many items, 1 to 200; 50 unless given. */
+                limit?: number;
+                /** @description Where to go on: `nextCursor` of the page before. */
+                cursor?: string;
+            };
+            header?: never;
+            path: {
+                appId: string;
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Data_Page_LogLineView"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    get_plugin_metrics: {
+        parameters: {
+            query?: {
+                /** @description From this minute on: an ISO 8601 instant, or a day (UTC); a day before `to` unless given. Counts are kept for 7 days. */
+                from?: string;
+                /** @description Until before: an ISO 8601 instant; or a day, which is included; now unless given. */
+                to?: string;
+            };
+            header?: never;
+            path: {
+                appId: string;
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Data_MetricsView"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    promote_plugin: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                appId: string;
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Data_ActivationView"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    roll_back_plugin: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                appId: string;
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Data_ActivationView"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    get_plugin_version: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                appId: string;
+                name: string;
+                version: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Data_VersionView"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    delete_plugin_version: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                appId: string;
+                name: string;
+                version: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    backtest_plugin_version: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                appId: string;
+                name: string;
+                version: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["BacktestRequest"];
+            };
+        };
+        responses: {
+            /** @description Queued. */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Data_BacktestView"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    test_plugin_version: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                appId: string;
+                name: string;
+                version: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["TestRequest"];
+            };
+        };
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Data_TestView"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    list_push_credentials: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                appId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Data_Vec_CredentialView"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    create_push_credential: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                appId: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["CreateCredentialRequest"];
+            };
+        };
+        responses: {
+            /** @description Created. */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Data_CredentialView"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    delete_push_credential: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                appId: string;
+                credId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    list_deliveries: {
+        parameters: {
+            query?: {
+                /** @description Of this campaign. */
+                campaignId?: string;
+                /** @description To this person. */
+                subjectId?: string;
+                /** @description In this status. */
+                status?: "queued" | "sent" | "failed" | "bounced" | "delivered" | "displayed" | "dismissed" | "opened" | "clicked" | "skipped" | "cancelled";
+                /** @description Made at or after: an ISO 8601 instant, or a day (UTC). */
+                from?: string;
+                /** @description Made before: an ISO 8601 instant; or a day, which is included. */
+                to?: string;
+                /** @description How many items, 1 to 200; 50 unless given. */
+                limit?: number;
+                /** @description Where to go on. */
+                cursor?: string;
+            };
+            header?: never;
+            path: {
+                appId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Data_Page_DeliveryView"];
+                    "text/csv": string;
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    get_delivery: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                appId: string;
+                deliveryId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Data_DeliveryView"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    send_transactional: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                appId: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["SendRequest"];
+            };
+        };
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Data_SendView"];
+                };
+            };
+            /** @description Queued. */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Data_SendView"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    list_webhooks: {
+        parameters: {
+            query?: {
+                /** @description How many items, 1 to 200; 50 unless given. */
+                limit?: number;
+                /** @description Where to go on: `nextCursor` of the page before. */
+                cursor?: string;
+            };
+            header?: never;
+            path: {
+                appId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Data_Page_WebhookView"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    create_webhook: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                appId: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["WebhookRequest"];
+            };
+        };
+        responses: {
+            /** @description Created. */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Data_WebhookView"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    get_webhook: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                appId: string;
+                webhookId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Data_WebhookView"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    delete_webhook: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The version that the caller expects, in quotes. */
+                "If-Match"?: string;
+            };
+            path: {
+                appId: string;
+                webhookId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            412: components["responses"]["PreconditionFailed"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    update_webhook: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The version that the caller expects, in quotes. */
+                "If-Match"?: string;
+            };
+            path: {
+                appId: string;
+                webhookId: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": unknown;
+            };
+        };
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Data_WebhookView"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            412: components["responses"]["PreconditionFailed"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    list_webhook_attempts: {
+        parameters: {
+            query?: {
+                /** @description How many items, 1 to 200; 50 unless given. */
+                limit?: number;
+                /** @description Where to go on: `nextCursor` of the page before. */
+                cursor?: string;
+            };
+            header?: never;
+            path: {
+                appId: string;
+                webhookId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Data_Page_WebhookAttemptView"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    enable_webhook: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                appId: string;
+                webhookId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Data_WebhookView"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    recover_webhook: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                appId: string;
+                webhookId: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["RecoverRequest"];
+            };
+        };
+        responses: {
+            /** @description Queued. */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Data_RecoverView"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    rotate_webhook_secret: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                appId: string;
+                webhookId: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["RotateRequest"];
+            };
+        };
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Data_WebhookView"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    test_webhook: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                appId: string;
+                webhookId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Data_WebhookTestView"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    list_segments: {
+        parameters: {
+            query?: {
+                /** @description How many items, 1 to 200; 50 unless given. */
+                limit?: number;
+                /** @description Where to go on: `nextCursor` of the page before. */
+                cursor?: string;
+            };
+            header?: never;
+            path: {
+                appId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Data_Page_SegmentView"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    create_segment: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                appId: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["SegmentContent"];
+            };
+        };
+        responses: {
+            /** @description Created. */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Data_SegmentView"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    preview_segment: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                appId: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["SegmentPreviewInput"];
+            };
+        };
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Data_SegmentPreviewView"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    get_segment: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                appId: string;
+                segmentId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Data_SegmentView"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    delete_segment: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The version that the caller expects, in quotes. */
+                "If-Match"?: string;
+            };
+            path: {
+                appId: string;
+                segmentId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            412: components["responses"]["PreconditionFailed"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    update_segment: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The version that the caller expects, in quotes. */
+                "If-Match"?: string;
+            };
+            path: {
+                appId: string;
+                segmentId: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": unknown;
+            };
+        };
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Data_SegmentView"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            412: components["responses"]["PreconditionFailed"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    list_segment_history: {
+        parameters: {
+            query?: {
+                /** @description From here on: an ISO 8601 instant, or a day (UTC). Unless given, 90 days ago. */
+                from?: string;
+                /** @description Before: an ISO 8601 instant; or a day, which is included. */
+                to?: string;
+            };
+            header?: never;
+            path: {
+                appId: string;
+                segmentId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Data_Vec_SegmentSizeView"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    list_segment_members: {
+        parameters: {
+            query?: {
+                /** @description How many items, 1 to 200; 50 unless given. */
+                limit?: number;
+                /** @description Where to go on: `nextCursor` of the page before. */
+                cursor?: string;
+            };
+            header?: never;
+            path: {
+                appId: string;
+                segmentId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Data_SegmentMembersView"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    get_settings: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                appId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Data_SettingsView"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    update_settings: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The version that the caller expects, in quotes. */
+                "If-Match"?: string;
+            };
+            path: {
+                appId: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": unknown;
+            };
+        };
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Data_SettingsView"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            412: components["responses"]["PreconditionFailed"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    get_stats: {
+        parameters: {
+            query?: {
+                /**
+                 * @description From the interval that this ISO 8601 instant is in, or from this day (UTC) on; a day before `to` for hours, 30 for
+                 *     days.
+                 */
+                from?: string;
+                /** @description To the interval that this instant is in, or begins, or to the end of this day; now unless given. */
+                to?: string;
+                /** @description `hour` unless given, or `day`. */
+                interval?: components["schemas"]["Interval"];
+            };
+            header?: never;
+            path: {
+                appId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Data_AppStatsView"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    list_surveys: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                appId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Data_Vec_SurveyView"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    create_survey: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                appId: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["SurveyContent"];
+            };
+        };
+        responses: {
+            /** @description Created. */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Data_SurveyView"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    get_survey: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                appId: string;
+                surveyId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Data_SurveyView"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    delete_survey: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The version that the caller expects, in quotes. */
+                "If-Match"?: string;
+            };
+            path: {
+                appId: string;
+                surveyId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            412: components["responses"]["PreconditionFailed"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    update_survey: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The version that the caller expects, in quotes. */
+                "If-Match"?: string;
+            };
+            path: {
+                appId: string;
+                surveyId: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": unknown;
+            };
+        };
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Data_SurveyView"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            412: components["responses"]["PreconditionFailed"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    get_survey_analytics: {
+        parameters: {
+            query?: {
+                /** @description Attempts that began from here on: a day (UTC), or an ISO 8601 instant with an offset. */
+                from?: string;
+                /** @description Attempts that began before here: an instant; or a day, which is included. */
+                to?: string;
+            };
+            header?: never;
+            path: {
+                appId: string;
+                surveyId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Data_Report"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    list_survey_attempts: {
+        parameters: {
+            query?: {
+                /** @description How many items, 1 to 200; 50 unless given. */
+                limit?: number;
+                /** @description Where to go on: `nextCursor` of the page before. */
+                cursor?: string;
+            };
+            header?: never;
+            path: {
+                appId: string;
+                surveyId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Data_Page_AttemptDetail"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    get_survey_attempt: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                appId: string;
+                surveyId: string;
+                attemptId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Data_AttemptDetail"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    list_survey_recipients: {
+        parameters: {
+            query?: {
+                /** @description Only those in this state. A page can be short, or empty, and go on: a request looks through 20,000. */
+                state?: "issued" | "displayed" | "started" | "completed" | "dismissed" | "clicked" | "expired" | "suppressed";
+                /** @description How many items, 1 to 200; 50 unless given. */
+                limit?: number;
+                /** @description Where to go on: `nextCursor` of the page before. */
+                cursor?: string;
+            };
+            header?: never;
+            path: {
+                appId: string;
+                surveyId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Data_Page_RecipientView"];
+                    "text/csv": string;
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    list_survey_responses: {
+        parameters: {
+            query?: {
+                /** @description Answers given from here on: an ISO 8601 instant with an offset, or a day (UTC). */
+                from?: string;
+                /** @description Answers given before here: an instant; or a day, which is included. */
+                to?: string;
+                /** @description Which page, from 1 on. */
+                page?: number;
+                /** @description How many items, 1 to 200; 50 unless given. */
+                limit?: number;
+            };
+            header?: never;
+            path: {
+                appId: string;
+                surveyId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Data_ResponsesView"];
+                    "text/csv": string;
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    list_users: {
+        parameters: {
+            query?: {
+                /**
+                 * @description What an anonymous id, external id or subject id begins with, or what is in the text of a property's value;
+                 *     at most 256 characters. A page can be short, or empty, and go on: a request looks through 20,000 values.
+                 */
+                q?: string;
+                /** @description How many items, 1 to 200; 50 unless given. */
+                limit?: number;
+                /** @description Where to go on: `nextCursor` of the page before. */
+                cursor?: string;
+            };
+            header?: never;
+            path: {
+                appId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Data_UserPage"];
+                    "text/csv": string;
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    get_user_called_properties: {
+        parameters: {
+            query?: {
+                /**
+                 * @description What the id in the path is. Unless given: what begins with `externalId:` is an external id; anything else an
+                 *     anonymous id or, if nobody has it, an external id.
+                 */
+                idKind?: components["schemas"]["IdKind"];
+            };
+            header?: never;
+            path: {
+                appId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Data_UserDetail"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    update_user_properties: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                appId: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["BackendUpdate"];
+            };
+        };
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Data_OutcomeView"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    get_user: {
+        parameters: {
+            query?: {
+                /**
+                 * @description What the id in the path is. Unless given: what begins with `externalId:` is an external id; anything else an
+                 *     anonymous id or, if nobody has it, an external id.
+                 */
+                idKind?: components["schemas"]["IdKind"];
+            };
+            header?: never;
+            path: {
+                appId: string;
+                anonymousId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Data_UserDetail"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    list_user_events: {
+        parameters: {
+            query?: {
+                /**
+                 * @description What the id in the path is. Unless given: what begins with `externalId:` is an external id; anything else an
+                 *     anonymous id or, if nobody has it, an external id.
+                 */
+                idKind?: components["schemas"]["IdKind"];
+                /** @description Only events of this name. */
+                name?: string;
+                /** @description Happened at or after: an ISO 8601 instant, or a day (UTC). */
+                from?: string;
+                /** @description Happened before: an ISO 8601 instant; or a day, which is included. */
+                to?: string;
+                /** @description How many items, 1 to 500; 50 unless given. */
+                limit?: number;
+                /** @description Where to go on: `nextCursor` of the page before. */
+                cursor?: string;
+            };
+            header?: never;
+            path: {
+                appId: string;
+                anonymousId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Data_TimelineView"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    get_plugin_state: {
+        parameters: {
+            query?: {
+                /**
+                 * @description What the id in the path is. Unless given: what begins with `externalId:` is an external id; anything else an
+                 *     anonymous id or, if nobody has it, an external id.
+                 */
+                idKind?: components["schemas"]["IdKind"];
+            };
+            header?: never;
+            path: {
+                appId: string;
+                anonymousId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Data_KeptView"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    erase_plugin_state: {
+        parameters: {
+            query?: {
+                /**
+                 * @description What the id in the path is. Unless given: what begins with `externalId:` is an external id; anything else an
+                 *     anonymous id or, if nobody has it, an external id.
+                 */
+                idKind?: components["schemas"]["IdKind"];
+            };
+            header?: never;
+            path: {
+                appId: string;
+                anonymousId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    collect_batch: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["CollectionRequest"];
+            };
+        };
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CollectedView"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    collect_messages: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                kind: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["CollectionRequest"];
+            };
+        };
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CollectedView"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    list_errors: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Data_Vec_CodeView"];
+                };
+            };
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    download_export: {
+        parameters: {
+            query: {
+                /** @description The app. */
+                app: string;
+                /** @description Until when the URL is good, in microseconds since the epoch. */
+                expires: number;
+                /** @description The server's signature. */
+                signature: string;
+            };
+            header?: never;
+            path: {
+                exportId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/zip": number[];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            404: components["responses"]["NotFound"];
+            422: components["responses"]["UnprocessableEntity"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    list_server_audit_log: {
+        parameters: {
+            query?: {
+                /** @description Only this action. */
+                action?: string;
+                /** @description Only by this actor. */
+                actor?: string;
+                /** @description From here on: an ISO 8601 instant, or a day (UTC). */
+                from?: string;
+                /** @description Before: an ISO 8601 instant; or a day, which is included. */
+                to?: string;
+                /** @description How many items, 1 to 200; 50 unless given. */
+                limit?: number;
+                /** @description Where to go on: `nextCursor` of the page before. */
+                cursor?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Data_Page_EntryView"];
+                    "text/csv": string;
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    list_server_plugin_slots: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Data_Vec_SlotView"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    set_server_plugin_slot: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                kind: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["SlotRequest"];
+            };
+        };
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Data_SlotView"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    clear_server_plugin_slot: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                kind: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    list_server_plugins: {
+        parameters: {
+            query?: {
+                /** @description How many items, 1 to 200; 50 unless given. */
+                limit?: number;
+                /** @description Where to go on: `nextCursor` of the page before. */
+                cursor?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Data_Page_PluginView"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    upload_server_plugin: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/wasm": number[];
+            };
+        };
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Data_VersionView"];
+                };
+            };
+            /** @description Created. */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Data_VersionView"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    get_server_plugin: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Data_PluginDetailView"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    delete_server_plugin: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    activate_server_plugin: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ActivateRequest"];
+            };
+        };
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Data_ActivationView"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    list_server_plugin_logs: {
+        parameters: {
+            query?: {
+                /** @description Of this version. */
+                version?: string;
+                /** @description Of this level and those above it: `debug`, `info`, `warn` or `error`. */
+                level?: string;
+                /** @description At or after: an ISO 8601 instant, or a day (UTC). */
+                since?: string;
+                /** @description How many items, 1 to 200; 50 unless given. */
+                limit?: number;
+                /** @description Where to go on: `nextCursor` of the page before. */
+                cursor?: string;
+            };
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Data_Page_LogLineView"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    get_server_plugin_metrics: {
+        parameters: {
+            query?: {
+                /** @description From this minute on: an ISO 8601 instant, or a day (UTC); a day before `to` unless given. Counts are kept for 7 days. */
+                from?: string;
+                /** @description Until before: an ISO 8601 instant; or a day, which is included; now unless given. */
+                to?: string;
+            };
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Data_MetricsView"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    promote_server_plugin: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Data_ActivationView"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    roll_back_server_plugin: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Data_ActivationView"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    get_server_plugin_version: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+                version: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Data_VersionView"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    delete_server_plugin_version: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+                version: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    backtest_server_plugin_version: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+                version: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ServerBacktestRequest"];
+            };
+        };
+        responses: {
+            /** @description Queued. */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Data_BacktestView"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    test_server_plugin_version: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+                version: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["TestRequest"];
+            };
+        };
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Data_TestView"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    answer_attempt: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                attemptId: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["AnswersRequest"];
+            };
+        };
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Data_NextView"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    complete_attempt: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                attemptId: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["EndRequest"];
+            };
+        };
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Data_AttemptView"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    dismiss_attempt: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                attemptId: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["EndRequest"];
+            };
+        };
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Data_AttemptView"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    ingest_beacon: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "text/plain": string;
+            };
+        };
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Data_IngestView"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    update_consent: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ConsentRequest"];
+            };
+        };
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Data_ConsentView"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    ingest_events: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["IngestRequest"];
+            };
+        };
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Data_IngestView"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    poll_instructions: {
+        parameters: {
+            query?: {
+                /** @description Where to go on: `nextCursor` of the answer before. */
+                cursor?: string;
+                /** @description How long to wait for an instruction, 0 to 25 seconds. */
+                wait?: number;
+                /** @description How many instructions, 1 to 20. */
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Data_PollView"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    acknowledge_instructions: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["AckRequest"];
+            };
+        };
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Data_AckView"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    register_push_token: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["RegisterRequest"];
+            };
+        };
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Data_RegisteredView"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    remove_push_token: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                deviceId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    send_receipts: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ReceiptsRequest"];
+            };
+        };
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Data_ReceiptsView"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    start_session: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["SessionRequest"];
+            };
+        };
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Data_SessionView"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    end_session: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["EndSessionRequest"];
+            };
+        };
+        responses: {
+            /** @description Done. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    start_attempt: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                surveyId: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["StartRequest"];
+            };
+        };
+        responses: {
+            /** @description Created. */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Data_AttemptView"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    update_own_properties: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["SdkUpdate"];
+            };
+        };
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Data_OutcomeView"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+}

@@ -1,0 +1,129 @@
+//! Logs and metrics of the process.
+
+pub mod families;
+mod process;
+
+use std::io::IsTerminal as _;
+use std::time::Duration;
+
+use metrics::{Key, KeyName, Label, Metadata, Recorder};
+use metrics_exporter_prometheus::{
+    BuildError, Matcher, PrometheusBuilder, PrometheusHandle, PrometheusRecorder,
+};
+use tokio_util::sync::CancellationToken;
+use tracing_subscriber::EnvFilter;
+
+use self::families::{FAMILIES, Kind};
+use crate::config::Telemetry;
+
+/// What was measured is summed up so often, whether or not anybody reads it; until then it takes memory.
+const SUM_UP: Duration = Duration::from_secs(5);
+
+/// How logs are written, and which.
+#[derive(Debug)]
+pub struct Logs {
+    filter: EnvFilter,
+    json: bool,
+}
+
+impl Logs {
+    /// Reads the configuration.
+    pub fn new(config: &Telemetry) -> anyhow::Result<Self> {
+        let json = match config.log_format.as_str() {
+            "json" => true,
+            "text" => false,
+            other => anyhow::bail!("telemetry.logFormat: `{other}` is neither `text` nor `json`"),
+        };
+        // Its cause says the same.
+        let filter = EnvFilter::try_new(&config.log_filter)
+            .map_err(|error| anyhow::anyhow!("telemetry.logFilter: {error}"))?;
+        Ok(Self { filter, json })
+    }
+
+    /// Starts logging to standard error.
+    pub fn start(self) -> anyhow::Result<()> {
+        let builder = tracing_subscriber::fmt()
+            .with_env_filter(self.filter)
+            .with_ansi(std::io::stderr().is_terminal())
+            .with_writer(std::io::stderr);
+        let outcome = if self.json {
+            builder.json().try_init()
+        } else {
+            builder.try_init()
+        };
+        outcome.map_err(|error| anyhow::anyhow!("{error}"))
+    }
+}
+
+/// The process's metrics. Made once; servers of one process share them.
+pub fn metrics() -> PrometheusHandle {
+    static HANDLE: std::sync::OnceLock<PrometheusHandle> = std::sync::OnceLock::new();
+    HANDLE
+        .get_or_init(|| {
+            process::started();
+            let recorder = recorder().unwrap_or_else(|error| {
+                tracing::error!(%error, "the histograms of /metrics are summaries");
+                PrometheusBuilder::new().build_recorder()
+            });
+            describe(&recorder);
+            let handle = recorder.handle();
+            if metrics::set_global_recorder(recorder).is_err() {
+                tracing::warn!("another metrics recorder is installed; /metrics stays empty");
+            }
+            handle
+        })
+        .clone()
+}
+
+/// All metrics, those of the process among them, in Prometheus' text format.
+pub fn exposition() -> String {
+    let handle = metrics();
+    handle.run_upkeep();
+    let mut text = handle.render();
+    process::write(&mut text);
+    text
+}
+
+fn recorder() -> Result<PrometheusRecorder, BuildError> {
+    let mut builder = PrometheusBuilder::new();
+    for family in FAMILIES {
+        if let Kind::Histogram(buckets) = family.kind {
+            let name = Matcher::Full(family.name.to_owned());
+            builder = builder.set_buckets_for_metric(name, buckets)?;
+        }
+    }
+    Ok(builder.build_recorder())
+}
+
+/// Says what each family is. Counters without labels begin at 0, so that the first increase is one.
+fn describe(recorder: &PrometheusRecorder) {
+    let metadata = Metadata::new(module_path!(), metrics::Level::INFO, None);
+    for family in FAMILIES {
+        let name = KeyName::from_const_str(family.name);
+        let (unit, help) = (family.unit(), family.help.into());
+        match family.kind {
+            Kind::Counter(zeros) => {
+                recorder.describe_counter(name, unit, help);
+                for labels in zeros {
+                    let labels: Vec<Label> = labels.iter().map(Label::from).collect();
+                    let key = Key::from_parts(family.name, labels);
+                    recorder.register_counter(&key, &metadata).increment(0);
+                }
+            }
+            Kind::Gauge => recorder.describe_gauge(name, unit, help),
+            Kind::Histogram(_) => recorder.describe_histogram(name, unit, help),
+            Kind::Process => {}
+        }
+    }
+}
+
+/// Sums up what was measured, until the server stops.
+pub async fn run(halt: CancellationToken) {
+    while halt
+        .run_until_cancelled(tokio::time::sleep(SUM_UP))
+        .await
+        .is_some()
+    {
+        metrics().run_upkeep();
+    }
+}

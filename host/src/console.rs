@@ -1,0 +1,167 @@
+//! The console at `/console/`: its files, and the routes of signing in (contract 22); and the pages of the API at
+//! `/docs`, which are of the same making.
+//!
+//! The files are those of `console/app`, embedded. All but the two pages are at addresses that name the version of all
+//! of them: an old page never meets new scripts, and nothing is asked for twice.
+
+use axum::Router;
+use axum::extract::Path;
+use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Redirect, Response};
+use axum::routing::{MethodRouter, get};
+use bytes::Bytes;
+use nudge_apps::console::http::{OwnHost, get_session, sign_in, sign_out};
+use nudge_apps::console::login::{begin_login, finish_login};
+use nudge_http::{ApiError, Code};
+
+use crate::assets;
+use crate::openapi::{OPENER_POLICY, PAGE_POLICY, SAME_ORIGIN};
+use crate::services::Shared;
+
+/// What the build script makes of `console/app`.
+mod embedded {
+    include!(concat!(env!("OUT_DIR"), "/console.rs"));
+}
+
+/// The pages' tag: the version of all files.
+const TAG: HeaderValue = HeaderValue::from_static(embedded::TAG);
+/// What a server in production says of itself to who asks for no page.
+const HOME: &str = "This is Nudge. The API is described at /docs, the console is at /console/.\n";
+const RESOURCE_POLICY: HeaderName = HeaderName::from_static("cross-origin-resource-policy");
+
+/// An embedded file.
+struct Asset {
+    /// Its path in the folder.
+    path: &'static str,
+    plain: &'static [u8],
+    /// Compressed; empty where that is no shorter.
+    brotli: &'static [u8],
+}
+
+impl Asset {
+    fn media_type(&self) -> &'static str {
+        let extension = self.path.rsplit_once('.').map_or("", |(_, end)| end);
+        match extension {
+            "html" => "text/html; charset=utf-8",
+            "css" => "text/css; charset=utf-8",
+            "js" | "mjs" => "text/javascript; charset=utf-8",
+            "json" | "map" => "application/json",
+            "md" | "txt" => "text/plain; charset=utf-8",
+            "svg" => "image/svg+xml",
+            "png" => "image/png",
+            "ico" => "image/x-icon",
+            "woff2" => "font/woff2",
+            _ => "application/octet-stream",
+        }
+    }
+
+    /// Sends the file, compressed to who takes that.
+    fn answer(&self, asked: &HeaderMap, mut headers: HeaderMap) -> Response {
+        let media_type = HeaderValue::from_static(self.media_type());
+        headers.insert(header::CONTENT_TYPE, media_type);
+        headers.insert(header::CONTENT_SECURITY_POLICY, PAGE_POLICY);
+        headers.insert(OPENER_POLICY, SAME_ORIGIN);
+        headers.insert(RESOURCE_POLICY, SAME_ORIGIN);
+        headers.insert(header::VARY, HeaderValue::from_static("accept-encoding"));
+        if !self.brotli.is_empty() && assets::takes(asked, "br") {
+            headers.insert(header::CONTENT_ENCODING, HeaderValue::from_static("br"));
+            return (headers, Bytes::from_static(self.brotli)).into_response();
+        }
+        (headers, Bytes::from_static(self.plain)).into_response()
+    }
+}
+
+/// The routes of the console.
+pub fn routes() -> Router<Shared> {
+    let slash = || std::future::ready(Redirect::temporary("/console/"));
+    Router::new()
+        .route("/console", get(slash))
+        .route("/console/", page(&embedded::PAGE))
+        .route("/docs", page(&embedded::DOCS))
+        .route("/console/{version}/{*path}", get(file))
+        .route(
+            "/console/session",
+            get(get_session).post(sign_in).delete(sign_out),
+        )
+        .route("/console/login", get(begin_login))
+        .route("/console/callback", get(finish_login))
+}
+
+/// What is at the server's own address: the way to the console in embedded mode, otherwise a line that says what this is.
+pub fn home(embedded: bool) -> Router<Shared> {
+    let home = if embedded {
+        get(|| std::future::ready(Redirect::temporary("/console/")))
+    } else {
+        get(|| std::future::ready(HOME))
+    };
+    Router::new().route("/", home)
+}
+
+fn page(asset: &'static Asset) -> MethodRouter<Shared> {
+    get(move |_: OwnHost, asked: HeaderMap| {
+        let mut headers = HeaderMap::new();
+        headers.insert(header::ETAG, TAG);
+        headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
+        let answer = if assets::is_known(&asked, &TAG) {
+            (StatusCode::NOT_MODIFIED, headers).into_response()
+        } else {
+            asset.answer(&asked, headers)
+        };
+        std::future::ready(answer)
+    })
+}
+
+async fn file(
+    _: OwnHost,
+    Path((version, path)): Path<(String, String)>,
+    asked: HeaderMap,
+) -> Result<Response, ApiError> {
+    let found = embedded::FILES.iter().find(|asset| asset.path == path);
+    let asset = found
+        .filter(|_| version == embedded::VERSION)
+        .ok_or_else(|| ApiError::new(Code::NotFound))?;
+    let mut headers = HeaderMap::new();
+    headers.insert(header::CACHE_CONTROL, assets::IMMUTABLE);
+    Ok(asset.answer(&asked, headers))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PAGES: [&Asset; 2] = [&embedded::PAGE, &embedded::DOCS];
+
+    #[test]
+    fn pages_name_the_version_and_have_nothing_inline() {
+        for page in PAGES {
+            let html = str::from_utf8(page.plain).unwrap();
+            assert!(html.contains(&format!("/console/{}/", embedded::VERSION)));
+            assert!(!html.contains("{{HASH}}"));
+            assert!(!html.contains("<style") && !html.contains("style="));
+            for script in html.split("<script").skip(1) {
+                let (attributes, rest) = script.split_once('>').unwrap();
+                assert!(attributes.contains("src=\"/console/"), "{attributes}");
+                assert!(rest.starts_with("</script>"), "a script is inline");
+            }
+        }
+    }
+
+    #[test]
+    fn every_file_has_a_media_type_and_all_are_small() {
+        let all = || embedded::FILES.iter().chain(PAGES);
+        for asset in all() {
+            assert_ne!(
+                asset.media_type(),
+                "application/octet-stream",
+                "{}",
+                asset.path
+            );
+            assert!(asset.brotli.len() < asset.plain.len(), "{}", asset.path);
+        }
+        let sent = |asset: &Asset| match asset.brotli.len() {
+            0 => asset.plain.len(),
+            length => length,
+        };
+        assert!(all().map(sent).sum::<usize>() <= 150 * 1024);
+    }
+}

@@ -1,0 +1,275 @@
+// What every page of the console stands on: signing in, roles, lists, edits, drafts, refusals, and that anybody can use it.
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import test from "node:test";
+import { accessible, consoleOf, settled, signedIn, tab } from "./console.mjs";
+import { browser, Server, until } from "./support.mjs";
+
+test("the console's foundation", async (t) => {
+  const server = await Server.start(t);
+  const chromium = await browser(t);
+  const { appId } = server.access;
+
+  await t.test("whoever is not signed in is asked to, and comes back to where they were", async (t) => {
+    const console = consoleOf(server);
+    const { page, complaints } = await tab(chromium);
+    // As a server answers that has providers too.
+    const signIn = { link: true, issuers: ["https://login.example.com"] };
+    await page.route("**/console/session", (route) => (route.request().method() == "GET" ? route.fulfill({ status: 401, json: { code: "invalid_credentials", signIn } }) : route.continue()));
+    const answer = await page.goto(`${console.base}#/apps/${appId}/surveys?status=active`);
+    assert.match(answer.headers()["content-security-policy"], /default-src 'none'/);
+    await page.getByRole("heading", { name: "Sign in" }).waitFor();
+    assert.equal(await page.getByRole("link", { name: "Sign in with login.example.com" }).getAttribute("href"), `/console/login?issuer=https%3A%2F%2Flogin.example.com&return=${encodeURIComponent(`/apps/${appId}/surveys?status=active`)}`);
+    await accessible(page, "sign-in");
+
+    await page.goto(`${console.base}#error=login_refused`);
+    await page.getByRole("alert").getByText("The provider did not sign you in.").waitFor();
+    await page.getByLabel("Link or code").fill("bad");
+    await page.getByRole("button", { name: "Sign in" }).click();
+    const refusal = page.getByRole("alert").filter({ hasText: "invalid_credentials" });
+    await refusal.getByText("invalid_credentials").waitFor();
+    assert.match(await refusal.innerText(), /request/);
+    await accessible(page, "sign-in refused");
+
+    await page.unroute("**/console/session");
+    await page.getByLabel("Link or code").fill(console.link());
+    await page.getByRole("button", { name: "Sign in" }).click();
+    await page.getByRole("heading", { name: "Surveys" }).waitFor();
+    assert.ok(page.url().endsWith(`#/apps/${appId}/surveys?status=active`), page.url());
+    assert.equal(await page.getByLabel("Status").inputValue(), "active");
+    assert.deepEqual(complaints, []);
+  });
+
+  await t.test("a link signs in once and leaves no code in the address; signing out ends it", async (t) => {
+    const console = consoleOf(server);
+    const { page, complaints } = await tab(chromium);
+    const link = console.link();
+    await page.goto(link);
+    await page.getByRole("heading", { name: "Start", exact: true }).waitFor();
+    assert.ok(!page.url().includes("login"), page.url());
+    await page.locator("summary").first().click();
+    await page.getByRole("button", { name: "Sign out" }).click();
+    await page.getByRole("heading", { name: "Sign in" }).waitFor();
+    await page.goto("about:blank");
+    await page.goto(link);
+    await page.getByText(/the link was used/).waitFor();
+    assert.deepEqual(complaints, []);
+  });
+
+  await t.test("a session that ends on the way asks to sign in", async (t) => {
+    const console = consoleOf(server);
+    const { page, context } = await tab(chromium);
+    await signedIn(page, console, server, "/surveys");
+    await context.clearCookies();
+    await page.reload();
+    await page.getByRole("heading", { name: "Sign in" }).waitFor();
+  });
+
+  await t.test("the first steps: a key, an event that arrives, a sample survey", async (t) => {
+    const console = consoleOf(server);
+    const { page, complaints } = await tab(chromium);
+    await signedIn(page, console, server);
+    await accessible(page, "start");
+    await page.getByRole("button", { name: "Make a write key for these lines" }).click();
+    const lines = page.getByRole("region", { name: "Lines for a page" });
+    await until("the lines have a key", async () => /wk_\w{20,}/.test(await lines.innerText()));
+    await page.getByRole("button", { name: "Make the sample survey" }).click();
+    await page.getByRole("log").getByText("The sample survey is active.").waitFor();
+
+    const key = /wk_\w+/.exec(await lines.innerText())[0];
+    const headers = { authorization: `Bearer ${key}`, "content-type": "application/json" };
+    const session = await fetch(`${server.base}/v1/sdk/session`, { method: "POST", headers, body: JSON.stringify({ anonymousId: "somebody" }) });
+    const { subjectToken } = (await session.json()).data;
+    const body = JSON.stringify({ context: { anonymousId: "somebody" }, events: [{ name: "first_event", timestamp: new Date().toISOString() }] });
+    const ingest = await fetch(`${server.base}/v1/sdk/ingest`, { method: "POST", headers: { ...headers, "x-service-subject-token": subjectToken }, body });
+    assert.equal(ingest.status, 200, await ingest.text());
+    await page.getByRole("rowheader", { name: "first_event" }).waitFor();
+    await accessible(page, "start with an event");
+    await page.reload();
+    await lines.getByText(key).waitFor();
+
+    const [shop] = await Promise.all([page.waitForEvent("popup"), page.getByRole("link", { name: "Open the shop" }).click()]);
+    await shop.getByRole("button", { name: "Add Tea to cart" }).click();
+    await shop.getByRole("heading", { name: "How likely are you to recommend us?" }).waitFor();
+    assert.deepEqual(complaints, []);
+  });
+
+  await t.test("the list of surveys sorts, filters, acts on rows, and keeps it all in the address", async (t) => {
+    const console = consoleOf(server);
+    const { page, complaints } = await tab(chromium);
+    for (const [name, status] of [["Alpha", "draft"], ["Beta", "active"], ["Gamma", "draft"]]) await server.survey({ name, status });
+    await signedIn(page, console, server, "/surveys");
+    const names = () => page.locator("tbody th").allInnerTexts();
+    await page.getByRole("button", { name: /^Name/ }).click();
+    await page.getByRole("button", { name: /^Name/ }).click();
+    await until("descending", async () => (await names())[0] == "Sample: after the cart has changed");
+    assert.ok(page.url().endsWith("sort=-name"), page.url());
+    await page.getByLabel("Name", { exact: true }).fill("a");
+    await page.getByLabel("Status").selectOption("draft");
+    await until("filtered", async () => (await names()).join() == "Gamma,Alpha");
+    await page.reload();
+    await until("the same after a reload", async () => (await names()).join() == "Gamma,Alpha");
+    await accessible(page, "surveys");
+
+    await page.getByRole("button", { name: "Activate Gamma" }).click();
+    await page.getByText("“Gamma” is active.").waitFor();
+    await until("it is no draft any longer", async () => (await names()).join() == "Alpha");
+    await page.getByRole("button", { name: "Delete Alpha" }).click();
+    const dialog = page.getByRole("dialog", { name: "Delete the survey?" });
+    await dialog.waitFor();
+    await accessible(page, "a question");
+    await page.keyboard.press("Escape");
+    await dialog.waitFor({ state: "detached" });
+    await until("the focus is where it was", () => page.evaluate(() => document.activeElement?.getAttribute("aria-label") == "Delete Alpha"));
+    await page.getByRole("button", { name: "Delete Alpha" }).click();
+    await dialog.getByRole("button", { name: "Delete" }).click();
+    await page.getByRole("heading", { name: "No survey is like that" }).waitFor();
+    assert.deepEqual(complaints, []);
+  });
+
+  await t.test("a viewer sees no button that would be refused", async (t) => {
+    const console = consoleOf(server, { role: "viewer" });
+    const { page } = await tab(chromium);
+    await signedIn(page, console, server, "/surveys");
+    await page.getByRole("rowheader", { name: "Beta" }).waitFor();
+    assert.equal(await page.getByRole("button", { name: /^(Activate|Pause|Delete)/ }).count(), 0);
+    await page.goto(`${console.base}#/apps/${appId}/start`);
+    await page.getByText("an administrator can make one").waitFor();
+    assert.equal(await page.getByRole("button", { name: /^Make/ }).count(), 0);
+  });
+
+  await t.test("a draft survives a reload, errors name their place, and two editors see each other", async (t) => {
+    const console = consoleOf(server);
+    const { page, complaints } = await tab(chromium);
+    const survey = await server.survey({ name: "Shared", status: "draft" });
+    await signedIn(page, console, server, `/surveys/${survey.id}?tab=json`);
+    const field = page.getByLabel("Definition");
+    const edit = async (change) => field.fill(JSON.stringify(Object.assign(JSON.parse(await field.inputValue()), change), null, 2));
+    await edit({ name: "Mine", mode: "sometimes" });
+    await page.getByRole("button", { name: "Save", exact: true }).click();
+    await page.getByRole("alert").getByText("validation_failed").waitFor();
+    await edit({ mode: "triggered" });
+    await page.reload();
+    await page.getByText("This is your draft of an earlier visit.").waitFor();
+    assert.equal(JSON.parse(await field.inputValue()).name, "Mine");
+    await field.fill('{\n"name": \n}');
+    await page.getByText(/^Line 3:/).waitFor();
+    await page.reload();
+    await settled(page);
+
+    await server.api("PATCH", `/surveys/${survey.id}`, { name: "Theirs", description: "By somebody else." });
+    await page.getByRole("button", { name: "Save", exact: true }).click();
+    const dialog = page.getByRole("dialog", { name: "Somebody else changed this" });
+    await dialog.getByText("Theirs", { exact: true }).waitFor();
+    await accessible(page, "a conflict");
+    await dialog.getByRole("button", { name: "Put mine over it" }).click();
+    await page.getByRole("heading", { name: "Mine" }).waitFor();
+    const { name, description } = await server.api("GET", `/surveys/${survey.id}`);
+    assert.deepEqual([name, description], ["Mine", "By somebody else."]);
+    await accessible(page, "a survey");
+    assert.deepEqual(complaints, []);
+  });
+
+  await t.test("dead letters: by reason, mended and replayed, one and all of a filter", async (t) => {
+    const console = consoleOf(server);
+    const { page, complaints } = await tab(chromium);
+    await server.api("POST", "/event-definitions", { name: "paid", enforcement: "enforce", properties: [{ name: "total", type: "number", required: true }] });
+    const headers = { authorization: `Bearer ${server.access.serverKey}`, "content-type": "application/json" };
+    const events = Array.from({ length: 60 }, () => ({ name: "paid", timestamp: new Date().toISOString(), properties: { total: "42" } }));
+    const ingest = await fetch(`${server.base}/v1/sdk/ingest`, { method: "POST", headers, body: JSON.stringify({ userId: "payer", events: events.map((event) => ({ ...event, eventId: crypto.randomUUID() })) }) });
+    assert.equal((await ingest.json()).data.rejected, 60);
+
+    await signedIn(page, console, server, "/dead-letters");
+    await page.getByRole("cell", { name: "60", exact: true }).waitFor();
+    await accessible(page, "letters by reason");
+    await page.setViewportSize({ width: 1280, height: 800 });
+    await page.getByRole("rowheader").getByRole("link", { name: "paid" }).click();
+    const fix = page.getByRole("button", { name: "Fix and replay paid" });
+    await until("a page of letters", async () => (await fix.count()) == 50);
+    await page.getByRole("link", { name: "Next page" }).click();
+    await until("the rest of them", async () => (await fix.count()) == 10);
+    await accessible(page, "letters");
+    await page.setViewportSize({ width: 1280, height: 800 });
+
+    const [download] = await Promise.all([page.waitForEvent("download"), page.getByRole("button", { name: "All of the filter as CSV" }).click()]);
+    assert.equal(download.suggestedFilename(), "dead-letters.csv");
+    assert.equal(readFileSync(await download.path(), "utf8").trim().split("\r\n").length, 61);
+
+    await fix.first().click();
+    await page.getByRole("dialog").getByRole("button", { name: "Replay", exact: true }).click();
+    await page.getByRole("dialog").getByText("It still fails.").waitFor();
+    await page.getByLabel("Change of the properties").fill('{"total": 42}');
+    await page.getByRole("dialog").getByRole("button", { name: "Replay", exact: true }).click();
+    await page.getByText("The event was replayed.").waitFor();
+
+    await page.getByRole("button", { name: "Replay all of the filter" }).click();
+    await page.getByText("event paid").waitFor();
+    await page.getByLabel("Change of the properties").fill('{"total": 42}');
+    await page.getByRole("dialog").getByRole("button", { name: "Replay", exact: true }).click();
+    await page.getByText("Replaying letters: done, 59.").waitFor();
+    await page.getByRole("heading", { name: "No letter is like that" }).waitFor();
+    assert.equal((await server.events("payer")).length, 60);
+    assert.deepEqual(complaints, []);
+  });
+
+  await t.test("charts have their numbers, secrets are shown once, and streams go on after a pause", async (t) => {
+    const console = consoleOf(server);
+    const { page, complaints } = await tab(chromium);
+    await signedIn(page, console, server, "/surveys");
+    await page.evaluate(async () => {
+      const root = document.querySelector("script[type=module]").src.replace(/main\.js$/, "");
+      const { html, render } = await import(`${root}lib/preact.js`);
+      const { Chart, Funnel, Secret } = await import(`${root}ui/index.js`);
+      const labels = ["Monday", "Tuesday", "Wednesday"];
+      const series = [{ name: "accepted", values: [3, 140, 90] }, { name: "rejected", values: [0, 2, 1] }];
+      const place = document.querySelector("main");
+      const close = () => render(null, document.querySelector("#secret"));
+      render(html`<h1>Charts</h1><${Chart} title="Events" labels=${labels} series=${series} head="Day" /><${Chart} kind="bars" title="Bars" labels=${labels} series=${series} />
+        <${Funnel} title="Way" steps=${[{ label: "shown", value: 200 }, { label: "completed", value: 50 }]} /><div id="secret"></div>`, place);
+      window.ask = () => render(html`<${Secret} title="The key" secret="sk_0123" onClose=${close} />`, document.querySelector("#secret"));
+      window.listen = (await import(`${root}lib/events.js`)).listen;
+    });
+    for (const summary of await page.locator(".numbers summary").all()) await summary.click();
+    await page.getByRole("cell", { name: "140" }).first().waitFor();
+    await accessible(page, "charts");
+    await page.evaluate(() => window.ask());
+    await page.getByRole("dialog", { name: "The key" }).getByText("sk_0123").waitFor();
+    await accessible(page, "a secret");
+    await page.getByRole("button", { name: "I have kept it" }).click();
+    await page.getByRole("dialog").waitFor({ state: "detached" });
+
+    const headers = { authorization: `Bearer ${server.access.serverKey}`, "content-type": "application/json" };
+    const send = (name) => fetch(`${server.base}/v1/sdk/ingest`, { method: "POST", headers, body: JSON.stringify({ userId: "streamer", events: [{ name, eventId: crypto.randomUUID(), timestamp: new Date().toISOString() }] }) });
+    const begin = (after) => page.evaluate(([path, after]) => {
+      window.seen ??= [];
+      const message = (event, data) => event == "event" && window.seen.push(data.name);
+      window.stream = window.listen(path, { verdict: "accepted" }, { after, message, state: (name) => (window.state = name) });
+    }, [`/v1/apps/${appId}/events/stream`, after]);
+    const seen = (names) => until(`seen: ${names}`, async () => (await page.evaluate(() => window.seen.join())) == names, 15);
+    await begin();
+    await page.waitForFunction(() => window.state == "open");
+    await send("before_pause");
+    await seen("before_pause");
+    const after = await page.evaluate(() => window.stream.close());
+    assert.ok(after, "the stream says where to go on");
+    await send("in_pause");
+    await begin(after);
+    await seen("before_pause,in_pause");
+    assert.deepEqual(complaints, []);
+  });
+
+  await t.test("by keyboard: the skip link, the navigation, and the focus on another page", async (t) => {
+    const console = consoleOf(server);
+    const { page } = await tab(chromium);
+    await signedIn(page, console, server, "/surveys");
+    await page.reload();
+    await settled(page);
+    await page.keyboard.press("Tab");
+    await page.keyboard.press("Enter");
+    await page.locator("#main:focus").waitFor();
+    await page.getByRole("link", { name: "Start" }).focus();
+    await page.keyboard.press("Enter");
+    await page.getByRole("heading", { name: "Start", exact: true }).waitFor();
+    await page.locator("#main:focus").waitFor();
+  });
+});

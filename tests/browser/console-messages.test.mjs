@@ -1,0 +1,227 @@
+// Messages in the console: written, previewed, tested, activated, and what became of them.
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import test from "node:test";
+import { accessible, consoleOf, signedIn, tab } from "./console.mjs";
+import { browser, Server, until } from "./support.mjs";
+
+/** Somebody with a device whose provider has no credential: what is sent there fails, and says why. */
+async function person(server) {
+  const headers = { authorization: `Bearer ${server.access.writeKey}`, "content-type": "application/json" };
+  const ask = async (path, body, more = {}) => {
+    const response = await fetch(`${server.base}/v1/sdk/${path}`, { method: "POST", headers: { ...headers, ...more }, body: JSON.stringify(body) });
+    assert.ok(response.ok, `${path}: ${response.status}`);
+    return (await response.json()).data;
+  };
+  const { subjectToken } = await ask("session", { anonymousId: "ada", platform: "android" });
+  const as = { "x-service-subject-token": subjectToken };
+  await ask("push-tokens", { anonymousId: "ada", deviceId: "phone", provider: "fcm", token: "token-of-ada" }, as);
+  await ask("user-properties", { anonymousId: "ada", mutationId: crypto.randomUUID(), set: { first_name: "Ada" } }, as);
+  const track = (name, properties = {}) => {
+    const event = { eventId: crypto.randomUUID(), name, timestamp: new Date().toISOString(), properties };
+    return ask("ingest", { context: { anonymousId: "ada" }, events: [{ ...event, anonymousId: "ada" }] }, as).then(() => event.eventId);
+  };
+  return { ask: (path, body) => ask(path, { anonymousId: "ada", ...body }, as), track };
+}
+
+test("messages in the console", async (t) => {
+  const server = await Server.start(t);
+  const chromium = await browser(t);
+  const ada = await person(server);
+  const console = consoleOf(server, { role: "editor" });
+  const { page, complaints } = await tab(chromium);
+  const wide = () => page.setViewportSize({ width: 1280, height: 800 });
+  const log = page.getByRole("log", { name: "Messages" });
+  const dialog = page.getByRole("dialog");
+  const trying = page.getByRole("complementary", { name: "Try it" });
+  const id = () => /messages\/([0-9a-f-]{36})/.exec(page.url())[1];
+  const campaign = () => server.api("GET", `/campaigns/${id()}`);
+  await signedIn(page, console, server, "/messages");
+
+  await t.test("a push message is written, with a token, and previewed before it is saved", async () => {
+    await page.getByRole("heading", { name: "There is no message yet" }).waitFor();
+    await accessible(page, "no messages");
+    await wide();
+    await page.getByRole("button", { name: "New push message" }).click();
+    await page.getByRole("heading", { name: "New push message" }).waitFor();
+    await page.getByLabel("Name", { exact: true }).fill("Cart");
+    const one = page.getByRole("group", { name: "Variant A", exact: true });
+    await one.getByLabel("Title").fill("Hello {{p.name}}");
+    await one.getByLabel("Body").fill("{{p.item}} waits for you");
+    await one.getByRole("checkbox", { name: "Personalize it" }).check();
+    await one.getByLabel("Property").fill("first_name");
+    await one.getByRole("button", { name: "Add a source" }).click();
+    await one.getByLabel("Where from").nth(1).selectOption("trigger_event");
+    await one.getByRole("button", { name: "Add a token" }).click();
+    await one.getByLabel("Token", { exact: true }).nth(1).fill("item");
+    await one.getByLabel("Of source").nth(1).selectOption("source2");
+    await one.getByLabel("Property").nth(1).fill("item");
+    await one.getByRole("checkbox", { name: "Something else" }).nth(1).check();
+    await one.getByLabel("Fallback").fill("Something");
+
+    await trying.getByLabel("Person", { exact: true }).fill("ada");
+    await trying.getByRole("button", { name: "Preview" }).click();
+    await trying.getByText("Hello Ada").waitFor();
+    await trying.getByText("Something waits for you").waitFor();
+    await trying.getByRole("row", { name: /^item Something/ }).getByText("the fallback").waitFor();
+    const eventId = await ada.track("cart_updated", { item: "Tea" });
+    await trying.getByLabel("Id of the event that causes it").fill(eventId);
+    await trying.getByRole("button", { name: "Preview" }).click();
+    await trying.getByText("Tea waits for you").waitFor();
+    await trying.getByRole("row", { name: /^name Ada/ }).getByText("the person's property").waitFor();
+    await trying.getByRole("row", { name: /^item Tea/ }).getByText("the event that caused it").waitFor();
+    await accessible(page, "the editor of a push message");
+    await wide();
+    assert.equal((await campaign()).variants[0].title, "");
+  });
+
+  await t.test("the draft survives a reload; what is wrong stands at its place; it is saved", async () => {
+    const one = page.getByRole("group", { name: "Variant A", exact: true });
+    await one.getByLabel("Body").fill("{{p.nothing}}");
+    await page.reload();
+    await page.getByText("This is your draft of an earlier visit.").waitFor();
+    await page.getByRole("button", { name: "Save" }).click();
+    await until("the body is marked", async () => (await one.getByLabel("Body").getAttribute("aria-invalid")) == "true");
+    await one.getByLabel("Body").fill("{{p.item}} waits for you");
+    await page.getByLabel("It waits for").selectOption("event");
+    await page.getByRole("combobox", { name: "Event", exact: true }).or(page.getByRole("textbox", { name: "Event", exact: true })).first().fill("cart_updated");
+    await page.getByRole("button", { name: "Duplicate variant A" }).click();
+    await page.getByRole("group", { name: "Variant B", exact: true }).getByLabel("Title").fill("Still there, {{p.name}}?");
+    await page.getByRole("button", { name: "Save" }).click();
+    await log.getByText("Saved.").waitFor();
+    const saved = await campaign();
+    assert.deepEqual([saved.name, saved.variants.length, saved.trigger.eventName], ["Cart", 2, "cart_updated"]);
+    assert.deepEqual(saved.variants[0].personalization.bindings.map(({ id, fallback }) => [id, fallback]), [["name", undefined], ["item", "Something"]]);
+  });
+
+  await t.test("a test says what becomes of it", async () => {
+    await trying.getByLabel("Person", { exact: true }).fill("ada");
+    await trying.getByRole("button", { name: "Send a test" }).click();
+    await trying.getByText("The test is queued, for 1 device.").waitFor();
+    await trying.getByRole("link", { name: "What becomes of it" }).click();
+    await dialog.getByRole("listitem").filter({ hasText: "queued" }).waitFor();
+    await accessible(page, "a delivery");
+    await wide();
+    await dialog.getByRole("button", { name: "Close" }).click();
+  });
+
+  await t.test("it is activated, fires, and each delivery tells its way", async () => {
+    await page.getByRole("tab", { name: "Message", exact: true }).click();
+    await page.getByRole("button", { name: "Activate" }).click();
+    await log.getByText("“Cart” is active.").waitFor();
+    assert.equal((await campaign()).status, "active");
+    await page.getByLabel("Description").fill("While it runs.");
+    await page.getByRole("button", { name: "Save" }).click();
+    await log.getByText("Saved.").last().waitFor();
+    await until("saved without a conflict", async () => (await campaign()).description == "While it runs.");
+    await ada.track("cart_updated", { item: "Milk" });
+    await until("it has failed", async () => (await server.api("GET", `/push/deliveries?campaignId=${id()}&status=failed`)).items.some(({ test }) => !test));
+    await page.getByRole("tab", { name: "Deliveries" }).click();
+    await page.getByLabel("State").selectOption("failed");
+    await page.getByRole("cell", { name: /^queued → .*failed$/ }).first().waitFor();
+    await page.getByRole("cell", { name: /no credential/ }).first().waitFor();
+    await accessible(page, "deliveries");
+    await wide();
+    const [csv] = await Promise.all([page.waitForEvent("download"), page.getByRole("button", { name: "All of the filter as CSV" }).click()]);
+    assert.match(readFileSync(await csv.path(), "utf8"), /no_credential/);
+
+    await page.getByRole("tab", { name: "Analytics" }).click();
+    await page.getByRole("img", { name: /^By the day/ }).waitFor();
+    await page.getByText("failed: 1").waitFor();
+    await accessible(page, "analytics");
+    await wide();
+    await page.getByRole("tab", { name: "Recipients" }).click();
+    await page.getByRole("heading", { name: "It has reached nobody yet" }).or(page.getByRole("table", { name: "Recipients" })).first().waitFor();
+    await page.getByRole("button", { name: "Pause" }).click();
+    await log.getByText("“Cart” is paused.").waitFor();
+  });
+
+  await t.test("an in-app message: what keeps it from running is said; it is shown, and counted", async () => {
+    await page.goto(`${console.base}#/apps/${server.access.appId}/messages`);
+    await page.getByRole("button", { name: "New in-app message" }).click();
+    await page.getByRole("heading", { name: "New in-app message" }).waitFor();
+    await page.getByLabel("Name", { exact: true }).fill("Welcome");
+    const one = page.getByRole("group", { name: "Variant A", exact: true });
+    await one.getByLabel("Layout").selectOption("banner");
+    await one.getByLabel("Title").fill("Welcome");
+    await one.getByRole("button", { name: "Add a button" }).click();
+    await one.getByLabel("Label").fill("Look around");
+    await one.getByLabel("Pressing it").selectOption("open_app");
+    await page.getByRole("button", { name: "Save" }).click();
+    await log.getByText("Saved.").last().waitFor();
+    await page.getByRole("button", { name: "Activate" }).click();
+    await page.getByRole("alert").getByText("not_activatable").waitFor();
+    await page.getByRole("alert").getByText("/trigger").waitFor();
+    await accessible(page, "the editor of an in-app message");
+    await wide();
+    await page.getByLabel("It waits for").selectOption("event");
+    await page.getByRole("combobox", { name: "Event", exact: true }).or(page.getByRole("textbox", { name: "Event", exact: true })).first().fill("arrived");
+    await page.getByText("How often a person gets it").click();
+    await page.getByLabel("At most so often a person").fill("1");
+    await page.getByRole("button", { name: "Save" }).click();
+    await until("saved", async () => (await campaign()).trigger?.eventName == "arrived");
+    await page.getByRole("button", { name: "Activate" }).click();
+    await log.getByText("“Welcome” is active.").waitFor();
+    assert.equal(await page.getByRole("tab", { name: "Deliveries" }).count(), 0);
+
+    await ada.track("arrived");
+    const instruction = await until("it is offered", async () => (await server.api("GET", `/campaigns/${id()}/recipients`)).items[0]);
+    assert.equal(instruction.state, "issued");
+    await ada.track("arrived");
+    await until("the second time is held back", async () => (await server.api("GET", `/campaigns/${id()}/recipients?state=suppressed`)).items[0]);
+    await page.getByRole("tab", { name: "Recipients" }).click();
+    await page.getByRole("table", { name: "Recipients" }).getByText("issued").waitFor();
+    assert.match(await page.getByRole("link", { name: "Why?" }).last().getAttribute("href"), new RegExp(`subject=[0-9a-f-]+&campaign=${id()}`));
+    await accessible(page, "recipients");
+    await wide();
+    const [csv] = await Promise.all([page.waitForEvent("download"), page.getByRole("button", { name: "All of the filter as CSV" }).click()]);
+    assert.match(readFileSync(await csv.path(), "utf8"), /issued/);
+    await page.getByRole("tab", { name: "Analytics" }).click();
+    await page.getByRole("table", { name: "By variant" }).getByText("Variant A").waitFor();
+  });
+
+  await t.test("an in-app message is tried out", async () => {
+    await page.getByRole("tab", { name: "Message", exact: true }).click();
+    await trying.getByLabel("Person", { exact: true }).fill("ada");
+    await trying.getByRole("button", { name: "Send a test" }).click();
+    await trying.getByText("The test is queued").waitFor();
+    await trying.getByRole("button", { name: "Preview" }).click();
+    await trying.getByRole("region", { name: "The message" }).getByText("Look around").waitFor();
+    await accessible(page, "a preview of an in-app message");
+    await wide();
+  });
+
+  await t.test("the list filters by type, sorts, doubles and deletes", async () => {
+    await page.goto(`${console.base}#/apps/${server.access.appId}/messages`);
+    const names = async () => (await page.locator("tbody th").allInnerTexts()).join();
+    await until("both", async () => (await names()) == "Welcome,Cart");
+    await page.getByRole("button", { name: /^Name/ }).click();
+    await until("sorted", async () => (await names()) == "Cart,Welcome");
+    await page.getByLabel("Type").selectOption("in_app");
+    await until("of the type", async () => (await names()) == "Welcome");
+    await page.reload();
+    await until("the same after a reload", async () => (await names()) == "Welcome");
+    await accessible(page, "messages");
+    await wide();
+    await page.getByRole("button", { name: "Duplicate Welcome" }).click();
+    await page.getByRole("heading", { name: "Welcome (copy)" }).waitFor();
+    assert.deepEqual([(await campaign()).status, (await campaign()).type], ["draft", "in_app"]);
+    await page.getByRole("link", { name: "Messages" }).last().click();
+    await page.getByRole("button", { name: "Delete Welcome (copy)" }).click();
+    await dialog.getByRole("button", { name: "Delete" }).click();
+    await until("it is gone", async () => (await server.api("GET", "/campaigns")).length == 2);
+    assert.deepEqual(complaints, []);
+  });
+
+  await t.test("a viewer reads and previews, and changes nothing", async (t) => {
+    const [{ id: campaignId }] = await server.api("GET", "/campaigns?type=push");
+    const console = consoleOf(server, { role: "viewer" });
+    const { page } = await tab(chromium);
+    await signedIn(page, console, server, `/messages/${campaignId}?person=ada`);
+    await page.getByRole("region", { name: "Definition" }).waitFor();
+    assert.equal(await page.getByRole("button", { name: /^(Save|Activate|Pause|Send a test|Delete|Archive)/ }).count(), 0);
+    await page.getByRole("button", { name: "Preview" }).click();
+    await page.getByText("Hello Ada").waitFor();
+    await accessible(page, "a message to a viewer");
+  });
+});

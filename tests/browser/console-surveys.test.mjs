@@ -1,0 +1,374 @@
+// Surveys and segments in the console: composed, tried, activated, answered and read, with what the server has afterwards.
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import test from "node:test";
+import { accessible, consoleOf, settled, signedIn, tab } from "./console.mjs";
+import { browser, Server, until } from "./support.mjs";
+
+const TYPES = ["nps", "rating", "csat", "ces", "thumbs", "single_choice", "multiple_choice", "picture_choice", "ranking", "matrix", "short_text", "long_text", "number", "date", "consent", "contact_info", "statement", "link"];
+
+/** Asks an SDK route of a server, as a page does. */
+const sdk = (server, token) => async (path, body) => {
+  const headers = { authorization: `Bearer ${server.access.writeKey}`, "content-type": "application/json", ...(token ? { "x-service-subject-token": token } : {}) };
+  const response = await fetch(`${server.base}/v1/sdk${path}`, { method: "POST", headers, body: JSON.stringify(body) });
+  const text = await response.text();
+  assert.ok(response.ok, `${path}: ${text}`);
+  return text ? JSON.parse(text).data : undefined;
+};
+
+/** Somebody answers a survey to its end. */
+async function answer(server, surveyId, anonymousId, answers) {
+  const { subjectToken } = await sdk(server)("/session", { anonymousId });
+  const ask = sdk(server, subjectToken);
+  const { attemptId } = await ask(`/surveys/${surveyId}/attempts`, { anonymousId });
+  for (const [questionId, value] of Object.entries(answers)) await ask(`/attempts/${attemptId}/answers`, { anonymousId, answers: [{ questionId, value }] });
+  await ask(`/attempts/${attemptId}/complete`, { anonymousId });
+}
+
+/** Events of somebody, by the app's backend. */
+async function events(server, userId, ...names) {
+  const headers = { authorization: `Bearer ${server.access.serverKey}`, "content-type": "application/json" };
+  const body = JSON.stringify({ userId, events: names.map((name) => ({ name, eventId: crypto.randomUUID(), timestamp: new Date().toISOString() })) });
+  const response = await fetch(`${server.base}/v1/sdk/ingest`, { method: "POST", headers, body });
+  assert.equal(response.status, 200, await response.text());
+}
+
+test("surveys and segments in the console", async (t) => {
+  const server = await Server.start(t);
+  const chromium = await browser(t);
+  const open = async (t, path, options) => {
+    const console = consoleOf(server, options);
+    const opened = await tab(chromium);
+    await signedIn(opened.page, console, server, path);
+    return { ...opened, console, tabOf: (name) => opened.page.getByRole("tab", { name, exact: true }).click() };
+  };
+
+  await t.test("a segment is made by conditions whose people are counted as one writes", async (t) => {
+    for (let person = 0; person < 6; person++) await events(server, `buyer-${person}`, person < 4 ? "order_placed" : "cart_updated");
+    const { page, complaints } = await open(t, "/segments");
+    await page.getByRole("heading", { name: "There is no segment yet" }).waitFor();
+    await page.getByRole("link", { name: "New segment" }).click();
+    await page.getByLabel("Name", { exact: true }).fill("Buyers");
+    await page.getByText("6 of 6 people").waitFor();
+    const included = page.getByRole("group", { name: "Include who meets" });
+    await included.getByRole("button", { name: "Add a condition" }).click();
+    await page.getByLabel("The person").selectOption("event");
+    await page.getByText("These conditions can't be counted yet.").waitFor();
+    await page.getByLabel("Event", { exact: true }).fill("order_placed");
+    await page.getByText("4 of 6 people").waitFor();
+    await page.getByText("Some of them").click();
+    await page.getByRole("link", { name: "buyer-0" }).waitFor();
+    await accessible(page, "a new segment");
+    await page.reload();
+    await page.getByText("This is your draft of an earlier visit.").waitFor();
+    await page.getByRole("button", { name: "Make the segment" }).click();
+    await page.getByRole("heading", { name: "Buyers" }).waitFor();
+    assert.deepEqual(await page.evaluate(() => Object.keys(localStorage).filter((key) => key.includes("draft"))), []);
+    const [segment] = (await server.api("GET", "/segments")).items;
+    assert.deepEqual(segment.audience, { include: { all: [{ kind: "event", eventName: "order_placed", count: { operator: "gte", n: 1 }, withinDays: 30 }] } });
+
+    await page.getByRole("tab", { name: "Members" }).click();
+    await until("the members are there", async () => {
+      if ((await page.getByRole("rowheader").count()) == 4) return true;
+      await page.reload();
+      await settled(page);
+      return false;
+    });
+    await accessible(page, "members");
+    await page.getByRole("tab", { name: "Size over time" }).click();
+    await page.getByText("Numbers").click();
+    await page.getByRole("cell", { name: "4", exact: true }).waitFor();
+    await accessible(page, "size over time");
+
+    const user = await server.survey({ name: "For buyers", status: "draft", audience: { include: { kind: "segment", segmentId: segment.id, in: true } } });
+    await page.reload();
+    await page.getByRole("tab", { name: "Used by 1" }).click();
+    await page.getByRole("link", { name: "For buyers" }).waitFor();
+    await page.getByRole("button", { name: "Delete" }).click();
+    await page.getByRole("dialog").getByRole("button", { name: "Delete" }).click();
+    await page.getByRole("dialog").getByText(/take it out of these first/).waitFor();
+    await server.api("DELETE", `/surveys/${user.id}`);
+    await page.getByRole("dialog").getByRole("button", { name: "Delete" }).click();
+    await page.getByRole("heading", { name: "There is no segment yet" }).waitFor();
+    assert.deepEqual(complaints, []);
+  });
+
+  await t.test("a segment that somebody else changed meanwhile shows both, as wholes", async (t) => {
+    const leaf = (name) => ({ kind: "event", eventName: name, withinDays: 5 });
+    const { id } = await server.api("POST", "/segments", { name: "Shared", audience: { include: { all: [leaf("a")] } } });
+    const { page } = await open(t, `/segments/${id}`);
+    await page.getByRole("button", { name: "Add a condition" }).first().click();
+    await page.getByRole("button", { name: "Add a condition" }).first().waitFor();
+    await page.getByLabel("How they count").selectOption("any");
+    await page.getByLabel("Property", { exact: true }).fill("plan");
+    await page.getByLabel("Value", { exact: true }).fill("gold");
+    await server.api("PATCH", `/segments/${id}`, { audience: { include: { all: [leaf("b")] } } });
+    await page.getByRole("button", { name: "Save" }).click();
+    const dialog = page.getByRole("dialog", { name: "Somebody else changed this" });
+    await dialog.getByRole("button", { name: "Put mine over it" }).click();
+    await page.getByText("Saved.").waitFor();
+    const { audience } = await server.api("GET", `/segments/${id}`);
+    assert.deepEqual(audience, { include: { any: [leaf("a"), { kind: "user_property", filter: { property: "plan", type: "string", operator: "equals", value: "gold" } }] } });
+  });
+
+  await t.test("questions of all types are composed, moved, doubled and deleted, and their errors stand where they are", async (t) => {
+    const { page, complaints, tabOf } = await open(t, "/surveys");
+    await page.getByRole("link", { name: "New survey" }).first().click();
+    await page.getByLabel("Name", { exact: true }).fill("All types");
+    for (const type of TYPES.slice(1)) {
+      await page.getByRole("button", { name: "Add a question" }).click();
+      await page.getByLabel("Type", { exact: true }).last().selectOption(type);
+    }
+    await accessible(page, "questions");
+    await page.setViewportSize({ width: 1280, height: 800 });
+    await tabOf("Who and when");
+    await page.getByLabel("Event", { exact: true }).fill("order_placed");
+    await page.getByRole("button", { name: "Make the survey" }).click();
+    // A picture has no address yet: the page goes to the question that says so.
+    const pictures = page.getByLabel("Address of the picture");
+    await pictures.first().waitFor();
+    await until("the error is at the field", async () => (await pictures.first().getAttribute("aria-invalid")) == "true");
+    for (const picture of await pictures.all()) await picture.fill("https://example.com/a.png");
+    await page.reload();
+    await page.getByText("This is your draft of an earlier visit.").waitFor();
+    await page.getByRole("button", { name: "Make the survey" }).click();
+    await page.getByRole("heading", { name: "All types" }).waitFor();
+    assert.deepEqual(await page.evaluate(() => Object.keys(localStorage).filter((key) => key.includes("draft"))), []);
+    const [made] = await server.api("GET", "/surveys");
+    assert.equal(made.status, "draft");
+    assert.deepEqual(made.flow.questions.map(({ type }) => type), TYPES);
+
+    await page.getByRole("button", { name: "Move question 2 up" }).press("Enter");
+    await until("the focus goes on with the question", () => page.evaluate(() => document.activeElement?.getAttribute("aria-label") == "Move question 1 down"));
+    await page.getByRole("button", { name: "Duplicate question 1", exact: true }).click();
+    await page.getByRole("button", { name: "Delete question 18" }).click();
+    await page.getByLabel("It must be answered").first().check();
+    await page.getByLabel("At the low end").first().fill("Poor");
+    await page.getByRole("button", { name: "Save", exact: true }).click();
+    await page.getByText("Saved.").waitFor();
+    const { flow } = await server.api("GET", `/surveys/${made.id}`);
+    assert.deepEqual(flow.questions.map(({ id, type }) => `${id} ${type}`).slice(0, 3), ["q2 rating", "q19 rating", "q1 nps"]);
+    assert.equal(flow.questions.length, 18);
+    assert.deepEqual([flow.questions[0].required, flow.questions[0].lowLabel], [true, "Poor"]);
+    assert.ok(!flow.questions.some(({ type }) => type == "statement"));
+    assert.deepEqual(complaints, []);
+  });
+
+  const flow = {
+    questions: [
+      { id: "score", type: "nps", title: "How likely?", required: true },
+      { id: "why", type: "single_choice", title: "Why?", required: false, options: [{ id: "price", label: "Price" }, { id: "speed", label: "Speed" }] },
+      { id: "words", type: "long_text", title: "Tell us more", required: false },
+    ],
+    branches: [],
+    endScreens: [{ id: "thanks", title: "Thank you!" }, { id: "sorry", title: "We are sorry" }],
+    progressStyle: "bar",
+    backNavigation: true,
+  };
+
+  await t.test("branches are drawn, reach and look are saved, and too little contrast is said before it is refused", async (t) => {
+    const survey = await server.survey({ name: "Branched", status: "draft", flow });
+    const { page, complaints, tabOf } = await open(t, `/surveys/${survey.id}?tab=ways`);
+    await page.getByRole("button", { name: "Add a branch" }).click();
+    await page.getByText("Nothing leads to “Why?”.").waitFor();
+    await page.getByRole("button", { name: "Add a condition" }).click();
+    await page.getByLabel("Its answer").selectOption("nps_bucket");
+    await page.getByLabel("Go to").selectOption("screen:sorry");
+    await page.getByText("Nothing leads to").waitFor({ state: "detached" });
+    await page.getByText("In words").click();
+    await page.getByText("If How likely? nps bucket detractor: We are sorry").waitFor();
+    await accessible(page, "branches");
+    await page.setViewportSize({ width: 1280, height: 800 });
+    // Another id goes wherever the old one stood.
+    await tabOf("Questions");
+    await page.getByText("More", { exact: true }).first().click();
+    await page.getByLabel("Id", { exact: true }).first().fill("nps");
+
+    await tabOf("Who and when");
+    await page.getByLabel("How often it counts").selectOption("nth");
+    await page.getByLabel("Wait before it fires", { exact: true }).fill("2");
+    await page.getByRole("group", { name: "Include who meets" }).getByRole("button", { name: "Add a condition" }).click();
+    await page.getByLabel("The person").selectOption("platform");
+    await page.getByLabel("One of").fill("ios, web");
+    await page.getByLabel("Share of them").fill("50");
+    await page.getByLabel("monday").check();
+    await page.getByLabel("Quiet hours").check();
+    await page.getByLabel("At most so often a person").fill("2");
+    await page.getByLabel("Priority").fill("7");
+    await accessible(page, "who and when");
+    await page.setViewportSize({ width: 1280, height: 800 });
+
+    await tabOf("Look");
+    await page.getByLabel("It comes as").selectOption("modal");
+    await page.getByLabel("Ground", { exact: true }).fill("#ffffff");
+    await page.getByLabel("Text", { exact: true }).fill("#777777");
+    await page.getByText("4.47:1").waitFor();
+    await accessible(page, "look");
+    await page.setViewportSize({ width: 1280, height: 800 });
+    await tabOf("Questions");
+    await page.getByRole("button", { name: "Save", exact: true }).click();
+    await page.getByText(/has a contrast of 4.47:1/).first().waitFor();
+    await page.getByLabel("Text", { exact: true }).fill("#1a1a1a");
+    await page.getByText("enough contrast").waitFor();
+    await page.getByRole("button", { name: "Save and activate" }).click();
+    await page.getByText("“Branched” is active.").waitFor();
+    const saved = await server.api("GET", `/surveys/${survey.id}`);
+    assert.deepEqual(saved.flow.branches, [{ id: "b1", from: "nps", when: { all: [{ questionId: "nps", operator: "nps_bucket", value: "detractor" }] }, to: { endScreenId: "sorry" } }]);
+    assert.deepEqual(saved.trigger, { kind: "event", eventName: "order_placed", delaySeconds: 120, occurrence: { mode: "nth", n: 2 } });
+    assert.deepEqual(saved.audience, { include: { all: [{ kind: "platform", in: ["ios", "web"] }] }, samplePercent: 50 });
+    assert.deepEqual(saved.schedule, { daysOfWeek: ["monday"], quietHours: { from: "22:00", to: "07:00", onQuiet: "defer" } });
+    assert.deepEqual(saved.frequencyCap, { perSubject: { max: 2, windowDays: 30 } });
+    assert.deepEqual([saved.theme, saved.settings, saved.priority, saved.status], [{ background: "#ffffff", text: "#1a1a1a" }, { presentation: "modal" }, 7, "active"]);
+    await page.getByRole("button", { name: "Pause" }).click();
+    await page.getByText("“Branched” is paused.").waitFor();
+    assert.equal((await server.api("GET", `/surveys/${survey.id}`)).status, "paused");
+    assert.deepEqual(complaints, []);
+  });
+
+  await t.test("a survey is translated beside its source, and tried in the SDK's own renderer without a record", async (t) => {
+    const survey = await server.survey({ name: "Tried", mode: "link_only", flow });
+    const { page, complaints, tabOf } = await open(t, `/surveys/${survey.id}?tab=languages`);
+    const sent = [];
+    page.on("request", (request) => request.method() != "GET" && sent.push(`${request.method()} ${new URL(request.url()).pathname}`));
+    await page.getByLabel("Another language").fill("ar");
+    await page.getByRole("button", { name: "Add the language" }).click();
+    await page.getByText("7 of 7 are missing").waitFor();
+    await page.getByLabel("questions/score/title in ar").fill("ما مدى احتمال ذلك؟");
+    await page.getByText("6 of 7 are missing").waitFor();
+    await accessible(page, "languages");
+    await page.setViewportSize({ width: 1280, height: 800 });
+
+    await tabOf("Preview");
+    const preview = page.getByRole("region", { name: "Preview" });
+    // It is shown in the language that is being translated into.
+    await preview.getByRole("heading", { name: "ما مدى احتمال ذلك؟" }).waitFor();
+    assert.equal(await preview.locator("nudge-ui .root").getAttribute("dir"), "rtl");
+    await accessible(page, "preview");
+    await page.setViewportSize({ width: 1280, height: 800 });
+    await page.getByLabel("Language").selectOption("en");
+    await preview.getByRole("heading", { name: "How likely?" }).waitFor();
+    assert.equal(await preview.locator("nudge-ui .root").getAttribute("dir"), "ltr");
+    await page.getByLabel("From right to left").check();
+    await until("mirrored", async () => (await preview.locator("nudge-ui .root").getAttribute("dir").catch(() => "")) == "rtl");
+    await page.getByLabel("From right to left").uncheck();
+    await page.getByLabel("Width").selectOption("desktop");
+    await preview.getByRole("heading", { name: "How likely?" }).waitFor();
+    await preview.getByRole("radio", { name: "9" }).check({ force: true });
+    await preview.getByRole("button", { name: "Next" }).click();
+    await preview.getByRole("heading", { name: "Why?" }).waitFor();
+    await page.getByRole("log", { name: "What would be sent" }).getByText("score: 9").waitFor();
+    await page.getByRole("button", { name: "Show it over this page" }).click();
+    await page.getByRole("dialog", { name: "How likely?" }).waitFor();
+    await page.getByRole("button", { name: "Take it away" }).click();
+    await page.getByRole("dialog", { name: "How likely?" }).waitFor({ state: "detached" });
+    assert.deepEqual(sent, []);
+    assert.deepEqual((await server.api("GET", `/surveys/${survey.id}/attempts`)).items, []);
+
+    await page.getByRole("button", { name: "Save", exact: true }).click();
+    await page.getByText("Saved.").waitFor();
+    assert.deepEqual((await server.api("GET", `/surveys/${survey.id}`)).localization, { defaultLocale: "en", translations: { ar: { "questions/score/title": "ما مدى احتمال ذلك؟" } } });
+    assert.deepEqual(complaints, []);
+  });
+
+  await t.test("results are a funnel and a chart for each question, of all or of those who gave an answer, and CSV", async (t) => {
+    const survey = await server.survey({ name: "Answered", mode: "link_only", flow });
+    const { page, complaints } = await open(t, `/surveys/${survey.id}/results`);
+    await page.getByRole("heading", { name: "There is no answer yet" }).waitFor();
+    await answer(server, survey.id, "one", { score: 9, why: { optionId: "speed" }, words: "=fast" });
+    await answer(server, survey.id, "two", { score: 10, why: { optionId: "speed" }, words: null });
+    await answer(server, survey.id, "three", { score: 2, why: { optionId: "price" }, words: "dear" });
+    const score = page.getByRole("region", { name: "How likely?" });
+    await until("the results are there", async () => {
+      await page.getByRole("button", { name: "Reload" }).click();
+      return (await score.innerText().catch(() => "")).includes("3 answers");
+    });
+    assert.match(await score.innerText(), /NPS 33/);
+    await page.getByRole("region", { name: "Tell us more" }).getByText("dear").waitFor();
+    for (const summary of await page.locator(".numbers summary").all()) await summary.click();
+    await page.getByText("Where they left").first().click();
+    await accessible(page, "results");
+    await page.setViewportSize({ width: 1280, height: 800 });
+
+    await page.getByLabel("Only who answered").selectOption("why");
+    await page.getByLabel("with", { exact: true }).selectOption('"speed"');
+    await page.getByText("2 attempts answered “Speed”. All 3 attempts were looked through.").waitFor();
+    assert.match(await score.innerText(), /2 answers[^]*NPS 100/);
+    await page.reload();
+    await page.getByText("2 attempts answered “Speed”.").waitFor();
+
+    const [download] = await Promise.all([page.waitForEvent("download"), page.getByRole("button", { name: "All answers as CSV" }).click()]);
+    const rows = readFileSync(await download.path(), "utf8").trim().split("\r\n");
+    assert.equal(rows.length, 9, rows.join("\n"));
+    assert.ok(rows.some((row) => row.includes("'=fast")), rows.join("\n"));
+
+    await page.getByRole("tab", { name: "Answers" }).click();
+    await page.getByText("Speed").first().waitFor();
+    await accessible(page, "answers");
+    await page.getByRole("tab", { name: "Recipients" }).click();
+    await settled(page);
+    await accessible(page, "recipients");
+    const why = await page.goto(page.url().replace(/\/results.*/, "")).then(() => page.getByRole("main").getByRole("link", { name: "Why?" }).getAttribute("href"));
+    assert.equal(why, `#/apps/${server.access.appId}/why?campaign=${survey.id}`);
+    assert.deepEqual(complaints, []);
+  });
+
+  await t.test("a survey is composed, saved and activated by keyboard alone", async (t) => {
+    const { page } = await open(t, "/surveys");
+    const type = (text) => page.keyboard.type(text);
+    const press = async (role, name) => {
+      await page.getByRole(role, { name, exact: true }).first().focus();
+      await page.keyboard.press("Enter");
+    };
+    await press("link", "New survey");
+    await page.getByRole("heading", { name: "New survey" }).waitFor();
+    await page.getByLabel("Name", { exact: true }).focus();
+    await type("By keys");
+    // The tabs are one stop; arrows lead from one to the next.
+    await page.getByRole("tab", { name: "Questions" }).focus();
+    await page.keyboard.press("ArrowRight");
+    await page.keyboard.press("ArrowRight");
+    await page.getByLabel("Event", { exact: true }).focus();
+    await type("order_placed");
+    await page.keyboard.press("Enter");
+    await page.getByRole("heading", { name: "By keys" }).waitFor();
+    await press("button", "Activate");
+    await page.getByText("“By keys” is active.").waitFor();
+    const [made] = await server.api("GET", "/surveys");
+    assert.deepEqual([made.name, made.status, made.trigger.eventName], ["By keys", "active", "order_placed"]);
+  });
+
+  await t.test("JSON goes in and out, a copy is a draft of its own, and what JSON has nobody loses", async (t) => {
+    const survey = await server.survey({ name: "Whole", status: "draft", flow, theme: { mascot: { any: ["thing"] } }, audience: { include: { all: [{ kind: "platform", in: ["web"] }], any: [{ kind: "country", in: ["AT"] }] } } });
+    const { page, tabOf } = await open(t, `/surveys/${survey.id}?tab=json`);
+    const [download] = await Promise.all([page.waitForEvent("download"), page.getByRole("button", { name: "Save as a file" }).click()]);
+    const text = readFileSync(await download.path(), "utf8");
+    assert.equal(JSON.parse(text).theme.mascot.any[0], "thing");
+    await page.goto(page.url().replace(/\/surveys\/.*/, `/surveys/new?from=${survey.id}`));
+    assert.equal(await page.getByLabel("Name", { exact: true }).inputValue(), "Whole (copy)");
+    await tabOf("JSON");
+    await page.getByLabel("Read a file").setInputFiles({ name: "survey.json", mimeType: "application/json", buffer: Buffer.from(text.replace('"Whole"', '"Brought"')) });
+    await page.getByText("“survey.json” was read. It is not saved yet.").waitFor();
+    await page.getByRole("button", { name: "Make the survey" }).click();
+    await page.getByRole("heading", { name: "Brought" }).waitFor();
+    const [made] = await server.api("GET", "/surveys");
+    const { id, version, createdAt, updatedAt, name, ...rest } = made;
+    assert.notEqual(id, survey.id);
+    const { id: _, version: __, createdAt: ___, updatedAt: ____, name: _____, ...source } = survey;
+    assert.deepEqual(rest, source);
+    await accessible(page, "JSON");
+  });
+
+  await t.test("a viewer tries a survey and reads results, and sees no button that would be refused", async (t) => {
+    const survey = await server.survey({ name: "Read", mode: "link_only", flow });
+    const segment = await server.api("POST", "/segments", { name: "Read", audience: { include: { all: [{ kind: "platform", in: ["web"] }] } } });
+    const { page, complaints } = await open(t, `/surveys/${survey.id}`, { role: "viewer" });
+    await page.getByRole("region", { name: "Preview" }).getByRole("heading", { name: "How likely?" }).waitFor();
+    for (const path of [`/surveys/${survey.id}`, `/segments/${segment.id}`, "/segments", "/surveys/new", `/surveys/${survey.id}/results`]) {
+      await page.goto(page.url().replace(/#.*/, `#/apps/${server.access.appId}${path}`));
+      await settled(page);
+      assert.equal(await page.getByRole("button", { name: /^(Save$|Make|Activate|Pause|End|Archive|Delete)/ }).count(), 0, path);
+      assert.equal(await page.getByRole("link", { name: /^(New|Duplicate)/ }).count(), 0, path);
+    }
+    assert.deepEqual(complaints, []);
+  });
+});

@@ -1,0 +1,259 @@
+//! `nudge dev` and what a server looks at before it starts: whose the database is, whose the keys are.
+
+use std::net::TcpListener;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+
+use nudge_db::{Db, Options};
+use serde_json::json;
+use tempfile::TempDir;
+use tests::child::{self, Child, complaint};
+use tests::{client, postgres, site};
+
+const ANY: &str = "127.0.0.1:0";
+
+fn folder() -> TempDir {
+    TempDir::with_prefix("nudge-test-").unwrap()
+}
+
+/// Runs a command of the program to its end, with a data directory.
+fn run(arguments: &[&str], data: &Path) -> std::process::Output {
+    let mut program = child::program(site!());
+    let program = program.args(arguments).arg("--data-dir").arg(data);
+    program.output().unwrap()
+}
+
+#[test]
+fn each_start_has_the_same_app_and_keys() {
+    let folder = folder();
+    let of = |child: &Child| {
+        ["appId", "workspaceId", "writeKey", "serverKey", "apiToken"]
+            .map(|key| child.text(key).to_owned())
+    };
+    let child = Child::start(site!(), folder.path());
+    let first = of(&child);
+    assert_eq!(child.terminate(), Some(0));
+    let kept = folder.path().join("dev.json");
+    assert_eq!(kept.metadata().unwrap().permissions().mode() & 0o777, 0o600);
+
+    let child = Child::start(site!(), folder.path());
+    assert_eq!(of(&child), first);
+    assert_eq!(child.terminate(), Some(0));
+
+    // What earlier versions left has no file: the app is found by its keys, which are made anew.
+    std::fs::remove_file(&kept).unwrap();
+    let child = Child::start(site!(), folder.path());
+    assert_eq!(of(&child)[..2], first[..2]);
+    assert_ne!(of(&child)[2..], first[2..]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_key_that_was_revoked_is_made_anew() {
+    let folder = folder();
+    let child = Child::start(site!(), folder.path());
+    let (first, server_key) = (
+        child.text("writeKey").to_owned(),
+        child.text("serverKey").to_owned(),
+    );
+    let http = client::build();
+    let keys = format!(
+        "{}/v1/apps/{}/keys",
+        child.text("baseUrl"),
+        child.text("appId")
+    );
+    let admin = child.text("adminToken");
+    let list = client::send(http.get(&keys).bearer_auth(admin)).await;
+    let list = list.ok();
+    let all = list["items"].as_array().unwrap();
+    assert_eq!(all.len(), 3);
+    let write = all.iter().find(|key| key["kind"] == "write").unwrap();
+    let one = format!("{keys}/{}", write["id"].as_str().unwrap());
+    let removed = client::send(http.delete(&one).bearer_auth(admin)).await;
+    assert!(removed.status < 300, "{}", removed.text);
+    assert_eq!(child.terminate(), Some(0));
+
+    let child = Child::start(site!(), folder.path());
+    assert_ne!(child.text("writeKey"), first);
+    assert_eq!(child.text("serverKey"), server_key);
+    let session = format!("{}/v1/sdk/session", child.text("baseUrl"));
+    let session = http.post(session).bearer_auth(child.text("writeKey"));
+    client::send(session.json(&json!({"anonymousId": "ada"})))
+        .await
+        .ok();
+}
+
+/// In a folder whose configuration names a production's database, `nudge dev` makes nothing there.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_database_of_somebody_else_is_refused() {
+    let url = postgres::database().await;
+    let (mine, other) = (folder(), folder());
+    let variables = [("NUDGE_DATABASE__URL", url.as_str())];
+    let child = Child::start_with(site!(), mine.path(), &variables);
+    let app = child.text("appId").to_owned();
+    assert_eq!(child.terminate(), Some(0));
+
+    let db = Db::open(&Options::new(url.clone(), 1)).await.unwrap();
+    let keys = async || -> i64 {
+        let mut tx = db.read().await.unwrap();
+        let keys = tx.sql("SELECT count(*) AS count FROM keys");
+        keys.fetch_scalar().await.unwrap()
+    };
+    assert_eq!(keys().await, 3);
+    let dev = ["dev", "--listen", ANY, "--database-url", &url];
+    let refused = complaint(&run(&dev, other.path()));
+    assert!(refused.contains("`nudge dev` did not make"), "{refused}");
+    assert!(refused.contains("--app"), "{refused}");
+    let unknown = [&dev[..], &["--app", "Warehouse"]].concat();
+    let refused = complaint(&run(&unknown, other.path()));
+    assert!(refused.contains("no app `Warehouse`"), "{refused}");
+    assert_eq!(keys().await, 3);
+
+    // Told by name, it does.
+    let file = other.path().join("access.json");
+    let mut process = child::program(site!())
+        .args(dev)
+        .args(["--app", &app, "--json"])
+        .arg(&file)
+        .arg("--data-dir")
+        .arg(other.path())
+        .stdout(std::process::Stdio::null())
+        .spawn()
+        .unwrap();
+    while !file.exists() {
+        assert!(process.try_wait().unwrap().is_none());
+        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+    }
+    process.kill().unwrap();
+    process.wait().unwrap();
+    assert_eq!(keys().await, 6);
+    db.close().await;
+}
+
+#[test]
+fn a_port_that_is_taken_is_named() {
+    let (folder, taken) = (folder(), TcpListener::bind(ANY).unwrap());
+    let address = taken.local_addr().unwrap().to_string();
+    let output = run(&["serve", "--listen", &address], folder.path());
+    assert!(!output.status.success());
+    let refused = String::from_utf8(output.stderr).unwrap();
+    assert!(refused.contains(&address), "{refused}");
+    assert!(refused.contains("--listen"), "{refused}");
+}
+
+/// A program without the master key of the harness.
+fn without_key(command: &[&str], data: &Path) -> std::process::Output {
+    let mut program = child::program(site!());
+    program
+        .env_remove("NUDGE_SECRETS__MASTER_KEY")
+        .args(command);
+    program.arg("--data-dir").arg(data).output().unwrap()
+}
+
+/// New keys for a database that is in use would open nothing in it.
+#[test]
+fn a_database_whose_key_is_missing_is_refused_before_another_is_made() {
+    let folder = folder();
+    let child = Child::start(site!(), folder.path());
+    assert_eq!(child.terminate(), Some(0));
+    for command in [
+        &["serve", "--listen", ANY][..],
+        &["dev", "--listen", ANY],
+        &["check"],
+    ] {
+        let refused = complaint(&without_key(command, folder.path()));
+        assert!(refused.contains("master.key"), "{command:?}: {refused}");
+        assert!(!folder.path().join("master.key").exists(), "{command:?}");
+    }
+    let mut program = child::program(site!());
+    program.env(
+        "NUDGE_SECRETS__MASTER_KEY",
+        "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=",
+    );
+    let wrong = program.args(["check", "--data-dir"]).arg(folder.path());
+    let refused = complaint(&wrong.output().unwrap());
+    assert!(
+        refused.contains("is the master key that of this database?"),
+        "{refused}"
+    );
+    assert!(run(&["check"], folder.path()).status.success());
+}
+
+/// The schema alone has nothing that needs a key.
+#[test]
+fn a_key_is_made_for_a_database_that_was_only_migrated() {
+    let folder = folder();
+    for command in ["migrate", "check"] {
+        let output = without_key(&[command], folder.path());
+        assert!(output.status.success(), "{output:?}");
+    }
+    assert!(folder.path().join("master.key").exists());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_newer_schema_is_refused() {
+    let url = postgres::database().await;
+    let folder = folder();
+    let migrated = run(&["migrate", "--database-url", &url], folder.path());
+    assert!(migrated.status.success(), "{migrated:?}");
+    let db = Db::open(&Options::new(url.clone(), 1)).await.unwrap();
+    let mut tx = db.write().await.unwrap();
+    tx.sql("UPDATE _sqlx_migrations SET version = 9999 WHERE version = (SELECT max(version) FROM _sqlx_migrations)")
+        .execute()
+        .await
+        .unwrap();
+    tx.commit().await.unwrap();
+    db.close().await;
+    for command in [&["check"][..], &["serve", "--listen", ANY]] {
+        let command = [command, &["--database-url", &url]].concat();
+        let refused = complaint(&run(&command, folder.path()));
+        assert!(refused.contains("newer version of Nudge"), "{refused}");
+    }
+}
+
+#[test]
+fn check_reaches_issuers_and_refuses_numbers_out_of_range() {
+    let folder = folder();
+    let check = |variable: &str, value: &str| {
+        let mut program = child::program(site!());
+        program.env(variable, value).args(["check", "--data-dir"]);
+        complaint(&program.arg(folder.path()).output().unwrap())
+    };
+    let nobody = TcpListener::bind(ANY).unwrap().local_addr().unwrap();
+    let issuers = format!("[{{issuer = \"http://{nobody}\", audience = \"nudge\"}}]");
+    for (variable, value, part) in [
+        ("NUDGE_AUTH__ISSUERS", issuers.as_str(), "auth.issuers"),
+        ("NUDGE_SERVER__APP_SHARE", "2.0", "`server.appShare` is 2"),
+        ("NUDGE_DATABASE__CONNECTIONS", "0", "`database.connections`"),
+        ("NUDGE_SERVER__PUBLIC_URL", "shop", "`server.publicUrl`"),
+    ] {
+        let complaint = check(variable, value);
+        assert!(complaint.contains(part), "{variable}: {complaint}");
+    }
+}
+
+/// What balances requests learns first that a server stops; requests that come in the meantime are answered.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_that_drains_says_so_and_answers() {
+    let folder = folder();
+    let variables = [("NUDGE_SERVER__DRAIN_SECONDS", "3")];
+    let child = Child::start_with(site!(), folder.path(), &variables);
+    let (http, base) = (client::build(), child.text("baseUrl").to_owned());
+    let ready = async || client::send(http.get(format!("{base}/readyz"))).await;
+    assert_eq!(ready().await.status, 200);
+    let begun = std::time::Instant::now();
+    let ended = tokio::task::spawn_blocking(move || child.terminate());
+    let mut seen = 0;
+    while begun.elapsed() < std::time::Duration::from_secs(2) {
+        let answer = ready().await;
+        if answer.text == "stopping\n" {
+            assert_eq!(answer.status, 503);
+            let event = client::send(http.get(format!("{base}/livez"))).await;
+            assert_eq!(event.status, 200);
+            seen += 1;
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(100)).await;
+    }
+    assert!(seen > 0, "it stopped taking connections at once");
+    assert_eq!(ended.await.unwrap(), Some(0));
+    assert!(begun.elapsed() >= std::time::Duration::from_secs(3));
+}
