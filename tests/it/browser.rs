@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::{Mutex, PoisonError};
+use std::time::Instant;
 
 use tests::app::MASTER_KEY;
 use tests::site;
@@ -54,29 +54,17 @@ fn installed(folder: &str) -> PathBuf {
     folder
 }
 
-/// One file at a time: a browser has more processes than machines have cores.
-static TURN: Mutex<()> = Mutex::new(());
-
-/// Runs a file of tests.
-fn run(file: &str) {
-    if !has_browser() {
-        return;
-    }
-    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
-    installed("host/web-sdk");
-    let folder = installed("tests/browser");
-    // A plugin to upload.
-    let plugin = Path::new(site!().scratch).join("versioned.wasm");
-    std::fs::write(&plugin, test_guests::VERSIONED).unwrap();
+/// Runs a file of tests. The error is what it printed.
+fn run(folder: &Path, plugin: &Path, file: &str) -> Result<(), String> {
     // What the console asks the server in it.
     let asked = Path::new(site!().scratch).join("asked");
     std::fs::write(&asked, "").unwrap();
     let output = Command::new("node")
         .args(["--test", "--test-reporter=spec", file])
-        .current_dir(&folder)
+        .current_dir(folder)
         .env("NUDGE_PROGRAM", site!().program)
         .env("NUDGE_CHROMIUM", CHROMIUM)
-        .env("NUDGE_PLUGIN", &plugin)
+        .env("NUDGE_PLUGIN", plugin)
         .env("NUDGE_ASKED", &asked)
         .env("NUDGE_SECRETS__MASTER_KEY", MASTER_KEY)
         .env(
@@ -85,64 +73,50 @@ fn run(file: &str) {
         )
         .output()
         .unwrap();
-    let report = String::from_utf8_lossy(&output.stdout);
-    let complaints = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{report}\n{complaints}");
-    if file.starts_with("console-") {
-        console_operations::check(file, &std::fs::read_to_string(&asked).unwrap());
+    if !output.status.success() {
+        let report = String::from_utf8_lossy(&output.stdout);
+        let complaints = String::from_utf8_lossy(&output.stderr);
+        return Err(format!("{file}:\n{report}\n{complaints}"));
     }
-}
-
-/// Each file of `tests/browser` is a test here, or nobody would run it.
-macro_rules! files {
-    ($($name:ident: $file:literal),* $(,)?) => {
-        $(
-            #[test]
-            fn $name() {
-                run($file);
-            }
-        )*
-
-        /// The files that are run.
-        pub(crate) const FILES: &[&str] = &[$($file),*];
-
-        #[test]
-        fn every_file_is_run() {
-            let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("browser");
-            let mut there: Vec<String> = std::fs::read_dir(folder)
-                .unwrap()
-                .map(|entry| entry.unwrap().file_name().into_string().unwrap())
-                .filter(|name| name.ends_with(".test.mjs"))
-                .collect();
-            there.sort();
-            assert_eq!(there, FILES);
-        }
-    };
-}
-
-files! {
-    console_foundation: "console-foundation.test.mjs",
-    console_journey: "console-journey.test.mjs",
-    console_messages: "console-messages.test.mjs",
-    console_people: "console-people.test.mjs",
-    console_plugins: "console-plugins.test.mjs",
-    console_settings: "console-settings.test.mjs",
-    console_surveys: "console-surveys.test.mjs",
-    console_webhooks: "console-webhooks.test.mjs",
-    docs: "docs.test.mjs",
-    events: "events.test.mjs",
-    package: "package.test.mjs",
-    people: "people.test.mjs",
-    push: "push.test.mjs",
-    shop: "shop.test.mjs",
-    surveys_accessibility: "surveys-accessibility.test.mjs",
-    surveys_behaviour: "surveys-behaviour.test.mjs",
-    surveys_keyboard: "surveys-keyboard.test.mjs",
-    surveys_server: "surveys-server.test.mjs",
+    if file.starts_with("console-") {
+        console_operations::check(file, &std::fs::read_to_string(&asked).unwrap())?;
+    }
+    Ok(())
 }
 
 /// The SDK's own tests, which need no browser: surveys' ways by the vectors of the server's code.
+const WAYS_OF_SURVEYS: &str = "../../host/web-sdk/test/surveys.test.mjs";
+
+/// The files of `tests/browser`.
+pub(crate) fn files() -> Vec<String> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("browser");
+    let mut files: Vec<String> = std::fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .filter(|name| name.ends_with(".test.mjs"))
+        .collect();
+    files.sort();
+    files
+}
+
+/// One test, and one file after the other: a browser has more processes than machines have cores, and tests that
+/// wait for their turn would hold the threads of all others.
 #[test]
-fn ways_of_surveys() {
-    run("../../host/web-sdk/test/surveys.test.mjs");
+#[expect(clippy::print_stderr, reason = "says how long each file takes")]
+fn every_file_passes() {
+    if !has_browser() {
+        return;
+    }
+    installed("host/web-sdk");
+    let folder = installed("tests/browser");
+    // A plugin to upload.
+    let plugin = Path::new(site!().scratch).join("versioned.wasm");
+    std::fs::write(&plugin, test_guests::VERSIONED).unwrap();
+    let mut complaints = Vec::new();
+    for file in files().iter().map(String::as_str).chain([WAYS_OF_SURVEYS]) {
+        let begun = Instant::now();
+        complaints.extend(run(&folder, &plugin, file).err());
+        eprintln!("{file}: {} s", begun.elapsed().as_secs());
+    }
+    assert!(complaints.is_empty(), "{}", complaints.join("\n"));
 }
