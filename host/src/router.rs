@@ -316,6 +316,7 @@ pub fn router(services: Shared, with_operations: bool) -> serde_json::Result<Rou
     }
     let around = Around {
         traces: services.traces.clone(),
+        trusted_proxies: services.config.server.trusted_proxies,
         ..Around::untraced(&services.clock)
     };
     let around =

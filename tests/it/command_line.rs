@@ -408,10 +408,13 @@ async fn production_begins_with_a_token() {
         "--data-dir",
         data,
     ];
+    let logs = TempDir::with_prefix("nudge-test-").unwrap();
+    let log = logs.path().join("log");
     let mut process = child::program(site!())
+        .env("NUDGE_TELEMETRY__LOG_FORMAT", "json")
         .args(arguments)
         .stdout(std::process::Stdio::piped())
-        .stderr(std::process::Stdio::null())
+        .stderr(std::fs::File::create(&log).unwrap())
         .spawn()
         .unwrap();
     let mut line = String::new();
@@ -465,4 +468,55 @@ async fn production_begins_with_a_token() {
         .status();
     assert!(asked.unwrap().success());
     assert_eq!(process.wait().unwrap().code(), Some(0));
+
+    // What the log says of all that.
+    let log = std::fs::read_to_string(log).unwrap();
+    let lines: Vec<Value> = log
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).unwrap()["fields"].clone())
+        .collect();
+    let line = |what: &str| {
+        let found = lines.iter().find(|line| line["message"] == what);
+        found.unwrap_or_else(|| panic!("no line `{what}` in {log}"))
+    };
+    let started = line("the server has started");
+    assert_eq!(started["version"], env!("CARGO_PKG_VERSION"));
+    assert_eq!(line("the server has stopped")["node"], started["node"]);
+    let ingested = lines
+        .iter()
+        .find(|line| line["http.route"] == "/v1/sdk/ingest")
+        .unwrap();
+    assert_eq!(ingested["app.id"], made["id"]);
+    assert_eq!(ingested["key.id"], key["id"]);
+    assert_eq!(ingested["client.address"], "127.0.0.1");
+    assert_eq!(ingested["http.status"], 200);
+    let keys = lines
+        .iter()
+        .find(|line| line["http.route"] == "/v1/apps/{appId}/keys")
+        .unwrap();
+    assert_eq!(keys["app.id"], made["id"]);
+    let secret = key["key"].as_str().unwrap();
+    assert!(!log.contains(secret) && !log.contains(&admin), "{log}");
+}
+
+/// What packages install beside the program.
+#[test]
+fn shells_and_manual_pages_know_every_command() {
+    let commands = ["serve", "doctor", "secrets", "plugin"];
+    for shell in ["bash", "zsh", "fish"] {
+        let script = standard_output(&child::run(site!(), &["completions", shell]));
+        for command in commands {
+            assert!(script.contains(command), "{command} in {shell}");
+        }
+    }
+    let folder = TempDir::with_prefix("nudge-test-").unwrap();
+    let pages = folder.path().join("man1");
+    let written = child::run(site!(), &["man", pages.to_str().unwrap()]);
+    assert!(written.status.success(), "{written:?}");
+    for command in commands {
+        let page = std::fs::read_to_string(pages.join(format!("nudge-{command}.1"))).unwrap();
+        assert!(page.contains(".SH SYNOPSIS"), "{page}");
+    }
+    assert!(pages.join("nudge-plugin-push.1").exists());
+    assert!(!pages.join("nudge-compile-component.1").exists());
 }

@@ -68,6 +68,7 @@ mod few_connections;
 mod flows;
 mod forms;
 mod guests;
+mod guides;
 mod held_back;
 mod hidden_people;
 mod hostile_plugins;

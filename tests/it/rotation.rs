@@ -4,6 +4,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::Output;
 
+use nudge_platform::sealed;
 use nudge_push::credentials;
 use nudge_push::providers::Environment;
 use nudge_push::tokens;
@@ -58,12 +59,12 @@ async fn rotates(backend: Backend) {
     let new = app.session("bob").await;
     let services = app.services();
     let mut told = 0;
-    let sealed = nudge_platform::sealed::reseal(&services.db, &services.secrets, |_, _| told += 1)
+    let sealed = sealed::reseal(&services.db, &services.secrets, |_, _| told += 1)
         .await
         .unwrap();
     // Two keys of the server's own, a credential and a token, in three tables.
     assert_eq!((sealed, told), (4, 3));
-    let again = nudge_platform::sealed::reseal(&services.db, &services.secrets, |_, _| {})
+    let again = sealed::reseal(&services.db, &services.secrets, |_, _| {})
         .await
         .unwrap();
     assert_eq!(again, 0, "nothing is left to do");
@@ -101,6 +102,61 @@ async fn the_key_changes_on_sqlite() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_key_changes_on_postgres() {
     rotates(Backend::Postgres).await;
+}
+
+/// What the four steps of `nudge secrets status` do to two servers that are restarted one after the other: whatever one
+/// of them has signed, the other accepts.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn two_servers_change_the_key_and_refuse_nobody() {
+    let url = tests::postgres::database().await;
+    let folder = TempDir::with_prefix("nudge-test-").unwrap();
+    let mut servers = Vec::new();
+    for name in ["one", "two"] {
+        let mut config = TestApp::config(site!(), &folder.path().join(name));
+        config.database.url.clone_from(&url);
+        config.database.connections = 5;
+        config.plugins.cache_dir = folder.path().join(format!("cache of {name}"));
+        servers.push(TestApp::open(site!(), config).await.unwrap());
+    }
+    let steps = [(MASTER_KEY, vec![NEW_KEY]), (NEW_KEY, vec![MASTER_KEY])];
+    let mut people = vec![servers[0].session("somebody").await];
+    for (step, (master, previous)) in steps.into_iter().enumerate() {
+        for number in 0..servers.len() {
+            let restarted = &mut servers[number];
+            restarted.stop().await;
+            master.clone_into(&mut restarted.config.secrets.master_key);
+            *restarted.config.secrets.previous_keys =
+                previous.iter().map(|key| (*key).to_owned()).collect();
+            restarted.resume().await;
+            for (at, server) in servers.iter().enumerate() {
+                let name = format!("person-{step}-{number}-{at}");
+                people.push(server.session(&name).await);
+            }
+            for server in &servers {
+                for person in &people {
+                    server.poll(person, "").await.ok();
+                }
+            }
+        }
+    }
+    let counts = async |server: &TestApp| {
+        let services = server.services();
+        sealed::count_by_key(&services.db, &services.secrets)
+            .await
+            .unwrap()
+    };
+    let before = counts(&servers[0]).await;
+    assert!(before.known[1] > 0, "{before:?}");
+    let services = servers[0].services();
+    sealed::reseal(&services.db, &services.secrets, |_, _| {})
+        .await
+        .unwrap();
+    let after = counts(&servers[1]).await;
+    let total: u64 = before.known.iter().sum();
+    assert_eq!((after.known, after.unknown), (vec![total, 0], 0));
+    for server in servers {
+        server.finish().await;
+    }
 }
 
 fn secrets(data: &Path, command: &[&str]) -> Output {
@@ -141,6 +197,12 @@ async fn the_key_file_changes_by_a_command() {
         .bearer_auth(child.text("writeKey"))
         .json(&json!({"anonymousId": "ada"}));
     let token = text(&client::send(request).await.ok(), "subjectToken");
+    let status = || String::from_utf8(secrets(data, &["status"]).stdout).unwrap();
+    let said = status();
+    assert!(
+        said.contains("seals 2 values") && said.contains("`nudge secrets rotate`"),
+        "{said}"
+    );
     let running = secrets(data, &["rotate"]);
     assert!(
         String::from_utf8(running.stderr)
@@ -161,6 +223,11 @@ async fn the_key_file_changes_by_a_command() {
     assert!(said.contains("server_secrets: 2 sealed anew"), "{said}");
     assert!(!said.contains(NEW_KEY));
     assert_eq!(keys(), 2);
+    let said = status();
+    assert!(
+        said.contains("seals 0 values") && said.contains("`nudge secrets forget`"),
+        "{said}"
+    );
     assert_eq!(
         std::fs::metadata(&key_file).unwrap().permissions().mode() & 0o777,
         0o600

@@ -26,6 +26,7 @@ mod keys;
 mod subject;
 
 use std::net::IpAddr;
+use std::time::{Duration, Instant};
 
 use axum::extract::{FromRequestParts, RawPathParams};
 use axum::http::header::AUTHORIZATION;
@@ -34,6 +35,7 @@ use nudge_http::code::Code;
 use nudge_http::error::ApiError;
 use nudge_http::request_context::{self, client_address, notice_proxy};
 use nudge_platform::rate_limits::{Policy, owner_of, share_of};
+use parking_lot::Mutex;
 use uuid::Uuid;
 
 pub use access::{Admin, Administrator, Editor, Member, Operator, Scope, Viewer};
@@ -93,16 +95,30 @@ fn failed(parts: &Parts, services: &Services, detail: &'static str) -> ApiError 
     let refusal = unauthorized(detail);
     match address(parts, services) {
         Some(address) => charge(parts, services, Policy::Address, owner_of(address))
+            .inspect_err(|_| warn_of_guesses(address))
             .err()
             .unwrap_or(refusal),
         None => refusal,
     }
 }
 
+/// Warns, once a minute at the most, of an address whose authentication has failed too often to be let in again at once.
+fn warn_of_guesses(address: IpAddr) {
+    static TOLD: Mutex<Option<Instant>> = Mutex::new(None);
+    let mut told = TOLD.lock();
+    if told.is_none_or(|told| told.elapsed() >= Duration::from_mins(1)) {
+        *told = Some(Instant::now());
+        tracing::warn!(
+            client.address = %address,
+            "authentication has failed too often from this address, which has to wait; others are told of once a minute"
+        );
+    }
+}
+
 fn address(parts: &Parts, services: &Services) -> Option<IpAddr> {
     let trusted_proxies = services.config.server.trusted_proxies;
     notice_proxy(&parts.headers, trusted_proxies);
-    client_address(parts, trusted_proxies)
+    client_address(&parts.extensions, &parts.headers, trusted_proxies)
 }
 
 /// The answer about an app that is unknown, or in a workspace of others.

@@ -13,11 +13,14 @@ use uuid::Uuid;
 
 use super::error::ApiError;
 use super::meters::Meters;
-use super::request_context::Notes;
+use super::request_context::{Notes, client_address};
 use super::retry;
 
 /// The header that carries a request's id.
 pub const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+
+/// Routes that machines ask every few seconds. They are counted, and have no line in the log.
+const PROBES: [&str; 3] = ["/livez", "/readyz", "/metrics"];
 
 /// What a listener's requests are answered with. Cheap to clone.
 #[derive(Clone, Debug)]
@@ -28,6 +31,8 @@ pub struct Around {
     pub meters: Meters,
     /// Where their spans go; none: they have none.
     pub traces: Option<Traces>,
+    /// Proxies in front that are believed (`server.trustedProxies`).
+    pub trusted_proxies: usize,
 }
 
 impl Around {
@@ -37,6 +42,7 @@ impl Around {
             clock: clock.clone(),
             meters: Meters::default(),
             traces: None,
+            trusted_proxies: 0,
         }
     }
 }
@@ -47,25 +53,18 @@ pub async fn layer(around: Around, mut request: Request, next: Next) -> Response
         clock,
         meters,
         traces,
+        trusted_proxies,
     } = around;
     let started = Instant::now();
     let method = request.method().clone();
     let path = request.extensions().get::<MatchedPath>().cloned();
     let route = path.as_ref().map_or("unmatched", MatchedPath::as_str);
     let id = request_id(&request, &clock);
+    let address = client_address(request.extensions(), request.headers(), trusted_proxies);
+    let app_id = app_of_path(route, request.uri().path());
     let notes = Notes::default();
     request.extensions_mut().insert(notes.clone());
-    let span = traces.map_or_else(traces::Context::new, |traces| {
-        let span = NewSpan {
-            name: format!("{method} {route}"),
-            kind: SpanKind::Server,
-            attributes: vec![
-                KeyValue::new("http.request.method", method.to_string()),
-                KeyValue::new("http.route", route.to_owned()),
-            ],
-        };
-        traces.request(request.headers(), span)
-    });
+    let span = begin_span(traces.as_ref(), &request, route);
 
     let answered = std::panic::AssertUnwindSafe(retry::run(next, request))
         .catch_unwind()
@@ -76,7 +75,9 @@ pub async fn layer(around: Around, mut request: Request, next: Next) -> Response
             "the handler panicked"
         )))
     });
+    let mut refused = None;
     if let Some(error) = response.extensions_mut().remove::<ApiError>() {
+        refused = Some(error.code().name());
         response = keep_headers(&response, error.at(route).render(&id));
     }
 
@@ -84,20 +85,53 @@ pub async fn layer(around: Around, mut request: Request, next: Next) -> Response
 
     let elapsed = started.elapsed();
     let status = response.status().as_u16();
-    tracing::info!(
-        request.id = id,
-        http.method = %method,
-        http.route = route,
-        http.status = status,
-        elapsed_us = u64::try_from(elapsed.as_micros()).unwrap_or(u64::MAX),
-        "request"
-    );
+    if !PROBES.contains(&route) {
+        let (caller, key_id) = notes.caller().unzip();
+        tracing::info!(
+            request.id = id,
+            http.method = %method,
+            http.route = route,
+            http.status = status,
+            error.code = refused,
+            app.id = caller.or(app_id).map(tracing::field::display),
+            key.id = key_id.map(tracing::field::display),
+            client.address = address.map(tracing::field::display),
+            trace.id = traces::trace_id(&span),
+            elapsed_us = u64::try_from(elapsed.as_micros()).unwrap_or(u64::MAX),
+            "request"
+        );
+    }
     traces::end_request(&span, status, &id);
     meters.count(route, &method, status, elapsed);
     if let Ok(value) = HeaderValue::from_str(&id) {
         response.headers_mut().insert(REQUEST_ID, value);
     }
     response
+}
+
+/// The span of a request; of nothing where nothing is traced.
+fn begin_span(traces: Option<&Traces>, request: &Request, route: &str) -> traces::Context {
+    let Some(traces) = traces else {
+        return traces::Context::new();
+    };
+    let method = request.method();
+    let span = NewSpan {
+        name: format!("{method} {route}"),
+        kind: SpanKind::Server,
+        attributes: vec![
+            KeyValue::new("http.request.method", method.to_string()),
+            KeyValue::new("http.route", route.to_owned()),
+        ],
+    };
+    traces.request(request.headers(), span)
+}
+
+/// The app that a route of the API is about, by its path.
+fn app_of_path(route: &str, path: &str) -> Option<Uuid> {
+    let rest = route
+        .starts_with("/v1/apps/{appId}")
+        .then(|| path.strip_prefix("/v1/apps/"))??;
+    Uuid::parse_str(rest.split('/').next()?).ok()
 }
 
 /// Refusals keep what inner layers put into the response's head, such as `Allow`.

@@ -33,6 +33,7 @@ pub struct Notes(Arc<Mutex<Inner>>);
 #[derive(Debug)]
 struct CallingApp {
     id: Uuid,
+    key_id: Uuid,
     origins: Arc<[String]>,
 }
 
@@ -59,10 +60,16 @@ impl Notes {
     }
 
     /// Notes whose key the request has, and counts it among the app's requests.
-    pub fn set_app(&self, app_id: Uuid, origins: &Arc<[String]>) -> Result<(), ApiError> {
+    pub fn set_app(
+        &self,
+        app_id: Uuid,
+        key_id: Uuid,
+        origins: &Arc<[String]>,
+    ) -> Result<(), ApiError> {
         let mut inner = self.0.lock();
         inner.app = Some(CallingApp {
             id: app_id,
+            key_id,
             origins: Arc::clone(origins),
         });
         if let (Some(admission), None) = (&inner.admission, &inner.share) {
@@ -175,6 +182,12 @@ impl Notes {
         }
     }
 
+    /// The app whose key the request has, and that key.
+    pub(super) fn caller(&self) -> Option<(Uuid, Uuid)> {
+        let inner = self.0.lock();
+        inner.app.as_ref().map(|app| (app.id, app.key_id))
+    }
+
     /// Whether the request was refused as one too many under a policy.
     pub fn is_over(&self, policy: Policy) -> bool {
         self.0.lock().over == Some(policy)
@@ -254,13 +267,16 @@ pub fn charge(
 
 /// The address that a request comes from. Behind proxies that append to `X-Forwarded-For`, the one that the
 /// outermost trusted proxy saw.
-pub fn client_address(parts: &Parts, trusted_proxies: usize) -> Option<IpAddr> {
-    let Peer(peer) = *parts.extensions.get::<Peer>()?;
+pub fn client_address(
+    extensions: &Extensions,
+    headers: &HeaderMap,
+    trusted_proxies: usize,
+) -> Option<IpAddr> {
+    let Peer(peer) = *extensions.get::<Peer>()?;
     if trusted_proxies == 0 {
         return Some(peer);
     }
-    let forwarded = parts
-        .headers
+    let forwarded = headers
         .get_all("x-forwarded-for")
         .iter()
         .filter_map(|value| value.to_str().ok())
@@ -319,7 +335,8 @@ mod tests {
     #[test]
     fn only_trusted_proxies_are_believed() {
         let address = |forwarded: &[&str], trusted| {
-            client_address(&parts(forwarded), trusted)
+            let parts = parts(forwarded);
+            client_address(&parts.extensions, &parts.headers, trusted)
                 .unwrap()
                 .to_string()
         };

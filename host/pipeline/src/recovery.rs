@@ -67,15 +67,13 @@ impl Recovery {
     /// Runs until the server stops.
     pub async fn run(mut self) {
         let inner = self.pipeline.inner();
-        let mut pacer = Pacer::new(&inner.db, &inner.clock, inner.config.poll_ms);
+        let (poll_ms, what) = (inner.config.poll_ms, "the pipeline's housekeeping");
+        let mut pacer = Pacer::new(&inner.db, &inner.clock, poll_ms, what);
         loop {
             if pacer.look() {
                 self.is_quiet = false;
             }
-            let next = self.turn().await.unwrap_or_else(|error| {
-                tracing::warn!(error = ?error, "the pipeline's housekeeping failed and is tried again");
-                Next::Soon
-            });
+            let next = pacer.note(self.turn().await).unwrap_or(Next::Soon);
             let inner = self.pipeline.inner();
             tokio::select! {
                 () = pacer.wait(next) => {}

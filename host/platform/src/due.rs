@@ -1,6 +1,6 @@
 //! When a loop that looks for work in the database looks again.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use nudge_db::{Db, Timestamp};
 use tokio::sync::watch;
@@ -14,12 +14,15 @@ pub struct Pacer {
     pause: Duration,
     clock: Clock,
     commits: Option<watch::Receiver<()>>,
+    trouble: Trouble,
 }
 
 impl Pacer {
-    /// Looks every `poll_ms` (`pipeline.pollMs`) while there may be something.
-    pub fn new(db: &Db, clock: &Clock, poll_ms: u64) -> Self {
+    /// Looks every `poll_ms` (`pipeline.pollMs`) while there may be something. `what` the loop does stands in the log
+    /// when it fails.
+    pub fn new(db: &Db, clock: &Clock, poll_ms: u64, what: &'static str) -> Self {
         Self {
+            trouble: Trouble::new(what),
             pause: Duration::from_millis(poll_ms.max(1)),
             clock: clock.clone(),
             commits: db.commits(),
@@ -36,6 +39,11 @@ impl Pacer {
         changed
     }
 
+    /// Takes note of how a look ended. None: it failed, and the loop looks again soon.
+    pub fn note<T>(&mut self, looked: nudge_db::Result<T>) -> Option<T> {
+        self.trouble.note(looked)
+    }
+
     /// Waits until the next look. `next` is the earliest instant at which anything that the last look saw falls due.
     pub async fn wait(&mut self, next: Next) {
         tokio::time::sleep(self.pause).await;
@@ -45,6 +53,47 @@ impl Pacer {
         tokio::select! {
             _ = commits.changed() => {}
             () = self.clock.sleep_until(next) => {}
+        }
+    }
+}
+
+/// Tells of work that is tried until it succeeds: once when it begins to fail, and once when it succeeds again. A
+/// database that is away for an hour is two lines in the log of each loop.
+#[derive(Debug)]
+pub struct Trouble {
+    what: &'static str,
+    since: Option<Instant>,
+}
+
+impl Trouble {
+    /// `what` is tried, for the log.
+    pub fn new(what: &'static str) -> Self {
+        Self { what, since: None }
+    }
+
+    /// Takes note of an attempt. None: it failed.
+    pub fn note<T, E: std::fmt::Debug>(&mut self, attempt: Result<T, E>) -> Option<T> {
+        match (attempt, self.since) {
+            (Ok(value), None) => Some(value),
+            (Ok(value), Some(since)) => {
+                self.since = None;
+                let seconds = since.elapsed().as_secs();
+                tracing::info!(what = self.what, seconds, "works again");
+                Some(value)
+            }
+            (Err(error), None) => {
+                self.since = Some(Instant::now());
+                tracing::warn!(
+                    what = self.what,
+                    ?error,
+                    "fails, and is tried again until it works"
+                );
+                None
+            }
+            (Err(error), Some(_)) => {
+                tracing::debug!(what = self.what, ?error, "still fails");
+                None
+            }
         }
     }
 }
@@ -148,6 +197,18 @@ impl Next {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn trouble_is_over_with_the_first_success() {
+        let mut trouble = Trouble::new("a test");
+        assert_eq!(trouble.note(Ok::<_, ()>(1)), Some(1));
+        for _ in 0..3 {
+            assert_eq!(trouble.note(Err::<u8, _>("away")), None);
+            assert!(trouble.since.is_some());
+        }
+        assert_eq!(trouble.note(Ok::<_, ()>(2)), Some(2));
+        assert!(trouble.since.is_none());
+    }
 
     #[test]
     fn claims_are_compared_once_more_after_a_change_and_then_left_alone() {

@@ -226,6 +226,43 @@ pub async fn check(db: &Db, secrets: &Secrets) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// How many values of a database each key has sealed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SealedBy {
+    /// One count for each key that the server has, the newest key's first.
+    pub known: Vec<u64>,
+    /// Values that no key of the server opens.
+    pub unknown: u64,
+}
+
+/// Counts all sealed values by their keys, some rows a transaction.
+pub async fn count_by_key(db: &Db, secrets: &Secrets) -> Result<SealedBy> {
+    let keys = secrets.derive_all(PURPOSE);
+    let ids: Vec<String> = keys.iter().map(key_id).collect();
+    let mut counts = SealedBy {
+        known: vec![0; ids.len()],
+        unknown: 0,
+    };
+    for column in COLUMNS {
+        let mut after = String::new();
+        loop {
+            let mut tx = db.read().await?;
+            let rows = list(&mut tx, column, &after).await?;
+            let Some(last) = rows.last() else { break };
+            last.row_key.clone_into(&mut after);
+            for row in &rows {
+                let id = row.sealed.parts().map(|(id, _)| id);
+                let key = ids.iter().position(|known| Some(known.as_str()) == id);
+                match key.and_then(|key| counts.known.get_mut(key)) {
+                    Some(count) => *count += 1,
+                    None => counts.unknown += 1,
+                }
+            }
+        }
+    }
+    Ok(counts)
+}
+
 /// Seals every value anew that is not sealed with the newest key, some rows a transaction; tells how many after
 /// each. Begun again after a crash, it does what is left.
 pub async fn reseal(

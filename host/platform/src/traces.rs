@@ -11,7 +11,9 @@ use std::future::Future;
 use std::time::Duration;
 
 use opentelemetry::propagation::TextMapPropagator as _;
-use opentelemetry::trace::{Status, TraceContextExt as _, Tracer as _, TracerProvider as _};
+use opentelemetry::trace::{
+    Status, TraceContextExt as _, TraceId, Tracer as _, TracerProvider as _,
+};
 use opentelemetry_http::{HeaderExtractor, HeaderInjector};
 use opentelemetry_sdk::Resource;
 use opentelemetry_sdk::propagation::TraceContextPropagator;
@@ -138,6 +140,12 @@ pub async fn within<F: Future>(span: impl FnOnce() -> NewSpan, work: F) -> F::Ou
     };
     let context = traces.begin(span(), &current);
     work.with_context(context).await
+}
+
+/// The id of the trace that a context is of, in hexadecimal digits (W3C Trace Context). None: of no trace.
+pub fn trace_id(context: &Context) -> Option<String> {
+    let id = context.span().span_context().trace_id();
+    (id != TraceId::INVALID).then(|| id.to_string())
 }
 
 /// Ends the span of a request that was answered with a status. `request_id` as in `X-Request-Id` and the log.

@@ -9,6 +9,7 @@ mod doctor;
 mod plugin;
 mod secrets;
 mod serve;
+mod shell;
 mod token;
 
 use std::collections::BTreeMap;
@@ -16,7 +17,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Context as _;
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, CommandFactory as _, Parser, Subcommand};
 use nudge_http::issuer::Role;
 use nudge_platform::config::{self, Config};
 use nudge_platform::telemetry;
@@ -64,6 +65,10 @@ enum Command {
     /// List and replay events that nothing was decided about.
     #[command(subcommand)]
     DeadLetters(dead_letters::Command),
+    /// Print what has a shell complete commands and flags: `nudge completions bash > /etc/bash_completion.d/nudge`.
+    Completions(shell::CompletionsArguments),
+    /// Write a manual page for each command into a directory.
+    Man(shell::ManArguments),
     #[command(name = nudge_plugin_runtime::COMPILE_COMMAND, hide = true)]
     CompileComponent(compile::Arguments),
 }
@@ -168,6 +173,11 @@ fn run(cli: Cli) -> anyhow::Result<()> {
         Command::ConsoleLink(arguments) => on_runtime(console_link::run(load()?, arguments)),
         Command::Plugin(command) => plugin::run(&load()?, command),
         Command::DeadLetters(command) => dead_letters::run(&load()?, command),
+        Command::Completions(arguments) => {
+            shell::completions(&arguments, &mut Cli::command());
+            Ok(())
+        }
+        Command::Man(arguments) => shell::man(&arguments, Cli::command()),
         Command::CompileComponent(arguments) => compile::run(&arguments),
         Command::Config => {
             say(config::DEFAULTS.trim_end());

@@ -25,8 +25,18 @@ pub(super) async fn run(mut config: Config, arguments: ServerArguments) -> anyho
     if let Some(address) = server.operations_address() {
         super::say(format_args!("operations on http://{address}"));
     }
+    let node = server.services().pipeline.node();
+    tracing::info!(
+        version = env!("CARGO_PKG_VERSION"),
+        %node,
+        address = %server.address(),
+        "the server has started"
+    );
     stop.await;
-    server.stop().await
+    tracing::info!(%node, "asked to stop: requests in hand are finished");
+    server.stop().await?;
+    tracing::info!(%node, "the server has stopped");
+    Ok(())
 }
 
 /// Brings the schema up to date.

@@ -201,7 +201,7 @@ pub(super) async fn app_key(
                 charge(parts, services, Policy::KeyAddress, share)?;
             }
             charge(parts, services, Policy::Key, key.id.into_bytes())?;
-            notes.set_app(app.id, &app.origins)?;
+            notes.set_app(app.id, key.id, &app.origins)?;
             notes.count_for(
                 &services.rate_limits,
                 &services.clock,

@@ -12,13 +12,11 @@ const STEP: i64 = 100;
 /// Runs until the server stops.
 pub async fn run(services: Shared, halt: CancellationToken) {
     let poll_ms = services.config.pipeline.poll_ms;
-    let mut pacer = Pacer::new(&services.db, &services.clock, poll_ms);
+    let what = "completing campaigns that are over";
+    let mut pacer = Pacer::new(&services.db, &services.clock, poll_ms, what);
     loop {
         pacer.look();
-        let next = round(&services).await.unwrap_or_else(|error| {
-            tracing::warn!(error = ?error, "campaigns that are over could not be completed yet");
-            Next::Soon
-        });
+        let next = pacer.note(round(&services).await).unwrap_or(Next::Soon);
         tokio::select! {
             () = pacer.wait(next) => {}
             () = halt.cancelled() => return,

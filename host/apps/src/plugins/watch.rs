@@ -7,6 +7,7 @@ use std::time::Duration;
 use nudge_campaigns::settings::Settings;
 use nudge_campaigns::webhooks::{EventType, listening};
 use nudge_db::Timestamp;
+use nudge_platform::due::Trouble;
 use nudge_plugin_runtime::catalogue::SERVER;
 use nudge_plugin_runtime::rollback::FailureRate;
 use nudge_plugin_runtime::rollout::PROBATION;
@@ -38,6 +39,7 @@ pub async fn run(services: Shared, halt: CancellationToken) {
     let mut pruned = services.clock.now();
     let mut waited = 0;
     let mut told = Told::new();
+    let mut trouble = Trouble::new("writing down how plugins fare");
     loop {
         tokio::select! {
             () = tokio::time::sleep(TURN) => {}
@@ -48,9 +50,7 @@ pub async fn run(services: Shared, halt: CancellationToken) {
             continue;
         }
         waited = 0;
-        if let Err(error) = turn(&services, &mut told).await {
-            tracing::warn!(error = ?error, "how plugins fare can't be written down and is tried again");
-        }
+        trouble.note(turn(&services, &mut told).await);
         let now = services.clock.now();
         if now.since(pruned) >= PRUNE {
             match prune(&services, now).await {

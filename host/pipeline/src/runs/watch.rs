@@ -30,13 +30,12 @@ const EVERY_RUN: &str = "run 9999";
 /// Runs until the server stops.
 pub async fn run(services: Shared, halt: CancellationToken) {
     let poll_ms = services.config.pipeline.poll_ms;
-    let mut pacer = Pacer::new(&services.db, &services.clock, poll_ms);
+    let what = "looking for runs";
+    let mut pacer = Pacer::new(&services.db, &services.clock, poll_ms, what);
     loop {
         pacer.look();
-        let next = round(&services, &halt).await.unwrap_or_else(|error| {
-            tracing::warn!(error = ?error, "looking for runs failed and is tried again");
-            Next::Soon
-        });
+        let looked = round(&services, &halt).await;
+        let next = pacer.note(looked).unwrap_or(Next::Soon);
         tokio::select! {
             () = pacer.wait(next) => {}
             () = halt.cancelled() => return,

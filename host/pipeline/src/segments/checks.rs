@@ -27,13 +27,12 @@ const LOOK_AGAIN: Duration = Duration::from_mins(1);
 /// Runs until the server stops.
 pub async fn run(services: Shared, halt: CancellationToken) {
     let poll_ms = services.config.pipeline.poll_ms;
-    let mut pacer = Pacer::new(&services.db, &services.clock, poll_ms);
+    let what = "looking at segments";
+    let mut pacer = Pacer::new(&services.db, &services.clock, poll_ms, what);
     loop {
         pacer.look();
-        let next = round(&services, &halt).await.unwrap_or_else(|error| {
-            tracing::warn!(error = ?error, "segments can't be looked at and are tried again");
-            Next::Soon
-        });
+        let looked = round(&services, &halt).await;
+        let next = pacer.note(looked).unwrap_or(Next::Soon);
         tokio::select! {
             () = pacer.wait(next) => {}
             () = services.pipeline.segment_checks().notified() => {}

@@ -75,7 +75,12 @@ impl Runner {
     /// Runs until the server stops.
     pub async fn run(self) {
         let mut strays = StrayCheck::new(&self.parts.clock);
-        let mut pacer = Pacer::new(&self.parts.db, &self.parts.clock, self.parts.poll_ms);
+        let mut pacer = Pacer::new(
+            &self.parts.db,
+            &self.parts.clock,
+            self.parts.poll_ms,
+            "looking for jobs",
+        );
         loop {
             let changed = pacer.look();
             let turn = async {
@@ -88,11 +93,10 @@ impl Runner {
                 self.take().await
             };
             let outcome = turn.await;
-            let next = outcome.unwrap_or_else(|error| {
+            if outcome.is_err() {
                 strays.doubt();
-                tracing::warn!(error = ?error, "looking for jobs failed and is tried again");
-                Next::Soon
-            });
+            }
+            let next = pacer.note(outcome).unwrap_or(Next::Soon);
             tokio::select! {
                 () = pacer.wait(strays.next(next, changed)) => {}
                 () = self.parts.wake.0.notified() => {}

@@ -120,7 +120,8 @@ impl Sender {
     /// Runs until the server stops.
     pub async fn run(self) {
         let poll_ms = self.services.config.pipeline.poll_ms;
-        let mut pacer = Pacer::new(&self.services.db, &self.services.clock, poll_ms);
+        let what = "looking for push deliveries";
+        let mut pacer = Pacer::new(&self.services.db, &self.services.clock, poll_ms, what);
         let mut after = Uuid::nil();
         let mut setbacks = Setbacks::default();
         let mut strays = StrayCheck::new(&self.services.clock);
@@ -142,12 +143,11 @@ impl Sender {
                 self.next().await
             };
             let outcome = turn.await;
-            let next = outcome.unwrap_or_else(|error| {
+            if outcome.is_err() {
                 strays.doubt();
                 setbacks.forget();
-                tracing::warn!(error = ?error, "looking for deliveries failed and is tried again");
-                Next::Soon
-            });
+            }
+            let next = pacer.note(outcome).unwrap_or(Next::Soon);
             tokio::select! {
                 () = pacer.wait(strays.next(next, changed)) => {}
                 () = self.services.pipeline.deliveries().notified() => {}

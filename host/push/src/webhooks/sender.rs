@@ -82,17 +82,17 @@ impl Sender {
     /// Runs until the server stops and what is under way has ended.
     pub async fn run(mut self) {
         let poll_ms = self.services.config.pipeline.poll_ms;
-        let mut pacer = Pacer::new(&self.services.db, &self.services.clock, poll_ms);
+        let what = "looking for messages to webhooks";
+        let mut pacer = Pacer::new(&self.services.db, &self.services.clock, poll_ms, what);
         let stop = self.services.stop.clone();
         loop {
             let stopping = stop.is_cancelled();
             let changed = pacer.look();
             let turn = self.turn(stopping).await;
-            let turn = turn.unwrap_or_else(|error| {
+            if turn.is_err() {
                 self.strays.doubt();
-                tracing::warn!(error = ?error, "messages to webhooks wait for the database");
-                Some(Next::Soon)
-            });
+            }
+            let turn = pacer.note(turn).unwrap_or(Some(Next::Soon));
             if stopping && self.in_hand.is_empty() {
                 return;
             }

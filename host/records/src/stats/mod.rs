@@ -10,6 +10,7 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use nudge_db::{Db, Timestamp};
+use nudge_platform::due::Trouble;
 use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
@@ -165,14 +166,13 @@ async fn write(db: &Db, pending: &Pending) -> nudge_db::Result<()> {
 
 /// Writes counts down until the server stops.
 pub async fn run(services: Shared, halt: CancellationToken) {
+    let mut trouble = Trouble::new("writing counts down");
     loop {
         tokio::select! {
             () = tokio::time::sleep(TURN) => {}
             () = halt.cancelled() => return,
         }
-        if let Err(error) = services.stats.flush(&services.db).await {
-            tracing::warn!(error = ?error, "counts can't be written down and are tried again");
-        }
+        trouble.note(services.stats.flush(&services.db).await);
     }
 }
 
