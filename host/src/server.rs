@@ -23,6 +23,7 @@ use nudge_pipeline::{Pipeline, Recovery};
 use nudge_platform::analytics::{self, AnalyticsStore};
 use nudge_platform::clock::Clock;
 use nudge_platform::config::Config;
+use nudge_platform::due::Trouble;
 use nudge_platform::outbound::lookups::{Purpose, System};
 use nudge_platform::outbound::{Lookup, Lookups};
 use nudge_platform::polls::Polls;
@@ -39,6 +40,7 @@ use nudge_push::webhooks::sender::Sender;
 use nudge_records::instructions::polls;
 use nudge_records::pseudonyms::Pseudonyms;
 use nudge_records::stats;
+use parking_lot::Mutex;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -181,6 +183,7 @@ impl Server {
         let services = Shared::new(Services {
             ingest: Arc::new(ingest),
             push: Arc::new(push),
+            readiness: Mutex::new(Trouble::new("taking requests")),
         });
         spawn_background_tasks(&services, &tasks, &halt);
         let mut server = Self {

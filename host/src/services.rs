@@ -4,6 +4,8 @@ use std::ops::Deref;
 use std::sync::Arc;
 
 use axum::extract::FromRef;
+use nudge_platform::due::Trouble;
+use parking_lot::Mutex;
 
 /// The state of all handlers. Cheap to clone.
 #[derive(Clone)]
@@ -15,6 +17,8 @@ pub struct Services {
     pub ingest: Arc<nudge_ingest::services::Services>,
     /// What sending takes.
     pub push: Arc<nudge_push::services::Services>,
+    /// Tells in the log when the server is not ready, and when it is again.
+    pub readiness: Mutex<Trouble>,
 }
 
 impl Shared {

@@ -66,6 +66,22 @@ async fn a_database_that_goes_away_and_comes_back_needs_no_restart() {
     app.finish().await;
 }
 
+/// An embedded database whose disk is full takes no writes: what balances requests sends it none.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_on_a_full_disk_is_not_ready() {
+    let mut app = TestApp::start(site!(), Backend::Sqlite).await;
+    let ready = async |app: &TestApp| app.get("/readyz", &Credential::none()).await;
+    assert_eq!(ready(&app).await.status, 200);
+
+    app.config.database.min_free_bytes = u64::MAX;
+    app.restart().await;
+    let answer = ready(&app).await;
+    assert_eq!(answer.status, 503);
+    assert!(answer.text.contains("the disk is full"), "{}", answer.text);
+    assert_eq!(app.get("/livez", &Credential::none()).await.status, 200);
+    app.finish().await;
+}
+
 /// The database is restarted under load, twice; every event is sent until it is accepted.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_database_that_restarts_under_load_loses_nothing_and_doubles_nothing() {

@@ -194,6 +194,14 @@ impl Registry {
         }
     }
 
+    /// An app as of a version or a later one. What another process has changed is read at once.
+    pub async fn as_of(&self, id: Uuid, version: i64) -> nudge_db::Result<Option<Arc<App>>> {
+        match self.known(id) {
+            Some(app) if app.version >= version => Ok(Some(app)),
+            _ => self.refresh(id).await,
+        }
+    }
+
     /// The app and key that a key's hash stands for, as far as memory knows.
     pub fn known_key(&self, hash: &[u8; 32]) -> Option<(Arc<App>, Arc<Key>)> {
         let app_id = self.keys.read().get(hash).copied()?;

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use nudge_db::{Db, Dialect, Kind, Tx};
 use nudge_http::admission;
-use nudge_pipeline::{Fired, Pipeline, Room, Size, SubjectVersion, Work};
+use nudge_pipeline::{Fired, Pipeline, Room, SeenVersions, Size, Work};
 use nudge_platform::config::Ingest;
 use nudge_records::dead_letters::{self, Letter, Stage};
 use nudge_records::events::insert::{self, NewRequest};
@@ -333,7 +333,7 @@ impl Writer {
     fn hand_over<'s>(
         &self,
         submissions: impl Iterator<Item = (&'s Submission, &'s Cow<'s, Submission>)>,
-        plan: Vec<Result<SubjectVersion, CommitOutcome>>,
+        plan: Vec<Result<SeenVersions, CommitOutcome>>,
         kept: Vec<(&Submission, Option<Room>)>,
         news: News,
     ) -> Vec<CommitOutcome> {

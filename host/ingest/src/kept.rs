@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use nudge_db::Tx;
-use nudge_pipeline::SubjectVersion;
+use nudge_pipeline::SeenVersions;
 use nudge_records::dead_letters::{self, Letter};
 use nudge_records::events::insert::{self, NewRequest};
 use nudge_records::events::store::{self, Stored};
@@ -68,7 +68,7 @@ pub async fn store_replayed(
 pub(super) async fn keep_letters(
     tx: &mut Tx,
     submissions: &[Cow<'_, Submission>],
-    plan: &[Result<SubjectVersion, CommitOutcome>],
+    plan: &[Result<SeenVersions, CommitOutcome>],
 ) -> nudge_db::Result<HashSet<Uuid>> {
     let planned = || {
         let planned = submissions.iter().zip(plan);
@@ -132,7 +132,7 @@ pub fn count(
 /// What of submissions is to be stored.
 pub(super) struct Plan {
     /// For each its subject as of now, or why nothing of it may be stored.
-    pub seen: Vec<Result<SubjectVersion, CommitOutcome>>,
+    pub seen: Vec<Result<SeenVersions, CommitOutcome>>,
     /// Events that their subjects have under other aliases, with the alias that they come under now.
     pub known: HashSet<(i64, Uuid)>,
 }
@@ -177,7 +177,10 @@ pub(super) async fn plan(tx: &mut Tx, submissions: &[Submission]) -> nudge_db::R
             return Err(CommitOutcome::Suppressed);
         }
         let Versioned {
-            standing, version, ..
+            standing,
+            version,
+            app_version,
+            ..
         } = standings
             .get(&submission.alias)
             .ok_or(CommitOutcome::TokenRevoked)?;
@@ -188,13 +191,14 @@ pub(super) async fn plan(tx: &mut Tx, submissions: &[Submission]) -> nudge_db::R
         } else if !standing.may_analyze(&submission.app) {
             Err(CommitOutcome::ConsentMissing)
         } else {
-            Ok(SubjectVersion {
+            Ok(SeenVersions {
                 subject_id: standing.subject_id,
                 version: *version,
+                app_version: *app_version,
             })
         }
     });
-    let seen: Vec<Result<SubjectVersion, CommitOutcome>> = plan.collect();
+    let seen: Vec<Result<SeenVersions, CommitOutcome>> = plan.collect();
     let shared = |alias| standings.get(&alias).is_some_and(|it| it.has_others);
     let asked = submissions.iter().zip(&seen).filter_map(|(it, seen)| {
         let seen = seen.as_ref().ok().filter(|_| shared(it.alias))?;

@@ -52,7 +52,10 @@ pub(super) async fn process(inner: &Inner, works: &mut Vec<Work>) -> Result<(), 
     let Some(app_id) = works.first().map(|work| work.app_id) else {
         return Ok(());
     };
-    let Some(app) = inner.apps.get(app_id).await? else {
+    let seen = works.iter().filter_map(|work| work.seen);
+    let version = seen.map(|seen| seen.app_version).max().unwrap_or_default();
+    // What another process answered before an event arrived counts for the event.
+    let Some(app) = inner.apps.as_of(app_id, version).await? else {
         // The app was deleted, and its work with it.
         works.clear();
         return Ok(());

@@ -94,7 +94,7 @@ pub use crate::recovery::Recovery;
 pub use devices::registered;
 pub use groups::seed;
 use memory::Memory;
-pub use memory::SubjectVersion;
+pub use memory::SeenVersions;
 use room::Space;
 pub use room::{Room, Size};
 use work::ClaimedRows;

@@ -27,13 +27,15 @@ const STATE_BYTES: usize = 64;
 /// What plugins keep of a subject is remembered if it is at most so much, in bytes.
 const MOST_STATE_BYTES: usize = 4 << 10;
 
-/// The version of a subject that a commit has seen.
+/// The versions that a commit of events has seen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct SubjectVersion {
+pub struct SeenVersions {
     /// The subject.
     pub subject_id: Uuid,
-    /// Its version.
+    /// The subject's version.
     pub version: i64,
+    /// The app's version.
+    pub app_version: i64,
 }
 
 /// What plugins keep of subjects, by subject and campaign; none: nothing. What is not there is not known.
@@ -77,13 +79,13 @@ impl Memory {
 
     /// The subjects of those aliases that have requests alone, as far as they are remembered.
     pub(super) fn recall(&self, app_id: Uuid, works: &[Work]) -> Recalled {
-        let mut wanted: HashMap<i64, Option<SubjectVersion>> = HashMap::new();
+        let mut wanted: HashMap<i64, Option<SeenVersions>> = HashMap::new();
         for work in works {
             let newest = wanted.entry(work.alias).or_insert(work.seen);
             *newest = newest.zip(work.seen).and_then(|(one, other)| {
                 let same = one.subject_id == other.subject_id;
                 let version = one.version.max(other.version);
-                same.then_some(SubjectVersion { version, ..one })
+                same.then_some(SeenVersions { version, ..one })
             });
         }
         let generations = self.0.lock();
@@ -227,9 +229,10 @@ mod tests {
 
     fn request(alias: i64, version: i64) -> Work {
         let mut work = Work::left_over(APP, alias, 1, Vec::new(), None);
-        work.seen = Some(SubjectVersion {
+        work.seen = Some(SeenVersions {
             subject_id: ADA,
             version,
+            app_version: 1,
         });
         work
     }

@@ -15,7 +15,7 @@ use tokio::sync::oneshot;
 use uuid::Uuid;
 
 use super::devices::Device;
-use super::memory::SubjectVersion;
+use super::memory::SeenVersions;
 use super::room::Room;
 
 /// What some work fired.
@@ -138,8 +138,8 @@ pub struct Work {
     pub(super) routed: bool,
     /// Where the events come from, if the request said.
     pub(super) device: Option<Device>,
-    /// What its commit has seen of the subject.
-    pub(super) seen: Option<SubjectVersion>,
+    /// What its commit has seen of the subject and of the app.
+    pub(super) seen: Option<SeenVersions>,
     /// Held until the work is done.
     _room: Option<Room>,
     /// Set when a lane gets the work.
@@ -156,7 +156,7 @@ impl Work {
         app: &Arc<App>,
         alias: i64,
         origin: &Origin,
-        seen: SubjectVersion,
+        seen: SeenVersions,
         id: i64,
         events: Vec<Stored>,
         room: Room,

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::disk::Disk;
 use crate::services::Shared;
 
 /// How long the database may take to answer whoever asks whether the server is ready.
@@ -12,23 +13,35 @@ const PATIENCE: Duration = Duration::from_secs(5);
 pub(super) enum NotReady {
     #[error("stopping")]
     Stopping,
+    #[error(
+        "the disk is full: fewer than {0} bytes are free where the database is (database.minFreeBytes)"
+    )]
+    DiskFull(u64),
     #[error("the database takes no writes")]
     NoWrites,
     #[error("the database does not answer")]
     NoAnswer,
 }
 
-/// The server can take requests: it is not stopping, its database answers, and it could write there lately that it lives.
+/// The server can take requests: it is not stopping, an embedded database has room, the database answers, and the server
+/// could write there lately that it lives.
 pub(super) async fn look(services: &Shared) -> Result<(), NotReady> {
     let ready = find_out(services).await;
     let gauge = metrics::gauge!("nudge_ready");
     gauge.set(if ready.is_ok() { 1.0 } else { 0.0 });
+    if ready != Err(NotReady::Stopping) {
+        services.readiness.lock().note(ready);
+    }
     ready
 }
 
 async fn find_out(services: &Shared) -> Result<(), NotReady> {
     if services.draining.is_cancelled() {
         return Err(NotReady::Stopping);
+    }
+    let least = services.config.database.min_free_bytes;
+    if free_bytes(services).is_some_and(|free| free < least) {
+        return Err(NotReady::DiskFull(least));
     }
     let answer = async {
         let mut tx = services.db.read().await?;
@@ -37,17 +50,17 @@ async fn find_out(services: &Shared) -> Result<(), NotReady> {
     let silent = Duration::from_secs(services.config.pipeline.node_timeout_seconds);
     match tokio::time::timeout(PATIENCE, answer).await {
         Ok(Ok(_)) if services.pipeline().pipeline.silence() < silent => Ok(()),
-        Ok(Ok(_)) => {
-            tracing::warn!("not ready: no sign of life could be written");
-            Err(NotReady::NoWrites)
-        }
+        Ok(Ok(_)) => Err(NotReady::NoWrites),
         Ok(Err(error)) => {
-            tracing::warn!(error = ?error, "not ready");
+            tracing::debug!(?error, "the database does not answer");
             Err(NotReady::NoAnswer)
         }
-        Err(_) => {
-            tracing::warn!("not ready: the database does not answer");
-            Err(NotReady::NoAnswer)
-        }
+        Err(_) => Err(NotReady::NoAnswer),
     }
+}
+
+/// What is free where the embedded database is. None: the database is elsewhere, or the system does not tell.
+fn free_bytes(services: &Shared) -> Option<u64> {
+    let folder = services.config.database_folder()?;
+    Disk::of(&folder).ok().map(|disk| disk.free_bytes)
 }

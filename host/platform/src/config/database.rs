@@ -1,6 +1,7 @@
 //! Where the database is, and how it is used.
 
 use std::fmt;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use serde::Deserialize;
@@ -21,6 +22,8 @@ pub struct Database {
     pub deadline_seconds: u64,
     /// Statements that a connection to PostgreSQL keeps prepared.
     pub statement_cache: usize,
+    /// Free space below which a server with the embedded database is not ready, in bytes.
+    pub min_free_bytes: u64,
 }
 
 impl fmt::Debug for Database {
@@ -43,5 +46,16 @@ impl Config {
             deadline: seconds(self.database.deadline_seconds),
             statement_cache: self.database.statement_cache,
         }
+    }
+
+    /// The folder of the embedded database. None: the database is PostgreSQL.
+    pub fn database_folder(&self) -> Option<PathBuf> {
+        let url = self.database_url();
+        let folder = nudge_db::sqlite_path(&url)?.parent()?;
+        Some(if folder.as_os_str().is_empty() {
+            PathBuf::from(".")
+        } else {
+            folder.to_owned()
+        })
     }
 }

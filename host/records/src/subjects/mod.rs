@@ -68,6 +68,8 @@ pub struct Versioned {
     pub standing: AliasView,
     /// Moves on with every change of the subject and of what plugins keep of it.
     pub version: i64,
+    /// The version of the subject's app.
+    pub app_version: i64,
     /// Whether clients know the subject under another alias too.
     pub has_others: bool,
 }

@@ -194,11 +194,12 @@ pub async fn standings(tx: &mut Tx, aliases: Vec<i64>) -> Result<Vec<Versioned>>
             .with_rows("v(number)", Rows::new().integers(chunk.iter().copied()))
             .push(
                 " SELECT a.number AS alias, a.token_epoch, a.subject_id, s.external_id, s.analytics_consent,
-                         s.messaging_consent, s.consent_at, s.suppressed, a.events_after, s.version,
+                         s.messaging_consent, s.consent_at, s.suppressed, a.events_after, s.version, apps.version AS app_version,
                          EXISTS (SELECT 1 FROM aliases other
                                  WHERE other.subject_id = a.subject_id AND other.number <> a.number
                                    AND other.kind <> 'system') AS has_others
-                  FROM v JOIN aliases a ON a.number = v.number JOIN subjects s ON s.id = a.subject_id",
+                  FROM v JOIN aliases a ON a.number = v.number JOIN subjects s ON s.id = a.subject_id
+                       JOIN apps ON apps.id = s.app_id",
             )
             .fetch_all()
             .await?;

@@ -18,8 +18,6 @@ use crate::operations::disk::Disk;
 
 /// Less free space than this share of a disk is a warning.
 const LITTLE_SPACE: f64 = 0.1;
-/// And less than this many bytes a problem.
-const NO_SPACE: u64 = 64 * 1024 * 1024;
 
 /// Arguments of the command.
 #[derive(Debug, Args)]
@@ -130,7 +128,7 @@ fn look_at_disk(config: &Config) -> Vec<Finding> {
         disk.size_bytes / 1_048_576,
         folder.display()
     );
-    vec![if disk.free_bytes < NO_SPACE {
+    vec![if disk.free_bytes < config.database.min_free_bytes {
         Finding::problem(
             "disk",
             said,
