@@ -1,7 +1,7 @@
 //! Servers that are restarted one after the other, behind a load balancer (contract 17).
 
 use std::collections::BTreeSet;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -18,9 +18,21 @@ use crate::kills::events;
 /// Clients that send side by side.
 const CLIENTS: usize = 4;
 
-/// The load balancer over two servers: it asks each whether it is ready, and gives a request on which a server has hung up to the
-/// other one. A request that is made twice is stored once.
-fn configuration(port: u16, servers: [u16; 2]) -> String {
+/// Where each server listens: a Caddy asks all of them at one port whether they are ready.
+const HOSTS: [&str; 2] = ["127.0.0.1", "127.0.0.2"];
+
+/// A load balancer over two servers.
+struct Balancer {
+    program: &'static str,
+    /// Before the file with the configuration.
+    arguments: &'static [&'static str],
+    /// Of the load balancer's port, the servers' addresses, and the port of their probes.
+    configuration: fn(u16, &[String; 2], u16) -> String,
+}
+
+/// Asks each server whether it is ready, and gives a request on which a server has hung up to the other one. A request that is
+/// made twice is stored once.
+fn haproxy(port: u16, servers: &[String; 2], _probes: u16) -> String {
     let [one, two] = servers;
     let lines = [
         "defaults".to_owned(),
@@ -38,18 +50,58 @@ fn configuration(port: u16, servers: [u16; 2]) -> String {
         "    option httpchk GET /readyz".to_owned(),
         "    http-check expect status 200".to_owned(),
         "    default-server inter 200ms fall 1 rise 1".to_owned(),
-        format!("    server one 127.0.0.1:{one} check"),
-        format!("    server two 127.0.0.1:{two} check"),
+        format!("    server one {one} check"),
+        format!("    server two {two} check"),
         String::new(),
     ];
     lines.join("\n")
 }
 
-fn start(port: u16, folder: &Path, url: &str) -> Child {
-    let data = folder.join(port.to_string());
+/// The nginx of the packages, without TLS.
+fn nginx(port: u16, servers: &[String; 2], _probes: u16) -> String {
+    let [one, two] = servers;
+    let limits = "max_fails=1 fail_timeout=1s;";
+    let site = include_str!("../../host/packages/proxies/nginx.conf")
+        .replace(
+            &format!("server 127.0.0.1:8480 {limits}"),
+            &format!("server {one} {limits} server {two} {limits}"),
+        )
+        .replace(
+            "listen 443 ssl http2;",
+            &format!("listen 127.0.0.1:{port};"),
+        );
+    let others = ["listen [::]:443", "ssl_certificate"];
+    let site: Vec<&str> = site
+        .lines()
+        .filter(|line| !others.iter().any(|other| line.contains(other)))
+        .collect();
+    format!(
+        "daemon off; pid /dev/null; events {{}}\nhttp {{\naccess_log off;\n{}\n}}\n",
+        site.join("\n")
+    )
+}
+
+/// The Caddy of the packages, without TLS.
+fn caddy(port: u16, servers: &[String; 2], probes: u16) -> String {
+    let site = include_str!("../../host/packages/proxies/Caddyfile")
+        .replace("{$NUDGE_HOST}", &format!("http://127.0.0.1:{port}"))
+        .replace("{$NUDGE_UPSTREAMS}", &servers.join(" "))
+        .replace("{$NUDGE_PROBES:9464}", &probes.to_string());
+    format!("{{\n\tadmin off\n}}\n{site}")
+}
+
+/// Starts a server. The load balancers ask once a second whether it is ready.
+fn start(address: &str, probes: u16, folder: &Path, url: &str) -> Child {
+    let (host, _) = address.split_once(':').unwrap();
+    let data = folder.join(host);
     std::fs::create_dir_all(&data).unwrap();
-    let address = format!("127.0.0.1:{port}");
-    Child::start_at(site!(), &address, &data, &[("NUDGE_DATABASE__URL", url)])
+    let variables = [
+        ("NUDGE_DATABASE__URL", url),
+        ("NUDGE_SERVER__OPS_LISTEN", &format!("{host}:{probes}")),
+        ("NUDGE_SERVER__DRAIN_SECONDS", "2"),
+        ("NUDGE_SERVER__TRUSTED_PROXIES", "1"),
+    ];
+    Child::start_at(site!(), address, &data, &variables)
 }
 
 /// Sends events by the load balancer until told to stop; every request is answered with success.
@@ -82,26 +134,28 @@ async fn sends(base: String, key: String, over: Arc<AtomicBool>) -> Vec<String> 
     clippy::print_stderr,
     reason = "who runs the tests should know what they did not test"
 )]
-fn haproxy() -> Option<std::path::PathBuf> {
-    let found = find("haproxy");
-    if found.is_none() {
-        eprintln!("skipped: there is no HAProxy");
+fn found(program: &str) -> Option<PathBuf> {
+    let path = find(program);
+    if path.is_none() {
+        eprintln!("skipped: there is no {program}");
     }
-    found
+    path
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_rolling_restart_fails_no_request() {
-    let Some(haproxy) = haproxy() else {
+async fn a_rolling_restart_fails_no_request_behind(balancer: Balancer) {
+    let Some(program) = found(balancer.program) else {
         return;
     };
     let url = postgres::database().await;
     let folder = TempDir::with_prefix("nudge-test-").unwrap();
-    let ports = [free_port(), free_port()];
-    let one = start(ports[0], folder.path(), &url);
-    let two = start(ports[1], folder.path(), &url);
+    let probes = free_port();
+    let addresses = HOSTS.map(|host| format!("{host}:{}", free_port()));
+    let [one, two] = addresses
+        .each_ref()
+        .map(|address| start(address, probes, folder.path(), &url));
     let port = free_port();
-    let balancer = Program::start(&haproxy, &["-db", "-f"], port, &configuration(port, ports));
+    let configuration = (balancer.configuration)(port, &addresses, probes);
+    let balancer = Program::start(&program, balancer.arguments, port, &configuration);
     let base = format!("http://127.0.0.1:{}", balancer.port);
     let key = one.text("writeKey").to_owned();
 
@@ -110,20 +164,20 @@ async fn a_rolling_restart_fails_no_request() {
     for _ in 0..CLIENTS {
         clients.spawn(sends(base.clone(), key.clone(), Arc::clone(&over)));
     }
-    let restart = |child: Child, port: u16| {
+    let restart = |child: Child, address: String| {
         let (folder, url) = (folder.path().to_owned(), url.clone());
         tokio::task::spawn_blocking(move || {
             std::thread::sleep(std::time::Duration::from_secs(1));
             assert_eq!(child.terminate(), Some(0));
-            start(port, &folder, &url)
+            start(&address, probes, &folder, &url)
         })
     };
     let mut servers = [Some(one), Some(two)];
-    for (place, port) in ports.into_iter().enumerate() {
+    for (place, address) in addresses.into_iter().enumerate() {
         let child = servers[place].take().unwrap();
-        servers[place] = Some(restart(child, port).await.unwrap());
+        servers[place] = Some(restart(child, address).await.unwrap());
         // The load balancer notices that it is back before the other one goes.
-        tokio::time::sleep(std::time::Duration::from_secs(1)).await;
+        tokio::time::sleep(std::time::Duration::from_secs(2)).await;
     }
     over.store(true, Ordering::SeqCst);
     let sent = clients.join_all().await.concat();
@@ -146,4 +200,34 @@ async fn a_rolling_restart_fails_no_request() {
     for server in servers.into_iter().flatten() {
         assert_eq!(server.terminate(), Some(0));
     }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_rolling_restart_fails_no_request_behind_haproxy() {
+    a_rolling_restart_fails_no_request_behind(Balancer {
+        program: "haproxy",
+        arguments: &["-db", "-f"],
+        configuration: haproxy,
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_rolling_restart_fails_no_request_behind_the_packages_nginx() {
+    a_rolling_restart_fails_no_request_behind(Balancer {
+        program: "nginx",
+        arguments: &["-e", "stderr", "-c"],
+        configuration: nginx,
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_rolling_restart_fails_no_request_behind_the_packages_caddy() {
+    a_rolling_restart_fails_no_request_behind(Balancer {
+        program: "caddy",
+        arguments: &["run", "--adapter", "caddyfile", "--config"],
+        configuration: caddy,
+    })
+    .await;
 }
