@@ -1,7 +1,7 @@
 //! Nudge: an engagement server whose decisions are WebAssembly plugins.
 //!
 //! This package is composition: [`server`] puts the packages' parts together, [`router`] lists every route, [`jobs`] every kind of job, [`cli`] the
-//! commands. `ARCHITECTURE.md` has the packages and one event traced through them.
+//! commands, [`backup`] what is kept of a database. `ARCHITECTURE.md` has the packages and one event traced through them.
 //!
 //! # Invariants
 //!
@@ -16,6 +16,7 @@ pub mod jobs;
 pub mod stats;
 
 mod assets;
+pub mod backup;
 pub mod cli;
 pub mod console;
 

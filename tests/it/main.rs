@@ -19,6 +19,7 @@ mod attempts;
 mod audience;
 mod audit_log;
 mod backtest;
+mod backups;
 mod bad_http;
 mod bad_json;
 mod beacons;

@@ -293,6 +293,32 @@ impl Db {
         Ok(busy == 0)
     }
 
+    /// Writes all of a SQLite database, as it is at one moment, to a file that is not there yet; it may be written to meanwhile.
+    /// An error of a copy that has a fault names the first one. PostgreSQL has programs of its own for that.
+    pub async fn copy_to(&self, path: &Path) -> Result<()> {
+        let Backend::Sqlite { readers, .. } = &self.0 else {
+            let detail = "only SQLite is copied";
+            return Err(sqlx::Error::Configuration(detail.into()).into());
+        };
+        make_private(path)?;
+        let mut connection = readers.acquire().await?;
+        sqlx::query("VACUUM INTO $1")
+            .bind(path.to_string_lossy())
+            .execute(&mut *connection)
+            .await?;
+        drop(connection);
+        let options = SqliteConnectOptions::new().filename(path).read_only(true);
+        let mut copy = sqlx::SqliteConnection::connect_with(&options).await?;
+        let finding: String = sqlx::query_scalar("PRAGMA quick_check(1)")
+            .fetch_one(&mut copy)
+            .await?;
+        copy.close().await?;
+        if finding == "ok" {
+            return Ok(());
+        }
+        Err(Error::unavailable(std::io::Error::other(finding)))
+    }
+
     /// How many connections there are, and what for. SQLite's readers are counted with its writer.
     pub fn usage(&self) -> Usage {
         match &self.0 {

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::fs;
 use std::io::Write as _;
 use std::os::unix::fs::PermissionsExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
 use base64::Engine as _;
@@ -48,6 +48,11 @@ impl Secrets {
     /// Whether keys are configured or in the data directory, so that none will be made.
     pub fn are_there(config: &config::Secrets, data_dir: &Path) -> bool {
         !config.master_key.is_empty() || data_dir.join(KEY_FILE).exists()
+    }
+
+    /// Where the keys of a data directory are, unless they are configured.
+    pub fn file(data_dir: &Path) -> PathBuf {
+        data_dir.join(KEY_FILE)
     }
 
     /// Takes the configured key (Base64 of 32 bytes), or those in the data directory. Where there are none, one

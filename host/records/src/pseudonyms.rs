@@ -11,7 +11,7 @@ use uuid::{Builder, Uuid};
 use crate::subjects::AliasKind;
 
 /// Makes the hashes. Cheap to clone.
-#[derive(Clone)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct Pseudonyms {
     key: [u8; 32],
 }

@@ -1,5 +1,6 @@
 //! The command line: one file a command.
 
+mod backup;
 mod compile;
 mod console_link;
 mod dead_letters;
@@ -55,6 +56,12 @@ enum Command {
     /// Change the master key.
     #[command(subcommand)]
     Secrets(secrets::Command),
+    /// Write an encrypted backup of the embedded database and the master key, while the server runs.
+    Backup(backup::BackupArguments),
+    /// Make the embedded database of a backup.
+    Restore(backup::RestoreArguments),
+    /// Do the deletions of a later state of the database again, on one that was restored.
+    RepeatDeletions(backup::DeletionsArguments),
     /// Issue an access token from the embedded issuer.
     Token(token::Arguments),
     /// Make a link that signs somebody in to the console, once, within ten minutes.
@@ -169,6 +176,9 @@ fn run(cli: Cli) -> anyhow::Result<()> {
         Command::Check(arguments) => on_runtime(serve::check(load()?, arguments)),
         Command::Doctor(arguments) => on_runtime(doctor::run(load()?, arguments)),
         Command::Secrets(command) => on_runtime(secrets::run(load()?, command)),
+        Command::Backup(arguments) => on_runtime(backup::backup(load()?, arguments)),
+        Command::Restore(arguments) => on_runtime(backup::restore(load()?, arguments)),
+        Command::RepeatDeletions(arguments) => on_runtime(backup::deletions(load()?, arguments)),
         Command::Token(arguments) => token::run(load()?, arguments),
         Command::ConsoleLink(arguments) => on_runtime(console_link::run(load()?, arguments)),
         Command::Plugin(command) => plugin::run(&load()?, command),

@@ -1,5 +1,6 @@
 //! Privacy: copies of what is stored of a person, and its deletion (specification 2.10 and 4.1, contract 6).
 
+pub mod again;
 pub mod deletion;
 pub mod exports;
 pub mod http;
@@ -72,6 +73,22 @@ pub async fn delete(
             newly: None,
         }));
     }
+    let job_id = queue(tx, pseudonyms, app_id, subject_id, actor, now).await?;
+    Ok(Some(Queued {
+        job_id,
+        newly: Some(subject_id),
+    }))
+}
+
+/// Queues the deletion of a subject that has just been suppressed.
+async fn queue(
+    tx: &mut Tx,
+    pseudonyms: &Pseudonyms,
+    app_id: Uuid,
+    subject_id: Uuid,
+    actor: &str,
+    now: Timestamp,
+) -> nudge_db::Result<Uuid> {
     let job = NewJob {
         app_id,
         kind: deletion::KIND,
@@ -96,10 +113,7 @@ pub async fn delete(
         detail: json!({"person": pseudonyms.subject(app_id, subject_id)}),
     };
     audit::record(tx, &entry, now).await?;
-    Ok(Some(Queued {
-        job_id: deleted.job_id,
-        newly: Some(subject_id),
-    }))
+    Ok(deleted.job_id)
 }
 
 /// The deletion that a name was suppressed by, if it has not ended.

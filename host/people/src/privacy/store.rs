@@ -4,6 +4,8 @@ use nudge_db::{Result, Timestamp, Tx};
 use nudge_platform::tables::{Personal, Store};
 use uuid::Uuid;
 
+use super::again::Entry;
+
 /// Aliases that are suppressed together.
 const ALIASES: i64 = 200;
 
@@ -134,4 +136,66 @@ pub(super) async fn merged(tx: &mut Tx, app_id: Uuid, subject_id: Uuid) -> Resul
         .bind(subject_id)
         .fetch_values()
         .await
+}
+
+/// A person.
+#[derive(Clone, Copy, Debug, sqlx::FromRow)]
+pub(super) struct Owner {
+    pub app_id: Uuid,
+    pub subject_id: Uuid,
+}
+
+/// A name that somebody has in an app.
+#[derive(Debug, sqlx::FromRow)]
+pub(super) struct AppAliasRow {
+    pub number: i64,
+    pub kind: String,
+    pub value: String,
+    #[sqlx(flatten)]
+    pub owner: Owner,
+}
+
+/// Somebody with an id of the customer's.
+#[derive(Debug, sqlx::FromRow)]
+pub(super) struct UserRow {
+    pub external_id: String,
+    #[sqlx(flatten)]
+    pub owner: Owner,
+}
+
+/// Some aliases of all apps, from above a number on.
+pub(super) async fn all_aliases(tx: &mut Tx, after: i64, limit: i64) -> Result<Vec<AppAliasRow>> {
+    tx.sql(
+        "SELECT number, kind, value, app_id, subject_id FROM aliases
+         WHERE number > $1 ORDER BY number LIMIT $2",
+    )
+    .bind(after)
+    .bind(limit)
+    .fetch_all()
+    .await
+}
+
+/// Some identified people of all apps, from above an id on.
+pub(super) async fn all_users(tx: &mut Tx, after: Uuid, limit: i64) -> Result<Vec<UserRow>> {
+    tx.sql(
+        "SELECT external_id, app_id, id AS subject_id FROM subjects
+         WHERE id > $1 AND external_id IS NOT NULL ORDER BY id LIMIT $2",
+    )
+    .bind(after)
+    .bind(limit)
+    .fetch_all()
+    .await
+}
+
+/// Some entries of the suppression list, from above one on.
+pub(super) async fn entries(tx: &mut Tx, after: &(Uuid, String), limit: i64) -> Result<Vec<Entry>> {
+    tx.sql(
+        "SELECT app_id, hash, job_id, created_at FROM suppressions
+         WHERE (app_id, hash) > ($1, $2) ORDER BY app_id, hash LIMIT $3",
+    )
+    .bind(after.0)
+    .bind(after.1.clone())
+    .bind(limit)
+    .fetch_all()
+    .await
 }

@@ -1,0 +1,173 @@
+//! Backups of the embedded database: one file with the database as it was at one moment and the master key, encrypted.
+//!
+//! The file is an age file of a gzipped tar, so that `age --decrypt FILE | tar --extract --gzip` opens it without Nudge.
+//!
+//! # Invariants
+//!
+//! - **A backup has its name once all of it is on disk**, and every sealed value in it opens with the key in it.
+//! - **A restored database has its name once all is done**: the key is beside it, and deletions that are to be done again are queued.
+//!   A crash before leaves nothing that a server would start on.
+
+pub mod age;
+mod archive;
+mod restore;
+
+pub use restore::{Restored, restore};
+
+use std::fs::{self, File};
+use std::io::BufWriter;
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::Path;
+
+use age::Recipient;
+use anyhow::{Context as _, bail};
+use nudge_db::{Db, Options, Schema};
+use nudge_people::privacy::again::{Again, delete_again};
+use nudge_platform::clock::Clock;
+use nudge_platform::config::Config;
+use nudge_platform::schema::migrations;
+use nudge_platform::sealed;
+use nudge_platform::secrets::Secrets;
+use nudge_records::pseudonyms::Pseudonyms;
+use tempfile::NamedTempFile;
+
+/// The copy that a backup is made of, in the data directory.
+const COPY: &str = "backup.db";
+/// The file that the one backup at a time locks.
+const LOCK: &str = "backup.lock";
+
+/// Writes a backup of the embedded database, which a server may be working with, to a file that is not there yet. Answers its size
+/// in bytes.
+pub async fn write(config: &Config, file: &Path, recipients: &[Recipient]) -> anyhow::Result<u64> {
+    let database_url = config.database_url();
+    let database = embedded(&database_url)?;
+    if !database.exists() {
+        bail!("there is no database at {}", database.display());
+    }
+    if file.exists() {
+        bail!("{} is there: a backup replaces no file", file.display());
+    }
+    let data_dir = &config.server.data_dir;
+    let lock = File::options()
+        .create(true)
+        .truncate(false)
+        .write(true)
+        .mode(0o600)
+        .open(data_dir.join(LOCK))
+        .context("can't write to the data directory")?;
+    if lock.try_lock().is_err() {
+        bail!("another backup is being made of {}", data_dir.display());
+    }
+    let copy = data_dir.join(COPY);
+    // One that was interrupted.
+    remove(&copy)?;
+    let made = make(config, &copy, file, recipients).await;
+    remove(&copy)?;
+    made
+}
+
+async fn make(
+    config: &Config,
+    copy: &Path,
+    file: &Path,
+    recipients: &[Recipient],
+) -> anyhow::Result<u64> {
+    let db = Db::open(&config.database_options(1))
+        .await
+        .context("can't open the database")?;
+    let copied = db.copy_to(copy).await;
+    db.close().await;
+    copied.context("can't copy the database")?;
+
+    let is_configured = !config.secrets.master_key.is_empty();
+    let key = (!is_configured).then(|| Secrets::file(&config.server.data_dir));
+    let key = key.map(fs::read).transpose();
+    let key = key.context("can't read the master key, which the first start of a server makes")?;
+    // A change of the key just now would leave a copy that no key in the backup opens.
+    let secrets = Secrets::load(&config.secrets, &config.server.data_dir)?;
+    open_copy(copy, &secrets).await?.close().await;
+
+    let (copy, file, recipients) = (copy.to_owned(), file.to_owned(), recipients.to_vec());
+    tokio::task::spawn_blocking(move || pack(&copy, key.as_deref(), &file, &recipients)).await?
+}
+
+/// Writes the archive beside the file, and gives it the file's name at the end.
+fn pack(
+    copy: &Path,
+    key: Option<&[u8]>,
+    file: &Path,
+    recipients: &[Recipient],
+) -> anyhow::Result<u64> {
+    let folder = file
+        .parent()
+        .filter(|folder| !folder.as_os_str().is_empty());
+    let folder = folder.unwrap_or(Path::new("."));
+    let write = || {
+        let mut temporary = NamedTempFile::new_in(folder)?;
+        let sealed = age::encrypt(BufWriter::new(temporary.as_file_mut()), recipients)?;
+        let sealed = archive::write(sealed, copy, key)?;
+        drop(sealed.finish()?);
+        temporary.as_file().sync_all()?;
+        let written = temporary.persist_noclobber(file)?;
+        File::open(folder)?.sync_all()?;
+        Ok::<u64, std::io::Error>(written.metadata()?.len())
+    };
+    write().with_context(|| format!("can't write {}", file.display()))
+}
+
+/// Opens a database that no server uses, and makes sure that some keys are its own.
+async fn open_copy(path: &Path, secrets: &Secrets) -> anyhow::Result<Db> {
+    let db = Db::open(&Options::new(format!("sqlite:{}", path.display()), 1)).await?;
+    match db.schema(&migrations()).await? {
+        Schema::Newer => bail!(
+            "a newer version of Nudge made the database's schema: use that version, or a later one"
+        ),
+        Schema::Current => sealed::check(&db, secrets).await?,
+        // Its tables are others.
+        Schema::Older | Schema::Empty => {}
+    }
+    Ok(db)
+}
+
+/// Does the deletions of a later state of a database again on an earlier one, on which no server runs.
+pub async fn deletions(db: &Db, secrets: &Secrets, later: &str) -> anyhow::Result<Again> {
+    if nudge_db::sqlite_path(later).is_some_and(|path| !path.exists()) {
+        bail!("there is no database at {later}");
+    }
+    let later = Db::open(&Options::new(later.to_owned(), 1))
+        .await
+        .with_context(|| format!("can't open {later}"))?;
+    let done = async {
+        let pseudonyms = Pseudonyms::open(db, secrets).await?;
+        if Pseudonyms::open(&later, secrets).await? != pseudonyms {
+            bail!("the two are not states of one database");
+        }
+        let again = delete_again(db, &later, &pseudonyms, Clock::default().now()).await;
+        again.context("can't do the deletions again")
+    };
+    let done = done.await;
+    later.close().await;
+    done
+}
+
+/// The file of the embedded database.
+fn embedded(url: &str) -> anyhow::Result<&Path> {
+    nudge_db::sqlite_path(url).context(
+        "the database is PostgreSQL, which has programs of its own for backups: host/docs/backup.md says how they are used",
+    )
+}
+
+/// Removes a database that nobody uses, with what SQLite puts beside it.
+fn remove(database: &Path) -> anyhow::Result<()> {
+    for ending in ["", "-wal", "-shm", "-journal"] {
+        let mut name = database.as_os_str().to_owned();
+        name.push(ending);
+        match fs::remove_file(&name) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                return Err(error).with_context(|| format!("can't remove {}", database.display()));
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}

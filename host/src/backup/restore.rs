@@ -1,0 +1,155 @@
+//! Making a data directory of a backup.
+
+use std::fs::{self, DirBuilder, File};
+use std::io::BufReader;
+use std::os::unix::fs::DirBuilderExt as _;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, bail};
+use nudge_db::Db;
+use nudge_people::privacy::again::Again;
+use nudge_platform::config::Config;
+use nudge_platform::schema::migrations;
+use nudge_platform::secrets::Secrets;
+
+use super::age::{self, Identity};
+use super::{archive, embedded, open_copy};
+use crate::server::{lock, make_data_dir};
+
+/// Where a backup is unpacked, in the data directory.
+const FOLDER: &str = "restore";
+
+/// What was restored.
+#[derive(Debug)]
+pub struct Restored {
+    /// The database.
+    pub database: PathBuf,
+    /// Whether the backup had the master key; otherwise it is configured.
+    pub has_key: bool,
+    /// The deletions that were done again, if a later state was given.
+    pub again: Option<Again>,
+}
+
+/// Puts the database and the keys of a backup into a data directory that has no database. `later`: the URL of a later state of
+/// the database, whose deletions are done again.
+pub async fn restore(
+    config: &Config,
+    file: &Path,
+    identities: Vec<Identity>,
+    later: Option<&str>,
+) -> anyhow::Result<Restored> {
+    let url = config.database_url();
+    let database = embedded(&url)?;
+    make_data_dir(config)?;
+    let data_dir = &config.server.data_dir;
+    let _lock = lock(data_dir)?;
+    refuse_existing(database)?;
+    let folder = data_dir.join(FOLDER);
+    // One that was interrupted.
+    clear(&folder)?;
+    DirBuilder::new().mode(0o700).create(&folder)?;
+
+    let unpacked = unpack(file, &folder, identities).await;
+    let prepared = match unpacked {
+        Ok(()) => prepare(config, &folder, later).await,
+        Err(error) => Err(error),
+    };
+    let placed = prepared.and_then(|again| place(data_dir, &folder, database, again));
+    clear(&folder)?;
+    placed
+}
+
+fn refuse_existing(database: &Path) -> anyhow::Result<()> {
+    for ending in ["", "-wal", "-shm", "-journal"] {
+        let mut name = database.as_os_str().to_owned();
+        name.push(ending);
+        if Path::new(&name).exists() {
+            bail!(
+                "{} is there: stop the server and move the database away, with the files whose names begin with its name, or restore to another \
+                 --data-dir",
+                Path::new(&name).display()
+            );
+        }
+    }
+    Ok(())
+}
+
+fn clear(folder: &Path) -> anyhow::Result<()> {
+    match fs::remove_dir_all(folder) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+            Err(error).with_context(|| format!("can't remove {}", folder.display()))
+        }
+        _ => Ok(()),
+    }
+}
+
+async fn unpack(file: &Path, folder: &Path, identities: Vec<Identity>) -> anyhow::Result<()> {
+    let context = format!("can't restore {}", file.display());
+    let (file, folder) = (file.to_owned(), folder.to_owned());
+    let unpack = move || {
+        let opened = age::decrypt(BufReader::new(File::open(file)?), &identities)?;
+        archive::read(opened, &folder)
+    };
+    tokio::task::spawn_blocking(unpack).await?.context(context)
+}
+
+/// Checks what was unpacked, and does deletions again.
+async fn prepare(
+    config: &Config,
+    folder: &Path,
+    later: Option<&str>,
+) -> anyhow::Result<Option<Again>> {
+    if !Secrets::are_there(&config.secrets, folder) {
+        bail!(
+            "the backup has no master key, as `secrets.masterKey` was configured where it was made: name it with \
+             NUDGE_SECRETS__MASTER_KEY"
+        );
+    }
+    let secrets = Secrets::load(&config.secrets, folder)?;
+    let db = open_copy(&folder.join(archive::DATABASE), &secrets).await?;
+    let again = match later {
+        Some(later) => Some(do_again(&db, &secrets, later).await?),
+        None => None,
+    };
+    db.close().await;
+    Ok(again)
+}
+
+async fn do_again(db: &Db, secrets: &Secrets, later: &str) -> anyhow::Result<Again> {
+    db.migrate(&migrations())
+        .await
+        .context("can't bring the database's schema up to date")?;
+    super::deletions(db, secrets, later).await
+}
+
+/// Gives all its place: the key first, as a server makes one where it finds none.
+fn place(
+    data_dir: &Path,
+    folder: &Path,
+    database: &Path,
+    again: Option<Again>,
+) -> anyhow::Result<Restored> {
+    let key = folder.join(archive::KEY);
+    let has_key = key.exists();
+    if has_key {
+        let present = Secrets::file(data_dir);
+        if present.exists() && fs::read(&present)? != fs::read(&key)? {
+            bail!(
+                "{} is another key than the backup's: move it away",
+                present.display()
+            );
+        }
+        fs::rename(&key, &present)?;
+        File::open(data_dir)?.sync_all()?;
+    }
+    fs::rename(folder.join(archive::DATABASE), database)
+        .with_context(|| format!("can't write {}", database.display()))?;
+    if let Some(parent) = database.parent() {
+        File::open(parent)?.sync_all()?;
+    }
+    Ok(Restored {
+        database: database.to_owned(),
+        has_key,
+        again,
+    })
+}
