@@ -267,7 +267,7 @@ fn what_can_not_be_restored_is_refused_and_leaves_nothing() {
             key,
         ]);
         let complaint = complaint(&output);
-        for name in ["nudge.db", "master.key", "restore"] {
+        for name in ["nudge.db", "master.key", "nudge.db.restore"] {
             assert!(
                 !Path::new(&other).join(name).exists(),
                 "{name}: {complaint}"
@@ -342,9 +342,13 @@ fn age_opens_a_backup_and_nudge_opens_what_age_made() {
         "age --decrypt --identity \"$KEY\" \"$FILE\" | age --encrypt --recipient \"$RECIPIENT\" --output \"$AGAIN\"",
         &variables,
     );
+    // The database may be elsewhere than the key.
+    let elsewhere = format!("sqlite:{}", place.path("elsewhere.db"));
     succeed(&[
         "restore",
         &place.path("again"),
+        "--database-url",
+        &elsewhere,
         "--identity",
         &key,
         "--data-dir",
@@ -355,6 +359,8 @@ fn age_opens_a_backup_and_nudge_opens_what_age_made() {
     assert_eq!(keys[0], keys[1]);
     succeed(&[
         "check",
+        "--database-url",
+        &elsewhere,
         "--data-dir",
         &restored,
         "--listen",

@@ -17,7 +17,7 @@ pub use restore::{Restored, restore};
 use std::fs::{self, File};
 use std::io::BufWriter;
 use std::os::unix::fs::OpenOptionsExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use age::Recipient;
 use anyhow::{Context as _, bail};
@@ -33,6 +33,8 @@ use tempfile::NamedTempFile;
 
 /// The copy that a backup is made of, in the data directory.
 const COPY: &str = "backup.db";
+/// What the files of a SQLite database are called after it.
+const BESIDE: [&str; 4] = ["", "-wal", "-shm", "-journal"];
 /// The file that the one backup at a time locks.
 const LOCK: &str = "backup.lock";
 
@@ -157,12 +159,17 @@ fn embedded(url: &str) -> anyhow::Result<&Path> {
     )
 }
 
+/// A file that is called after a database.
+fn named(database: &Path, ending: &str) -> PathBuf {
+    let mut name = database.as_os_str().to_owned();
+    name.push(ending);
+    name.into()
+}
+
 /// Removes a database that nobody uses, with what SQLite puts beside it.
 fn remove(database: &Path) -> anyhow::Result<()> {
-    for ending in ["", "-wal", "-shm", "-journal"] {
-        let mut name = database.as_os_str().to_owned();
-        name.push(ending);
-        match fs::remove_file(&name) {
+    for ending in BESIDE {
+        match fs::remove_file(named(database, ending)) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
                 return Err(error).with_context(|| format!("can't remove {}", database.display()));
             }

@@ -1,7 +1,7 @@
 //! Making a data directory of a backup.
 
 use std::fs::{self, DirBuilder, File};
-use std::io::BufReader;
+use std::io::{BufReader, Write as _};
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 
@@ -11,13 +11,14 @@ use nudge_people::privacy::again::Again;
 use nudge_platform::config::Config;
 use nudge_platform::schema::migrations;
 use nudge_platform::secrets::Secrets;
+use tempfile::NamedTempFile;
 
 use super::age::{self, Identity};
-use super::{archive, embedded, open_copy};
+use super::{BESIDE, archive, embedded, named, open_copy};
 use crate::server::{lock, make_data_dir};
 
-/// Where a backup is unpacked, in the data directory.
-const FOLDER: &str = "restore";
+/// What the folder that a backup is unpacked to is called after the database, which it is beside.
+const FOLDER: &str = ".restore";
 
 /// What was restored.
 #[derive(Debug)]
@@ -44,7 +45,7 @@ pub async fn restore(
     let data_dir = &config.server.data_dir;
     let _lock = lock(data_dir)?;
     refuse_existing(database)?;
-    let folder = data_dir.join(FOLDER);
+    let folder = named(database, FOLDER);
     // One that was interrupted.
     clear(&folder)?;
     DirBuilder::new().mode(0o700).create(&folder)?;
@@ -60,14 +61,13 @@ pub async fn restore(
 }
 
 fn refuse_existing(database: &Path) -> anyhow::Result<()> {
-    for ending in ["", "-wal", "-shm", "-journal"] {
-        let mut name = database.as_os_str().to_owned();
-        name.push(ending);
-        if Path::new(&name).exists() {
+    for ending in BESIDE {
+        let file = named(database, ending);
+        if file.exists() {
             bail!(
                 "{} is there: stop the server and move the database away, with the files whose names begin with its name, or restore to another \
                  --data-dir",
-                Path::new(&name).display()
+                file.display()
             );
         }
     }
@@ -132,15 +132,7 @@ fn place(
     let key = folder.join(archive::KEY);
     let has_key = key.exists();
     if has_key {
-        let present = Secrets::file(data_dir);
-        if present.exists() && fs::read(&present)? != fs::read(&key)? {
-            bail!(
-                "{} is another key than the backup's: move it away",
-                present.display()
-            );
-        }
-        fs::rename(&key, &present)?;
-        File::open(data_dir)?.sync_all()?;
+        place_key(data_dir, &fs::read(&key)?).context("can't write the master key")?;
     }
     fs::rename(folder.join(archive::DATABASE), database)
         .with_context(|| format!("can't write {}", database.display()))?;
@@ -152,4 +144,23 @@ fn place(
         has_key,
         again,
     })
+}
+
+fn place_key(data_dir: &Path, key: &[u8]) -> anyhow::Result<()> {
+    let place = Secrets::file(data_dir);
+    if place.exists() {
+        if fs::read(&place)? == key {
+            return Ok(());
+        }
+        bail!(
+            "{} is another key than the backup's: move it away",
+            place.display()
+        );
+    }
+    let mut file = NamedTempFile::new_in(data_dir)?;
+    file.write_all(key)?;
+    file.as_file().sync_all()?;
+    file.persist_noclobber(&place)?;
+    File::open(data_dir)?.sync_all()?;
+    Ok(())
 }
