@@ -8,6 +8,7 @@ use std::path::Path;
 use flate2::Compression;
 use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;
+use indicatif::ProgressBar;
 use tar::{Archive, Builder, EntryType, Header};
 
 /// The database in an archive, and in the folder that it is unpacked to.
@@ -16,14 +17,20 @@ pub(super) const DATABASE: &str = "nudge.db";
 pub(super) const KEY: &str = "master.key";
 
 /// Writes a database and its keys.
-pub(super) fn write<W: Write>(output: W, database: &Path, key: Option<&[u8]>) -> io::Result<W> {
+pub(super) fn write<W: Write>(
+    output: W,
+    database: &Path,
+    key: Option<&[u8]>,
+    progress: &ProgressBar,
+) -> io::Result<W> {
     let mut archive = Builder::new(GzEncoder::new(output, Compression::fast()));
     if let Some(key) = key {
         archive.append_data(&mut header(key.len() as u64), KEY, key)?;
     }
     let database = File::open(database)?;
-    let mut header = header(database.metadata()?.len());
-    archive.append_data(&mut header, DATABASE, database)?;
+    let size = database.metadata()?.len();
+    progress.set_length(size);
+    archive.append_data(&mut header(size), DATABASE, progress.wrap_read(database))?;
     archive.into_inner()?.finish()
 }
 

@@ -21,6 +21,7 @@ use std::path::{Path, PathBuf};
 
 use age::Recipient;
 use anyhow::{Context as _, bail};
+use indicatif::ProgressBar;
 use nudge_db::{Db, Options, Schema};
 use nudge_people::privacy::again::{Again, delete_again};
 use nudge_platform::clock::Clock;
@@ -40,7 +41,12 @@ const LOCK: &str = "backup.lock";
 
 /// Writes a backup of the embedded database, which a server may be working with, to a file that is not there yet. Answers its size
 /// in bytes.
-pub async fn write(config: &Config, file: &Path, recipients: &[Recipient]) -> anyhow::Result<u64> {
+pub async fn write(
+    config: &Config,
+    file: &Path,
+    recipients: &[Recipient],
+    progress: &ProgressBar,
+) -> anyhow::Result<u64> {
     let database_url = config.database_url();
     let database = embedded(&database_url)?;
     if !database.exists() {
@@ -63,7 +69,7 @@ pub async fn write(config: &Config, file: &Path, recipients: &[Recipient]) -> an
     let copy = data_dir.join(COPY);
     // One that was interrupted.
     remove(&copy)?;
-    let made = make(config, &copy, file, recipients).await;
+    let made = make(config, &copy, file, recipients, progress).await;
     remove(&copy)?;
     made
 }
@@ -73,7 +79,9 @@ async fn make(
     copy: &Path,
     file: &Path,
     recipients: &[Recipient],
+    progress: &ProgressBar,
 ) -> anyhow::Result<u64> {
+    progress.set_message("copying the database");
     let db = Db::open(&config.database_options(1))
         .await
         .context("can't open the database")?;
@@ -89,8 +97,11 @@ async fn make(
     let secrets = Secrets::load(&config.secrets, &config.server.data_dir)?;
     open_copy(copy, &secrets).await?.close().await;
 
+    progress.set_message("encrypting");
     let (copy, file, recipients) = (copy.to_owned(), file.to_owned(), recipients.to_vec());
-    tokio::task::spawn_blocking(move || pack(&copy, key.as_deref(), &file, &recipients)).await?
+    let progress = progress.clone();
+    let pack = move || pack(&copy, key.as_deref(), &file, &recipients, &progress);
+    tokio::task::spawn_blocking(pack).await?
 }
 
 /// Writes the archive beside the file, and gives it the file's name at the end.
@@ -99,6 +110,7 @@ fn pack(
     key: Option<&[u8]>,
     file: &Path,
     recipients: &[Recipient],
+    progress: &ProgressBar,
 ) -> anyhow::Result<u64> {
     let folder = file
         .parent()
@@ -107,7 +119,7 @@ fn pack(
     let write = || {
         let mut temporary = NamedTempFile::new_in(folder)?;
         let sealed = age::encrypt(BufWriter::new(temporary.as_file_mut()), recipients)?;
-        let sealed = archive::write(sealed, copy, key)?;
+        let sealed = archive::write(sealed, copy, key, progress)?;
         drop(sealed.finish()?);
         temporary.as_file().sync_all()?;
         let written = temporary.persist_noclobber(file)?;
@@ -141,7 +153,10 @@ pub async fn deletions(db: &Db, secrets: &Secrets, later: &str) -> anyhow::Resul
         .with_context(|| format!("can't open {later}"))?;
     let done = async {
         let pseudonyms = Pseudonyms::open(db, secrets).await?;
-        if Pseudonyms::open(&later, secrets).await? != pseudonyms {
+        let theirs = Pseudonyms::open(&later, secrets).await.context(
+            "the later state has another master key: put the key that it was changed to into `secrets.previousKeys` meanwhile",
+        )?;
+        if theirs != pseudonyms {
             bail!("the two are not states of one database");
         }
         let again = delete_again(db, &later, &pseudonyms, Clock::default().now()).await;

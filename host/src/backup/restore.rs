@@ -6,6 +6,7 @@ use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
+use indicatif::ProgressBar;
 use nudge_db::Db;
 use nudge_people::privacy::again::Again;
 use nudge_platform::config::Config;
@@ -38,6 +39,7 @@ pub async fn restore(
     file: &Path,
     identities: Vec<Identity>,
     later: Option<&str>,
+    progress: &ProgressBar,
 ) -> anyhow::Result<Restored> {
     let url = config.database_url();
     let database = embedded(&url)?;
@@ -50,7 +52,8 @@ pub async fn restore(
     clear(&folder)?;
     DirBuilder::new().mode(0o700).create(&folder)?;
 
-    let unpacked = unpack(file, &folder, identities).await;
+    let unpacked = unpack(file, &folder, identities, progress).await;
+    progress.set_message("checking");
     let prepared = match unpacked {
         Ok(()) => prepare(config, &folder, later).await,
         Err(error) => Err(error),
@@ -83,11 +86,19 @@ fn clear(folder: &Path) -> anyhow::Result<()> {
     }
 }
 
-async fn unpack(file: &Path, folder: &Path, identities: Vec<Identity>) -> anyhow::Result<()> {
+async fn unpack(
+    file: &Path,
+    folder: &Path,
+    identities: Vec<Identity>,
+    progress: &ProgressBar,
+) -> anyhow::Result<()> {
     let context = format!("can't restore {}", file.display());
-    let (file, folder) = (file.to_owned(), folder.to_owned());
+    let (file, folder, progress) = (file.to_owned(), folder.to_owned(), progress.clone());
+    progress.set_message("decrypting");
     let unpack = move || {
-        let opened = age::decrypt(BufReader::new(File::open(file)?), &identities)?;
+        let file = File::open(file)?;
+        progress.set_length(file.metadata()?.len());
+        let opened = age::decrypt(BufReader::new(progress.wrap_read(file)), &identities)?;
         archive::read(opened, &folder)
     };
     tokio::task::spawn_blocking(unpack).await?.context(context)

@@ -2,9 +2,11 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use anyhow::{Context as _, anyhow, bail};
 use clap::Args;
+use indicatif::{ProgressBar, ProgressStyle};
 use nudge_platform::config::Config;
 use nudge_platform::secrets::Secrets;
 
@@ -74,7 +76,10 @@ pub(super) async fn backup(mut config: Config, arguments: BackupArguments) -> an
              --passphrase-file"
         );
     }
-    let size = backup::write(&config, &arguments.file, &recipients).await?;
+    let progress = progress()?;
+    let written = backup::write(&config, &arguments.file, &recipients, &progress).await;
+    progress.finish_and_clear();
+    let size = written?;
     super::say(format_args!("{}: {size} bytes", arguments.file.display()));
     if !config.secrets.master_key.is_empty() {
         super::say(
@@ -99,7 +104,10 @@ pub(super) async fn restore(mut config: Config, arguments: RestoreArguments) -> 
         }
     };
     let later = arguments.deletions_from.as_deref();
-    let restored = backup::restore(&config, &arguments.file, identities, later).await?;
+    let progress = progress()?;
+    let restored = backup::restore(&config, &arguments.file, identities, later, &progress).await;
+    progress.finish_and_clear();
+    let restored = restored?;
     let with_key = if restored.has_key {
         " and its master key are"
     } else {
@@ -135,6 +143,14 @@ pub(super) async fn deletions(
     db.close().await;
     say_again(again?);
     Ok(())
+}
+
+/// What is being done, and how far it is; on a terminal only.
+fn progress() -> anyhow::Result<ProgressBar> {
+    let style = ProgressStyle::with_template("{spinner} {msg} {bytes}/{total_bytes} {eta}")?;
+    let progress = ProgressBar::no_length().with_style(style);
+    progress.enable_steady_tick(Duration::from_millis(200));
+    Ok(progress)
 }
 
 fn say_again(again: nudge_people::privacy::again::Again) {
