@@ -382,29 +382,33 @@ async fn the_recipe_for_postgresql_restores_and_deletes_again() {
     let [back_up, restore] = recipe.try_into().expect("the guide has two scripts");
     let folder = TempDir::with_prefix("nudge-test-").unwrap();
     let (present, restored) = (postgres::database().await, postgres::database().await);
-    let url = |url: &str| [("NUDGE_DATABASE__URL".to_owned(), url.to_owned())];
     let start = |database: &str| {
-        let url = url(database);
-        let variables: Vec<(&str, &str)> = url
-            .iter()
-            .map(|(name, value)| (&**name, &**value))
-            .collect();
-        Child::start_with(site!(), folder.path(), &variables)
+        // What a process had in hand when the dump was made is released soon.
+        let more = [
+            ("NUDGE_DATABASE__URL", database),
+            ("NUDGE_PIPELINE__NODE_TIMEOUT_SECONDS", "5"),
+            ("NUDGE_PRIVACY__GRACE_SECONDS", "0"),
+        ];
+        Child::start_with(site!(), folder.path(), &more)
     };
     let child = start(&present);
     let (ada, grace) = (device(&child, "ada").await, device(&child, "grace").await);
     purchase(&child, "ada", &ada).await;
     let kept = purchase(&child, "grace", &grace).await;
     let file = folder.path().join("nudge.dump");
+    // The program is called differently where it is tested.
+    let programs = folder.path().join("programs");
+    std::fs::create_dir(&programs).unwrap();
+    let program = child::program(site!());
+    std::os::unix::fs::symlink(program.get_program(), programs.join("nudge")).unwrap();
+    let others = std::env::var("PATH").unwrap();
+    let path = format!("{}:{others}", programs.display());
     let variables = [
         ("PRESENT", &*present),
         ("RESTORED", &restored),
         ("FILE", file.to_str().unwrap()),
         ("NUDGE_SECRETS__MASTER_KEY", tests::app::MASTER_KEY),
-        (
-            "PATH",
-            &format!("{}:{}", program_folder(), std::env::var("PATH").unwrap()),
-        ),
+        ("PATH", &path),
     ];
     shell(back_up, &variables);
     let path = format!("/v1/apps/{}/gdpr/delete", child.text("appId"));
@@ -428,13 +432,4 @@ async fn the_recipe_for_postgresql_restores_and_deletes_again() {
         tokio::time::sleep(Duration::from_millis(100)).await;
     }
     assert_eq!(child.terminate(), Some(0));
-}
-
-fn program_folder() -> String {
-    let program = child::program(site!());
-    Path::new(program.get_program())
-        .parent()
-        .unwrap()
-        .display()
-        .to_string()
 }

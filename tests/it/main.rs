@@ -86,6 +86,7 @@ mod kills;
 mod layers;
 mod left_over;
 mod lifecycle;
+mod links;
 mod localization;
 mod logged_values;
 mod lookups;
