@@ -7,6 +7,10 @@ const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
 /// Folders whose documents are others'.
 const NOT_OURS: [&str; 4] = ["target", "node_modules", ".git", "nudge-data"];
 
+fn is_document(path: &Path) -> bool {
+    path.extension() == Some(OsStr::new("md"))
+}
+
 /// All documents below a folder.
 fn documents(folder: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
@@ -18,7 +22,7 @@ fn documents(folder: &Path) -> Vec<PathBuf> {
         }
         if path.is_dir() {
             found.extend(documents(&path));
-        } else if name.ends_with(".md") {
+        } else if is_document(&path) {
             found.push(path);
         }
     }
@@ -67,8 +71,7 @@ fn fault(document: &Path, link: &str) -> Option<&'static str> {
     if !target.exists() {
         return Some("there is no such file");
     }
-    let is_document = target.extension() == Some(OsStr::new("md"));
-    if anchor.is_empty() || !is_document {
+    if anchor.is_empty() || !is_document(&target) {
         return None;
     }
     let text = std::fs::read_to_string(target).unwrap();
