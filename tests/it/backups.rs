@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use tests::beside::find;
+use tests::beside::find_or_skip;
 use tests::child::{self, complaint};
 use tests::client::{self, Answer};
 use tests::session::text;
@@ -303,7 +303,7 @@ fn shell(script: &str, variables: &[(&str, &str)]) -> String {
 
 #[test]
 fn age_opens_a_backup_and_nudge_opens_what_age_made() {
-    if find("age").is_none() {
+    if find_or_skip("age").is_none() {
         return;
     }
     let place = Place::new();

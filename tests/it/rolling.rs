@@ -1,13 +1,13 @@
 //! Servers that are restarted one after the other, behind a load balancer (contract 17).
 
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use tests::beside::{Program, find};
+use tests::beside::{Program, find_or_skip};
 use tests::postgres::free_port;
 use tests::session::text;
 use tests::{Child, client, postgres, site};
@@ -130,20 +130,8 @@ async fn sends(base: String, key: String, over: Arc<AtomicBool>) -> Vec<String> 
     sent
 }
 
-#[expect(
-    clippy::print_stderr,
-    reason = "who runs the tests should know what they did not test"
-)]
-fn found(program: &str) -> Option<PathBuf> {
-    let path = find(program);
-    if path.is_none() {
-        eprintln!("skipped: there is no {program}");
-    }
-    path
-}
-
 async fn a_rolling_restart_fails_no_request_behind(balancer: Balancer) {
-    let Some(program) = found(balancer.program) else {
+    let Some(program) = find_or_skip(balancer.program) else {
         return;
     };
     let url = postgres::database().await;

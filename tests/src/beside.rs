@@ -81,3 +81,16 @@ pub fn find(name: &str) -> Option<PathBuf> {
     );
     found
 }
+
+/// Where a program is. None: the test's reader is told that it is skipped.
+#[expect(
+    clippy::print_stderr,
+    reason = "who runs the tests should know what they did not test"
+)]
+pub fn find_or_skip(name: &str) -> Option<PathBuf> {
+    let found = find(name);
+    if found.is_none() {
+        eprintln!("skipped: there is no {name}");
+    }
+    found
+}
