@@ -76,7 +76,7 @@ fn nginx(port: u16, servers: &[String; 2], _probes: u16) -> String {
         .filter(|line| !others.iter().any(|other| line.contains(other)))
         .collect();
     format!(
-        "daemon off; pid /dev/null; events {{}}\nhttp {{\naccess_log off;\n{}\n}}\n",
+        "daemon off; master_process off; pid /dev/null; events {{}}\nhttp {{\naccess_log off;\n{}\n}}\n",
         site.join("\n")
     )
 }
