@@ -10,8 +10,7 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Redirect, Response};
 use axum::routing::{MethodRouter, get};
 use bytes::Bytes;
-use nudge_apps::console::http::{OwnHost, get_session, sign_in, sign_out};
-use nudge_apps::console::login::{begin_login, finish_login};
+use nudge_apps::console::http::OwnHost;
 use nudge_http::{ApiError, Code};
 
 use crate::assets;
@@ -79,12 +78,6 @@ pub fn routes() -> Router<Shared> {
         .route("/console/", page(&embedded::PAGE))
         .route("/docs", page(&embedded::DOCS))
         .route("/console/{version}/{*path}", get(file))
-        .route(
-            "/console/session",
-            get(get_session).post(sign_in).delete(sign_out),
-        )
-        .route("/console/login", get(begin_login))
-        .route("/console/callback", get(finish_login))
 }
 
 /// What is at the server's own address: the way to the console in embedded mode, otherwise a line that says what this is.

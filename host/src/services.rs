@@ -3,7 +3,7 @@
 use std::ops::Deref;
 use std::sync::Arc;
 
-use axum::extract::FromRef;
+use nudge_apps::services::AppsState;
 use nudge_platform::due::Trouble;
 use parking_lot::Mutex;
 
@@ -59,32 +59,8 @@ impl Deref for Services {
     }
 }
 
-impl FromRef<Shared> for nudge_apps::services::Shared {
-    fn from_ref(shared: &Shared) -> Self {
-        Arc::clone(shared.apps())
-    }
-}
-
-impl FromRef<Shared> for nudge_records::services::Shared {
-    fn from_ref(shared: &Shared) -> Self {
-        Arc::clone(shared.records())
-    }
-}
-
-impl FromRef<Shared> for nudge_pipeline::services::Shared {
-    fn from_ref(shared: &Shared) -> Self {
-        Arc::clone(shared.pipeline())
-    }
-}
-
-impl FromRef<Shared> for nudge_ingest::services::Shared {
-    fn from_ref(shared: &Shared) -> Self {
-        Arc::clone(&shared.ingest)
-    }
-}
-
-impl FromRef<Shared> for nudge_push::services::Shared {
-    fn from_ref(shared: &Shared) -> Self {
-        Arc::clone(&shared.push)
+impl AppsState for Shared {
+    fn apps(&self) -> &nudge_apps::services::Shared {
+        Self::apps(self)
     }
 }

@@ -5,8 +5,7 @@ macro_rules! extractors {
     ($($credential:ident),+) => {$(
         impl<S> axum::extract::FromRequestParts<S> for $credential
         where
-            $crate::services::Shared: axum::extract::FromRef<S>,
-            S: Send + Sync,
+            S: $crate::services::AppsState + Send + Sync,
         {
             type Rejection = nudge_http::ApiError;
 
@@ -14,8 +13,7 @@ macro_rules! extractors {
                 parts: &mut axum::http::request::Parts,
                 state: &S,
             ) -> Result<Self, nudge_http::ApiError> {
-                let services = axum::extract::FromRef::from_ref(state);
-                Self::of(parts, &services).await
+                Self::of(parts, state.apps()).await
             }
         }
     )+};

@@ -31,6 +31,7 @@ mod lookups;
 pub mod plugins;
 pub mod registry;
 pub mod segments;
+pub mod router;
 pub mod services;
 pub mod settings;
 pub mod subject_token;

@@ -23,6 +23,30 @@ use crate::{Registry, keys};
 /// The state of handlers. Cheap to clone.
 pub type Shared = Arc<Services>;
 
+/// A state of handlers that has this package's. The extractors of credentials take any such state.
+pub trait AppsState {
+    /// This package's part.
+    fn apps(&self) -> &Shared;
+}
+
+impl AppsState for Shared {
+    fn apps(&self) -> &Shared {
+        self
+    }
+}
+
+/// What a package above this one has in its state, this package's among it.
+pub trait AboveApps {
+    /// This package's part.
+    fn apps(&self) -> &Shared;
+}
+
+impl<T: AboveApps> AppsState for Arc<T> {
+    fn apps(&self) -> &Shared {
+        AboveApps::apps(&**self)
+    }
+}
+
 /// What managing apps takes.
 pub struct Services {
     /// The configuration.

@@ -4,7 +4,7 @@
 //! own: with `Authorization` it would ask (a preflight), and the page may be gone before the answer. A beacon therefore
 //! has the credentials in the first line of its body.
 
-use axum::extract::{FromRef, FromRequest, FromRequestParts as _, Request, State};
+use axum::extract::{FromRequest, FromRequestParts as _, Request, State};
 use axum::http::{HeaderName, HeaderValue, header};
 use nudge_http::request_context::Notes;
 use nudge_http::{ApiError, Code, Data, JsonText};
@@ -29,15 +29,10 @@ pub struct Beacon {
     text: String,
 }
 
-impl<S> FromRequest<S> for Beacon
-where
-    Shared: FromRef<S>,
-    nudge_apps::services::Shared: FromRef<S>,
-    S: Send + Sync,
-{
+impl FromRequest<Shared> for Beacon {
     type Rejection = ApiError;
 
-    async fn from_request(request: Request, state: &S) -> Result<Self, ApiError> {
+    async fn from_request(request: Request, state: &Shared) -> Result<Self, ApiError> {
         let (mut parts, body) = request.into_parts();
         require_plain_text(parts.headers.get(header::CONTENT_TYPE))?;
         let json = HeaderValue::from_static("application/json");

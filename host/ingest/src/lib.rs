@@ -26,6 +26,7 @@ mod owner;
 pub mod properties;
 pub mod rejected;
 mod schema;
+pub mod router;
 pub mod services;
 pub mod submission;
 mod taking;

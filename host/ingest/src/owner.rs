@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use axum::extract::{FromRef, FromRequestParts};
+use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 use nudge_apps::App;
 use nudge_apps::auth::{self, AppKey};
@@ -29,17 +29,11 @@ pub struct Caller {
     pub(super) token: Option<SubjectToken>,
 }
 
-impl<S> FromRequestParts<S> for Caller
-where
-    Shared: FromRef<S>,
-    nudge_apps::services::Shared: FromRef<S>,
-    S: Send + Sync,
-{
+impl FromRequestParts<Shared> for Caller {
     type Rejection = ApiError;
 
-    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
-        let services = &Shared::from_ref(state);
-        let key = AppKey::from_request_parts(parts, state).await?;
+    async fn from_request_parts(parts: &mut Parts, services: &Shared) -> Result<Self, ApiError> {
+        let key = AppKey::from_request_parts(parts, services).await?;
         let token = auth::subject_token(parts, services, &key.app)?;
         Ok(Self {
             app: Arc::clone(&key.app),

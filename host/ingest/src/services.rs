@@ -3,6 +3,8 @@
 use std::ops::Deref;
 use std::sync::Arc;
 
+use nudge_apps::services::AboveApps;
+
 use crate::commit::Committer;
 use crate::validation::batcher::Batcher;
 
@@ -17,6 +19,12 @@ pub struct Services {
     pub validations: Batcher,
     /// Commits events.
     pub committer: Committer,
+}
+
+impl AboveApps for Services {
+    fn apps(&self) -> &nudge_apps::services::Shared {
+        self.below.apps()
+    }
 }
 
 impl Deref for Services {

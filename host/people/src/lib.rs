@@ -12,6 +12,7 @@
 pub mod feed;
 pub mod privacy;
 pub mod segments;
+pub mod router;
 pub mod services;
 pub mod sessions;
 pub mod users;

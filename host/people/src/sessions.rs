@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use axum::extract::FromRef;
 use axum::extract::{FromRequestParts, State};
 use axum::http::StatusCode;
 use axum::http::request::Parts;
@@ -121,17 +120,11 @@ pub struct ConsentView {
 /// The request's subject token, where it has a good one, of a request that begins a session, which is counted.
 pub struct CurrentToken(Option<SubjectToken>);
 
-impl<S> FromRequestParts<S> for CurrentToken
-where
-    Shared: FromRef<S>,
-    nudge_apps::services::Shared: FromRef<S>,
-    S: Send + Sync,
-{
+impl FromRequestParts<Shared> for CurrentToken {
     type Rejection = ApiError;
 
-    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
-        let services = &Shared::from_ref(state);
-        let Sdk { app } = Sdk::from_request_parts(parts, state).await?;
+    async fn from_request_parts(parts: &mut Parts, services: &Shared) -> Result<Self, ApiError> {
+        let Sdk { app } = Sdk::from_request_parts(parts, services).await?;
         auth::charge_session(parts, services, &app)?;
         auth::good_subject_token(parts, services, &app).map(Self)
     }

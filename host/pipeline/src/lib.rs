@@ -64,6 +64,7 @@ mod room;
 mod run_firings;
 pub mod runs;
 pub mod segments;
+pub mod router;
 pub mod services;
 mod shadow;
 mod store;

@@ -3,6 +3,8 @@
 use std::ops::Deref;
 use std::sync::Arc;
 
+use nudge_apps::services::AboveApps;
+
 use crate::Pipeline;
 use crate::personalization::Resolver;
 
@@ -24,6 +26,12 @@ impl Services {
             db: &self.db,
             plugins: &self.plugins,
         }
+    }
+}
+
+impl AboveApps for Services {
+    fn apps(&self) -> &nudge_apps::services::Shared {
+        self.below.apps()
     }
 }
 

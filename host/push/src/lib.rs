@@ -21,6 +21,7 @@
 
 pub mod campaigns;
 pub mod deliveries;
+pub mod router;
 pub mod services;
 pub mod webhooks;
 

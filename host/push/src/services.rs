@@ -3,6 +3,8 @@
 use std::ops::Deref;
 use std::sync::Arc;
 
+use nudge_apps::services::AboveApps;
+
 use crate::providers::Providers;
 use crate::tokens;
 use crate::webhooks::Webhooks;
@@ -20,6 +22,12 @@ pub struct Services {
     pub push_token_hashes: tokens::Hashes,
     /// What sending to webhooks takes.
     pub webhooks: Webhooks,
+}
+
+impl AboveApps for Services {
+    fn apps(&self) -> &nudge_apps::services::Shared {
+        self.below.apps()
+    }
 }
 
 impl Deref for Services {

@@ -3,6 +3,8 @@
 use std::ops::Deref;
 use std::sync::Arc;
 
+use nudge_apps::services::AboveApps;
+
 use crate::pseudonyms::Pseudonyms;
 use crate::stats::Stats;
 
@@ -17,6 +19,12 @@ pub struct Services {
     pub pseudonyms: Pseudonyms,
     /// Counts on their way to the database.
     pub stats: Arc<Stats>,
+}
+
+impl AboveApps for Services {
+    fn apps(&self) -> &nudge_apps::services::Shared {
+        &self.below
+    }
 }
 
 impl Deref for Services {

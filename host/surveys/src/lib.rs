@@ -13,5 +13,6 @@
 
 pub mod attempts;
 pub mod instructions;
+pub mod router;
 pub mod services;
 pub mod surveys;

@@ -15,7 +15,7 @@ use super::site::{Cookie, Reached, Site, has_session_cookie};
 use super::{links, secret_hash, sessions, store};
 use crate::MOST;
 use crate::auth::{self, Member};
-use crate::services::{Services, Shared};
+use crate::services::{AppsState, Services, Shared};
 
 /// A request to the console under its own name.
 #[derive(Clone, Debug)]
@@ -57,21 +57,18 @@ struct SeenApp {
 
 impl<S> FromRequestParts<S> for OwnHost
 where
-    Shared: axum::extract::FromRef<S>,
-    S: Send + Sync,
+    S: AppsState + Send + Sync,
 {
     type Rejection = ApiError;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
-        let services: Shared = axum::extract::FromRef::from_ref(state);
-        services.console.site.reached(parts).map(Self)
+        state.apps().console.site.reached(parts).map(Self)
     }
 }
 
 impl<S> FromRequestParts<S> for OwnPage
 where
-    Shared: axum::extract::FromRef<S>,
-    S: Send + Sync,
+    S: AppsState + Send + Sync,
 {
     type Rejection = ApiError;
 

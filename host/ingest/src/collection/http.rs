@@ -1,6 +1,6 @@
 //! The routes that SDKs of others send to (contract 24).
 
-use axum::extract::{FromRef, FromRequest, FromRequestParts as _, Request, State};
+use axum::extract::{FromRequest, FromRequestParts as _, Request, State};
 use nudge_apps::auth::{AppKey, collection_key};
 use nudge_apps::key::{self, Kind};
 use nudge_http::body::{self, Few, PlainJsonText};
@@ -63,24 +63,19 @@ struct BatchWire<'a> {
     context: Option<&'a RawValue>,
 }
 
-impl<S> FromRequest<S> for Call
-where
-    nudge_apps::services::Shared: FromRef<S>,
-    S: Send + Sync,
-{
+impl FromRequest<Shared> for Call {
     type Rejection = ApiError;
 
-    async fn from_request(request: Request, state: &S) -> Result<Self, ApiError> {
-        let services = nudge_apps::services::Shared::from_ref(state);
+    async fn from_request(request: Request, services: &Shared) -> Result<Self, ApiError> {
         let (mut parts, body) = request.into_parts();
         let named = collection_key(&parts)?;
         let key = match &named {
-            Some(text) => Some(AppKey::of_text(&parts, &services, text).await?),
+            Some(text) => Some(AppKey::of_text(&parts, services, text).await?),
             None => None,
         };
-        let Ok(mark) = Mark::from_request_parts(&mut parts, state).await;
+        let Ok(mark) = Mark::from_request_parts(&mut parts, services).await;
         let request = Request::from_parts(parts.clone(), body);
-        let text = PlainJsonText::from_request(request, state).await;
+        let text = PlainJsonText::from_request(request, services).await;
         if key.is_none() && text.is_err() {
             // Who is nobody learns nothing of what is wrong with the body.
             return Err(ApiError::new(Code::InvalidCredentials));
@@ -95,14 +90,14 @@ where
             }
             (Some(key), ..) => key,
             (None, _, Some(inside)) => {
-                let key = AppKey::of_text(&parts, &services, &inside).await?;
+                let key = AppKey::of_text(&parts, services, &inside).await?;
                 notes.count_bytes(text.len())?;
                 key
             }
             (None, _, None) => return Err(ApiError::new(Code::InvalidCredentials)),
         };
         if key.key.kind != Kind::Write {
-            key.require_scope(&services, key::EVENTS_WRITE)?;
+            key.require_scope(services, key::EVENTS_WRITE)?;
         }
         Ok(Self {
             key,
