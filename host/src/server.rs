@@ -32,14 +32,10 @@ use nudge_platform::schema::migrations;
 use nudge_platform::secrets::Secrets;
 use nudge_platform::{jobs, sealed, telemetry, traces};
 use nudge_plugin_runtime::Plugins;
-use nudge_push as push;
 use nudge_push::providers::Providers;
 use nudge_push::tokens;
 use nudge_push::webhooks::Webhooks;
-use nudge_push::webhooks::sender::Sender;
-use nudge_records::instructions::polls;
 use nudge_records::pseudonyms::Pseudonyms;
-use nudge_records::stats;
 use parking_lot::Mutex;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
@@ -294,35 +290,12 @@ fn spawn_background_tasks(services: &Shared, tasks: &TaskTracker, halt: &Cancell
     };
     let runner = jobs::Runner::new(parts, tasks.clone(), halt.clone());
     tasks.spawn(runner.run());
-    let sender = push::sender::Sender::new(Arc::clone(&services.push), tasks.clone(), halt.clone());
-    tasks.spawn(sender.run());
-    let sender = Sender::new(Arc::clone(&services.push), tasks.clone());
-    tasks.spawn(sender.run());
     tasks.spawn(telemetry::run(halt.clone()));
-    tasks.spawn(keys::run(Arc::clone(services.apps()), halt.clone()));
     tasks.spawn(retention::run(services.clone(), halt.clone()));
-    tasks.spawn(nudge_apps::campaigns::ending::run(
-        Arc::clone(services.apps()),
-        halt.clone(),
-    ));
-    tasks.spawn(nudge_apps::plugins::watch::run(
-        Arc::clone(services.apps()),
-        halt.clone(),
-    ));
-    tasks.spawn(polls::run(Arc::clone(services.records()), halt.clone()));
-    tasks.spawn(nudge_pipeline::runs::watch::run(
-        Arc::clone(services.pipeline()),
-        halt.clone(),
-    ));
-    tasks.spawn(nudge_pipeline::segments::checks::run(
-        Arc::clone(services.pipeline()),
-        halt.clone(),
-    ));
-    tasks.spawn(nudge_records::decisions::recovery::run(
-        Arc::clone(services.records()),
-        halt.clone(),
-    ));
-    tasks.spawn(stats::run(Arc::clone(services.records()), halt.clone()));
+    nudge_apps::tasks::spawn(services.apps(), tasks, halt);
+    nudge_records::tasks::spawn(services.records(), tasks, halt);
+    nudge_pipeline::tasks::spawn(services.pipeline(), tasks, halt);
+    nudge_push::tasks::spawn(&services.push, tasks, halt);
 }
 
 /// Opens the database and its keys. Both are looked at before either is changed: a database that is in use needs the

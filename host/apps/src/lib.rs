@@ -30,11 +30,12 @@ pub mod keys;
 mod lookups;
 pub mod plugins;
 pub mod registry;
-pub mod segments;
 pub mod router;
+pub mod segments;
 pub mod services;
 pub mod settings;
 pub mod subject_token;
+pub mod tasks;
 pub mod webhooks;
 
 use nudge_campaigns::apps as store;

@@ -11,8 +11,9 @@
 
 pub mod feed;
 pub mod privacy;
-pub mod segments;
 pub mod router;
+pub mod segments;
 pub mod services;
 pub mod sessions;
+pub mod tasks;
 pub mod users;

@@ -61,13 +61,14 @@ mod recipients;
 mod recording;
 mod recovery;
 mod room;
+pub mod router;
 mod run_firings;
 pub mod runs;
 pub mod segments;
-pub mod router;
 pub mod services;
 mod shadow;
 mod store;
+pub mod tasks;
 mod waiting;
 mod work;
 

@@ -23,6 +23,7 @@ pub mod campaigns;
 pub mod deliveries;
 pub mod router;
 pub mod services;
+pub mod tasks;
 pub mod webhooks;
 
 pub mod beacons;

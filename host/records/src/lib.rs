@@ -37,4 +37,5 @@ pub mod segment_checks;
 pub mod services;
 pub mod stats;
 pub mod subjects;
+pub mod tasks;
 pub mod webhooks;

@@ -18,13 +18,19 @@ type Runs = Box<dyn for<'a> Fn(&'a mut RunningJob) -> Run<'a> + Send + Sync>;
 pub struct Kinds(HashMap<&'static str, Runs>);
 
 impl Kinds {
-    /// Adds a kind.
-    pub fn add(
+    /// Adds a kind: its name, the state that it takes, and the function that runs it.
+    pub fn add<S: Clone + Send + Sync + 'static>(
         &mut self,
         name: &'static str,
-        run: impl for<'a> Fn(&'a mut RunningJob) -> Run<'a> + Send + Sync + 'static,
+        state: &S,
+        run: for<'a> fn(&'a S, &'a mut RunningJob) -> Run<'a>,
     ) {
-        self.0.insert(name, Box::new(run));
+        let state = state.clone();
+        let runs: Runs = Box::new(move |job| {
+            let state = state.clone();
+            Box::pin(async move { run(&state, job).await })
+        });
+        self.0.insert(name, runs);
     }
 
     /// Runs a job to its end; answers its result.
