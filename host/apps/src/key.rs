@@ -1,6 +1,7 @@
 //! Keys of an app: what they look like and what they allow.
 
 use std::sync::atomic::{AtomicI64, Ordering};
+use strum::{EnumString, IntoStaticStr};
 
 use nudge_db::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -23,8 +24,20 @@ pub const PUSH_TRANSACTIONAL: &str = "push.transactional";
 pub const USERS_PROPERTIES_WRITE: &str = "users.properties.write";
 
 /// What a key is for (contract 1).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    PartialEq,
+    Eq,
+    Serialize,
+    Deserialize,
+    utoipa::ToSchema,
+    EnumString,
+    IntoStaticStr,
+)]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum Kind {
     /// Public; in apps and pages.
     Write,
@@ -37,11 +50,7 @@ pub enum Kind {
 impl Kind {
     /// The kind's name in the API and the database.
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Write => "write",
-            Self::Server => "server",
-            Self::Api => "api",
-        }
+        self.into()
     }
 
     fn prefix(self) -> &'static str {
@@ -63,9 +72,7 @@ impl Kind {
 
     /// The kind of this name.
     pub fn parse(name: &str) -> Option<Self> {
-        [Self::Write, Self::Server, Self::Api]
-            .into_iter()
-            .find(|kind| kind.name() == name)
+        name.parse().ok()
     }
 }
 

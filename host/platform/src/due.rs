@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use nudge_db::{Db, Timestamp};
 use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
 
 use crate::clock::Clock;
 
@@ -42,6 +43,21 @@ impl Pacer {
     /// Takes note of how a look ended. None: it failed, and the loop looks again soon.
     pub fn note<T>(&mut self, looked: nudge_db::Result<T>) -> Option<T> {
         self.trouble.note(looked)
+    }
+
+    /// Looks until the server stops.
+    pub async fn run<F>(mut self, halt: CancellationToken, mut look: impl FnMut() -> F)
+    where
+        F: Future<Output = nudge_db::Result<Next>>,
+    {
+        loop {
+            self.look();
+            let looked = look().await;
+            let next = self.note(looked).unwrap_or(Next::Soon);
+            if halt.run_until_cancelled(self.wait(next)).await.is_none() {
+                return;
+            }
+        }
     }
 
     /// Waits until the next look. `next` is the earliest instant at which anything that the last look saw falls due.
@@ -95,6 +111,24 @@ impl Trouble {
                 None
             }
         }
+    }
+}
+
+/// Does something again and again, with a pause before each time, until the server stops. `what` it is stands in the log
+/// when it fails.
+pub async fn every<F, E>(
+    pause: Duration,
+    halt: CancellationToken,
+    what: &'static str,
+    mut turn: impl FnMut() -> F,
+) where
+    F: Future<Output = Result<(), E>>,
+    E: std::fmt::Debug,
+{
+    let mut trouble = Trouble::new(what);
+    let pausing = || tokio::time::sleep(pause);
+    while halt.run_until_cancelled(pausing()).await.is_some() {
+        trouble.note(turn().await);
     }
 }
 

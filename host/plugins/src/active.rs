@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use strum::IntoStaticStr;
 
 use nudge_db::{Db, Timestamp};
 use nudge_wasm::{Kind, Lowered, Plugin};
@@ -14,13 +15,15 @@ use super::rollout::{self, Release, Strategy};
 use crate::rollout_period::RolloutPeriod;
 
 /// Where a plugin comes from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 pub enum Origin {
     /// The app's own.
     App,
     /// The server's: operators look after it.
     Server,
     /// A part of the server.
+    #[strum(serialize = "builtin")]
     BuiltIn,
 }
 
@@ -36,11 +39,7 @@ impl Origin {
 
     /// The API's `scope`.
     pub fn name(self) -> &'static str {
-        match self {
-            Self::App => "app",
-            Self::Server => "server",
-            Self::BuiltIn => "builtin",
-        }
+        self.into()
     }
 }
 

@@ -13,15 +13,8 @@ const STEP: i64 = 100;
 pub async fn run(services: Shared, halt: CancellationToken) {
     let poll_ms = services.config.pipeline.poll_ms;
     let what = "completing campaigns that are over";
-    let mut pacer = Pacer::new(&services.db, &services.clock, poll_ms, what);
-    loop {
-        pacer.look();
-        let next = pacer.note(round(&services).await).unwrap_or(Next::Soon);
-        tokio::select! {
-            () = pacer.wait(next) => {}
-            () = halt.cancelled() => return,
-        }
-    }
+    let pacer = Pacer::new(&services.db, &services.clock, poll_ms, what);
+    pacer.run(halt, || round(&services)).await;
 }
 
 /// Completes campaigns that are over; answers when the next one is. Nothing fires past the end before that is noticed: the

@@ -11,6 +11,7 @@ use nudge_http::oidc::login::{LoginKeys, LoginRefusal, Return};
 use nudge_http::{ApiError, Params};
 use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 use serde::Deserialize;
+use strum::IntoStaticStr;
 
 use super::http::OwnHost;
 use super::site::{Cookie, Reached};
@@ -56,7 +57,8 @@ pub struct CallbackQuery {
 }
 
 /// Why nobody is signed in, as the page's fragment says it.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 enum LoginError {
     /// Nobody signs in with this issuer.
     UnknownIssuer,
@@ -74,14 +76,7 @@ enum LoginError {
 
 impl LoginError {
     fn name(self) -> &'static str {
-        match self {
-            Self::UnknownIssuer => "unknown_issuer",
-            Self::ProviderUnavailable => "provider_unavailable",
-            Self::LoginExpired => "login_expired",
-            Self::LoginRefused => "login_refused",
-            Self::LoginFailed => "login_failed",
-            Self::RateLimited => "rate_limited",
-        }
+        self.into()
     }
 
     /// Tells a refusal to the log, which alone hears what it was.

@@ -7,6 +7,7 @@
 
 use std::collections::HashMap;
 use std::time::Duration;
+use strum::IntoStaticStr;
 
 use nudge_db::Timestamp;
 use nudge_platform::audit::{self, Entry};
@@ -31,7 +32,8 @@ const MOST_REMEMBERED: usize = 4096;
 const MOST_WAITING: usize = 1024;
 
 /// Why a key was refused.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 pub enum Reason {
     /// It was revoked.
     Revoked,
@@ -49,14 +51,7 @@ pub enum Reason {
 
 impl Reason {
     fn name(self) -> &'static str {
-        match self {
-            Self::Revoked => "revoked",
-            Self::Expired => "expired",
-            Self::WrongKind => "wrong_kind",
-            Self::MissingScope => "missing_scope",
-            Self::OtherApp => "other_app",
-            Self::WrongHeader => "wrong_header",
-        }
+        self.into()
     }
 }
 

@@ -4,6 +4,7 @@
 pub mod size;
 
 use std::sync::Arc;
+use strum::{EnumString, IntoStaticStr};
 
 use nudge_plugin_runtime::Accepted;
 use serde::{Deserialize, Serialize};
@@ -17,9 +18,22 @@ use crate::surveys::Payload;
 use crate::targeting::Rules;
 
 /// Where a campaign stands. Every status may follow every other (specification 3).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    Default,
+    PartialEq,
+    Eq,
+    Serialize,
+    Deserialize,
+    ToSchema,
+    EnumString,
+    IntoStaticStr,
+)]
 #[schema(as = CampaignStatus)]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum Status {
     /// Being written.
     #[default]
@@ -37,25 +51,12 @@ pub enum Status {
 impl Status {
     /// The status of this name.
     pub fn parse(name: &str) -> Option<Self> {
-        let all = [
-            Self::Draft,
-            Self::Active,
-            Self::Paused,
-            Self::Completed,
-            Self::Archived,
-        ];
-        all.into_iter().find(|status| status.name() == name)
+        name.parse().ok()
     }
 
     /// The status's name in the API and the database.
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Draft => "draft",
-            Self::Active => "active",
-            Self::Paused => "paused",
-            Self::Completed => "completed",
-            Self::Archived => "archived",
-        }
+        self.into()
     }
 }
 
@@ -90,8 +91,11 @@ pub enum CampaignAction {
 }
 
 /// What sort of campaign it is. Caps and pauses are counted by it (contract 8).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, EnumString, IntoStaticStr,
+)]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum Kind {
     /// A survey, which an SDK presents.
     Survey,
@@ -104,17 +108,12 @@ pub enum Kind {
 impl Kind {
     /// The kind of this name.
     pub fn parse(name: &str) -> Option<Self> {
-        let mut all = [Self::Survey, Self::Push, Self::InApp].into_iter();
-        all.find(|kind| kind.name() == name)
+        name.parse().ok()
     }
 
     /// The kind's name in the database.
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Survey => "survey",
-            Self::Push => "push",
-            Self::InApp => "in_app",
-        }
+        self.into()
     }
 
     /// What the API and the audit log call a campaign of the kind.

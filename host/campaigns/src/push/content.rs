@@ -3,6 +3,7 @@
 use nudge_platform::field_error::FieldError;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use strum::IntoStaticStr;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
@@ -143,8 +144,11 @@ pub struct OpenAction {
 }
 
 /// What opening a message does.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema, IntoStaticStr,
+)]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum Action {
     /// Nothing.
     None,
@@ -162,13 +166,7 @@ pub enum Action {
 impl Action {
     /// The name, as the API has it.
     pub fn name(self) -> &'static str {
-        match self {
-            Self::None => "none",
-            Self::OpenApp => "open_app",
-            Self::Url => "url",
-            Self::DeepLink => "deep_link",
-            Self::Json => "json",
-        }
+        self.into()
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fmt;
+use strum::IntoStaticStr;
 
 use nudge_db::{Error, Result, Rows, Timestamp, Tx};
 use serde::Serialize;
@@ -24,9 +25,10 @@ pub struct Use {
 }
 
 /// What sort of thing names a segment.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema, IntoStaticStr)]
 #[serde(rename_all = "snake_case")]
 #[schema(as = SegmentUseKind)]
+#[strum(serialize_all = "snake_case")]
 pub enum UseKind {
     /// A survey.
     Survey,
@@ -38,11 +40,7 @@ pub enum UseKind {
 
 impl UseKind {
     fn name(self) -> &'static str {
-        match self {
-            Self::Survey => "survey",
-            Self::Campaign => "campaign",
-            Self::Segment => "segment",
-        }
+        self.into()
     }
 
     fn parse(name: &str) -> Result<Self> {

@@ -9,6 +9,7 @@ pub mod sample;
 pub mod schedule;
 
 use serde_json::Value;
+use strum::IntoStaticStr;
 
 pub use caps::{CapWindow, FrequencyCap, Scope};
 pub use clock_face::Minute;
@@ -53,7 +54,8 @@ impl Rules {
 
 /// Why the host let a firing have no effect. The names are in the database, in recipients' lists
 /// (`suppressedBy`) and in explanations.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 pub enum Suppression {
     /// The subject has not agreed to be messaged, or no longer does.
     Consent,
@@ -99,24 +101,7 @@ impl Suppression {
 
     /// The reason's name.
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Consent => "consent",
-            Self::NotStarted => "not_started",
-            Self::Ended => "ended",
-            Self::OutsideDays => "outside_days",
-            Self::OutsideHours => "outside_hours",
-            Self::QuietHours => "quiet_hours",
-            Self::FrequencyCap => "frequency_cap",
-            Self::Cooldown => "cooldown",
-            Self::CooldownSameType => "cooldown_same_type",
-            Self::GlobalCap => "global_cap",
-            Self::Pause => "pause",
-            Self::MissingData => "missing_data",
-            Self::FilteredByPrivacy => "filtered_by_privacy",
-            Self::TypeMismatch => "type_mismatch",
-            Self::UrlNotAllowed => "url_not_allowed",
-            Self::PayloadTooLarge => "payload_too_large",
-        }
+        self.into()
     }
 }
 

@@ -4,6 +4,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
+use strum::IntoStaticStr;
 
 use parking_lot::Mutex;
 use tokio::sync::Notify;
@@ -44,7 +45,8 @@ pub(super) enum Order {
 }
 
 /// Why; a label of a metric.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 pub(super) enum Reason {
     /// No request in time.
     NoRequest,
@@ -63,14 +65,7 @@ pub(super) enum Reason {
 impl Reason {
     /// Its name among the metrics.
     pub(super) fn name(self) -> &'static str {
-        match self {
-            Self::NoRequest => "no_request",
-            Self::Stalled => "stalled",
-            Self::Idle => "idle",
-            Self::Age => "age",
-            Self::Room => "room",
-            Self::Memory => "memory",
-        }
+        self.into()
     }
 }
 

@@ -1,6 +1,7 @@
 //! What came of a backtest.
 
 use std::collections::BTreeSet;
+use strum::IntoStaticStr;
 
 use nudge_db::Tx;
 use nudge_platform::clock;
@@ -14,7 +15,8 @@ use super::{Input, KIND, MOST_BYTES, MOST_FAILURES, Match};
 const SAMPLES: usize = 50;
 
 /// Why a backtest ended before its window did.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 pub(super) enum Stopped {
     /// As many events as were asked for were run.
     Limit,
@@ -28,12 +30,7 @@ pub(super) enum Stopped {
 
 impl Stopped {
     fn name(self) -> &'static str {
-        match self {
-            Self::Limit => "limit",
-            Self::Memory => "memory",
-            Self::Failures => "failures",
-            Self::Timers => "timers",
-        }
+        self.into()
     }
 }
 

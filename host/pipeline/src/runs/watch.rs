@@ -31,16 +31,8 @@ const EVERY_RUN: &str = "run 9999";
 pub async fn run(services: Shared, halt: CancellationToken) {
     let poll_ms = services.config.pipeline.poll_ms;
     let what = "looking for runs";
-    let mut pacer = Pacer::new(&services.db, &services.clock, poll_ms, what);
-    loop {
-        pacer.look();
-        let looked = round(&services, &halt).await;
-        let next = pacer.note(looked).unwrap_or(Next::Soon);
-        tokio::select! {
-            () = pacer.wait(next) => {}
-            () = halt.cancelled() => return,
-        }
-    }
+    let pacer = Pacer::new(&services.db, &services.clock, poll_ms, what);
+    pacer.run(halt.clone(), || round(&services, &halt)).await;
 }
 
 async fn round(services: &Shared, halt: &CancellationToken) -> nudge_db::Result<Next> {

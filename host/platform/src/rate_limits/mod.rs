@@ -10,6 +10,7 @@ mod gcra;
 mod table;
 
 use std::net::IpAddr;
+use strum::IntoStaticStr;
 
 use gcra::{Rate, ceil_seconds};
 use nudge_db::Timestamp;
@@ -22,7 +23,8 @@ use crate::config;
 const BYTES_A_TOKEN: i64 = 1024;
 
 /// What is limited.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 pub enum Policy {
     /// Requests with one key.
     Key,
@@ -47,17 +49,7 @@ pub enum Policy {
 impl Policy {
     /// The policy's name in `RateLimit-Policy`.
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Key => "key",
-            Self::KeyAddress => "key_address",
-            Self::Sessions => "sessions",
-            Self::Subject => "subject",
-            Self::Principal => "principal",
-            Self::Address => "address",
-            Self::SubjectBytes => "subject_bytes",
-            Self::AppBytes => "app_bytes",
-            Self::KeyAddressBytes => "key_address_bytes",
-        }
+        self.into()
     }
 
     /// Whether it is bytes that are counted, not requests.

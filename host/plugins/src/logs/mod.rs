@@ -5,6 +5,7 @@ pub mod store;
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
+use strum::IntoStaticStr;
 
 use nudge_db::Timestamp;
 use nudge_wasm::{Level, LogLine};
@@ -24,7 +25,8 @@ const MOST_WAITING: usize = 20_000;
 pub const KEPT: Duration = Duration::from_hours(3 * 24);
 
 /// What a line was logged in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 pub enum Kind {
     /// A call that decided, or failed to.
     Decision,
@@ -37,11 +39,7 @@ pub enum Kind {
 impl Kind {
     /// The kind's name in the API and the database.
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Decision => "decision",
-            Self::Shadow => "shadow",
-            Self::Dropped => "dropped",
-        }
+        self.into()
     }
 }
 

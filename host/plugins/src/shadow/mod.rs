@@ -11,6 +11,7 @@ pub mod store;
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use strum::IntoStaticStr;
 
 use parking_lot::Mutex;
 use serde_json::Value;
@@ -47,7 +48,8 @@ pub struct Counts {
 }
 
 /// What differs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 pub enum Difference {
     /// Only the candidate fires, finds a violation, or makes a message.
     Added,
@@ -74,18 +76,7 @@ pub enum Difference {
 impl Difference {
     /// The name in the API and the database.
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Added => "added",
-            Self::Removed => "removed",
-            Self::Violations => "violations",
-            Self::State => "state",
-            Self::Timer => "timer",
-            Self::TimerAdded => "timer_added",
-            Self::TimerRemoved => "timer_removed",
-            Self::Content => "content",
-            Self::Failed => "failed",
-            Self::Recovered => "recovered",
-        }
+        self.into()
     }
 }
 

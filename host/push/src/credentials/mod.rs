@@ -13,6 +13,7 @@ use nudge_platform::sealed::{Closed, Sealed};
 use nudge_platform::secrets::Secrets;
 use nudge_records::deliveries::provider::Platform;
 use serde::{Deserialize, Serialize};
+use strum::IntoStaticStr;
 use uuid::Uuid;
 
 use super::providers::Environment;
@@ -89,7 +90,8 @@ pub struct Checked {
 pub struct PrivateKey(pub Vec<u8>);
 
 /// Whether a credential works.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 pub enum Status {
     /// As far as is known.
     Active,
@@ -159,10 +161,7 @@ impl Identity {
 impl Status {
     /// The name, as the API has it.
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Active => "active",
-            Self::Invalid => "invalid",
-        }
+        self.into()
     }
 }
 

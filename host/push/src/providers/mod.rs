@@ -15,6 +15,7 @@ mod used;
 mod webpush;
 
 use std::time::Duration;
+use strum::{EnumString, IntoStaticStr};
 
 use nudge_records::deliveries::provider::{Platform, Provider};
 use serde::{Deserialize, Serialize};
@@ -26,8 +27,21 @@ pub use payload::{MOST_PAYLOAD_BYTES, payload_bytes};
 pub use send::Providers;
 
 /// Which of a provider's environments a token is good for. Only APNs has two.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    Default,
+    PartialEq,
+    Eq,
+    Serialize,
+    Deserialize,
+    ToSchema,
+    EnumString,
+    IntoStaticStr,
+)]
 #[serde(rename_all = "lowercase")]
+#[strum(serialize_all = "snake_case")]
 pub enum Environment {
     /// Of released apps.
     #[default]
@@ -114,17 +128,12 @@ pub enum PushOutcome {
 impl Environment {
     /// The name, as the API has it.
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Production => "production",
-            Self::Sandbox => "sandbox",
-        }
+        self.into()
     }
 
     /// The environment of a name.
     pub fn of_name(name: &str) -> Option<Self> {
-        let all = [Self::Production, Self::Sandbox];
-        all.into_iter()
-            .find(|environment| environment.name() == name)
+        name.parse().ok()
     }
 }
 

@@ -15,6 +15,7 @@ use nudge_platform::secrets::{self, Secrets};
 use nudge_records::deliveries::provider::Provider;
 use nudge_records::subjects::NOBODY;
 use nudge_records::subjects::current::{self, TokenRefusal};
+use strum::IntoStaticStr;
 use uuid::Uuid;
 
 use super::providers::{Address, Environment};
@@ -34,7 +35,8 @@ pub struct Hashes {
 }
 
 /// Whether a device may be sent to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 pub enum Status {
     /// It may.
     Active,
@@ -130,11 +132,7 @@ impl Hashes {
 impl Status {
     /// The name, as the API has it.
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Active => "active",
-            Self::Invalid => "invalid",
-            Self::OptedOut => "opted_out",
-        }
+        self.into()
     }
 }
 

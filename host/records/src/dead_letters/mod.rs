@@ -6,6 +6,7 @@ pub mod store;
 pub mod violation;
 
 use std::sync::Arc;
+use strum::{EnumString, IntoStaticStr};
 
 use nudge_db::Timestamp;
 use nudge_platform::{clock, id, secrets};
@@ -21,8 +22,11 @@ use crate::events::{Event, Origin};
 pub use announcement::announce;
 
 /// Where an event failed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema, EnumString, IntoStaticStr,
+)]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum Stage {
     /// It broke its definition and was not accepted.
     Validation,
@@ -35,18 +39,12 @@ pub enum Stage {
 impl Stage {
     /// The stage's name in the API and the database.
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Validation => "validation",
-            Self::Trigger => "trigger",
-            Self::Personalization => "personalization",
-        }
+        self.into()
     }
 
     /// The stage of this name.
     pub fn parse(name: &str) -> Option<Self> {
-        [Self::Validation, Self::Trigger, Self::Personalization]
-            .into_iter()
-            .find(|stage| stage.name() == name)
+        name.parse().ok()
     }
 }
 

@@ -17,6 +17,7 @@ use nudge_db::{Timestamp, Tx};
 use nudge_platform::clock;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
+use strum::{EnumString, IntoStaticStr};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
@@ -24,8 +25,21 @@ use provider::{Platform, Provider};
 
 /// Where a delivery stands.
 #[derive(
-    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema,
+    Clone,
+    Copy,
+    Debug,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Serialize,
+    Deserialize,
+    ToSchema,
+    EnumString,
+    IntoStaticStr,
 )]
+#[strum(serialize_all = "snake_case")]
 #[schema(as = DeliveryStatus)]
 #[serde(rename_all = "snake_case")]
 pub enum Status {
@@ -71,24 +85,12 @@ impl Status {
 
     /// The name, as the API and the database have it.
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Queued => "queued",
-            Self::Sent => "sent",
-            Self::Failed => "failed",
-            Self::Bounced => "bounced",
-            Self::Delivered => "delivered",
-            Self::Displayed => "displayed",
-            Self::Dismissed => "dismissed",
-            Self::Opened => "opened",
-            Self::Clicked => "clicked",
-            Self::Skipped => "skipped",
-            Self::Cancelled => "cancelled",
-        }
+        self.into()
     }
 
     /// The status of a name.
     pub fn of_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|status| status.name() == name)
+        name.parse().ok()
     }
 
     /// The statuses that a transition to this one leads on from; from others it lowers nothing.

@@ -2,11 +2,15 @@
 
 use serde::Deserialize;
 use serde::Serialize;
+use strum::{EnumString, IntoStaticStr};
 use utoipa::ToSchema;
 
 /// A push service.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema, EnumString, IntoStaticStr,
+)]
 #[serde(rename_all = "lowercase")]
+#[strum(serialize_all = "snake_case")]
 pub enum Provider {
     /// Apple Push Notification service.
     Apns,
@@ -17,8 +21,11 @@ pub enum Provider {
 }
 
 /// What a device runs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema, EnumString, IntoStaticStr,
+)]
 #[serde(rename_all = "lowercase")]
+#[strum(serialize_all = "snake_case")]
 pub enum Platform {
     /// Apple's systems, reached by APNs.
     Ios,
@@ -31,11 +38,7 @@ pub enum Platform {
 impl Provider {
     /// The name, as the API has it.
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Apns => "apns",
-            Self::Fcm => "fcm",
-            Self::Webpush => "webpush",
-        }
+        self.into()
     }
 
     /// What the devices run that it reaches.
@@ -49,25 +52,19 @@ impl Provider {
 
     /// The provider of a name.
     pub fn of_name(name: &str) -> Option<Self> {
-        let all = [Self::Apns, Self::Fcm, Self::Webpush];
-        all.into_iter().find(|provider| provider.name() == name)
+        name.parse().ok()
     }
 }
 
 impl Platform {
     /// The name, as the API has it.
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Ios => "ios",
-            Self::Android => "android",
-            Self::Web => "web",
-        }
+        self.into()
     }
 
     /// The platform of a name.
     pub fn of_name(name: &str) -> Option<Self> {
-        let all = [Self::Ios, Self::Android, Self::Web];
-        all.into_iter().find(|platform| platform.name() == name)
+        name.parse().ok()
     }
 
     /// The service that reaches it.

@@ -7,6 +7,7 @@ pub mod properties;
 pub mod store;
 
 use std::sync::Arc;
+use strum::IntoStaticStr;
 
 use nudge_db::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -44,8 +45,9 @@ pub struct Origin {
 }
 
 /// Who sent an event.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, IntoStaticStr)]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum Source {
     /// An SDK, for its subject.
     #[default]
@@ -57,10 +59,7 @@ pub enum Source {
 impl Source {
     /// The name in the API and the database.
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Sdk => "sdk",
-            Self::Server => "server",
-        }
+        self.into()
     }
 }
 

@@ -10,6 +10,7 @@ pub mod views;
 
 use std::sync::Arc;
 use std::time::Duration;
+use strum::{EnumString, IntoStaticStr};
 
 use nudge_campaigns::campaign;
 use nudge_campaigns::targeting::Suppression;
@@ -24,9 +25,23 @@ pub const POLL_AFTER_SECONDS: u32 = 30;
 pub const LIFETIME: Duration = Duration::from_hours(168);
 
 /// How far an instruction has come. A later one never gives way to an earlier one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, ToSchema)]
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Serialize,
+    Deserialize,
+    ToSchema,
+    EnumString,
+    IntoStaticStr,
+)]
 #[serde(rename_all = "snake_case")]
 #[schema(as = InstructionStatus)]
+#[strum(serialize_all = "snake_case")]
 pub enum Status {
     /// Nobody has acknowledged it.
     Issued,
@@ -58,15 +73,7 @@ impl Status {
 
     /// The status's name in the API and the database.
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Issued => "issued",
-            Self::Received => "received",
-            Self::Displayed => "displayed",
-            Self::Dismissed => "dismissed",
-            Self::Clicked => "clicked",
-            Self::Discarded => "discarded",
-            Self::Completed => "completed",
-        }
+        self.into()
     }
 
     /// Whether the person has seen what is in it.
@@ -79,12 +86,13 @@ impl Status {
 
     /// The status of this name.
     pub fn parse(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|status| status.name() == name)
+        name.parse().ok()
     }
 }
 
 /// What an SDK is to show.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, EnumString, IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 pub enum Kind {
     /// A survey.
     Survey,
@@ -97,17 +105,12 @@ pub enum Kind {
 impl Kind {
     /// The kind's name in the API and the database.
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Survey => "survey",
-            Self::InApp => "in_app",
-            Self::Feedback => "feedback",
-        }
+        self.into()
     }
 
     /// The kind of this name.
     pub fn parse(name: &str) -> Option<Self> {
-        let mut all = [Self::Survey, Self::InApp, Self::Feedback].into_iter();
-        all.find(|kind| kind.name() == name)
+        name.parse().ok()
     }
 }
 

@@ -7,6 +7,7 @@
 use std::time::Duration;
 
 use nudge_db::Dialect;
+use nudge_platform::due;
 use tokio_util::sync::CancellationToken;
 
 use super::store;
@@ -21,15 +22,8 @@ pub async fn run(services: Shared, halt: CancellationToken) {
     if services.db.dialect() == Dialect::Sqlite {
         return;
     }
-    loop {
-        tokio::select! {
-            () = tokio::time::sleep(LOOK_AGAIN) => {}
-            () = halt.cancelled() => return,
-        }
-        if let Err(error) = look(&services).await {
-            tracing::warn!(error = ?error, "open polls could not be looked after and are the next time");
-        }
-    }
+    let what = "looking after open polls";
+    due::every(LOOK_AGAIN, halt, what, || look(&services)).await;
 }
 
 async fn look(services: &Shared) -> nudge_db::Result<()> {

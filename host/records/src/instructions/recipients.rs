@@ -7,6 +7,7 @@ use nudge_campaigns::campaign::Kind;
 use nudge_db::{Result, Rows, Timestamp, Tx};
 use nudge_platform::hidden;
 use serde::Deserialize;
+use strum::IntoStaticStr;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
@@ -15,8 +16,9 @@ use uuid::Uuid;
 pub const MOST_SCANNED: i64 = 20_000;
 
 /// What became of a campaign with somebody.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, ToSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, ToSchema, IntoStaticStr)]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum RecipientState {
     /// Nobody has seen it yet.
     Issued,
@@ -39,16 +41,7 @@ pub enum RecipientState {
 impl RecipientState {
     /// The state's name in the API.
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Issued => "issued",
-            Self::Displayed => "displayed",
-            Self::Started => "started",
-            Self::Completed => "completed",
-            Self::Dismissed => "dismissed",
-            Self::Clicked => "clicked",
-            Self::Expired => "expired",
-            Self::Suppressed => "suppressed",
-        }
+        self.into()
     }
 }
 

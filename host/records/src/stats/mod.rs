@@ -10,7 +10,7 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use nudge_db::{Db, Timestamp};
-use nudge_platform::due::Trouble;
+use nudge_platform::due;
 use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
@@ -166,14 +166,8 @@ async fn write(db: &Db, pending: &Pending) -> nudge_db::Result<()> {
 
 /// Writes counts down until the server stops.
 pub async fn run(services: Shared, halt: CancellationToken) {
-    let mut trouble = Trouble::new("writing counts down");
-    loop {
-        tokio::select! {
-            () = tokio::time::sleep(TURN) => {}
-            () = halt.cancelled() => return,
-        }
-        trouble.note(services.stats.flush(&services.db).await);
-    }
+    let flush = || services.stats.flush(&services.db);
+    due::every(TURN, halt, "writing counts down", flush).await;
 }
 
 #[cfg(test)]

@@ -10,13 +10,15 @@ pub mod suppression;
 
 use nudge_apps::App;
 use nudge_db::{Db, Kind, Timestamp};
+use strum::IntoStaticStr;
 use uuid::Uuid;
 
 use crate::pseudonyms::Pseudonyms;
 use suppression::Leave;
 
 /// What kind of name an alias is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 pub enum AliasKind {
     /// Made by an SDK.
     Anonymous,
@@ -29,11 +31,7 @@ pub enum AliasKind {
 impl AliasKind {
     /// The kind's name in the database.
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Anonymous => "anonymous",
-            Self::External => "external",
-            Self::System => "system",
-        }
+        self.into()
     }
 }
 

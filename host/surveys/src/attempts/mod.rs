@@ -16,6 +16,7 @@ pub mod tally;
 
 use std::collections::BTreeMap;
 use std::time::Duration;
+use strum::{EnumString, IntoStaticStr};
 
 use nudge_apps::App;
 use nudge_campaigns::store::{Hold, Stored};
@@ -42,7 +43,8 @@ use tally::Tally;
 pub const IDLE: Duration = Duration::from_mins(30);
 
 /// Where an attempt stands, as it is stored. Abandonment by silence is derived, see [`Attempt::shown_state`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, EnumString, IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 pub enum State {
     /// Begun.
     Started,
@@ -55,17 +57,12 @@ pub enum State {
 impl State {
     /// The state's name in the database.
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Started => "started",
-            Self::Dismissed => "dismissed",
-            Self::Completed => "completed",
-        }
+        self.into()
     }
 
     /// The state of a name.
     pub fn parse(name: &str) -> Option<Self> {
-        let all = [Self::Started, Self::Dismissed, Self::Completed];
-        all.into_iter().find(|state| state.name() == name)
+        name.parse().ok()
     }
 }
 

@@ -1,13 +1,15 @@
 //! What an attempt adds to the counts that results are made of. Pure: results are sums of this over attempts.
 
 use std::collections::{BTreeMap, BTreeSet};
+use strum::{EnumString, IntoStaticStr};
 
 use nudge_campaigns::surveys::flow::way::{Fate, Stop, Way};
 use nudge_campaigns::surveys::flow::{Answers, End, Spec, Walker};
 use serde_json::{Value, json};
 
 /// What is counted of a question, or of attempts as a whole.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, EnumString, IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 pub enum Measure {
     /// Attempts that began.
     Started,
@@ -28,34 +30,14 @@ pub enum Measure {
 }
 
 impl Measure {
-    const ALL: [Self; 8] = [
-        Self::Started,
-        Self::Alone,
-        Self::Completed,
-        Self::Reached,
-        Self::Answered,
-        Self::Skipped,
-        Self::At,
-        Self::Value,
-    ];
-
     /// The measure's name in the database.
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Started => "started",
-            Self::Alone => "alone",
-            Self::Completed => "completed",
-            Self::Reached => "reached",
-            Self::Answered => "answered",
-            Self::Skipped => "skipped",
-            Self::At => "at",
-            Self::Value => "value",
-        }
+        self.into()
     }
 
     /// The measure of a name.
     pub fn parse(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|measure| measure.name() == name)
+        name.parse().ok()
     }
 }
 
