@@ -6,9 +6,10 @@ use axum::extract::State;
 use axum::response::{IntoResponse as _, Response};
 use futures_util::FutureExt as _;
 use nudge_http::csv::{self, WantsCsv};
-use nudge_http::page::{MOST, Page, PageQuery, page};
+use nudge_http::cursor::Cursors;
+use nudge_http::page::{MOST, Page, PageQuery};
 use nudge_http::query::{begin, end};
-use nudge_http::{ApiError, Data, Params, cursor};
+use nudge_http::{ApiError, Data, Params};
 use nudge_platform::audit::store::{self, EntryRow, Filter};
 use nudge_platform::clock;
 use nudge_plugin_runtime::catalogue::SERVER;
@@ -113,12 +114,13 @@ async fn entries(
     }
     let now = services.clock.now();
     let list = format!("audit log {app_id} {filter:?}");
-    let before = paging.position(&services.secrets, &list, now)?;
+    let cursors = Cursors::new(&services.secrets, list, now);
+    let before = cursors.open(paging.cursor.as_deref())?;
     let mut tx = services.db.read().await?;
     let found = store::list(&mut tx, app_id, &filter, before, i64::from(limit) + 1).await?;
-    let views = found.into_iter().map(EntryView::from).collect();
-    let seal = |id: &Uuid| cursor::encode(&services.secrets, &list, id, now.plus(cursor::LIFETIME));
-    let data = page(views, limit, |view: &EntryView| view.id, seal);
+    let data = cursors
+        .page(found, limit, |row| row.id)
+        .map(EntryView::from);
     Ok(Data { data }.into_response())
 }
 

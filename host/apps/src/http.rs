@@ -6,10 +6,11 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use nudge_campaigns::apps as store;
 use nudge_campaigns::apps::AppRow;
+use nudge_http::cursor::Cursors;
 use nudge_http::issuer::Role;
-use nudge_http::page::{Page, PageQuery, page};
+use nudge_http::page::{Page, PageQuery};
 use nudge_http::precondition::IfMatch;
-use nudge_http::{ApiError, Code, Data, Json, Params, created, cursor};
+use nudge_http::{ApiError, Code, Data, Json, Params, created};
 use nudge_platform::audit::{self, Entry};
 use nudge_platform::clock;
 use serde::{Deserialize, Serialize};
@@ -92,7 +93,8 @@ pub async fn list_apps(
     let now = services.clock.now();
     let workspaces: Vec<Uuid> = claims.roles.keys().copied().collect();
     let list = format!("apps {workspaces:?}");
-    let before = query.position(&services.secrets, &list, now)?;
+    let cursors = Cursors::new(&services.secrets, list, now);
+    let before = cursors.open(query.cursor.as_deref())?;
     let mut tx = services.db.read().await?;
     let found = store::list(&mut tx, workspaces, before, i64::from(limit) + 1).await?;
     let listed = found.into_iter().filter_map(|row| {
@@ -102,15 +104,9 @@ pub async fn list_apps(
             role,
         })
     });
-    let seal = |id: &Uuid| cursor::encode(&services.secrets, &list, id, now.plus(cursor::LIFETIME));
-    Ok(Data {
-        data: page(
-            listed.collect(),
-            limit,
-            |listed: &ListedApp| listed.app.id,
-            seal,
-        ),
-    })
+    let position = |listed: &ListedApp| listed.app.id;
+    let data = cursors.page(listed.collect(), limit, position);
+    Ok(Data { data })
 }
 
 /// Makes an app with the default settings and no keys.

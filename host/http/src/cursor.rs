@@ -11,11 +11,66 @@ use serde::de::DeserializeOwned;
 
 use super::code::Code;
 use super::error::ApiError;
+use super::page::Page;
 
 /// How long a cursor is good for (contract 0).
 pub const LIFETIME: Duration = Duration::from_hours(24);
 const PURPOSE: &str = "cursor";
 const SIGNATURE_BYTES: usize = 16;
+
+/// The cursors of one list, as one request makes and opens them.
+#[derive(Clone, Debug)]
+pub struct Cursors<'s> {
+    secrets: &'s Secrets,
+    list: String,
+    now: Timestamp,
+}
+
+impl<'s> Cursors<'s> {
+    /// `list` names the list with its filters and whose it is: a cursor continues no other.
+    pub fn new(secrets: &'s Secrets, list: String, now: Timestamp) -> Self {
+        Self { secrets, list, now }
+    }
+
+    /// The position that a request's cursor stands for, if it has one.
+    pub fn open<P: DeserializeOwned>(&self, cursor: Option<&str>) -> Result<Option<P>, ApiError> {
+        cursor
+            .map(|text| decode(self.secrets, &self.list, text, self.now))
+            .transpose()
+    }
+
+    /// A cursor that continues behind a position.
+    pub fn seal(&self, position: &impl Serialize) -> String {
+        let expires = self.now.plus(LIFETIME);
+        encode(self.secrets, &self.list, position, expires)
+    }
+
+    /// The cursor behind the last of some rows, where there are more.
+    pub fn behind<T, P: Serialize>(
+        &self,
+        rows: &[T],
+        more: bool,
+        position: impl Fn(&T) -> P,
+    ) -> Option<String> {
+        let last = rows.last().filter(|_| more)?;
+        Some(self.seal(&position(last)))
+    }
+
+    /// A page of rows that were read with one more than the limit.
+    pub fn page<T, P: Serialize>(
+        &self,
+        mut rows: Vec<T>,
+        limit: u32,
+        position: impl Fn(&T) -> P,
+    ) -> Page<T> {
+        let more = rows.len() > limit as usize;
+        rows.truncate(limit as usize);
+        Page {
+            next_cursor: self.behind(&rows, more, position),
+            items: rows,
+        }
+    }
+}
 
 /// Seals a position. `list` names the list with its filters and whose it is.
 pub fn encode(

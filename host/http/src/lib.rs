@@ -44,6 +44,7 @@ use axum::http::request::Parts;
 use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 use utoipa::ToSchema;
+use uuid::Uuid;
 
 /// The envelope of every success: `{"data": …}`.
 #[derive(Debug, Serialize, ToSchema)]
@@ -67,69 +68,61 @@ pub fn created<T: Serialize>(data: T) -> (axum::http::StatusCode, Data<T>) {
 #[derive(Clone, Debug)]
 pub struct ResourceName(pub String);
 
-impl<S: Send + Sync> FromRequestParts<S> for ResourceName {
-    type Rejection = ApiError;
-
-    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
-        let not_found = || ApiError::new(Code::NotFound);
-        let params = RawPathParams::from_request_parts(parts, state)
-            .await
-            .map_err(|_| not_found())?;
-        let name = params.iter().find(|(name, _)| *name != "appId");
-        // No name of ours has a NUL in it, and PostgreSQL takes none.
-        name.filter(|(_, text)| !text.contains('\0'))
-            .map(|(_, text)| Self(text.to_owned()))
-            .ok_or_else(not_found)
-    }
-}
-
 /// The id at the end of a path below an app. What is no UUID is the id of nothing.
 #[derive(Clone, Copy, Debug)]
-pub struct ResourceId(pub uuid::Uuid);
-
-impl<S: Send + Sync> FromRequestParts<S> for ResourceId {
-    type Rejection = ApiError;
-
-    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
-        let not_found = || ApiError::new(Code::NotFound);
-        let params = RawPathParams::from_request_parts(parts, state)
-            .await
-            .map_err(|_| not_found())?;
-        let (_, text) = params
-            .iter()
-            .find(|(name, _)| *name != "appId")
-            .ok_or_else(not_found)?;
-        uuid::Uuid::parse_str(text)
-            .map(Self)
-            .map_err(|_| not_found())
-    }
-}
+pub struct ResourceId(pub Uuid);
 
 /// Two ids of a path below an app, one within the other. What is no UUID is the id of nothing.
 #[derive(Clone, Copy, Debug)]
 pub struct NestedId {
     /// The outer one.
-    pub outer: uuid::Uuid,
+    pub outer: Uuid,
     /// The inner one.
-    pub inner: uuid::Uuid,
+    pub inner: Uuid,
+}
+
+impl<S: Send + Sync> FromRequestParts<S> for ResourceName {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
+        // No name of ours has a NUL in it, and PostgreSQL takes none.
+        let name = |text: &str| (!text.contains('\0')).then(|| text.to_owned());
+        let [name] = below_app(parts, state, name).await?;
+        Ok(Self(name))
+    }
+}
+
+impl<S: Send + Sync> FromRequestParts<S> for ResourceId {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
+        let id = |text: &str| Uuid::parse_str(text).ok();
+        let [id] = below_app(parts, state, id).await?;
+        Ok(Self(id))
+    }
 }
 
 impl<S: Send + Sync> FromRequestParts<S> for NestedId {
     type Rejection = ApiError;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
-        let not_found = || ApiError::new(Code::NotFound);
-        let params = RawPathParams::from_request_parts(parts, state)
-            .await
-            .map_err(|_| not_found())?;
-        let mut ids = params
-            .iter()
-            .filter(|(name, _)| *name != "appId")
-            .map(|(_, text)| uuid::Uuid::parse_str(text).map_err(|_| not_found()));
-        let mut next = || ids.next().unwrap_or_else(|| Err(not_found()));
-        Ok(Self {
-            outer: next()?,
-            inner: next()?,
-        })
+        let id = |text: &str| Uuid::parse_str(text).ok();
+        let [outer, inner] = below_app(parts, state, id).await?;
+        Ok(Self { outer, inner })
     }
+}
+
+/// The first parameters of a path behind the app's id. One that can't be read names nothing.
+async fn below_app<S: Send + Sync, T, const N: usize>(
+    parts: &mut Parts,
+    state: &S,
+    read: impl Fn(&str) -> Option<T> + Send,
+) -> Result<[T; N], ApiError> {
+    let params = RawPathParams::from_request_parts(parts, state).await.ok();
+    let named = params.as_ref().and_then(|params| {
+        let texts = params.iter().filter(|(name, _)| *name != "appId");
+        let found: Option<Vec<T>> = texts.take(N).map(|(_, text)| read(text)).collect();
+        found?.try_into().ok()
+    });
+    named.ok_or_else(|| ApiError::new(Code::NotFound))
 }

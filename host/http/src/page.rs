@@ -1,12 +1,8 @@
 //! Pages of lists.
 
-use nudge_db::Timestamp;
-use nudge_platform::secrets::Secrets;
-use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
-use uuid::Uuid;
 
-use super::cursor;
 use super::error::ApiError;
 
 /// Items of a page unless `limit` says otherwise (contract 0).
@@ -24,6 +20,16 @@ pub struct Page<T> {
     pub next_cursor: Option<String>,
 }
 
+impl<T> Page<T> {
+    /// The same page of something else.
+    pub fn map<U>(self, view: impl FnMut(T) -> U) -> Page<U> {
+        Page {
+            items: self.items.into_iter().map(view).collect(),
+            next_cursor: self.next_cursor,
+        }
+    }
+}
+
 /// The query parameters of every list by cursor.
 #[derive(Clone, Debug, Default, Deserialize, IntoParams)]
 pub struct PageQuery {
@@ -37,19 +43,6 @@ impl PageQuery {
     /// The limit, checked.
     pub fn limit(&self) -> Result<u32, ApiError> {
         checked_limit(self.limit, DEFAULT_LIMIT, MOST)
-    }
-
-    /// The position that the cursor stands for, if there is one.
-    pub fn position<T: DeserializeOwned>(
-        &self,
-        secrets: &Secrets,
-        list: &str,
-        now: Timestamp,
-    ) -> Result<Option<T>, ApiError> {
-        self.cursor
-            .as_deref()
-            .map(|text| cursor::decode(secrets, list, text, now))
-            .transpose()
     }
 }
 
@@ -133,23 +126,6 @@ impl<T> Gathering<T> {
         self.items.truncate(self.limit);
         (self.items, !is_whole)
     }
-}
-
-/// Makes a page of items that were read with one more than the limit.
-pub fn page<T>(
-    mut items: Vec<T>,
-    limit: u32,
-    id: impl Fn(&T) -> Uuid,
-    seal: impl Fn(&Uuid) -> String,
-) -> Page<T> {
-    let more = items.len() > limit as usize;
-    items.truncate(limit as usize);
-    let next_cursor = if more {
-        items.last().map(|last| seal(&id(last)))
-    } else {
-        None
-    };
-    Page { items, next_cursor }
 }
 
 #[cfg(test)]

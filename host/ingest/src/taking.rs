@@ -22,7 +22,7 @@ use super::body::Delivery;
 use super::commit::{self, CommitOutcome, Committed};
 use super::event;
 use super::owner::Owner;
-use super::validation::{self, Verdict};
+use super::validation::{self, Urgency, Verdict};
 use crate::rejected::{self, Said};
 use crate::services::Shared;
 use crate::submission::{Rejection, Submission};
@@ -157,7 +157,7 @@ async fn divide(
         .iter()
         .map(|(_, event)| (owner.subject_id, event))
         .collect();
-    let verdicts = validation::validate(services, app, &events, received_at)
+    let verdicts = validation::validate(services, app, &events, received_at, Urgency::Awaited)
         .await
         .map_err(ApiError::internal)?;
     let open = app.settings.plugins.validation_failure == ValidationFailure::Open;

@@ -37,12 +37,22 @@ pub enum Verdict {
     Unchecked,
 }
 
+/// Whether somebody waits for verdicts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Urgency {
+    /// A request does. Candidates of plugins are compared on such events alone.
+    Awaited,
+    /// Nobody does: the calls give way to others.
+    Aside,
+}
+
 /// Checks events, each with its subject, by the plugins of their definitions; the verdicts stand in the same order.
 pub async fn validate(
     services: &Services,
     app: &App,
     events: &[(Uuid, &Event)],
     now: Timestamp,
+    urgency: Urgency,
 ) -> Result<Vec<Verdict>, plugins::Lost> {
     let declared: Arc<[Declared]> = declare(app, events);
     let mut verdicts = vec![Verdict::Pass; events.len()];
@@ -55,39 +65,25 @@ pub async fn validate(
         now,
         recorder: Some(Arc::clone(&plugins.recorder)),
     };
-    let trials = Trials::of(&declared);
-    let found = services
-        .validations
-        .check(&plugins.workers, &context, &declared);
-    let span = || NewSpan::internal("plugin validation", Vec::new());
-    let found = traces::within(span, found).await?;
-    if let Some(trials) = trials {
-        trials.offer(plugins, context, found.clone());
-    }
+    let found = match urgency {
+        Urgency::Aside => {
+            let checked = plugins.aside(app.id, move || check(&context, &declared));
+            checked.await?
+        }
+        Urgency::Awaited => {
+            let trials = Trials::of(&declared);
+            let checked = services
+                .validations
+                .check(&plugins.workers, &context, &declared);
+            let span = || NewSpan::internal("plugin validation", Vec::new());
+            let found = traces::within(span, checked).await?;
+            if let Some(trials) = trials {
+                trials.offer(plugins, context, found.clone());
+            }
+            found
+        }
+    };
     enter(app, events, found, &mut verdicts);
-    Ok(verdicts)
-}
-
-/// The same for events that nobody waits for, whose calls give way to others.
-pub async fn validate_aside(
-    services: &Services,
-    app: &App,
-    events: &[(Uuid, &Event)],
-    now: Timestamp,
-) -> Result<Vec<Verdict>, plugins::Lost> {
-    let declared: Arc<[Declared]> = declare(app, events);
-    let mut verdicts = vec![Verdict::Pass; events.len()];
-    if declared.is_empty() {
-        return Ok(verdicts);
-    }
-    let plugins = &services.plugins;
-    let context = Context {
-        app_id: app.id,
-        now,
-        recorder: Some(Arc::clone(&plugins.recorder)),
-    };
-    let found = plugins.aside(app.id, move || check(&context, &declared));
-    enter(app, events, found.await?, &mut verdicts);
     Ok(verdicts)
 }
 

@@ -14,7 +14,7 @@ use tokio::time::Instant;
 use uuid::Uuid;
 
 use super::waiting::WaitingRequests;
-use super::work::{DueTimer, Fired, Work};
+use super::work::{DueTimer, Fired, Source, Work};
 use super::{Inner, Source, claims};
 use crate::batch::{self, Trouble};
 
@@ -302,8 +302,9 @@ mod tests {
     use super::*;
 
     fn requests(of: &[(i64, i64)]) -> Vec<Work> {
-        let request =
-            |(id, alias): &(i64, i64)| Work::left_over(Uuid::nil(), *alias, *id, Vec::new(), None);
+        let request = |(id, alias): &(i64, i64)| {
+            Work::new(Source::Request(*id), Uuid::nil(), *alias, Vec::new(), None)
+        };
         of.iter().map(request).collect()
     }
 

@@ -214,6 +214,7 @@ impl Generations {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::work::Source;
 
     const APP: Uuid = Uuid::from_u128(1);
     const ADA: Uuid = Uuid::from_u128(2);
@@ -228,7 +229,7 @@ mod tests {
     }
 
     fn request(alias: i64, version: i64) -> Work {
-        let mut work = Work::left_over(APP, alias, 1, Vec::new(), None);
+        let mut work = Work::new(Source::Request(1), APP, alias, Vec::new(), None);
         work.seen = Some(SeenVersions {
             subject_id: ADA,
             version,
@@ -272,7 +273,7 @@ mod tests {
         memory.remember(APP, vec![subject(6)], States::new());
         let mut works = vec![request(1, 7), request(1, 7), request(2, 7)];
         assert_eq!(memory.recall(APP, &works).len(), 2);
-        works.push(Work::left_over(APP, 1, 2, Vec::new(), None));
+        works.push(Work::new(Source::Request(2), APP, 1, Vec::new(), None));
         assert_eq!(recalled(&memory, APP, &works), None);
         assert_eq!(memory.recall(APP, &works).len(), 1);
     }

@@ -16,7 +16,7 @@ use uuid::Uuid;
 
 use super::claims::{self, ClaimedTimer};
 use super::devices::Device;
-use super::work::{Claim, DueTimer, Work};
+use super::work::{Claim, DueTimer, Source, Work};
 use super::{Inner, Pipeline, Size};
 
 /// How often a process says that it lives.
@@ -257,7 +257,7 @@ impl Recovery {
             }
             let room = inner.room_for_claimed(Size::of_stored(&events));
             let (app_id, alias) = (request.app_id, request.alias_number);
-            let mut work = Work::left_over(app_id, alias, request.id, events, room);
+            let mut work = Work::new(Source::Request(request.id), app_id, alias, events, room);
             work.device = Device::of(request.device_id, request.sdk_version);
             self.pipeline.submit(work);
         }
@@ -295,8 +295,13 @@ impl Recovery {
             };
             let size = Size::of([&*stored.event]);
             let room = self.pipeline.inner().room_for_claimed(size);
-            self.pipeline
-                .submit(Work::timer(app_id, alias, due, stored, room));
+            self.pipeline.submit(Work::new(
+                Source::Timer(due),
+                app_id,
+                alias,
+                vec![stored],
+                room,
+            ));
         }
         Ok(())
     }
@@ -326,8 +331,13 @@ impl Recovery {
             let size = Size::of([&*stored.event]);
             let room = self.pipeline.inner().room_for_claimed(size);
             let (app_id, alias) = (occasion.app_id, occasion.alias_number);
-            self.pipeline
-                .submit(Work::occasion(app_id, alias, due, stored, room));
+            self.pipeline.submit(Work::new(
+                Source::Occasion(due),
+                app_id,
+                alias,
+                vec![stored],
+                room,
+            ));
         }
         Ok(())
     }

@@ -167,76 +167,28 @@ impl Work {
                 .iter()
                 .any(|stored| app.campaigns_for(&stored.event.name).next().is_some());
         Self {
-            source: Source::Request(id),
-            app_id: app.id,
-            alias,
-            events,
             done: Some(done),
             routed,
             device: Device::of(origin.device_id.clone(), origin.sdk_version.clone()),
             seen: Some(seen),
-            _room: Some(room),
-            held: None,
+            ..Self::new(Source::Request(id), app.id, alias, events, Some(room))
         }
     }
 
-    /// A request that another process left, or that there was no room for.
-    pub fn left_over(
+    /// Work that nobody waits for and of which nothing is known but what the database has: a request that another process
+    /// left or that there was no room for, a timer, an occasion.
+    pub fn new(
+        source: Source,
         app_id: Uuid,
         alias: i64,
-        id: i64,
         events: Vec<Stored>,
         room: Option<Room>,
     ) -> Self {
         Self {
-            source: Source::Request(id),
+            source,
             app_id,
             alias,
             events,
-            done: None,
-            routed: true,
-            device: None,
-            seen: None,
-            _room: room,
-            held: None,
-        }
-    }
-
-    /// A timer.
-    pub fn timer(
-        app_id: Uuid,
-        alias: i64,
-        timer: DueTimer,
-        event: Stored,
-        room: Option<Room>,
-    ) -> Self {
-        Self {
-            source: Source::Timer(timer),
-            app_id,
-            alias,
-            events: vec![event],
-            done: None,
-            routed: true,
-            device: None,
-            seen: None,
-            _room: room,
-            held: None,
-        }
-    }
-
-    /// An occasion.
-    pub(super) fn occasion(
-        app_id: Uuid,
-        alias: i64,
-        occasion: DueOccasion,
-        event: Stored,
-        room: Option<Room>,
-    ) -> Self {
-        Self {
-            source: Source::Occasion(occasion),
-            app_id,
-            alias,
-            events: vec![event],
             done: None,
             routed: true,
             device: None,
@@ -254,23 +206,16 @@ impl Work {
         room: Option<Room>,
         done: oneshot::Sender<Fired>,
     ) -> Self {
+        let source = Source::Letter {
+            id: letter.id,
+            campaign_id: letter.campaign_id,
+            session: letter.session,
+            begins: letter.opens_session,
+            fires: letter.stage == Stage::Personalization,
+        };
         Self {
-            source: Source::Letter {
-                id: letter.id,
-                campaign_id: letter.campaign_id,
-                session: letter.session,
-                begins: letter.opens_session,
-                fires: letter.stage == Stage::Personalization,
-            },
-            app_id,
-            alias: letter.alias,
-            events: vec![event],
             done: Some(done),
-            routed: true,
-            device: None,
-            seen: None,
-            _room: room,
-            held: None,
+            ..Self::new(source, app_id, letter.alias, vec![event], room)
         }
     }
 

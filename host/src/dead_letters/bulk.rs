@@ -13,7 +13,7 @@ use nudge_apps::App;
 use nudge_http::Code;
 use nudge_ingest::kept;
 use nudge_ingest::submission::Submission;
-use nudge_ingest::validation::{self, Verdict};
+use nudge_ingest::validation::{self, Urgency, Verdict};
 use nudge_platform::jobs::{Error, RunningJob};
 use nudge_records::dead_letters::store::{self, Failure, Filter, FoundLetter, Place};
 use nudge_records::dead_letters::{Letter, Stage};
@@ -166,7 +166,7 @@ async fn plan(
         .map(|(subject_id, _, event)| (*subject_id, event))
         .collect();
     let now = services.clock.now();
-    let verdicts = validation::validate_aside(services, app, &asked, now).await;
+    let verdicts = validation::validate(services, app, &asked, now, Urgency::Aside).await;
     let verdicts: Vec<Verdict> = verdicts.map_err(|lost| Error::Failed(lost.to_string()))?;
     let mut passed = Vec::with_capacity(events.len());
     for ((_, letter, event), verdict) in events.into_iter().zip(verdicts) {

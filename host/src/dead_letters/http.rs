@@ -7,9 +7,10 @@ use nudge_apps::auth::{Editor, Scope, Viewer};
 use nudge_db::Timestamp;
 use nudge_http::body::OptionalJson;
 use nudge_http::csv::WantsCsv;
+use nudge_http::cursor::Cursors;
 use nudge_http::page::{Gathering, Page, PageQuery};
 use nudge_http::query::{begin, end};
-use nudge_http::{ApiError, Code, Data, Json, Params, ResourceId, cursor};
+use nudge_http::{ApiError, Code, Data, Json, Params, ResourceId};
 use nudge_platform::audit::{self, Entry};
 use nudge_platform::clock;
 use nudge_platform::jobs::{self, NewJob};
@@ -254,7 +255,8 @@ pub async fn list_dead_letters(
         return rows::answer(&services, scope.app.id, filter).await;
     }
     let list = format!("dead letters {} {filter:?}", scope.app.id);
-    let before: Option<Place> = paging.position(&services.secrets, &list, now)?;
+    let cursors = Cursors::new(&services.secrets, list, now);
+    let before: Option<Place> = cursors.open(paging.cursor.as_deref())?;
     let mut tx = services.db.read().await?;
     let mut page = Gathering::new(limit as usize);
     while let Some(wanted) = page.wanted() {
@@ -268,11 +270,9 @@ pub async fn list_dead_letters(
     }
     drop(tx);
     let (found, more) = page.end();
-    let end = found.last().filter(|_| more);
-    let next_cursor = end.map(|FoundLetter { letter, .. }| {
-        let place: Place = (letter.timestamp, letter.id);
-        cursor::encode(&services.secrets, &list, &place, now.plus(cursor::LIFETIME))
-    });
+    let place =
+        |FoundLetter { letter, .. }: &FoundLetter| -> Place { (letter.timestamp, letter.id) };
+    let next_cursor = cursors.behind(&found, more, place);
     let items = found.into_iter().map(LetterView::from).collect();
     let data = Page { items, next_cursor };
     Ok(Data { data }.into_response())
@@ -290,7 +290,7 @@ pub async fn summarize_dead_letters(
         limit: query.limit,
         cursor: query.cursor.clone(),
     };
-    let limit = paging.limit()? as usize;
+    let limit = paging.limit()?;
     let now = services.clock.now();
     let filter = Filter {
         from: begin("from", query.from.as_deref())?,
@@ -300,26 +300,20 @@ pub async fn summarize_dead_letters(
         stage: query.stage,
     };
     let list = format!("summary of dead letters {} {filter:?}", scope.app.id);
-    let after: Option<GroupPlace> = paging.position(&services.secrets, &list, now)?;
+    let cursors = Cursors::new(&services.secrets, list, now);
+    let after: Option<GroupPlace> = cursors.open(paging.cursor.as_deref())?;
     let mut tx = services.db.read().await?;
     let until = match &after {
         Some(after) => after.until,
         None => store::end(&mut tx, scope.app.id, &filter).await?,
     };
-    let wanted = i64::try_from(limit).unwrap_or(i64::MAX) + 1;
+    let wanted = i64::from(limit) + 1;
     let counted = filter.until(until);
-    let mut groups =
-        store::summary(&mut tx, scope.app.id, &counted, after.as_ref(), wanted).await?;
+    let groups = store::summary(&mut tx, scope.app.id, &counted, after.as_ref(), wanted).await?;
     drop(tx);
-    let more = groups.len() > limit;
-    groups.truncate(limit);
-    let next_cursor = groups.last().filter(|_| more).map(|last| {
-        let expires = now.plus(cursor::LIFETIME);
-        cursor::encode(&services.secrets, &list, &last.place(until), expires)
-    });
-    let items = groups.into_iter().map(GroupView::from).collect();
+    let page = cursors.page(groups, limit, |group| group.place(until));
     Ok(Data {
-        data: Page { items, next_cursor },
+        data: page.map(GroupView::from),
     })
 }
 

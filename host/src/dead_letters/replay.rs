@@ -10,7 +10,7 @@ use nudge_campaigns::settings::ValidationFailure;
 use nudge_http::{ApiError, Code};
 use nudge_ingest::commit::CommitOutcome;
 use nudge_ingest::submission::Submission;
-use nudge_ingest::validation::{self, Verdict};
+use nudge_ingest::validation::{self, Urgency, Verdict};
 use nudge_pipeline::{Size, Work};
 use nudge_platform::audit::{self, Entry};
 use nudge_platform::jobs;
@@ -138,7 +138,7 @@ async fn replay_validation(
         .map_err(|error| ApiError::fields(Code::ValidationFailed, vec![error]))?;
     let now = services.clock.now();
     let events = [(found.subject_id, &event)];
-    let verdicts = validation::validate(services, app, &events, now)
+    let verdicts = validation::validate(services, app, &events, now, Urgency::Awaited)
         .await
         .map_err(ApiError::internal)?;
     let verdict = verdicts.into_iter().next().unwrap_or(Verdict::Pass);

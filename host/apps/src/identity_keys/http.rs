@@ -2,8 +2,9 @@
 
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
+use nudge_http::cursor::Cursors;
 use nudge_http::page::{Page, PageQuery};
-use nudge_http::{ApiError, Code, Data, Json, Params, created, cursor};
+use nudge_http::{ApiError, Code, Data, Json, Params, created};
 use nudge_platform::audit::{self, Entry};
 use nudge_platform::clock;
 use nudge_platform::public_key::PublicKey;
@@ -78,28 +79,20 @@ pub async fn list_identity_keys(
     State(services): State<Shared>,
     Params(query): Params<PageQuery>,
 ) -> Result<Data<Page<IdentityKeyView>>, ApiError> {
-    let limit = query.limit()? as usize;
+    let limit = query.limit()?;
     let now = services.clock.now();
     let list = format!("identity keys {}", scope.app.id);
-    let after: Option<Place> = query.position(&services.secrets, &list, now)?;
+    let cursors = Cursors::new(&services.secrets, list, now);
+    let after: Option<Place> = cursors.open(query.cursor.as_deref())?;
     let mut tx = services.db.read().await?;
     let mut keys = store::list(&mut tx, scope.app.id).await?;
     drop(tx);
     // An app has so few that all are read.
     keys.sort_by_key(IdentityKey::place);
     keys.retain(|key| after.as_ref().is_none_or(|after| key.place() > *after));
-    let more = keys.len() > limit;
-    keys.truncate(limit);
-    let next_cursor = keys.last().filter(|_| more).map(|last| {
-        let expires = now.plus(cursor::LIFETIME);
-        cursor::encode(&services.secrets, &list, &last.place(), expires)
-    });
-    Ok(Data {
-        data: Page {
-            items: keys.iter().map(IdentityKeyView::from).collect(),
-            next_cursor,
-        },
-    })
+    let page = cursors.page(keys, limit, IdentityKey::place);
+    let data = page.map(|key| IdentityKeyView::from(&key));
+    Ok(Data { data })
 }
 
 /// Registers a public key whose identity tokens are taken from the answer on.

@@ -2,8 +2,9 @@
 
 use axum::extract::State;
 use axum::http::StatusCode;
-use nudge_http::page::{Page, PageQuery, page};
-use nudge_http::{ApiError, Code, Data, Json, Params, ResourceId, created, cursor};
+use nudge_http::cursor::Cursors;
+use nudge_http::page::{Page, PageQuery};
+use nudge_http::{ApiError, Code, Data, Json, Params, ResourceId, created};
 use nudge_platform::audit::{self, Entry};
 use nudge_platform::clock;
 use serde::{Deserialize, Serialize};
@@ -95,14 +96,12 @@ pub async fn list_keys(
     let limit = query.limit()?;
     let now = services.clock.now();
     let list = format!("keys {}", scope.app.id);
-    let before = query.position(&services.secrets, &list, now)?;
+    let cursors = Cursors::new(&services.secrets, list, now);
+    let before = cursors.open(query.cursor.as_deref())?;
     let mut tx = services.db.read().await?;
     let found = store::list(&mut tx, scope.app.id, before, i64::from(limit) + 1).await?;
-    let views = found.into_iter().map(KeyView::from).collect();
-    let seal = |id: &Uuid| cursor::encode(&services.secrets, &list, id, now.plus(cursor::LIFETIME));
-    Ok(Data {
-        data: page(views, limit, |view: &KeyView| view.id, seal),
-    })
+    let data = cursors.page(found, limit, |row| row.id).map(KeyView::from);
+    Ok(Data { data })
 }
 
 /// Makes a key; the answer is the only one that shows it.

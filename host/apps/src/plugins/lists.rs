@@ -2,8 +2,9 @@
 
 use nudge_campaigns::settings::Settings;
 use nudge_db::Tx;
+use nudge_http::ApiError;
+use nudge_http::cursor::Cursors;
 use nudge_http::page::{Page, PageQuery};
-use nudge_http::{ApiError, cursor};
 use nudge_plugin_runtime::active::Active;
 use nudge_plugin_runtime::catalogue::{Catalogue, Entry, SERVER};
 use nudge_plugin_runtime::store;
@@ -22,10 +23,11 @@ pub(super) async fn plugins(
     app_id: Uuid,
     query: &PageQuery,
 ) -> Result<Page<PluginView>, ApiError> {
-    let limit = query.limit()? as usize;
+    let limit = query.limit()?;
     let now = services.clock.now();
     let list = format!("plugins {app_id}");
-    let after: Option<String> = query.position(&services.secrets, &list, now)?;
+    let cursors = Cursors::new(&services.secrets, list, now);
+    let after: Option<String> = cursors.open(query.cursor.as_deref())?;
     let mut tx = services.db.read().await?;
     let catalogue = store::catalogue(&mut tx, app_id).await?;
     drop(tx);
@@ -43,16 +45,7 @@ pub(super) async fn plugins(
     );
     views.sort_by(|one, other| one.name.cmp(&other.name));
     views.retain(|view| after.as_ref().is_none_or(|after| view.name > *after));
-    let more = views.len() > limit;
-    views.truncate(limit);
-    let seal = |view: &PluginView| {
-        let expires = now.plus(cursor::LIFETIME);
-        cursor::encode(&services.secrets, &list, &view.name, expires)
-    };
-    Ok(Page {
-        next_cursor: views.last().filter(|_| more).map(seal),
-        items: views,
-    })
+    Ok(cursors.page(views, limit, |view| view.name.clone()))
 }
 
 fn in_slot(catalogue: &Catalogue, entry: &Entry) -> bool {

@@ -5,9 +5,10 @@ use nudge_apps::auth::{Editor, Scope, Viewer};
 use nudge_campaigns::campaign::size;
 use nudge_campaigns::definitions::{Content, Definition, Error, Status, store};
 use nudge_db::Tx;
+use nudge_http::cursor::Cursors;
 use nudge_http::page::{Gathering, Page, PageQuery};
 use nudge_http::precondition::IfMatch;
-use nudge_http::{ApiError, Code, Data, Json, Params, ResourceId, body, created, cursor};
+use nudge_http::{ApiError, Code, Data, Json, Params, ResourceId, body, created};
 use nudge_platform::audit::{self, Entry};
 use nudge_platform::clock;
 use nudge_platform::field_error::FieldError;
@@ -108,7 +109,8 @@ pub async fn list_event_definitions(
     let limit = query.limit()?;
     let now = services.clock.now();
     let list = format!("definitions {}", scope.app.id);
-    let before = query.position(&services.secrets, &list, now)?;
+    let cursors = Cursors::new(&services.secrets, list, now);
+    let before = cursors.open(query.cursor.as_deref())?;
     let mut tx = services.db.read().await?;
     let mut page = Gathering::new(limit as usize);
     while let Some(wanted) = page.wanted() {
@@ -122,12 +124,7 @@ pub async fn list_event_definitions(
     }
     drop(tx);
     let (found, more) = page.end();
-    let end = found
-        .last()
-        .filter(|_| more)
-        .map(|(definition, _)| definition.id);
-    let seal = |id| cursor::encode(&services.secrets, &list, &id, now.plus(cursor::LIFETIME));
-    let next_cursor = end.map(seal);
+    let next_cursor = cursors.behind(&found, more, |(definition, _)| definition.id);
     let found = found.into_iter().map(|(definition, _)| definition);
     let items = views(&services, scope.app.id, found.collect()).await?;
     Ok(Data {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use nudge_db::{Result, Timestamp, Tx};
-use nudge_pipeline::{Size, Work};
+use nudge_pipeline::{Size, Source, Work};
 use nudge_platform::event_names::PROPERTY_CHANGED;
 use nudge_platform::id;
 use nudge_records::events::insert::{self, NewRequest};
@@ -62,10 +62,10 @@ pub(super) async fn note(
             event,
         })
         .collect();
-    Ok(Some(Work::left_over(
+    Ok(Some(Work::new(
+        Source::Request(number),
         app_id,
         alias,
-        number,
         stored,
         Some(room),
     )))

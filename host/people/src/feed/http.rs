@@ -5,9 +5,10 @@ use axum::http::HeaderMap;
 use axum::response::Response;
 use nudge_apps::auth::Viewer;
 use nudge_db::Timestamp;
+use nudge_http::cursor::Cursors;
 use nudge_http::page::{DEFAULT_LIMIT, Page, checked_limit};
 use nudge_http::query::{begin, end};
-use nudge_http::{ApiError, Data, Params, cursor};
+use nudge_http::{ApiError, Data, Params};
 use nudge_platform::clock;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -107,18 +108,13 @@ pub async fn list_events(
     };
     let (app_id, now) = (scope.app.id, services.clock.now());
     let list = format!("feed {app_id} {filter:?}");
-    let after: Option<Place> = match query.cursor {
-        Some(text) => Some(cursor::decode(&services.secrets, &list, &text, now)?),
-        None => None,
-    };
+    let cursors = Cursors::new(&services.secrets, list, now);
+    let after: Option<Place> = cursors.open(query.cursor.as_deref())?;
     let mut tx = services.db.read().await?;
     let (events, more) = super::page(&mut tx, app_id, &filter, after, limit, now).await?;
     drop(tx);
-    let next = events.last().filter(|_| more).map(FeedEvent::place);
-    let expires: Timestamp = now.plus(cursor::LIFETIME);
-    let seal = |next| cursor::encode(&services.secrets, &list, &next, expires);
     let data = Page {
-        next_cursor: next.map(seal),
+        next_cursor: cursors.behind(&events, more, FeedEvent::place),
         items: events.into_iter().map(FeedEventView::from).collect(),
     };
     Ok(Data { data })

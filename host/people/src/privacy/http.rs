@@ -3,8 +3,9 @@
 use axum::extract::State;
 use axum::http::StatusCode;
 use nudge_apps::auth::Admin;
-use nudge_http::page::{Page, PageQuery, page};
-use nudge_http::{ApiError, Code, Data, Json, Params, ResourceId, cursor};
+use nudge_http::cursor::Cursors;
+use nudge_http::page::{Page, PageQuery};
+use nudge_http::{ApiError, Code, Data, Json, Params, ResourceId};
 use nudge_platform::clock;
 use nudge_platform::jobs::store::{self, JobRow};
 use serde::{Deserialize, Serialize};
@@ -206,13 +207,12 @@ pub async fn list_deletions(
     let limit = query.limit()?;
     let now = services.clock.now();
     let list = format!("deletions {}", scope.app.id);
-    let before = query.position(&services.secrets, &list, now)?;
+    let cursors = Cursors::new(&services.secrets, list, now);
+    let before = cursors.open(query.cursor.as_deref())?;
     let mut tx = services.db.read().await?;
     let found = store::list(&mut tx, scope.app.id, KIND, before, i64::from(limit) + 1).await?;
     drop(tx);
     let views = found.into_iter().map(view).collect::<Result<_, _>>()?;
-    let seal = |id: &Uuid| cursor::encode(&services.secrets, &list, id, now.plus(cursor::LIFETIME));
-    Ok(Data {
-        data: page(views, limit, |view: &DeletionView| view.job_id, seal),
-    })
+    let data = cursors.page(views, limit, |view: &DeletionView| view.job_id);
+    Ok(Data { data })
 }

@@ -10,10 +10,11 @@ use nudge_campaigns::segments::looking;
 use nudge_campaigns::segments::store::{self, Use};
 use nudge_campaigns::segments::{self, Content, Error, Segment};
 use nudge_db::{Timestamp, Tx};
-use nudge_http::page::{Page, PageQuery, page};
+use nudge_http::cursor::Cursors;
+use nudge_http::page::{Page, PageQuery};
 use nudge_http::precondition::IfMatch;
 use nudge_http::query::{begin, end};
-use nudge_http::{ApiError, Data, Json, Params, ResourceId, created, cursor, merge};
+use nudge_http::{ApiError, Data, Json, Params, ResourceId, created, merge};
 use nudge_pipeline::segments::{job, known, preview, store as members};
 use nudge_pipeline::services::{Services, Shared};
 use nudge_platform::clock;
@@ -160,7 +161,8 @@ pub async fn list_segments(
 ) -> Result<Data<Page<SegmentView>>, ApiError> {
     let (app_id, now, limit) = (scope.app.id, services.clock.now(), query.limit()?);
     let list = format!("segments {app_id}");
-    let before: Option<Uuid> = query.position(&services.secrets, &list, now)?;
+    let cursors = Cursors::new(&services.secrets, list, now);
+    let before: Option<Uuid> = cursors.open(query.cursor.as_deref())?;
     let mut tx = services.db.read().await?;
     let before = before.unwrap_or(Uuid::max());
     let found = store::page(&mut tx, app_id, before, i64::from(limit) + 1).await?;
@@ -169,17 +171,11 @@ pub async fn list_segments(
     for (id, used) in store::uses(&mut tx, app_id, &ids).await? {
         uses.entry(id).or_default().push(used);
     }
-    let expires = now.plus(cursor::LIFETIME);
-    let seal = |id: &Uuid| cursor::encode(&services.secrets, &list, id, expires);
-    let found = page(found, limit, |segment| segment.id, seal);
-    let items = found.items.into_iter().map(|segment| {
+    let page = cursors.page(found, limit, |segment| segment.id);
+    let data = page.map(|segment| {
         let used_by = uses.remove(&segment.id).unwrap_or_default();
         SegmentView::new(segment, used_by)
     });
-    let data = Page {
-        items: items.collect(),
-        next_cursor: found.next_cursor,
-    };
     Ok(Data { data })
 }
 
@@ -326,14 +322,13 @@ pub async fn list_segment_members(
 ) -> Result<Data<MembersView>, ApiError> {
     let (app_id, now, limit) = (scope.app.id, services.clock.now(), query.limit()?);
     let list = format!("segment members {app_id} {id}");
-    let before: Option<Uuid> = query.position(&services.secrets, &list, now)?;
+    let cursors = Cursors::new(&services.secrets, list, now);
+    let before: Option<Uuid> = cursors.open(query.cursor.as_deref())?;
     let mut tx = services.db.read().await?;
     let segment = find(&mut tx, &scope, id).await?;
     let before = before.unwrap_or(Uuid::max());
     let found = members::members(&mut tx, app_id, id, before, i64::from(limit) + 1).await?;
-    let expires = now.plus(cursor::LIFETIME);
-    let seal = |id: &Uuid| cursor::encode(&services.secrets, &list, id, expires);
-    let found = page(found, limit, |id| *id, seal);
+    let found = cursors.page(found, limit, |id| *id);
     let page = Page {
         items: views(&mut tx, app_id, &found.items).await?,
         next_cursor: found.next_cursor,

@@ -9,9 +9,10 @@ use nudge_apps::App;
 use nudge_apps::auth::Viewer;
 use nudge_db::{Timestamp, Tx};
 use nudge_http::csv::{self, WantsCsv};
+use nudge_http::cursor::Cursors;
 use nudge_http::page::{DEFAULT_LIMIT, Gathering, MOST, Page, PageQuery, checked_limit};
 use nudge_http::query::{begin, end};
-use nudge_http::{ApiError, Code, Data, Params, ResourceName, cursor};
+use nudge_http::{ApiError, Code, Data, Params, ResourceName};
 use nudge_platform::clock;
 use nudge_push::tokens;
 use nudge_records::subjects::AliasKind;
@@ -234,7 +235,8 @@ pub async fn list_users(
     let (app_id, now) = (scope.app.id, services.clock.now());
     let names = search.as_ref().map(|search| &search.names.0);
     let list = format!("users {app_id} {names:?}");
-    let bookmark: Option<Bookmark> = paging.position(&services.secrets, &list, now)?;
+    let cursors = Cursors::new(&services.secrets, list, now);
+    let bookmark: Option<Bookmark> = cursors.open(paging.cursor.as_deref())?;
 
     let mut tx = services.db.read().await?;
     let (total, scanned) = match &bookmark {
@@ -253,13 +255,11 @@ pub async fn list_users(
     };
     let items = views(&mut tx, app_id, &found.ids).await?;
     let next_cursor = found.next.map(|after| {
-        let bookmark = Bookmark {
+        cursors.seal(&Bookmark {
             after,
             count: total.count,
             at_least: total.at_least,
-        };
-        let expires = now.plus(cursor::LIFETIME);
-        cursor::encode(&services.secrets, &list, &bookmark, expires)
+        })
     });
     let data = UserPage {
         items,
@@ -497,10 +497,8 @@ pub async fn list_user_events(
     };
     let (app_id, now) = (scope.app.id, services.clock.now());
     let list = format!("events {app_id} {name:?} {:?} {filter:?}", query.id_kind);
-    let after: Option<timeline::Position> = match query.cursor {
-        Some(text) => Some(cursor::decode(&services.secrets, &list, &text, now)?),
-        None => None,
-    };
+    let cursors = Cursors::new(&services.secrets, list, now);
+    let after: Option<timeline::Position> = cursors.open(query.cursor.as_deref())?;
     let mut tx = services.db.read().await?;
     let named = NameQuery::of(query.id_kind);
     let named = named.find(&mut tx, app_id, &name).await?;
@@ -514,11 +512,8 @@ pub async fn list_user_events(
     }
     drop(tx);
     let (events, more) = page.end();
-    let next = events.last().filter(|_| more).map(Event::position);
-    let expires: Timestamp = now.plus(cursor::LIFETIME);
-    let seal = |next| cursor::encode(&services.secrets, &list, &next, expires);
     let page = Page {
-        next_cursor: next.map(seal),
+        next_cursor: cursors.behind(&events, more, Event::position),
         items: events
             .into_iter()
             .map(|event| EventView::new(event, &aliases))

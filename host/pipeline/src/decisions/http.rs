@@ -3,8 +3,9 @@
 use axum::extract::State;
 use nudge_apps::auth::{Editor, Viewer};
 use nudge_db::Timestamp;
+use nudge_http::cursor::Cursors;
 use nudge_http::page::{Page, PageQuery};
-use nudge_http::{ApiError, Code, Data, Params, ResourceId, cursor};
+use nudge_http::{ApiError, Code, Data, Params, ResourceId};
 use nudge_platform::{clock, id};
 use nudge_plugin_runtime::cases::Difference;
 use nudge_records::decisions::record::Record;
@@ -153,7 +154,8 @@ async fn list(
         "decisions {app_id} {:?} {:?} {:?}",
         query.campaign_id, query.event_id, query.subject_id
     );
-    let position: Option<Uuid> = paging.position(&services.secrets, &list, now)?;
+    let cursors = Cursors::new(&services.secrets, list, now);
+    let position: Option<Uuid> = cursors.open(paging.cursor.as_deref())?;
     let mut before = position.unwrap_or(Uuid::max());
     let mut items = Vec::new();
     let (mut scanned, mut scanned_bytes) = (0, 0);
@@ -187,13 +189,9 @@ async fn list(
             break;
         }
     }
-    let seal = |before: &Uuid| {
-        let expires = now.plus(cursor::LIFETIME);
-        cursor::encode(&services.secrets, &list, before, expires)
-    };
     Ok(Page {
         items,
-        next_cursor: (!ended).then(|| seal(&before)),
+        next_cursor: (!ended).then(|| cursors.seal(&before)),
     })
 }
 

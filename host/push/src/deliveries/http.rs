@@ -8,9 +8,10 @@ use futures_util::FutureExt as _;
 use nudge_apps::auth::Viewer;
 use nudge_db::Timestamp;
 use nudge_http::csv::{self, WantsCsv};
+use nudge_http::cursor::Cursors;
 use nudge_http::page::{MOST, Page, PageQuery};
 use nudge_http::query::{begin, end};
-use nudge_http::{ApiError, Code, Data, Params, ResourceId, cursor};
+use nudge_http::{ApiError, Code, Data, Params, ResourceId};
 use nudge_platform::{clock, hidden};
 use nudge_records::deliveries::Status;
 use nudge_records::deliveries::store::{self, DeliveryRow, Filter};
@@ -123,22 +124,13 @@ pub async fn list_deliveries(
         return rows(&services, scope.app.id, filter).await;
     }
     let list = format!("deliveries {} {filter:?}", scope.app.id);
-    let before: Option<(i64, Uuid)> = paging.position(&services.secrets, &list, now)?;
+    let cursors = Cursors::new(&services.secrets, list, now);
+    let before: Option<(i64, Uuid)> = cursors.open(paging.cursor.as_deref())?;
     let before = before.map(|(at, id)| (Timestamp(at), id));
     let mut tx = services.db.read().await?;
-    let mut found =
-        store::list(&mut tx, scope.app.id, &filter, before, i64::from(limit) + 1).await?;
-    let more = found.len() > limit as usize;
-    found.truncate(limit as usize);
-    let end = found
-        .last()
-        .filter(|_| more)
-        .map(|last| (last.created_at.0, last.id));
-    let expires = now.plus(cursor::LIFETIME);
-    let data = Page {
-        items: found.into_iter().map(DeliveryView::from).collect(),
-        next_cursor: end.map(|end| cursor::encode(&services.secrets, &list, &end, expires)),
-    };
+    let found = store::list(&mut tx, scope.app.id, &filter, before, i64::from(limit) + 1).await?;
+    let page = cursors.page(found, limit, |last| (last.created_at.0, last.id));
+    let data = page.map(DeliveryView::from);
     Ok(Data { data }.into_response())
 }
 

@@ -7,9 +7,10 @@ use axum::http::StatusCode;
 use nudge_apps::auth::Admin;
 use nudge_apps::webhooks;
 use nudge_http::body::OptionalJson;
-use nudge_http::page::{Page, PageQuery, page};
+use nudge_http::cursor::Cursors;
+use nudge_http::page::{Page, PageQuery};
 use nudge_http::query::since;
-use nudge_http::{ApiError, Code, Data, Json, Params, ResourceId, cursor};
+use nudge_http::{ApiError, Code, Data, Json, Params, ResourceId};
 use nudge_platform::{clock, jobs};
 use nudge_records::webhooks::messages::AttemptRow;
 use serde::{Deserialize, Serialize};
@@ -218,7 +219,8 @@ pub async fn list_webhook_attempts(
     let webhook = find(&services, &scope, id).await?;
     let now = services.clock.now();
     let list = format!("webhook attempts {id}");
-    let before = query.position(&services.secrets, &list, now)?;
+    let cursors = Cursors::new(&services.secrets, list, now);
+    let before = cursors.open(query.cursor.as_deref())?;
     let mut tx = services.db.read().await?;
     let limit_and_one = i64::from(limit) + 1;
     let (app_id, id) = (scope.app.id, webhook.id);
@@ -230,11 +232,10 @@ pub async fn list_webhook_attempts(
         limit_and_one,
     )
     .await?;
-    let views = found.into_iter().map(AttemptView::from).collect();
-    let seal = |id: &Uuid| cursor::encode(&services.secrets, &list, id, now.plus(cursor::LIFETIME));
-    Ok(Data {
-        data: page(views, limit, |view: &AttemptView| view.id, seal),
-    })
+    let data = cursors
+        .page(found, limit, |row| row.id)
+        .map(AttemptView::from);
+    Ok(Data { data })
 }
 
 /// Sends again what never arrived at a webhook: what failed for good, and what was kept while it was disabled.

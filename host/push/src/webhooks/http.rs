@@ -6,9 +6,10 @@ use axum::http::StatusCode;
 use nudge_apps::auth::{Admin, Scope};
 use nudge_campaigns::webhooks::EventType;
 use nudge_db::{Timestamp, Tx};
-use nudge_http::page::{Page, PageQuery, page};
+use nudge_http::cursor::Cursors;
+use nudge_http::page::{Page, PageQuery};
 use nudge_http::precondition::IfMatch;
-use nudge_http::{ApiError, Code, Data, Json, Params, ResourceId, created, cursor};
+use nudge_http::{ApiError, Code, Data, Json, Params, ResourceId, created};
 use nudge_platform::audit::{self, Entry};
 use nudge_platform::clock;
 use nudge_platform::field_error::FieldError;
@@ -166,14 +167,14 @@ pub async fn list_webhooks(
     let limit = query.limit()?;
     let now = services.clock.now();
     let list = format!("webhooks {}", scope.app.id);
-    let before = query.position(&services.secrets, &list, now)?;
+    let cursors = Cursors::new(&services.secrets, list, now);
+    let before = cursors.open(query.cursor.as_deref())?;
     let mut tx = services.db.read().await?;
     let found = store::list(&mut tx, scope.app.id, before, i64::from(limit) + 1).await?;
-    let views = found.into_iter().map(WebhookView::from).collect();
-    let seal = |id: &Uuid| cursor::encode(&services.secrets, &list, id, now.plus(cursor::LIFETIME));
-    Ok(Data {
-        data: page(views, limit, |view: &WebhookView| view.id, seal),
-    })
+    let data = cursors
+        .page(found, limit, |row| row.id)
+        .map(WebhookView::from);
+    Ok(Data { data })
 }
 
 /// Subscribes an endpoint to what becomes of push deliveries. The answer has its secret, this once.

@@ -10,9 +10,10 @@ use nudge_campaigns::surveys::Survey;
 use nudge_campaigns::{store as campaigns, surveys};
 use nudge_db::Timestamp;
 use nudge_http::csv::WantsCsv;
+use nudge_http::cursor::Cursors;
 use nudge_http::page::{DEFAULT_LIMIT, Gathering, MOST, Page, checked_limit};
 use nudge_http::query::{begin, end};
-use nudge_http::{ApiError, Code, Data, NestedId, Params, ResourceId, cursor};
+use nudge_http::{ApiError, Code, Data, NestedId, Params, ResourceId};
 use nudge_platform::{clock, hidden};
 use nudge_records::instructions::recipients::http::{RecipientView, RecipientsQuery, answer};
 use serde::{Deserialize, Serialize};
@@ -218,8 +219,8 @@ pub async fn list_survey_attempts(
     let limit = checked_limit(query.limit, DEFAULT_LIMIT, MOST)?;
     let now = services.clock.now();
     let list = format!("attempts {} {id}", scope.app.id);
-    let decode = |text| cursor::decode(&services.secrets, &list, text, now);
-    let after: Option<(Timestamp, Uuid)> = query.cursor.as_deref().map(decode).transpose()?;
+    let cursors = Cursors::new(&services.secrets, list, now);
+    let after: Option<(Timestamp, Uuid)> = cursors.open(query.cursor.as_deref())?;
     let mut tx = services.db.read().await?;
     let key = (scope.app.id, found(&mut tx, scope.app.id, id).await?.id);
     let all = (Range::ALL.from, Range::ALL.to);
@@ -238,16 +239,7 @@ pub async fn list_survey_attempts(
     }
     drop(tx);
     let (attempts, more) = page.end();
-    let expires = now.plus(cursor::LIFETIME);
-    let end = attempts.last().filter(|_| more);
-    let next_cursor = end.map(|(last, _)| {
-        cursor::encode(
-            &services.secrets,
-            &list,
-            &(last.started_at, last.id),
-            expires,
-        )
-    });
+    let next_cursor = cursors.behind(&attempts, more, |(last, _)| (last.started_at, last.id));
     let items = attempts
         .into_iter()
         .map(|(attempt, answers)| AttemptDetail::new(attempt, answers, now));

@@ -3,9 +3,10 @@
 use std::collections::BTreeSet;
 
 use nudge_db::Timestamp;
-use nudge_http::page::{Page, PageQuery, page};
+use nudge_http::ApiError;
+use nudge_http::cursor::Cursors;
+use nudge_http::page::{Page, PageQuery};
 use nudge_http::query::begin;
-use nudge_http::{ApiError, cursor};
 use nudge_platform::clock;
 use nudge_plugin_runtime::logs::store::{self, Filter, Row};
 use nudge_wasm::Level;
@@ -109,7 +110,8 @@ pub(crate) async fn list(
         "plugin log {app_id} {name} {:?} {level:?} {since:?}",
         query.version
     );
-    let after: Option<Uuid> = paging.position(&services.secrets, &list, now)?;
+    let cursors = Cursors::new(&services.secrets, list, now);
+    let after: Option<Uuid> = cursors.open(paging.cursor.as_deref())?;
     services.plugins.recorder.flush(&services.db).await?;
     let mut tx = services.db.read().await?;
     let owner_id = lists::owner_of(services, &mut tx, app_id, name).await?;
@@ -124,25 +126,10 @@ pub(crate) async fn list(
     let calls: Vec<Uuid> = calls.into_iter().collect();
     let subjects = store::subjects(&mut tx, &calls).await?;
     drop(tx);
-    let page = page(
-        rows,
-        limit,
-        |row| row.id,
-        |id| {
-            let expires = now.plus(cursor::LIFETIME);
-            cursor::encode(&services.secrets, &list, id, expires)
-        },
-    );
     let with_app = app_id == nudge_plugin_runtime::catalogue::SERVER;
-    Ok(Page {
-        items: page
-            .items
-            .into_iter()
-            .map(|row| {
-                let of_call = subjects.get(&row.call_id).cloned().unwrap_or_default();
-                view(row, of_call, with_app)
-            })
-            .collect(),
-        next_cursor: page.next_cursor,
-    })
+    let page = cursors.page(rows, limit, |row| row.id);
+    Ok(page.map(|row| {
+        let of_call = subjects.get(&row.call_id).cloned().unwrap_or_default();
+        view(row, of_call, with_app)
+    }))
 }

@@ -5,8 +5,9 @@ use std::collections::HashMap;
 use axum::response::{IntoResponse as _, Response};
 use nudge_campaigns::campaign::Kind;
 use nudge_db::Tx;
+use nudge_http::cursor::Cursors;
 use nudge_http::page::{DEFAULT_LIMIT, MOST, Page, checked_limit};
-use nudge_http::{ApiError, Data, csv, cursor};
+use nudge_http::{ApiError, Data, csv};
 use nudge_platform::clock;
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
@@ -76,16 +77,14 @@ pub async fn answer(
     }
     let state = filter.map_or("", RecipientState::name);
     let list = format!("recipients {} {} {state}", key.0, key.1);
-    let decode = |text| cursor::decode(&services.secrets, &list, text, now);
-    let after: Option<Uuid> = query.cursor.as_deref().map(decode).transpose()?;
+    let cursors = Cursors::new(&services.secrets, list, now);
+    let after: Option<Uuid> = cursors.open(query.cursor.as_deref())?;
     let mut tx = services.db.read().await?;
     let most = limit as usize;
     let page = super::page(&mut tx, kind, key, filter, after, most, now).await?;
-    let expires = now.plus(cursor::LIFETIME);
-    let seal = |id: Uuid| cursor::encode(&services.secrets, &list, &id, expires);
     let data = Page {
         items: views(&mut tx, key.0, page.recipients).await?,
-        next_cursor: page.next.map(seal),
+        next_cursor: page.next.map(|id: Uuid| cursors.seal(&id)),
     };
     Ok(Data { data }.into_response())
 }
