@@ -16,9 +16,9 @@ use tests::{Backend, Credential, Session, TestApp, child, site};
 use crate::faults::{all_once, people, send_amid};
 
 /// How soon a server is with the new primary, at the most, once there is nothing more to wait for.
-const SOON: Duration = Duration::from_secs(5);
+pub(crate) const SOON: Duration = Duration::from_secs(5);
 /// `database.deadlineSeconds` of these tests.
-const DEADLINE: Duration = Duration::from_secs(4);
+pub(crate) const DEADLINE: Duration = Duration::from_secs(4);
 /// Longer than anything takes to come back.
 const COMES_BACK: Duration = Duration::from_mins(1);
 
@@ -67,7 +67,7 @@ impl Pair {
 }
 
 /// A server with a survey that every `purchase` fires.
-async fn server(url: String) -> TestApp {
+pub(crate) async fn server(url: String) -> TestApp {
     let app = TestApp::start_with(site!(), Backend::Sqlite, |config: &mut Config| {
         config.database.url = url;
         config.database.acquire_timeout_seconds = 2;
@@ -80,7 +80,7 @@ async fn server(url: String) -> TestApp {
 }
 
 /// Sends an event until it is accepted; answers its id.
-async fn first_success(app: &TestApp, person: &Session) -> String {
+pub(crate) async fn first_success(app: &TestApp, person: &Session) -> String {
     let started = Instant::now();
     let event = app.event(person, "purchase", &json!({}));
     loop {

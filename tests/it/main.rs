@@ -102,6 +102,7 @@ mod operations;
 mod outages;
 mod overload;
 mod pages;
+mod patroni;
 mod person;
 mod personalization;
 mod plans;

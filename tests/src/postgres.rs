@@ -9,6 +9,7 @@
     reason = "test support: a test without its database fails where it stands"
 )]
 
+mod patroni;
 mod standby;
 
 use std::{
@@ -28,6 +29,8 @@ use tempfile::TempDir;
 use uuid::Uuid;
 
 use crate::pooler;
+
+pub use patroni::Patroni;
 
 /// Names the server to use in place of a cluster of our own.
 const URL_VARIABLE: &str = "NUDGE_TEST_POSTGRES_URL";
