@@ -15,7 +15,7 @@ use uuid::Uuid;
 
 use super::waiting::WaitingRequests;
 use super::work::{DueTimer, Fired, Source, Work};
-use super::{Inner, Source, claims};
+use super::{Inner, claims};
 use crate::batch::{self, Trouble};
 
 /// How long to wait for the database, at first and at the most.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use nudge_db::{Result, Timestamp, Tx};
-use nudge_pipeline::{Size, Source, Work};
+use nudge_pipeline::{Size, Source as WorkSource, Work};
 use nudge_platform::event_names::PROPERTY_CHANGED;
 use nudge_platform::id;
 use nudge_records::events::insert::{self, NewRequest};
@@ -63,7 +63,7 @@ pub(super) async fn note(
         })
         .collect();
     Ok(Some(Work::new(
-        Source::Request(number),
+        WorkSource::Request(number),
         app_id,
         alias,
         stored,

@@ -4,7 +4,6 @@ use axum::extract::State;
 use axum::http::HeaderMap;
 use axum::response::Response;
 use nudge_apps::auth::Viewer;
-use nudge_db::Timestamp;
 use nudge_http::cursor::Cursors;
 use nudge_http::page::{DEFAULT_LIMIT, Page, checked_limit};
 use nudge_http::query::{begin, end};

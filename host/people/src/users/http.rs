@@ -7,7 +7,7 @@ use axum::extract::State;
 use axum::response::{IntoResponse as _, Response};
 use nudge_apps::App;
 use nudge_apps::auth::Viewer;
-use nudge_db::{Timestamp, Tx};
+use nudge_db::Tx;
 use nudge_http::csv::{self, WantsCsv};
 use nudge_http::cursor::Cursors;
 use nudge_http::page::{DEFAULT_LIMIT, Gathering, MOST, Page, PageQuery, checked_limit};
