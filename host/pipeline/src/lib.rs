@@ -69,6 +69,7 @@ mod shadow;
 mod store;
 mod waiting;
 mod work;
+mod zones;
 
 use std::collections::HashMap;
 use std::sync::Arc;
