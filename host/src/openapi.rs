@@ -1,5 +1,6 @@
 //! The API's description, and what else describes the server.
 
+pub mod examples;
 mod finish;
 mod pages;
 mod shapes;
@@ -89,6 +90,12 @@ mod tests {
             }
         }
         assert!(places.contains_key("Problem"), "{places:?}");
+        let shapes: serde_json::Value =
+            serde_json::from_str(include_str!("openapi/shapes.json")).unwrap();
+        for name in shapes["schemas"].as_object().unwrap().keys() {
+            let other = places.get(name);
+            assert_eq!(other, None, "{name} is in shapes.json too");
+        }
     }
 
     fn sources(folder: &Path) -> Vec<(String, String)> {

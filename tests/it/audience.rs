@@ -55,7 +55,7 @@ async fn an_event_says_where_its_subject_is(app: &mut TestApp) {
         ]}}),
     )
     .await;
-    let there = json!({"platform": "ios", "locale": "de-AT", "appVersion": "2.11.0"});
+    let there = json!({"platform": "ios", "locale": "de-DE", "timezone": "Europe/Vienna", "appVersion": "2.11.0"});
     let ada = app.session("ada").await;
     assert_eq!(
         buys_with(app, &ada, there.clone()).await,
@@ -64,7 +64,7 @@ async fn an_event_says_where_its_subject_is(app: &mut TestApp) {
     );
     for (key, value) in [
         ("platform", "android"),
-        ("locale", "de-DE"),
+        ("timezone", "Europe/Berlin"),
         ("locale", "en-AT"),
         ("appVersion", "2.9.0"),
     ] {

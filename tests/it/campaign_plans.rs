@@ -148,20 +148,26 @@ async fn what_firings_depend_on_is_found_by_indexes(app: &mut TestApp) {
     let stored = find_by_id(&mut tx, app_id, alias, event_id).await;
     let stored = stored.unwrap().unwrap();
     tx.explain();
+    for (kind, campaign_id) in [
+        (None, None),
+        (Some(Kind::Survey), None),
+        (Some(Kind::Survey), Some(survey_id)),
+        (Some(Kind::Push), None),
+        (Some(Kind::Push), Some(survey_id)),
+    ] {
+        let question = Question {
+            subject_id: app.id(),
+            kind,
+            campaign_id,
+            since: Timestamp(0),
+        };
+        audience::counts(&mut tx, app_id, &[question], CountQuestion::now(now))
+            .await
+            .unwrap();
+        check_scans(&tx.plans(), "what caps count");
+    }
     for kind in [Kind::Survey, Kind::Push] {
-        for campaign_id in [None, Some(survey_id)] {
-            let question = Question {
-                subject_id: app.id(),
-                kind,
-                campaign_id,
-                since: Timestamp(0),
-            };
-            audience::counts(&mut tx, app_id, &[question], CountQuestion::now(now))
-                .await
-                .unwrap();
-            check_scans(&tx.plans(), "what caps count");
-        }
-        interactions::of_subject(&mut tx, app_id, app.id(), kind, now)
+        interactions::of_subjects(&mut tx, &[app.id()], kind, now)
             .await
             .unwrap();
         check_scans(&tx.plans(), "interactions");

@@ -416,6 +416,12 @@ async fn a_request_without_messages_is_refused(app: &mut TestApp) {
     app.post_raw("/v1/compat/v1/track", &credential, "{")
         .await
         .refused(400, "malformed_json");
+    // A body has the room that it has everywhere, whatever a client says twice.
+    let bio = "x".repeat(600_000);
+    let twice = json!({"type": "identify", "userId": "ada", "traits": {"bio": bio}, "context": {"traits": {"bio": bio}}});
+    say(app, "batch", &json!({"batch": [twice]}))
+        .await
+        .refused(413, "payload_too_large");
 }
 
 async fn keys_come_as_clients_send_them(app: &mut TestApp) {

@@ -12,6 +12,7 @@ use crate::identity::Backend;
 on_both_backends!(
     a_button_stands_until_the_survey_rests,
     a_button_is_there_for_its_audience,
+    each_of_many_buttons_is_there_for_its_own_audience,
     a_button_opens_a_survey_as_often_as_it_is_pressed,
     a_button_that_is_there_once_goes_when_the_survey_is_complete,
     a_cursor_sees_a_button_when_it_comes,
@@ -100,6 +101,32 @@ async fn a_button_is_there_for_its_audience(app: &mut TestApp) {
         .await
         .ok();
     assert_eq!(app.offered(&ada).await, json!([]));
+}
+
+async fn each_of_many_buttons_is_there_for_its_own_audience(app: &mut TestApp) {
+    let of = |plan: &str| {
+        let filter =
+            json!({"property": "plan", "type": "string", "operator": "equals", "value": plan});
+        json!({"audience": {"include": {"kind": "user_property", "filter": filter}}})
+    };
+    let mut buttons = Vec::new();
+    for parts in [of("pro"), of("free"), json!({}), of("pro")] {
+        buttons.push(button(app, parts).await.to_string());
+    }
+    let ada = app.session("ada").await;
+    for (plan, expected) in [("pro", vec![0, 2, 3]), ("free", vec![1, 2])] {
+        save_property(app, &ada, "plan", json!(plan)).await;
+        let offered = app.offered(&ada).await;
+        let offered = offered.as_array().unwrap().iter();
+        let mut offered: Vec<String> = offered.map(|item| text(item, "campaignId")).collect();
+        offered.sort();
+        let expected = expected
+            .into_iter()
+            .map(|number: usize| buttons[number].clone());
+        let mut expected: Vec<String> = expected.collect();
+        expected.sort();
+        assert_eq!(offered, expected, "{plan}");
+    }
 }
 
 async fn a_button_opens_a_survey_as_often_as_it_is_pressed(app: &mut TestApp) {

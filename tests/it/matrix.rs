@@ -533,6 +533,12 @@ async fn every_operation_answers_every_credential_as_the_table_says(app: &mut Te
                     _ => &["not_found"],
                 };
                 assert!(codes.contains(&code.as_str()), "{place}");
+                let problem = answer.problem();
+                let says = problem["detail"]
+                    .as_str()
+                    .unwrap()
+                    .starts_with("this takes ");
+                assert!(says || *expected != 403, "{place}");
                 if *expected == 401 {
                     assert_eq!(answer.header("www-authenticate"), "Bearer", "{place}");
                 }

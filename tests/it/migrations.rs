@@ -24,6 +24,83 @@ fn every_migration_has_a_twin_of_the_same_name() {
     assert_eq!(sqlite, names("postgres"));
 }
 
+/// The newest migration of 0.1.0, before which nobody had to go on meanwhile.
+const FIRST_RELEASE: &str = "0032";
+/// What a server of the version before may not survive.
+const CONTRACTS: [&str; 7] = [
+    "DROP TABLE",
+    "DROP COLUMN",
+    "RENAME",
+    "SET NOT NULL",
+    "ALTER COLUMN",
+    "ADD CONSTRAINT",
+    "ADD CHECK",
+];
+
+#[test]
+fn migrations_expand_and_contract_a_version_later() {
+    for folder in ["sqlite", "postgres"] {
+        let folder = format!("{}/../host/migrations/{folder}", env!("CARGO_MANIFEST_DIR"));
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            let name = path.file_name().unwrap().to_str().unwrap();
+            if name.split('_').next().unwrap() <= FIRST_RELEASE {
+                continue;
+            }
+            let text = std::fs::read_to_string(&path).unwrap();
+            let wrong = contracts_too_early(&text);
+            assert!(
+                wrong.is_empty(),
+                "{name}: {wrong:?}; see host/docs/upgrades.md"
+            );
+        }
+    }
+}
+
+/// The statements that take away from the schema, or may refuse what the version before writes, and do not say since when
+/// nobody needs it.
+fn contracts_too_early(migration: &str) -> Vec<&str> {
+    let mut says = false;
+    let mut wrong = Vec::new();
+    for line in migration.lines() {
+        let upper = line.trim().to_uppercase();
+        if upper.starts_with("--") {
+            says = upper.starts_with("-- CONTRACT: UNUSED SINCE ");
+            continue;
+        }
+        let adds_required = upper.contains("ADD COLUMN")
+            && upper.contains("NOT NULL")
+            && !upper.contains("DEFAULT");
+        let contracts = adds_required || CONTRACTS.iter().any(|words| upper.contains(words));
+        if contracts && !says {
+            wrong.push(line);
+        }
+        if upper.ends_with(';') {
+            says = false;
+        }
+    }
+    wrong
+}
+
+#[test]
+fn what_takes_away_is_found() {
+    let wrong = |migration| contracts_too_early(migration).len();
+    assert_eq!(
+        wrong("CREATE TABLE a (b TEXT NOT NULL);\nALTER TABLE c ADD COLUMN d TEXT;"),
+        0
+    );
+    assert_eq!(
+        wrong("ALTER TABLE c ADD COLUMN d BIGINT NOT NULL DEFAULT 0;"),
+        0
+    );
+    assert_eq!(wrong("ALTER TABLE c ADD COLUMN d BIGINT NOT NULL;"), 1);
+    assert_eq!(wrong("DROP TABLE a;\nALTER TABLE b RENAME TO c;"), 2);
+    assert_eq!(
+        wrong("-- Contract: unused since 0.2.0.\nDROP TABLE a;\nDROP TABLE b;"),
+        1
+    );
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn tables_and_columns_agree_between_the_databases() {
     let app = TestApp::start(site!(), Backend::Sqlite).await;

@@ -2,7 +2,10 @@
 
 use serde_json::{Value, json};
 use tests::client::Answer;
+use tests::session::{event_id, text};
 use tests::{Session, TestApp, on_both_backends};
+
+use crate::exports;
 
 on_both_backends!(
     a_segment_is_managed,
@@ -11,9 +14,13 @@ on_both_backends!(
     segments_nest_and_a_change_reaches_those_who_name_them,
     who_uses_a_segment_is_known,
     members_and_sizes_are_known,
+    pages_of_members_keep_their_order_while_others_enter,
+    a_size_is_an_hour_old_at_the_most,
+    an_app_has_two_hundred_segments,
     a_preview_counts_whom_the_conditions_mean,
     a_preview_of_many_is_an_estimate,
     a_person_has_a_copy_of_its_segments,
+    a_segment_is_one_condition_of_an_explanation,
 );
 
 /// Makes a segment and answers it.
@@ -305,10 +312,10 @@ async fn who_uses_a_segment_is_known(app: &mut TestApp) {
     );
     let refused = app.delete(&path(app, &pros, ""), &app.editor()).await;
     let problem = refused.refused(409, "segment_in_use");
-    assert!(
-        problem["detail"].as_str().unwrap().contains("Asks pros"),
-        "{problem}"
-    );
+    let detail = problem["detail"].as_str().unwrap();
+    for name in ["Asks pros", "Welcomes", "outer"] {
+        assert!(detail.contains(name), "{detail}");
+    }
 
     // What is put away, removed or changed names it no longer.
     let survey = app.path(&format!("/surveys/{survey}"));
@@ -369,6 +376,99 @@ async fn members_and_sizes_are_known(app: &mut TestApp) {
     assert_eq!(sizes, [2, 3]);
     let none = get(app, &pros, "/history?from=2020-01-01&to=2020-01-02").await;
     assert_eq!(none, json!([]));
+    let days: Vec<String> = history
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|day| text(day, "at"))
+        .collect();
+    // The day has one size, its newest.
+    let cy = app.session("cy").await;
+    set(app, &cy, json!({"plan": "free"})).await;
+    app.advance(3_601);
+    app.until("the size is known anew", async || {
+        get(app, &pros, "").await["size"] == 2
+    })
+    .await;
+    let history = get(app, &pros, "/history").await;
+    let again: Vec<String> = history
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|day| text(day, "at"))
+        .collect();
+    let of_today: std::collections::BTreeSet<&str> = again.iter().map(|at| &at[..10]).collect();
+    assert_eq!((of_today.len(), days.len()), (again.len(), 2), "{again:?}");
+    assert_eq!(history.as_array().unwrap().last().unwrap()["size"], 2);
+}
+
+async fn pages_of_members_keep_their_order_while_others_enter(app: &mut TestApp) {
+    let name = |number: usize| format!("p{number}");
+    for number in 0..5 {
+        let session = app.session(&name(number)).await;
+        set(app, &session, json!({"plan": "pro"})).await;
+    }
+    let pros = segment(app, "pros", plan("pro")).await;
+    let mut page = get(app, &pros, "/members?limit=2").await;
+    let later = app.session("later").await;
+    set(app, &later, json!({"plan": "pro"})).await;
+    app.advance(3_601);
+    app.until("who came later is in", async || {
+        get(app, &pros, "").await["size"] == 6
+    })
+    .await;
+    let mut found = Vec::new();
+    loop {
+        let items = page["items"].as_array().unwrap().iter();
+        found.extend(items.map(|item| text(item, "anonymousId")));
+        let Some(cursor) = page["nextCursor"].as_str() else {
+            break;
+        };
+        page = get(app, &pros, &format!("/members?limit=2&cursor={cursor}")).await;
+    }
+    found.retain(|name| name != "later");
+    assert_eq!(found, ["p4", "p3", "p2", "p1", "p0"]);
+    let other = segment(app, "others", plan("free")).await;
+    let cursor = get(app, &pros, "/members?limit=2").await;
+    let cursor = cursor["nextCursor"].as_str().unwrap();
+    let of_other = path(app, &other, &format!("/members?limit=2&cursor={cursor}"));
+    app.get(&of_other, &app.viewer())
+        .await
+        .refused(400, "invalid_cursor");
+}
+
+async fn a_size_is_an_hour_old_at_the_most(app: &mut TestApp) {
+    let pros = segment(app, "pros", plan("pro")).await;
+    let mut before = text(&pros, "sizeAt");
+    for _ in 0..3 {
+        app.advance(3_601);
+        app.until("the size is as of now", async || {
+            text(&get(app, &pros, "").await, "sizeAt") > before
+        })
+        .await;
+        let after = get(app, &pros, "").await;
+        before = text(&after, "sizeAt");
+        assert_eq!(get(app, &pros, "/members").await["asOf"], before);
+    }
+}
+
+async fn an_app_has_two_hundred_segments(app: &mut TestApp) {
+    for number in 0..200 {
+        segment(app, &format!("s{number}"), json!({})).await;
+    }
+    post(app, &json!({"name": "one more", "audience": {}}))
+        .await
+        .refused(422, "limit_exceeded");
+    let list = app
+        .get(&app.path("/segments?limit=200"), &app.viewer())
+        .await
+        .ok();
+    assert_eq!(list["items"].as_array().unwrap().len(), 200);
+    let last = &list["items"][0];
+    app.delete(&path(app, last, ""), &app.editor())
+        .await
+        .data(204);
+    segment(app, "one more", json!({})).await;
 }
 
 async fn a_preview_counts_whom_the_conditions_mean(app: &mut TestApp) {
@@ -435,6 +535,10 @@ async fn a_person_has_a_copy_of_its_segments(app: &mut TestApp) {
     segment(app, "pros", plan("pro")).await;
     assert_eq!(app.count("segment_members").await, 1);
     let body = json!({"anonymousId": "ada"});
+    let export = exports::export(app, &body).await;
+    let archive = exports::download(app, &exports::reaches(app, &export, "completed").await).await;
+    let profile: Value = serde_json::from_str(&exports::file(&archive, "profile.json")).unwrap();
+    assert_eq!(profile["segments"][0]["name"], "pros");
     app.post(&app.path("/gdpr/delete"), &app.admin(), &body)
         .await
         .data(202);
@@ -442,4 +546,33 @@ async fn a_person_has_a_copy_of_its_segments(app: &mut TestApp) {
         app.count("segment_members").await == 0
     })
     .await;
+}
+
+async fn a_segment_is_one_condition_of_an_explanation(app: &mut TestApp) {
+    let pros = segment(app, "pros", plan("pro")).await;
+    // Facts are asked before events are counted; people read conditions as they wrote them.
+    let visited = json!({"kind": "event", "eventName": "visit", "withinDays": 7});
+    let all = json!([visited, member(&pros, true)["include"], {"kind": "platform", "in": ["ios"]}]);
+    let survey = app
+        .survey_with(&json!({"audience": {"include": {"all": all}}}))
+        .await;
+    let ada = app.session("ada").await;
+    let event = app.event(&ada, "purchase", &json!({}));
+    app.ingest(&ada, std::slice::from_ref(&event)).await.ok();
+    app.settle().await;
+    let (subject, event) = (&ada.subject_id, event_id(&event));
+    let query = format!("/explain?campaignId={survey}&subjectId={subject}&eventId={event}");
+    let explained = app.get(&app.path(&query), &app.viewer()).await.ok();
+    let steps = explained["steps"].as_array().unwrap().iter();
+    let leaves = steps.filter(|step| step["check"] == "audience_leaf");
+    let leaves: Vec<String> = leaves.map(|step| text(step, "detail")).collect();
+    let begins = |leaf: &str, begin: &str| assert!(leaf.starts_with(begin), "{leaf}");
+    assert_eq!(leaves.len(), 3, "{explained}");
+    begins(&leaves[0], "include: event visit");
+    begins(&leaves[1], "include: segment with");
+    assert!(
+        leaves[1].ends_with("does not hold: the subject is not in the segment"),
+        "{leaves:?}"
+    );
+    begins(&leaves[2], "include: platform in ios");
 }

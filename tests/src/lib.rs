@@ -14,6 +14,7 @@ pub mod pooler;
 pub mod postgres;
 pub mod providers;
 pub mod proxy;
+pub mod schema;
 pub mod session;
 pub mod soak;
 pub mod storage;

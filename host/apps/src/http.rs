@@ -153,7 +153,10 @@ fn workspace(roles: &BTreeMap<Uuid, Role>, named: Option<Uuid>) -> Result<Uuid, 
     match roles.get(&id) {
         None => Err(ApiError::new(Code::NotFound)),
         Some(Role::Admin) => Ok(id),
-        Some(_) => Err(ApiError::new(Code::InsufficientRole)),
+        Some(_) => {
+            let detail = "this takes the role admin in the workspace of the new app";
+            Err(ApiError::because(Code::InsufficientRole, detail))
+        }
     }
 }
 

@@ -53,6 +53,15 @@ impl Kind {
         self.into()
     }
 
+    /// What people call such a key.
+    pub fn title(self) -> &'static str {
+        match self {
+            Self::Write => "a write key (`wk_…`)",
+            Self::Server => "a server key (`sk_…`)",
+            Self::Api => "an API token (`at_…`)",
+        }
+    }
+
     fn prefix(self) -> &'static str {
         match self {
             Self::Write => "wk_",

@@ -108,7 +108,7 @@ pub struct Frequency {
     /// In-app messages that one person sees; without it, any number.
     #[serde(rename = "in_app", skip_serializing_if = "Option::is_none")]
     pub in_app: Option<Cap>,
-    /// The pause between two surveys, and between two in-app messages, that one person sees.
+    /// The pause between two presentations, surveys or in-app messages, that one person sees.
     pub min_seconds_between_presentations: i64,
 }
 

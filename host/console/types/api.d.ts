@@ -4095,7 +4095,7 @@ export interface components {
             in_app: components["schemas"]["Cap"] | null;
             /**
              * Format: int64
-             * @description The pause between two surveys, and between two in-app messages, that one person sees.
+             * @description The pause between two presentations, surveys or in-app messages, that one person sees.
              * @default 0
              */
             minSecondsBetweenPresentations: number;

@@ -163,6 +163,12 @@ fn check_owner(
         Field::Text(given) => Some(&**given) != rules.external_id,
         Field::Other => true,
     };
+    if rules.anonymous_id.is_some() && matches!(body.anonymous_id, Field::Missing) {
+        return Err((
+            "subject_mismatch",
+            "anonymousId is missing: each event repeats that of the context",
+        ));
+    }
     if rules.mismatch == Some(Mismatch::Anonymous) || !rules.anonymous_id.is_none_or(repeats) {
         return Err((
             "subject_mismatch",

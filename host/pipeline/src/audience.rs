@@ -6,21 +6,39 @@ use std::collections::HashMap;
 
 use nudge_campaigns::campaign::Kind;
 use nudge_campaigns::targeting::caps::RESERVED;
+use nudge_campaigns::targeting::{CapWindow, Scope};
 use nudge_db::{Result, Rows, Timestamp, Tx};
 use uuid::Uuid;
 
-/// How many presentations of one campaign, or of all of a kind, a subject had after an instant. Counting ends
-/// at the largest number that a cap can have.
+/// How many presentations of one campaign, of all of a kind, or of all that SDKs present, a subject had after an instant.
+/// Counting ends at the largest number that a cap can have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Question {
     /// Whose.
     pub subject_id: Uuid,
-    /// The kind of campaigns.
-    pub kind: Kind,
+    /// The kind of campaigns; none: all that SDKs present.
+    pub kind: Option<Kind>,
     /// The campaign; none: all of the kind.
     pub campaign_id: Option<Uuid>,
     /// After when.
     pub since: Timestamp,
+}
+
+impl Question {
+    /// What a clock of a campaign of a kind counts of a subject.
+    pub fn of(subject_id: Uuid, kind: Kind, clock: &CapWindow, now: Timestamp) -> Self {
+        let (kind, campaign_id) = match clock.scope {
+            Scope::Campaign(id) => (Some(kind), Some(id)),
+            Scope::Kind(kind) => (Some(kind), None),
+            Scope::Presented => (None, None),
+        };
+        Self {
+            subject_id,
+            kind,
+            campaign_id,
+            since: clock.since(now),
+        }
+    }
 }
 
 /// As of when is counted.
@@ -51,7 +69,6 @@ impl CountQuestion {
 #[derive(sqlx::FromRow)]
 struct LastRow {
     subject_id: Uuid,
-    kind: String,
     at: Option<Timestamp>,
 }
 
@@ -76,10 +93,16 @@ const OF_KIND: &str = " SELECT v.number, (SELECT count(*) FROM (
           AND i.app_id = v.app_id AND i.created_at < v.before AND (i.displayed_at IS NOT NULL OR i.counted_at > v.reserved) LIMIT 1000
     ) AS counted) AS count FROM v WHERE true";
 
-/// When the last presentation was that [`OF_KIND`] counts.
-const LAST_OF_KIND: &str =
-    " SELECT v.subject_id, v.kind, (SELECT max(i.counted_at) FROM instructions i
-        WHERE i.subject_id = v.subject_id AND i.kind = v.kind AND i.counted_at > v.since
+/// The same of all campaigns that SDKs present. A button is none until it opens something.
+const PRESENTED: &str = " SELECT v.number, (SELECT count(*) FROM (
+        SELECT 1 AS one FROM instructions i
+        WHERE i.subject_id = v.subject_id AND i.kind IN ('survey', 'in_app') AND i.counted_at > v.since
+          AND i.app_id = v.app_id AND i.created_at < v.before AND (i.displayed_at IS NOT NULL OR i.counted_at > v.reserved) LIMIT 1000
+    ) AS counted) AS count FROM v WHERE true";
+
+/// When the last presentation was that [`PRESENTED`] counts.
+const LAST_PRESENTED: &str = " SELECT v.subject_id, (SELECT max(i.counted_at) FROM instructions i
+        WHERE i.subject_id = v.subject_id AND i.kind IN ('survey', 'in_app') AND i.counted_at > v.since
           AND i.app_id = v.app_id AND (i.displayed_at IS NOT NULL OR i.counted_at > v.reserved)
     ) AS at FROM v WHERE true";
 
@@ -100,31 +123,27 @@ const PUSHED: &str = " SELECT v.number, (SELECT count(*) FROM (
           AND d.status NOT IN ('skipped', 'cancelled', 'failed', 'bounced') LIMIT 1000
     ) AS counted) AS count FROM v WHERE true";
 
-/// When subjects had their last presentations of each kind, as far back as the questions go.
+/// When subjects were last presented something, as far back as the questions go.
 pub async fn last_presented(
     tx: &mut Tx,
     app_id: Uuid,
     questions: &[Question],
     now: Timestamp,
-) -> Result<HashMap<(Uuid, Kind), Timestamp>> {
+) -> Result<HashMap<Uuid, Timestamp>> {
     let mut found = HashMap::new();
     for chunk in questions.chunks(Rows::MOST) {
         let rows = Rows::new()
             .uuids(chunk.iter().map(|_| app_id))
             .uuids(chunk.iter().map(|question| question.subject_id))
             .timestamps(chunk.iter().map(|question| question.since))
-            .timestamps(chunk.iter().map(|_| now.minus(RESERVED)))
-            .texts(chunk.iter().map(|question| question.kind.name().to_owned()));
+            .timestamps(chunk.iter().map(|_| now.minus(RESERVED)));
         let rows: Vec<LastRow> = tx
-            .with_rows("v(app_id, subject_id, since, reserved, kind)", rows)
-            .push(LAST_OF_KIND)
+            .with_rows("v(app_id, subject_id, since, reserved)", rows)
+            .push(LAST_PRESENTED)
             .fetch_all()
             .await?;
         let known = rows.into_iter();
-        found.extend(known.filter_map(|row| {
-            let kind = Kind::parse(&row.kind)?;
-            Some(((row.subject_id, kind), row.at?))
-        }));
+        found.extend(known.filter_map(|row| Some((row.subject_id, row.at?))));
     }
     Ok(found)
 }
@@ -141,12 +160,13 @@ pub async fn counts(
 ) -> Result<Vec<u32>> {
     let mut counts = vec![0; questions.len()];
     for (kind, of_campaign, text) in [
-        (Kind::Survey, true, OF_CAMPAIGN),
-        (Kind::Survey, false, OF_KIND),
-        (Kind::InApp, true, OF_CAMPAIGN),
-        (Kind::InApp, false, OF_KIND),
-        (Kind::Push, true, PUSHED_OF_CAMPAIGN),
-        (Kind::Push, false, PUSHED),
+        (Some(Kind::Survey), true, OF_CAMPAIGN),
+        (Some(Kind::Survey), false, OF_KIND),
+        (Some(Kind::InApp), true, OF_CAMPAIGN),
+        (Some(Kind::InApp), false, OF_KIND),
+        (Some(Kind::Push), true, PUSHED_OF_CAMPAIGN),
+        (Some(Kind::Push), false, PUSHED),
+        (None, false, PRESENTED),
     ] {
         let chosen = questions.iter().enumerate().filter(|(_, question)| {
             question.kind == kind && question.campaign_id.is_some() == of_campaign
@@ -161,7 +181,11 @@ pub async fn counts(
                 .timestamps(chunk.iter().map(|(_, question)| question.since))
                 .timestamps(chunk.iter().map(|_| asked.at.minus(RESERVED)))
                 .timestamps(chunk.iter().map(|_| asked.issued_before))
-                .texts(chunk.iter().map(|_| kind.name().to_owned()));
+                .texts(
+                    chunk
+                        .iter()
+                        .map(|_| kind.map(|kind| kind.name().to_owned())),
+                );
             let rows: Vec<CountRow> = tx
                 .with_rows(
                     "v(number, app_id, subject_id, campaign_id, since, reserved, before, kind)",

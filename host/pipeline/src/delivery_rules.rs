@@ -24,7 +24,7 @@ pub(super) struct Gate {
     /// What subjects had before the batch.
     counts: HashMap<Question, u32>,
     /// When subjects had the last presentation that the app's pause is after.
-    last: HashMap<(Uuid, Kind), Timestamp>,
+    last: HashMap<Uuid, Timestamp>,
     /// What they got in it: subject, campaign, kind.
     passed: Vec<(Uuid, Uuid, Kind)>,
 }
@@ -100,15 +100,7 @@ impl Gate {
     }
 
     fn question(&self, running: &ActiveCampaign, subject: &Subject, clock: &CapWindow) -> Question {
-        Question {
-            subject_id: subject.id,
-            kind: running.act.kind(),
-            campaign_id: match clock.scope {
-                Scope::Campaign(id) => Some(id),
-                Scope::Kind(_) => None,
-            },
-            since: clock.since(self.now),
-        }
+        Question::of(subject.id, running.act.kind(), clock, self.now)
     }
 
     /// Judges a firing by what the subject had until now.
@@ -163,15 +155,14 @@ impl Gate {
         if self.count(running, subject, &own) > 0 {
             return None;
         }
-        let kind = running.act.kind();
         let in_batch = self
             .passed
             .iter()
-            .any(|(of, _, passed)| *of == subject.id && *passed == kind);
+            .any(|(of, _, passed)| *of == subject.id && passed.is_presented());
         let last = if in_batch {
             None
         } else {
-            self.last.get(&(subject.id, kind)).copied()
+            self.last.get(&subject.id).copied()
         };
         Some(last.unwrap_or(self.now).plus(clock.window?))
     }

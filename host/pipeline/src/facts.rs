@@ -20,6 +20,8 @@ use crate::audience::interactions;
 
 /// So many of the newest events of a name are read when the first question about them comes.
 const NEWEST: u32 = 32;
+/// Of so many subjects interactions are read when the first question about them comes.
+const AT_ONCE: usize = 64;
 /// The fact that says which firings the host held back.
 const HELD_BACK: &str = "held_back";
 /// The fact that says what plugins kept of people who were merged into the subject.
@@ -54,8 +56,8 @@ pub(super) struct Read {
     newest: HashMap<(u32, String), Newest>,
     /// Counts by subject, name, since when and up to how many.
     counts: HashMap<(u32, String, i64, u32), u32>,
-    /// Interactions by subject and fact.
-    interactions: HashMap<(u32, String), String>,
+    /// Interactions by fact and subject.
+    interactions: HashMap<String, HashMap<u32, String>>,
     /// By subject and campaign the event whose firing was held back last.
     held_back: HashMap<u32, BTreeMap<Uuid, Uuid>>,
     /// By subject and campaign what a plugin keeps of it and of people who were merged into it.
@@ -82,6 +84,10 @@ impl Read {
             }
         }
         read
+    }
+
+    fn interactions(&self, subject: u32, fact: &str) -> Option<&str> {
+        Some(self.interactions.get(fact)?.get(&subject)?.as_str())
     }
 
     fn merged(&self, subject: u32) -> Option<Value> {
@@ -315,27 +321,35 @@ impl Ledger {
         Ok(count)
     }
 
-    /// What a subject did with campaigns of a kind, as the fact of this name says it.
+    /// What a subject did with campaigns of a kind, as the fact of this name says it. The same of other subjects of the
+    /// batch is read at once: who asks about one asks about the next.
     fn interactions(
         &mut self,
         subject: u32,
         fact: &str,
         kind: Kind,
     ) -> nudge_db::Result<Option<Value>> {
-        let key = (subject, fact.to_owned());
-        if let Some(known) = self.read.interactions.get(&key) {
-            return Ok(Some(Value::Json(known.clone())));
+        if let Some(known) = self.read.interactions(subject, fact) {
+            return Ok(Some(Value::Json(known.to_owned())));
         }
-        let Some(subject_id) = self.subject(subject).map(|subject| subject.id) else {
-            return Ok(None);
-        };
-        let (db, app_id, until) = (self.db.clone(), self.app_id, self.until);
-        let text = self.runtime.block_on(async move {
+        let others = (0..).take(self.subjects.len()).skip(subject as usize);
+        let asked: Vec<u32> = others
+            .filter(|other| self.read.interactions(*other, fact).is_none())
+            .take(AT_ONCE)
+            .collect();
+        let ids = asked
+            .iter()
+            .filter_map(|asked| Some(self.subject(*asked)?.id));
+        let ids: Vec<Uuid> = ids.collect();
+        let (db, until) = (self.db.clone(), self.until);
+        let texts = self.runtime.block_on(async move {
             let mut tx = db.read().await?;
-            interactions::of_subject(&mut tx, app_id, subject_id, kind, until).await
+            interactions::of_subjects(&mut tx, &ids, kind, until).await
         })?;
-        self.read.interactions.insert(key, text.clone());
-        Ok(Some(Value::Json(text)))
+        let known = self.read.interactions.entry(fact.to_owned()).or_default();
+        known.extend(asked.into_iter().zip(texts));
+        let answer = known.get(&subject).cloned();
+        Ok(answer.map(Value::Json))
     }
 }
 

@@ -71,6 +71,7 @@ mod store;
 pub mod tasks;
 mod waiting;
 mod work;
+mod zones;
 
 use std::collections::HashMap;
 use std::sync::Arc;

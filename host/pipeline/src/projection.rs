@@ -10,6 +10,8 @@ use nudge_records::events::Event;
 use nudge_records::events::store::Stored;
 use uuid::Uuid;
 
+use crate::zones;
+
 /// Silence that ends a session (specification 6.1).
 const SESSION_TIMEOUT: Duration = Duration::from_mins(30);
 
@@ -180,8 +182,9 @@ impl Subject {
                 known.clone_from(told);
             }
         }
-        if let Some(country) = origin.locale.as_deref().and_then(region) {
-            self.country = Some(country);
+        // A locale says which language somebody reads, not where.
+        if let Some(country) = origin.timezone.as_deref().and_then(zones::country) {
+            self.country = Some(country.to_owned());
         }
         session
     }
@@ -206,17 +209,6 @@ impl Subject {
                 .messaging_consent
                 .unwrap_or(!app.settings.consent.required)
     }
-}
-
-/// The region of a locale (`de-AT`, `zh_Hant_TW`): the only hint at a country that events carry.
-fn region(locale: &str) -> Option<String> {
-    let part = locale
-        .split(['-', '_'])
-        .skip(1)
-        .find(|part| part.len() == 2)?;
-    part.chars()
-        .all(|letter| letter.is_ascii_alphabetic())
-        .then(|| part.to_ascii_uppercase())
 }
 
 #[cfg(test)]
@@ -410,13 +402,5 @@ mod tests {
                 }
             }
         }
-    }
-
-    #[test]
-    fn the_region_is_the_country() {
-        assert_eq!(region("de-AT").as_deref(), Some("AT"));
-        assert_eq!(region("zh_Hant_tw").as_deref(), Some("TW"));
-        assert_eq!(region("en"), None);
-        assert_eq!(region("en-419"), None);
     }
 }

@@ -15,7 +15,7 @@ use utoipa::openapi::{
     Components, Content, OpenApi, Ref, RefOr, Required, Response, ResponseBuilder, Schema,
 };
 
-use super::shapes;
+use super::{examples, shapes};
 
 /// The one route whose credentials are in its body.
 const BEACON: &str = "/v1/sdk/beacon";
@@ -128,6 +128,7 @@ pub fn finish(mut document: OpenApi) -> serde_json::Result<Value> {
     }
     let mut document = serde_json::to_value(document)?;
     shapes::add(&mut document)?;
+    examples::add(&mut document)?;
     Ok(document)
 }
 

@@ -165,7 +165,7 @@ fn webhooks() -> Value {
             _ => "WebhookDeliveryData",
         };
         let own = json!({"type": "object", "properties": {"event": {"const": name}, "data": reference(data)}});
-        let body = json!({"allOf": [reference("WebhookRequest"), own]});
+        let body = json!({"allOf": [reference("WebhookMessage"), own]});
         let post = json!({
             "summary": format!("`{name}`"), "operationId": format!("webhook_{}", name.replace('.', "_")), "tags": ["webhooks"],
             "parameters": parameters, "requestBody": {"required": true, "content": {"application/json": {"schema": body}}},

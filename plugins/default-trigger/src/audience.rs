@@ -1,9 +1,11 @@
 //! Whom a campaign is for: what is known of a subject, and what it did.
 
 mod actual;
+mod order;
 mod read;
 mod version;
 
+use std::cell::Cell as Known;
 use std::time::Duration;
 
 use nudge_guest::filter::Filter;
@@ -36,6 +38,9 @@ pub(crate) enum Condition {
     All(Vec<Condition>),
     Any(Vec<Condition>),
     Leaf(Leaf),
+    /// A condition that all events of a subject that arrive together meet alike, and what the last ones met: whose they
+    /// were and when.
+    Settled(Box<Condition>, Known<Option<(u32, Instant, bool)>>),
 }
 
 /// One condition.
@@ -44,6 +49,8 @@ pub(crate) struct Leaf {
     test: Test,
     /// What it asks, for a person.
     label: String,
+    /// Which one it is, as they are written.
+    place: usize,
 }
 
 #[derive(Clone, Debug)]
@@ -138,7 +145,9 @@ impl Audience {
     pub(crate) fn explain(&self, subject: &Subject<'_>) {
         let Conditions { include, exclude } = &self.conditions;
         for (part, condition) in [("include", include), ("exclude", exclude)] {
-            for leaf in condition.iter().flat_map(Condition::leaves) {
+            let mut leaves: Vec<&Leaf> = condition.iter().flat_map(Condition::leaves).collect();
+            leaves.sort_by_key(|leaf| leaf.place);
+            for leaf in leaves {
                 let holds = leaf.holds(&self.keys, subject);
                 subject.explain("audience_leaf", holds == (part == "include"), || {
                     let holds = if holds { "holds" } else { "does not hold" };
@@ -183,6 +192,17 @@ impl Condition {
                 .iter()
                 .any(|condition| condition.holds(keys, subject)),
             Self::Leaf(leaf) => leaf.holds(keys, subject),
+            Self::Settled(condition, known) => {
+                let (number, now) = (subject.number(), subject.now());
+                if let Some((whose, at, holds)) = known.get()
+                    && (whose, at) == (number, now)
+                {
+                    return holds;
+                }
+                let holds = condition.holds(keys, subject);
+                known.set(Some((number, now, holds)));
+                holds
+            }
         }
     }
 
@@ -192,6 +212,7 @@ impl Condition {
                 conditions.iter().flat_map(Self::leaves).collect()
             }
             Self::Leaf(leaf) => vec![leaf],
+            Self::Settled(condition, _) => condition.leaves(),
         }
     }
 }

@@ -19,6 +19,7 @@ on_both_backends!(
     what_was_pressed_is_noted_once,
     a_message_expires_as_it_says,
     caps_pauses_and_quiet_hours_hold,
+    the_apps_pause_is_between_surveys_and_messages_too,
     a_message_that_a_plugin_fails_on_is_made_once_it_is_mended,
     a_run_shows_it_to_everybody_once,
     messages_go_with_the_people,
@@ -304,6 +305,31 @@ async fn caps_pauses_and_quiet_hours_hold(app: &mut TestApp) {
     let bob = app.session("bob").await;
     app.advance(1);
     assert_eq!(buys(app, &bob, json!({})).await, json!([]));
+}
+
+async fn the_apps_pause_is_between_surveys_and_messages_too(app: &mut TestApp) {
+    let settings = app.path("/settings");
+    let pause = json!({"frequency": {"minSecondsBetweenPresentations": 60}});
+    app.patch(&settings, &app.admin(), &pause).await.ok();
+    message(app, json!({})).await;
+    app.survey(&json!({"kind": "event", "eventName": "visit"}))
+        .await;
+    let ada = app.session("ada").await;
+    assert_eq!(app.fires(&ada, "visit", &json!({})).await, 1);
+    // The message waits for its turn.
+    assert_eq!(buys(app, &ada, json!({})).await, json!([]));
+    app.settle().await;
+    app.advance(61);
+    app.until("the message comes", async || {
+        let offered = app.offered(&ada).await;
+        offered.as_array().unwrap().len() == 2
+    })
+    .await;
+    // And then the survey.
+    assert_eq!(app.fires(&ada, "visit", &json!({})).await, 0);
+    // Nobody waits for what somebody else was shown.
+    let bob = app.session("bob").await;
+    assert_eq!(app.fires(&bob, "visit", &json!({})).await, 1);
 }
 
 async fn a_message_that_a_plugin_fails_on_is_made_once_it_is_mended(app: &mut TestApp) {

@@ -19,7 +19,6 @@ use super::{bearer, charge, failed, no_app, path_id};
 use crate::App;
 use crate::console::{self, SessionKey};
 use crate::key;
-use crate::keys::Reason;
 use crate::services::{Services, Shared};
 
 /// An app and who manages it.
@@ -40,7 +39,7 @@ impl Scope {
     /// Refuses who may not manage the app.
     pub fn require_admin(&self) -> Result<(), ApiError> {
         if self.role < Role::Admin {
-            return Err(ApiError::new(Code::InsufficientRole));
+            return Err(lacks(Role::Admin, self.role));
         }
         Ok(())
     }
@@ -116,7 +115,7 @@ impl Operator {
     async fn of(parts: &mut Parts, services: &Shared) -> Result<Self, ApiError> {
         let Caller { claims, .. } = caller(parts, services).await?;
         if !claims.operator {
-            let detail = "only tokens with the operator claim open this route";
+            let detail = "this takes a token with the operator claim";
             return Err(ApiError::because(Code::InsufficientRole, detail));
         }
         Ok(Self { actor: claims.sub })
@@ -135,7 +134,9 @@ impl Administrator {
     async fn of(parts: &mut Parts, services: &Shared) -> Result<Self, ApiError> {
         let Caller { claims, .. } = caller(parts, services).await?;
         if !claims.roles.values().any(|role| *role == Role::Admin) {
-            return Err(ApiError::new(Code::InsufficientRole));
+            let detail =
+                "this takes the role admin in a workspace, which the token does not have in any";
+            return Err(ApiError::because(Code::InsufficientRole, detail));
         }
         Ok(Self(claims))
     }
@@ -148,7 +149,7 @@ async fn scope(parts: &mut Parts, services: &Shared, needed: Role) -> Result<Sco
     let app = services.apps.get(app_id).await?.ok_or_else(no_app)?;
     let role = claims.roles.get(&app.workspace_id).ok_or_else(no_app)?;
     if *role < needed {
-        return Err(ApiError::new(Code::InsufficientRole));
+        return Err(lacks(needed, *role));
     }
     let role = *role;
     Ok(Scope {
@@ -158,6 +159,21 @@ async fn scope(parts: &mut Parts, services: &Shared, needed: Role) -> Result<Sco
         actor: claims.sub,
         role,
     })
+}
+
+/// Says which role is needed, and which is there.
+fn lacks(needed: Role, role: Role) -> ApiError {
+    let name = |role| match role {
+        Role::Viewer => "viewer",
+        Role::Editor => "editor",
+        Role::Admin => "admin",
+    };
+    let detail = format!(
+        "this takes the role {} in the app's workspace, and the token has the role {}",
+        name(needed),
+        name(role)
+    );
+    ApiError::because(Code::InsufficientRole, detail)
 }
 
 /// Who calls, and by which session.
@@ -190,7 +206,7 @@ async fn caller(parts: &Parts, services: &Shared) -> Result<Caller, ApiError> {
 async fn claims(parts: &Parts, services: &Services, token: &str) -> Result<Claims, ApiError> {
     if let Some(hash) = key::hash(token) {
         let key = app_key(parts, services, &hash).await?;
-        return Err(key.refuse(services, Reason::WrongKind));
+        return Err(key.refuse_kind(services, "an access token"));
     }
     let now = services.clock.now();
     match services

@@ -28,6 +28,9 @@ const WRITE_KEY: &str = "x-write-key";
 /// Why a key is refused that nothing has, or that is good no longer.
 const BAD_KEY: &str = "the key in `Authorization` or `x-write-key` is unknown, revoked or expired; nothing is said of other credentials";
 
+/// Why an access token does not open a route for keys.
+const NO_KEY: &str = "this takes a key or API token, and the credential is an access token or a session; `/docs` says which key each operation takes";
+
 /// A key, whatever its kind.
 #[derive(Clone, Debug)]
 pub struct AppKey {
@@ -89,7 +92,7 @@ impl AppKey {
             .await
         {
             // Good for something, but not for this.
-            Ok(_) => Err(ApiError::new(Code::InsufficientScope)),
+            Ok(_) => Err(ApiError::because(Code::InsufficientScope, NO_KEY)),
             Err(AccessTokenRefusal::Invalid) => Err(failed(parts, services, BAD_KEY)),
             Err(AccessTokenRefusal::Unavailable(cause)) => Err(ApiError::unavailable(cause)),
         }
@@ -103,7 +106,7 @@ impl AppKey {
                 .is_some()
             {
                 // Good for something, as an access token is, but not for this.
-                return Err(ApiError::new(Code::InsufficientScope));
+                return Err(ApiError::because(Code::InsufficientScope, NO_KEY));
             }
             return Err(no_credential(parts, services).await);
         }
@@ -112,7 +115,7 @@ impl AppKey {
 
     /// Refuses a key for an app that it does not open, which need not exist; the audit log of its own hears of it.
     fn misplaced(&self, services: &Services) -> ApiError {
-        self.refuse(services, Reason::OtherApp);
+        self.note_refusal(services, Reason::OtherApp);
         no_app()
     }
 
@@ -121,7 +124,7 @@ impl AppKey {
         if self.key.kind == kind {
             return Ok(());
         }
-        Err(self.refuse(services, Reason::WrongKind))
+        Err(self.refuse_kind(services, kind.title()))
     }
 
     /// Refuses a key without a scope; the audit log hears of it.
@@ -129,16 +132,28 @@ impl AppKey {
         if self.key.has_scope(scope) {
             return Ok(());
         }
-        Err(self.refuse(services, Reason::MissingScope))
+        self.note_refusal(services, Reason::MissingScope);
+        let kind = self.key.kind.title();
+        let detail = format!(
+            "this takes a key with the scope `{scope}`, which this one, {kind}, does not have"
+        );
+        Err(ApiError::because(Code::InsufficientScope, detail))
     }
 
-    pub(super) fn refuse(&self, services: &Services, reason: Reason) -> ApiError {
+    /// Refuses a key of another kind than the credential that a route takes; the audit log hears of it.
+    pub(super) fn refuse_kind(&self, services: &Services, wanted: &str) -> ApiError {
+        self.note_refusal(services, Reason::WrongKind);
+        let kind = self.key.kind.title();
+        let detail = format!("this takes {wanted}, and the credential is {kind}");
+        ApiError::because(Code::InsufficientScope, detail)
+    }
+
+    fn note_refusal(&self, services: &Services, reason: Reason) {
         let now = services.clock.now();
         let route = self.route.to_string();
         services
             .key_uses
             .refused(self.app.id, self.key.id, reason, route, now);
-        ApiError::new(Code::InsufficientScope)
     }
 }
 
@@ -268,7 +283,7 @@ pub(super) async fn no_credential(parts: &Parts, services: &Services) -> ApiErro
     let Some(hash) = hash else { return refusal };
     match app_key(parts, services, &hash).await {
         Ok(key) => {
-            key.refuse(services, Reason::WrongHeader);
+            key.note_refusal(services, Reason::WrongHeader);
             refusal
         }
         Err(refusal) => refusal,

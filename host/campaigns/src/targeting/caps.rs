@@ -42,6 +42,8 @@ pub enum Scope {
     Campaign(Uuid),
     /// Those of all campaigns of a kind.
     Kind(Kind),
+    /// Everything that SDKs present, of whichever kind.
+    Presented,
 }
 
 /// At most so many in the last so long.
@@ -69,6 +71,7 @@ impl CapWindow {
         let concerned = match self.scope {
             Scope::Campaign(id) => id == campaign_id,
             Scope::Kind(counted) => counted == kind,
+            Scope::Presented => kind.is_presented(),
         };
         concerned && at > self.since(now)
     }
@@ -197,7 +200,7 @@ impl FrequencyCap {
         // A push message is shown by the device, when the person looks at it; it is no presentation.
         if kind.is_presented() && seconds > 0 {
             let pause = Duration::from_secs(seconds);
-            clocks.push(clock(Suppression::Pause, kin, Some(pause), 1));
+            clocks.push(clock(Suppression::Pause, Scope::Presented, Some(pause), 1));
         }
         clocks
     }
@@ -291,5 +294,18 @@ mod tests {
         assert!(clock.counts(id, Kind::Survey, Timestamp(at(90).0 + 1), now));
         assert!(!clock.counts(id, Kind::Survey, at(90), now));
         assert!(!clock.counts(Uuid::nil(), Kind::Survey, now, now));
+    }
+
+    #[test]
+    fn the_apps_pause_counts_what_is_presented_of_any_kind() {
+        let clock = CapWindow {
+            reason: Suppression::Pause,
+            scope: Scope::Presented,
+            window: Some(Duration::from_secs(10)),
+            max: 1,
+        };
+        let now = Timestamp::from_seconds(100);
+        let counted = |kind| clock.counts(Uuid::nil(), kind, now, now);
+        assert!(counted(Kind::Survey) && counted(Kind::InApp) && !counted(Kind::Push));
     }
 }

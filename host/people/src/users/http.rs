@@ -46,6 +46,7 @@ pub struct UserView {
     event_count: i64,
     /// The first 20 saved properties by key, but for those of more than 1,024 characters.
     top_properties: BTreeMap<String, Value>,
+    /// Two letters: where the newest time zone is that an event told.
     country: Option<String>,
     platform: Option<String>,
 }

@@ -1,15 +1,12 @@
 //! What people did with what campaigns showed or sent them, as facts for trigger plugins (contract 8, Audience).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use nudge_campaigns::campaign::Kind;
-use nudge_db::{Result, Timestamp, Tx};
+use nudge_db::{Result, Rows, Timestamp, Tx};
 use nudge_platform::clock;
 use serde_json::json;
 use uuid::Uuid;
-
-/// Presentations of a subject that are looked at, the newest.
-const LOOK_BACK: i64 = 1_000;
 
 /// The fact that holds what became of surveys, and that of messages.
 const FACTS: [(&str, Kind); 2] = [
@@ -17,8 +14,8 @@ const FACTS: [(&str, Kind); 2] = [
     ("message_interactions", Kind::Push),
 ];
 
-/// When each interaction with each campaign last was.
-type Latest = BTreeMap<Uuid, BTreeMap<&'static str, Timestamp>>;
+/// When each interaction with each campaign last was, by subject.
+type Latest = HashMap<Uuid, BTreeMap<Uuid, BTreeMap<&'static str, Timestamp>>>;
 
 /// The kind of campaigns whose interactions a fact of this name holds.
 pub fn kind_of(fact: &str) -> Option<Kind> {
@@ -28,6 +25,7 @@ pub fn kind_of(fact: &str) -> Option<Kind> {
 
 #[derive(sqlx::FromRow)]
 struct Row {
+    subject_id: Uuid,
     campaign_id: Uuid,
     displayed_at: Option<Timestamp>,
     clicked_at: Option<Timestamp>,
@@ -35,44 +33,49 @@ struct Row {
     status_at: Timestamp,
 }
 
-/// What a subject did with campaigns of a kind until an instant, as JSON text: by campaign an object that says of
-/// each interaction when it last was. Of the subject's newest 1,000 presentations.
+/// What subjects did with campaigns of a kind until an instant, in their order, as JSON text: by campaign an object that
+/// says of each interaction when it last was. Of each subject's newest 1,000 presentations.
 ///
 /// This is the one place that knows where interactions are: those with surveys are in instructions and attempts, those
-/// with push messages in deliveries, those with in-app messages in instructions.
-pub async fn of_subject(
+/// with push messages in deliveries, those with in-app messages in instructions. Each is one statement for all subjects.
+pub async fn of_subjects(
     tx: &mut Tx,
-    app_id: Uuid,
-    subject_id: Uuid,
+    subjects: &[Uuid],
     kind: Kind,
     until: Timestamp,
-) -> Result<String> {
+) -> Result<Vec<String>> {
     let mut latest = Latest::new();
-    match kind {
-        Kind::Survey => {
-            presented(tx, (app_id, subject_id, kind), until, &mut latest).await?;
-            started(tx, app_id, subject_id, until, &mut latest).await?;
-        }
-        // A message is one whichever way it comes.
-        Kind::Push | Kind::InApp => {
-            sent(tx, app_id, subject_id, until, &mut latest).await?;
-            let in_app = (app_id, subject_id, Kind::InApp);
-            presented(tx, in_app, until, &mut latest).await?;
+    for chunk in subjects.chunks(Rows::MOST) {
+        match kind {
+            Kind::Survey => {
+                presented(tx, chunk, kind, until, &mut latest).await?;
+                started(tx, chunk, until, &mut latest).await?;
+            }
+            // A message is one whichever way it comes.
+            Kind::Push | Kind::InApp => {
+                sent(tx, chunk, until, &mut latest).await?;
+                presented(tx, chunk, Kind::InApp, until, &mut latest).await?;
+            }
         }
     }
-    let campaigns = latest.into_iter().map(|(campaign_id, interactions)| {
-        let interactions = interactions.into_iter();
-        let interactions: serde_json::Map<_, _> = interactions
-            .map(|(name, at)| (name.to_owned(), clock::to_text(at).into()))
-            .collect();
-        (campaign_id.to_string(), json!(interactions))
+    let texts = subjects.iter().map(|subject_id| {
+        let campaigns = latest.remove(subject_id).unwrap_or_default().into_iter();
+        let campaigns = campaigns.map(|(campaign_id, interactions)| {
+            let interactions = interactions.into_iter();
+            let interactions: serde_json::Map<_, _> = interactions
+                .map(|(name, at)| (name.to_owned(), clock::to_text(at).into()))
+                .collect();
+            (campaign_id.to_string(), json!(interactions))
+        });
+        json!(campaigns.collect::<serde_json::Map<_, _>>()).to_string()
     });
-    Ok(json!(campaigns.collect::<serde_json::Map<_, _>>()).to_string())
+    Ok(texts.collect())
 }
 
 /// When a message to a person came into its states.
 #[derive(sqlx::FromRow)]
 struct MessageRow {
+    subject_id: Uuid,
     campaign_id: Uuid,
     sent_at: Option<Timestamp>,
     delivered_at: Option<Timestamp>,
@@ -84,24 +87,17 @@ struct MessageRow {
     ended_at: Option<Timestamp>,
 }
 
-async fn sent(
-    tx: &mut Tx,
-    app_id: Uuid,
-    subject_id: Uuid,
-    until: Timestamp,
-    latest: &mut Latest,
-) -> Result<()> {
+async fn sent(tx: &mut Tx, subjects: &[Uuid], until: Timestamp, latest: &mut Latest) -> Result<()> {
     let rows: Vec<MessageRow> = tx
-        .sql(
-            "SELECT campaign_id, sent_at, delivered_at, displayed_at, opened_at, clicked_at, dismissed_at, status,
-                    ended_at
-             FROM deliveries WHERE app_id = $1 AND subject_id = $2 AND created_at <= $3
-             ORDER BY created_at DESC, id DESC LIMIT $4",
+        .with_rows("v(id, until)", asked(subjects, until))
+        .push(
+            " SELECT d.subject_id, d.campaign_id, d.sent_at, d.delivered_at, d.displayed_at, d.opened_at, d.clicked_at,
+                     d.dismissed_at, d.status, d.ended_at
+              FROM v JOIN deliveries d ON d.subject_id = v.id AND d.created_at <= v.until
+              WHERE d.created_at >= COALESCE((SELECT o.created_at FROM deliveries o
+                    WHERE o.subject_id = v.id AND o.created_at <= v.until
+                    ORDER BY o.created_at DESC LIMIT 1 OFFSET 999), d.created_at)",
         )
-        .bind(app_id)
-        .bind(subject_id)
-        .bind(until)
-        .bind(LOOK_BACK)
         .fetch_all()
         .await?;
     for row in rows {
@@ -116,28 +112,28 @@ async fn sent(
             ("bounced", row.ended_at.filter(|_| row.status == "bounced")),
         ];
         let done = done.into_iter().filter_map(|(name, at)| Some((name, at?)));
-        note(latest, row.campaign_id, done, until);
+        note(latest, (row.subject_id, row.campaign_id), done, until);
     }
     Ok(())
 }
 
 async fn presented(
     tx: &mut Tx,
-    (app_id, subject_id, kind): (Uuid, Uuid, Kind),
+    subjects: &[Uuid],
+    kind: Kind,
     until: Timestamp,
     latest: &mut Latest,
 ) -> Result<()> {
+    let asked = asked(subjects, until).texts(subjects.iter().map(|_| kind.name().to_owned()));
     let rows: Vec<Row> = tx
-        .sql(
-            "SELECT campaign_id, displayed_at, clicked_at, status, status_at FROM instructions
-             WHERE app_id = $1 AND subject_id = $2 AND kind = $5 AND counted_at <= $3
-             ORDER BY counted_at DESC LIMIT $4",
+        .with_rows("v(id, until, kind)", asked)
+        .push(
+            " SELECT i.subject_id, i.campaign_id, i.displayed_at, i.clicked_at, i.status, i.status_at
+              FROM v JOIN instructions i ON i.subject_id = v.id AND i.counted_at <= v.until AND i.kind = v.kind
+              WHERE i.counted_at >= COALESCE((SELECT o.counted_at FROM instructions o
+                    WHERE o.subject_id = v.id AND o.counted_at <= v.until AND o.kind = v.kind
+                    ORDER BY o.counted_at DESC LIMIT 1 OFFSET 999), i.counted_at)",
         )
-        .bind(app_id)
-        .bind(subject_id)
-        .bind(until)
-        .bind(LOOK_BACK)
-        .bind(kind.name())
         .fetch_all()
         .await?;
     for row in rows {
@@ -149,7 +145,7 @@ async fn presented(
         let displayed = row.displayed_at.map(|at| ("displayed", at));
         let clicked = row.clicked_at.map(|at| ("clicked", at));
         let done = displayed.into_iter().chain(clicked).chain(ended);
-        note(latest, row.campaign_id, done, until);
+        note(latest, (row.subject_id, row.campaign_id), done, until);
     }
     Ok(())
 }
@@ -157,6 +153,7 @@ async fn presented(
 /// When somebody began to answer a survey, and how that ended.
 #[derive(sqlx::FromRow)]
 struct AttemptRow {
+    subject_id: Uuid,
     survey_id: Uuid,
     state: String,
     started_at: Timestamp,
@@ -167,21 +164,19 @@ struct AttemptRow {
 /// Attempts, also those that no instruction caused.
 async fn started(
     tx: &mut Tx,
-    app_id: Uuid,
-    subject_id: Uuid,
+    subjects: &[Uuid],
     until: Timestamp,
     latest: &mut Latest,
 ) -> Result<()> {
     let rows: Vec<AttemptRow> = tx
-        .sql(
-            "SELECT survey_id, state, started_at, active_at, completed_at FROM survey_attempts
-             WHERE app_id = $1 AND subject_id = $2 AND started_at <= $3
-             ORDER BY started_at DESC LIMIT $4",
+        .with_rows("v(id, until)", asked(subjects, until))
+        .push(
+            " SELECT a.subject_id, a.survey_id, a.state, a.started_at, a.active_at, a.completed_at
+              FROM v JOIN survey_attempts a ON a.subject_id = v.id AND a.started_at <= v.until
+              WHERE a.started_at >= COALESCE((SELECT o.started_at FROM survey_attempts o
+                    WHERE o.subject_id = v.id AND o.started_at <= v.until
+                    ORDER BY o.started_at DESC LIMIT 1 OFFSET 999), a.started_at)",
         )
-        .bind(app_id)
-        .bind(subject_id)
-        .bind(until)
-        .bind(LOOK_BACK)
         .fetch_all()
         .await?;
     for row in rows {
@@ -189,20 +184,27 @@ async fn started(
         let dismissed = (row.state == "dismissed").then_some(("dismissed", row.active_at));
         let ended = completed.into_iter().chain(dismissed);
         let done = ended.chain([("started", row.started_at)]);
-        note(latest, row.survey_id, done, until);
+        note(latest, (row.subject_id, row.survey_id), done, until);
     }
     Ok(())
+}
+
+/// Subjects, which were reached through their app, and until when their rows are asked for.
+fn asked(subjects: &[Uuid], until: Timestamp) -> Rows {
+    let ids = Rows::new().uuids(subjects.iter().copied());
+    ids.timestamps(subjects.iter().map(|_| until))
 }
 
 /// Notes interactions with a campaign until an instant; the latest of each counts.
 fn note(
     latest: &mut Latest,
-    campaign_id: Uuid,
+    (subject_id, campaign_id): (Uuid, Uuid),
     done: impl Iterator<Item = (&'static str, Timestamp)>,
     until: Timestamp,
 ) {
     for (name, at) in done.filter(|(_, at)| *at <= until) {
-        let campaign = latest.entry(campaign_id).or_default();
+        let subject = latest.entry(subject_id).or_default();
+        let campaign = subject.entry(campaign_id).or_default();
         let known = campaign.entry(name).or_insert(at);
         *known = at.max(*known);
     }

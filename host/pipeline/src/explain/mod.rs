@@ -14,7 +14,7 @@ pub mod store;
 use nudge_apps::App;
 use nudge_campaigns::campaign::ActiveCampaign;
 use nudge_campaigns::lifecycle::Presented;
-use nudge_campaigns::targeting::{Opening, Quiet, Scope};
+use nudge_campaigns::targeting::{Opening, Quiet};
 use nudge_campaigns::{in_app, push, store as campaigns, surveys};
 use nudge_db::Timestamp;
 use nudge_platform::clock;
@@ -416,15 +416,7 @@ async fn caps(
     }
     let questions: Vec<audience::Question> = clocks
         .iter()
-        .map(|clock| audience::Question {
-            subject_id: person.id,
-            kind,
-            campaign_id: match clock.scope {
-                Scope::Campaign(id) => Some(id),
-                Scope::Kind(_) => None,
-            },
-            since: clock.since(at),
-        })
+        .map(|clock| audience::Question::of(person.id, kind, clock, at))
         .collect();
     let asked = CountQuestion::before(at);
     let counts = audience::counts(tx, app.id, &questions, asked).await?;

@@ -8,8 +8,8 @@ use nudge_campaigns::campaign::{Kind as CampaignKind, Status as CampaignStatus};
 use nudge_campaigns::push::personalization::Spec;
 use nudge_campaigns::push::{self, Campaign, Content, Mode};
 use nudge_campaigns::store as campaigns;
+use nudge_campaigns::targeting::CapWindow;
 use nudge_campaigns::targeting::caps::FrequencyCap;
-use nudge_campaigns::targeting::{CapWindow, Scope};
 use nudge_campaigns::variants;
 use nudge_db::{Kind, Timestamp, Tx};
 use nudge_pipeline::audience::{self, CountQuestion, Question};
@@ -210,15 +210,7 @@ async fn full_cap(
     let cap = cap.unwrap_or_default();
     let kind = CampaignKind::Push;
     let clocks = cap.clocks(campaign.id, kind, &app.settings.frequency);
-    let question = |clock: &CapWindow| Question {
-        subject_id,
-        kind,
-        campaign_id: match clock.scope {
-            Scope::Campaign(id) => Some(id),
-            Scope::Kind(_) => None,
-        },
-        since: clock.since(now),
-    };
+    let question = |clock: &CapWindow| Question::of(subject_id, kind, clock, now);
     let questions: Vec<Question> = clocks.iter().map(question).collect();
     let counts = audience::counts(tx, app.id, &questions, CountQuestion::now(now)).await?;
     let mut counted = clocks.iter().zip(counts);

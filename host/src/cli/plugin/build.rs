@@ -1,5 +1,6 @@
 //! `nudge plugin build`: a component from a project, by the language's own tools.
 
+mod c;
 mod javascript;
 mod python;
 mod rust;
@@ -49,6 +50,7 @@ pub(super) fn build(project: &Project) -> anyhow::Result<PathBuf> {
         Language::Rust => rust::build(project),
         Language::Javascript => build_if_stale(project, javascript::build),
         Language::Python => build_if_stale(project, python::build),
+        Language::C => build_if_stale(project, c::build),
     }
 }
 
@@ -63,6 +65,7 @@ fn build_if_stale(
     let manifests = [
         "package.json",
         "build.mjs",
+        "compile_flags.txt",
         "requirements.txt",
         "nudge-plugin.toml",
     ];

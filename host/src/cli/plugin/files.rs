@@ -43,6 +43,7 @@ mod tests {
             (SDK, "src/lib.rs"),
             (SDK, "javascript/nudge.js"),
             (SDK, "python/nudge.py"),
+            (SDK, "c/nudge.h"),
             (SDK, "cases.schema.json"),
         ] {
             assert!(!text(files, path).is_empty());

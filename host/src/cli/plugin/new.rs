@@ -52,6 +52,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
             Language::Rust => "Rust",
             Language::Javascript => "JavaScript",
             Language::Python => "Python",
+            Language::C => "C",
         }
     ));
     Ok(())
@@ -127,6 +128,7 @@ fn project(name: &str, kind: Kind, language: Language) -> Vec<(PathBuf, String)>
             (Language::Rust, path) if path.starts_with("src/") => place("sdk/nudge-guest/", path),
             (Language::Javascript, path) => place("sdk/", path.strip_prefix("javascript/")?),
             (Language::Python, path) => place("sdk/", path.strip_prefix("python/")?),
+            (Language::C, path) => place("sdk/", path.strip_prefix("c/")?),
             (Language::Rust, _) => return None,
         };
         Some((target, (*text).to_owned()))
@@ -204,6 +206,7 @@ mod tests {
                 (Language::Rust, "src/lib.rs"),
                 (Language::Javascript, "src/plugin.js"),
                 (Language::Python, "src/plugin.py"),
+                (Language::C, "src/plugin.c"),
             ] {
                 let files = project("my-plugin", kind, language);
                 let paths: Vec<&str> = files.iter().filter_map(|(path, _)| path.to_str()).collect();

@@ -21,6 +21,8 @@ pub(crate) enum Language {
     Javascript,
     /// Python, by componentize-py.
     Python,
+    /// C, by clang.
+    C,
 }
 
 impl Language {
@@ -30,6 +32,7 @@ impl Language {
             Self::Rust => "rust",
             Self::Javascript => "javascript",
             Self::Python => "python",
+            Self::C => "c",
         }
     }
 }

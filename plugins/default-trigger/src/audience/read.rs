@@ -84,6 +84,8 @@ pub(crate) struct AudienceReader<'r> {
     problems: &'r mut Problems,
     keys: Vec<String>,
     leaves: usize,
+    /// Those and the leaves that name segments.
+    places: usize,
     /// How many segments what is read stands in.
     segments: usize,
 }
@@ -94,6 +96,7 @@ impl<'r> AudienceReader<'r> {
             problems,
             keys: Vec::new(),
             leaves: 0,
+            places: 0,
             segments: 0,
         }
     }
@@ -120,12 +123,13 @@ impl<'r> AudienceReader<'r> {
     fn conditions(&mut self, place: &Place<'_>) -> Conditions {
         let mut conditions = Conditions::default();
         if let Some(include) = place.find("include") {
-            conditions.include = self.condition(&include, 1);
+            conditions.include = self.condition(&include, 1).map(Condition::ordered);
         }
         if let Some(exclude) = place.find("exclude") {
             let condition = self.condition(&exclude, 1);
             // Nothing that excludes excludes nobody.
-            conditions.exclude = condition.filter(|condition| !condition.leaves().is_empty());
+            let condition = condition.filter(|condition| !condition.leaves().is_empty());
+            conditions.exclude = condition.map(Condition::ordered);
         }
         conditions
     }
@@ -173,6 +177,8 @@ impl<'r> AudienceReader<'r> {
         let segment = place.member("audience").is_some();
         // The conditions of a segment count, not the leaf that names it.
         self.leaves += usize::from(!segment);
+        self.places += 1;
+        let number = self.places;
         if self.leaves > MAX_LEAVES {
             if self.leaves == MAX_LEAVES + 1 {
                 let message = format_args!("an audience has at most {MAX_LEAVES} conditions");
@@ -212,7 +218,11 @@ impl<'r> AudienceReader<'r> {
             Kind::Segment => self.segment(place)?,
         };
         let label = format!("{name} {what}");
-        Some(Leaf { test, label })
+        Some(Leaf {
+            test,
+            label,
+            place: number,
+        })
     }
 
     /// A segment with the conditions that it has now, which the host puts beside its id.

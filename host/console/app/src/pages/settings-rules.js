@@ -77,7 +77,7 @@ const Groups = (edit) => {
     <div class="sides">
       <${Cap} ...${edit} name="surveys" label="Surveys" /><${Cap} ...${edit} name="in_app" label="In-app messages" /><${Cap} ...${edit} name="push" label="Push messages" />
     </div>
-    <${NumberField} ...${edit} as=${Span} path="frequency/minSecondsBetweenPresentations" label="Pause between two surveys, and between two in-app messages" />
+    <${NumberField} ...${edit} as=${Span} path="frequency/minSecondsBetweenPresentations" label="Pause between two presentations: surveys and in-app messages" />
     <h2>Quiet hours</h2>
     <${Checkbox} label="There are hours in which nobody is disturbed" checked=${Boolean(quiet)} onChange=${(/** @type {boolean} */ on) => set(["quietHours"], on ? { from: "22:00", to: "08:00", onQuiet: "defer" } : undefined)} hint="In the person's own time zone." />
     ${quiet && html`<div class="filters">

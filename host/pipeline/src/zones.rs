@@ -1,0 +1,57 @@
+//! Which country a time zone is in.
+
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
+/// A country a line: its code of ISO 3166, and the names of its time zones with those that they had before. Made of `zone.tab`
+/// of the time zone database, which is in the public domain. A zone that ships and computers without a place have is not
+/// in it.
+const ZONES: &str = include_str!("zones.txt");
+
+/// The country of an IANA time zone: the one that its city is in.
+pub(super) fn country(zone: &str) -> Option<&'static str> {
+    static COUNTRIES: LazyLock<HashMap<&str, &str>> = LazyLock::new(|| {
+        ZONES
+            .lines()
+            .filter_map(|line| line.split_once(' '))
+            .flat_map(|(country, zones)| zones.split(' ').map(move |zone| (zone, country)))
+            .collect()
+    });
+    COUNTRIES.get(zone).copied()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn zones_have_the_country_of_their_city() {
+        for (zone, expected) in [
+            ("Europe/Vienna", "AT"),
+            ("Asia/Kolkata", "IN"),
+            // What many browsers still call it.
+            ("Asia/Calcutta", "IN"),
+            ("America/Argentina/Buenos_Aires", "AR"),
+            ("US/Pacific", "US"),
+        ] {
+            assert_eq!(country(zone), Some(expected), "{zone}");
+        }
+        for zone in ["UTC", "Etc/GMT+5", "", "Vienna", "AT"] {
+            assert_eq!(country(zone), None, "{zone}");
+        }
+    }
+
+    #[test]
+    fn each_line_is_a_country_and_its_zones() {
+        for line in ZONES.lines() {
+            let mut words = line.split(' ');
+            let code = words.next().unwrap();
+            assert!(code.len() == 2 && code.bytes().all(|byte| byte.is_ascii_uppercase()));
+            let zones: Vec<&str> = words.collect();
+            assert!(
+                !zones.is_empty() && zones.iter().all(|zone| zone.contains('/')),
+                "{line}"
+            );
+        }
+    }
+}
