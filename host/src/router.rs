@@ -23,7 +23,7 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::services::Shared;
-use crate::{console, openapi, operations, shop, web_sdk};
+use crate::{book, console, openapi, operations, shop, web_sdk};
 
 /// The API with its documentation.
 pub fn api(services: &Shared) -> (Router<Shared>, OpenApi) {
@@ -304,6 +304,7 @@ pub fn router(services: Shared, with_operations: bool) -> serde_json::Result<Rou
     let mut pages =
         openapi::routes(&services, &openapi::finish(document)?)?.merge(web_sdk::routes());
     pages = pages
+        .merge(book::routes())
         .merge(console::routes())
         .merge(console::home(with_operations));
     if with_operations {
