@@ -7,7 +7,10 @@ use std::fmt::Write as _;
 use std::io;
 use std::path::{Component, Path, PathBuf};
 
-use pulldown_cmark::{CowStr, Event, LinkType, Options, Parser, Tag, TagEnd, html};
+use pulldown_cmark::{
+    Alignment, CowStr, Event, HeadingLevel, LinkType, Options, Parser, Tag, TagEnd,
+    TextMergeStream, html,
+};
 
 /// A document of the book.
 struct Document {
@@ -103,104 +106,137 @@ fn address(source: &str) -> String {
 
 /// A document as a page.
 fn page(document: &Document, text: &str, paths: &BTreeMap<&str, &str>) -> io::Result<Page> {
-    let mut sections: Vec<Section> = Vec::new();
-    let mut events = Vec::new();
-    let mut parsed = Parser::new_ext(text, Options::ENABLE_TABLES).peekable();
-    // What stands in the place of a link that leads out of the book.
-    let mut outside = None;
-    let mut is_code = false;
-    while let Some(event) = parsed.next() {
+    let mut maker = Maker::default();
+    let parsed = TextMergeStream::new(Parser::new_ext(text, Options::ENABLE_TABLES));
+    for event in parsed {
         match event {
-            Event::Start(Tag::Heading { level, .. }) => {
-                let mut inner = Vec::new();
-                while let Some(event) =
-                    parsed.next_if(|event| !matches!(event, Event::End(TagEnd::Heading(_))))
-                {
-                    inner.push(event);
-                }
-                let heading = plain(&inner);
-                let anchor = free_anchor(&heading, &sections);
-                events.push(markup(format!("<{level} id=\"{}\">", escaped(&anchor))));
-                events.extend(inner);
-                sections.push(Section {
-                    anchor,
-                    heading,
-                    is_top: level as usize == 2,
-                    text: String::new(),
-                });
-                continue;
+            Event::Start(Tag::Link { dest_url, .. }) => {
+                maker.link(target(document, &dest_url, paths)?);
             }
-            Event::Start(Tag::Table(alignments)) => {
-                // Alignments would be inline styles.
-                events.push(markup("<div class=\"table\" tabindex=\"0\">".to_owned()));
-                let none = vec![pulldown_cmark::Alignment::None; alignments.len()];
-                events.push(Event::Start(Tag::Table(none)));
-            }
-            Event::End(TagEnd::Table) => {
-                events.push(event);
-                events.push(markup("</div>".to_owned()));
-            }
-            Event::Start(Tag::CodeBlock(_)) => {
-                is_code = true;
-                events.push(markup("<pre tabindex=\"0\"><code>".to_owned()));
-            }
-            Event::End(TagEnd::CodeBlock) => {
-                is_code = false;
-                events.push(markup("</code></pre>\n".to_owned()));
-            }
-            Event::Start(Tag::Link { ref dest_url, .. }) => {
-                match target(document, dest_url, paths)? {
-                    Target::Page(href) => events.push(Event::Start(Tag::Link {
-                        link_type: LinkType::Inline,
-                        dest_url: href.into(),
-                        title: CowStr::Borrowed(""),
-                        id: CowStr::Borrowed(""),
-                    })),
-                    Target::File(path) => outside = Some(path),
-                }
-            }
-            Event::End(TagEnd::Link) => match outside.take() {
-                Some(path) => events.push(markup(format!(" (<code>{}</code>)", escaped(&path)))),
-                None => events.push(event),
-            },
-            Event::Text(ref words) | Event::Code(ref words) => {
-                if let Some(section) = sections.last_mut() {
-                    section.text.push_str(words);
-                    section.text.push(' ');
-                }
-                events.push(if is_code {
-                    markup(escaped(words))
-                } else {
-                    event
-                });
-            }
-            Event::SoftBreak => {
-                if let Some(section) = sections.last_mut() {
-                    section.text.push(' ');
-                }
-                events.push(event);
-            }
-            event => events.push(event),
+            Event::Start(tag) => maker.start(tag),
+            Event::End(tag) => maker.end(tag),
+            event => maker.words(event),
         }
     }
     let mut content = String::new();
-    html::push_html(&mut content, events.into_iter());
+    html::push_html(&mut content, maker.events.into_iter());
     // Heads without words are for the eye only.
-    let content = content.replace("<th></th>", "<td></td>");
-    Ok(Page { content, sections })
+    Ok(Page {
+        content: content.replace("<th></th>", "<td></td>"),
+        sections: maker.sections,
+    })
 }
 
-fn markup<'a>(text: String) -> Event<'a> {
-    Event::Html(text.into())
+/// What becomes a page.
+#[derive(Default)]
+struct Maker<'a> {
+    events: Vec<Event<'a>>,
+    sections: Vec<Section>,
+    /// What the heading that has begun says so far, and which event begins it.
+    heading: Option<(usize, HeadingLevel, String)>,
+    /// Where the link that has begun leads, if that is out of the book.
+    outside: Option<String>,
+    is_code: bool,
 }
 
-/// The words of some events.
-fn plain(events: &[Event<'_>]) -> String {
-    let words = events.iter().filter_map(|event| match event {
-        Event::Text(text) | Event::Code(text) => Some(&**text),
-        _ => None,
-    });
-    words.collect()
+impl<'a> Maker<'a> {
+    fn start(&mut self, tag: Tag<'a>) {
+        match tag {
+            Tag::Heading { level, .. } => {
+                self.heading = Some((self.events.len(), level, String::new()));
+                self.push(Event::Start(tag));
+            }
+            Tag::Table(alignments) => {
+                // Alignments would be inline styles.
+                let none = vec![Alignment::None; alignments.len()];
+                self.push(markup("<div class=\"table\" tabindex=\"0\">"));
+                self.push(Event::Start(Tag::Table(none)));
+            }
+            Tag::CodeBlock(_) => {
+                self.is_code = true;
+                self.push(markup("<pre tabindex=\"0\"><code>"));
+            }
+            tag => self.push(Event::Start(tag)),
+        }
+    }
+
+    fn end(&mut self, tag: TagEnd) {
+        match tag {
+            TagEnd::Heading(_) => {
+                self.begin_section();
+                self.push(Event::End(tag));
+            }
+            TagEnd::Table => {
+                self.push(Event::End(tag));
+                self.push(markup("</div>"));
+            }
+            TagEnd::CodeBlock => {
+                self.is_code = false;
+                self.push(markup("</code></pre>\n"));
+            }
+            TagEnd::Link => match self.outside.take() {
+                Some(path) => self.push(markup(format!(" (<code>{}</code>)", escaped(&path)))),
+                None => self.push(Event::End(tag)),
+            },
+            tag => self.push(Event::End(tag)),
+        }
+    }
+
+    fn link(&mut self, target: Target) {
+        match target {
+            Target::Page(href) => self.push(Event::Start(Tag::Link {
+                link_type: LinkType::Inline,
+                dest_url: href.into(),
+                title: CowStr::Borrowed(""),
+                id: CowStr::Borrowed(""),
+            })),
+            Target::File(path) => self.outside = Some(path),
+        }
+    }
+
+    fn words(&mut self, event: Event<'a>) {
+        let words = match &event {
+            Event::Text(words) | Event::Code(words) => &**words,
+            _ => "",
+        };
+        if let Some((_, _, heading)) = &mut self.heading {
+            heading.push_str(words);
+        } else if let Some(section) = self.sections.last_mut() {
+            section.text.push_str(words);
+            section.text.push(' ');
+        }
+        let event = if self.is_code {
+            markup(escaped(words))
+        } else {
+            event
+        };
+        self.push(event);
+    }
+
+    /// The heading is read: what follows is its section.
+    fn begin_section(&mut self) {
+        let Some((place, level, heading)) = self.heading.take() else {
+            return;
+        };
+        let anchor = free_anchor(&heading, &self.sections);
+        if let Some(start) = self.events.get_mut(place) {
+            *start = markup(format!("<{level} id=\"{}\">", escaped(&anchor)));
+        }
+        self.sections.push(Section {
+            anchor,
+            heading,
+            is_top: level == HeadingLevel::H2,
+            text: String::new(),
+        });
+    }
+
+    fn push(&mut self, event: Event<'a>) {
+        self.events.push(event);
+    }
+}
+
+fn markup<'a>(html: impl Into<CowStr<'a>>) -> Event<'a> {
+    Event::Html(html.into())
 }
 
 /// A heading's anchor, as code forges make it: a second one of a name has a number.
