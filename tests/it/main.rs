@@ -44,6 +44,7 @@ mod connections;
 mod consent;
 mod console_login;
 mod console_operations;
+mod console_servers;
 mod console_sessions;
 mod cross_origin;
 mod csv;
