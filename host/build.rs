@@ -1,5 +1,8 @@
 //! Embeds the files that `nudge plugin new` writes (the guest SDK, the contract and the templates of projects), and
-//! those of the console.
+//! those of the console, and the book.
+
+#[path = "build/book.rs"]
+mod book;
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -18,6 +21,11 @@ const CONSOLE: &str = "console/app";
 const PAGES: [(&str, &str); 2] = [("PAGE", "index.html"), ("DOCS", "docs.html")];
 /// Modules of others in it, whose comments are their licences.
 const VENDOR: &str = "vendor/";
+/// The book's documents, what is around its pages, and what it has of the console's files.
+const DOCUMENTS: &str = "docs";
+const BOOK: &str = "book";
+const BOOK_TEMPLATE: &str = "page.html";
+const OF_CONSOLE: [&str; 2] = ["icon.svg", "theme.js"];
 /// What stands in a page for the version of all files.
 const VERSION_MARK: &str = "{{HASH}}";
 /// Hexadecimal digits of a version.
@@ -41,7 +49,58 @@ fn main() -> io::Result<()> {
         source.push_str("];\n");
     }
     fs::write(out.join("authoring.rs"), source)?;
-    fs::write(out.join("console.rs"), console(&package, &out)?)
+    fs::write(out.join("console.rs"), console(&package, &out)?)?;
+    fs::write(out.join("book.rs"), book(&package, &out)?)
+}
+
+/// The source of the book's files: pages, pictures, style, script, and what the search looks in.
+fn book(package: &Path, out: &Path) -> io::Result<String> {
+    let mut named = Vec::new();
+    let (folder, documents) = files_of(package, DOCUMENTS)?;
+    for file in documents {
+        let path = text(file.strip_prefix(&folder).map_err(io::Error::other)?)?.to_owned();
+        if path.ends_with(".png") || path.ends_with(".svg") {
+            named.push((path, fs::read(&file)?));
+        }
+    }
+    let (around, parts) = files_of(package, BOOK)?;
+    let template = fs::read_to_string(around.join(BOOK_TEMPLATE))?;
+    named.extend(book::make(&folder, &template)?);
+    let console = OF_CONSOLE.map(|file| package.join(CONSOLE).join(file));
+    for file in parts.iter().chain(&console) {
+        let name = file.file_name().unwrap_or_default().to_string_lossy();
+        if name != BOOK_TEMPLATE {
+            named.push((name.into_owned(), fs::read(file)?));
+        }
+    }
+    let mut source = format!(
+        "pub(super) const TAG: &str = \"\\\"{}\\\"\";\n",
+        version_of(&named)
+    );
+    source.push_str("pub(super) static FILES: &[super::Asset] = &[\n");
+    for (number, (path, bytes)) in named.iter().enumerate() {
+        let asset = asset(path, bytes, &out.join(format!("book-{number}")), false)?;
+        let _ = writeln!(source, "    {asset},");
+    }
+    source.push_str("];\n");
+    Ok(source)
+}
+
+/// The version of files: the beginning of a digest of all of them.
+fn version_of(files: &[(String, Vec<u8>)]) -> String {
+    let mut digest = Sha256::new();
+    for (path, bytes) in files {
+        for part in [path.as_bytes(), bytes] {
+            digest.update((part.len() as u64).to_be_bytes());
+            digest.update(part);
+        }
+    }
+    let mut version = String::new();
+    for byte in digest.finalize() {
+        let _ = write!(version, "{byte:02x}");
+    }
+    version.truncate(VERSION_DIGITS);
+    version
 }
 
 /// The source of the console's files: the pages, which name the version of all of them, and the others; each as it is
@@ -49,21 +108,11 @@ fn main() -> io::Result<()> {
 fn console(package: &Path, out: &Path) -> io::Result<String> {
     let (folder, files) = files_of(package, CONSOLE)?;
     let mut named = Vec::new();
-    let mut digest = Sha256::new();
     for file in files {
         let path = text(file.strip_prefix(&folder).map_err(io::Error::other)?)?.to_owned();
-        let bytes = fs::read(&file)?;
-        for part in [path.as_bytes(), &bytes] {
-            digest.update((part.len() as u64).to_be_bytes());
-            digest.update(part);
-        }
-        named.push((path, bytes));
+        named.push((path, fs::read(&file)?));
     }
-    let mut version = String::new();
-    for byte in digest.finalize() {
-        let _ = write!(version, "{byte:02x}");
-    }
-    version.truncate(VERSION_DIGITS);
+    let version = version_of(&named);
     let tag = format!("\"{version}\"");
     let mut source = format!(
         "pub(super) const VERSION: &str = {version:?};\npub(super) const TAG: &str = {tag:?};\n"
@@ -79,7 +128,7 @@ fn console(package: &Path, out: &Path) -> io::Result<String> {
             let text = String::from_utf8(bytes).map_err(io::Error::other)?;
             bytes = without_comments(&text).into_bytes();
         }
-        let asset = asset(&path, &bytes, &out.join(format!("console-{number}")))?;
+        let asset = asset(&path, &bytes, &out.join(format!("console-{number}")), true)?;
         if let Some((name, _)) = page {
             let _ = writeln!(source, "pub(super) static {name}: super::Asset = {asset};");
         } else {
@@ -129,8 +178,9 @@ fn push_without_types(line: &str, served: &mut String) {
     served.push_str(rest);
 }
 
-/// Writes a file and its compressed form; answers the expression for both.
-fn asset(path: &str, bytes: &[u8], place: &Path) -> io::Result<String> {
+/// Writes a file and its compressed form; answers the expression for both. With `both` false, what is sent to few is left out
+/// where the other is shorter.
+fn asset(path: &str, bytes: &[u8], place: &Path, both: bool) -> io::Result<String> {
     let mut compressed = Vec::new();
     let parameters = brotli::enc::BrotliEncoderParams {
         quality: 11,
@@ -143,7 +193,12 @@ fn asset(path: &str, bytes: &[u8], place: &Path) -> io::Result<String> {
         compressed.clear();
     }
     let (plain, brotli) = (place.with_extension("plain"), place.with_extension("br"));
-    fs::write(&plain, bytes)?;
+    let as_it_is = if both || compressed.is_empty() {
+        bytes
+    } else {
+        &[]
+    };
+    fs::write(&plain, as_it_is)?;
     fs::write(&brotli, compressed)?;
     let (plain, brotli) = (text(&plain)?, text(&brotli)?);
     Ok(format!(

@@ -6,15 +6,13 @@
 
 use axum::Router;
 use axum::extract::Path;
-use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
-use axum::response::{IntoResponse, Redirect, Response};
+use axum::http::{HeaderMap, HeaderValue, header};
+use axum::response::{Redirect, Response};
 use axum::routing::{MethodRouter, get};
-use bytes::Bytes;
 use nudge_apps::console::http::OwnHost;
 use nudge_http::{ApiError, Code};
 
-use crate::assets;
-use crate::openapi::{OPENER_POLICY, PAGE_POLICY, SAME_ORIGIN};
+use crate::assets::{self, Asset};
 use crate::services::Shared;
 
 /// What the build script makes of `console/app`.
@@ -26,49 +24,6 @@ mod embedded {
 const TAG: HeaderValue = HeaderValue::from_static(embedded::TAG);
 /// What a server in production says of itself to who asks for no page.
 const HOME: &str = "This is Nudge. The API is described at /docs, the console is at /console/.\n";
-const RESOURCE_POLICY: HeaderName = HeaderName::from_static("cross-origin-resource-policy");
-
-/// An embedded file.
-struct Asset {
-    /// Its path in the folder.
-    path: &'static str,
-    plain: &'static [u8],
-    /// Compressed; empty where that is no shorter.
-    brotli: &'static [u8],
-}
-
-impl Asset {
-    fn media_type(&self) -> &'static str {
-        let extension = self.path.rsplit_once('.').map_or("", |(_, end)| end);
-        match extension {
-            "html" => "text/html; charset=utf-8",
-            "css" => "text/css; charset=utf-8",
-            "js" | "mjs" => "text/javascript; charset=utf-8",
-            "json" | "map" => "application/json",
-            "md" | "txt" => "text/plain; charset=utf-8",
-            "svg" => "image/svg+xml",
-            "png" => "image/png",
-            "ico" => "image/x-icon",
-            "woff2" => "font/woff2",
-            _ => "application/octet-stream",
-        }
-    }
-
-    /// Sends the file, compressed to who takes that.
-    fn answer(&self, asked: &HeaderMap, mut headers: HeaderMap) -> Response {
-        let media_type = HeaderValue::from_static(self.media_type());
-        headers.insert(header::CONTENT_TYPE, media_type);
-        headers.insert(header::CONTENT_SECURITY_POLICY, PAGE_POLICY);
-        headers.insert(OPENER_POLICY, SAME_ORIGIN);
-        headers.insert(RESOURCE_POLICY, SAME_ORIGIN);
-        headers.insert(header::VARY, HeaderValue::from_static("accept-encoding"));
-        if !self.brotli.is_empty() && assets::takes(asked, "br") {
-            headers.insert(header::CONTENT_ENCODING, HeaderValue::from_static("br"));
-            return (headers, Bytes::from_static(self.brotli)).into_response();
-        }
-        (headers, Bytes::from_static(self.plain)).into_response()
-    }
-}
 
 /// The routes of the console.
 pub fn routes() -> Router<Shared> {
@@ -91,17 +46,7 @@ pub fn home(embedded: bool) -> Router<Shared> {
 }
 
 fn page(asset: &'static Asset) -> MethodRouter<Shared> {
-    get(move |_: OwnHost, asked: HeaderMap| {
-        let mut headers = HeaderMap::new();
-        headers.insert(header::ETAG, TAG);
-        headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
-        let answer = if assets::is_known(&asked, &TAG) {
-            (StatusCode::NOT_MODIFIED, headers).into_response()
-        } else {
-            asset.answer(&asked, headers)
-        };
-        std::future::ready(answer)
-    })
+    get(move |_: OwnHost, asked: HeaderMap| std::future::ready(asset.fresh(&asked, &TAG)))
 }
 
 async fn file(

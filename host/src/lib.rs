@@ -17,6 +17,7 @@ pub mod stats;
 
 mod assets;
 pub mod backup;
+pub mod book;
 pub mod cli;
 pub mod console;
 

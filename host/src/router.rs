@@ -15,7 +15,7 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::services::Shared;
-use crate::{console, dead_letters, jobs, openapi, operations, shop, stats, web_sdk};
+use crate::{book, console, dead_letters, jobs, openapi, operations, shop, stats, web_sdk};
 
 /// The API with its documentation. Each package lists its own routes, which makes their code its own too: what a change
 /// to a package compiles again is that package, and little here.
@@ -95,6 +95,7 @@ pub fn router(services: Shared, with_operations: bool) -> serde_json::Result<Rou
     let mut pages =
         openapi::routes(&services, &openapi::finish(document)?)?.merge(web_sdk::routes());
     pages = pages
+        .merge(book::routes())
         .merge(console::routes())
         .merge(nudge_apps::router::console().with_state(services.apps().clone()))
         .merge(console::home(with_operations));

@@ -6,7 +6,7 @@ import { mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { gzipSync } from "node:zlib";
-import { build } from "esbuild";
+import { build, transform } from "esbuild";
 
 const root = dirname(fileURLToPath(import.meta.url));
 const { version } = JSON.parse(await readFile(join(root, "package.json"), "utf8"));
@@ -22,14 +22,31 @@ const common = {
   target: ["es2022"],
 };
 
+/** Makes style sheets small: they are texts of the sources, which the bundler leaves alone. */
+const styles = {
+  name: "styles",
+  setup: (build) =>
+    build.onLoad({ filter: /styles\.ts$/ }, async ({ path }) => {
+      const text = await readFile(path, "utf8");
+      const [whole, rules] = /STYLES = `([^`]*)`/.exec(text);
+      const { code } = await transform(rules, { charset: "utf8", loader: "css", minify: true });
+      return { contents: text.replace(whole, () => `STYLES = \`${code.trim().replaceAll("\\", "\\\\")}\``), loader: "ts" };
+    }),
+};
+
+/** Members that the renderer's own parts call so among themselves: not the server, the core, nor browsers. */
+const OWN = /^(characters|describedBy|direction|fate|frame|hasFocus|initial|letClose|named|nodes|odd|opened|part|shell|spoken|stops|texts)$/;
+
 /** Bundles one entry for the server; answers its text. */
-async function served(entry, format, define = {}) {
+async function served(entry, format, define = {}, mangleProps = undefined) {
   const made = await build({
     ...common,
     define: { __VERSION__: JSON.stringify(version), ...define },
     entryPoints: [entry],
     format,
+    mangleProps,
     minify: true,
+    plugins: [styles],
     write: false,
   });
   return made.outputFiles[0].text;
@@ -39,7 +56,7 @@ async function served(entry, format, define = {}) {
 const digest = (text) => createHash("sha256").update(text).digest("hex").slice(0, 16);
 
 const files = {};
-files["surveys.mjs"] = await served("src/surveys/index.ts", "esm");
+files["surveys.mjs"] = await served("src/surveys/index.ts", "esm", {}, OWN);
 files["worker.js"] = await served("src/worker/index.ts", "iife");
 const names = {
   __SURVEYS__: JSON.stringify(`surveys.mjs?v=${digest(files["surveys.mjs"])}`),

@@ -314,24 +314,36 @@ test("surveys and segments in the console", async (t) => {
 
   await t.test("a survey is composed, saved and activated by keyboard alone", async (t) => {
     const { page } = await open(t, "/surveys");
-    const type = (text) => page.keyboard.type(text);
-    const press = async (role, name) => {
-      await page.getByRole(role, { name, exact: true }).first().focus();
-      await page.keyboard.press("Enter");
+    // Nothing is focused but by the keys that people have.
+    const name = (element) => element?.labels?.[0]?.innerText ?? element?.getAttribute("aria-label") ?? element?.innerText;
+    const reach = async (wanted) => {
+      const passed = [];
+      while (passed.length < 200) {
+        await page.keyboard.press("Tab");
+        const reached = await page.evaluate(`(${name})(document.activeElement)?.trim()`);
+        if (reached == wanted) return;
+        passed.push(reached);
+      }
+      assert.fail(`Tab does not lead to “${wanted}”, but to ${passed.join(", ")}`);
     };
-    await press("link", "New survey");
+    await page.evaluate(() => document.activeElement.blur());
+    await reach("New survey");
+    await page.keyboard.press("Enter");
     await page.getByRole("heading", { name: "New survey" }).waitFor();
-    await page.getByLabel("Name", { exact: true }).focus();
-    await type("By keys");
     // The tabs are one stop; arrows lead from one to the next.
-    await page.getByRole("tab", { name: "Questions" }).focus();
+    await reach("Questions");
+    await reach("Name");
+    await page.keyboard.type("By keys");
+    while ((await page.evaluate("document.activeElement.getAttribute('role')")) != "tab") await page.keyboard.press("Shift+Tab");
     await page.keyboard.press("ArrowRight");
     await page.keyboard.press("ArrowRight");
-    await page.getByLabel("Event", { exact: true }).focus();
-    await type("order_placed");
+    await page.getByRole("tab", { name: "Who and when", selected: true }).waitFor();
+    await reach("Event");
+    await page.keyboard.type("order_placed");
     await page.keyboard.press("Enter");
     await page.getByRole("heading", { name: "By keys" }).waitFor();
-    await press("button", "Activate");
+    await reach("Activate");
+    await page.keyboard.press("Enter");
     await page.getByText("“By keys” is active.").waitFor();
     const [made] = await server.api("GET", "/surveys");
     assert.deepEqual([made.name, made.status, made.trigger.eventName], ["By keys", "active", "order_placed"]);

@@ -110,24 +110,41 @@ test("a tab that does not answer holds nothing up", async (t) => {
   await arrived(server, "came_back", 1);
 });
 
-test("a server that answers 503 gets everything later, and is asked as seldom as it says", async (t) => {
+test("a server that answers 503 for a minute gets everything later, once, and is asked as seldom as it says", async (t) => {
   const { server, gate, shop, options } = await setUp(t);
-  const context = await profile(t);
-  const page = await open(context, shop.url, options);
+  const page = await open(await profile(t), shop.url, options);
   await page.evaluate(() => nudge.flush());
-  gate.refuse = ({ route }) => (route == "POST /v1/sdk/ingest" ? { status: 503, headers: { "retry-after": "2" } } : undefined);
-  const before = gate.of("POST /v1/sdk/ingest").length;
   const begun = Date.now();
-  for (let n = 0; n < 20; n++) {
-    await page.evaluate((n) => void nudge.track("patience_shown", { n }), n);
-    await sleep(300);
+  const refusals = [];
+  gate.refuse = ({ route, at }) => {
+    if (route != "POST /v1/sdk/ingest" || at > begun + 60_000) return undefined;
+    // The first answers say when to come again; what follows is the SDK's own patience.
+    const seconds = refusals.length < 4 ? 4 : 0;
+    refusals.push({ at, seconds });
+    return { status: 503, headers: seconds ? { "retry-after": `${seconds}` } : {} };
+  };
+  let tracked = 0;
+  const track = () => page.evaluate((n) => void nudge.track("patience_shown", { n }), tracked++);
+  while (Date.now() < begun + 60_000) {
+    await track();
+    await sleep(500);
   }
-  const asked = gate.of("POST /v1/sdk/ingest").slice(before);
-  const seconds = (Date.now() - begun) / 1000;
-  assert.ok(asked.length >= 2 && asked.length <= seconds / 2 + 2, `asked ${asked.length} times in ${seconds} s`);
-  gate.refuse = () => undefined;
-  const events = custom(await arrived(server, "patience_shown", 20), "patience_shown");
-  assert.deepEqual(events.map(({ properties }) => properties.n), [...Array(20).keys()]);
+  await track();
+  const events = custom(await arrived(server, "patience_shown", tracked, 120), "patience_shown");
+  assert.deepEqual(events.map(({ properties }) => properties.n), [...Array(tracked).keys()]);
+  assert.equal((await server.users()).length, 1);
+  // From one refusal to the next, and to the request that the server took.
+  const taken = gate.of("POST /v1/sdk/ingest").find(({ at, status }) => at > begun && status == 200);
+  const times = [...refusals.map(({ at }) => at), taken.at];
+  refusals.forEach(({ at, seconds }, failures) => {
+    const least = Math.max(1000 * seconds, Math.min(60_000, 500 * 2 ** failures) / 2);
+    const pause = times[failures + 1] - at;
+    // Between an answer and its arrival in the page lie milliseconds.
+    assert.ok(pause > least - 20, `${pause} ms after ${failures} failures, of which the last asked for ${seconds} s`);
+  });
+  assert.ok(refusals.length >= 4, `${refusals.length} refusals`);
+  const complaints = await page.evaluate(() => errors);
+  assert.deepEqual(complaints.map(({ status }) => status), [503], "the page is told once");
 });
 
 test("an answer that is lost leaves one event", async (t) => {

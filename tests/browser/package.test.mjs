@@ -1,7 +1,7 @@
 // What `npm pack` makes, installed as anybody would: a plain page, a project of Vite, a strict consumer in TypeScript.
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import test from "node:test";
@@ -16,21 +16,21 @@ const packing = mkdtempSync(join(tmpdir(), "nudge-package-"));
 test.after(() => rmSync(packing, { recursive: true, force: true }));
 test.before(() => void run(SDK, "npm", "pack", "--pack-destination", packing));
 
-/** A project with the package from its tarball. What it is built with comes from the tests' own packages. */
+/** A project that installed the package from its tarball. What it is built with comes from the tests' own packages. */
 function project(t, files) {
   const path = folder(t);
+  const manifest = JSON.stringify({ type: "module", name: "consumer", private: true });
+  for (const [name, text] of Object.entries({ "package.json": manifest, ...files })) writeFileSync(join(path, name), text);
   const [filename] = readdirSync(packing);
-  const packed = join(path, "node_modules/@nudge/web");
-  mkdirSync(packed, { recursive: true });
-  run(path, "tar", "-xzf", join(packing, filename), "-C", packed, "--strip-components=1");
+  // It depends on nothing, so that no registry is asked.
+  run(path, "npm", "install", "--offline", "--no-audit", "--no-fund", join(packing, filename));
   for (const [from, names] of [
     [HERE, ["vite"]],
     [SDK, ["react", "react-dom", "scheduler", "@types", "csstype", "typescript"]],
   ]) {
     for (const name of names) symlinkSync(join(from, "node_modules", name), join(path, "node_modules", name));
   }
-  for (const [name, text] of Object.entries(files)) writeFileSync(join(path, name), text);
-  return { path, packed };
+  return { path, packed: join(path, "node_modules/@nudge/web") };
 }
 
 test("the package has what it says and no more", (t) => {
@@ -46,13 +46,23 @@ test("the package has what it says and no more", (t) => {
   assert.equal(JSON.parse(readFileSync(join(packed, "package.json"), "utf8")).dependencies, undefined);
 });
 
-test("importing in a server that renders pages does nothing", async (t) => {
-  const { packed } = project(t, {});
-  const { Nudge } = await import(join(packed, "lib/nudge.mjs"));
-  const nudge = Nudge.init({ writeKey: "wk_none" });
-  assert.match(nudge.track("nothing_done", {}), /^[0-9a-f-]{36}$/);
-  await nudge.flush();
-  assert.equal(await nudge.push.subscribe(), "unsupported");
+test("importing in a server that renders pages does nothing", (t) => {
+  const { path } = project(t, {
+    "server.js": `
+      import { createElement as h, StrictMode } from "react";
+      import { renderToString } from "react-dom/server";
+      import { Nudge } from "@nudge/web";
+      import { NudgeProvider, useNudge } from "@nudge/web/react";
+      const nudge = Nudge.init({ writeKey: "wk_none" });
+      await nudge.flush();
+      const Page = () => h("h1", null, useNudge().push.state);
+      const html = renderToString(h(StrictMode, null, h(NudgeProvider, { writeKey: "wk_none" }, h(Page))));
+      console.log(JSON.stringify([nudge.track("nothing_done", {}), await nudge.push.subscribe(), html]));`,
+  });
+  const [id, state, html] = JSON.parse(run(path, "node", "server.js"));
+  assert.match(id, /^[0-9a-f-]{36}$/);
+  assert.equal(state, "unsupported");
+  assert.equal(html, "<h1>unsupported</h1>");
 });
 
 test("a strict consumer in TypeScript compiles", (t) => {
@@ -61,7 +71,6 @@ test("a strict consumer in TypeScript compiles", (t) => {
       compilerOptions: { strict: true, exactOptionalPropertyTypes: true, noUncheckedIndexedAccess: true, module: "nodenext", target: "es2022", lib: ["es2022", "dom"], jsx: "react-jsx", noEmit: true, skipLibCheck: false, types: [] },
       files: ["page.ts", "app.tsx"],
     }),
-    "package.json": JSON.stringify({ type: "module", name: "consumer", private: true }),
     "page.ts": `
       import { Nudge, type Instruction, type NudgeError } from "@nudge/web";
       const nudge = Nudge.init({ writeKey: "wk", consent: "required", identity: async () => null, autoShow: false });
@@ -99,7 +108,6 @@ test("a page built by Vite sends events, and React's strict mode makes one sessi
   const server = await Server.start(t);
   const gate = await Gate.start(t, server);
   const { path } = project(t, {
-    "package.json": JSON.stringify({ type: "module", name: "consumer", private: true }),
     "index.html": '<!doctype html><html lang="en"><title>App</title><div id="root"></div><script type="module" src="/main.jsx"></script></html>',
     "main.jsx": `
       import { createElement as h, StrictMode, useEffect } from "react";
@@ -148,4 +156,29 @@ test("a plain page with a strict policy uses the module that the server serves",
   const user = await until("somebody", async () => (await server.users())[0]);
   await until("the event", async () => (await server.events(user.anonymousId)).some(({ name }) => name == "page_viewed"));
   assert.deepEqual(complaints, []);
+});
+
+test("a plain page uses the files of the package, and shows a survey with them", async (t) => {
+  const server = await Server.start(t);
+  await server.survey({ trigger: { kind: "event", eventName: "page_viewed", delaySeconds: 0, occurrence: { mode: "every" } } });
+  const { packed } = project(t, {});
+  const files = {
+    "/": '<!doctype html><html lang="en"><title>Plain</title><script type="module" src="/main.js"></script></html>',
+    "/main.js": `
+      import { Nudge } from "/nudge/nudge.mjs";
+      Nudge.init({ writeKey: "${server.access.writeKey}", baseUrl: "${server.base}" }).track("page_viewed");`,
+  };
+  for (const name of ["nudge.mjs", "surveys.mjs", "worker.js"]) files[`/nudge/${name}`] = readFileSync(join(packed, "lib", name), "utf8");
+  const headers = { "content-security-policy": `default-src 'none'; script-src 'self'; style-src 'self'; connect-src ${server.base}` };
+  const app = await site(t, { files, headers });
+  const page = await (await (await browser(t)).newContext()).newPage();
+  const complaints = [];
+  page.on("console", (message) => message.type() == "error" && complaints.push(message.text()));
+  await page.goto(app.url);
+  const user = await until("somebody", async () => (await server.users())[0]);
+  await until("the event", async () => (await server.events(user.anonymousId)).some(({ name }) => name == "page_viewed"));
+  const title = page.locator("nudge-ui h2", { hasText: "How likely?" });
+  await title.waitFor();
+  assert.equal(await page.locator("nudge-ui .root").evaluate((root) => getComputedStyle(root).position), "fixed");
+  assert.deepEqual(complaints.filter((text) => !text.includes("favicon")), []);
 });

@@ -1,5 +1,7 @@
-// Web Push from subscribing to clicking. Chromium's own push service is Google's: the test is one in its place, takes
-// the server's encrypted message as a push service does, and gives it to the worker by the DevTools protocol.
+// Web Push from subscribing to clicking. A browser makes a subscription with its own push service, which is Google's for
+// Chromium, and there is no other way to one: `PushManager.subscribe` is the one thing that the test puts something in
+// the place of. It has the keys of a browser, takes the server's encrypted message as a push service does, decrypts it
+// as a browser does (RFC 8291), and gives it to the worker by the DevTools protocol. All else is Chromium's own.
 import assert from "node:assert/strict";
 import { createDecipheriv, createECDH, hkdfSync, randomBytes } from "node:crypto";
 import http from "node:http";
@@ -60,7 +62,9 @@ test("a message is shown and clicked, and the page's own worker stays what it is
   const shop = await site(t, {
     sdk: "/sdk/nudge.js",
     files: {
-      "/sw.js": 'self.addEventListener("fetch", (event) => event.request.url.endsWith("/from-worker") && event.respondWith(new Response("own worker")));',
+      "/sw.js": `let pushes = 0;
+        self.addEventListener("push", () => pushes++);
+        self.addEventListener("fetch", (event) => event.request.url.endsWith("/from-worker") && event.respondWith(new Response("own worker, " + pushes + " messages")));`,
       "/nudge/worker.js": "importScripts('/sdk/worker.js' + '?as-any-page');",
       "/landing": "<!doctype html><title>Landing</title>",
     },
@@ -76,7 +80,10 @@ test("a message is shown and clicked, and the page's own worker stays what it is
   await page.evaluate((subscription) => {
     PushManager.prototype.subscribe = async function (options) {
       window.subscribedWith = { key: btoa(String.fromCharCode(...new Uint8Array(options.applicationServerKey))), visible: options.userVisibleOnly };
-      return { toJSON: () => subscription, unsubscribe: async () => true };
+      let isThere = true;
+      const made = { toJSON: () => subscription, unsubscribe: async () => !(isThere = false) };
+      PushManager.prototype.getSubscription = async () => (isThere ? made : null);
+      return made;
     };
   }, service.subscription());
   assert.equal(await page.evaluate(() => nudge.push.subscribe()), "subscribed");
@@ -127,8 +134,12 @@ test("a message is shown and clicked, and the page's own worker stays what it is
   const { transitions } = await server.api("GET", `/push/deliveries/${deliveryId}`);
   assert.deepEqual(transitions.map(({ status }) => status), ["queued", "sent", "delivered", "displayed", "opened", "clicked"]);
 
+  assert.equal(await page.evaluate(() => nudge.push.unsubscribe()), "unsubscribed");
+  const after = await server.api("GET", `/users/${user.anonymousId}`);
+  assert.ok(after.devices.every(({ push }) => push?.status != "active"), JSON.stringify(after.devices));
+  // The page's own worker does its own, and had a part in nothing of it.
   await page.reload();
-  assert.equal(await page.evaluate(() => fetch("/from-worker").then((answer) => answer.text())), "own worker");
+  assert.equal(await page.evaluate(() => fetch("/from-worker").then((answer) => answer.text())), "own worker, 0 messages");
   const scopes = await page.evaluate(async () => (await navigator.serviceWorker.getRegistrations()).map(({ scope }) => new URL(scope).pathname));
   assert.deepEqual(scopes.sort(), ["/", "/nudge/"]);
 });

@@ -420,3 +420,38 @@ test("own words are in the person's language", async () => {
   assert.equal(await tab.locator("nudge-ui .root").getAttribute("lang"), "de");
   await done(tab);
 });
+
+test("what is shown names its language, and our own words are in it", async () => {
+  const tab = await open(browser, site.url, { lang: "de-AT" });
+  const languages = () =>
+    tab.evaluate(() => {
+      const { shadowRoot } = document.querySelector("nudge-ui");
+      /** The language of what is at a place, as browsers look for it. */
+      const of = (selector) => shadowRoot.querySelector(selector)?.closest("[lang]").lang;
+      const { lang, dir } = shadowRoot.querySelector(".root");
+      return { lang, dir, title: of("h2"), text: of(".option span, .body"), close: of(".close"), send: of("[type=submit]"), words: shadowRoot.querySelector("[type=submit]")?.textContent };
+    });
+  const shows = async (what, expected) => {
+    await present(tab, what, { asked: true });
+    assert.deepEqual(await languages(), expected);
+    await tab.evaluate(() => window.renderer.clear());
+  };
+  const of = (locale, title) => instruction(survey([question("single_choice", { title })], { locale }));
+  // It fell back to English: so do our words. One of a language that we have no words in has them in English.
+  await shows(of("en", "How?"), { lang: "en", dir: "ltr", title: "en", text: "en", close: "en", send: "en", words: "Send" });
+  await shows(of("fr_CA", "Comment ?"), { lang: "fr", dir: "ltr", title: "fr-CA", text: "fr-CA", close: "fr", send: "fr", words: "Envoyer" });
+  await shows(of("it", "Come?"), { lang: "en", dir: "ltr", title: "it", text: "it", close: "en", send: "en", words: "Send" });
+  // Its first letter is a brand's, and its language is written from right to left.
+  await shows(of("fa", "Nudge؟"), { lang: "en", dir: "rtl", title: "fa", text: "fa", close: "en", send: "en", words: "Send" });
+  await shows(of("ar", "كيف؟"), { lang: "ar", dir: "rtl", title: "ar", text: "ar", close: "ar", send: "ar", words: "إرسال" });
+  // Without translations nobody says which language it is: as the page's, and our words are in the person's.
+  await shows(of(undefined, "Wie?"), { lang: "de", dir: "ltr", title: "de-AT", text: "de-AT", close: "de", send: "de", words: "Senden" });
+  await shows(message({ locale: "ar", title: "Nudge تخفيض", body: "اليوم" }), { lang: "ar", dir: "rtl", title: "ar", text: "ar", close: "ar", send: undefined, words: undefined });
+  // What is told to those who don't see it is in its language, too; the end that is ours is in ours.
+  await present(tab, instruction(survey([nps("uno")], { locale: "it", flow: { endScreens: [] } })), { asked: true });
+  await press(tab, "Space", "Enter");
+  await heading(tab, "Thank you!");
+  await tab.locator("nudge-ui [role=status][lang=en]", { hasText: "Thank you!" }).waitFor({ state: "attached" });
+  assert.equal((await languages()).title, "en");
+  await done(tab);
+});

@@ -46,12 +46,12 @@ async fn get(app: &TestApp, path: &str, who: &Credential) -> Answer {
 
 /// Where an answer leads.
 #[track_caller]
-fn there(answer: &Answer) -> &str {
+pub(crate) fn there(answer: &Answer) -> &str {
     assert_eq!(answer.status, 303, "{}", answer.text);
     answer.header("location")
 }
 
-fn console_client(issuer: &str) -> OidcIssuer {
+pub(crate) fn console_client(issuer: &str) -> OidcIssuer {
     OidcIssuer {
         client_id: "console".to_owned(),
         client_secret: Hidden(SECRET.to_owned()),
@@ -60,14 +60,14 @@ fn console_client(issuer: &str) -> OidcIssuer {
 }
 
 /// Somebody on the way: their browser's cookie, and what the server told the provider.
-struct Login {
-    secret: Credential,
-    asked: BTreeMap<String, String>,
+pub(crate) struct Login {
+    pub(crate) secret: Credential,
+    pub(crate) asked: BTreeMap<String, String>,
     address: Url,
 }
 
 impl Login {
-    async fn begin(app: &TestApp, query: &str) -> Self {
+    pub(crate) async fn begin(app: &TestApp, query: &str) -> Self {
         let path = format!("/console/login{query}");
         let answer = get(app, &path, &Credential::none()).await;
         let address = Url::parse(there(&answer)).unwrap();
@@ -81,7 +81,7 @@ impl Login {
     }
 
     /// Comes back with a code, the query changed.
-    async fn finish(&self, app: &TestApp, change: Value) -> Answer {
+    pub(crate) async fn finish(&self, app: &TestApp, change: Value) -> Answer {
         let mut query = json!({"code": "c", "state": self.asked["state"]});
         nudge_platform::json::merge::apply(&mut query, change);
         let mut url = Url::parse("http://x/console/callback").unwrap();
@@ -96,14 +96,14 @@ impl Login {
 
 /// The session that an answer begins.
 #[track_caller]
-fn signed_in(answer: &Answer) -> Credential {
+pub(crate) fn signed_in(answer: &Answer) -> Credential {
     assert!(there(answer).starts_with("/console/"), "{}", there(answer));
     let (forgotten, _) = cookie(answer, "nudge-login");
     assert_eq!(forgotten, "");
     with_cookie(&cookie(answer, "nudge").0)
 }
 
-async fn session(app: &TestApp, who: &Credential) -> Answer {
+pub(crate) async fn session(app: &TestApp, who: &Credential) -> Answer {
     app.get("/console/session", who).await
 }
 
@@ -230,7 +230,7 @@ async fn with_fake(app: &mut TestApp) -> (FakeIssuer, Signer) {
 }
 
 /// What the token endpoint answers to a login, with changes of the claims of both tokens.
-fn tokens(
+pub(crate) fn tokens(
     app: &TestApp,
     issuer: &FakeIssuer,
     signer: &Signer,
@@ -256,7 +256,7 @@ fn tokens(
 }
 
 /// A change that changes nothing.
-fn nothing() -> Value {
+pub(crate) fn nothing() -> Value {
     json!({"access": {}, "identity": {}, "answer": {}})
 }
 

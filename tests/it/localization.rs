@@ -38,11 +38,11 @@ async fn speaks(app: &TestApp, session: &Session, locale: Option<&str>) {
 async fn people_see_their_language(app: &mut TestApp) {
     let parts = json!({"mode": "on_demand", "flow": flow(), "localization": localization()});
     let survey = app.survey_with(&parts).await;
-    for (name, locale, title, thanks, red) in [
-        ("at", Some("de-AT"), "Wia woar's?", "Danke", "Rot"),
-        ("ch", Some("de_CH"), "Wie war's?", "Danke", "Rot"),
-        ("fr", Some("fr-FR"), "How was it?", "Thanks", "Red"),
-        ("none", None, "How was it?", "Thanks", "Red"),
+    for (name, locale, title, thanks, red, spoken) in [
+        ("at", Some("de-AT"), "Wia woar's?", "Danke", "Rot", "de"),
+        ("ch", Some("de_CH"), "Wie war's?", "Danke", "Rot", "de"),
+        ("fr", Some("fr-FR"), "How was it?", "Thanks", "Red", "en"),
+        ("none", None, "How was it?", "Thanks", "Red", "en"),
     ] {
         let session = app.session(name).await;
         speaks(app, &session, locale).await;
@@ -65,6 +65,7 @@ async fn people_see_their_language(app: &mut TestApp) {
             assert_eq!(flow["endScreens"][0]["title"], thanks, "{name}");
             assert_eq!(flow["questions"][1]["options"][0]["label"], red, "{name}");
             assert!(survey.get("localization").is_none());
+            assert_eq!(survey["locale"], spoken, "{name}");
         }
     }
     let path = app.path(&format!("/surveys/{survey}"));

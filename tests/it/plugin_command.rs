@@ -14,7 +14,7 @@ fn examples() -> PathBuf {
 }
 
 /// What all Rust projects of the tests are compiled into: dependencies once.
-fn target() -> PathBuf {
+pub(crate) fn target() -> PathBuf {
     Path::new(env!("CARGO_TARGET_TMPDIR")).join("plugin-projects")
 }
 

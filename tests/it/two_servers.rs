@@ -34,7 +34,7 @@ pub(crate) async fn node(url: &str, folder: &Path, name: &str) -> TestApp {
 }
 
 /// A node with another configuration.
-async fn node_with(
+pub(crate) async fn node_with(
     url: &str,
     folder: &Path,
     name: &str,

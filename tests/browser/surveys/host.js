@@ -11,6 +11,7 @@ const key = (id) => `draft ${id}`;
 const host = {
   locale: document.documentElement.lang || "en",
   container: undefined,
+  newId: () => crypto.randomUUID(),
   onOffer: () => window.onOffer !== false,
   acknowledge: (instruction, status, actionId) => note("ack", instruction.instructionId, status, actionId),
   start: (surveyId, from) => {

@@ -152,9 +152,9 @@ async fn a_message_is_in_the_persons_language(app: &mut TestApp) {
         "personalization": of_event(&[("item", "item", "string")]),
         "buttons": [{"id": "go", "label": "Go", "openAction": {"action": "open_app"}}]}]);
     message(app, json!({"variants": variants})).await;
-    for (name, locale, title, label) in [
-        ("ada", "de-AT", "Hallo tea", "Los"),
-        ("bob", "fr", "Hello tea", "Go"),
+    for (name, locale, title, label, spoken) in [
+        ("ada", "de-AT", "Hallo tea", "Los", "de"),
+        ("bob", "fr", "Hello tea", "Go", "en"),
     ] {
         let session = app.session(name).await;
         let event = app.event(&session, "purchase", &json!({"item": "tea"}));
@@ -167,9 +167,15 @@ async fn a_message_is_in_the_persons_language(app: &mut TestApp) {
             (
                 &shown["title"],
                 &shown["body"],
-                &shown["buttons"][0]["label"]
+                &shown["buttons"][0]["label"],
+                &shown["locale"]
             ),
-            (&json!(title), &json!("There"), &json!(label))
+            (
+                &json!(title),
+                &json!("There"),
+                &json!(label),
+                &json!(spoken)
+            )
         );
     }
 }

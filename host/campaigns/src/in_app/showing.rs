@@ -109,9 +109,8 @@ impl Prepared {
     ) -> Result<Value, NotAllowed> {
         let form = &self.form;
         let mut texts = form.texts.clone();
-        if let Some(localization) = &form.localization {
-            localization.apply(&mut texts, locale);
-        }
+        let localization = form.localization.as_ref();
+        let spoken = localization.map(|localization| localization.apply(&mut texts, locale));
         let text = |place: &str| -> Option<String> {
             let text = texts.pointer(place)?.as_str()?;
             // Texts that are no templates were refused when they were saved.
@@ -126,7 +125,7 @@ impl Prepared {
                 "openAction": button.action.fill(values)?,
             }));
         }
-        Ok(json!({
+        let mut message = json!({
             "variantId": self.id,
             "layout": form.layout,
             "title": text("/title"),
@@ -135,6 +134,10 @@ impl Prepared {
             "buttons": buttons,
             "dismissible": form.dismissible,
             "theme": theme,
-        }))
+        });
+        if let (Some(spoken), Some(message)) = (spoken, message.as_object_mut()) {
+            message.insert("locale".to_owned(), Value::from(spoken));
+        }
+        Ok(message)
     }
 }

@@ -71,8 +71,9 @@ impl Localization {
     }
 
     /// Puts a locale's texts into a flow as JSON. Each text is that of the locale itself, or of the nearest of its
-    /// languages that has it (`zh-Hant-TW`, `zh-Hant`, `zh`), or of the default locale.
-    pub fn apply(&self, flow: &mut Value, locale: Option<&str>) {
+    /// languages that has it (`zh-Hant-TW`, `zh-Hant`, `zh`), or of the default locale. Answers the locale that most
+    /// texts are of, as it is written in the translations.
+    pub fn apply(&self, flow: &mut Value, locale: Option<&str>) -> &str {
         let locales = locale.into_iter().flat_map(fallbacks);
         let locales = locales.chain(fallbacks(&self.default_locale));
         // The farthest first, so that nearer ones replace what it said.
@@ -82,16 +83,47 @@ impl Localization {
                 chosen.push(locale);
             }
         }
+        let mut spoken: BTreeMap<&str, &str> = BTreeMap::new();
         for locale in chosen.iter().rev() {
             let named = self.translations.iter();
-            for (_, texts) in named.filter(|(name, _)| normal(name) == *locale) {
+            for (name, texts) in named.filter(|(name, _)| normal(name) == *locale) {
                 for (path, text) in texts {
                     if let Some(place) = find(flow, path) {
                         *place = Value::from(text.as_str());
+                        spoken.insert(path, name);
                     }
                 }
             }
         }
+        self.prevailing(&spoken, count(flow, ""))
+    }
+
+    /// The locale that most texts are of, given those that are translated and how many there are; of two with as many,
+    /// the one that is not the default.
+    fn prevailing<'t>(&'t self, spoken: &BTreeMap<&str, &'t str>, texts: usize) -> &'t str {
+        let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+        for locale in spoken.values() {
+            *counts.entry(locale).or_default() += 1;
+        }
+        let untranslated = texts.saturating_sub(spoken.len());
+        let mut prevailing = self.default_locale.as_str();
+        let mut most = untranslated + counts.remove(prevailing).unwrap_or_default();
+        for (locale, texts) in counts {
+            if texts >= most {
+                (prevailing, most) = (locale, texts);
+            }
+        }
+        prevailing
+    }
+}
+
+/// How many texts there are at a member of a flow, and below it.
+fn count(place: &Value, name: &str) -> usize {
+    match place {
+        Value::Object(members) => members.iter().map(|(name, part)| count(part, name)).sum(),
+        Value::Array(items) => items.iter().map(|item| count(item, "")).sum(),
+        Value::String(_) => usize::from(TEXTS.contains(&name)),
+        _ => 0,
     }
 }
 
@@ -207,6 +239,30 @@ mod tests {
             shown(&localization, Some("fr"), "/questions/0/lowLabel"),
             "bad"
         );
+    }
+
+    #[test]
+    fn the_locale_of_most_texts_is_named() {
+        // The flow has six texts.
+        let localization = localization(&json!({
+            "de": {"questions/q1/title": "Wie?", "questions/q1/lowLabel": "schlecht", "questions/q2/title": "Was?", "endScreens/e1/title": "Danke"},
+            "de-AT": {"questions/q1/title": "Wia?"},
+            "fr": {"questions/q1/title": "Comment ?"},
+            "ar": {"questions/q1/title": "كيف؟", "questions/q2/title": "ماذا؟", "questions/q2/options/a": "ألف"},
+            "en-GB": {"questions/q1/title": "How so?"},
+        }));
+        for (locale, named) in [
+            (Some("de-AT"), "de"),
+            (Some("de_CH"), "de"),
+            (Some("ar-EG"), "ar"),
+            // One text of six is French.
+            (Some("fr"), "en"),
+            (Some("en-GB"), "en"),
+            (Some("it"), "en"),
+            (None, "en"),
+        ] {
+            assert_eq!(localization.apply(&mut flow(), locale), named, "{locale:?}");
+        }
     }
 
     #[test]

@@ -54,14 +54,19 @@ impl Payload {
         self.localization.is_some()
     }
 
-    /// The survey in a person's language, as far as there is text in it.
+    /// The survey in a person's language, as far as there is text in it. Its `locale` is the one that most of its text
+    /// is of.
     pub fn survey(&self, locale: Option<&str>) -> Arc<RawValue> {
         let Some(localization) = &self.localization else {
             return Arc::clone(&self.survey);
         };
         let mut survey: Value = serde_json::from_str(self.survey.get()).unwrap_or_default();
-        if let Some(flow) = survey.get_mut("flow") {
-            localization.apply(flow, locale);
+        let Some(flow) = survey.get_mut("flow") else {
+            return Arc::clone(&self.survey);
+        };
+        let spoken = localization.apply(flow, locale);
+        if let Some(survey) = survey.as_object_mut() {
+            survey.insert("locale".to_owned(), Value::from(spoken));
         }
         text(&survey)
     }

@@ -41,7 +41,7 @@ pub struct InstructionView {
 pub enum PayloadView {
     /// Of the kinds `survey` and `feedback`.
     Survey {
-        /// The survey.
+        /// The survey. One with translations has a `locale`: the one that most of its text is of.
         #[schema(value_type = Object)]
         survey: Arc<RawValue>,
         /// The attempt that a coordinated survey's instruction authorizes.
@@ -50,7 +50,8 @@ pub enum PayloadView {
     },
     /// Of the kind `in_app`.
     Message {
-        /// `{variantId, layout, title, body, imageUrl, buttons, dismissible, theme}`, as it was made.
+        /// `{variantId, layout, title, body, imageUrl, buttons, dismissible, theme}`, as it was made. One with
+        /// translations has a `locale`: the one that most of its text is of.
         #[schema(value_type = Object)]
         message: Box<RawValue>,
     },

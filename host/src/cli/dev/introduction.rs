@@ -30,7 +30,8 @@ pub(super) fn text(access: &Access, all: bool) -> String {
         "Nudge is running. Open in a browser:\n\n\
          a shop          {base_url}/demo/\n\
          the console     {console_url}\n\
-         API pages       {base_url}/docs\n\n\
+         API pages       {base_url}/docs\n\
+         the book        {base_url}/docs/book/\n\n\
          base URL        {base_url}\n\
          workspace       {workspace_id}\n\
          app             {app_id}\n"

@@ -1,7 +1,7 @@
 import type { Draft, Host, OpenAction, PresentOptions, Renderer } from "../surveys/host.js";
 import { type Answer, isTemporary } from "./net.js";
 import type { Instruction } from "./types.js";
-import { backoff, iso, pause } from "./util.js";
+import { backoff, iso, newId, pause } from "./util.js";
 
 /** Instructions whose end is remembered. */
 const MOST_ENDED = 200;
@@ -111,6 +111,7 @@ export class Shows {
         return page.locale;
       },
       container: page.container,
+      newId,
       onOffer: ({ instructionId, expiresAt }) =>
         page.maySee() &&
         !ended.has(instructionId) &&

@@ -3,7 +3,6 @@
  * other, and what is not confirmed is kept in the browser, so that a closed tab loses nothing.
  */
 
-import { uuid } from "./dom.js";
 import type { Answer, Draft, Host, Instruction, Json, Refusal } from "./host.js";
 
 /** The answer that the server does not take, and why. */
@@ -40,7 +39,7 @@ export class Attempt {
   readonly #listener: Listener;
   readonly #unsent = new Map<string, Answer>();
   readonly #given = new Map<string, Answer>();
-  #clientAttemptId = uuid();
+  #clientAttemptId: string;
   #sending: Promise<boolean> | undefined;
   #starting: Promise<string> | undefined;
   /** Nothing of it is kept in the browser any longer. */
@@ -61,7 +60,7 @@ export class Attempt {
     this.#instruction = instruction;
     this.#listener = listener;
     this.#id = started?.attemptId ?? instruction.payload.attempt?.attemptId;
-    this.#clientAttemptId = started?.clientAttemptId ?? this.#clientAttemptId;
+    this.#clientAttemptId = started?.clientAttemptId ?? host.newId();
     this.#live = !!started || !!draft;
     if (!draft) return;
     this.#id = draft.attemptId ?? this.#id;

@@ -28,16 +28,6 @@ let made = 0;
 /** An id that nothing else of ours has. */
 export const newId = (): string => `n${++made}`;
 
-/** A random UUID, also on pages without TLS, where browsers have no `crypto.randomUUID`. */
-export function uuid(): string {
-  const bytes = crypto.getRandomValues(new Uint8Array(16));
-  const hex = Array.from(bytes, (byte, place) => {
-    const fixed = place === 6 ? (byte & 15) | 64 : place === 8 ? (byte & 63) | 128 : byte;
-    return fixed.toString(16).padStart(2, "0");
-  }).join("");
-  return hex.replace(/^(.{8})(.{4})(.{4})(.{4})/, "$1-$2-$3-$4-");
-}
-
 /** Schemes whose addresses are programs or contents of their own, or lead into the device. */
 const PROGRAMS = /^(javascript|data|vbscript|blob|file|filesystem):$/;
 

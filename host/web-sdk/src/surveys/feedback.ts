@@ -15,7 +15,7 @@ export interface FeedbackButton {
 
 /** Shows the button of a survey. */
 export function showFeedback(locale: string, survey: Survey, pressed: () => void): FeedbackButton {
-  const language = languageOf(locale);
+  const language = languageOf(survey.locale ?? locale);
   const label = textsOf(language)("feedback");
   const { element, root } = surface(survey.theme);
   const button = h(

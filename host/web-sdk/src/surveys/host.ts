@@ -44,6 +44,8 @@ export interface Survey {
   id: string;
   version: number;
   name: string;
+  /** The language of most of its text, where it has translations. */
+  locale?: string;
   flow: Flow;
   theme?: Theme;
   settings?: SurveySettings;
@@ -187,6 +189,8 @@ export interface Message {
   buttons?: MessageButton[] | null;
   dismissible?: boolean;
   theme?: Theme | null;
+  /** The language of most of its text, where it has translations. */
+  locale?: string;
 }
 
 /** A button of an in-app message. */
@@ -255,10 +259,16 @@ export interface Told {
 
 /** What the renderer asks the core. */
 export interface Host {
-  /** The locale of the SDK's own words (Next, Back, Close …): BCP 47. Read anew for each presentation. */
+  /**
+   * The locale of the SDK's own words (Next, Back, Close …), BCP 47, where what is shown does not say which language it
+   * is in. Read anew for each presentation.
+   */
   readonly locale: string;
   /** Where a survey with `presentation: "inline"` goes, if nobody names a place: `init({container})`. */
   readonly container?: Element | string | undefined;
+
+  /** A new UUID. */
+  newId(): string;
 
   /** Whether an instruction may still be shown: not expired, not ended in another tab, same person, consent. */
   onOffer(instruction: Instruction): boolean;

@@ -1,7 +1,6 @@
 /** The renderer: what is shown when. See `host.ts` for what it asks of the core. */
 
 import { acknowledge } from "./ack.js";
-import { uuid } from "./dom.js";
 import { showFeedback } from "./feedback.js";
 import type { Attempt, CreateRenderer, Instruction, Outcome, PresentOptions, Refusal } from "./host.js";
 import { FIELDS } from "./questions/index.js";
@@ -161,7 +160,7 @@ export const createRenderer: CreateRenderer = (host) => {
       return isButton && !options.asked && !options.container ? offer(instruction) : queue(instruction, options);
     },
     startSurvey: async (surveyId, options = {}) => {
-      const clientAttemptId = uuid();
+      const clientAttemptId = host.newId();
       let attempt: Attempt;
       try {
         attempt = await host.start(surveyId, { clientAttemptId });

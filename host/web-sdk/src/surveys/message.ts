@@ -32,9 +32,9 @@ export function showMessage({ host, instruction, message, shell, done }: Message
       }
       done("completed");
     };
-    return h("button", { type: "button", class: primary ? "primary" : "", click }, label);
+    return h("button", { type: "button", class: primary ? "primary" : "", lang: shell.spoken, click }, label);
   });
-  const text = body ? h("p", { class: "body", tabindex: heading ? null : -1 }, body) : null;
+  const text = body ? h("p", { class: "body", lang: shell.spoken, tabindex: heading ? null : -1 }, body) : null;
   shell.content.append(
     ...[
       isWeb(address) ? h("img", { class: "picture", src: address, alt: "", referrerpolicy: "no-referrer" }) : null,

@@ -36,20 +36,27 @@ const LAYOUTS: Record<Message["layout"], Frame> = {
 };
 
 interface Words {
+  /** The language of our own words: that of what is shown, if there are words in it. */
   language: string;
+  /** The language of what is shown: without translations that of the page, as far as anybody knows. */
+  spoken: string | undefined;
+  /** The language that the server says it is in. */
+  locale: string | undefined;
   texts: Texts;
 }
 
 /** Shows something; answers what takes it away without a word. */
 export function show(scene: Scene): () => void {
-  const language = languageOf(scene.host.locale);
-  const words = { language, texts: textsOf(language) };
   const { survey, message } = scene.instruction.payload;
+  const locale = (message ?? survey)?.locale?.replaceAll("_", "-");
+  const language = languageOf(locale ?? scene.host.locale);
+  const spoken = locale ?? (document.documentElement.lang || undefined);
+  const words = { language, spoken, locale, texts: textsOf(language) };
   if (message) return openMessage(scene, message, words);
   return survey ? openSurvey(scene, survey, words) : () => {};
 }
 
-function openSurvey(scene: Scene, survey: Survey, { language, texts }: Words): () => void {
+function openSurvey(scene: Scene, survey: Survey, { locale, ...words }: Words): () => void {
   const { host, instruction, draft, started, asked, container } = scene;
   const settings = survey.settings ?? {};
   const title = survey.flow.questions[0]?.title ?? survey.name;
@@ -61,9 +68,8 @@ function openSurvey(scene: Scene, survey: Survey, { language, texts }: Words): (
     container,
     closeable: settings.closeable !== false,
     label: survey.name,
-    language,
-    direction: directionOf(title),
-    texts,
+    ...words,
+    direction: directionOf(title, locale),
     closed: () => shown.close(),
   });
   const shown = showSurvey({
@@ -71,7 +77,7 @@ function openSurvey(scene: Scene, survey: Survey, { language, texts }: Words): (
     instruction,
     survey,
     shell,
-    texts,
+    texts: words.texts,
     draft,
     started,
     done: (outcome) => {
@@ -85,7 +91,7 @@ function openSurvey(scene: Scene, survey: Survey, { language, texts }: Words): (
   return shell.remove;
 }
 
-function openMessage(scene: Scene, message: Message, { language, texts }: Words): () => void {
+function openMessage(scene: Scene, message: Message, { locale, ...words }: Words): () => void {
   const { host, instruction, asked, container } = scene;
   const frame = container ? "inline" : (LAYOUTS[message.layout] ?? "popover");
   const name = message.title ?? message.body ?? message.buttons?.[0]?.label ?? "";
@@ -103,9 +109,8 @@ function openMessage(scene: Scene, message: Message, { language, texts }: Words)
     container,
     closeable: isDismissible(message),
     label: name,
-    language,
-    direction: directionOf(name),
-    texts,
+    ...words,
+    direction: directionOf(name, locale),
     closed: () => {
       acknowledge(host, instruction, "dismissed");
       done("dismissed");

@@ -23,7 +23,10 @@ export interface ShellOptions {
   closeable: boolean;
   /** What it is called where it has no headline. */
   label: string;
+  /** The language of our own words. */
   language: string;
+  /** The language of what is shown, as far as it is known. */
+  spoken: string | undefined;
   direction: "rtl" | "ltr";
   texts: Texts;
   /** The person closes it. */
@@ -34,10 +37,12 @@ export interface ShellOptions {
 export interface Shell {
   /** What the content goes into. */
   content: HTMLElement;
+  language: string;
+  spoken: string | undefined;
   /** Says what names the frame. */
   named(id: string): void;
-  /** Tells people who don't see it. */
-  say(text: string): void;
+  /** Tells people who don't see it: something of what is shown, unless in another language. */
+  say(text: string, language?: string): void;
   /** Whether the focus is within. */
   hasFocus(): boolean;
   /** Lets it be closed from now on, whatever it was told. */
@@ -80,7 +85,7 @@ function stops(within: Element): HTMLElement[] {
 
 /** Shows a frame. */
 export function openShell(options: ShellOptions): Shell {
-  const { frame, texts } = options;
+  const { frame, texts, language, spoken } = options;
   const modal = frame === "modal" || frame === "fullscreen";
   const inline = frame === "inline";
   const { element, root } = surface(options.theme, options.container);
@@ -94,7 +99,7 @@ export function openShell(options: ShellOptions): Shell {
     class: `root ${frame} ${frame === "popover" ? cornerOf(options.position) : ""} ${closeable ? "closeable" : ""}`,
     role: modal ? null : inline || frame === "banner" ? "region" : "dialog",
     "aria-label": options.label,
-    lang: options.language,
+    lang: language,
     dir: options.direction,
     tabindex: -1,
   });
@@ -139,16 +144,19 @@ export function openShell(options: ShellOptions): Shell {
   let timer = 0;
   return {
     content,
+    language,
+    spoken,
     named: (id) => {
       box.removeAttribute("aria-label");
       box.setAttribute("aria-labelledby", id);
     },
-    say: (text) => {
+    say: (text, said = spoken) => {
       // Emptied first, and filled later: what is there when it appears, and what stays as it is, is not told.
       status.textContent = "";
       clearTimeout(timer);
       timer = setTimeout(() => {
         status.textContent = text;
+        status.lang = said ?? "";
       }, 60) as unknown as number;
     },
     hasFocus: () => !!root.activeElement,
@@ -167,8 +175,8 @@ export function openShell(options: ShellOptions): Shell {
 }
 
 /** A headline, with an id that names its frame. */
-export function headline(text: string, shell: Shell): HTMLElement {
-  const made = h("h2", { id: newId(), tabindex: -1 }, text);
+export function headline(text: string, shell: Shell, lang = shell.spoken): HTMLElement {
+  const made = h("h2", { id: newId(), tabindex: -1, lang }, text);
   shell.named(made.id);
   return made;
 }

@@ -48,6 +48,8 @@ function once(event: MouseEvent): boolean {
 export function showSurvey(scene: SurveyScene): ShownSurvey {
   const { host, instruction, survey, shell, texts } = scene;
   const { flow } = survey;
+  const lang = shell.spoken;
+  const tell = (text: string): void => shell.say(text, shell.language);
   const typed = new Map<string, Json>();
   let focus = (): void => {};
   /** Remembers what is typed. */
@@ -64,7 +66,7 @@ export function showSurvey(scene: SurveyScene): ShownSurvey {
       refused: (refused) => !closed && showRefused(refused),
       gone: (refusal) => {
         attempt.tell(refusal);
-        if (!closed && !ended) showEnd({ id: "", title: texts("ended") });
+        if (!closed && !ended) showEnd({ id: "", title: texts("ended") }, shell.language);
       },
     },
     scene.draft,
@@ -103,30 +105,27 @@ export function showSurvey(scene: SurveyScene): ShownSurvey {
       texts,
       initial: typed.get(question.id) ?? attempt.answers.get(question.id),
       describedBy: `${ids.desc} ${ids.error}`,
-      say: shell.say,
+      say: tell,
       open: (action) => host.open(action),
     });
     stash = () => typed.set(question.id, field.read());
-    const optional = !required && h("span", { class: "optional" }, ` ${texts("optional")}`);
+    const optional = !required && h("span", { class: "optional", lang: shell.language }, ` ${texts("optional")}`);
     const error = h("p", { class: "error", id: ids.error });
-    const description = h("p", { class: "desc", id: ids.desc }, question.description);
+    const description = h("p", { class: "desc", lang, id: ids.desc }, question.description);
     description.hidden = !question.description;
-    const control = h("div", { class: "control" }, ...field.nodes);
+    const control = h("div", { class: "control", lang }, ...field.nodes);
 
-    let group: HTMLElement;
-    if (field.control && SINGLE.test(question.type)) {
-      const label = h("label", { for: field.control.id }, ...title.childNodes);
-      if (optional) label.append(optional);
-      title.append(label);
-      group = h("div", {}, title, description, control, error);
-    } else if (question.type === "statement" || question.type === "link") {
-      if (optional) title.append(optional);
-      group = h("div", { role: "group", "aria-labelledby": title.id }, title, description, control, error);
-    } else {
-      if (optional) title.append(optional);
-      const described = { "aria-describedby": `${ids.desc} ${ids.error}` };
-      group = h("fieldset", described, h("legend", {}, title), description, control, error);
-    }
+    const single = field.control && SINGLE.test(question.type);
+    const named = single ? h("label", { for: field.control?.id }, ...title.childNodes) : title;
+    if (single) title.append(named);
+    if (optional) named.append(optional);
+    const parts = [description, control, error];
+    const described = { "aria-describedby": `${ids.desc} ${ids.error}` };
+    const group = single
+      ? h("div", {}, title, ...parts)
+      : question.type === "statement" || question.type === "link"
+        ? h("div", { role: "group", "aria-labelledby": title.id }, title, ...parts)
+        : h("fieldset", described, h("legend", {}, title), ...parts);
 
     const complain = (text: string, part?: string): void => {
       error.textContent = text;
@@ -134,7 +133,7 @@ export function showSurvey(scene: SurveyScene): ShownSurvey {
       for (const input of control.querySelectorAll(".text")) input.toggleAttribute("aria-invalid", false);
       if (target.matches(".text")) target.setAttribute("aria-invalid", "true");
       target.focus();
-      shell.say(text);
+      tell(text);
     };
     const describe = (problem: Problem): string =>
       question.validation?.message ??
@@ -153,7 +152,7 @@ export function showSurvey(scene: SurveyScene): ShownSurvey {
 
     const last = left === 0;
     const own = question.type === "statement" ? question.buttonLabel : undefined;
-    const next = h("button", { type: "submit", class: "primary", click: once }, own ?? texts(last ? "send" : "next"));
+    const next = h("button", { type: "submit", class: "primary", lang: own && lang, click: once }, own ?? texts(last ? "send" : "next"));
     const back = before
       ? h(
           "button",
@@ -185,7 +184,7 @@ export function showSurvey(scene: SurveyScene): ShownSurvey {
     );
     const target = (): HTMLElement => field.target() ?? title;
     show([...progress(number, number + left), form], moved, target);
-    if (moved) shell.say(flow.questions.length > 1 ? texts("question", number, number + left) : "");
+    if (moved) tell(flow.questions.length > 1 ? texts("question", number, number + left) : "");
     if (refused) complain(sentence(question, refused), refused.part);
   }
 
@@ -238,19 +237,21 @@ export function showSurvey(scene: SurveyScene): ShownSurvey {
     if (!taken || closed) return;
     acknowledge(host, instruction, "completed");
     const screen = flow.endScreens?.find(({ id }) => end && "endScreenId" in end && id === end.endScreenId);
-    showEnd(screen ?? { id: "", title: texts("thanks") });
+    if (screen) showEnd(screen, lang);
+    else showEnd({ id: "", title: texts("thanks") }, shell.language);
   }
 
-  function showEnd({ title, body, button }: EndScreen): void {
+  function showEnd({ title, body, button }: EndScreen, said: string | undefined): void {
     ended = true;
     shell.letClose();
-    const heading = headline(title, shell);
+    const heading = headline(title, shell, said);
     const url = safeUrl(button?.url);
     const leave = h(
       "button",
       {
         type: "button",
         class: "primary",
+        lang: button && said,
         click: () => {
           if (button && button.action !== "close" && url) host.open({ action: button.action, url: button.url ?? url });
           close();
@@ -258,9 +259,9 @@ export function showSurvey(scene: SurveyScene): ShownSurvey {
       },
       button?.label ?? texts("close"),
     );
-    const text = body ? [h("p", { class: "body" }, body)] : [];
+    const text = body ? [h("p", { class: "body", lang: said }, body)] : [];
     show([heading, ...text, h("div", { class: "actions" }, leave)], false, () => heading);
-    shell.say([title, body].filter(Boolean).join(" "));
+    shell.say([title, body].filter(Boolean).join(" "), said);
   }
 
   function close(): void {

@@ -1,42 +1,12 @@
 /** The renderer's own words. What a survey says is the server's, already in the person's language. */
 
-const KEYS = [
-  "next",
-  "back",
-  "send",
-  "skip",
-  "close",
-  "optional",
-  "required",
-  "least",
-  "most",
-  "characters",
-  "email",
-  "url",
-  "phone",
-  "number",
-  "step",
-  "date",
-  "consent",
-  "rows",
-  "field",
-  "other",
-  "open",
-  "up",
-  "down",
-  "moved",
-  "of",
-  "question",
-  "good",
-  "bad",
-  "thanks",
-  "refused",
-  "ended",
-  "feedback",
-] as const;
+const KEYS =
+  "next back send skip close optional required least most characters email url phone number step date consent rows field other open up down moved of question good bad thanks refused ended feedback";
+
+type Word<S extends string> = S extends `${infer First} ${infer Rest}` ? First | Word<Rest> : S;
 
 /** A text's name. */
-export type TextKey = (typeof KEYS)[number];
+export type TextKey = Word<typeof KEYS>;
 
 /** Gets a text, with values at `{0}`, `{1}`, `{2}`. */
 export type Texts = (key: TextKey, ...values: (string | number)[]) => string;
@@ -59,14 +29,20 @@ export function languageOf(locale: string): string {
 /** The texts of a language. */
 export function textsOf(language: string): Texts {
   const texts = (LANGUAGES[language] ?? "").split("|");
+  const keys: string[] = KEYS.split(" ");
   return (key, ...values) =>
-    (texts[KEYS.indexOf(key)] ?? key).replace(/\{(\d)\}/g, (_, place: string) => `${values[+place] ?? ""}`);
+    (texts[keys.indexOf(key)] ?? key).replace(/\{(\d)\}/g, (_, place: string) => `${values[+place] ?? ""}`);
 }
 
-/** Which way a text is written, by its first letter that has a direction. */
-export function directionOf(text: string): "rtl" | "ltr" {
-  const first = /\p{L}/u.exec(text)?.[0] ?? "";
-  return /[\p{Script=Arabic}\p{Script=Hebrew}\p{Script=Syriac}\p{Script=Thaana}\p{Script=Nko}]/u.test(first)
-    ? "rtl"
-    : "ltr";
+/** Which way a text is written: as its language is, or as its first letter where that is not known. */
+export function directionOf(text: string, locale = ""): "rtl" | "ltr" {
+  let isRight = /[\p{sc=Arab}\p{sc=Hebr}\p{sc=Syrc}\p{sc=Thaa}\p{sc=Nkoo}]/u.test(
+    /\p{L}/u.exec(text)?.[0] ?? "",
+  );
+  try {
+    isRight = /Arab|Hebr|Syrc|Thaa|Nkoo/.test(`${new Intl.Locale(locale).maximize().script}`);
+  } catch {
+    // No language, or none that browsers know.
+  }
+  return isRight ? "rtl" : "ltr";
 }

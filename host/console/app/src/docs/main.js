@@ -101,6 +101,7 @@ function Docs() {
       <${Search} label="Search" value=${query.q ?? ""} onInput=${find} rest=${{ "aria-keyshortcuts": "/", placeholder: "Operations, schemas" }} />
       <${AppSelect} />
       <${ThemeSelect} />
+      <a class="out" href="/docs/book/">Book</a>
       <a class="out" href="/console/">${session.value ? "Console" : "Sign in"}</a>
     </header>
     <div class="body">

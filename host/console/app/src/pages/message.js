@@ -8,7 +8,7 @@ import { can, inApp } from "../lib/session.js";
 import { Badge, Button, confirm, Copy, ErrorView, Json, PageHead, Tabs, Time } from "../ui/index.js";
 import { Editor } from "./message/editor.js";
 import { STATUSES, TYPES, written } from "./message/kinds.js";
-import { Try } from "./message/preview.js";
+import { trialClass, Try } from "./message/preview.js";
 import { Analytics, Deliveries, Recipients } from "./message/results.js";
 
 /** What may come after a status: the next one, and the button's name. @type {Record<string, [string, string][]>} */
@@ -46,7 +46,7 @@ export default function MessagePage({ params }) {
   if (error && !campaign) return html`<${PageHead} title="Message" back=${back} /><${ErrorView} error=${error} retry=${reload} />`;
   if (!campaign) return html`<p role="status" class="loading">Loading…</p>`;
   const push = campaign.type == "push";
-  const viewed = () => html`<div class="trial"><${Json} value=${written(campaign)} label="Definition" /><${Try} campaign=${campaign} variants=${campaign.variants} image=${campaign.options?.imageUrl} changed=${false} /></div>`;
+  const viewed = () => html`<div class=${trialClass()}><${Json} value=${written(campaign)} label="Definition" /><${Try} campaign=${campaign} draft=${campaign} changed=${false} /></div>`;
   const tabs = [
     { id: "message", title: "Message", render: () => (can("editor") ? html`<${Editor} campaign=${campaign} onSaved=${set} />` : viewed()) },
     ...(push ? [{ id: "deliveries", title: "Deliveries", render: () => html`<${Deliveries} campaign=${campaign} />` }] : []),

@@ -12,7 +12,7 @@ import { AudienceEditor, Badge, Button, CapEditor, confirm, Copy, ErrorView, Fie
 import { Branches } from "./survey/branches.js";
 import { Languages } from "./survey/languages.js";
 import { Look } from "./survey/look.js";
-import { newSurvey, written } from "./survey/model.js";
+import { flowOf, newSurvey, spokenOf, textsOf, written } from "./survey/model.js";
 import { Preview } from "./survey/preview.js";
 import { Questions } from "./survey/questions.js";
 
@@ -151,7 +151,7 @@ function Composer({ survey, name, onSaved }) {
     { id: "ways", title: "Branches and ends", render: () => html`<${Branches} ...${part} />` },
     { id: "reach", title: "Who and when", render: () => html`<${Reach} ...${part} />` },
     { id: "look", title: "Look", render: () => html`<${Look} ...${part} />` },
-    { id: "languages", title: "Languages", render: () => html`<${Languages} ...${part} />` },
+    { id: "languages", title: "Languages", render: () => html`<${Languages} value=${value.localization} onChange=${one("localization")} texts=${textsOf(spokenOf(flowOf(value)))} />` },
     { id: "preview", title: "Preview", render: () => html`<${Preview} value=${value} />` },
     { id: "json", title: "JSON", render: () => html`<${AsJson} ...${part} onValid=${setValid} />` },
   ];

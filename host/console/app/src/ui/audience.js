@@ -1,4 +1,4 @@
-// Whom something is for (contract 8 and 19): who is included, who is left out, and of them what share.
+// Whom something is for: who is included, who is left out, and of them what share.
 import { useList } from "../lib/load.js";
 import { html } from "../lib/preact.js";
 import { inApp } from "../lib/session.js";

@@ -1,4 +1,4 @@
-// Conditions on properties (contract 8): of events, and of people.
+// Conditions on properties: of events, and of people.
 import { html } from "../lib/preact.js";
 import { Input, Select } from "./form.js";
 import { NumberInput, put, Words } from "./fields.js";

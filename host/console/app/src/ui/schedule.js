@@ -1,4 +1,4 @@
-// When something runs, and how often one person meets it (contract 8).
+// When something runs, and how often one person meets it.
 import { html, useId } from "../lib/preact.js";
 import { Instant, isBlank, NumberInput, Ordered, PickSome, put } from "./fields.js";
 import { Checkbox, Input, Select } from "./form.js";

@@ -1,4 +1,4 @@
-// What something waits for (contract 8 and 19): an event, a screen, a session, a change, the calendar, a segment, a plugin.
+// What something waits for: an event, a screen, a session, a change, the calendar, a segment, a plugin.
 import { useList } from "../lib/load.js";
 import { html } from "../lib/preact.js";
 import { inApp } from "../lib/session.js";

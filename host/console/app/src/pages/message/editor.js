@@ -4,9 +4,10 @@ import { useDraft } from "../../lib/draft.js";
 import { say } from "../../lib/notice.js";
 import { html, useEffect } from "../../lib/preact.js";
 import { inApp } from "../../lib/session.js";
-import { AudienceEditor, Button, CapEditor, Form, Input, isBlank, JsonField, NumberInput, Ordered, put, RestoredDraft, ScheduleEditor, Select, Span, Text, TextArea, TriggerEditor, useSaving } from "../../ui/index.js";
+import { AudienceEditor, Button, CapEditor, Form, Input, isBlank, NumberInput, Ordered, put, RestoredDraft, ScheduleEditor, Select, Span, Text, TextArea, TriggerEditor, useSaving } from "../../ui/index.js";
+import { Theme } from "../survey/look.js";
 import { blankVariant, letter, MODES, TRIGGERS, written } from "./kinds.js";
-import { Try } from "./preview.js";
+import { trialClass, Try } from "./preview.js";
 import { Variant } from "./variant.js";
 
 /** How a push message is delivered. @param {{ value: any, onChange: (value: any) => void }} props */
@@ -51,7 +52,7 @@ function Fields({ draft: { value, set: change }, type }) {
     <details open=${!isBlank(value.options) || !isBlank(value.theme)}><summary>${type == "push" ? "Delivery" : "Look and life"}</summary>
       ${type == "push" ? html`<${Delivery} value=${value.options} onChange=${set("options")} />` : html`
         <${Span} label="Stays on offer for" at="/expiresAfterSeconds" hint="Empty: 7 days; 90 days at the most." max=${7_776_000} value=${value.expiresAfterSeconds} onChange=${set("expiresAfterSeconds")} />
-        <${JsonField} label="Theme" at="/theme" rows=${6} hint=${html`As of surveys: <code>{"primary": "#4338ca", "onPrimary": "#ffffff"}</code>.`} value=${value.theme ?? {}} onChange=${(/** @type {any} */ theme) => theme !== undefined && set("theme")(isBlank(theme) ? undefined : theme)} />`}
+        <${Theme} value=${value.theme} onChange=${set("theme")} />`}
       <${NumberInput} label="Priority" at="/priority" hint="When several fire, the higher one comes first." value=${value.priority ?? 0} onChange=${(/** @type {any} */ priority) => set("priority")(priority ?? 0)} />
     </details>`;
 }
@@ -70,11 +71,11 @@ export function Editor({ campaign, onSaved }) {
     if (campaign.version !== draft.version && JSON.stringify(written(campaign)) === JSON.stringify(draft.base)) draft.rebase(draft.base, campaign.version);
   }, [campaign.version]);
   return html`<${RestoredDraft} draft=${draft} />
-    <div class="trial">
+    <div class=${trialClass()}>
       <${Form} label="Message" onSubmit=${() => save(difference(draft.base, draft.value), draft.version)} disabled=${!draft.changed} actions=${draft.changed && html`<${Button} onClick=${draft.discard}>Discard the changes<//>`}>
         <${Fields} draft=${draft} type=${campaign.type} />
       <//>
-      <${Try} campaign=${campaign} variants=${draft.value.variants ?? []} image=${draft.value.options?.imageUrl} changed=${draft.changed} />
+      <${Try} campaign=${campaign} draft=${draft.value} changed=${draft.changed} />
     </div>
     ${dialog}`;
 }

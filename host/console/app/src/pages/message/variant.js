@@ -4,6 +4,8 @@ import { useList } from "../../lib/load.js";
 import { html } from "../../lib/preact.js";
 import { inApp } from "../../lib/session.js";
 import { Checkbox, CopyButton, FilterEditor, Input, JsonField, NumberInput, Ordered, put, Select, Text, TextArea } from "../../ui/index.js";
+import { Languages } from "../survey/languages.js";
+import { textsOf } from "../survey/model.js";
 
 /** @type {[string, string][]} */
 const KINDS = [["user_property", "the person's properties"], ["trigger_event", "the event that caused it"], ["latest_event", "the newest event of a name"], ["send_data", "the data of the request (transactional)"]];
@@ -129,13 +131,8 @@ const Buttons = ({ value = [], onChange, at }) => html`<fieldset><legend>Buttons
       <${OpenAction} label="Pressing it" value=${button.openAction} onChange=${(/** @type {any} */ openAction) => change({ ...button, openAction })} at=${`${at}/${index}/openAction`} />`} />
 </fieldset>`;
 
-/** @param {Editor} props */
-const Translations = ({ value, onChange, at }) => html`<details open=${Boolean(value)}><summary>Other languages</summary>
-  ${value
-    ? html`<${JsonField} label="Texts by language" at=${at} rows=${8} value=${value} onChange=${(/** @type {any} */ next) => next !== undefined && onChange(next)} hint=${html`Paths are <code>title</code>, <code>body</code> and <code>buttons/&lt;id&gt;/label</code>.`} />
-      <${Checkbox} label="It has other languages" checked onChange=${() => onChange(undefined)} />`
-    : html`<${Checkbox} label="It has other languages" checked=${false} onChange=${() => onChange({ defaultLocale: "en", translations: { de: { title: "" } } })} />`}
-</details>`;
+/** What of an in-app message people read. @param {any} variant */
+const spokenOf = ({ title, body, buttons = [] }) => ({ title, body, buttons: buttons.map(({ id = "", label = "" }) => ({ id, label })) });
 
 /** @param {Editor & { type: string, whole: number, alone: boolean }} props whole: all weights together */
 export function Variant({ type, value, onChange, at, whole, alone }) {
@@ -152,5 +149,5 @@ export function Variant({ type, value, onChange, at, whole, alone }) {
         <${Checkbox} label="People can close it" at=${`${at}/dismissible`} checked=${value.dismissible ?? true} onChange=${set("dismissible")} />`}
     ${!alone && html`<${NumberInput} label="Weight" at=${`${at}/weight`} min=${0} step="any" hint=${`${percent((value.weight ?? 1) / (whole || 1))} of people; a person always gets the same variant.`} value=${value.weight ?? 1} onChange=${(/** @type {any} */ weight) => set("weight")(weight ?? 0)} />`}
     <${Personalization} value=${value.personalization} onChange=${set("personalization")} at=${`${at}/personalization`} />
-    ${!push && html`<${Translations} value=${value.localization} onChange=${set("localization")} at=${`${at}/localization`} />`}`;
+    ${!push && html`<details open=${Boolean(value.localization)}><summary>Other languages</summary><${Languages} value=${value.localization} onChange=${set("localization")} texts=${textsOf(spokenOf(value))} at=${`${at}/localization`} /></details>`}`;
 }

@@ -1,8 +1,7 @@
-// The texts of a survey in other languages, each beside its source.
+// Texts in other languages, each beside its source: those of a survey, or of a message.
 import { html, useState } from "../../lib/preact.js";
 import { route, setQuery } from "../../lib/router.js";
 import { Badge, Button, confirm, Empty, Input, Notice, Select, TextArea } from "../../ui/index.js";
-import { flowOf, textsOf } from "./model.js";
 
 /** The name of a language, as the browser knows it. @param {string} locale */
 export function languageName(locale) {
@@ -16,15 +15,20 @@ export function languageName(locale) {
 /** Whether a language is written from right to left. @param {string} text */
 const isRtl = (text) => /[\p{Script=Arabic}\p{Script=Hebrew}\p{Script=Syriac}\p{Script=Thaana}\p{Script=Nko}]/u.test(/\p{L}/u.exec(text)?.[0] ?? "");
 
-/** @param {{ value: any, onChange: (value: any) => void }} props value: the survey */
-export function Languages({ value, onChange }) {
+/**
+ * @param {object} props
+ * @param {any} [props.value] the localization; undefined: it speaks one language
+ * @param {(value: any) => void} props.onChange
+ * @param {{ path: string, text: string }[]} props.texts what there is to translate
+ * @param {string} [props.at] the pointer of the localization
+ */
+export function Languages({ value, onChange, texts, at = "/localization" }) {
   const [added, setAdded] = useState("");
-  const { localization = { defaultLocale: "en", translations: {} } } = value;
+  const localization = value ?? { defaultLocale: "en", translations: {} };
   const translations = localization.translations ?? {};
   const locales = Object.keys(translations);
   const locale = locales.includes(route.value.query.locale ?? "") ? route.value.query.locale ?? "" : locales[0];
-  const texts = textsOf(flowOf(value));
-  const set = (/** @type {any} */ next) => onChange({ ...value, localization: { ...localization, ...next } });
+  const set = (/** @type {any} */ next) => onChange({ ...localization, ...next });
   const tell = (/** @type {string} */ name, /** @type {any} */ all) => set({ translations: { ...translations, [name]: all } });
   const show = (/** @type {string} */ name) => setQuery({ locale: name }, { replace: true });
   const add = () => {
@@ -43,7 +47,7 @@ export function Languages({ value, onChange }) {
       run: () => {
         const { [name]: _, ...rest } = translations;
         if (Object.keys(rest).length) set({ translations: rest });
-        else onChange({ ...value, localization: undefined });
+        else onChange(undefined);
       },
     });
   const own = locale === undefined ? {} : translations[locale] ?? {};
@@ -58,7 +62,7 @@ export function Languages({ value, onChange }) {
   const missing = texts.filter(({ path }) => !read(path)).length;
   return html`
     <div class="row">
-      <${Input} label="The language that it is written in" at="/localization/defaultLocale" value=${localization.defaultLocale} onInput=${(/** @type {string} */ defaultLocale) => set({ defaultLocale })} />
+      <${Input} label="The language that it is written in" at=${`${at}/defaultLocale`} value=${localization.defaultLocale} onInput=${(/** @type {string} */ defaultLocale) => set({ defaultLocale })} />
       <${Input} label="Another language" hint="As in de, pt-BR, ar." value=${added} onInput=${setAdded} rest=${{ size: 8 }} />
       <p class="level"><${Button} disabled=${!added.trim()} onClick=${add}>Add the language<//></p>
     </div>
@@ -70,6 +74,6 @@ export function Languages({ value, onChange }) {
     ${gone.length > 0 && html`<${Notice} kind="warn" actions=${html`<${Button} onClick=${() => tell(locale, Object.fromEntries(Object.entries(own).filter(([path]) => !gone.includes(path))))}>Remove them<//>`}>${gone.length} texts are of what is gone: ${gone.slice(0, 5).join(", ")}. The server takes none that lead nowhere.<//>`}
     ${texts.map(({ path, text }) => html`<div class="sides translation" key=${path}>
       <div><p class="hint"><code>${path}</code></p><p dir=${isRtl(text) ? "rtl" : "ltr"} lang=${localization.defaultLocale}>${text}</p></div>
-      <${TextArea} label=${`${path} in ${locale}`} rows=${text.length > 80 ? 3 : 1} at=${`/localization/translations/${locale}/${path.replaceAll("~", "~0").replaceAll("/", "~1")}`} value=${read(path)} onInput=${(/** @type {string} */ next) => write(path, next)} rest=${{ dir: "auto", lang: locale }} />
+      <${TextArea} label=${`${path} in ${locale}`} rows=${text.length > 80 ? 3 : 1} at=${`${at}/translations/${locale}/${path.replaceAll("~", "~0").replaceAll("/", "~1")}`} value=${read(path)} onInput=${(/** @type {string} */ next) => write(path, next)} rest=${{ dir: "auto", lang: locale }} />
     </div>`)}`}`;
 }

@@ -1,4 +1,4 @@
-// How a survey looks and behaves (contract 20): colours with their contrast, shape, place.
+// How a survey looks and behaves: colours with their contrast, shape, place. Messages have the same theme.
 import { html } from "../../lib/preact.js";
 import { Badge, Checkbox, Colour, isBlank, NumberInput, put, Select } from "../../ui/index.js";
 
@@ -44,11 +44,27 @@ function Colours({ value = {}, onChange, at, scheme }) {
   })}</fieldset>`;
 }
 
+/**
+ * What a theme has: colours, shape and font.
+ * @param {{ value: any, onChange: (value: any) => void }} props onChange: undefined where nothing is said
+ */
+export function Theme({ value: theme = {}, onChange }) {
+  const change = (/** @type {any} */ next) => onChange(isBlank(next) ? undefined : next);
+  const look = (/** @type {string} */ name) => (/** @type {any} */ next) => change(put(theme, name, next));
+  return html`<div class="row">
+      <${Select} label="Light or dark" at="/theme/mode" value=${theme.mode ?? "auto"} options=${[["auto", "as the person's system"], ["light", "light"], ["dark", "dark"]]} onChange=${look("mode")} />
+      <${Select} label="Font" at="/theme/font" value=${theme.font ?? "system"} options=${[["system", "the system's"], ["serif", "serif"], ["mono", "monospace"], ["inherit", "the page's"]]} onChange=${look("font")} />
+      <${NumberInput} label="Rounded corners, in pixels" at="/theme/radius" min=${0} max=${24} value=${theme.radius} onChange=${look("radius")} />
+    </div>
+    <${Colours} value=${theme} at="/theme" scheme="light" onChange=${change} />
+    <${Colours} value=${theme.dark} at="/theme/dark" scheme="dark" onChange=${(/** @type {any} */ dark) => look("dark")(isBlank(dark) ? undefined : dark)} />
+    <${Checkbox} label="Save it even where the contrast is too little" hint="People who see less can't read it then." checked=${Boolean(theme.allowLowContrast)} onChange=${(/** @type {boolean} */ on) => look("allowLowContrast")(on || undefined)} />`;
+}
+
 /** @param {{ value: any, onChange: (value: any) => void }} props value: the survey */
 export function Look({ value, onChange }) {
-  const { theme = {}, settings = {} } = value;
+  const { theme, settings = {} } = value;
   const part = (/** @type {"theme" | "settings"} */ name) => (/** @type {any} */ next) => onChange(put(value, name, isBlank(next) ? undefined : next));
-  const look = (/** @type {string} */ name) => (/** @type {any} */ next) => part("theme")(put(theme, name, next));
   const behave = (/** @type {string} */ name) => (/** @type {any} */ next) => part("settings")(put(settings, name, next));
   const placed = (settings.presentation ?? "popover") == "popover" || settings.presentation == "feedback_button";
   return html`<h2>How it behaves</h2>
@@ -61,12 +77,5 @@ export function Look({ value, onChange }) {
     <${Checkbox} label="Not offered again once it is completed" hint="Of a feedback button: the button goes." checked=${Boolean(settings.once)} onChange=${(/** @type {boolean} */ on) => behave("once")(on || undefined)} />
     <${Checkbox} label="It comes with an attempt, so that the first answer needs no other request" checked=${Boolean(settings.coordinated)} onChange=${(/** @type {boolean} */ on) => behave("coordinated")(on || undefined)} />
     <h2>How it looks</h2>
-    <div class="row">
-      <${Select} label="Light or dark" at="/theme/mode" value=${theme.mode ?? "auto"} options=${[["auto", "as the person's system"], ["light", "light"], ["dark", "dark"]]} onChange=${look("mode")} />
-      <${Select} label="Font" at="/theme/font" value=${theme.font ?? "system"} options=${[["system", "the system's"], ["serif", "serif"], ["mono", "monospace"], ["inherit", "the page's"]]} onChange=${look("font")} />
-      <${NumberInput} label="Rounded corners, in pixels" at="/theme/radius" min=${0} max=${24} value=${theme.radius} onChange=${look("radius")} />
-    </div>
-    <${Colours} value=${theme} at="/theme" scheme="light" onChange=${part("theme")} />
-    <${Colours} value=${theme.dark} at="/theme/dark" scheme="dark" onChange=${(/** @type {any} */ dark) => look("dark")(isBlank(dark) ? undefined : dark)} />
-    <${Checkbox} label="Save it even where the contrast is too little" hint="People who see less can't read it then." checked=${Boolean(theme.allowLowContrast)} onChange=${(/** @type {boolean} */ on) => look("allowLowContrast")(on || undefined)} />`;
+    <${Theme} value=${theme} onChange=${part("theme")} />`;
 }

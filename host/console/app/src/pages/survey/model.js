@@ -1,4 +1,4 @@
-// What a survey is made of (contract 7): types of questions, ids, texts for translators, the ways of a flow.
+// What a survey is made of: types of questions, ids, texts for translators, the ways of a flow.
 import { operatorName } from "../../ui/filter.js";
 import { put } from "../../ui/index.js";
 
@@ -75,6 +75,9 @@ export const newSurvey = () => ({
   },
 });
 
+/** What of a flow people read. @param {any} flow */
+export const spokenOf = ({ questions, endScreens }) => ({ questions, endScreens });
+
 /** A flow with all its parts. @param {any} survey */
 export const flowOf = ({ flow }) => ({ questions: [], branches: [], endScreens: [], ...flow });
 
@@ -98,11 +101,11 @@ export function renamed(survey, from, to) {
 const WORDS = ["title", "description", "label", "lowLabel", "highLabel", "placeholder", "body", "buttonLabel", "message"];
 
 /**
- * The texts of a flow that people read, by the paths that translations have: members by name, items by id.
- * @param {any} flow
+ * The texts that people read, by the paths that translations have: members by name, items by id.
+ * @param {any} parts what has texts: the questions and end screens of a flow, or a message
  * @returns {{ path: string, text: string }[]}
  */
-export function textsOf(flow) {
+export function textsOf(parts) {
   /** @type {{ path: string, text: string }[]} */
   const found = [];
   const walk = (/** @type {any} */ value, /** @type {string} */ path) => {
@@ -112,7 +115,7 @@ export function textsOf(flow) {
       else if (typeof one == "string" && one && WORDS.includes(name)) found.push({ path: path + name, text: one });
     }
   };
-  walk({ questions: flow.questions, endScreens: flow.endScreens }, "");
+  walk(parts, "");
   return found;
 }
 
@@ -124,10 +127,17 @@ function fallbacks(locale) {
   return parts.map((_, index) => parts.slice(0, parts.length - index).join("-"));
 }
 
-/** A flow in a locale, as the server's own rule has it: the nearest translation, then the default's. @param {any} survey @param {string} locale */
-export function localized({ localization, flow }, locale) {
-  if (!localization) return flow;
-  const copy = structuredClone(flow);
+/**
+ * Texts in a locale, as the server's own rule has it: the nearest translation, then the default's.
+ * @template T
+ * @param {any} localization
+ * @param {T} parts a flow, or a message
+ * @param {string} locale
+ * @returns {T}
+ */
+export function localized(localization, parts, locale) {
+  if (!localization) return parts;
+  const copy = structuredClone(parts);
   const chosen = [...new Set([...fallbacks(locale), ...fallbacks(localization.defaultLocale ?? "")])].reverse();
   for (const wanted of chosen) {
     for (const [name, texts] of Object.entries(localization.translations ?? {})) {

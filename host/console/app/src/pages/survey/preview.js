@@ -1,125 +1,18 @@
-// The survey as people see it: shown by the SDK's own renderer, which this server hands out. Its host here answers by
-// itself: nothing is sent, so nothing is recorded.
-import { html, useEffect, useRef, useState } from "../../lib/preact.js";
-import { route, setQuery } from "../../lib/router.js";
-import { Button, Checkbox, Empty, ErrorView, Notice, Select } from "../../ui/index.js";
+// The survey as people see it, as it is written now.
+import { html } from "../../lib/preact.js";
+import { Empty, Notice } from "../../ui/index.js";
+import { askedFor, languagesOf, Stage } from "../stage.js";
 import { flowOf, localized } from "./model.js";
-import { languageName } from "./languages.js";
-
-/** Where every server has the renderer. */
-const RENDERER = "/sdk/v1/surveys.mjs";
-/** The languages of the SDK's own words. */
-const WORDS = ["en", "de", "fr", "es", "ar"];
-
-/**
- * What the renderer asks of the SDK's core, answered without a server.
- * @param {string} locale
- * @param {object} to
- * @param {(text: string) => void} to.note what would have happened
- * @param {() => void} to.displayed
- */
-const hostOf = (locale, { note, displayed }) => ({
-  locale,
-  onOffer: () => true,
-  acknowledge: (/** @type {any} */ _, /** @type {string} */ status) => note(`acknowledged: ${status}`),
-  start: async (/** @type {string} */ surveyId, /** @type {any} */ { clientAttemptId }) => ({ attemptId: clientAttemptId, surveyId, surveyVersion: 1, state: "started", next: null }),
-  answer: async (/** @type {string} */ _, /** @type {any[]} */ answers) => {
-    for (const { questionId, value } of answers) note(`${questionId}: ${value === null ? "skipped" : JSON.stringify(value)}`);
-    return null;
-  },
-  complete: async () => note("completed"),
-  dismiss: async () => note("dismissed"),
-  open: (/** @type {any} */ { action, url }) => note(`opens ${url ?? action}`),
-  draft: async () => null,
-  keep: () => {},
-  tell: (/** @type {string} */ event) => event == "displayed" && displayed(),
-});
-
-/** @param {any} survey */
-const instructionOf = (survey) => {
-  const at = new Date().toISOString();
-  return { instructionId: crypto.randomUUID(), kind: "survey", campaignId: survey.id, campaignVersion: 1, priority: 0, createdAt: at, availableAt: at, expiresAt: new Date(Date.now() + 86_400_000).toISOString(), payload: { survey } };
-};
-
-/** Writes a frame from right to left, as it is in a language that is. @param {ParentNode | null | undefined} within */
-function mirror(within) {
-  const root = within?.querySelector("nudge-ui")?.shadowRoot?.querySelector(".root");
-  if (root instanceof HTMLElement) root.dir = "rtl";
-}
 
 /** @param {{ value: any }} props value: the survey, as it is written now */
 export function Preview({ value }) {
-  const { width = "phone", locale: asked = "", mode = "", mirrored = "" } = route.value.query;
+  const { locale: asked, mode } = askedFor();
   const { localization, settings = {}, theme } = value;
   const source = localization?.defaultLocale ?? "en";
   const locale = asked || source;
-  const locales = [...new Set([source, ...Object.keys(localization?.translations ?? {}), ...WORDS])];
   const flow = flowOf(value);
-  const survey = { id: "preview", version: 1, name: value.name || "Survey", flow: localized({ ...value, flow }, locale), theme: mode ? { ...theme, mode } : theme, settings };
-  const text = JSON.stringify(survey);
-
-  const spot = useRef(/** @type {HTMLElement | null} */ (null));
-  const over = useRef(/** @type {any} */ (undefined));
-  const [notes, setNotes] = useState(/** @type {string[]} */ ([]));
-  const [outcome, setOutcome] = useState("");
-  const [turn, setTurn] = useState(0);
-  const [failed, setFailed] = useState(/** @type {Error | undefined} */ (undefined));
-  const note = (/** @type {string} */ line) => setNotes((before) => [...before, line].slice(-50));
-
-  useEffect(() => {
-    /** @type {any} */
-    let renderer;
-    let gone = false;
-    setNotes([]);
-    setOutcome("");
-    // While somebody types, the form is shown when they stop.
-    const timer = setTimeout(async () => {
-      try {
-        const { createRenderer } = await import(RENDERER);
-        if (gone || !spot.current) return;
-        renderer = createRenderer(hostOf(locale, { note, displayed: () => mirrored && mirror(spot.current) }));
-        const shown = JSON.parse(text);
-        shown.settings.delaySeconds = 0;
-        const end = await renderer.present(instructionOf(shown), { container: spot.current });
-        if (!gone) setOutcome(end);
-      } catch (error) {
-        if (!gone) setFailed(new Error(`The renderer can't be loaded from ${RENDERER}. Reload the page. (${error})`));
-      }
-    }, 200);
-    return () => {
-      gone = true;
-      clearTimeout(timer);
-      renderer?.clear();
-    };
-  }, [text, locale, mirrored, turn]);
-  useEffect(() => () => over.current?.clear(), []);
-
-  const overPage = async () => {
-    over.current?.clear();
-    const { createRenderer } = await import(RENDERER);
-    over.current = createRenderer(hostOf(locale, { note, displayed: () => mirrored && mirror(document.body) }));
-    // A button is shown before it is pressed; anything else comes at once.
-    void over.current.present(instructionOf(JSON.parse(text)), { asked: settings.presentation != "feedback_button" });
-  };
-  const set = (/** @type {string} */ name) => (/** @type {string} */ next) => setQuery({ [name]: next }, { replace: true });
   if (!flow.questions.length) return html`<${Empty} title="There is nothing to show yet"><p>Add a question first.</p><//>`;
-  if (failed) return html`<${ErrorView} error=${failed} />`;
+  const survey = { id: "preview", version: 1, name: value.name || "Survey", flow: localized(localization, flow, locale), theme: mode ? { ...theme, mode } : theme, settings: { ...settings, delaySeconds: 0 } };
   return html`<${Notice}>The SDK's own renderer shows it, with what is written here. Nothing is recorded.<//>
-    <div class="row">
-      <${Select} label="Width" value=${width} options=${[["phone", "a phone, 375 pixels"], ["desktop", "a desktop"]]} onChange=${set("width")} />
-      <${Select} label="Language" value=${locale} options=${locales.map((one) => [one, languageName(one)])} onChange=${(/** @type {string} */ one) => set("locale")(one == source ? "" : one)} />
-      <${Select} label="Colours" value=${mode} options=${[["", "as the theme has them"], "light", "dark"]} onChange=${set("mode")} />
-    </div>
-    <${Checkbox} label="From right to left" hint="What is written in Arabic or Hebrew is so by itself." checked=${Boolean(mirrored)} onChange=${(/** @type {boolean} */ on) => set("mirrored")(on ? "yes" : "")} />
-    <div class=${`stage ${width} ${settings.presentation ?? "popover"} ${settings.position ?? "bottom_right"}`} role="region" aria-label="Preview">
-      <div class="spot" ref=${spot}></div>
-      ${outcome && html`<p role="status">It is over: ${outcome}.</p>`}
-    </div>
-    <div class="actions">
-      <${Button} onClick=${() => setTurn(turn + 1)}>Begin again<//>
-      <${Button} onClick=${overPage}>Show it over this page<//>
-      <${Button} onClick=${() => over.current?.clear()}>Take it away<//>
-    </div>
-    <h2>What would be sent</h2>
-    ${notes.length ? html`<div class="notes" role="log" aria-label="What would be sent" tabindex="0"><ol>${notes.map((line) => html`<li><code>${line}</code></li>`)}</ol></div>` : html`<p class="hint">Answer it to see.</p>`}`;
+    <${Stage} payload=${{ survey }} locale=${locale} chosen=${locale} languages=${languagesOf(localization)} place=${`${settings.presentation ?? "popover"} ${settings.position ?? "bottom_right"}`} asked=${settings.presentation != "feedback_button"} />`;
 }
