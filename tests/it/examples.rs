@@ -303,9 +303,8 @@ fn has_its_example(operation: &Value, recorded: &Known) {
     let id = operation["operationId"].as_str().unwrap();
     if let Some(content) = operation.pointer("/requestBody/content") {
         for (media_type, described) in content.as_object().unwrap() {
-            let example = described
-                .get("example")
-                .unwrap_or_else(|| panic!("{id}: {media_type}"));
+            let example = &described["example"];
+            assert!(!example.is_null(), "{id}: {media_type}");
             assert!(
                 !has_names(example),
                 "{id}: {example}; {WRITES}=1 writes the answers anew"
