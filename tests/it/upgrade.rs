@@ -315,7 +315,7 @@ async fn check(api: &Api, filled: &Filled, receiver: &Receiver) {
     let (person, left) = &filled.waits;
     assert_eq!(
         api.fired(person, 1).await,
-        [left.clone()],
+        std::slice::from_ref(left),
         "what waited fires once"
     );
     let (_, entered) = api.event(person, "shop_entered", &json!({})).await;
