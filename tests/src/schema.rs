@@ -50,8 +50,9 @@ fn check_value(schema: &Map<String, Value>, value: &Value, place: &str, faults: 
             wrong("one of", wanted);
         }
     }
-    let length = value.as_str().map(|text| text.chars().count() as f64);
-    let count = value.as_array().map(|items| items.len() as f64);
+    let measure = |length: usize| f64::from(u32::try_from(length).unwrap_or(u32::MAX));
+    let length = value.as_str().map(|text| measure(text.chars().count()));
+    let count = value.as_array().map(|items| measure(items.len()));
     for (key, is_least, measured) in [
         ("minimum", true, value.as_f64()),
         ("maximum", false, value.as_f64()),

@@ -54,6 +54,7 @@ pub(super) fn add(document: &mut Value) -> serde_json::Result<()> {
         }
     }
     without_references(document);
+    mend_tests(document);
     Ok(())
 }
 
@@ -197,6 +198,25 @@ fn without_references(value: &mut Value) {
         }
         Value::Array(items) => items.iter_mut().for_each(without_references),
         Value::Object(members) => members.values_mut().for_each(without_references),
+        _ => {}
+    }
+}
+
+/// A test of a push message fits the view of an in-app message's too, which has no member of its own that is always there.
+fn mend_tests(value: &mut Value) {
+    match value {
+        Value::Object(members) => {
+            let name = reference("InAppTestView");
+            let is_test = |view: &Value| view.get("$ref") == name.get("$ref");
+            let views = members.get("oneOf").and_then(Value::as_array);
+            if views.is_some_and(|views| views.iter().any(is_test))
+                && let Some(views) = members.remove("oneOf")
+            {
+                members.insert("anyOf".to_owned(), views);
+            }
+            members.values_mut().for_each(mend_tests);
+        }
+        Value::Array(items) => items.iter_mut().for_each(mend_tests),
         _ => {}
     }
 }

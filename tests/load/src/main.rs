@@ -16,6 +16,7 @@ mod database;
 mod disk;
 mod drive;
 mod failover;
+mod feed;
 mod fill;
 mod growth;
 mod immediate;
@@ -65,6 +66,8 @@ enum Command {
     Crash(crash::Arguments),
     /// What it costs to wait for a decision: ingest with `delivery` against ingest without.
     Immediate(immediate::Arguments),
+    /// What it costs to see events: the feed's index and pages, clients that listen, a list as CSV.
+    Feed(feed::Arguments),
     /// Events a second, and what an event costs, as the number of stored events grows.
     Growth(growth::Arguments),
     /// What the keys of the events table cost as it grows, for several designs of them.
@@ -110,6 +113,7 @@ fn main() -> anyhow::Result<()> {
             Command::Bodies(arguments) => bodies::run(arguments).await,
             Command::Ingest(arguments) => ingest::run(arguments).await,
             Command::Crash(arguments) => crash::run(arguments).await,
+            Command::Feed(arguments) => feed::run(arguments).await,
             Command::Growth(arguments) => growth::run(arguments).await,
             Command::Immediate(arguments) => immediate::run(arguments).await,
             Command::Keys(arguments) => keys::run(arguments).await,
