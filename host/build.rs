@@ -24,6 +24,7 @@ const VENDOR: &str = "vendor/";
 /// The book's documents, what is around its pages, and what it has of the console's files.
 const DOCUMENTS: &str = "docs";
 const BOOK: &str = "book";
+const PICTURES: [&str; 2] = [".png", ".svg"];
 const BOOK_TEMPLATE: &str = "page.html";
 const OF_CONSOLE: [&str; 2] = ["icon.svg", "theme.js"];
 /// What stands in a page for the version of all files.
@@ -59,7 +60,7 @@ fn book(package: &Path, out: &Path) -> io::Result<String> {
     let (folder, documents) = files_of(package, DOCUMENTS)?;
     for file in documents {
         let path = text(file.strip_prefix(&folder).map_err(io::Error::other)?)?.to_owned();
-        if path.ends_with(".png") || path.ends_with(".svg") {
+        if PICTURES.iter().any(|end| path.ends_with(end)) {
             named.push((path, fs::read(&file)?));
         }
     }

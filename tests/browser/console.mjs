@@ -63,7 +63,7 @@ const misfits = (page) =>
   });
 
 /** The pages of which the README has pictures, made with `NUDGE_PICTURES=host/docs/pictures`. */
-const PICTURES = new Map([["questions", "survey.png"], ["why", "why.png"], ["live events", "events.png"], ["a canary", "plugin.png"]]);
+const PICTURES = new Map([["questions", "survey.png"], ["why", "why.png"], ["live events", "events.png"], ["a canary", "plugin.png"], ["a preview of an in-app message", "message.png"]]);
 
 /** Takes a picture of a page for the README, where that is asked for. */
 async function picture(page, what) {

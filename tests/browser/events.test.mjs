@@ -80,8 +80,9 @@ test("ten tabs have one poller, one queue and one session", async (t) => {
   }
   assert.equal(gate.of("POST /v1/sdk/session").length, 1);
   // A poll is kept open: one at a time.
-  const polls = gate.of("GET /v1/sdk/instructions");
-  assert.equal(polls.filter(({ status }) => status === undefined).length, 1);
+  const polling = () => gate.of("GET /v1/sdk/instructions").filter(({ status }) => status === undefined).length;
+  await until("a poll is open", () => polling() > 0);
+  assert.equal(polling(), 1);
 
   // The tab that sends goes away: another does.
   await pages.shift().close();
@@ -216,6 +217,13 @@ test("without a database events go by memory, and the page is told once", async 
     indexedDB.open = () => {
       throw new DOMException("private mode", "InvalidStateError");
     };
+    for (const name of ["localStorage", "sessionStorage"]) {
+      Object.defineProperty(window, name, {
+        get() {
+          throw new DOMException("private mode", "SecurityError");
+        },
+      });
+    }
   });
   const page = await open(context, shop.url, options);
   await page.evaluate(() => {

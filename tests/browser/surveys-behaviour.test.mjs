@@ -393,6 +393,16 @@ test("the page's styles, shortcuts and globals are its own", async () => {
     const looks = [];
     for (const style of ["", "hostile"]) {
       const tab = await open(browser, site.url, { style });
+      /** How the page looks, all of its elements and all that browsers know of them. */
+      const pageLooks = () =>
+        tab.evaluate(() =>
+          [...document.querySelectorAll("html, body, main, main *")].flatMap((element) => {
+            const style = getComputedStyle(element);
+            const { x, y, width, height } = element.getBoundingClientRect();
+            return [...[...style].map((name) => `${element.localName} ${name}: ${style.getPropertyValue(name)}`), `${element.localName} ${x} ${y} ${width} ${height}`];
+          }),
+        );
+      const looked = await pageLooks();
       const before = await tab.evaluate(() => JSON.stringify([Object.keys(window), document.adoptedStyleSheets.length, document.head.innerHTML]));
       await tab.evaluate(() => {
         window.pressed = [];
@@ -400,6 +410,8 @@ test("the page's styles, shortcuts and globals are its own", async () => {
       });
       await present(tab, instruction(one), { asked: true });
       looks.push(await look(tab));
+      const looksNow = await pageLooks();
+      assert.deepEqual(looksNow.filter((line, place) => line != looked[place]), [], "the page looks as before");
       await press(tab, "Space", "ArrowRight");
       assert.deepEqual(await tab.evaluate(() => window.pressed), [], "keys are not the page's");
       const now = await tab.evaluate(() => JSON.stringify([Object.keys(window).filter((name) => name !== "pressed"), document.adoptedStyleSheets.length, document.head.innerHTML]));
@@ -453,5 +465,30 @@ test("what is shown names its language, and our own words are in it", async () =
   await heading(tab, "Thank you!");
   await tab.locator("nudge-ui [role=status][lang=en]", { hasText: "Thank you!" }).waitFor({ state: "attached" });
   assert.equal((await languages()).title, "en");
+  await done(tab);
+});
+
+test("whoever does not see it is told what happens", async () => {
+  const tab = await open(browser, site.url);
+  const told = (text) => tab.locator("nudge-ui [role=status]", { hasText: new RegExp(`^${text}$`) }).waitFor({ state: "attached" });
+  await tab.locator("#buy").focus();
+  await present(tab, instruction(survey([nps("one", { title: "How likely?" }), question("ranking", { id: "two" }), nps("three", { required: true })])));
+  await told("How likely\\?");
+  assert.equal((await focus(tab)).id, "buy", "nobody is taken away from what they do");
+  await tab.locator("nudge-ui .tile").first().click();
+  await next(tab);
+  await told("Question 2 of 3");
+  await tab.locator("nudge-ui .ranking button:not([aria-disabled=true])").first().click();
+  await told(".+: place \\d of \\d");
+  await next(tab);
+  await told("Question 3 of 3");
+  await next(tab);
+  await told("Answer this question\\.");
+  await tab.locator("nudge-ui .tile").first().click();
+  await next(tab);
+  await told("Thank you");
+  await tab.locator("nudge-ui button.primary").click();
+  await present(tab, message({ layout: "banner", title: "A sale", body: "All week long." }));
+  await told("A sale All week long\\.");
   await done(tab);
 });

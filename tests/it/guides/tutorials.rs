@@ -1,6 +1,8 @@
 //! The tutorials, from their first command to the last, on servers that they start themselves.
 
 use std::collections::BTreeSet;
+use std::fmt::Write as _;
+use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -34,9 +36,10 @@ fn script(tutorial: &str) -> String {
             "sh server" => {
                 let command = commands.trim();
                 assert_eq!(command.lines().count(), 1, "{command}");
-                script.push_str(&format!(
-                    "(cd \"$TOP\"; exec {command}) > \"$TOP/server-{number}.log\" 2>&1 &\n"
-                ));
+                let _ = writeln!(
+                    script,
+                    "(cd \"$TOP\"; exec {command}) > \"$TOP/server-{number}.log\" 2>&1 &"
+                );
                 if command.contains("dev.json") {
                     script.push_str(
                         "until [ -s \"$TOP/dev.json\" ]; do kill -0 $!; sleep 0.1; done\n",
@@ -51,10 +54,13 @@ fn script(tutorial: &str) -> String {
 
 /// Ports of this machine in place of those that a tutorial names.
 fn with_free_ports(script: String) -> String {
-    let named = ["8481", "8482", "9481", "9482"];
-    named.iter().fold(script, |script, port| {
-        assert!(script.contains(port), "{port}");
-        script.replace(port, &postgres::free_port().to_string())
+    // Held together, so that no two are the same.
+    let named = [":8481", ":8482", ":9481", ":9482"];
+    let held = named.map(|name| (name, TcpListener::bind("127.0.0.1:0").unwrap()));
+    held.iter().fold(script, |script, (name, listener)| {
+        assert!(script.contains(name), "{name}");
+        let port = listener.local_addr().unwrap().port();
+        script.replace(name, &format!(":{port}"))
     })
 }
 

@@ -67,6 +67,8 @@ function sheetOf(text: string): CSSStyleSheet {
 /** An element in the page with a shadow root that has our styles. */
 export function surface(theme: Theme | null | undefined, parent?: Element): { element: HTMLElement; root: ShadowRoot } {
   const element = document.createElement("nudge-ui");
+  // One that lies over the page takes no place in it, not even a gap between the page's own parts.
+  element.toggleAttribute("inline", !!parent);
   const root = element.attachShadow({ mode: "open" });
   root.adoptedStyleSheets = [(sheet ??= sheetOf(STYLES)), sheetOf(themeRules(theme))];
   // What is typed here is not for the page's shortcuts, and the focus not for its traps.

@@ -4,7 +4,8 @@
  * person has set in the browser, so that the page's does not matter. Minified when the bundle is made.
  */
 export const STYLES = `
-:host{all:initial!important;display:block!important;font-family:inherit!important}
+:host{all:initial!important;display:block!important;position:absolute!important;font-family:inherit!important}
+:host([inline]){position:static!important}
 *,*::before,*::after{box-sizing:border-box}
 .root{position:fixed;inset:auto;margin:0;padding:0;border:0;font-size:medium;line-height:1.45;color:var(--text);background:var(--background);
 --line:color-mix(in srgb,var(--text) 70%,var(--background));
