@@ -464,8 +464,8 @@ async fn an_app_has_two_hundred_segments(app: &mut TestApp) {
         .await
         .ok();
     assert_eq!(list["items"].as_array().unwrap().len(), 200);
-    let last = &list["items"][0];
-    app.delete(&path(app, last, ""), &app.editor())
+    let newest = &list["items"][0];
+    app.delete(&path(app, newest, ""), &app.editor())
         .await
         .data(204);
     segment(app, "one more", json!({})).await;
