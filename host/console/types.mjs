@@ -9,4 +9,12 @@ if (!source) {
 }
 const text = /^https?:/.test(source) ? await (await fetch(source)).text() : readFileSync(source, "utf8");
 const head = "// Made by `npm run types` of a server's /openapi.json.\n";
-writeFileSync(new URL("types/api.d.ts", import.meta.url), head + astToString(await openapi(JSON.parse(text))));
+/** Examples are no types: bodies and parameters, which have a schema, go without theirs. */
+function withoutExamples(_key, value) {
+  if (value && typeof value === "object" && "schema" in value) {
+    delete value.example;
+    delete value.examples;
+  }
+  return value;
+}
+writeFileSync(new URL("types/api.d.ts", import.meta.url), head + astToString(await openapi(JSON.parse(text, withoutExamples))));

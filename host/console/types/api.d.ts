@@ -540,7 +540,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Shows how far a job is, and what came of it. Jobs about somebody's privacy are admins' (contract 1). */
+        /** Shows how far a job is, and what came of it. Jobs about somebody's privacy are admins'. */
         get: operations["get_job"];
         put?: never;
         post?: never;
@@ -1914,7 +1914,195 @@ export interface paths {
         trace?: never;
     };
 }
-export type webhooks = Record<string, never>;
+export interface webhooks {
+    bounced: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** `bounced` */
+        post: operations["webhook_bounced"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    clicked: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** `clicked` */
+        post: operations["webhook_clicked"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "dead_letter.created": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** `dead_letter.created` */
+        post: operations["webhook_dead_letter_created"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    delivered: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** `delivered` */
+        post: operations["webhook_delivered"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    dismissed: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** `dismissed` */
+        post: operations["webhook_dismissed"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    displayed: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** `displayed` */
+        post: operations["webhook_displayed"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    failed: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** `failed` */
+        post: operations["webhook_failed"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    opened: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** `opened` */
+        post: operations["webhook_opened"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "plugin.degraded": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** `plugin.degraded` */
+        post: operations["webhook_plugin_degraded"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "plugin.rolled_back": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** `plugin.rolled_back` */
+        post: operations["webhook_plugin_rolled_back"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    sent: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** `sent` */
+        post: operations["webhook_sent"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+}
 export interface components {
     schemas: {
         /** @description What became of one instruction. */
@@ -1985,7 +2173,7 @@ export interface components {
             /** @description As the question's type takes it; null passes over a question that is not required. At most 256 KiB of JSON. */
             value: unknown;
         };
-        /** @description An answer (specification 2.4). */
+        /** @description An answer. */
         AnswerView: {
             answerValue: unknown;
             answeredAt: string;
@@ -2055,7 +2243,7 @@ export interface components {
             attemptId: string;
             completedAt?: string | null;
             /** @description `{questionId}`, `{endScreenId}`, or null at the end of a survey without end screens. */
-            next: unknown;
+            next: components["schemas"]["FlowStep"] | null;
             startedAt: string;
             /** @description `started`, `completed`, or `abandoned` until the next answer. */
             state: string;
@@ -2065,6 +2253,56 @@ export interface components {
             surveyId: string;
             /** Format: int64 */
             surveyVersion: number;
+        };
+        /** @description Whom it is for. Plugins of trigger logic may read further members. */
+        Audience: {
+            /** @description Who is left out. */
+            exclude?: components["schemas"]["AudienceCondition"];
+            /** @description Who is meant; everybody unless given. */
+            include?: components["schemas"]["AudienceCondition"];
+            /** @description The share of people, always the same ones of a campaign. */
+            samplePercent?: number;
+        };
+        /** @description A condition on a person, or a group of conditions: `all` or `any`, nested to a depth of 4, 50 conditions at the most, those of segments included. */
+        AudienceCondition: {
+            /** @description All of these hold. */
+            all?: components["schemas"]["AudienceCondition"][];
+            /** @description One of these holds. */
+            any?: components["schemas"]["AudienceCondition"][];
+            /** @description For `message_interaction`: the campaigns; all unless given. */
+            campaignIds?: string[];
+            /** @description For `event`: how many there are. */
+            count?: {
+                /** @description The number. */
+                n: number;
+                /** @enum {string} */
+                operator: "eq" | "neq" | "gt" | "gte" | "lt" | "lte";
+            };
+            /** @description For `event`: its name. */
+            eventName?: string;
+            /** @description For `user_property`: what holds of the property. */
+            filter?: components["schemas"]["Filter"];
+            /** @description For `event`: only where its properties are so. */
+            filters?: components["schemas"]["Filter"];
+            /** @description A list of values, for `platform`, `country` (two letters: where the person's newest time zone is) and `locale`; for `segment` true where the person is in it, false where not. */
+            in?: unknown;
+            /** @description What the person did: `shown`, `started`, `answered`, `completed`, `dismissed` of surveys; `sent`, `delivered`, `displayed`, `opened`, `clicked`, `dismissed`, `bounced`, `failed` of messages. */
+            interaction?: string;
+            /** @description `user_property` (`filter`), `event` (`eventName`, `filters`, `count`, `withinDays`), `platform`, `country`, `locale` (`in`), `app_version`, `first_seen`, `last_seen` (`operator`, `value`), `survey_interaction`, `message_interaction` (`interaction`, `withinDays`), `segment` (`segmentId`, `in`). */
+            kind?: string;
+            /** @description How `value` is compared. */
+            operator?: string;
+            /**
+             * Format: uuid
+             * @description For `segment`.
+             */
+            segmentId?: string;
+            /** @description For `survey_interaction`: the surveys; all unless given. */
+            surveyIds?: string[];
+            /** @description Compared with: a version, an instant, or `{amount, unit}`. */
+            value?: unknown;
+            /** @description How far back is looked, in days. */
+            withinDays?: number;
         };
         /** @description An attempt that an instruction authorizes. */
         AuthorizedAttempt: {
@@ -2156,7 +2394,7 @@ export interface components {
             /** @description Where it leads. */
             to: components["schemas"]["Target"];
             /** @description When it is taken; null is always. See [`condition`]. */
-            when?: unknown;
+            when?: components["schemas"]["FlowCondition"] | null;
         };
         /** @description Which letters to acknowledge. */
         BulkAcknowledgeRequest: {
@@ -2265,7 +2503,7 @@ export interface components {
             totals: components["schemas"]["CampaignCounts"];
         };
         /**
-         * @description Where a campaign stands. Every status may follow every other (specification 3).
+         * @description Where a campaign stands. Every status may follow every other.
          * @enum {string}
          */
         CampaignStatus: "draft" | "active" | "paused" | "completed" | "archived";
@@ -2277,8 +2515,17 @@ export interface components {
             campaignId: string;
             /** @description Base64. Absent: it keeps timers only. */
             state?: string | null;
+            /** @description The state, where it is JSON. */
+            stateJson?: unknown;
             timers: components["schemas"]["TimerView"][];
             updatedAt?: string | null;
+        };
+        /** @description An event that cancels a firing that waits for its delay. */
+        Cancellation: {
+            /** @description The event. */
+            eventName: string;
+            /** @description Only where its properties are so. */
+            filters?: components["schemas"]["Filter"];
         };
         /** @description A number in a window of days. */
         Cap: {
@@ -2378,11 +2625,11 @@ export interface components {
         /** @description What people write of a campaign. */
         Content: {
             /** @description Whom it is for, as the trigger plugin reads it. */
-            audience?: unknown;
+            audience?: components["schemas"]["Audience"] | null;
             /** @description What it is for. */
             description?: string | null;
             /** @description How often a person gets it. */
-            frequencyCap?: unknown;
+            frequencyCap?: components["schemas"]["FrequencyCap"] | null;
             /** @description How it finds its people. */
             mode?: components["schemas"]["CampaignMode"];
             /** @description Its name. */
@@ -2394,11 +2641,11 @@ export interface components {
              */
             priority?: number;
             /** @description When it may be sent. */
-            schedule?: unknown;
+            schedule?: components["schemas"]["Schedule"] | null;
             /** @description Where it stands. */
             status?: components["schemas"]["CampaignStatus"];
             /** @description What triggers it, as the trigger plugin reads it. */
-            trigger?: unknown;
+            trigger?: components["schemas"]["Trigger"] | null;
             /** @description Always `push`. */
             type?: components["schemas"]["CampaignKind"];
             /** @description What it says; a person always gets the same one. */
@@ -2487,6 +2734,29 @@ export interface components {
         } & {
             [key: string]: unknown;
         };
+        /** @description The public parts: of Apple's key, of Google's service account, or of a VAPID key. */
+        CredentialIdentity: {
+            /** @description Apple: the app. */
+            bundleId?: string;
+            /** @description Google: the account. */
+            clientEmail?: string;
+            /** @description Apple: `production` or `sandbox`. */
+            environment?: string;
+            /** @description Apple: the key. */
+            keyId?: string;
+            /** @description Google: the key. */
+            privateKeyId?: string;
+            /** @description Google: the Firebase project. */
+            projectId?: string;
+            /** @description Web: the key that browsers subscribe with. */
+            publicKey?: string;
+            /** @description Web: how push services reach the sender. */
+            subject?: string;
+            /** @description Apple: its team. */
+            teamId?: string;
+            /** @description Google: where tokens are granted. */
+            tokenUri?: string;
+        };
         /** @description A credential, without anything secret. */
         CredentialView: {
             createdAt: string;
@@ -2498,7 +2768,7 @@ export interface components {
              * @description What is public: `keyId`, `teamId`, `bundleId`, `environment` of Apple's; `projectId`, `clientEmail` of
              *     Google's; `publicKey`, `subject` of browsers'.
              */
-            identity: Record<string, never>;
+            identity: components["schemas"]["CredentialIdentity"] | null;
             platform: components["schemas"]["Platform"];
             provider: components["schemas"]["Provider"];
             /** @description `active`, or `invalid` once its provider has refused it. */
@@ -2593,7 +2863,7 @@ export interface components {
                 attemptId: string;
                 completedAt?: string | null;
                 /** @description `{questionId}`, `{endScreenId}`, or null at the end of a survey without end screens. */
-                next: unknown;
+                next: components["schemas"]["FlowStep"] | null;
                 startedAt: string;
                 /** @description `started`, `completed`, or `abandoned` until the next answer. */
                 state: string;
@@ -2647,7 +2917,7 @@ export interface components {
                  * @description What is public: `keyId`, `teamId`, `bundleId`, `environment` of Apple's; `projectId`, `clientEmail` of
                  *     Google's; `publicKey`, `subject` of browsers'.
                  */
-                identity: Record<string, never>;
+                identity: components["schemas"]["CredentialIdentity"] | null;
                 platform: components["schemas"]["Platform"];
                 provider: components["schemas"]["Provider"];
                 /** @description `active`, or `invalid` once its provider has refused it. */
@@ -2837,6 +3107,8 @@ export interface components {
                 campaignId?: string | null;
                 /** @description When by the client's clock, where that differed from the server's and `timestamp` was corrected. */
                 clientTimestamp?: string | null;
+                /** @description What the plugin said when it failed, such as the message and place of a panic. */
+                detail?: string | null;
                 event: unknown;
                 /** Format: uuid */
                 eventId: string;
@@ -2877,7 +3149,7 @@ export interface components {
             /** @description What is next. */
             data: {
                 /** @description `{questionId}`, `{endScreenId}`, or null at the end of a survey without end screens. */
-                next: unknown;
+                next: components["schemas"]["FlowStep"] | null;
             };
         };
         /** @description The envelope of every success: `{"data": …}`. */
@@ -3136,6 +3408,8 @@ export interface components {
                     campaignId?: string | null;
                     /** @description When by the client's clock, where that differed from the server's and `timestamp` was corrected. */
                     clientTimestamp?: string | null;
+                    /** @description What the plugin said when it failed, such as the message and place of a panic. */
+                    detail?: string | null;
                     event: unknown;
                     /** Format: uuid */
                     eventId: string;
@@ -3180,11 +3454,22 @@ export interface components {
                      */
                     appId?: string | null;
                     at: string;
+                    /** @description The campaigns that the call decided in which it was logged, at most 20. */
+                    campaignIds: string[];
+                    /** @description The events that the call was about, at most 20. */
+                    eventIds: string[];
+                    /**
+                     * Format: uuid
+                     * @description Ids ascend in the order in which lines were written.
+                     */
+                    id: string;
                     /** @description `decision`, `shadow`, or `dropped`: the server's own line about others that were not kept. */
                     kind: string;
                     /** @description `debug`, `info`, `warn` or `error`. */
                     level: string;
                     message: string;
+                    /** @description The people whom the call was about, at most 20. */
+                    subjectIds: string[];
                     version: string;
                 }[];
                 /** @description Continues the list; null at its end. */
@@ -3312,6 +3597,7 @@ export interface components {
             /** @description A plugin with its versions. */
             data: components["schemas"]["PluginView"] & {
                 health: components["schemas"]["HealthView"];
+                lastRollback?: components["schemas"]["Rollback"] | null;
                 versions: components["schemas"]["VersionView"][];
             };
         };
@@ -3345,7 +3631,7 @@ export interface components {
                 basedOn: components["schemas"]["BasisView"];
                 enforcement: components["schemas"]["Enforcement"];
                 name: string;
-                properties: unknown[];
+                properties: components["schemas"]["PropertyDefinition"][];
             };
         };
         /** @description The envelope of every success: `{"data": …}`. */
@@ -3658,7 +3944,7 @@ export interface components {
                  * @description What is public: `keyId`, `teamId`, `bundleId`, `environment` of Apple's; `projectId`, `clientEmail` of
                  *     Google's; `publicKey`, `subject` of browsers'.
                  */
-                identity: Record<string, never>;
+                identity: components["schemas"]["CredentialIdentity"] | null;
                 platform: components["schemas"]["Platform"];
                 provider: components["schemas"]["Provider"];
                 /** @description `active`, or `invalid` once its provider has refused it. */
@@ -3797,7 +4083,7 @@ export interface components {
             /** @description What becomes of events that break it. */
             enforcement?: components["schemas"]["Enforcement"];
             /** @description The properties, as the validation plugin reads them. */
-            properties?: unknown[];
+            properties?: components["schemas"]["PropertyDefinition"][];
             validator?: components["schemas"]["Validator"] | null;
         };
         /**
@@ -3875,10 +4161,19 @@ export interface components {
              * @description The campaign that was decided; without one, the event's definition was.
              */
             campaignId?: string | null;
-            /** @description `added`, `removed`, `violations`, `state`, `timer`, `content` or `failed`. */
+            /** @description `added`, `removed`, `violations`, `state`, `timer`, `timer_added`, `timer_removed`, `content`, `failed` or `recovered`. */
             difference: string;
             /** Format: uuid */
             eventId: string;
+            /** @description What the candidate would have left or said. */
+            new?: unknown;
+            /** @description What the active version left or said. */
+            old?: unknown;
+            /**
+             * Format: uuid
+             * @description Whose event it is.
+             */
+            subjectId: string;
         };
         /** @description What to try: one of the two. */
         DryRunRequest: {
@@ -3963,10 +4258,11 @@ export interface components {
          */
         Environment: "production" | "sandbox";
         /**
-         * @description What an endpoint can be told of (specification 6.2).
+         * @description What an endpoint can be told of: the transitions of deliveries, and what plugins' authors have to
+         *     look at.
          * @enum {string}
          */
-        EventType: "sent" | "delivered" | "displayed" | "opened" | "clicked" | "dismissed" | "bounced" | "failed";
+        EventType: "sent" | "delivered" | "displayed" | "opened" | "clicked" | "dismissed" | "bounced" | "failed" | "plugin.rolled_back" | "plugin.degraded" | "dead_letter.created";
         /**
          * @description Whether an event was taken.
          * @enum {string}
@@ -4010,6 +4306,29 @@ export interface components {
             status: string;
             /** @description How the request named the person; null once the person is deleted. */
             subject: unknown;
+        };
+        /** @description How often a version failed. */
+        FailureRate: {
+            /**
+             * Format: int64
+             * @description Calls.
+             */
+            calls: number;
+            /**
+             * Format: double
+             * @description Their share, 0 to 1.
+             */
+            failureRate: number;
+            /**
+             * Format: int64
+             * @description Those that failed.
+             */
+            failures: number;
+            /**
+             * Format: double
+             * @description The share that may fail: `settings.plugins.maxFailureRate`.
+             */
+            maxFailureRate: number;
         };
         /** @description Why an event was rejected. */
         FeedErrorView: {
@@ -4063,6 +4382,24 @@ export interface components {
             /** @description A JSON pointer (RFC 6901) into the request body. */
             pointer: string;
         };
+        /** @description Conditions on properties, nested to a depth of 4, 50 conditions at the most. A condition has `property`, `type`, `operator` and mostly `value`; a group has `all` or `any`. */
+        Filter: {
+            /** @description All of these hold. */
+            all?: components["schemas"]["Filter"][];
+            /** @description One of these holds. */
+            any?: components["schemas"]["Filter"][];
+            /** @description Text: `equals`, `not_equals`, `in`, `not_in`, `contains`, `not_contains`, `starts_with`, `ends_with`, `matches` (a regular expression). Number: `eq`, `neq`, `gt`, `gte`, `lt`, `lte`, `between`. Boolean: `is`. Date: `before`, `after`, `within_last`. All: `is_set`, `is_not_set`. */
+            operator?: string;
+            /** @description The property; nested ones by dots, `cart.total`. A value of another type is no match. */
+            property?: string;
+            /**
+             * @description The type that the property must have.
+             * @enum {string}
+             */
+            type?: "string" | "number" | "boolean" | "date";
+            /** @description Compared with: a text, a number or a boolean; a list for `in` and `not_in`, two numbers for `between`, `{amount, unit}` for `within_last`. */
+            value?: unknown;
+        };
         /** @description Which letters a job is about. All conditions must hold; none: all letters. */
         FilterRequest: {
             /** @description Events of this name. */
@@ -4089,6 +4426,29 @@ export interface components {
             /** @description Where it begins; the first question unless given. */
             startQuestionId?: string | null;
         };
+        /** @description A condition on answers, or a group of conditions: `all` or `any`. */
+        FlowCondition: {
+            /** @description All of these hold. */
+            all?: components["schemas"]["FlowCondition"][];
+            /** @description One of these holds. */
+            any?: components["schemas"]["FlowCondition"][];
+            /**
+             * @description How the answer is compared.
+             * @enum {string}
+             */
+            operator?: "equals" | "not_equals" | "one_of" | "includes_any" | "includes_all" | "includes_none" | "gt" | "gte" | "lt" | "lte" | "between" | "contains" | "starts_with" | "ends_with" | "answered" | "skipped" | "nps_bucket";
+            /** @description The question. */
+            questionId?: string;
+            /** @description Compared with; `promoter`, `passive` or `detractor` for `nps_bucket`. */
+            value?: unknown;
+        };
+        /** @description The next thing to show. */
+        FlowStep: {
+            /** @description An end screen. */
+            endScreenId?: string;
+            /** @description A question. */
+            questionId?: string;
+        };
         /** @description How often a person is asked or messaged. */
         Frequency: {
             /** @default null */
@@ -4103,6 +4463,25 @@ export interface components {
             push: components["schemas"]["Cap"] | null;
             /** @default null */
             surveys: components["schemas"]["Cap"] | null;
+        };
+        /** @description How often a person meets it. */
+        FrequencyCap: {
+            /** @description Pauses, in days. */
+            cooldownDays?: {
+                /** @description After any of its kind. */
+                sameType?: number;
+                /** @description After the campaign itself. */
+                self?: number;
+            };
+            /** @description The app's caps do not hold for it. */
+            ignoreGlobalCap?: boolean;
+            /** @description At most so many for one person. */
+            perSubject?: {
+                /** @description How many. */
+                max: number;
+                /** @description In so many days (1 to 365), or `lifetime`. */
+                windowDays?: number | "lifetime";
+            };
         };
         /** @description Letters of an event name with a reason. */
         GroupView: {
@@ -4175,7 +4554,7 @@ export interface components {
         /** @description What people write of an in-app message. */
         InAppContent: {
             /** @description Whom it is for, as the trigger plugin reads it. */
-            audience?: unknown;
+            audience?: components["schemas"]["Audience"] | null;
             /** @description What it is for. */
             description?: string | null;
             /**
@@ -4184,7 +4563,7 @@ export interface components {
              */
             expiresAfterSeconds?: number | null;
             /** @description How often a person meets it. */
-            frequencyCap?: unknown;
+            frequencyCap?: components["schemas"]["FrequencyCap"] | null;
             /** @description How it finds its people. */
             mode?: components["schemas"]["InAppMode"];
             /** @description Its name. */
@@ -4195,13 +4574,13 @@ export interface components {
              */
             priority?: number;
             /** @description When it may be shown. */
-            schedule?: unknown;
+            schedule?: components["schemas"]["Schedule"] | null;
             /** @description Where it stands. */
             status?: components["schemas"]["CampaignStatus"];
             /** @description How it looks, as a survey's theme. */
-            theme?: Record<string, never> | null;
+            theme?: components["schemas"]["Theme"] | null;
             /** @description What triggers it, as the trigger plugin reads it. */
-            trigger?: unknown;
+            trigger?: components["schemas"]["Trigger"] | null;
             /** @description Always `in_app`. */
             type: components["schemas"]["InAppType"];
             /** @description What it says; a person always gets the same one. */
@@ -4254,7 +4633,7 @@ export interface components {
             layout: components["schemas"]["InAppLayout"];
             localization?: components["schemas"]["Localization"] | null;
             /** @description What its tokens stand for, as the personalization plugin reads it. */
-            personalization?: unknown;
+            personalization?: components["schemas"]["Personalization"] | null;
             /** @description The headline; may have tokens. */
             title?: string | null;
             /**
@@ -4325,7 +4704,7 @@ export interface components {
             sentAt?: string | null;
             /** @description What the SDK calls its session, at most 256 characters. Another name is another session. */
             sessionId?: string | null;
-            /** @description IANA time zone. */
+            /** @description IANA time zone, such as `Europe/Vienna`. The person's `country` is the one that it is in; a locale says none. */
             timezone?: string | null;
         };
         /** @description Asks for what events fire, at once. */
@@ -4379,10 +4758,13 @@ export interface components {
         /** @description What to show, as JSON that is not taken apart. */
         InstructionPayload: {
             attempt?: components["schemas"]["AuthorizedAttempt"] | null;
-            /** @description The survey. */
+            /** @description The survey. One with translations has a `locale`: the one that most of its text is of. */
             survey: Record<string, never>;
         } | {
-            /** @description `{variantId, layout, title, body, imageUrl, buttons, dismissible, theme}`, as it was made. */
+            /**
+             * @description `{variantId, layout, title, body, imageUrl, buttons, dismissible, theme}`, as it was made. One with
+             *     translations has a `locale`: the one that most of its text is of.
+             */
             message: Record<string, never>;
         };
         /** @description An instruction as SDKs get it. */
@@ -4463,7 +4845,7 @@ export interface components {
             p256dh: string;
         };
         /**
-         * @description What a key is for (contract 1).
+         * @description What a key is for.
          * @enum {string}
          */
         Kind: "write" | "server" | "api";
@@ -4487,6 +4869,8 @@ export interface components {
             campaignId?: string | null;
             /** @description When by the client's clock, where that differed from the server's and `timestamp` was corrected. */
             clientTimestamp?: string | null;
+            /** @description What the plugin said when it failed, such as the message and place of a panic. */
+            detail?: string | null;
             event: unknown;
             /** Format: uuid */
             eventId: string;
@@ -4526,11 +4910,22 @@ export interface components {
              */
             appId?: string | null;
             at: string;
+            /** @description The campaigns that the call decided in which it was logged, at most 20. */
+            campaignIds: string[];
+            /** @description The events that the call was about, at most 20. */
+            eventIds: string[];
+            /**
+             * Format: uuid
+             * @description Ids ascend in the order in which lines were written.
+             */
+            id: string;
             /** @description `decision`, `shadow`, or `dropped`: the server's own line about others that were not kept. */
             kind: string;
             /** @description `debug`, `info`, `warn` or `error`. */
             level: string;
             message: string;
+            /** @description The people whom the call was about, at most 20. */
+            subjectIds: string[];
             version: string;
         };
         /** @description A line that the plugin logged. */
@@ -4558,7 +4953,7 @@ export interface components {
         /** @description What is next. */
         NextView: {
             /** @description `{questionId}`, `{endScreenId}`, or null at the end of a survey without end screens. */
-            next: unknown;
+            next: components["schemas"]["FlowStep"] | null;
         };
         /** @description A net promoter score. */
         Nps: {
@@ -4583,6 +4978,18 @@ export interface components {
              */
             score: number;
         };
+        /** @description How often the same event fires. */
+        Occurrence: {
+            /**
+             * @description `every`; `first`: the person's first such event ever; `once`: one firing a person and campaign; `once_per_session`; `nth` and `every_nth` with `n`; `at_least` with `n` and `withinDays`.
+             * @enum {string}
+             */
+            mode: "every" | "first" | "once" | "once_per_session" | "nth" | "every_nth" | "at_least";
+            /** @description For `nth`, `every_nth` and `at_least`. */
+            n?: number;
+            /** @description For `at_least`: the days in which the events come. */
+            withinDays?: number;
+        };
         /**
          * @description What becomes of a message in quiet hours.
          * @enum {string}
@@ -4600,7 +5007,7 @@ export interface components {
              */
             url?: string | null;
         };
-        /** @description How a message is delivered and shown (contract 9). */
+        /** @description How a message is delivered and shown. */
         Options: {
             /**
              * Format: int32
@@ -4660,6 +5067,7 @@ export interface components {
                 /** @description The oldest anonymous id; null for who is known by server-side events only. */
                 anonymousId?: string | null;
                 anonymousIds: string[];
+                /** @description Two letters: where the newest time zone is that an event told. */
                 country?: string | null;
                 /** Format: int64 */
                 eventCount: number;
@@ -4689,6 +5097,71 @@ export interface components {
             /** @description The customer's own id of the person. */
             externalId?: string | null;
         };
+        /** @description The values of a variant's tokens. Resolver plugins may read further members. */
+        Personalization: {
+            /** @description 32 at the most. */
+            bindings?: components["schemas"]["PersonalizationBinding"][];
+            /** @description The resolver plugin's configuration. */
+            config?: unknown;
+            /**
+             * @description What becomes of a message that a value is missing for.
+             * @enum {string}
+             */
+            missingData?: "skip" | "fail";
+            /** @description A resolver plugin, in place of the app's. */
+            plugin?: string;
+            /** @description 16 at the most. */
+            sources?: components["schemas"]["PersonalizationSource"][];
+            /** @description Always 1. */
+            version?: number;
+        };
+        /** @description The value of a token `{{p.<id>}}`. */
+        PersonalizationBinding: {
+            /** @description The value where there is none, of the same type. Without it a missing value skips the message, or fails it. */
+            fallback?: unknown;
+            /** @description How the value is written within a text. */
+            format?: {
+                /** @description An ISO 4217 code. */
+                currency?: string;
+                /** @description A BCP 47 tag. */
+                locale?: string;
+                /**
+                 * @description How.
+                 * @enum {string}
+                 */
+                style?: "decimal" | "integer" | "percent" | "currency" | "date" | "datetime";
+                /** @description An IANA name. */
+                timezone?: string;
+            };
+            /** @description Its id. */
+            id: string;
+            /** @description The property or field. */
+            key: string;
+            /** @description Its name for people. */
+            label?: string;
+            /** @description The source. */
+            sourceId: string;
+            /**
+             * @description The type that the value must have.
+             * @enum {string}
+             */
+            type: "string" | "number" | "boolean" | "date";
+        };
+        /** @description Where values come from. Sources of a resolver plugin may have further members. */
+        PersonalizationSource: {
+            /** @description For `latest_event`: the event. */
+            eventName?: string;
+            /** @description For `latest_event`: only where its properties are so. */
+            filters?: components["schemas"]["Filter"];
+            /** @description Its id. */
+            id: string;
+            /** @description `user_property`, `send_data`, `trigger_event` or `latest_event`. */
+            kind: string;
+            /** @description Its name for people. */
+            label?: string;
+            /** @description For `latest_event`: how far back, in days. */
+            lookbackDays?: number;
+        };
         /**
          * @description What a device runs.
          * @enum {string}
@@ -4697,6 +5170,7 @@ export interface components {
         /** @description A plugin with its versions. */
         PluginDetailView: components["schemas"]["PluginView"] & {
             health: components["schemas"]["HealthView"];
+            lastRollback?: components["schemas"]["Rollback"] | null;
             versions: components["schemas"]["VersionView"][];
         };
         /** @description The plugin that failed, or whose rules an event broke. */
@@ -4812,7 +5286,7 @@ export interface components {
          * @enum {string}
          */
         Priority: "high" | "normal";
-        /** @description Settings of privacy (contract 5). */
+        /** @description Settings of privacy. */
         Privacy: {
             /**
              * @description The only property keys that backends may store; without it, all.
@@ -4874,6 +5348,32 @@ export interface components {
          * @enum {string}
          */
         ProgressStyle: "bar" | "steps" | "percent" | "none";
+        /** @description A property of an event. */
+        PropertyDefinition: {
+            /** @description Its meaning. */
+            description?: string | null;
+            /** @description The values of an `enum`. */
+            enumValues?: string[];
+            /** @description Of texts, in characters. */
+            maxLength?: number;
+            /** @description Of numbers. */
+            maximum?: number;
+            /** @description Of texts, in characters. */
+            minLength?: number;
+            /** @description Of numbers. */
+            minimum?: number;
+            /** @description Its name. */
+            name: string;
+            /** @description A regular expression that texts match. */
+            pattern?: string;
+            /** @description An event without it breaks the definition. */
+            required?: boolean;
+            /**
+             * @description Its type.
+             * @enum {string}
+             */
+            type: "string" | "number" | "boolean" | "date" | "enum";
+        };
         /** @description A saved property. */
         PropertyView: {
             key: string;
@@ -4887,7 +5387,7 @@ export interface components {
             basedOn: components["schemas"]["BasisView"];
             enforcement: components["schemas"]["Enforcement"];
             name: string;
-            properties: unknown[];
+            properties: components["schemas"]["PropertyDefinition"][];
         };
         /**
          * @description A push service.
@@ -4970,7 +5470,7 @@ export interface components {
             type: components["schemas"]["QuestionType"];
         };
         /**
-         * @description The types of questions (contract 7).
+         * @description The types of questions.
          * @enum {string}
          */
         QuestionType: "nps" | "rating" | "csat" | "ces" | "thumbs" | "single_choice" | "multiple_choice" | "picture_choice" | "ranking" | "matrix" | "short_text" | "long_text" | "number" | "date" | "consent" | "contact_info" | "statement" | "link";
@@ -5192,6 +5692,21 @@ export interface components {
              */
             eventsDays: number | null;
         };
+        /** @description A roll-back, as it is stored with the plugin and told to people. */
+        Rollback: (components["schemas"]["FailureRate"] | null) & {
+            /** @description The version that decides since; none: the plugin decides nothing. */
+            activeVersion?: string | null;
+            /** @description When. */
+            at: string;
+            /** @description Whether the server did it by itself. */
+            automatic: boolean;
+            /** @description Why, in a sentence. */
+            reason: string;
+            /** @description What it was: `active` or `candidate`. */
+            role: string;
+            /** @description The version that was rolled back. */
+            version: string;
+        };
         /** @description Which version decides, and which is tried. */
         RolloutView: {
             candidateVersion?: string | null;
@@ -5225,6 +5740,44 @@ export interface components {
             timestamp?: string | null;
             violations: components["schemas"]["Violation"][];
         };
+        /** @description When it runs. */
+        Schedule: {
+            /** @description `monday` to `sunday`, or 1 to 7; all unless given. */
+            daysOfWeek?: (string | number)[];
+            /**
+             * Format: date-time
+             * @description Nothing fires from then on, and it is completed.
+             */
+            endAt?: string;
+            /** @description Completes a survey after so many responses. */
+            maxResponses?: number;
+            /** @description The hours in which nobody is disturbed; the app's unless given. */
+            quietHours?: {
+                /** @description `HH:MM`. */
+                from: string;
+                /**
+                 * @description Whether a firing waits for the end of these hours or is dropped.
+                 * @enum {string}
+                 */
+                onQuiet?: "defer" | "drop";
+                /** @description `HH:MM`; before `from`: over midnight. */
+                to: string;
+            };
+            /**
+             * Format: date-time
+             * @description Nothing fires before.
+             */
+            startAt?: string;
+            /** @description The hours in which something fires; all unless given. */
+            timeWindows?: {
+                /** @description `HH:MM`. */
+                from: string;
+                /** @description `HH:MM`; before `from`: over midnight. */
+                to: string;
+            }[];
+            /** @description `subject`: the person's own, the default; or an IANA name. */
+            timezone?: string;
+        };
         /** @description How an SDK should behave. */
         SdkConfig: {
             /** Format: int32 */
@@ -5253,10 +5806,17 @@ export interface components {
             /** @description At most 64 keys to remove. */
             unset?: string[] | null;
         };
+        /** @description Who is in a segment. */
+        SegmentAudience: {
+            /** @description Who is left out. */
+            exclude?: components["schemas"]["AudienceCondition"];
+            /** @description Who is in; everybody unless given. */
+            include?: components["schemas"]["AudienceCondition"];
+        };
         /** @description What people write of a segment. */
         SegmentContent: {
             /** @description Who is in it: `include` and `exclude`, as of an audience. */
-            audience: unknown;
+            audience: components["schemas"]["Audience"] | null;
             /** @description At most 2,000 characters. */
             description?: string | null;
             /** @description 1 to 200 characters; no other segment of the app has it. */
@@ -5270,7 +5830,7 @@ export interface components {
         /** @description Conditions to try. */
         SegmentPreviewInput: {
             /** @description Who would be in the segment: `include` and `exclude`. */
-            audience: Record<string, never>;
+            audience: components["schemas"]["Audience"] | null;
         };
         /** @description Who would be in a segment. */
         SegmentPreviewView: {
@@ -5483,7 +6043,7 @@ export interface components {
         ShadowView: {
             /**
              * Format: int64
-             * @description Only the candidate fires, finds a violation, or makes a message.
+             * @description Only the candidate fires, sets a timer that would come due, finds a violation, or makes a message.
              */
             added: number;
             /**
@@ -5493,7 +6053,7 @@ export interface components {
             calls: number;
             /**
              * Format: int64
-             * @description Other violations, states, timers or values.
+             * @description Other violations, states, timers or values; or the active version failed, and the candidate did not.
              */
             changed: number;
             /**
@@ -5508,7 +6068,7 @@ export interface components {
             removed: number;
             /**
              * Format: int64
-             * @description Decisions that are the same.
+             * @description Decisions that are the same. Each decision counts once: here, or as `added`, `removed`, `changed` or `failed`.
              */
             same: number;
             /** @description The first differences, at most 100. */
@@ -5676,12 +6236,12 @@ export interface components {
         /** @description What people write of a survey. */
         SurveyContent: {
             /** @description Whom it is for, as the trigger plugin reads it. */
-            audience?: unknown;
+            audience?: components["schemas"]["Audience"] | null;
             /** @description What it is for. */
             description?: string | null;
             flow?: components["schemas"]["Flow"] | null;
-            /** @description How often a person meets it (contract 8, Frequency cap). */
-            frequencyCap?: unknown;
+            /** @description How often a person meets it. */
+            frequencyCap?: components["schemas"]["FrequencyCap"] | null;
             localization?: components["schemas"]["Localization"] | null;
             /** @description How it finds its people. */
             mode?: components["schemas"]["Mode"];
@@ -5692,22 +6252,43 @@ export interface components {
              * @description Which comes first when several fire; higher first.
              */
             priority?: number;
-            /** @description When it runs (contract 8, Schedule). */
-            schedule?: unknown;
+            /** @description When it runs. */
+            schedule?: components["schemas"]["Schedule"] | null;
             /**
              * @description How it behaves: `{presentation?, position?, closeable?, delaySeconds?, once?, coordinated?}`. Other members are handed to the SDK as they
              *     are, and limited as `theme` is. With `coordinated: true`, instructions come with an attempt.
              */
-            settings?: Record<string, never> | null;
+            settings?: components["schemas"]["SurveySettings"] | null;
             /** @description Where it stands. */
             status?: components["schemas"]["CampaignStatus"];
             /**
              * @description How it looks: `{mode?, background?, text?, primary?, onPrimary?, dark?, radius?, font?, allowLowContrast?}`; text needs a contrast
              *     of 4.5:1 to its ground. Other members are handed to the SDK as they are. An object of at most 256 members and 64 KiB.
              */
-            theme?: Record<string, never> | null;
+            theme?: components["schemas"]["Theme"] | null;
             /** @description What triggers it, as the trigger plugin reads it. */
-            trigger?: unknown;
+            trigger?: components["schemas"]["Trigger"] | null;
+        };
+        /** @description How a survey behaves. Other members are handed to SDKs as they are. */
+        SurveySettings: {
+            /** @description It can be closed without an answer; true unless given. */
+            closeable?: boolean;
+            /** @description Instructions come with an attempt that has begun. */
+            coordinated?: boolean;
+            /** @description The SDK waits so long before it shows it. */
+            delaySeconds?: number;
+            /** @description Of feedback: it is offered no longer once it was completed. */
+            once?: boolean;
+            /**
+             * @description Where.
+             * @enum {string}
+             */
+            position?: "top_left" | "top_right" | "bottom_left" | "bottom_right" | "center";
+            /**
+             * @description How it is shown.
+             * @enum {string}
+             */
+            presentation?: "popover" | "modal" | "inline" | "feedback_button";
         };
         /** @description A survey as the API shows it. */
         SurveyView: components["schemas"]["SurveyContent"] & {
@@ -5760,6 +6341,42 @@ export interface components {
         TestView: {
             cases: components["schemas"]["CaseView"][];
         };
+        /** @description How it looks. Text needs a contrast of 4.5:1 to its ground unless `allowLowContrast`. Other members are handed to SDKs as they are; 256 members and 64 KiB at the most. */
+        Theme: {
+            /** @description Colours may be hard to read. */
+            allowLowContrast?: boolean;
+            /** @description The ground. */
+            background?: string;
+            /** @description The colours in the dark. */
+            dark?: {
+                /** @description The ground. */
+                background?: string;
+                /** @description Text of buttons. */
+                onPrimary?: string;
+                /** @description Buttons. */
+                primary?: string;
+                /** @description Text on the ground. */
+                text?: string;
+            };
+            /**
+             * @description The typeface.
+             * @enum {string}
+             */
+            font?: "system" | "serif" | "mono" | "inherit";
+            /**
+             * @description Which colours; `auto` follows the device.
+             * @enum {string}
+             */
+            mode?: "auto" | "light" | "dark";
+            /** @description Text of buttons. */
+            onPrimary?: string;
+            /** @description Buttons. */
+            primary?: string;
+            /** @description Of corners, in pixels. */
+            radius?: number;
+            /** @description Text on the ground. */
+            text?: string;
+        };
         /** @description A page of a person's events. */
         TimelineView: components["schemas"]["Page_EventView"] & {
             /** @description As what the id in the path was found. Somebody else may have it as the other kind of id. */
@@ -5771,6 +6388,8 @@ export interface components {
             bytes: number;
             dueAt: string;
             key: string;
+            /** @description The payload, where it is JSON. */
+            payloadJson?: unknown;
         };
         /** @description Results of all attempts. */
         Totals: {
@@ -5804,6 +6423,40 @@ export interface components {
         TransitionView: {
             at: string;
             status: string;
+        };
+        /** @description What starts a campaign for a person. Plugins of trigger logic may read further members. */
+        Trigger: {
+            /** @description Events that cancel the firing during the delay. */
+            cancelOn?: components["schemas"]["Cancellation"][];
+            /** @description For `plugin`: the plugin's configuration. */
+            config?: unknown;
+            /** @description The pause between the event and the firing, in seconds. */
+            delaySeconds?: number;
+            /** @description For `event`: its name. */
+            eventName?: string;
+            /** @description Only where the event's properties are so. */
+            filters?: components["schemas"]["Filter"];
+            /** @description For `property_changed`: only from this value. */
+            from?: unknown;
+            /** @description For `property_changed`: the property. */
+            key?: string;
+            /** @description `event`, `screen_view`, `session_start`, `property_changed`, `segment`, `schedule`, `manual`, or `plugin`. */
+            kind: string;
+            /** @description How often the same event fires; `every` unless given. */
+            occurrence?: components["schemas"]["Occurrence"];
+            /** @description For `segment`: `enter` or `exit`. */
+            on?: string;
+            /** @description For `plugin`: the plugin that decides. */
+            plugin?: string;
+            /** @description For `screen_view`: the screen. */
+            screenName?: string;
+            /**
+             * Format: uuid
+             * @description For `segment`: the segment.
+             */
+            segmentId?: string;
+            /** @description For `property_changed`: only to this value. */
+            to?: unknown;
         };
         /** @description The event that fired an instruction. */
         TriggerView: {
@@ -5852,6 +6505,7 @@ export interface components {
             /** @description The oldest anonymous id; null for who is known by server-side events only. */
             anonymousId?: string | null;
             anonymousIds: string[];
+            /** @description Two letters: where the newest time zone is that an event told. */
             country?: string | null;
             /** Format: int64 */
             eventCount: number;
@@ -5901,7 +6555,7 @@ export interface components {
             id?: string | null;
             openAction?: components["schemas"]["OpenAction"] | null;
             /** @description What its tokens stand for, as the personalization plugin reads it. */
-            personalization?: unknown;
+            personalization?: components["schemas"]["Personalization"] | null;
             /** @description The headline; may have tokens. */
             title?: string;
             /**
@@ -5974,7 +6628,7 @@ export interface components {
             uploadedBy?: string | null;
             version: string;
         };
-        /** @description One way in which an event breaks its definition (contract 11). */
+        /** @description One way in which an event breaks its definition. */
         Violation: {
             /** @description What the event has. */
             actual: string;
@@ -6002,6 +6656,126 @@ export interface components {
             /** Format: int64 */
             statusCode?: number | null;
         };
+        /** @description An event that became a dead letter. Its properties stay in the letter. */
+        WebhookDeadLetterData: {
+            /**
+             * Format: uuid
+             * @description The campaign that it failed for.
+             */
+            campaignId?: string;
+            /**
+             * Format: uuid
+             * @description The letter.
+             */
+            deadLetterId?: string;
+            /** @description What the plugin said. */
+            detail?: string;
+            /**
+             * Format: uuid
+             * @description The event.
+             */
+            eventId?: string;
+            /** @description Its name. */
+            eventName?: string;
+            /** @description The plugin that failed on it. */
+            plugin?: {
+                /** @description Its name. */
+                name?: string;
+                /** @description Its version. */
+                version?: string;
+            };
+            /** @description Why. */
+            reason?: string;
+            /**
+             * Format: date-time
+             * @description When the event came.
+             */
+            receivedAt?: string;
+            /** @description Where it failed: `validation`, `trigger` or `personalization`. */
+            stage?: string;
+            /**
+             * Format: uuid
+             * @description The person.
+             */
+            subjectId?: string;
+        };
+        /** @description A message's way to one person. */
+        WebhookDeliveryData: {
+            /** @description For `clicked`: the button. */
+            actionId?: string;
+            /** @description The id of the person's browser or device. */
+            anonymousId?: string | null;
+            /**
+             * Format: date-time
+             * @description For `bounced`: when.
+             */
+            bouncedAt?: string;
+            /**
+             * Format: uuid
+             * @description The campaign.
+             */
+            campaignId?: string;
+            /**
+             * Format: date-time
+             * @description For `clicked`: when.
+             */
+            clickedAt?: string;
+            /**
+             * Format: date-time
+             * @description For `delivered`: when.
+             */
+            deliveredAt?: string;
+            /**
+             * Format: uuid
+             * @description The message.
+             */
+            deliveryId?: string;
+            /**
+             * Format: date-time
+             * @description For `dismissed`: when.
+             */
+            dismissedAt?: string;
+            /**
+             * Format: date-time
+             * @description For `displayed`: when.
+             */
+            displayedAt?: string;
+            /** @description The customer's id of the person, where there is one. */
+            externalId?: string;
+            /**
+             * Format: date-time
+             * @description For `failed`: when.
+             */
+            failedAt?: string;
+            /**
+             * Format: date-time
+             * @description For `opened`: when.
+             */
+            openedAt?: string;
+            /** @description What the device runs. */
+            platform?: string | null;
+            /** @description For `delivered`: the push service's id of the message. */
+            providerMessageId?: string;
+            /** @description For `bounced` and `failed`: why. */
+            reason?: string;
+            /**
+             * Format: date-time
+             * @description For `sent`: when.
+             */
+            sentAt?: string;
+            /**
+             * Format: uuid
+             * @description The person.
+             */
+            subjectId?: string;
+            /** @description It is a test. */
+            test?: boolean;
+            /**
+             * Format: uuid
+             * @description What was sent of it.
+             */
+            variantId?: string;
+        };
         /** @description How a webhook fares. */
         WebhookHealthView: {
             /**
@@ -6019,6 +6793,63 @@ export interface components {
             lastStatusCode?: number | null;
             lastSuccessAt?: string | null;
             state: components["schemas"]["HealthState"];
+        };
+        /** @description What an endpoint is sent. */
+        WebhookMessage: {
+            /**
+             * Format: uuid
+             * @description The app.
+             */
+            app_id: string;
+            /** @description What happened, by the type. */
+            data: Record<string, never>;
+            /** @description Its type. */
+            event: string;
+            /**
+             * Format: date-time
+             * @description When it happened.
+             */
+            fired_at: string;
+            /**
+             * Format: uuid
+             * @description The message's id, the same on each retry.
+             */
+            id: string;
+        };
+        /** @description A plugin's version that was rolled back, or that fails too often. */
+        WebhookPluginData: {
+            /** @description For `plugin.rolled_back`: the version that decides since. */
+            activeVersion?: string | null;
+            /** @description For `plugin.rolled_back`: the server did it by itself. */
+            automatic?: boolean;
+            /** @description Calls that were looked at. */
+            calls?: number;
+            /**
+             * Format: date-time
+             * @description For `plugin.degraded`: when it was noticed.
+             */
+            degradedAt?: string;
+            /** @description Their share, 0 to 1. */
+            failureRate?: number;
+            /** @description Those that failed. */
+            failures?: number;
+            /** @description `trigger`, `personalization` or `validation`. */
+            kind?: string;
+            /** @description The share that may fail. */
+            maxFailureRate?: number;
+            /** @description The plugin. */
+            plugin?: string;
+            /** @description Why, in a sentence. */
+            reason?: string;
+            /** @description For `plugin.rolled_back`: it was `active` or a `candidate`. */
+            role?: string;
+            /**
+             * Format: date-time
+             * @description For `plugin.rolled_back`: when.
+             */
+            rolledBackAt?: string;
+            /** @description The version that was rolled back, or that fails. */
+            version?: string;
         };
         /** @description What of a webhook can be changed. */
         WebhookRequest: {
@@ -7353,8 +8184,12 @@ export interface operations {
             query: {
                 /** @description The campaign, whatever its status. */
                 campaignId: string;
-                /** @description The subject. */
-                subjectId: string;
+                /** @description The subject. Exactly one of `subjectId`, `anonymousId` and `externalId` is given. */
+                subjectId?: string;
+                /** @description The subject, by an anonymous id. */
+                anonymousId?: string;
+                /** @description The subject, by the external id. */
+                externalId?: string;
                 /** @description The event. */
                 eventId: string;
             };
@@ -11186,6 +12021,534 @@ export interface operations {
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
             503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    webhook_bounced: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description The event's type. */
+                "X-Service-Event": string;
+                /** @description `t=<unix seconds>,v1=<signature>`: base64url of HMAC-SHA256 with the secret's 32 bytes over `<t>.<body>`. While a secret is rotated there are two `v1`. Refuse what is more than 5 minutes from now. */
+                "X-Service-Signature": string;
+                /** @description The message's id, the same on each retry. */
+                "X-Service-Delivery": string;
+                /** @description Which attempt it is, from 1. */
+                "X-Service-Attempt": string;
+                /** @description As of Standard Webhooks: the message's id. */
+                "webhook-id": string;
+                /** @description As of Standard Webhooks: seconds since 1970. */
+                "webhook-timestamp": string;
+                /** @description As of Standard Webhooks: `v1,<signature>`. */
+                "webhook-signature": string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["WebhookMessage"] & {
+                    data?: components["schemas"]["WebhookDeliveryData"];
+                    /** @constant */
+                    event?: "bounced";
+                };
+            };
+        };
+        responses: {
+            /** @description It is taken. */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description 408, 429, 5xx and no answer within 10 seconds: it is sent again, five times in all; `Retry-After` of a 429 is honoured. Any other status: it is not. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    webhook_clicked: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description The event's type. */
+                "X-Service-Event": string;
+                /** @description `t=<unix seconds>,v1=<signature>`: base64url of HMAC-SHA256 with the secret's 32 bytes over `<t>.<body>`. While a secret is rotated there are two `v1`. Refuse what is more than 5 minutes from now. */
+                "X-Service-Signature": string;
+                /** @description The message's id, the same on each retry. */
+                "X-Service-Delivery": string;
+                /** @description Which attempt it is, from 1. */
+                "X-Service-Attempt": string;
+                /** @description As of Standard Webhooks: the message's id. */
+                "webhook-id": string;
+                /** @description As of Standard Webhooks: seconds since 1970. */
+                "webhook-timestamp": string;
+                /** @description As of Standard Webhooks: `v1,<signature>`. */
+                "webhook-signature": string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["WebhookMessage"] & {
+                    data?: components["schemas"]["WebhookDeliveryData"];
+                    /** @constant */
+                    event?: "clicked";
+                };
+            };
+        };
+        responses: {
+            /** @description It is taken. */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description 408, 429, 5xx and no answer within 10 seconds: it is sent again, five times in all; `Retry-After` of a 429 is honoured. Any other status: it is not. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    webhook_dead_letter_created: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description The event's type. */
+                "X-Service-Event": string;
+                /** @description `t=<unix seconds>,v1=<signature>`: base64url of HMAC-SHA256 with the secret's 32 bytes over `<t>.<body>`. While a secret is rotated there are two `v1`. Refuse what is more than 5 minutes from now. */
+                "X-Service-Signature": string;
+                /** @description The message's id, the same on each retry. */
+                "X-Service-Delivery": string;
+                /** @description Which attempt it is, from 1. */
+                "X-Service-Attempt": string;
+                /** @description As of Standard Webhooks: the message's id. */
+                "webhook-id": string;
+                /** @description As of Standard Webhooks: seconds since 1970. */
+                "webhook-timestamp": string;
+                /** @description As of Standard Webhooks: `v1,<signature>`. */
+                "webhook-signature": string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["WebhookMessage"] & {
+                    data?: components["schemas"]["WebhookDeadLetterData"];
+                    /** @constant */
+                    event?: "dead_letter.created";
+                };
+            };
+        };
+        responses: {
+            /** @description It is taken. */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description 408, 429, 5xx and no answer within 10 seconds: it is sent again, five times in all; `Retry-After` of a 429 is honoured. Any other status: it is not. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    webhook_delivered: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description The event's type. */
+                "X-Service-Event": string;
+                /** @description `t=<unix seconds>,v1=<signature>`: base64url of HMAC-SHA256 with the secret's 32 bytes over `<t>.<body>`. While a secret is rotated there are two `v1`. Refuse what is more than 5 minutes from now. */
+                "X-Service-Signature": string;
+                /** @description The message's id, the same on each retry. */
+                "X-Service-Delivery": string;
+                /** @description Which attempt it is, from 1. */
+                "X-Service-Attempt": string;
+                /** @description As of Standard Webhooks: the message's id. */
+                "webhook-id": string;
+                /** @description As of Standard Webhooks: seconds since 1970. */
+                "webhook-timestamp": string;
+                /** @description As of Standard Webhooks: `v1,<signature>`. */
+                "webhook-signature": string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["WebhookMessage"] & {
+                    data?: components["schemas"]["WebhookDeliveryData"];
+                    /** @constant */
+                    event?: "delivered";
+                };
+            };
+        };
+        responses: {
+            /** @description It is taken. */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description 408, 429, 5xx and no answer within 10 seconds: it is sent again, five times in all; `Retry-After` of a 429 is honoured. Any other status: it is not. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    webhook_dismissed: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description The event's type. */
+                "X-Service-Event": string;
+                /** @description `t=<unix seconds>,v1=<signature>`: base64url of HMAC-SHA256 with the secret's 32 bytes over `<t>.<body>`. While a secret is rotated there are two `v1`. Refuse what is more than 5 minutes from now. */
+                "X-Service-Signature": string;
+                /** @description The message's id, the same on each retry. */
+                "X-Service-Delivery": string;
+                /** @description Which attempt it is, from 1. */
+                "X-Service-Attempt": string;
+                /** @description As of Standard Webhooks: the message's id. */
+                "webhook-id": string;
+                /** @description As of Standard Webhooks: seconds since 1970. */
+                "webhook-timestamp": string;
+                /** @description As of Standard Webhooks: `v1,<signature>`. */
+                "webhook-signature": string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["WebhookMessage"] & {
+                    data?: components["schemas"]["WebhookDeliveryData"];
+                    /** @constant */
+                    event?: "dismissed";
+                };
+            };
+        };
+        responses: {
+            /** @description It is taken. */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description 408, 429, 5xx and no answer within 10 seconds: it is sent again, five times in all; `Retry-After` of a 429 is honoured. Any other status: it is not. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    webhook_displayed: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description The event's type. */
+                "X-Service-Event": string;
+                /** @description `t=<unix seconds>,v1=<signature>`: base64url of HMAC-SHA256 with the secret's 32 bytes over `<t>.<body>`. While a secret is rotated there are two `v1`. Refuse what is more than 5 minutes from now. */
+                "X-Service-Signature": string;
+                /** @description The message's id, the same on each retry. */
+                "X-Service-Delivery": string;
+                /** @description Which attempt it is, from 1. */
+                "X-Service-Attempt": string;
+                /** @description As of Standard Webhooks: the message's id. */
+                "webhook-id": string;
+                /** @description As of Standard Webhooks: seconds since 1970. */
+                "webhook-timestamp": string;
+                /** @description As of Standard Webhooks: `v1,<signature>`. */
+                "webhook-signature": string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["WebhookMessage"] & {
+                    data?: components["schemas"]["WebhookDeliveryData"];
+                    /** @constant */
+                    event?: "displayed";
+                };
+            };
+        };
+        responses: {
+            /** @description It is taken. */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description 408, 429, 5xx and no answer within 10 seconds: it is sent again, five times in all; `Retry-After` of a 429 is honoured. Any other status: it is not. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    webhook_failed: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description The event's type. */
+                "X-Service-Event": string;
+                /** @description `t=<unix seconds>,v1=<signature>`: base64url of HMAC-SHA256 with the secret's 32 bytes over `<t>.<body>`. While a secret is rotated there are two `v1`. Refuse what is more than 5 minutes from now. */
+                "X-Service-Signature": string;
+                /** @description The message's id, the same on each retry. */
+                "X-Service-Delivery": string;
+                /** @description Which attempt it is, from 1. */
+                "X-Service-Attempt": string;
+                /** @description As of Standard Webhooks: the message's id. */
+                "webhook-id": string;
+                /** @description As of Standard Webhooks: seconds since 1970. */
+                "webhook-timestamp": string;
+                /** @description As of Standard Webhooks: `v1,<signature>`. */
+                "webhook-signature": string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["WebhookMessage"] & {
+                    data?: components["schemas"]["WebhookDeliveryData"];
+                    /** @constant */
+                    event?: "failed";
+                };
+            };
+        };
+        responses: {
+            /** @description It is taken. */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description 408, 429, 5xx and no answer within 10 seconds: it is sent again, five times in all; `Retry-After` of a 429 is honoured. Any other status: it is not. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    webhook_opened: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description The event's type. */
+                "X-Service-Event": string;
+                /** @description `t=<unix seconds>,v1=<signature>`: base64url of HMAC-SHA256 with the secret's 32 bytes over `<t>.<body>`. While a secret is rotated there are two `v1`. Refuse what is more than 5 minutes from now. */
+                "X-Service-Signature": string;
+                /** @description The message's id, the same on each retry. */
+                "X-Service-Delivery": string;
+                /** @description Which attempt it is, from 1. */
+                "X-Service-Attempt": string;
+                /** @description As of Standard Webhooks: the message's id. */
+                "webhook-id": string;
+                /** @description As of Standard Webhooks: seconds since 1970. */
+                "webhook-timestamp": string;
+                /** @description As of Standard Webhooks: `v1,<signature>`. */
+                "webhook-signature": string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["WebhookMessage"] & {
+                    data?: components["schemas"]["WebhookDeliveryData"];
+                    /** @constant */
+                    event?: "opened";
+                };
+            };
+        };
+        responses: {
+            /** @description It is taken. */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description 408, 429, 5xx and no answer within 10 seconds: it is sent again, five times in all; `Retry-After` of a 429 is honoured. Any other status: it is not. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    webhook_plugin_degraded: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description The event's type. */
+                "X-Service-Event": string;
+                /** @description `t=<unix seconds>,v1=<signature>`: base64url of HMAC-SHA256 with the secret's 32 bytes over `<t>.<body>`. While a secret is rotated there are two `v1`. Refuse what is more than 5 minutes from now. */
+                "X-Service-Signature": string;
+                /** @description The message's id, the same on each retry. */
+                "X-Service-Delivery": string;
+                /** @description Which attempt it is, from 1. */
+                "X-Service-Attempt": string;
+                /** @description As of Standard Webhooks: the message's id. */
+                "webhook-id": string;
+                /** @description As of Standard Webhooks: seconds since 1970. */
+                "webhook-timestamp": string;
+                /** @description As of Standard Webhooks: `v1,<signature>`. */
+                "webhook-signature": string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["WebhookMessage"] & {
+                    data?: components["schemas"]["WebhookPluginData"];
+                    /** @constant */
+                    event?: "plugin.degraded";
+                };
+            };
+        };
+        responses: {
+            /** @description It is taken. */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description 408, 429, 5xx and no answer within 10 seconds: it is sent again, five times in all; `Retry-After` of a 429 is honoured. Any other status: it is not. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    webhook_plugin_rolled_back: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description The event's type. */
+                "X-Service-Event": string;
+                /** @description `t=<unix seconds>,v1=<signature>`: base64url of HMAC-SHA256 with the secret's 32 bytes over `<t>.<body>`. While a secret is rotated there are two `v1`. Refuse what is more than 5 minutes from now. */
+                "X-Service-Signature": string;
+                /** @description The message's id, the same on each retry. */
+                "X-Service-Delivery": string;
+                /** @description Which attempt it is, from 1. */
+                "X-Service-Attempt": string;
+                /** @description As of Standard Webhooks: the message's id. */
+                "webhook-id": string;
+                /** @description As of Standard Webhooks: seconds since 1970. */
+                "webhook-timestamp": string;
+                /** @description As of Standard Webhooks: `v1,<signature>`. */
+                "webhook-signature": string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["WebhookMessage"] & {
+                    data?: components["schemas"]["WebhookPluginData"];
+                    /** @constant */
+                    event?: "plugin.rolled_back";
+                };
+            };
+        };
+        responses: {
+            /** @description It is taken. */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description 408, 429, 5xx and no answer within 10 seconds: it is sent again, five times in all; `Retry-After` of a 429 is honoured. Any other status: it is not. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    webhook_sent: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description The event's type. */
+                "X-Service-Event": string;
+                /** @description `t=<unix seconds>,v1=<signature>`: base64url of HMAC-SHA256 with the secret's 32 bytes over `<t>.<body>`. While a secret is rotated there are two `v1`. Refuse what is more than 5 minutes from now. */
+                "X-Service-Signature": string;
+                /** @description The message's id, the same on each retry. */
+                "X-Service-Delivery": string;
+                /** @description Which attempt it is, from 1. */
+                "X-Service-Attempt": string;
+                /** @description As of Standard Webhooks: the message's id. */
+                "webhook-id": string;
+                /** @description As of Standard Webhooks: seconds since 1970. */
+                "webhook-timestamp": string;
+                /** @description As of Standard Webhooks: `v1,<signature>`. */
+                "webhook-signature": string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["WebhookMessage"] & {
+                    data?: components["schemas"]["WebhookDeliveryData"];
+                    /** @constant */
+                    event?: "sent";
+                };
+            };
+        };
+        responses: {
+            /** @description It is taken. */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description 408, 429, 5xx and no answer within 10 seconds: it is sent again, five times in all; `Retry-After` of a 429 is honoured. Any other status: it is not. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
         };
     };
 }
