@@ -61,7 +61,7 @@ impl Patroni {
         let configuration = format!(
             "data-dir: {}\nlisten-client-urls: http://127.0.0.1:{clients}\nadvertise-client-urls: http://127.0.0.1:{clients}\n\
              listen-peer-urls: http://127.0.0.1:{peers}\ninitial-advertise-peer-urls: http://127.0.0.1:{peers}\n\
-             initial-cluster: default=http://127.0.0.1:{peers}\n",
+             initial-cluster: default=http://127.0.0.1:{peers}\nenable-grpc-gateway: true\n",
             etcd_data.path().join("data").display()
         );
         let etcd = Program::start(&etcd, &["--config-file"], clients, &configuration);
