@@ -1,5 +1,7 @@
 //! Every route.
 
+use std::sync::Arc;
+
 use axum::Router;
 use axum::extract::{Request, State};
 use axum::http::{HeaderValue, Version, header};
@@ -52,22 +54,22 @@ async fn around_management(
 /// For SDKs and customers' servers.
 fn sdk(services: &Shared) -> OpenApiRouter<Shared> {
     OpenApiRouter::new()
-        .merge(nudge_people::router::sdk().with_state(services.records().clone()))
-        .merge(nudge_ingest::router::sdk().with_state(services.ingest.clone()))
-        .merge(nudge_surveys::router::sdk().with_state(services.pipeline().clone()))
-        .merge(nudge_push::router::sdk().with_state(services.push.clone()))
+        .merge(nudge_people::router::sdk().with_state(Arc::clone(services.records())))
+        .merge(nudge_ingest::router::sdk().with_state(Arc::clone(&services.ingest)))
+        .merge(nudge_surveys::router::sdk().with_state(Arc::clone(services.pipeline())))
+        .merge(nudge_push::router::sdk().with_state(Arc::clone(&services.push)))
 }
 
 /// What people and tools manage apps with.
 fn management(services: &Shared) -> OpenApiRouter<Shared> {
     OpenApiRouter::new()
-        .merge(nudge_apps::router::management().with_state(services.apps().clone()))
-        .merge(nudge_people::router::management().with_state(services.records().clone()))
-        .merge(nudge_people::router::segments().with_state(services.pipeline().clone()))
-        .merge(nudge_pipeline::router::management().with_state(services.pipeline().clone()))
-        .merge(nudge_ingest::router::management().with_state(services.ingest.clone()))
-        .merge(nudge_surveys::router::management().with_state(services.pipeline().clone()))
-        .merge(nudge_push::router::management().with_state(services.push.clone()))
+        .merge(nudge_apps::router::management().with_state(Arc::clone(services.apps())))
+        .merge(nudge_people::router::management().with_state(Arc::clone(services.records())))
+        .merge(nudge_people::router::segments().with_state(Arc::clone(services.pipeline())))
+        .merge(nudge_pipeline::router::management().with_state(Arc::clone(services.pipeline())))
+        .merge(nudge_ingest::router::management().with_state(Arc::clone(&services.ingest)))
+        .merge(nudge_surveys::router::management().with_state(Arc::clone(services.pipeline())))
+        .merge(nudge_push::router::management().with_state(Arc::clone(&services.push)))
         .merge(own())
 }
 
@@ -97,7 +99,7 @@ pub fn router(services: Shared, with_operations: bool) -> serde_json::Result<Rou
     pages = pages
         .merge(book::routes())
         .merge(console::routes())
-        .merge(nudge_apps::router::console().with_state(services.apps().clone()))
+        .merge(nudge_apps::router::console().with_state(Arc::clone(services.apps())))
         .merge(console::home(with_operations));
     if with_operations {
         pages = pages.merge(shop::routes());

@@ -11,7 +11,7 @@ use nudge_platform::clock::{Clock, to_text};
 use serde_json::Value;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
-use tokio::task::JoinHandle;
+use tokio::task::JoinSet;
 
 use crate::child::Server;
 use crate::client::{self, Connection};
@@ -136,7 +136,7 @@ async fn index(databases: &Databases, rounds: usize) -> anyhow::Result<()> {
 /// A client of the stream that reads all that it gets, and counts it.
 struct Listener {
     heard: Arc<AtomicUsize>,
-    reading: JoinHandle<std::io::Result<()>>,
+    reading: JoinSet<std::io::Result<()>>,
 }
 
 async fn subscribe(server: &Server) -> anyhow::Result<TcpStream> {
@@ -156,7 +156,8 @@ impl Listener {
         let mut stream = subscribe(server).await?;
         let heard = Arc::new(AtomicUsize::new(0));
         let counted = Arc::clone(&heard);
-        let reading = tokio::spawn(async move {
+        let mut reading = JoinSet::new();
+        reading.spawn(async move {
             let mut text = Vec::new();
             while stream.read_buf(&mut text).await? > 0 {
                 let end = text.iter().rposition(|byte| *byte == b'\n').unwrap_or(0);
@@ -171,8 +172,8 @@ impl Listener {
     }
 
     /// Stops listening, and says how many events came.
-    fn end(self) -> usize {
-        self.reading.abort();
+    fn end(mut self) -> usize {
+        self.reading.abort_all();
         self.heard.load(Ordering::Relaxed)
     }
 }
@@ -290,7 +291,7 @@ async fn csv(server: &Server, users: usize) -> anyhow::Result<()> {
         let (mut bytes, mut lines) = (0, 0_usize);
         while let Some(chunk) = answer.chunk().await? {
             bytes += chunk.len();
-            lines += chunk.iter().filter(|byte| **byte == b'\n').count();
+            lines += chunk.split(|byte| *byte == b'\n').count() - 1;
         }
         let rows = lines.checked_sub(1).context("no header line")?;
         anyhow::ensure!(!query.is_empty() || rows >= users, "{rows} rows");
