@@ -118,12 +118,14 @@ export class Nudge implements Client {
   // What pages call.
 
   track(name: string, properties?: EventProperties): string {
+    // Before the id, so that a session that the event begins has an id before it.
+    const at = Date.now();
     const id = newId();
     try {
       // A copy: what the page changes afterwards is not what happened.
       const copy = properties && JSON.parse(JSON.stringify(properties));
       const { locale, screenName: screen } = this;
-      this.draft({ kind: "event", at: Date.now(), id, name: String(name), properties: copy, screen, locale }, this.isImmediate(name));
+      this.draft({ kind: "event", at, id, name: String(name), properties: copy, screen, locale }, this.isImmediate(name));
     } catch (error) {
       this.emit("error", { code: "invalid_properties", message: String(error), eventId: id });
     }
