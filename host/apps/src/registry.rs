@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use axum::http::HeaderValue;
+use futures_util::future::BoxFuture;
 use nudge_campaigns::campaign::ActiveCampaign;
 use nudge_campaigns::definitions::{self, Enforced};
 use nudge_campaigns::lifecycle::Presented;
@@ -253,34 +254,36 @@ impl Registry {
     }
 
     /// Reads an app anew. Every route that changes what is in a snapshot calls this after its commit.
-    pub async fn refresh(&self, id: Uuid) -> nudge_db::Result<Option<Arc<App>>> {
-        let mut tries = 0;
-        loop {
-            let forgotten = self.forgotten.load(Ordering::Acquire);
-            let mut tx = self.db.read().await?;
-            let Some(row) = store::find(&mut tx, id).await? else {
-                self.forget(id);
-                return Ok(None);
-            };
-            let loaded = load(&mut tx, row).await?;
-            drop(tx);
-            let before = self.known(id);
-            let app = Arc::new(loaded.finish(&self.plugins, &self.db, before).await?);
-            tries += 1;
-            let mut apps = self.apps.write();
-            if self.forgotten.load(Ordering::Acquire) != forgotten && tries < MOST_TRIES {
-                // It may be this app that was deleted meanwhile, which must not come back.
-                continue;
+    pub fn refresh(&self, id: Uuid) -> BoxFuture<'_, nudge_db::Result<Option<Arc<App>>>> {
+        Box::pin(async move {
+            let mut tries = 0;
+            loop {
+                let forgotten = self.forgotten.load(Ordering::Acquire);
+                let mut tx = self.db.read().await?;
+                let Some(row) = store::find(&mut tx, id).await? else {
+                    self.forget(id);
+                    return Ok(None);
+                };
+                let loaded = load(&mut tx, row).await?;
+                drop(tx);
+                let before = self.known(id);
+                let app = Arc::new(loaded.finish(&self.plugins, &self.db, before).await?);
+                tries += 1;
+                let mut apps = self.apps.write();
+                if self.forgotten.load(Ordering::Acquire) != forgotten && tries < MOST_TRIES {
+                    // It may be this app that was deleted meanwhile, which must not come back.
+                    continue;
+                }
+                let origins = (app.version, app.settings.allowed_origins.clone());
+                self.origins.write().insert(id, origins);
+                let newest = apps.entry(id).or_insert_with(|| Arc::clone(&app));
+                let completes = newest.version == app.version && newest.deciders.incomplete;
+                if newest.version < app.version || completes {
+                    *newest = app;
+                }
+                return Ok(Some(Arc::clone(newest)));
             }
-            let origins = (app.version, app.settings.allowed_origins.clone());
-            self.origins.write().insert(id, origins);
-            let newest = apps.entry(id).or_insert_with(|| Arc::clone(&app));
-            let completes = newest.version == app.version && newest.deciders.incomplete;
-            if newest.version < app.version || completes {
-                *newest = app;
-            }
-            return Ok(Some(Arc::clone(newest)));
-        }
+        })
     }
 
     fn known(&self, id: Uuid) -> Option<Arc<App>> {

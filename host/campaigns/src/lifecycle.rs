@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use crate::campaign::{ActiveCampaign, CampaignAction, Kind, Status, size};
-use crate::runs::{self, Plan};
+use crate::runs::{self, Manner, Plan};
 use crate::segments::{self, Audiences, UseKind};
 use crate::store::{self, Hold, Stored};
 use crate::targeting::Rules;
@@ -72,14 +72,33 @@ pub trait Content: Serialize + DeserializeOwned + Send + Sync {
         self.trigger().is_some() || self.audience().is_some()
     }
 
-    /// When it runs by the calendar; none: by what people do.
-    fn plan(&self) -> Result<Option<Plan>, Vec<FieldError>>;
-
     /// What its trigger plugin decides by.
     fn terms(&self) -> Terms<'_>;
 
-    /// What the host enforces: sampling, schedule, caps.
-    fn rules(&self) -> Result<Rules, Vec<FieldError>>;
+    /// How it finds its people.
+    fn manner(&self) -> Manner;
+
+    /// When it may reach people, as people wrote it.
+    fn schedule(&self) -> Option<&Value>;
+
+    /// How often it may reach a person, as people wrote it.
+    fn frequency_cap(&self) -> Option<&Value>;
+
+    /// Reads what the host goes by.
+    fn compile(&self) -> Result<Compiled, Vec<FieldError>> {
+        let rules = Rules::compile(self.audience(), self.schedule(), self.frequency_cap())?;
+        let plan = Plan::read(self.manner(), self.trigger(), &rules.schedule)?;
+        Ok(Compiled { rules, plan })
+    }
+}
+
+/// What the host goes by of a campaign.
+#[derive(Clone, Debug, Default)]
+pub struct Compiled {
+    /// What it enforces: sampling, schedule, caps.
+    pub rules: Rules,
+    /// When it runs by the calendar; none: by what people do.
+    pub plan: Option<Plan>,
 }
 
 /// What people write of campaigns that SDKs present.
@@ -252,7 +271,7 @@ pub(crate) async fn active<C: Content>(
         version: campaign.version,
         priority: content.priority(),
         accepted: configuration.accept(plugins, deciders, before).await?,
-        rules: Arc::new(content.rules().map_err(Error::Invalid)?),
+        rules: Arc::new(content.compile().map_err(Error::Invalid)?.rules),
         act,
         watch: content.terms().watch(),
     })
@@ -265,18 +284,20 @@ pub async fn create<C: Content>(tx: &mut Tx, campaign: &Campaign<C>) -> Result<(
     if store::count(tx, campaign.app_id, C::KIND).await? >= MOST {
         return Err(Error::TooMany(C::KIND));
     }
-    store::insert(tx, campaign).await?;
+    let compiled = campaign.content.compile().map_err(Error::Invalid)?;
+    store::insert(tx, campaign, &compiled).await?;
     note_segments(tx, campaign).await?;
-    plan(tx, campaign, campaign.created_at).await
+    plan(tx, campaign, compiled, campaign.created_at).await
 }
 
 /// Replaces a campaign if nobody else did since it was read.
 pub async fn update<C: Content>(tx: &mut Tx, campaign: &Campaign<C>) -> Result<(), Error> {
-    if !store::update(tx, campaign).await? {
+    let compiled = campaign.content.compile().map_err(Error::Invalid)?;
+    if !store::update(tx, campaign, &compiled).await? {
         return Err(Error::VersionMismatch);
     }
     note_segments(tx, campaign).await?;
-    plan(tx, campaign, campaign.updated_at).await?;
+    plan(tx, campaign, compiled, campaign.updated_at).await?;
     Ok(crate::apps::bump_version(tx, campaign.app_id, campaign.updated_at).await?)
 }
 
@@ -313,6 +334,7 @@ async fn note_segments<C: Content>(tx: &mut Tx, campaign: &Campaign<C>) -> Resul
 async fn plan<C: Content>(
     tx: &mut Tx,
     campaign: &Campaign<C>,
+    compiled: Compiled,
     now: Timestamp,
 ) -> Result<(), Error> {
     let planned = runs::Campaign {
@@ -320,7 +342,7 @@ async fn plan<C: Content>(
         id: campaign.id,
         kind: C::KIND,
         active: campaign.content.status() == Status::Active,
-        plan: campaign.content.plan().map_err(Error::Invalid)?,
+        plan: compiled.plan,
     };
     Ok(runs::plan(tx, &planned, now).await?)
 }

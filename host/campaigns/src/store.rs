@@ -9,7 +9,7 @@ use serde_json::value::{RawValue, Value};
 use uuid::Uuid;
 
 use crate::campaign::{Kind, Status};
-use crate::lifecycle::{Campaign, Content};
+use crate::lifecycle::{Campaign, Compiled, Content};
 
 /// A campaign as it is stored, which takes a fraction of what it takes once it is read.
 #[derive(Debug, sqlx::FromRow)]
@@ -83,9 +83,9 @@ fn raw<T: Serialize>(value: &T) -> Result<Box<RawValue>> {
     serde_json::value::to_raw_value(value).map_err(corrupt)
 }
 
-/// When a campaign that runs is over. What can't be read was refused when it was saved.
-fn ends_at<C: Content>(campaign: &Campaign<C>) -> Option<Timestamp> {
-    let ends_at = campaign.content.rules().ok()?.schedule.end_at?;
+/// When a campaign that runs is over.
+fn ends_at<C: Content>(campaign: &Campaign<C>, compiled: &Compiled) -> Option<Timestamp> {
+    let ends_at = compiled.rules.schedule.end_at?;
     (campaign.content.status() == Status::Active).then_some(ends_at)
 }
 
@@ -101,9 +101,9 @@ pub async fn count(tx: &mut Tx, app_id: Uuid, kind: Kind) -> Result<usize> {
     Ok(usize::try_from(count).unwrap_or(usize::MAX))
 }
 
-/// A campaign as it is stored, and when it is over.
-fn row<C: Content>(campaign: &Campaign<C>) -> Result<(Stored, Option<Timestamp>)> {
-    let stored = Stored {
+/// A campaign as it is stored.
+fn row<C: Content>(campaign: &Campaign<C>) -> Result<Stored> {
+    Ok(Stored {
         id: campaign.id,
         app_id: campaign.app_id,
         kind: C::KIND.name().to_owned(),
@@ -113,13 +113,16 @@ fn row<C: Content>(campaign: &Campaign<C>) -> Result<(Stored, Option<Timestamp>)
         created_at: campaign.created_at,
         updated_at: campaign.updated_at,
         activated_at: campaign.activated_at,
-    };
-    Ok((stored, ends_at(campaign)))
+    })
 }
 
 /// Adds a campaign.
-pub async fn insert<C: Content>(tx: &mut Tx, campaign: &Campaign<C>) -> Result<()> {
-    let (row, ends_at) = row(campaign)?;
+pub async fn insert<C: Content>(
+    tx: &mut Tx,
+    campaign: &Campaign<C>,
+    compiled: &Compiled,
+) -> Result<()> {
+    let row = row(campaign)?;
     tx.sql(
         "INSERT INTO campaigns (id, app_id, kind, version, status, body, created_at, updated_at, activated_at, ends_at)
          VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)",
@@ -133,16 +136,19 @@ pub async fn insert<C: Content>(tx: &mut Tx, campaign: &Campaign<C>) -> Result<(
     .bind(row.created_at)
     .bind(row.updated_at)
     .bind(row.activated_at)
-    .bind(ends_at)
+    .bind(ends_at(campaign, compiled))
     .execute()
     .await?;
     insert_version(tx, &row).await
 }
 
 /// Replaces the version before; answers whether that was the current one.
-pub async fn update<C: Content>(tx: &mut Tx, campaign: &Campaign<C>) -> Result<bool> {
-    let (row, ends_at) = row(campaign)?;
-    write(tx, &row, ends_at).await
+pub async fn update<C: Content>(
+    tx: &mut Tx,
+    campaign: &Campaign<C>,
+    compiled: &Compiled,
+) -> Result<bool> {
+    write(tx, &row(campaign)?, ends_at(campaign, compiled)).await
 }
 
 /// Replaces the version before by one that does not run; answers whether that was the current one.

@@ -122,9 +122,6 @@ pub async fn check<C: Content>(
     before: Option<&C>,
 ) -> Result<(), Error> {
     let mut errors = content.check(before)?;
-    if errors.is_empty() {
-        errors.extend(content.plan().err().into_iter().flatten());
-    }
     let asked = lifecycle::check_terms(plugins, deciders, segments, content, before);
     gather(asked.await, "", &mut errors)?;
     let runs = content.status() == Status::Active;

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use futures_util::future::BoxFuture;
 use sqlx::migrate::Migrator;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
 use sqlx::{Connection as _, SqlitePool};
@@ -195,54 +196,64 @@ impl Db {
     /// Begins a transaction that only reads. SQLite refuses to write in it, and shows one state of the
     /// database throughout; on PostgreSQL each statement is a transaction of its own, as `READ COMMITTED`
     /// shows each another state anyway, which saves the round trips of beginning and ending one.
-    pub async fn read(&self) -> Result<Tx> {
-        Ok(match &self.0 {
-            Backend::Sqlite {
-                readers, timeouts, ..
-            } => {
-                let begun = readers.begin().await;
-                Tx::sqlite(begun.map_err(|error| refusal(error, readers, timeouts, "that read"))?)
-            }
-            Backend::Postgres(pool) => Tx::postgres_each(pool.acquire().await?),
+    pub fn read(&self) -> BoxFuture<'_, Result<Tx>> {
+        Box::pin(async move {
+            Ok(match &self.0 {
+                Backend::Sqlite {
+                    readers, timeouts, ..
+                } => {
+                    let begun = readers.begin().await;
+                    Tx::sqlite(
+                        begun.map_err(|error| refusal(error, readers, timeouts, "that read"))?,
+                    )
+                }
+                Backend::Postgres(pool) => Tx::postgres_each(pool.acquire().await?),
+            })
         })
     }
 
     /// Begins a series of statements that need not take effect together. On PostgreSQL each commits by
     /// itself, without the round trips of a transaction; on SQLite they are one transaction, which is
     /// what saves time there.
-    pub async fn write_each(&self) -> Result<Tx> {
-        Ok(match &self.0 {
-            Backend::Sqlite { .. } => self.write().await?,
-            Backend::Postgres(pool) => Tx::postgres_each(pool.acquire().await?),
+    pub fn write_each(&self) -> BoxFuture<'_, Result<Tx>> {
+        Box::pin(async move {
+            Ok(match &self.0 {
+                Backend::Sqlite { .. } => self.write().await?,
+                Backend::Postgres(pool) => Tx::postgres_each(pool.acquire().await?),
+            })
         })
     }
 
     /// Begins a transaction that writes. SQLite has one at a time; waiting ones queue fairly.
-    pub async fn write(&self) -> Result<Tx> {
-        Ok(match &self.0 {
-            // A deferred transaction that upgrades fails at once, whatever the busy time-out.
-            Backend::Sqlite {
-                writer,
-                commits,
-                timeouts,
-                ..
-            } => {
-                let begun = writer.begin_with("BEGIN IMMEDIATE").await;
-                let begun =
-                    begun.map_err(|error| refusal(error, writer, timeouts, "that write"))?;
-                Tx::sqlite(begun).telling(commits.clone())
-            }
-            Backend::Postgres(pool) => Tx::postgres(pool.begin().await?),
+    pub fn write(&self) -> BoxFuture<'_, Result<Tx>> {
+        Box::pin(async move {
+            Ok(match &self.0 {
+                // A deferred transaction that upgrades fails at once, whatever the busy time-out.
+                Backend::Sqlite {
+                    writer,
+                    commits,
+                    timeouts,
+                    ..
+                } => {
+                    let begun = writer.begin_with("BEGIN IMMEDIATE").await;
+                    let begun =
+                        begun.map_err(|error| refusal(error, writer, timeouts, "that write"))?;
+                    Tx::sqlite(begun).telling(commits.clone())
+                }
+                Backend::Postgres(pool) => Tx::postgres(pool.begin().await?),
+            })
         })
     }
 
     /// Begins a transaction that writes and reads nothing but what it has to. On PostgreSQL the changes that
     /// [`Tx::change_rows`] begins wait for its end and are one statement then, so that a transaction that
     /// consists of them is one round trip.
-    pub async fn write_together(&self) -> Result<Tx> {
-        Ok(match &self.0 {
-            Backend::Sqlite { .. } => self.write().await?,
-            Backend::Postgres(pool) => Tx::postgres_together(pool.clone()),
+    pub fn write_together(&self) -> BoxFuture<'_, Result<Tx>> {
+        Box::pin(async move {
+            Ok(match &self.0 {
+                Backend::Sqlite { .. } => self.write().await?,
+                Backend::Postgres(pool) => Tx::postgres_together(pool.clone()),
+            })
         })
     }
 

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
+use futures_util::future::BoxFuture;
 use sqlx::postgres::{PgArguments, PgRow};
 use sqlx::sqlite::{SqliteArguments, SqliteRow};
 use sqlx::{Arguments as _, AssertSqlSafe, Encode, FromRow, Postgres, Sqlite, Type};
@@ -31,6 +32,37 @@ pub trait Record:
 impl<T> Record for T where
     T: for<'r> FromRow<'r, SqliteRow> + for<'r> FromRow<'r, PgRow> + Send + Unpin
 {
+}
+
+/// Which rows of a statement are read.
+#[derive(Clone, Copy)]
+enum Wanted {
+    First,
+    All,
+}
+
+/// Rows as their database gives them. A statement is run by one function for all records, and only the reading is
+/// compiled for each.
+enum Found {
+    Sqlite(Vec<SqliteRow>),
+    Postgres(Vec<PgRow>),
+}
+
+impl Found {
+    fn none(dialect: Dialect) -> Self {
+        match dialect {
+            Dialect::Sqlite => Self::Sqlite(Vec::new()),
+            Dialect::Postgres => Self::Postgres(Vec::new()),
+        }
+    }
+
+    fn read<T: Record>(self) -> Result<Vec<T>> {
+        let read = match self {
+            Self::Sqlite(rows) => rows.iter().map(T::from_row).collect::<sqlx::Result<_>>(),
+            Self::Postgres(rows) => rows.iter().map(T::from_row).collect(),
+        };
+        Ok(read?)
+    }
 }
 
 /// A statement in the making. Its text grows by literals only, so that no input can become SQL.
@@ -180,49 +212,34 @@ impl<'t> Statement<'t> {
     }
 
     /// Runs the statement; answers how many rows it changed.
-    pub async fn execute(self) -> Result<u64> {
-        if self.tx.explains() {
-            self.explain().await?;
-            return Ok(0);
-        }
-        let (tx, text, arguments) = self.parts()?;
-        match (tx.connection().await?, arguments) {
-            (Connection::Sqlite(connection), Arguments::Sqlite(arguments)) => {
-                let query = sqlx::query_with(AssertSqlSafe(text), arguments);
-                Ok(query.execute(connection).await?.rows_affected())
+    pub fn execute(self) -> BoxFuture<'t, Result<u64>> {
+        Box::pin(async move {
+            if self.tx.explains() {
+                self.explain().await?;
+                return Ok(0);
             }
-            (Connection::Postgres(lease), Arguments::Postgres(arguments)) => {
-                let (deadline, prepares) = (lease.deadline(), lease.prepares());
-                let query = sqlx::query_with(AssertSqlSafe(text), arguments).persistent(prepares);
-                let outcome = within(deadline, query.execute(lease.statement().await?)).await;
-                Ok(lease.settle(outcome).await?.rows_affected())
+            let (tx, text, arguments) = self.parts()?;
+            match (tx.connection().await?, arguments) {
+                (Connection::Sqlite(connection), Arguments::Sqlite(arguments)) => {
+                    let query = sqlx::query_with(AssertSqlSafe(text), arguments);
+                    Ok(query.execute(connection).await?.rows_affected())
+                }
+                (Connection::Postgres(lease), Arguments::Postgres(arguments)) => {
+                    let (deadline, prepares) = (lease.deadline(), lease.prepares());
+                    let query =
+                        sqlx::query_with(AssertSqlSafe(text), arguments).persistent(prepares);
+                    let outcome = within(deadline, query.execute(lease.statement().await?)).await;
+                    Ok(lease.settle(outcome).await?.rows_affected())
+                }
+                _ => Err(mixed()),
             }
-            _ => Err(mixed()),
-        }
+        })
     }
 
     /// Runs the statement and reads its first row, if there is one.
     pub async fn fetch_optional<T: Record>(self) -> Result<Option<T>> {
-        if self.tx.explains() {
-            self.explain().await?;
-            return Ok(None);
-        }
-        let (tx, text, arguments) = self.parts()?;
-        match (tx.connection().await?, arguments) {
-            (Connection::Sqlite(connection), Arguments::Sqlite(arguments)) => {
-                let query = sqlx::query_as_with(AssertSqlSafe(text), arguments);
-                Ok(query.fetch_optional(connection).await?)
-            }
-            (Connection::Postgres(lease), Arguments::Postgres(arguments)) => {
-                let (deadline, prepares) = (lease.deadline(), lease.prepares());
-                let query =
-                    sqlx::query_as_with(AssertSqlSafe(text), arguments).persistent(prepares);
-                let row = query.fetch_optional(lease.statement().await?);
-                let outcome = within(deadline, row).await;
-                lease.settle(outcome).await
-            }
-            _ => Err(mixed()),
-        }
+        let found = self.find(Wanted::First).await?;
+        Ok(found.read()?.into_iter().next())
     }
 
     /// Runs the statement and reads the only column of its first row, if there is one.
@@ -261,11 +278,19 @@ impl<'t> Statement<'t> {
 
     /// Runs the statement and reads all its rows.
     pub async fn fetch_all<T: Record>(self) -> Result<Vec<T>> {
-        if self.tx.explains() {
-            self.explain().await?;
-            return Ok(Vec::new());
-        }
-        self.rows().await
+        self.find(Wanted::All).await?.read()
+    }
+
+    /// Runs the statement, or keeps how the database would run it.
+    fn find(self, wanted: Wanted) -> BoxFuture<'t, Result<Found>> {
+        Box::pin(async move {
+            if self.tx.explains() {
+                let dialect = self.tx.dialect();
+                self.explain().await?;
+                return Ok(Found::none(dialect));
+            }
+            self.rows(wanted).await
+        })
     }
 
     /// Keeps how the database would run the statement.
@@ -285,11 +310,12 @@ impl<'t> Statement<'t> {
         };
         let lines: Vec<String> = match dialect {
             Dialect::Sqlite => {
-                let rows: Vec<(i64, i64, i64, String)> = explaining.rows().await?;
+                let rows: Vec<(i64, i64, i64, String)> =
+                    explaining.rows(Wanted::All).await?.read()?;
                 rows.into_iter().map(|row| row.3).collect()
             }
             Dialect::Postgres => {
-                let rows: Vec<(String,)> = explaining.rows().await?;
+                let rows: Vec<(String,)> = explaining.rows(Wanted::All).await?.read()?;
                 rows.into_iter().map(|row| row.0).collect()
             }
         };
@@ -297,20 +323,28 @@ impl<'t> Statement<'t> {
         Ok(())
     }
 
-    async fn rows<T: Record>(self) -> Result<Vec<T>> {
+    async fn rows(self, wanted: Wanted) -> Result<Found> {
         let (tx, text, arguments) = self.parts()?;
         match (tx.connection().await?, arguments) {
             (Connection::Sqlite(connection), Arguments::Sqlite(arguments)) => {
-                let query = sqlx::query_as_with(AssertSqlSafe(text), arguments);
-                Ok(query.fetch_all(connection).await?)
+                let query = sqlx::query_with(AssertSqlSafe(text), arguments);
+                Ok(Found::Sqlite(match wanted {
+                    Wanted::First => Vec::from_iter(query.fetch_optional(connection).await?),
+                    Wanted::All => query.fetch_all(connection).await?,
+                }))
             }
             (Connection::Postgres(lease), Arguments::Postgres(arguments)) => {
                 let (deadline, prepares) = (lease.deadline(), lease.prepares());
-                let query =
-                    sqlx::query_as_with(AssertSqlSafe(text), arguments).persistent(prepares);
-                let rows = query.fetch_all(lease.statement().await?);
-                let outcome = within(deadline, rows).await;
-                lease.settle(outcome).await
+                let query = sqlx::query_with(AssertSqlSafe(text), arguments).persistent(prepares);
+                let connection = lease.statement().await?;
+                let outcome = match wanted {
+                    Wanted::First => {
+                        let row = within(deadline, query.fetch_optional(connection)).await;
+                        row.map(Vec::from_iter)
+                    }
+                    Wanted::All => within(deadline, query.fetch_all(connection)).await,
+                };
+                Ok(Found::Postgres(lease.settle(outcome).await?))
             }
             _ => Err(mixed()),
         }

@@ -1,5 +1,6 @@
 //! A transaction on either database.
 
+use futures_util::future::BoxFuture;
 use sqlx::{Sqlite, Transaction};
 use tokio::sync::watch;
 
@@ -141,28 +142,32 @@ impl Tx {
     }
 
     /// Makes everything in the transaction durable.
-    pub async fn commit(self) -> Result<()> {
-        let outcome = match self.inner {
-            Inner::Sqlite(transaction) => transaction.commit().await.map_err(Error::from),
-            Inner::Postgres(lease) => lease.commit().await,
-            Inner::PostgresEach(_) => Ok(()),
-            Inner::PostgresTogether(together) => Box::pin(together.commit()).await,
-        };
-        // A commit that failed may have happened.
-        if let Some(commits) = self.commits {
-            commits.send_replace(());
-        }
-        outcome
+    pub fn commit(self) -> BoxFuture<'static, Result<()>> {
+        Box::pin(async move {
+            let outcome = match self.inner {
+                Inner::Sqlite(transaction) => transaction.commit().await.map_err(Error::from),
+                Inner::Postgres(lease) => lease.commit().await,
+                Inner::PostgresEach(_) => Ok(()),
+                Inner::PostgresTogether(together) => Box::pin(together.commit()).await,
+            };
+            // A commit that failed may have happened.
+            if let Some(commits) = self.commits {
+                commits.send_replace(());
+            }
+            outcome
+        })
     }
 
     /// Gives everything in the transaction up.
-    pub async fn rollback(self) -> Result<()> {
-        match self.inner {
-            Inner::Sqlite(transaction) => transaction.rollback().await?,
-            Inner::Postgres(lease) => lease.rollback().await?,
-            Inner::PostgresEach(_) => {}
-            Inner::PostgresTogether(together) => together.rollback().await?,
-        }
-        Ok(())
+    pub fn rollback(self) -> BoxFuture<'static, Result<()>> {
+        Box::pin(async move {
+            match self.inner {
+                Inner::Sqlite(transaction) => transaction.rollback().await?,
+                Inner::Postgres(lease) => lease.rollback().await?,
+                Inner::PostgresEach(_) => {}
+                Inner::PostgresTogether(together) => together.rollback().await?,
+            }
+            Ok(())
+        })
     }
 }

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
+use futures_util::future::BoxFuture;
 use nudge_apps::App;
 use nudge_db::{Db, Result, Timestamp};
 use nudge_wasm::personalization::Facts;
@@ -50,60 +51,62 @@ struct View {
 
 impl Recipients {
     /// Reads what is known of people. Of some a batch knows more: as of events that it is about to project.
-    pub(crate) async fn load(
-        db: &Db,
-        app: &App,
-        ids: &[Uuid],
-        newer: &[Subject],
-        reads: &Reads,
-    ) -> Result<Self> {
-        let mut tx = db.read().await?;
-        let mut subjects = store::subjects_of(&mut tx, app.id, ids).await?;
-        for subject in &mut subjects {
-            if let Some(newer) = newer.iter().find(|newer| newer.id == subject.id) {
-                subject.clone_from(newer);
-            }
-        }
-        let properties = if reads.properties {
-            store::properties(&mut tx, app.id, ids).await?
-        } else {
-            HashMap::new()
-        };
-        let denied: HashSet<String> = app.settings.privacy.deny_keys.iter().cloned().collect();
-        let (mut newest, mut aliases) = (HashMap::new(), HashMap::new());
-        if !reads.newest.is_empty() {
-            for subject in &subjects {
-                let own = crate::history::aliases(&mut tx, app.id, subject.id).await?;
-                for (name, since) in &reads.newest {
-                    let (since, last) = (since.0, subject.last_seq);
-                    let found = crate::history::recent_events(
-                        &mut tx,
-                        app.id,
-                        &own,
-                        name,
-                        Some(since),
-                        last,
-                        1,
-                    );
-                    let found = found.await?.pop().map(|(_, event)| without(&denied, event));
-                    newest.insert((subject.id, name.clone(), since), found);
+    pub(crate) fn load<'a>(
+        db: &'a Db,
+        app: &'a App,
+        ids: &'a [Uuid],
+        newer: &'a [Subject],
+        reads: &'a Reads,
+    ) -> BoxFuture<'a, Result<Self>> {
+        Box::pin(async move {
+            let mut tx = db.read().await?;
+            let mut subjects = store::subjects_of(&mut tx, app.id, ids).await?;
+            for subject in &mut subjects {
+                if let Some(newer) = newer.iter().find(|newer| newer.id == subject.id) {
+                    subject.clone_from(newer);
                 }
-                aliases.insert(subject.id, own);
             }
-        }
-        Ok(Self(Arc::new(Known {
-            app_id: app.id,
-            db: db.clone(),
-            runtime: Handle::current(),
-            subjects: subjects
-                .into_iter()
-                .map(|subject| (subject.id, subject))
-                .collect(),
-            properties,
-            newest,
-            aliases: Mutex::new(aliases),
-            denied,
-        })))
+            let properties = if reads.properties {
+                store::properties(&mut tx, app.id, ids).await?
+            } else {
+                HashMap::new()
+            };
+            let denied: HashSet<String> = app.settings.privacy.deny_keys.iter().cloned().collect();
+            let (mut newest, mut aliases) = (HashMap::new(), HashMap::new());
+            if !reads.newest.is_empty() {
+                for subject in &subjects {
+                    let own = crate::history::aliases(&mut tx, app.id, subject.id).await?;
+                    for (name, since) in &reads.newest {
+                        let (since, last) = (since.0, subject.last_seq);
+                        let found = crate::history::recent_events(
+                            &mut tx,
+                            app.id,
+                            &own,
+                            name,
+                            Some(since),
+                            last,
+                            1,
+                        );
+                        let found = found.await?.pop().map(|(_, event)| without(&denied, event));
+                        newest.insert((subject.id, name.clone(), since), found);
+                    }
+                    aliases.insert(subject.id, own);
+                }
+            }
+            Ok(Self(Arc::new(Known {
+                app_id: app.id,
+                db: db.clone(),
+                runtime: Handle::current(),
+                subjects: subjects
+                    .into_iter()
+                    .map(|subject| (subject.id, subject))
+                    .collect(),
+                properties,
+                newest,
+                aliases: Mutex::new(aliases),
+                denied,
+            })))
+        })
     }
 
     /// What a plugin may ask in a call about these people, in this order.

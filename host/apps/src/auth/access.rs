@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use axum::http::request::Parts;
+use futures_util::future::BoxFuture;
 use nudge_db::{Timestamp, Tx};
 use nudge_http::code::Code;
 use nudge_http::error::ApiError;
@@ -183,22 +184,24 @@ struct Caller {
 }
 
 /// Who calls: by the request's access token, or by its session where it has none.
-async fn caller(parts: &Parts, services: &Shared) -> Result<Caller, ApiError> {
-    notice_proxy(&parts.headers, services.config.server.trusted_proxies);
-    let Some(token) = bearer(parts)? else {
-        let Some(signed_in) = console::sessions::of_request(parts, services).await? else {
-            return Err(no_credential(parts, services).await);
+fn caller<'a>(parts: &'a Parts, services: &'a Shared) -> BoxFuture<'a, Result<Caller, ApiError>> {
+    Box::pin(async move {
+        notice_proxy(&parts.headers, services.config.server.trusted_proxies);
+        let Some(token) = bearer(parts)? else {
+            let Some(signed_in) = console::sessions::of_request(parts, services).await? else {
+                return Err(no_credential(parts, services).await);
+            };
+            charge_principal(parts, services, &signed_in.claims)?;
+            return Ok(Caller {
+                claims: signed_in.claims,
+                session: Some(signed_in.session),
+            });
         };
-        charge_principal(parts, services, &signed_in.claims)?;
-        return Ok(Caller {
-            claims: signed_in.claims,
-            session: Some(signed_in.session),
-        });
-    };
-    let claims = claims(parts, services, &token).await?;
-    Ok(Caller {
-        claims,
-        session: None,
+        let claims = claims(parts, services, &token).await?;
+        Ok(Caller {
+            claims,
+            session: None,
+        })
     })
 }
 

@@ -9,6 +9,7 @@ use axum::http::header::AUTHORIZATION;
 use axum::http::request::Parts;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use futures_util::future::BoxFuture;
 use nudge_http::code::Code;
 use nudge_http::error::ApiError;
 use nudge_http::oidc::AccessTokenRefusal;
@@ -81,21 +82,27 @@ impl AppKey {
     }
 
     /// The key that a request says somewhere.
-    pub async fn of_text(parts: &Parts, services: &Services, text: &str) -> Result<Self, ApiError> {
-        if let Some(hash) = key::hash(text) {
-            return app_key(parts, services, &hash).await;
-        }
-        let now = services.clock.now();
-        match services
-            .access_tokens
-            .verify(&services.issuer, text, now)
-            .await
-        {
-            // Good for something, but not for this.
-            Ok(_) => Err(ApiError::because(Code::InsufficientScope, NO_KEY)),
-            Err(AccessTokenRefusal::Invalid) => Err(failed(parts, services, BAD_KEY)),
-            Err(AccessTokenRefusal::Unavailable(cause)) => Err(ApiError::unavailable(cause)),
-        }
+    pub fn of_text<'a>(
+        parts: &'a Parts,
+        services: &'a Services,
+        text: &'a str,
+    ) -> BoxFuture<'a, Result<Self, ApiError>> {
+        Box::pin(async move {
+            if let Some(hash) = key::hash(text) {
+                return app_key(parts, services, &hash).await;
+            }
+            let now = services.clock.now();
+            match services
+                .access_tokens
+                .verify(&services.issuer, text, now)
+                .await
+            {
+                // Good for something, but not for this.
+                Ok(_) => Err(ApiError::because(Code::InsufficientScope, NO_KEY)),
+                Err(AccessTokenRefusal::Invalid) => Err(failed(parts, services, BAD_KEY)),
+                Err(AccessTokenRefusal::Unavailable(cause)) => Err(ApiError::unavailable(cause)),
+            }
+        })
     }
 
     /// The key of a request of other routes than the SDK's, which is in `Authorization` alone (contract 1).
@@ -196,58 +203,60 @@ impl Sdk {
 
 /// The app and key of a key's hash, if it works now. What does not is counted, and what once was a key of a
 /// known app is in the app's audit log.
-pub(super) async fn app_key(
-    parts: &Parts,
-    services: &Services,
-    hash: &[u8; 32],
-) -> Result<AppKey, ApiError> {
-    let now = services.clock.now();
-    let holder = match services.apps.known_key(hash) {
-        Some((app, key)) => Holder::Live(app, key),
-        None => services.apps.by_key(hash).await?,
-    };
-    let (app_id, key_id, reason) = match holder {
-        Holder::Live(app, key) if key.is_live(now) => {
-            let notes = Notes::of(&parts.extensions);
-            // A write key is public: an address's share of it comes before what all have together.
-            let shared = address(parts, services).filter(|_| key.kind == Kind::Write);
-            let share = shared.map(|address| share_of(key.id, address));
-            if let Some(share) = share {
-                charge(parts, services, Policy::KeyAddress, share)?;
-            }
-            charge(parts, services, Policy::Key, key.id.into_bytes())?;
-            notes.set_app(app.id, key.id, &app.origins)?;
-            notes.count_for(
-                &services.rate_limits,
-                &services.clock,
-                Policy::AppBytes,
-                app.id.into_bytes(),
-            );
-            // Counted from the last to the first.
-            if let Some(share) = share {
+pub(super) fn app_key<'a>(
+    parts: &'a Parts,
+    services: &'a Services,
+    hash: &'a [u8; 32],
+) -> BoxFuture<'a, Result<AppKey, ApiError>> {
+    Box::pin(async move {
+        let now = services.clock.now();
+        let holder = match services.apps.known_key(hash) {
+            Some((app, key)) => Holder::Live(app, key),
+            None => services.apps.by_key(hash).await?,
+        };
+        let (app_id, key_id, reason) = match holder {
+            Holder::Live(app, key) if key.is_live(now) => {
+                let notes = Notes::of(&parts.extensions);
+                // A write key is public: an address's share of it comes before what all have together.
+                let shared = address(parts, services).filter(|_| key.kind == Kind::Write);
+                let share = shared.map(|address| share_of(key.id, address));
+                if let Some(share) = share {
+                    charge(parts, services, Policy::KeyAddress, share)?;
+                }
+                charge(parts, services, Policy::Key, key.id.into_bytes())?;
+                notes.set_app(app.id, key.id, &app.origins)?;
                 notes.count_for(
                     &services.rate_limits,
                     &services.clock,
-                    Policy::KeyAddressBytes,
-                    share,
+                    Policy::AppBytes,
+                    app.id.into_bytes(),
                 );
+                // Counted from the last to the first.
+                if let Some(share) = share {
+                    notes.count_for(
+                        &services.rate_limits,
+                        &services.clock,
+                        Policy::KeyAddressBytes,
+                        share,
+                    );
+                }
+                services.key_uses.used(app.id, &key, now);
+                return Ok(AppKey {
+                    app,
+                    key,
+                    route: Route::of(parts),
+                });
             }
-            services.key_uses.used(app.id, &key, now);
-            return Ok(AppKey {
-                app,
-                key,
-                route: Route::of(parts),
-            });
-        }
-        Holder::Live(app, key) => (app.id, key.id, Reason::Expired),
-        Holder::Revoked { app_id, key_id } => (app_id, key_id, Reason::Revoked),
-        Holder::Nobody => return Err(failed(parts, services, BAD_KEY)),
-    };
-    let route = Route::of(parts).to_string();
-    services
-        .key_uses
-        .refused(app_id, key_id, reason, route, now);
-    Err(failed(parts, services, BAD_KEY))
+            Holder::Live(app, key) => (app.id, key.id, Reason::Expired),
+            Holder::Revoked { app_id, key_id } => (app_id, key_id, Reason::Revoked),
+            Holder::Nobody => return Err(failed(parts, services, BAD_KEY)),
+        };
+        let route = Route::of(parts).to_string();
+        services
+            .key_uses
+            .refused(app_id, key_id, reason, route, now);
+        Err(failed(parts, services, BAD_KEY))
+    })
 }
 
 impl Route {

@@ -10,16 +10,14 @@ use uuid::Uuid;
 
 use super::showing::{Form, PreparedButton};
 use crate::campaign::Status;
-use crate::lifecycle::Error;
+use crate::lifecycle::{Content as _, Error};
 use crate::push::action::PreparedAction;
 use crate::push::content::{
     MOST_BODY, MOST_DESCRIPTION, MOST_NAME, MOST_TITLE, OpenAction, check_length,
 };
 use crate::push::template::UnknownForm;
 use crate::push::tokens::Tokens;
-use crate::runs::{Manner, Plan};
 use crate::surveys::localization::Localization;
-use crate::targeting::Rules;
 use crate::trigger::{BY_THE_CALENDAR, Terms};
 use crate::{links, theme, variants};
 
@@ -195,24 +193,6 @@ impl Content {
             audience: self.audience.as_ref(),
         }
     }
-
-    /// When it runs by the calendar; none: by what people do.
-    pub fn plan(&self) -> Result<Option<Plan>, Vec<FieldError>> {
-        let manner = match self.mode {
-            Mode::Triggered => Manner::Triggered,
-            Mode::Scheduled => Manner::Scheduled,
-        };
-        Plan::read(manner, self.trigger.as_ref(), self.schedule.as_ref())
-    }
-
-    /// What the host enforces: sampling, schedule, caps.
-    pub fn rules(&self) -> Result<Rules, Vec<FieldError>> {
-        Rules::compile(
-            self.audience.as_ref(),
-            self.schedule.as_ref(),
-            self.frequency_cap.as_ref(),
-        )
-    }
 }
 
 impl variants::Content for Content {
@@ -252,7 +232,7 @@ impl variants::Content for Content {
             ));
         }
         variants::check_all(&self.variants, &mut errors);
-        errors.extend(self.rules().err().unwrap_or_default());
+        errors.extend(self.compile().err().unwrap_or_default());
         if let Some(shown) = &self.theme
             && before.is_none_or(|before| before.theme.as_ref() != Some(shown))
         {

@@ -6,18 +6,16 @@ pub mod showing;
 use std::sync::Arc;
 
 use nudge_db::{Timestamp, Tx};
-use nudge_platform::field_error::FieldError;
 use nudge_plugin_runtime::{Deciders, Plugins};
 use serde_json::Value;
 use uuid::Uuid;
 
 use crate::campaign::{ActiveCampaign, CampaignAction, Kind, Status};
 use crate::lifecycle::{self, Error, Presented};
-use crate::runs::Plan;
+use crate::runs::Manner;
 use crate::segments::Audiences;
 use crate::store;
 use crate::surveys::removal;
-use crate::targeting::Rules;
 use crate::trigger::Terms;
 pub use content::{Content, Mode, Variant};
 pub use showing::{Prepared, Showing};
@@ -57,16 +55,23 @@ impl lifecycle::Content for Content {
             .collect()
     }
 
-    fn plan(&self) -> Result<Option<Plan>, Vec<FieldError>> {
-        Self::plan(self)
-    }
-
     fn terms(&self) -> Terms<'_> {
         Self::terms(self)
     }
 
-    fn rules(&self) -> Result<Rules, Vec<FieldError>> {
-        Self::rules(self)
+    fn manner(&self) -> Manner {
+        match self.mode {
+            Mode::Triggered => Manner::Triggered,
+            Mode::Scheduled => Manner::Scheduled,
+        }
+    }
+
+    fn schedule(&self) -> Option<&Value> {
+        self.schedule.as_ref()
+    }
+
+    fn frequency_cap(&self) -> Option<&Value> {
+        self.frequency_cap.as_ref()
     }
 }
 

@@ -11,12 +11,10 @@ use super::action::PreparedAction;
 use super::link;
 use super::sending::Form;
 use crate::campaign::Status;
-use crate::lifecycle::Error;
+use crate::lifecycle::{Content as _, Error};
 use crate::push::options::Options;
 use crate::push::template::{Text, UnknownForm};
 use crate::push::tokens::Tokens;
-use crate::runs::{Manner, Plan};
-use crate::targeting::Rules;
 use crate::trigger::{BY_THE_CALENDAR, Terms};
 use crate::{links, variants};
 
@@ -189,26 +187,6 @@ impl Content {
             audience: self.audience.as_ref(),
         }
     }
-
-    /// When it runs by the calendar; none: by what people do, or as backends ask.
-    pub fn plan(&self) -> Result<Option<Plan>, Vec<FieldError>> {
-        let manner = match self.mode {
-            Mode::Transactional => Manner::Never,
-            Mode::Triggered => Manner::Triggered,
-            Mode::Scheduled => Manner::Scheduled,
-            Mode::Broadcast => Manner::Broadcast,
-        };
-        Plan::read(manner, self.trigger.as_ref(), self.schedule.as_ref())
-    }
-
-    /// What the host enforces: sampling, schedule, caps.
-    pub fn rules(&self) -> Result<Rules, Vec<FieldError>> {
-        Rules::compile(
-            self.audience.as_ref(),
-            self.schedule.as_ref(),
-            self.frequency_cap.as_ref(),
-        )
-    }
 }
 
 impl variants::Content for Content {
@@ -241,7 +219,7 @@ impl variants::Content for Content {
         if let Some(options) = &self.options {
             check_options(options, &mut errors);
         }
-        errors.extend(self.rules().err().unwrap_or_default());
+        errors.extend(self.compile().err().unwrap_or_default());
         Ok(errors)
     }
 }

@@ -23,13 +23,11 @@ pub use crate::campaign::Status;
 use crate::campaign::{ActiveCampaign, CampaignAction, Kind};
 use crate::lifecycle;
 pub use crate::lifecycle::{Error, create, update};
-use crate::runs::Plan;
+use crate::runs::Manner;
 use crate::segments::Audiences;
 use crate::store;
-use crate::targeting::Rules;
 use crate::trigger::Terms;
 pub use content::{Content, Mode, Variant};
-use nudge_platform::field_error::FieldError;
 use nudge_plugin_runtime::{Deciders, Plugins};
 pub use sending::{Prepared, Sending};
 
@@ -69,16 +67,25 @@ impl lifecycle::Content for Content {
             .collect()
     }
 
-    fn plan(&self) -> Result<Option<Plan>, Vec<FieldError>> {
-        Self::plan(self)
-    }
-
     fn terms(&self) -> Terms<'_> {
         Self::terms(self)
     }
 
-    fn rules(&self) -> Result<Rules, Vec<FieldError>> {
-        Self::rules(self)
+    fn manner(&self) -> Manner {
+        match self.mode {
+            Mode::Transactional => Manner::Never,
+            Mode::Triggered => Manner::Triggered,
+            Mode::Scheduled => Manner::Scheduled,
+            Mode::Broadcast => Manner::Broadcast,
+        }
+    }
+
+    fn schedule(&self) -> Option<&Value> {
+        self.schedule.as_ref()
+    }
+
+    fn frequency_cap(&self) -> Option<&Value> {
+        self.frequency_cap.as_ref()
     }
 }
 

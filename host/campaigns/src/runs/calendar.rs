@@ -87,8 +87,7 @@ const DAYS: [(&str, &str); 7] = [
 ];
 
 impl Plan {
-    /// Reads when a campaign runs from its manner, `trigger` and `schedule`; pointers are into its body. None: by
-    /// what people do.
+    /// Reads when a campaign runs from its manner and `trigger`; pointers are into its body. None: by what people do.
     ///
     /// A `trigger` of the kind `schedule` with `every` (`day`, `week`, `month`) and `at` (`HH:MM`) comes round by
     /// the schedule's `timezone`; a week's has `dayOfWeek` (`monday` …, unless said otherwise that), a month's
@@ -97,7 +96,7 @@ impl Plan {
     pub fn read(
         manner: Manner,
         trigger: Option<&Value>,
-        schedule: Option<&Value>,
+        schedule: &Schedule,
     ) -> Result<Option<Self>, Vec<FieldError>> {
         let kind = trigger.and_then(|trigger| trigger.get("kind")?.as_str());
         let of_its_own = match manner {
@@ -113,12 +112,11 @@ impl Plan {
         if !of_its_own {
             return Ok(None);
         }
-        let schedule = Schedule::read(schedule, "/schedule")?;
         Ok(Some(Self {
             start_at: schedule.start_at,
             end_at: schedule.end_at,
             rule: rule.filter(|_| manner != Manner::Broadcast),
-            zone: match schedule.zone {
+            zone: match &schedule.zone {
                 Zone::Subject => None,
                 Zone::Named(zone) => Some(zone.iana_name().unwrap_or("UTC").to_owned()),
             },

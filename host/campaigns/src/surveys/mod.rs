@@ -15,12 +15,11 @@ use uuid::Uuid;
 
 pub use crate::campaign::Status;
 use crate::campaign::{ActiveCampaign, CampaignAction, Kind};
-use crate::lifecycle::{self, Campaign, Presented, check_terms};
+use crate::lifecycle::{self, Campaign, Content as _, Presented, check_terms};
 pub use crate::lifecycle::{Error, create, update};
-use crate::runs::{Manner, Plan};
+use crate::runs::Manner;
 use crate::segments::Audiences;
 use crate::store;
-use crate::targeting::Rules;
 use crate::theme;
 use crate::trigger::{BY_THE_CALENDAR, Terms};
 use flow::Flow;
@@ -126,26 +125,6 @@ impl Content {
             audience: self.audience.as_ref(),
         }
     }
-
-    /// When it runs by the calendar; none: by what people do.
-    pub fn plan(&self) -> Result<Option<Plan>, Vec<FieldError>> {
-        let manner = match self.mode {
-            _ if self.is_feedback() => Manner::Never,
-            Mode::Triggered => Manner::Triggered,
-            Mode::Scheduled => Manner::Scheduled,
-            Mode::OnDemand | Mode::LinkOnly => Manner::Never,
-        };
-        Plan::read(manner, self.trigger.as_ref(), self.schedule.as_ref())
-    }
-
-    /// What the host enforces: sampling, schedule, caps.
-    pub fn rules(&self) -> Result<Rules, Vec<FieldError>> {
-        Rules::compile(
-            self.audience.as_ref(),
-            self.schedule.as_ref(),
-            self.frequency_cap.as_ref(),
-        )
-    }
 }
 
 /// A survey.
@@ -179,16 +158,25 @@ impl lifecycle::Content for Content {
         self.trigger.is_some() || self.audience.is_some() || self.is_feedback()
     }
 
-    fn plan(&self) -> Result<Option<Plan>, Vec<FieldError>> {
-        Self::plan(self)
-    }
-
     fn terms(&self) -> Terms<'_> {
         Self::terms(self)
     }
 
-    fn rules(&self) -> Result<Rules, Vec<FieldError>> {
-        Self::rules(self)
+    fn manner(&self) -> Manner {
+        match self.mode {
+            _ if self.is_feedback() => Manner::Never,
+            Mode::Triggered => Manner::Triggered,
+            Mode::Scheduled => Manner::Scheduled,
+            Mode::OnDemand | Mode::LinkOnly => Manner::Never,
+        }
+    }
+
+    fn schedule(&self) -> Option<&Value> {
+        self.schedule.as_ref()
+    }
+
+    fn frequency_cap(&self) -> Option<&Value> {
+        self.frequency_cap.as_ref()
     }
 }
 
@@ -235,8 +223,7 @@ pub async fn check(
         }
     }
     check_shown(content, before)?;
-    content.plan().map_err(Error::Invalid)?;
-    content.rules().map_err(Error::Invalid)?;
+    content.compile().map_err(Error::Invalid)?;
     check_texts(content)?;
     check_terms(plugins, deciders, segments, content, before).await?;
     if content.status == Status::Active {

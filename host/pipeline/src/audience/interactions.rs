@@ -91,12 +91,14 @@ async fn sent(tx: &mut Tx, subjects: &[Uuid], until: Timestamp, latest: &mut Lat
     let rows: Vec<MessageRow> = tx
         .with_rows("v(id, until)", asked(subjects, until))
         .push(
-            " SELECT d.subject_id, d.campaign_id, d.sent_at, d.delivered_at, d.displayed_at, d.opened_at, d.clicked_at,
-                     d.dismissed_at, d.status, d.ended_at
-              FROM v JOIN deliveries d ON d.subject_id = v.id AND d.created_at <= v.until
-              WHERE d.created_at >= COALESCE((SELECT o.created_at FROM deliveries o
+            ", w AS MATERIALIZED (
+                SELECT v.id, v.until, COALESCE((SELECT o.created_at FROM deliveries o
                     WHERE o.subject_id = v.id AND o.created_at <= v.until
-                    ORDER BY o.created_at DESC LIMIT 1 OFFSET 999), d.created_at)",
+                    ORDER BY o.created_at DESC LIMIT 1 OFFSET 999), 0) AS oldest
+                FROM v)
+              SELECT d.subject_id, d.campaign_id, d.sent_at, d.delivered_at, d.displayed_at, d.opened_at, d.clicked_at,
+                     d.dismissed_at, d.status, d.ended_at
+              FROM w JOIN deliveries d ON d.subject_id = w.id AND d.created_at <= w.until AND d.created_at >= w.oldest",
         )
         .fetch_all()
         .await?;
@@ -128,11 +130,14 @@ async fn presented(
     let rows: Vec<Row> = tx
         .with_rows("v(id, until, kind)", asked)
         .push(
-            " SELECT i.subject_id, i.campaign_id, i.displayed_at, i.clicked_at, i.status, i.status_at
-              FROM v JOIN instructions i ON i.subject_id = v.id AND i.counted_at <= v.until AND i.kind = v.kind
-              WHERE i.counted_at >= COALESCE((SELECT o.counted_at FROM instructions o
+            ", w AS MATERIALIZED (
+                SELECT v.id, v.until, v.kind, COALESCE((SELECT o.counted_at FROM instructions o
                     WHERE o.subject_id = v.id AND o.counted_at <= v.until AND o.kind = v.kind
-                    ORDER BY o.counted_at DESC LIMIT 1 OFFSET 999), i.counted_at)",
+                    ORDER BY o.counted_at DESC LIMIT 1 OFFSET 999), 0) AS oldest
+                FROM v)
+              SELECT i.subject_id, i.campaign_id, i.displayed_at, i.clicked_at, i.status, i.status_at
+              FROM w JOIN instructions i ON i.subject_id = w.id AND i.kind = w.kind
+                AND i.counted_at <= w.until AND i.counted_at >= w.oldest",
         )
         .fetch_all()
         .await?;
@@ -171,11 +176,13 @@ async fn started(
     let rows: Vec<AttemptRow> = tx
         .with_rows("v(id, until)", asked(subjects, until))
         .push(
-            " SELECT a.subject_id, a.survey_id, a.state, a.started_at, a.active_at, a.completed_at
-              FROM v JOIN survey_attempts a ON a.subject_id = v.id AND a.started_at <= v.until
-              WHERE a.started_at >= COALESCE((SELECT o.started_at FROM survey_attempts o
+            ", w AS MATERIALIZED (
+                SELECT v.id, v.until, COALESCE((SELECT o.started_at FROM survey_attempts o
                     WHERE o.subject_id = v.id AND o.started_at <= v.until
-                    ORDER BY o.started_at DESC LIMIT 1 OFFSET 999), a.started_at)",
+                    ORDER BY o.started_at DESC LIMIT 1 OFFSET 999), 0) AS oldest
+                FROM v)
+              SELECT a.subject_id, a.survey_id, a.state, a.started_at, a.active_at, a.completed_at
+              FROM w JOIN survey_attempts a ON a.subject_id = w.id AND a.started_at <= w.until AND a.started_at >= w.oldest",
         )
         .fetch_all()
         .await?;

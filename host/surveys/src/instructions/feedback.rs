@@ -10,7 +10,7 @@ use std::time::Duration;
 use nudge_apps::App;
 use nudge_campaigns::campaign::ActiveCampaign;
 use nudge_db::{Result, Timestamp, Tx};
-use nudge_pipeline::explain::decision::live;
+use nudge_pipeline::explain::decision::{self, live};
 use nudge_platform::id;
 use nudge_records::instructions::feedback::{self as store, Again, Button};
 use nudge_records::instructions::{Instruction, Kind, LIFETIME, Status};
@@ -73,22 +73,30 @@ pub(super) async fn refresh(services: &Shared, app: &App, who: (Uuid, i64)) -> R
 }
 
 async fn wanted<'a>(services: &Shared, app: &'a App, alias: i64) -> Wanted<'a> {
-    let mut wanted = Wanted {
-        holding: Vec::new(),
-        unknown: HashSet::new(),
-    };
     let buttons = app.feedback.iter();
-    for running in buttons.filter_map(|index| app.campaigns.get(*index)) {
-        match live::is_for(services, app, running, alias).await {
-            Ok(true) => wanted.holding.push(running),
-            Ok(false) => {}
-            Err(error) => {
-                tracing::warn!(survey.id = %running.id, error = %error, "whom a feedback button is for is not known now");
-                wanted.unknown.insert(running.id);
+    let buttons = buttons.filter_map(|index| app.campaigns.get(*index));
+    let buttons: Vec<&ActiveCampaign> = buttons.collect();
+    let mut unknown = HashSet::new();
+    let mut tell = |survey_id: Uuid, error: &decision::Error| {
+        tracing::warn!(survey.id = %survey_id, error = %error, "whom a feedback button is for is not known now");
+        unknown.insert(survey_id);
+    };
+    let mut holding = Vec::new();
+    match live::all_for(services, app, &buttons, alias).await {
+        Ok(live) => {
+            for (survey_id, error) in &live.unknown {
+                tell(*survey_id, error);
+            }
+            let held = buttons.iter().filter(|it| live.holding.contains(&it.id));
+            holding.extend(held);
+        }
+        Err(error) => {
+            for running in &buttons {
+                tell(running.id, &error);
             }
         }
     }
-    wanted
+    Wanted { holding, unknown }
 }
 
 async fn plan<'a>(

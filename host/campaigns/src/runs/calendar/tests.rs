@@ -12,12 +12,8 @@ fn at(text: &str) -> Timestamp {
 
 fn plan(manner: Manner, trigger: &Value, schedule: &Value) -> Option<Plan> {
     let present = |part: &Value| (!part.is_null()).then(|| part.clone());
-    Plan::read(
-        manner,
-        present(trigger).as_ref(),
-        present(schedule).as_ref(),
-    )
-    .unwrap()
+    let schedule = Schedule::read(present(schedule).as_ref(), "/schedule").unwrap();
+    Plan::read(manner, present(trigger).as_ref(), &schedule).unwrap()
 }
 
 fn every(trigger: &Value, zone: &str) -> Plan {
@@ -200,7 +196,7 @@ fn what_was_missed_is_made_up_for_once() {
 #[test]
 fn mistakes_are_named() {
     let pointers = |trigger: Value| -> Vec<String> {
-        let errors = Plan::read(Manner::Scheduled, Some(&trigger), None);
+        let errors = Plan::read(Manner::Scheduled, Some(&trigger), &Schedule::default());
         let errors = errors.err().unwrap_or_default();
         errors.into_iter().map(|error| error.pointer).collect()
     };

@@ -1,57 +1,161 @@
-//! Whether a campaign that waits for nothing is for somebody now.
+//! For which campaigns that wait for nothing somebody is now.
+
+use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
 
 use nudge_apps::App;
 use nudge_campaigns::campaign::ActiveCampaign;
 use nudge_campaigns::targeting::{Opening, Quiet};
+use nudge_db::Timestamp;
 use nudge_platform::event_names::SCHEDULED;
+use nudge_plugin_runtime::Reading;
 use nudge_records::scheduled_work;
+use nudge_wasm::{Plugin, trigger};
+use uuid::Uuid;
 
-use super::{Error, Question, as_item, as_of, call, session, subject};
+use super::{Error, Known, ONLY, as_item, session, view};
+use crate::groups;
+use crate::projection::Subject;
 use crate::services::Services;
+use crate::store;
 
-/// Whether consent, the sample, the schedule and the audience let somebody have it now. Nothing is counted, and nothing
-/// takes effect. The plugin is asked as by a run of the campaign.
-pub async fn is_for(
+/// For which campaigns somebody is, and of which that can't be said now.
+#[derive(Debug, Default)]
+pub struct Live {
+    /// The campaigns that the person may have now.
+    pub holding: BTreeSet<Uuid>,
+    /// The campaigns whose plugin failed, and why.
+    pub unknown: Vec<(Uuid, Error)>,
+}
+
+/// A campaign that only its plugin has still to decide about.
+struct Asked<'a> {
+    running: &'a ActiveCampaign,
+    plugin: &'a Arc<Plugin>,
+    reading: &'a Reading,
+}
+
+/// For which campaigns consent, the sample, the schedule and the audience let somebody have them now. Nothing is counted,
+/// and nothing takes effect. Each plugin is asked once for all of its campaigns, as by a run of them; if it fails, once more
+/// for each by itself, so that a campaign is no other's trouble.
+pub async fn all_for(
     services: &Services,
     app: &App,
-    running: &ActiveCampaign,
+    campaigns: &[&ActiveCampaign],
     alias: i64,
-) -> Result<bool, Error> {
-    let now = services.clock.now();
-    let stored = scheduled_work::event(running.id, now);
-    let question = Question {
-        app,
-        running,
-        alias,
-        stored: &stored,
-    };
-    let mut tx = services.db.read().await?;
-    let Some(subject) = subject(&mut tx, question).await? else {
-        return Ok(false);
-    };
-    let rules = &running.rules;
-    let quiet = app.settings.quiet_hours.as_ref().and_then(Quiet::of);
-    let opening = rules
-        .schedule
-        .opening(now, subject.timezone.as_deref(), quiet);
-    let may = !subject.suppressed
-        && subject.may_message(app)
-        && rules.sample.includes(running.id, subject.id)
-        && matches!(opening, Opening::Open);
-    let (plugin, reading) = running.accepted.for_subject(subject.id);
-    if !may || !reading.has_event(SCHEDULED) {
-        return Ok(false);
+) -> Result<Live, Error> {
+    let mut live = Live::default();
+    if campaigns.is_empty() {
+        return Ok(live);
     }
-    let item = as_item(&stored, session(subject.session_number), None, now.0);
-    let before = subject.last_seq.saturating_add(1);
-    let facts = as_of(&mut tx, services, question, subject, (before, now)).await?;
+    let now = services.clock.now();
+    let mut tx = services.db.read().await?;
+    let found = store::subjects(&mut tx, app.id, vec![alias]).await?;
     drop(tx);
-    let mut call = call(question, plugin, reading, item, facts);
-    call.batch.explaining = false;
-    let (number, made) = (call.item, move || {
-        call.plugin.evaluate(call.batch, Box::new(call.facts))
+    let Some((_, subject)) = found.into_iter().next() else {
+        return Ok(live);
+    };
+    let mut by_plugin: HashMap<usize, Vec<Asked<'_>>> = HashMap::new();
+    for asked in may_have(app, campaigns, &subject, now) {
+        let of_plugin = by_plugin.entry(Arc::as_ptr(asked.plugin).addr()).or_default();
+        of_plugin.push(asked);
+    }
+    for asked in by_plugin.values() {
+        match ask(services, app, asked, &subject, now).await {
+            Ok(holding) => live.holding.extend(holding),
+            Err(error) if asked.len() == 1 => {
+                let failed = asked.iter().map(|one| one.running.id);
+                live.unknown.extend(failed.zip([error]));
+            }
+            Err(_) => {
+                for one in asked {
+                    let one = std::slice::from_ref(one);
+                    match ask(services, app, one, &subject, now).await {
+                        Ok(holding) => live.holding.extend(holding),
+                        Err(error) => {
+                            let failed = one.iter().map(|one| one.running.id);
+                            live.unknown.extend(failed.zip([error]));
+                        }
+                    }
+                }
+            }
+        }
+    }
+    Ok(live)
+}
+
+/// The campaigns that the host lets the person have.
+fn may_have<'a>(
+    app: &App,
+    campaigns: &[&'a ActiveCampaign],
+    subject: &Subject,
+    now: Timestamp,
+) -> Vec<Asked<'a>> {
+    if subject.suppressed || !subject.may_message(app) {
+        return Vec::new();
+    }
+    let quiet = app.settings.quiet_hours.as_ref().and_then(Quiet::of);
+    let timezone = subject.timezone.as_deref();
+    let asked = campaigns.iter().filter_map(|running| {
+        let rules = &running.rules;
+        let may = rules.sample.includes(running.id, subject.id)
+            && matches!(rules.schedule.opening(now, timezone, quiet), Opening::Open);
+        let (plugin, reading) = running.accepted.for_subject(subject.id);
+        (may && reading.has_event(SCHEDULED)).then_some(Asked {
+            running,
+            plugin,
+            reading,
+        })
     });
+    asked.collect()
+}
+
+/// Asks the plugin of some campaigns about all of them in one call; answers those that are for the person.
+async fn ask(
+    services: &Services,
+    app: &App,
+    asked: &[Asked<'_>],
+    subject: &Subject,
+    now: Timestamp,
+) -> Result<Vec<Uuid>, Error> {
+    let Some(first) = asked.first() else {
+        return Ok(Vec::new());
+    };
+    let ids: Vec<Uuid> = asked.iter().map(|one| one.running.id).collect();
+    let before = subject.last_seq.saturating_add(1);
+    let mut tx = services.db.read().await?;
+    let known = Known {
+        campaigns: &ids,
+        before,
+        until: now,
+    };
+    let facts = view(&mut tx, services, app, subject.clone(), known).await?;
+    drop(tx);
+    // What stands for all of them: that the person is there.
+    let stored = scheduled_work::event(app.id, now);
+    let campaigns = asked.iter().map(|one| trigger::Campaign {
+        id: one.running.id,
+        config: Arc::clone(&one.running.accepted.config),
+        properties: Arc::clone(&one.reading.properties),
+        items: vec![ONLY],
+    });
+    let batch = trigger::Batch {
+        now: now.0,
+        items: vec![as_item(
+            &stored,
+            session(subject.session_number),
+            None,
+            now.0,
+        )],
+        campaigns: campaigns.collect(),
+        explaining: false,
+        seed: groups::seed(app.id, first.plugin),
+    };
+    let plugin = Arc::clone(first.plugin);
+    let made = move || plugin.evaluate(batch, Box::new(facts));
     let outcome = services.plugins.workers.run(app.id, made).await?;
     let outcome = outcome.map_err(|failed| Error::Failed(failed.failure.to_string()))?;
-    Ok(outcome.fired.iter().any(|firing| firing.item == number))
+    let fired = outcome.fired.iter();
+    let holding = fired.filter_map(|firing| ids.get(firing.campaign as usize).copied());
+    Ok(holding.collect())
 }

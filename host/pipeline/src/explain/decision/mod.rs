@@ -32,7 +32,7 @@ use crate::facts::{Ledger, Read, View};
 use crate::groups;
 use crate::projection::Subject;
 use crate::services::Services;
-use crate::store::{self, Kept};
+use crate::store;
 
 /// Decisions of a subject after an event that are looked through for the one about it.
 const MOST_DECISIONS: i64 = 100;
@@ -340,10 +340,12 @@ async fn as_of(
     subject: Subject,
     (before, until): (i64, Timestamp),
 ) -> nudge_db::Result<View> {
-    let (app, campaign_id) = (question.app, question.running.id);
-    let kept = store::states(tx, app.id, vec![(campaign_id, subject.id)]).await?;
-    let kept = kept.into_values().next().map(|kept| (campaign_id, kept));
-    view(tx, services, app, subject, (before, until), kept).await
+    let known = Known {
+        campaigns: &[question.running.id],
+        before,
+        until,
+    };
+    view(tx, services, question.app, subject, known).await
 }
 
 /// The decision about an event and campaign, or since an instant about a timer of it, if it was kept.
@@ -433,8 +435,12 @@ async fn recall(
         items,
     };
     let item = u32::try_from(batch.items.len().saturating_sub(1)).unwrap_or(u32::MAX);
-    let as_of = (before(&own, subject), Timestamp(record.now));
-    let now = view(tx, services, app, subject.clone(), as_of, None).await?;
+    let known = Known {
+        campaigns: &[],
+        before: before(&own, subject),
+        until: Timestamp(record.now),
+    };
+    let now = view(tx, services, app, subject.clone(), known).await?;
     Ok(Some(Call {
         plugin,
         batch,
@@ -510,37 +516,55 @@ fn given(own: &[(u32, &Item)], events: &HashMap<i64, Stored>) -> Option<Vec<trig
     own.iter().map(item).collect()
 }
 
+/// How much of a subject a plugin is to know.
+struct Known<'a> {
+    /// The campaigns of which it is told its state.
+    campaigns: &'a [Uuid],
+    /// Events from this number on have not happened.
+    before: i64,
+    /// Facts are as of this instant.
+    until: Timestamp,
+}
+
 /// What is known of a subject as of before an event, as far as it is still known.
 async fn view(
     tx: &mut Tx,
     services: &Services,
     app: &App,
     mut subject: Subject,
-    (before, until): (i64, Timestamp),
-    kept: Option<(Uuid, Kept)>,
+    known: Known<'_>,
 ) -> nudge_db::Result<View> {
-    subject.last_seq = before - 1;
+    subject.last_seq = known.before - 1;
     let properties = store::properties(tx, app.id, &[subject.id]).await?;
+    let pairs = known.campaigns.iter().map(|id| (*id, subject.id));
+    let mut kept = store::states(tx, app.id, pairs.collect()).await?;
     let beside = kept.iter();
-    let beside = beside.map(|(campaign, kept)| (ONLY, *campaign, kept.clone()));
+    let beside = beside.map(|((campaign, _), kept)| (ONLY, *campaign, kept.clone()));
+    let read = Read::beside(beside);
+    let states = known
+        .campaigns
+        .iter()
+        .enumerate()
+        .filter_map(|(number, id)| {
+            let kept = kept.remove(&(*id, subject.id))?;
+            Some(((number, ONLY), kept.state))
+        });
+    let states = states.collect();
     let ledger = Ledger {
         app_id: app.id,
         db: services.db.clone(),
         runtime: Handle::current(),
         subjects: vec![subject],
         properties,
-        read: Read::beside(beside),
-        states: kept
-            .map(|(_, kept)| ((0, ONLY), kept.state))
-            .into_iter()
-            .collect(),
+        read,
+        states,
         earlier: Vec::new(),
         aliases: HashMap::new(),
-        until,
+        until: known.until,
     };
     Ok(View {
         ledger: Arc::new(Mutex::new(ledger)),
-        campaigns: vec![0],
+        campaigns: (0..known.campaigns.len()).collect(),
         transcript: None,
     })
 }
