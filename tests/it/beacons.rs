@@ -175,6 +175,10 @@ async fn receipts_of_a_request_are_one_transaction(app: &mut TestApp) {
             assert_eq!(stats[kind], 25, "{kind}");
         }
     }
+    let path = app.path(&format!("/campaigns/{campaign}/analytics"));
+    let report = app.get(&path, &app.viewer()).await.ok();
+    let clicks = json!([{"actionId": "b", "clicked": 25}]);
+    assert_eq!(report["perAction"], clicks);
     // What is told of them was queued at one instant, each delivery's in the order of its receipts.
     let instants: Vec<(i64,)> = app
         .rows("SELECT DISTINCT created_at FROM webhook_messages")

@@ -105,6 +105,8 @@ const OPERATIONS: &[Row] = &[
     ("POST", "/v1/apps/{appId}/push/webhooks/{webhookId}/recover", Written("pages/webhook.js", "post(`${path}/recover`")),
     ("POST", "/v1/apps/{appId}/push/webhooks/{webhookId}/rotate-secret", Written("pages/webhook.js", "post(`${path}/rotate-secret`")),
     ("POST", "/v1/apps/{appId}/push/webhooks/{webhookId}/test", Written("pages/webhook.js", "post(`${path}/test`)")),
+    ("GET", "/v1/apps/{appId}/instructions", Written("pages/person-timeline.js", r#"inApp("/instructions")"#)),
+    ("GET", "/v1/apps/{appId}/attempts", Written("pages/person-timeline.js", r#"inApp("/attempts")"#)),
     ("GET", "/v1/apps/{appId}/segments", Written("pages/segments.js", r#"useList(inApp("/segments")"#)),
     ("POST", "/v1/apps/{appId}/segments", Written("pages/segment.js", r#"post(inApp("/segments"), value)"#)),
     ("POST", "/v1/apps/{appId}/segments/preview", Written("pages/segment.js", r#"post(inApp("/segments/preview")"#)),

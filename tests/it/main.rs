@@ -155,6 +155,7 @@ mod runs;
 mod safeguards;
 mod schedules;
 mod segment_changes;
+mod segment_conflicts;
 mod segment_kills;
 mod segments;
 mod server_events;

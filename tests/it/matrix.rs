@@ -152,6 +152,8 @@ const OPERATIONS: &[(&str, &str, Class, &str)] = &[
     ("GET",    "/v1/apps/{appId}/gdpr/exports/{exportId}",    Admin, ""),
     ("GET",    "/v1/exports/{exportId}/archive",              Open, ""),
     ("GET",    "/v1/apps/{appId}/decisions",                       Viewer, ""),
+    ("GET",    "/v1/apps/{appId}/instructions",                    Viewer, ""),
+    ("GET",    "/v1/apps/{appId}/attempts",                        Viewer, ""),
     ("POST",   "/v1/apps/{appId}/decisions/{id}/rerun",            Editor, ""),
     ("GET",    "/v1/apps/{appId}/explain",                         Viewer, ""),
     ("POST",   "/v1/apps/{appId}/plugins/{name}/versions/{version}/test",  Admin, ""),

@@ -13,6 +13,7 @@ on_both_backends!(
     the_number_of_answers_is_exact_up_to_ten_thousand,
     recipients_are_whoever_was_to_get_it,
     attempts_are_listed_newest_first,
+    a_persons_instructions_and_attempts_are_listed_newest_first,
     a_range_is_of_days_or_instants,
     a_survey_ends_with_as_many_answers_as_it_was_to_get,
 );
@@ -259,6 +260,64 @@ async fn attempts_are_listed_newest_first(app: &mut TestApp) {
         start(app, &ada, survey).await;
     }
     assert_eq!(found, expected);
+}
+
+/// Of one person alone, of all surveys, page by page.
+async fn a_persons_instructions_and_attempts_are_listed_newest_first(app: &mut TestApp) {
+    let mut surveys = Vec::new();
+    for _ in 0..3 {
+        let survey = json!({"mode": "on_demand", "flow": forked(false)});
+        surveys.push(app.survey_with(&survey).await);
+    }
+    let (ada, bob) = (app.session("ada").await, app.session("bob").await);
+    let (mut instructions, mut attempts) = (Vec::new(), Vec::new());
+    for session in [&ada, &bob] {
+        let event = app.event(session, "purchase", &json!({}));
+        let data = app.ingest_and_ask(session, &[event]).await;
+        let issued = instruction_ids(&data["instructions"]);
+        assert_eq!(issued.len(), 3, "{data}");
+        if session.subject_id == ada.subject_id {
+            for survey in &surveys {
+                attempts.insert(0, start(app, session, *survey).await);
+                app.advance(1);
+            }
+            app.acknowledge(session, &issued[0], "displayed").await;
+            instructions = issued;
+        }
+    }
+    let subject = ada.subject_id;
+    for (list, id, mut expected) in [
+        ("instructions", "instructionId", instructions.clone()),
+        ("attempts", "attemptId", attempts),
+    ] {
+        let (mut found, mut cursor) = (Vec::new(), String::new());
+        loop {
+            let path = app.path(&format!("/{list}?subjectId={subject}&limit=2{cursor}"));
+            let page = app.get(&path, &app.viewer()).await.ok();
+            for item in page["items"].as_array().unwrap() {
+                found.push(text(item, id));
+                if found.last() == instructions.first() {
+                    assert_eq!(
+                        (&item["status"], &item["kind"]),
+                        (&json!("displayed"), &json!("survey"))
+                    );
+                    assert!(item["displayedAt"].is_string(), "{item}");
+                }
+            }
+            let Some(next) = page["nextCursor"].as_str() else {
+                break;
+            };
+            cursor = format!("&cursor={next}");
+        }
+        if list == "instructions" {
+            // All of them came with one event.
+            found.sort_unstable();
+            expected.sort_unstable();
+        }
+        assert_eq!(found, expected, "{list}");
+        let whose = app.get(&app.path(&format!("/{list}")), &app.viewer()).await;
+        whose.refused(422, "validation_failed");
+    }
 }
 
 async fn a_range_is_of_days_or_instants(app: &mut TestApp) {

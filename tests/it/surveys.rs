@@ -259,9 +259,13 @@ async fn an_app_has_at_most_1000_surveys(app: &mut TestApp) {
             updated_at: now,
             activated_at: None,
         };
-        nudge_campaigns::store::insert(&mut tx, &survey)
-            .await
-            .unwrap();
+        nudge_campaigns::store::insert(
+            &mut tx,
+            &survey,
+            &nudge_campaigns::lifecycle::Compiled::default(),
+        )
+        .await
+        .unwrap();
     }
     tx.commit().await.unwrap();
 

@@ -42,6 +42,8 @@ pub struct AuditQuery {
     action: Option<String>,
     /// Only by this actor.
     actor: Option<String>,
+    /// Only what was done to this resource, as entries name it: `survey/<id>`.
+    resource: Option<String>,
     /// From here on: an ISO 8601 instant, or a day (UTC).
     from: Option<String>,
     /// Before: an ISO 8601 instant; or a day, which is included.
@@ -108,6 +110,7 @@ async fn entries(
         to: end("to", query.to.as_deref())?,
         action: query.action,
         actor: query.actor,
+        resource: query.resource,
     };
     if wants_csv {
         return rows(&services, app_id, filter).await;

@@ -285,24 +285,39 @@ pub async fn create<C: Content>(tx: &mut Tx, campaign: &Campaign<C>) -> Result<(
         return Err(Error::TooMany(C::KIND));
     }
     let compiled = campaign.content.compile().map_err(Error::Invalid)?;
+    let was_watched = is_watched(tx, campaign).await?;
     store::insert(tx, campaign, &compiled).await?;
-    note_segments(tx, campaign).await?;
+    note_segments(tx, campaign, was_watched).await?;
     plan(tx, campaign, compiled, campaign.created_at).await
 }
 
 /// Replaces a campaign if nobody else did since it was read.
 pub async fn update<C: Content>(tx: &mut Tx, campaign: &Campaign<C>) -> Result<(), Error> {
+    // Before the segments are read, so that none is changed meanwhile.
+    crate::apps::bump_version(tx, campaign.app_id, campaign.updated_at).await?;
     let compiled = campaign.content.compile().map_err(Error::Invalid)?;
+    let was_watched = is_watched(tx, campaign).await?;
     if !store::update(tx, campaign, &compiled).await? {
         return Err(Error::VersionMismatch);
     }
-    note_segments(tx, campaign).await?;
-    plan(tx, campaign, compiled, campaign.updated_at).await?;
-    Ok(crate::apps::bump_version(tx, campaign.app_id, campaign.updated_at).await?)
+    note_segments(tx, campaign, was_watched).await?;
+    plan(tx, campaign, compiled, campaign.updated_at).await
+}
+
+/// Whether a campaign that runs waits already for the changes that this one waits for.
+async fn is_watched<C: Content>(tx: &mut Tx, campaign: &Campaign<C>) -> Result<bool, Error> {
+    Ok(match campaign.content.terms().watch() {
+        Some(watch) => segments::store::is_watched(tx, campaign.app_id, watch.segment_id).await?,
+        None => false,
+    })
 }
 
 /// Notes which segments a campaign names. One that was put away needs them no longer.
-async fn note_segments<C: Content>(tx: &mut Tx, campaign: &Campaign<C>) -> Result<(), Error> {
+async fn note_segments<C: Content>(
+    tx: &mut Tx,
+    campaign: &Campaign<C>,
+    was_watched: bool,
+) -> Result<(), Error> {
     let content = &campaign.content;
     let named = match content.status() {
         Status::Archived => BTreeSet::new(),
@@ -313,19 +328,21 @@ async fn note_segments<C: Content>(tx: &mut Tx, campaign: &Campaign<C>) -> Resul
         Kind::Push | Kind::InApp => UseKind::Campaign,
     };
     let (app_id, id) = (campaign.app_id, campaign.id);
-    let before = segments::store::named_by(tx, app_id, id).await?;
     let noted = segments::replace_uses(tx, app_id, (kind, id), &named).await?;
     noted.map_err(Error::Invalid)?;
+    if !named.is_empty() {
+        // They may be others than those that the request was checked with.
+        let audiences = Audiences::read(tx, app_id).await?;
+        let configuration = content.terms().configuration(&audiences);
+        configuration.map_err(Error::Invalid)?;
+    }
     // Who is in a segment is known as of the last hour as long as nobody waits for its changes. Whoever is in already when
     // somebody begins to wait enters nothing.
     let Some(watch) = content.terms().watch() else {
         return Ok(());
     };
-    let segment_id = watch.segment_id;
-    let begins = campaign.activated_at == Some(campaign.updated_at);
-    let waits = content.status() == Status::Active && (begins || !before.contains(&segment_id));
-    if waits && !segments::store::is_watched(tx, app_id, segment_id, id).await? {
-        segments::looking::anew(tx, app_id, &[segment_id], campaign.updated_at).await?;
+    if content.status() == Status::Active && !was_watched {
+        segments::looking::anew(tx, app_id, &[watch.segment_id], campaign.updated_at).await?;
     }
     Ok(())
 }

@@ -34,4 +34,6 @@ pub fn management() -> OpenApiRouter<Shared> {
         .routes(routes!(attempts::management::list_survey_recipients))
         .routes(routes!(attempts::management::list_survey_attempts))
         .routes(routes!(attempts::management::get_survey_attempt))
+        .routes(routes!(attempts::management::list_attempts))
+        .routes(routes!(instructions::of_person::list_instructions))
 }

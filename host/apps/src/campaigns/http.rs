@@ -38,9 +38,12 @@ pub async fn record<C: Content>(
     scope: &Scope,
     action: &'static str,
     campaign: &Campaign<C>,
+    patch: Map<String, Value>,
     now: Timestamp,
 ) -> nudge_db::Result<()> {
     let resource = format!("{}/{}", C::KIND.resource(), campaign.id);
-    let detail = json!({"version": campaign.version, "status": campaign.content.status()});
-    scope.record(tx, action, resource, detail, now).await
+    let mut detail = patch;
+    detail.insert("version".to_owned(), json!(campaign.version));
+    detail.insert("status".to_owned(), json!(campaign.content.status()));
+    scope.record(tx, action, resource, detail.into(), now).await
 }

@@ -21,7 +21,9 @@ use serde_json::{Value, json};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-pub use expand::{Audiences, CYCLE, Touch};
+use crate::trigger::Terms;
+
+pub use expand::{Audiences, CYCLE, Touch, named};
 pub use store::{Use, UseKind};
 
 /// Segments that an app may have (contract 19).
@@ -149,7 +151,7 @@ impl From<Error> for ApiError {
                     .collect::<Vec<_>>()
                     .join(", ");
                 let detail = format!("take it out of these first: {names}");
-                Self::because(Code::SegmentInUse, detail)
+                Self::because(Code::SegmentInUse, detail).with_member("usedBy", json!(uses))
             }
             Error::Check(cause) => Self::unavailable(cause),
             Error::Storage(cause) => cause.into(),
@@ -203,21 +205,7 @@ pub async fn check(
     configuration(&conditions)
         .accept_built_in(plugins, deciders, None)
         .await?;
-    let users = with_it.users_of(id);
-    for (other, audience) in &users {
-        let (other, audience) = (*other, *audience);
-        if let Err(errors) = with_it.expand(Some(other), audience) {
-            let cause = errors.first().map_or("", |error| &*error.detail);
-            let detail =
-                format!("the segment {other}, which names this one, could not stay: {cause}");
-            return Err(Error::Invalid(vec![FieldError::new(
-                "/audience",
-                "breaks_user",
-                detail,
-            )]));
-        }
-    }
-    Ok(users.into_iter().map(|(other, _)| other).collect())
+    users(&with_it, id)
 }
 
 /// The conditions behind an audience of its own, as previews ask for.
@@ -270,7 +258,8 @@ pub async fn create(tx: &mut Tx, segment: &Segment) -> Result<(), Error> {
         return Err(Error::NameTaken);
     }
     store::insert(tx, segment).await?;
-    note_uses(tx, segment).await
+    note_uses(tx, segment).await?;
+    hold_together(tx, segment).await
 }
 
 /// Replaces a segment if nobody else did since it was read.
@@ -282,7 +271,45 @@ pub async fn update(tx: &mut Tx, segment: &Segment) -> Result<(), Error> {
     if !store::update(tx, segment).await? {
         return Err(Error::VersionMismatch);
     }
-    note_uses(tx, segment).await
+    note_uses(tx, segment).await?;
+    hold_together(tx, segment).await
+}
+
+/// Refuses a segment that can't be put together, or with which a segment, survey or campaign that names it could not. It is
+/// asked in the transaction of the change, which has the app's version: two changes at once may each pass by themselves.
+async fn hold_together(tx: &mut Tx, segment: &Segment) -> Result<(), Error> {
+    let audiences = Audiences::read(tx, segment.app_id).await?;
+    expanded(&audiences, Some(segment.id), &segment.content.audience)?;
+    let users = users(&audiences, segment.id)?;
+    let concerned = users.into_iter().chain([segment.id]).collect();
+    for body in store::naming(tx, segment.app_id, &concerned).await? {
+        let terms = Terms {
+            trigger: body.get("trigger"),
+            audience: body.get("audience"),
+        };
+        if let Err(errors) = terms.configuration(&audiences) {
+            let name = body.get("name").and_then(Value::as_str).unwrap_or_default();
+            return Err(breaks(&format!("\"{name}\""), &errors));
+        }
+    }
+    Ok(())
+}
+
+/// The segments that stand on a segment.
+fn users(audiences: &Audiences, id: Uuid) -> Result<Vec<Uuid>, Error> {
+    let users = audiences.users_of(id);
+    for (other, audience) in &users {
+        if let Err(errors) = audiences.expand(Some(*other), audience) {
+            return Err(breaks(&format!("the segment {other}"), &errors));
+        }
+    }
+    Ok(users.into_iter().map(|(other, _)| other).collect())
+}
+
+fn breaks(user: &str, errors: &[FieldError]) -> Error {
+    let cause = errors.first().map_or("", |error| &*error.detail);
+    let detail = format!("{user}, which names this segment, could not stay: {cause}");
+    Error::Invalid(vec![FieldError::new("/audience", "breaks_user", detail)])
 }
 
 async fn note_uses(tx: &mut Tx, segment: &Segment) -> Result<(), Error> {

@@ -343,25 +343,30 @@ pub async fn uses(tx: &mut Tx, app_id: Uuid, ids: &[Uuid]) -> Result<Vec<(Uuid, 
     Ok(found)
 }
 
-/// The segments that something names.
-pub async fn named_by(tx: &mut Tx, app_id: Uuid, user_id: Uuid) -> Result<Vec<Uuid>> {
-    tx.sql("SELECT segment_id FROM segment_uses WHERE app_id = $1 AND user_id = $2")
+/// What people wrote of the surveys and campaigns that name any of some segments, and were not put away.
+pub async fn naming(tx: &mut Tx, app_id: Uuid, ids: &BTreeSet<Uuid>) -> Result<Vec<Value>> {
+    let bodies: Vec<String> = tx
+        .sql(
+            "SELECT c.body FROM campaigns c WHERE c.app_id = $1 AND c.status <> 'archived' AND c.id IN (
+                SELECT u.user_id FROM segment_uses u WHERE u.app_id = $1 AND u.segment_id IN ",
+        )
         .bind(app_id)
-        .bind(user_id)
+        .push_list(ids.iter().copied())
+        .push(") ORDER BY c.id")
         .fetch_values()
-        .await
+        .await?;
+    bodies.iter().map(|body| parse(body)).collect()
 }
 
-/// Whether another campaign that runs waits for changes of a segment, so that it is known who is in it.
-pub async fn is_watched(tx: &mut Tx, app_id: Uuid, id: Uuid, but_for: Uuid) -> Result<bool> {
+/// Whether a campaign that runs waits for changes of a segment, so that it is known who is in it.
+pub async fn is_watched(tx: &mut Tx, app_id: Uuid, id: Uuid) -> Result<bool> {
     let bodies: Vec<String> = tx
         .sql(
             "SELECT c.body FROM segment_uses u JOIN campaigns c ON c.id = u.user_id
-             WHERE u.app_id = $1 AND u.segment_id = $2 AND u.user_id <> $3 AND c.status = 'active'",
+             WHERE u.app_id = $1 AND u.segment_id = $2 AND c.status = 'active'",
         )
         .bind(app_id)
         .bind(id)
-        .bind(but_for)
         .fetch_values()
         .await?;
     let watches = |body: &String| {
@@ -375,7 +380,7 @@ pub async fn is_watched(tx: &mut Tx, app_id: Uuid, id: Uuid, but_for: Uuid) -> R
     Ok(bodies.iter().any(watches))
 }
 
-/// Sizes of a segment from a day on to another, the oldest first.
+/// Sizes of a segment that were found from an instant on and before another, the oldest first.
 pub async fn history(
     tx: &mut Tx,
     app_id: Uuid,
@@ -389,7 +394,7 @@ pub async fn history(
     }
     let rows: Vec<SizeRow> = tx
         .sql(
-            "SELECT at, size FROM segment_sizes WHERE app_id = $1 AND segment_id = $2 AND day >= $3 AND day < $4
+            "SELECT at, size FROM segment_sizes WHERE app_id = $1 AND segment_id = $2 AND at >= $3 AND at < $4
              ORDER BY day",
         )
         .bind(app_id)

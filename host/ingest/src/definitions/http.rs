@@ -14,7 +14,7 @@ use nudge_platform::clock;
 use nudge_platform::field_error::FieldError;
 use nudge_records::stats::{self, Tally};
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
@@ -53,7 +53,7 @@ pub struct CreateRequest {
     #[serde(default = "in_force")]
     status: Status,
     #[serde(flatten)]
-    rest: serde_json::Map<String, Value>,
+    rest: Map<String, Value>,
 }
 
 fn in_force() -> Status {
@@ -160,7 +160,14 @@ pub async fn create_event_definition(
     let mut tx = services.db.write().await?;
     nudge_campaigns::definitions::create(&mut tx, &definition).await?;
     size::check_total(&mut tx, scope.app.id, growth).await?;
-    record(&mut tx, &scope, "event_definition.created", &definition).await?;
+    record(
+        &mut tx,
+        &scope,
+        "event_definition.created",
+        &definition,
+        Map::new(),
+    )
+    .await?;
     tx.commit().await?;
     services.apps.refresh(scope.app.id).await?;
     Ok(created(DefinitionView::new(definition, Tally::default())))
@@ -190,7 +197,7 @@ pub async fn update_event_definition(
     State(services): State<Shared>,
     ResourceId(id): ResourceId,
     if_match: IfMatch,
-    Json(patch): Json<serde_json::Map<String, Value>>,
+    Json(patch): Json<Map<String, Value>>,
 ) -> Result<Data<DefinitionView>, ApiError> {
     let mut tx = services.db.read().await?;
     let current = store::find(&mut tx, scope.app.id, id)
@@ -199,11 +206,12 @@ pub async fn update_event_definition(
     drop(tx);
     if_match.check(current.version)?;
     let before = current.content.clone();
+    let detail = audit::of_patch(&patch);
     let changed = changed(current, patch, services.clock.now())?;
     save(
         &services,
         &scope,
-        "event_definition.updated",
+        ("event_definition.updated", detail),
         &changed,
         &before,
     )
@@ -237,7 +245,7 @@ pub async fn delete_event_definition(
     save(
         &services,
         &scope,
-        "event_definition.archived",
+        ("event_definition.archived", Map::new()),
         &archived,
         &content,
     )
@@ -272,7 +280,7 @@ async fn view(services: &Services, definition: Definition) -> Result<DefinitionV
 async fn save(
     services: &Shared,
     scope: &Scope,
-    action: &'static str,
+    (action, detail): (&'static str, Map<String, Value>),
     definition: &Definition,
     before: &Content,
 ) -> Result<(), ApiError> {
@@ -287,7 +295,7 @@ async fn save(
     let mut tx = services.db.write().await?;
     nudge_campaigns::definitions::update(&mut tx, definition).await?;
     size::check_total(&mut tx, definition.app_id, growth).await?;
-    record(&mut tx, scope, action, definition).await?;
+    record(&mut tx, scope, action, definition, detail).await?;
     tx.commit().await?;
     services.apps.refresh(definition.app_id).await?;
     Ok(())
@@ -299,13 +307,17 @@ async fn record(
     scope: &Scope,
     action: &'static str,
     definition: &Definition,
+    patch: Map<String, Value>,
 ) -> nudge_db::Result<()> {
+    let mut detail = patch;
+    detail.insert("name".to_owned(), json!(definition.name));
+    detail.insert("version".to_owned(), json!(definition.version));
     let entry = Entry {
         app_id: scope.app.id,
         actor: &scope.actor,
         action,
         resource: format!("event-definition/{}", definition.id),
-        detail: json!({"name": definition.name, "version": definition.version}),
+        detail: detail.into(),
     };
     audit::record(tx, &entry, definition.updated_at).await
 }
@@ -313,7 +325,7 @@ async fn record(
 /// The definition that a patch makes of another.
 fn changed(
     current: Definition,
-    patch: serde_json::Map<String, Value>,
+    patch: Map<String, Value>,
     now: nudge_db::Timestamp,
 ) -> Result<Definition, ApiError> {
     if patch

@@ -1,7 +1,7 @@
 //! The feed in the database. The index of an app's events is of an expression, `coalesce(app_id, app_id)`, so that the
 //! planner takes it for nothing else.
 
-use nudge_db::{Result, Rows, Timestamp, Tx};
+use nudge_db::{Result, Rows, Statement, Timestamp, Tx};
 use nudge_platform::hidden;
 use nudge_records::subjects::AliasKind;
 use uuid::Uuid;
@@ -268,8 +268,38 @@ pub async fn seqs_above(
     floor: i64,
     most: i64,
 ) -> Result<Vec<(i64, Timestamp)>> {
-    let mut statement = tx
-        .sql("SELECT e.seq, e.received_at FROM events e WHERE e.seq > $2 AND e.app_id = $1 AND e.alias_number NOT IN ")
+    let statement = tx.sql("SELECT e.seq, e.received_at");
+    of_names(statement, (app_id, floor), filter)
+        .push(" ORDER BY e.seq DESC LIMIT ")
+        .push_bind(most)
+        .fetch_all()
+        .await
+}
+
+/// How many events an app has whose numbers are between two.
+pub async fn count_between(
+    tx: &mut Tx,
+    app_id: Uuid,
+    filter: &Filter,
+    (floor, end): (i64, i64),
+) -> Result<usize> {
+    let statement = tx.sql("SELECT count(*)");
+    let count: i64 = of_names(statement, (app_id, floor), filter)
+        .push(" AND e.seq < ")
+        .push_bind(end)
+        .fetch_scalar()
+        .await?;
+    Ok(usize::try_from(count).unwrap_or_default())
+}
+
+/// Goes on with an app's events above a number, as far as a filter says their names.
+fn of_names<'t>(
+    statement: Statement<'t>,
+    (app_id, floor): (Uuid, i64),
+    filter: &Filter,
+) -> Statement<'t> {
+    let mut statement = statement
+        .push(" FROM events e WHERE e.seq > $2 AND e.app_id = $1 AND e.alias_number NOT IN ")
         .push(hidden::ALIASES)
         .bind(app_id)
         .bind(floor);
@@ -280,10 +310,6 @@ pub async fn seqs_above(
         statement = statement.push(" AND e.name <> ").push_bind(name.clone());
     }
     statement
-        .push(" ORDER BY e.seq DESC LIMIT ")
-        .push_bind(most)
-        .fetch_all()
-        .await
 }
 
 /// Events by their numbers, in that order, but for those that the server noted by itself.

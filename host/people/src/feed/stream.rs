@@ -4,7 +4,7 @@
 //! slow client misses events of its own stream only, and nothing is gathered for it. Where this process has the database for
 //! itself, a stream does not look before something is committed.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::convert::Infallible;
 use std::fmt::Write as _;
 use std::time::{Duration, Instant};
@@ -30,11 +30,12 @@ use crate::services::Shared;
 
 /// Events a second, above which a stream is a sample.
 const MOST_A_SECOND: f64 = 50.0;
-/// The pause between two looks.
+/// The pause between two looks, and the longer one while the stream is a sample: more would not be sent earlier.
 const PAUSE: Duration = Duration::from_millis(250);
+const SAMPLING_PAUSE: Duration = Duration::from_secs(1);
 /// Silence after which the client is told that the stream goes on.
 const HEARTBEAT: Duration = Duration::from_secs(15);
-/// New events that one look counts at the most.
+/// New events that one look reads at the most; of more the newest, and the others are counted.
 const MOST_COUNTED: i64 = 10_000;
 /// Refused events that one look reads at the most.
 const MOST_REFUSED: usize = 100;
@@ -48,6 +49,14 @@ const LATE: Duration = Duration::from_secs(10);
 struct Mark {
     seq: i64,
     at: Timestamp,
+}
+
+/// Events that are there and were not sent.
+struct Unseen {
+    /// With the instants of their receipt.
+    events: Vec<(EventKey, Timestamp)>,
+    /// How many older ones there are besides.
+    others: usize,
 }
 
 /// A stream of one client.
@@ -71,13 +80,16 @@ pub(super) struct EventStream {
     floor: i64,
     /// Refused events from here on are looked at.
     refused_from: Timestamp,
-    /// What was sent, or was there before, of what is looked at again.
-    seen: HashSet<EventKey>,
+    /// The numbers that were sent, or were there before, of what is looked at again.
+    seen: HashSet<i64>,
+    /// The same of refused events, by the instants of their receipt.
+    seen_refused: BTreeSet<(Timestamp, EventKey)>,
     /// The last event that was sent, by both ways in which they are ordered.
     sent: Mark,
     /// How many events may be sent now.
     credit: f64,
     looked_at: Instant,
+    is_sampling: bool,
     sent_at: Instant,
     has_begun: bool,
     _place: Share,
@@ -117,12 +129,14 @@ impl EventStream {
             floor: last.map_or(newest - overlap, |last| last.seq),
             refused_from: last.map_or(now.minus(LATE), |last| last.at),
             seen: HashSet::new(),
+            seen_refused: BTreeSet::new(),
             sent: last.unwrap_or(Mark {
                 seq: newest,
                 at: now,
             }),
             credit: MOST_A_SECOND,
             looked_at: Instant::now(),
+            is_sampling: false,
             sent_at: Instant::now(),
             has_begun: false,
             services,
@@ -133,7 +147,7 @@ impl EventStream {
         } else {
             // What is there already is not new.
             let there = stream.unseen().await?;
-            stream.seen.extend(there.iter().map(|(key, _)| *key));
+            stream.note_seen(&there.events);
         }
         Ok(stream)
     }
@@ -164,6 +178,11 @@ impl EventStream {
         loop {
             if stop.is_cancelled() || self.services.clock.now() >= self.until {
                 return None;
+            }
+            // However fast the client takes what is sent.
+            tokio::select! {
+                () = tokio::time::sleep(self.pause()) => {}
+                () = stop.cancelled() => return None,
             }
             let found = match self.may_go_on().await {
                 Ok(true) => self.look().await,
@@ -208,12 +227,20 @@ impl EventStream {
         console::is_open(&self.services, session).await
     }
 
-    /// Waits for something new, or for the time of a heartbeat.
+    /// How long the next look is to wait.
+    fn pause(&self) -> Duration {
+        let pause = if self.is_sampling {
+            SAMPLING_PAUSE
+        } else {
+            PAUSE
+        };
+        pause.saturating_sub(self.looked_at.elapsed())
+    }
+
+    /// Waits for something new, where that is told, or for the time of a heartbeat.
     async fn wait(&mut self) {
-        let left = HEARTBEAT.saturating_sub(self.sent_at.elapsed());
-        tokio::time::sleep(PAUSE.min(left)).await;
         if let Some(commits) = &mut self.commits {
-            let left = left.saturating_sub(PAUSE);
+            let left = HEARTBEAT.saturating_sub(self.sent_at.elapsed());
             // Whichever comes first: the loop looks at both.
             let _ = tokio::time::timeout(left, commits.changed()).await;
         }
@@ -225,43 +252,56 @@ impl EventStream {
         let mut tx = self.services.db.read().await?;
         let newest = store::newest_seq(&mut tx).await?;
         drop(tx);
-        let mut new = self.unseen().await?;
+        let Unseen {
+            events: mut new,
+            others,
+        } = self.unseen().await?;
         self.top = self.top.max(newest);
         self.credit += self.looked_at.elapsed().as_secs_f64() * MOST_A_SECOND;
         self.credit = self.credit.min(MOST_A_SECOND);
         self.looked_at = Instant::now();
         let mut text = String::new();
+        self.is_sampling = false;
         if !new.is_empty() {
             new.sort_unstable_by_key(|(key, at)| (*at, *key));
-            let chosen = self.choose(&new, &mut text);
+            let chosen = self.choose(&new, others, &mut text);
             let events = self.read(&chosen).await?;
             for event in events {
                 self.write(event, now, &mut text);
             }
-            self.seen.extend(new.iter().map(|(key, _)| *key));
+            self.note_seen(&new);
         }
         self.floor = self.floor.max(self.top - self.overlap);
         self.refused_from = self.refused_from.max(now.minus(LATE));
         let (floor, top) = (self.floor, self.top);
-        self.seen.retain(|key| match key {
-            EventKey::Accepted(seq) => (floor + 1..=top).contains(seq),
-            // They are few, and go with the next look that finds none.
-            EventKey::Rejected(_) => true,
-        });
-        if self.seen.len() > 4 * MOST_REFUSED && new.is_empty() {
-            self.seen.retain(|key| matches!(key, EventKey::Accepted(_)));
-            self.refused_from = now;
-        }
+        self.seen.retain(|seq| (floor + 1..=top).contains(seq));
+        let first = (self.refused_from, EventKey::Rejected(Uuid::nil()));
+        self.seen_refused = self.seen_refused.split_off(&first);
         Ok(text)
     }
 
-    /// Events that are there and were not sent, with the instants of their receipt.
-    async fn unseen(&self) -> nudge_db::Result<Vec<(EventKey, Timestamp)>> {
+    fn note_seen(&mut self, events: &[(EventKey, Timestamp)]) {
+        for (key, at) in events {
+            match key {
+                EventKey::Accepted(seq) => self.seen.insert(*seq),
+                EventKey::Rejected(_) => self.seen_refused.insert((*at, *key)),
+            };
+        }
+    }
+
+    /// Events that are there and were not sent.
+    async fn unseen(&self) -> nudge_db::Result<Unseen> {
         let mut tx = self.services.db.read().await?;
         let (app_id, filter) = (self.app_id, &self.filter);
-        let mut found = Vec::new();
+        let (mut found, mut others) = (Vec::new(), 0);
         if filter.wants(EventVerdict::Accepted) {
             let seqs = store::seqs_above(&mut tx, app_id, filter, self.floor, MOST_COUNTED).await?;
+            if let Some((oldest, _)) = seqs.last()
+                && seqs.len() >= usize::try_from(MOST_COUNTED).unwrap_or(usize::MAX)
+            {
+                let between = (self.floor, *oldest);
+                others = store::count_between(&mut tx, app_id, filter, between).await?;
+            }
             found.extend(
                 seqs.into_iter()
                     .map(|(seq, at)| (EventKey::Accepted(seq), at)),
@@ -276,13 +316,25 @@ impl EventStream {
                     .map(|event| (event.place().event, event.received_at)),
             );
         }
-        found.retain(|(key, _)| !self.seen.contains(key));
-        Ok(found)
+        found.retain(|(key, at)| match key {
+            EventKey::Accepted(seq) => !self.seen.contains(seq),
+            EventKey::Rejected(_) => !self.seen_refused.contains(&(*at, *key)),
+        });
+        Ok(Unseen {
+            events: found,
+            others,
+        })
     }
 
     /// Which of the new events to send, in order: all, unless they are more than a second may have. A time that the
     /// stream was away counts, so that what was missed is sent.
-    fn choose(&mut self, new: &[(EventKey, Timestamp)], text: &mut String) -> Vec<EventKey> {
+    /// `others`: how many more are new.
+    fn choose(
+        &mut self,
+        new: &[(EventKey, Timestamp)],
+        others: usize,
+        text: &mut String,
+    ) -> Vec<EventKey> {
         let at = |one: Option<&(EventKey, Timestamp)>| one.map_or(0, |(_, at)| at.0);
         let span = Duration::from_micros(at(new.last()).abs_diff(at(new.first())));
         let away = (span.as_secs_f64() - 1.0).max(0.0) * MOST_A_SECOND;
@@ -293,12 +345,14 @@ impl EventStream {
         )]
         let most = (self.credit + away).max(1.0) as usize;
         let count = |number: usize| f64::from(u32::try_from(number).unwrap_or(u32::MAX));
-        if new.len() <= most {
+        if new.len() <= most && others == 0 {
             self.credit = (self.credit - count(new.len())).max(0.0);
             return new.iter().map(|(key, _)| *key).collect();
         }
         self.credit = 0.0;
-        let rate = count(most) / count(new.len());
+        self.is_sampling = true;
+        let most = most.min(new.len());
+        let rate = count(most) / count(new.len() + others);
         // Writing to a String can't fail.
         let _ = write!(text, "event: sampled\ndata: {{\"rate\":{rate:.4}}}\n\n");
         // Spread over all of them.

@@ -15,9 +15,9 @@ use nudge_http::page::{Page, PageQuery};
 use nudge_http::precondition::IfMatch;
 use nudge_http::query::{begin, end};
 use nudge_http::{ApiError, Data, Json, Params, ResourceId, created, merge};
-use nudge_pipeline::segments::{job, known, preview, store as members};
+use nudge_pipeline::segments::{job, knowing, known, preview, store as members};
 use nudge_pipeline::services::{Services, Shared};
-use nudge_platform::clock;
+use nudge_platform::{audit, clock};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use utoipa::{IntoParams, ToSchema};
@@ -136,11 +136,13 @@ async fn record(
     scope: &Scope,
     action: &'static str,
     segment: &Segment,
+    patch: Map<String, Value>,
     now: Timestamp,
 ) -> nudge_db::Result<()> {
     let resource = format!("segment/{}", segment.id);
-    let detail = json!({"version": segment.version});
-    scope.record(tx, action, resource, detail, now).await
+    let mut detail = patch;
+    detail.insert("version".to_owned(), json!(segment.version));
+    scope.record(tx, action, resource, detail.into(), now).await
 }
 
 /// Waits a moment until everybody was looked at; answers the segment as it is then.
@@ -187,8 +189,9 @@ pub async fn create_segment(
     State(services): State<Shared>,
     Json(content): Json<Content>,
 ) -> Result<(StatusCode, Data<SegmentView>), ApiError> {
-    let (now, app) = (services.clock.now(), &scope.app);
+    let now = services.clock.now();
     let id = nudge_platform::id::new(now);
+    let app = knowing(&services, &scope, &segments::named(&content.audience)).await?;
     let audiences = &app.segments.audiences;
     segments::check(&services.plugins, &app.deciders, audiences, id, &content).await?;
     let segment = Segment {
@@ -204,7 +207,15 @@ pub async fn create_segment(
     let mut tx = services.db.write().await?;
     segments::create(&mut tx, &segment).await?;
     looking::anew(&mut tx, app.id, &[id], now).await?;
-    record(&mut tx, &scope, "segment.created", &segment, now).await?;
+    record(
+        &mut tx,
+        &scope,
+        "segment.created",
+        &segment,
+        Map::new(),
+        now,
+    )
+    .await?;
     tx.commit().await?;
     services.apps.refresh(app.id).await?;
     services.jobs.wake();
@@ -240,9 +251,11 @@ pub async fn update_segment(
     let current = find(&mut tx, &scope, id).await?;
     drop(tx);
     if_match.check(current.version)?;
+    let detail = audit::of_patch(&patch);
     let content: Content = merge::patched(&current.content, patch)?;
     let is_other = content.audience != current.content.audience;
-    let (now, app) = (services.clock.now(), &scope.app);
+    let now = services.clock.now();
+    let app = knowing(&services, &scope, &segments::named(&content.audience)).await?;
     let audiences = &app.segments.audiences;
     let mut renewed =
         segments::check(&services.plugins, &app.deciders, audiences, id, &content).await?;
@@ -258,7 +271,7 @@ pub async fn update_segment(
     if is_other {
         looking::anew(&mut tx, app.id, &renewed, now).await?;
     }
-    record(&mut tx, &scope, "segment.updated", &segment, now).await?;
+    record(&mut tx, &scope, "segment.updated", &segment, detail, now).await?;
     tx.commit().await?;
     services.apps.refresh(app.id).await?;
     services.jobs.wake();
@@ -281,7 +294,15 @@ pub async fn delete_segment(
     if_match.check(segment.version)?;
     segments::delete(&mut tx, app_id, id, now).await?;
     job::queue_forgetting(&mut tx, app_id, id, now).await?;
-    record(&mut tx, &scope, "segment.deleted", &segment, now).await?;
+    record(
+        &mut tx,
+        &scope,
+        "segment.deleted",
+        &segment,
+        Map::new(),
+        now,
+    )
+    .await?;
     tx.commit().await?;
     services.jobs.wake();
     services.apps.refresh(app_id).await?;
@@ -296,7 +317,7 @@ pub async fn preview_segment(
     State(services): State<Shared>,
     Json(input): Json<PreviewInput>,
 ) -> Result<Data<PreviewView>, ApiError> {
-    let app = &scope.app;
+    let app = knowing(&services, &scope, &segments::named(&input.audience)).await?;
     let (deciders, audiences) = (&app.deciders, &app.segments.audiences);
     let conditions = segments::conditions(&services.plugins, deciders, audiences, &input.audience);
     let found = preview::preview(&services, app.id, &conditions.await?).await?;

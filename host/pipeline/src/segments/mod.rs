@@ -15,9 +15,12 @@
 //! - **Whose membership was not known before has not changed.** Until a job has gone through everybody once for the
 //!   conditions as they are, only people who came later enter.
 
+use std::collections::BTreeSet;
+use std::sync::Arc;
 use std::time::Duration;
 
 use nudge_apps::App;
+use nudge_apps::auth::Scope;
 use nudge_apps::services::Services;
 use nudge_db::Result;
 use uuid::Uuid;
@@ -49,6 +52,20 @@ pub async fn known(services: &Services, app_id: Uuid, segment_id: Uuid) -> Resul
     tokio::time::timeout(PATIENCE, waits)
         .await
         .unwrap_or(Ok(()))
+}
+
+/// The app as it knows some segments: another process may have made one a moment ago. An id of nothing is left to the checks.
+pub async fn knowing(
+    services: &Services,
+    scope: &Scope,
+    named: &BTreeSet<Uuid>,
+) -> Result<Arc<App>> {
+    let audiences = &scope.app.segments.audiences;
+    if named.iter().all(|id| audiences.has(*id)) {
+        return Ok(Arc::clone(&scope.app));
+    }
+    let app = services.apps.refresh(scope.app.id).await?;
+    Ok(app.unwrap_or_else(|| Arc::clone(&scope.app)))
 }
 
 /// Waits a moment until it is known who is in the segment whose changes a campaign waits for, so that whoever changes after the

@@ -30,6 +30,8 @@ pub struct Filter {
     pub action: Option<String>,
     /// By this actor.
     pub actor: Option<String>,
+    /// Done to this resource.
+    pub resource: Option<String>,
     /// At or after.
     pub from: Option<Timestamp>,
     /// Before.
@@ -69,6 +71,11 @@ pub async fn list(
     }
     if let Some(actor) = &filter.actor {
         statement = statement.push(" AND actor = ").push_bind(actor.clone());
+    }
+    if let Some(resource) = &filter.resource {
+        statement = statement
+            .push(" AND resource = ")
+            .push_bind(resource.clone());
     }
     if let Some(from) = filter.from {
         statement = statement.push(" AND at >= ").push_bind(from);

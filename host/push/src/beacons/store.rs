@@ -87,8 +87,13 @@ pub(super) async fn note(
         ),
     };
     let status = beacon.kind.status();
+    let action_id = beacon.action_id.clone();
+    let action_id = action_id.filter(|_| beacon.kind == Type::Clicked);
     tx.sql(column)
         .push_bind(beacon.at)
+        .push(", action_id = COALESCE(action_id, ")
+        .push_bind(action_id)
+        .push(")")
         .push(", status = CASE WHEN status IN ")
         .push_list(status.earlier().map(Status::name))
         .push(" THEN ")

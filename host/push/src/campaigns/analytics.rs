@@ -253,9 +253,12 @@ async fn actions(
     }
     let rows: Vec<ActionRow> = tx
         .sql(
-            "SELECT action_id, count(*) AS clicked FROM instructions
-             WHERE app_id = $1 AND campaign_id = $2 AND created_at >= $3 AND created_at < $4 AND action_id IS NOT NULL AND NOT test
-               AND subject_id NOT IN ",
+            "SELECT action_id, count(*) AS clicked FROM (
+                SELECT action_id, subject_id FROM instructions
+                WHERE app_id = $1 AND campaign_id = $2 AND created_at >= $3 AND created_at < $4 AND action_id IS NOT NULL AND NOT test
+                UNION ALL SELECT action_id, subject_id FROM deliveries
+                WHERE app_id = $1 AND campaign_id = $2 AND created_at >= $3 AND created_at < $4 AND action_id IS NOT NULL AND NOT test
+             ) clicks WHERE subject_id NOT IN ",
         )
         .push(hidden::SUBJECTS)
         .push(" GROUP BY action_id ORDER BY count(*) DESC, action_id LIMIT $5")

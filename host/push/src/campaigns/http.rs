@@ -20,7 +20,7 @@ use nudge_http::page::Page;
 use nudge_http::precondition::IfMatch;
 use nudge_http::{ApiError, Data, Json, Params, ResourceId, created};
 use nudge_pipeline::segments;
-use nudge_platform::clock;
+use nudge_platform::{audit, clock};
 use nudge_records::deliveries::{self, Change, Stats};
 use nudge_records::instructions::recipients::http::{RecipientView, RecipientsQuery, answer};
 use serde::{Deserialize, Serialize};
@@ -157,10 +157,11 @@ pub async fn create_campaign(
     }
     let mut content: Content = parse_value(body.into())?;
     let growth = size::check(&content, None)?;
+    let app = segments::knowing(&services, &scope, &content.terms().segments()).await?;
     variants::check(
         &services.plugins,
-        &scope.app.deciders,
-        &scope.app.segments.audiences,
+        &app.deciders,
+        &app.segments.audiences,
         &content,
         None,
     )
@@ -171,7 +172,15 @@ pub async fn create_campaign(
     let mut tx = services.db.write().await?;
     nudge_campaigns::lifecycle::create(&mut tx, &campaign).await?;
     size::check_total(&mut tx, scope.app.id, growth).await?;
-    record(&mut tx, &scope, "campaign.created", &campaign, now).await?;
+    record(
+        &mut tx,
+        &scope,
+        "campaign.created",
+        &campaign,
+        Map::new(),
+        now,
+    )
+    .await?;
     tx.commit().await?;
     let app = services.apps.refresh(scope.app.id).await?;
     segments::watched(&services, app.as_deref(), campaign.id).await?;
@@ -212,13 +221,15 @@ pub async fn update_campaign(
         return messages::update(&services, &scope, id, if_match, patch).await;
     }
     let current: Campaign = find(&services, &scope, id).await?;
+    let detail = audit::of_patch(&patch);
     let mut content = patched(&current, if_match, patch)?;
     let before = Some(&current.content);
     let growth = size::check(&content, before)?;
+    let app = segments::knowing(&services, &scope, &content.terms().segments()).await?;
     variants::check(
         &services.plugins,
-        &scope.app.deciders,
-        &scope.app.segments.audiences,
+        &app.deciders,
+        &app.segments.audiences,
         &content,
         before,
     )
@@ -235,7 +246,7 @@ pub async fn update_campaign(
     if resumes {
         deliveries::store::resume(&mut tx, scope.app.id, id, now).await?;
     }
-    record(&mut tx, &scope, "campaign.updated", &campaign, now).await?;
+    record(&mut tx, &scope, "campaign.updated", &campaign, detail, now).await?;
     tx.commit().await?;
     let app = services.apps.refresh(scope.app.id).await?;
     segments::watched(&services, app.as_deref(), campaign.id).await?;
@@ -263,7 +274,15 @@ pub async fn delete_campaign(
     let now = services.clock.now();
     let mut tx = services.db.write().await?;
     nudge_campaigns::push::delete(&mut tx, scope.app.id, id, now).await?;
-    record(&mut tx, &scope, "campaign.deleted", &campaign, now).await?;
+    record(
+        &mut tx,
+        &scope,
+        "campaign.deleted",
+        &campaign,
+        Map::new(),
+        now,
+    )
+    .await?;
     tx.commit().await?;
     services.apps.refresh(scope.app.id).await?;
     // A process that ends meanwhile leaves the rest to the sender, which finds no campaign.

@@ -10,7 +10,7 @@ use nudge_campaigns::variants::{self, Content as _};
 use nudge_http::precondition::IfMatch;
 use nudge_http::{ApiError, Data};
 use nudge_pipeline::segments;
-use nudge_platform::{clock, id};
+use nudge_platform::{audit, clock, id};
 use serde::Serialize;
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
@@ -62,10 +62,11 @@ pub(super) async fn create(
     mut content: Content,
 ) -> Result<InAppView, ApiError> {
     let growth = size::check(&content, None)?;
+    let app = segments::knowing(services, scope, &content.terms().segments()).await?;
     variants::check(
         &services.plugins,
-        &scope.app.deciders,
-        &scope.app.segments.audiences,
+        &app.deciders,
+        &app.segments.audiences,
         &content,
         None,
     )
@@ -76,7 +77,15 @@ pub(super) async fn create(
     let mut tx = services.db.write().await?;
     lifecycle::create(&mut tx, &campaign).await?;
     size::check_total(&mut tx, scope.app.id, growth).await?;
-    record(&mut tx, scope, "campaign.created", &campaign, now).await?;
+    record(
+        &mut tx,
+        scope,
+        "campaign.created",
+        &campaign,
+        Map::new(),
+        now,
+    )
+    .await?;
     tx.commit().await?;
     let app = services.apps.refresh(scope.app.id).await?;
     segments::watched(services, app.as_deref(), campaign.id).await?;
@@ -92,13 +101,15 @@ pub(super) async fn update(
     patch: Map<String, Value>,
 ) -> Result<Data<AnyView>, ApiError> {
     let current: Campaign = find(services, scope, campaign_id).await?;
+    let detail = audit::of_patch(&patch);
     let mut content = patched(&current, if_match, patch)?;
     let before = Some(&current.content);
     let growth = size::check(&content, before)?;
+    let app = segments::knowing(services, scope, &content.terms().segments()).await?;
     variants::check(
         &services.plugins,
-        &scope.app.deciders,
-        &scope.app.segments.audiences,
+        &app.deciders,
+        &app.segments.audiences,
         &content,
         before,
     )
@@ -109,7 +120,7 @@ pub(super) async fn update(
     let mut tx = services.db.write().await?;
     lifecycle::update(&mut tx, &campaign).await?;
     size::check_total(&mut tx, scope.app.id, growth).await?;
-    record(&mut tx, scope, "campaign.updated", &campaign, now).await?;
+    record(&mut tx, scope, "campaign.updated", &campaign, detail, now).await?;
     tx.commit().await?;
     let app = services.apps.refresh(scope.app.id).await?;
     segments::watched(services, app.as_deref(), campaign.id).await?;
@@ -132,7 +143,15 @@ pub(super) async fn delete(
     let now = services.clock.now();
     let mut tx = services.db.write().await?;
     in_app::delete(&mut tx, scope.app.id, campaign_id, &scope.actor, now).await?;
-    record(&mut tx, scope, "campaign.deleted", &campaign, now).await?;
+    record(
+        &mut tx,
+        scope,
+        "campaign.deleted",
+        &campaign,
+        Map::new(),
+        now,
+    )
+    .await?;
     tx.commit().await?;
     services.jobs.wake();
     services.apps.refresh(scope.app.id).await?;

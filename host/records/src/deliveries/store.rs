@@ -63,6 +63,8 @@ pub struct DeliveryRow {
     clicked_at: Option<Timestamp>,
     dismissed_at: Option<Timestamp>,
     ended_at: Option<Timestamp>,
+    /// What was clicked of it.
+    pub action_id: Option<String>,
 }
 
 impl DeliveryRow {
@@ -214,8 +216,8 @@ pub async fn names(tx: &mut Tx, app_id: Uuid, subjects: &[Uuid]) -> Result<HashM
 }
 
 const COLUMNS: &str = "SELECT id, campaign_id, variant_id, subject_id, test, recipients, status, reason, content,
-    attempts, created_at, sent_at, delivered_at, displayed_at, opened_at, clicked_at, dismissed_at, ended_at
-    FROM deliveries WHERE app_id = $1";
+    attempts, created_at, sent_at, delivered_at, displayed_at, opened_at, clicked_at, dismissed_at, ended_at,
+    action_id FROM deliveries WHERE app_id = $1";
 
 /// Finds a delivery.
 pub async fn find(tx: &mut Tx, app_id: Uuid, id: Uuid) -> Result<Option<DeliveryRow>> {

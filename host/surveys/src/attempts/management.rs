@@ -63,6 +63,26 @@ pub struct AttemptsQuery {
     cursor: Option<String>,
 }
 
+/// Whose attempts to list.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(rename_all = "camelCase")]
+#[into_params(rename_all = "camelCase")]
+pub struct PersonAttemptsQuery {
+    /// The person.
+    subject_id: Uuid,
+    /// How many items, 1 to 200; 50 unless given.
+    limit: Option<u32>,
+    /// Where to go on: `nextCursor` of the page before.
+    cursor: Option<String>,
+}
+
+/// Of what attempts are listed.
+#[derive(Clone, Copy, Debug)]
+enum Of {
+    Survey(Uuid),
+    Subject(Uuid),
+}
+
 /// An answer (specification 2.4).
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
@@ -216,13 +236,45 @@ pub async fn list_survey_attempts(
     ResourceId(id): ResourceId,
     Params(query): Params<AttemptsQuery>,
 ) -> Result<Data<Page<AttemptDetail>>, ApiError> {
+    let mut tx = services.db.read().await?;
+    let survey = found(&mut tx, scope.app.id, id).await?;
+    drop(tx);
+    attempts_of(&services, scope.app.id, Of::Survey(survey.id), query).await
+}
+
+/// Lists a person's attempts at all surveys with their answers, newest first.
+#[utoipa::path(get, path = "/v1/apps/{appId}/attempts", tag = "surveys",
+    params(("appId" = Uuid, Path), PersonAttemptsQuery),
+    responses((status = 200, body = Data<Page<AttemptDetail>>)))]
+pub async fn list_attempts(
+    Viewer(scope): Viewer,
+    State(services): State<Shared>,
+    Params(query): Params<PersonAttemptsQuery>,
+) -> Result<Data<Page<AttemptDetail>>, ApiError> {
+    let of = Of::Subject(query.subject_id);
+    let paging = AttemptsQuery {
+        limit: query.limit,
+        cursor: query.cursor,
+    };
+    attempts_of(&services, scope.app.id, of, paging).await
+}
+
+/// A page of attempts with their answers, of which one may be some megabytes.
+async fn attempts_of(
+    services: &Shared,
+    app_id: Uuid,
+    of: Of,
+    query: AttemptsQuery,
+) -> Result<Data<Page<AttemptDetail>>, ApiError> {
     let limit = checked_limit(query.limit, DEFAULT_LIMIT, MOST)?;
     let now = services.clock.now();
-    let list = format!("attempts {} {id}", scope.app.id);
+    let list = match of {
+        Of::Survey(id) => format!("attempts {app_id} {id}"),
+        Of::Subject(id) => format!("attempts of {app_id} {id}"),
+    };
     let cursors = Cursors::new(&services.secrets, list, now);
     let after: Option<(Timestamp, Uuid)> = cursors.open(query.cursor.as_deref())?;
     let mut tx = services.db.read().await?;
-    let key = (scope.app.id, found(&mut tx, scope.app.id, id).await?.id);
     let all = (Range::ALL.from, Range::ALL.to);
     let mut page = Gathering::new(limit as usize).beginning_with(FIRST);
     while let Some(wanted) = page.wanted() {
@@ -231,8 +283,14 @@ pub async fn list_survey_attempts(
             .map(|(last, _): &Answered| (last.started_at, last.id));
         let wanted = i64::try_from(wanted).unwrap_or(i64::MAX);
         let after = shown.or(after);
-        let attempts = store::list(&mut tx, key, all, after, wanted, store::Whose::Shown).await?;
-        let answered = with_answers(&mut tx, scope.app.id, attempts).await?;
+        let attempts = match of {
+            Of::Survey(id) => {
+                let shown = store::Whose::Shown;
+                store::list(&mut tx, (app_id, id), all, after, wanted, shown).await?
+            }
+            Of::Subject(id) => store::list_of_subject(&mut tx, (app_id, id), after, wanted).await?,
+        };
+        let answered = with_answers(&mut tx, app_id, attempts).await?;
         page.add(answered, |(_, answers)| {
             answers.iter().map(|answer| answer.value.len()).sum()
         });

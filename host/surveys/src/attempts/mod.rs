@@ -341,7 +341,9 @@ async fn offered(
     let found = found.filter(|it| !it.is_button()).ok_or(Error::NotFound)?;
     match Status::parse(&found.status) {
         Some(Status::Issued | Status::Received) if found.expires_at > now => Ok(found),
-        Some(Status::Displayed | Status::Dismissed | Status::Completed) => Ok(found),
+        Some(Status::Displayed | Status::Clicked | Status::Dismissed | Status::Completed) => {
+            Ok(found)
+        }
         _ => Err(Error::NotFound),
     }
 }

@@ -136,6 +136,38 @@ pub enum Whose {
     Hidden,
 }
 
+/// A person's attempts, newest first, after one of them.
+pub async fn list_of_subject(
+    tx: &mut Tx,
+    (app_id, subject_id): (Uuid, Uuid),
+    after: Option<(Timestamp, Uuid)>,
+    limit: i64,
+) -> Result<Vec<Attempt>> {
+    let mut statement = tx
+        .sql(
+            "SELECT id, app_id, survey_id, survey_version, subject_id, instruction_id, client_attempt_id, state,
+                    started_at, active_at, completed_at, last_question_id, position_question_id
+             FROM survey_attempts WHERE app_id = $1 AND subject_id = $2 AND subject_id NOT IN ",
+        )
+        .push(hidden::SUBJECTS)
+        .bind(app_id)
+        .bind(subject_id);
+    if let Some((started_at, id)) = after {
+        statement = statement
+            .push(" AND (started_at, id) < (")
+            .push_bind(started_at)
+            .push(", ")
+            .push_bind(id)
+            .push(")");
+    }
+    let rows: Vec<AttemptRow> = statement
+        .push(" ORDER BY started_at DESC, id DESC LIMIT ")
+        .push_bind(limit)
+        .fetch_all()
+        .await?;
+    rows.into_iter().map(AttemptRow::read).collect()
+}
+
 /// A survey's attempts that began from an instant on and before another, newest first, after one of them.
 pub async fn list(
     tx: &mut Tx,

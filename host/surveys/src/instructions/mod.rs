@@ -2,4 +2,5 @@
 
 mod feedback;
 pub mod http;
+pub mod of_person;
 pub mod polling;

@@ -12,9 +12,9 @@ use nudge_campaigns::surveys::{self, Content, Survey};
 use nudge_http::precondition::IfMatch;
 use nudge_http::{ApiError, Data, Json, ResourceId, created};
 use nudge_pipeline::segments;
-use nudge_platform::clock;
+use nudge_platform::{audit, clock};
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Map, Value};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
@@ -72,10 +72,11 @@ pub async fn create_survey(
     Json(content): Json<Content>,
 ) -> Result<(StatusCode, Data<SurveyView>), ApiError> {
     let growth = size::check(&content, None)?;
+    let app = segments::knowing(&services, &scope, &content.terms().segments()).await?;
     nudge_campaigns::surveys::check(
         &services.plugins,
-        &scope.app.deciders,
-        &scope.app.segments.audiences,
+        &app.deciders,
+        &app.segments.audiences,
         &content,
         None,
     )
@@ -85,7 +86,7 @@ pub async fn create_survey(
     let mut tx = services.db.write().await?;
     nudge_campaigns::lifecycle::create(&mut tx, &survey).await?;
     size::check_total(&mut tx, scope.app.id, growth).await?;
-    record(&mut tx, &scope, "survey.created", &survey, now).await?;
+    record(&mut tx, &scope, "survey.created", &survey, Map::new(), now).await?;
     tx.commit().await?;
     let app = services.apps.refresh(scope.app.id).await?;
     segments::watched(&services, app.as_deref(), survey.id).await?;
@@ -115,16 +116,18 @@ pub async fn update_survey(
     State(services): State<Shared>,
     ResourceId(id): ResourceId,
     if_match: IfMatch,
-    Json(patch): Json<serde_json::Map<String, Value>>,
+    Json(patch): Json<Map<String, Value>>,
 ) -> Result<Data<SurveyView>, ApiError> {
     let current: Survey = find(&services, &scope, id).await?;
+    let detail = audit::of_patch(&patch);
     let content = patched(&current, if_match, patch)?;
     let before = Some(&current.content);
     let growth = size::check(&content, before)?;
+    let app = segments::knowing(&services, &scope, &content.terms().segments()).await?;
     nudge_campaigns::surveys::check(
         &services.plugins,
-        &scope.app.deciders,
-        &scope.app.segments.audiences,
+        &app.deciders,
+        &app.segments.audiences,
         &content,
         before,
     )
@@ -135,7 +138,7 @@ pub async fn update_survey(
     let mut tx = services.db.write().await?;
     nudge_campaigns::lifecycle::update(&mut tx, &survey).await?;
     size::check_total(&mut tx, scope.app.id, growth).await?;
-    record(&mut tx, &scope, "survey.updated", &survey, now).await?;
+    record(&mut tx, &scope, "survey.updated", &survey, detail, now).await?;
     // It may have as many responses already as it is to get now.
     let app_id = scope.app.id;
     if let Some(most) = surveys::max_responses(&mut tx, app_id, id).await?
@@ -171,7 +174,7 @@ pub async fn delete_survey(
     let now = services.clock.now();
     let mut tx = services.db.write().await?;
     nudge_campaigns::surveys::delete(&mut tx, scope.app.id, id, &scope.actor, now).await?;
-    record(&mut tx, &scope, "survey.deleted", &survey, now).await?;
+    record(&mut tx, &scope, "survey.deleted", &survey, Map::new(), now).await?;
     tx.commit().await?;
     services.jobs.wake();
     services.apps.refresh(scope.app.id).await?;

@@ -5,9 +5,9 @@ import { useList } from "../lib/load.js";
 import { html } from "../lib/preact.js";
 import { route, setQuery } from "../lib/router.js";
 import { inApp } from "../lib/session.js";
-import { Badge, Button, Copy, Empty, Input, PageHead, Search, Table, Time } from "../ui/index.js";
+import { Badge, Button, Day, Empty, PageHead, Search, Table, Time } from "../ui/index.js";
 
-const FILTERS = ["action", "actor", "from", "to"];
+const FILTERS = ["action", "actor", "resource", "from", "to"];
 
 /** @param {any} value @returns {value is Record<string, any>} */
 const isObject = (value) => value !== null && typeof value == "object" && !Array.isArray(value);
@@ -47,18 +47,19 @@ export function AuditLog({ path, name }) {
     { title: "Action", render: (/** @type {any} */ row) => html`<${Badge} kind=${/refused|deleted|rolled|revoked/.test(row.action) ? "warn" : "info"}>${row.action}<//>` },
     { title: "At", render: (/** @type {any} */ row) => html`<${Time} at=${row.at} />` },
     { title: "By", render: (/** @type {any} */ row) => html`<button type="button" class="sort" title="Only by this one" onClick=${() => setQuery({ actor: row.actor })}>${row.actor}</button>` },
-    { title: "What", render: (/** @type {any} */ row) => html`<${Copy} text=${row.resource} label="what was changed" />` },
+    { title: "What", render: (/** @type {any} */ row) => html`<button type="button" class="sort" title="Only this one" onClick=${() => setQuery({ resource: row.resource })}>${row.resource}</button>` },
     { title: "Change", render: (/** @type {any} */ row) => html`<${Change} detail=${row.detail} />` },
   ];
   const filtered = FILTERS.some((one) => query[one]);
   const empty = filtered
-    ? html`<${Empty} title="No entry is like that" actions=${html`<${Button} onClick=${() => setQuery({ action: "", actor: "", from: "", to: "" })}>Show all<//>`}><p>Actions and actors are whole names, such as <code>settings.updated</code>.</p><//>`
+    ? html`<${Empty} title="No entry is like that" actions=${html`<${Button} onClick=${() => setQuery({ action: "", actor: "", resource: "", from: "", to: "" })}>Show all<//>`}><p>Actions and actors are whole names, such as <code>settings.updated</code>.</p><//>`
     : html`<${Empty} title="Nothing was changed yet"><p>Every change by a route of management stands here, and every use of a key that was refused.</p><//>`;
   return html`<div class="filters">
       <${Search} label="Action" value=${query.action ?? ""} onInput=${set("action")} />
       <${Search} label="By" value=${query.actor ?? ""} onInput=${set("actor")} />
-      <${Input} type="date" label="From (UTC)" value=${query.from ?? ""} onInput=${set("from")} />
-      <${Input} type="date" label="To (UTC)" value=${query.to ?? ""} onInput=${set("to")} />
+      <${Search} label="What" value=${query.resource ?? ""} onInput=${set("resource")} />
+      <${Day} label="From (UTC)" value=${query.from} onInput=${set("from")} />
+      <${Day} label="To (UTC)" value=${query.to} onInput=${set("to")} />
       <p><${Button} onClick=${() => downloadCsv(path, filter, name)}>All of the filter as CSV<//></p>
     </div>
     <${Table} label="Audit log" list=${list} columns=${columns} id=${(/** @type {any} */ row) => row.id} empty=${empty} />`;

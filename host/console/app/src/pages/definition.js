@@ -97,7 +97,7 @@ function Infer({ draft, name }) {
     if (basedOn.events) draft.set((/** @type {any} */ before) => ({ ...before, properties, additionalProperties }));
   };
   return html`<div class="filters">
-      <${NumberInput} label="From the events of how many hours" min=${1} max=${720} value=${hours} onChange=${setHours} />
+      <${NumberInput} presses label="From the events of how many hours" min=${1} max=${720} value=${hours} onChange=${setHours} />
       <p><${Button} onClick=${run} disabled=${!name}>Propose the properties<//></p>
     </div>
     <p class="hint">It replaces the properties below. Nothing is saved by it.</p>
@@ -160,10 +160,9 @@ function New({ params }) {
 function Editor({ definition, onSaved }) {
   const draft = useDraft(`definition.${definition.id}`, written(definition), definition.version);
   const [save, dialog] = useSaving(inApp(`/event-definitions/${definition.id}`), (saved) => {
-    draft.saved(written(saved), saved.version);
     onSaved(saved);
     say(`Saved as version ${saved.version}.`);
-  });
+  }, draft, written);
   return html`<${RestoredDraft} draft=${draft} />
     <${Form} label="Definition" onSubmit=${() => save(difference(draft.base, draft.value), draft.version)} submit="Save as a new version" disabled=${!draft.changed || isUnready(draft.value)} actions=${draft.changed && html`<${Button} onClick=${draft.discard}>Discard the changes<//>`}>
       <${Written} draft=${draft} name=${definition.name} />
@@ -185,7 +184,7 @@ function Saved({ params }) {
   return html`<${PageHead} title=${name} back=${back} actions=${letters}>
       <p><${Badge} kind=${status == "active" ? "good" : "info"}>${status}<//> version ${version} <${Copy} short text=${definition.id} label="id" /></p>
     <//>
-    <${Facts} facts=${[["Seen in 24 h", number(stats.seen24h)], ["Broken in 24 h", number(stats.violations24h)], ["Made", html`<${Time} at=${definition.createdAt} />`], ["Changed", html`<${Time} at=${definition.updatedAt} />${can("admin") && html` <a href=${link("/apps/:appId/audit-log", params, { action: "event_definition.updated" })}>by whom</a>`}`]]} />
+    <${Facts} facts=${[["Seen in 24 h", number(stats.seen24h)], ["Broken in 24 h", number(stats.violations24h)], ["Made", html`<${Time} at=${definition.createdAt} />`], ["Changed", html`<${Time} at=${definition.updatedAt} />${can("admin") && html` <a href=${link("/apps/:appId/audit-log", params, { resource: `event-definition/${definition.id}` })}>versions, and who changed what</a>`}`]]} />
     <${Tabs} label="About this definition" tabs=${tabs} />`;
 }
 

@@ -6,7 +6,7 @@ import { useLoaded, whole } from "../lib/load.js";
 import { html, useState } from "../lib/preact.js";
 import { link, route, setQuery } from "../lib/router.js";
 import { can, inApp } from "../lib/session.js";
-import { Badge, Button, Checkbox, Copy, Empty, Facts, Json, LinkButton, Loaded, Notice, Table, Time } from "../ui/index.js";
+import { Badge, Button, Checkbox, Copy, Empty, Facts, Failed, Json, LinkButton, Loaded, Notice, Table, Time } from "../ui/index.js";
 import { Entries, Entry, EventEntry } from "./entries.js";
 import { place, useCampaigns } from "./find.js";
 
@@ -26,6 +26,8 @@ const SOURCES = [
   { id: "events", title: "Events", list: (person) => ({ path: `${place(person).path}/events`, query: place(person).query }), at: (item) => item.timestamp, key: (item) => item.eventId },
   { id: "decisions", title: "Decisions", list: ({ subjectId }) => ({ path: inApp("/decisions"), query: { subjectId } }), at: (item) => item.at, key: (item) => item.decisionId },
   { id: "messages", title: "Push messages", list: ({ subjectId }) => ({ path: inApp("/push/deliveries"), query: { subjectId } }), at: (item) => item.createdAt, key: (item) => item.deliveryId },
+  { id: "shown", title: "Surveys and in-app", list: ({ subjectId }) => ({ path: inApp("/instructions"), query: { subjectId } }), at: (item) => item.createdAt, key: (item) => item.instructionId },
+  { id: "answers", title: "Answers", list: ({ subjectId }) => ({ path: inApp("/attempts"), query: { subjectId } }), at: (item) => item.startedAt, key: (item) => item.attemptId },
 ];
 
 /** @typedef {Record<string, [string | null, number]>} Begin where a page begins: in each list its cursor, and how many of that page were shown already; a null cursor with -1: nothing is left */
@@ -102,10 +104,23 @@ const Delivery = ({ delivery, nameOf }) => html`<${Entry} title=${nameOf(deliver
   <${Json} value=${delivery.content} label="What was sent" />
 <//>`;
 
+/** What an SDK was told to show. @param {{ shown: any, nameOf: (id: string) => string }} props */
+const Shown = ({ shown, nameOf }) => html`<${Entry} title=${nameOf(shown.campaignId)} at=${shown.createdAt}
+    about=${html`${words(shown.kind)} <${Badge} kind="info">${words(shown.suppressedBy ? "suppressed" : shown.status)}<//>${shown.suppressedBy && ` ${words(shown.suppressedBy)}`}`}>
+  <${Facts} facts=${[["Instruction id", html`<${Copy} text=${shown.instructionId} label="instruction id" />`], ["Version", shown.campaignVersion], ["Triggered by", shown.triggerName], ["Displayed", shown.displayedAt && html`<${Time} at=${shown.displayedAt} />`], ["Since", html`<${Time} at=${shown.statusAt} />`]]} />
+<//>`;
+
+/** An attempt at a survey. @param {{ attempt: any, nameOf: (id: string) => string }} props */
+const Attempt = ({ attempt, nameOf }) => html`<${Entry} title=${nameOf(attempt.surveyId)} at=${attempt.startedAt}
+    about=${html`${number(attempt.answers.length)} answers <${Badge} kind="info">${words(attempt.state)}<//>`}>
+  <${Facts} facts=${[["Attempt id", html`<${Copy} text=${attempt.attemptId} label="attempt id" />`], ...attempt.answers.map((/** @type {any} */ { questionId, answerValue }) => [questionId, JSON.stringify(answerValue)])]} />
+<//>`;
+
 /** @param {{ person: any }} props */
 export function Timeline({ person }) {
   const { path, query } = route.value;
-  const { nameOf } = useCampaigns();
+  const campaigns = useCampaigns();
+  const { nameOf } = campaigns;
   const hidden = (query.without ?? "").split(",").filter(Boolean);
   const sources = SOURCES.filter(({ id }) => !hidden.includes(id));
   const found = useLoaded(`${person.subjectId} ${hidden} ${query.at ?? ""}`, (signal) => merged(sources, person, read(query.at), signal));
@@ -115,12 +130,14 @@ export function Timeline({ person }) {
     const key = `${source.id} ${source.key(item)}`;
     if (source.id == "events") return html`<${EventEntry} key=${key} event=${item} subjectId=${person.subjectId} inTimeline />`;
     if (source.id == "decisions") return html`<${Decision} key=${key} decision=${item} subjectId=${person.subjectId} nameOf=${nameOf} />`;
+    if (source.id == "shown") return html`<${Shown} key=${key} shown=${item} nameOf=${nameOf} />`;
+    if (source.id == "answers") return html`<${Attempt} key=${key} attempt=${item} nameOf=${nameOf} />`;
     return html`<${Delivery} key=${key} delivery=${item} nameOf=${nameOf} />`;
   };
   return html`<div class="filters" role="group" aria-label="What is shown">${SOURCES.map(({ id, title }) => html`<${Checkbox} label=${title} checked=${!hidden.includes(id)} onChange=${toggle(id)} />`)}</div>
-    <p class="hint">A decision says what fired: a survey, an in-app or a push message. Who saw and answered a survey is in its results.</p>
+    <${Failed} of=${[campaigns]} />
     <${Loaded} of=${found}>${(/** @type {any} */ data) => html`
-      ${data.rows.length ? html`<${Entries} label="Timeline">${data.rows.map(rows)}<//>` : html`<${Empty} title="Nothing is here"><p>Events, decisions and messages of this person show here.</p><//>`}
+      ${data.rows.length ? html`<${Entries} label="Timeline">${data.rows.map(rows)}<//>` : html`<${Empty} title="Nothing is here"><p>Events, decisions, messages and answers of this person show here.</p><//>`}
       <nav class="pages" aria-label="Pages of the timeline">
         <span class="hint"></span>
         ${query.at && html`<${LinkButton} href=${link(path, {}, { ...query, at: "" })}>Newest<//>`}

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use nudge_apps::App;
 use nudge_campaigns::campaign::ActiveCampaign;
-use nudge_campaigns::targeting::{Opening, Quiet};
+use nudge_campaigns::targeting::Opening;
 use nudge_db::Timestamp;
 use nudge_platform::event_names::SCHEDULED;
 use nudge_plugin_runtime::Reading;
@@ -35,8 +35,8 @@ struct Asked<'a> {
     reading: &'a Reading,
 }
 
-/// For which campaigns consent, the sample, the schedule and the audience let somebody have them now. Nothing is counted,
-/// and nothing takes effect. Each plugin is asked once for all of its campaigns, as by a run of them; if it fails, once more
+/// For which campaigns consent, the sample, the schedule and the audience let somebody have them now. What waits for nothing
+/// disturbs nobody, so that the app's quiet hours do not count. Nothing is counted, and nothing takes effect. Each plugin is asked once for all of its campaigns, as by a run of them; if it fails, once more
 /// for each by itself, so that a campaign is no other's trouble.
 pub async fn all_for(
     services: &Services,
@@ -57,7 +57,9 @@ pub async fn all_for(
     };
     let mut by_plugin: HashMap<usize, Vec<Asked<'_>>> = HashMap::new();
     for asked in may_have(app, campaigns, &subject, now) {
-        let of_plugin = by_plugin.entry(Arc::as_ptr(asked.plugin).addr()).or_default();
+        let of_plugin = by_plugin
+            .entry(Arc::as_ptr(asked.plugin).addr())
+            .or_default();
         of_plugin.push(asked);
     }
     for asked in by_plugin.values() {
@@ -94,12 +96,11 @@ fn may_have<'a>(
     if subject.suppressed || !subject.may_message(app) {
         return Vec::new();
     }
-    let quiet = app.settings.quiet_hours.as_ref().and_then(Quiet::of);
     let timezone = subject.timezone.as_deref();
     let asked = campaigns.iter().filter_map(|running| {
         let rules = &running.rules;
         let may = rules.sample.includes(running.id, subject.id)
-            && matches!(rules.schedule.opening(now, timezone, quiet), Opening::Open);
+            && matches!(rules.schedule.opening(now, timezone, None), Opening::Open);
         let (plugin, reading) = running.accepted.for_subject(subject.id);
         (may && reading.has_event(SCHEDULED)).then_some(Asked {
             running,

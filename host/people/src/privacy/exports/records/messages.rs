@@ -102,7 +102,7 @@ fn delivery(row: &DeliveryRow) -> Value {
     json!({
         "deliveryId": row.id, "campaignId": row.campaign_id, "variantId": row.variant_id, "status": row.status,
         "reason": row.reason, "content": row.content.as_deref().map(parsed), "test": row.test,
-        "transitions": transitions, "createdAt": clock::to_text(row.created_at),
+        "actionId": row.action_id, "transitions": transitions, "createdAt": clock::to_text(row.created_at),
     })
 }
 

@@ -1,0 +1,109 @@
+//! Segments that are changed while others name them: at once, by two servers, and past what a user of one can bear
+//! (contract 19).
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use tests::client::Answer;
+use tests::{TestApp, on_both_backends};
+
+use crate::segments::{member, plan, segment, set};
+use crate::two_servers::node;
+
+on_both_backends!(
+    a_segment_does_not_grow_past_what_a_survey_can_bear,
+    two_changes_at_once_make_no_cycle,
+    who_entered_before_a_campaign_waits_for_the_segment_fires_nothing,
+);
+
+/// Conditions that nobody meets.
+fn leaves(count: usize) -> Vec<Value> {
+    let leaf =
+        |number| json!({"kind": "event", "eventName": format!("never-{number}"), "withinDays": 7});
+    (0..count).map(leaf).collect()
+}
+
+async fn change(app: &TestApp, segment: &Value, audience: &Value) -> Answer {
+    let path = app.path(&format!("/segments/{}", segment["id"].as_str().unwrap()));
+    let body = json!({"audience": audience});
+    app.patch(&path, &app.editor(), &body).await
+}
+
+async fn a_segment_does_not_grow_past_what_a_survey_can_bear(app: &mut TestApp) {
+    let grows = segment(app, "grows", json!({"include": {"any": leaves(20)}})).await;
+    let mut any = leaves(30);
+    any.push(member(&grows, true)["include"].clone());
+    let survey = app
+        .survey_with(&json!({"mode": "on_demand", "audience": {"include": {"any": any}}}))
+        .await;
+    let refused = change(app, &grows, &json!({"include": {"any": leaves(25)}})).await;
+    let problem = refused.refused(422, "validation_failed");
+    let error = &problem["errors"][0];
+    assert_eq!(
+        (&error["pointer"], &error["code"]),
+        (&json!("/audience"), &json!("breaks_user"))
+    );
+    change(app, &grows, &json!({"include": {"any": leaves(19)}}))
+        .await
+        .ok();
+    // A survey that is put away bears everything.
+    let path = app.path(&format!("/surveys/{survey}"));
+    let away = json!({"status": "archived"});
+    app.patch(&path, &app.editor(), &away).await.ok();
+    change(app, &grows, &json!({"include": {"any": leaves(25)}}))
+        .await
+        .ok();
+}
+
+async fn two_changes_at_once_make_no_cycle(app: &mut TestApp) {
+    let (one, other) = (
+        segment(app, "one", json!({})).await,
+        segment(app, "other", json!({})).await,
+    );
+    for round in 0..10 {
+        let (in_other, in_one) = (member(&other, true), member(&one, true));
+        let answers = tokio::join!(change(app, &one, &in_other), change(app, &other, &in_one));
+        let statuses = [answers.0.status, answers.1.status];
+        assert!(statuses.contains(&200), "{round}: {statuses:?}");
+        assert!(statuses.contains(&422), "{round}: {statuses:?}");
+        for either in [&one, &other] {
+            change(app, either, &json!({})).await.ok();
+        }
+    }
+}
+
+async fn who_entered_before_a_campaign_waits_for_the_segment_fires_nothing(app: &mut TestApp) {
+    let pros = segment(app, "pros", plan("pro")).await;
+    let trigger = json!({"kind": "event", "eventName": "purchase"});
+    let body = json!({"trigger": trigger, "audience": member(&pros, true)});
+    let survey = app.survey_with(&body).await;
+    let (ada, bob) = (app.session("ada").await, app.session("bob").await);
+    set(app, &ada, json!({"plan": "pro"})).await;
+    app.settle().await;
+    let waits = json!({"trigger": {"kind": "segment", "eventName": null, "segmentId": pros["id"], "on": "enter"}});
+    let path = app.path(&format!("/surveys/{survey}"));
+    app.patch(&path, &app.editor(), &waits).await.ok();
+    let event = app.event(&ada, "visit", &json!({}));
+    app.ingest(&ada, &[event]).await.ok();
+    set(app, &bob, json!({"plan": "pro"})).await;
+    app.until("bob has entered", async || {
+        app.offered(&bob).await.as_array().unwrap().len() == 1
+    })
+    .await;
+    app.settle().await;
+    assert_eq!(app.offered(&ada).await, json!([]));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_segment_of_one_server_is_named_at_once_by_another() {
+    let url = tests::postgres::database().await;
+    let folder = TempDir::with_prefix("nudge-test-").unwrap();
+    let one = node(&url, folder.path(), "one").await;
+    let two = node(&url, folder.path(), "two").await;
+    for number in 0..5 {
+        let made = segment(&one, &format!("segment {number}"), plan("pro")).await;
+        let body = json!({"mode": "on_demand", "audience": member(&made, true)});
+        two.survey_with(&body).await;
+    }
+    one.finish().await;
+    two.finish().await;
+}
