@@ -13,6 +13,8 @@
 
 pub mod dead_letters;
 pub mod jobs;
+mod listening;
+mod opening;
 pub mod stats;
 
 mod assets;

@@ -1,9 +1,13 @@
 //! The API's description, and what else describes the server.
 
+mod cases;
 pub mod examples;
 mod finish;
 mod pages;
+mod patches;
+mod questions;
 mod shapes;
+mod webhooks;
 
 use std::sync::OnceLock;
 

@@ -114,8 +114,20 @@ pub fn router(services: Shared, with_operations: bool) -> serde_json::Result<Rou
         trusted_proxies: services.config.server.trusted_proxies,
         ..Around::untraced(&services.clock)
     };
-    let around =
-        from_fn(move |request, next| request::layer(around.clone(), request, next).map(guard));
+    let draining = services.draining.clone();
+    let around = from_fn(move |request: Request, next| {
+        let may_stay = request.version() >= Version::HTTP_2;
+        let draining = draining.clone();
+        let answered = request::layer(around.clone(), request, next);
+        // A connection that is left open would be cut off when the server stops, perhaps as the next request is sent on it.
+        answered.map(move |response| {
+            if draining.is_cancelled() && !may_stay {
+                close(response)
+            } else {
+                guard(response)
+            }
+        })
+    });
     Ok(router
         .fallback(|| async { ApiError::new(Code::NotFound) })
         .method_not_allowed_fallback(method_not_allowed)
@@ -163,7 +175,9 @@ pub fn operations_router(services: Shared) -> Router {
     let around = Around::untraced(&services.clock);
     let around =
         from_fn(move |request, next| request::layer(around.clone(), request, next).map(guard));
+    // Alerts lead to the runbook there.
     operations::http::routes()
+        .merge(book::routes())
         .fallback(|| async { ApiError::new(Code::NotFound) })
         .method_not_allowed_fallback(method_not_allowed)
         .layer(around)

@@ -2,14 +2,13 @@
 
 use std::fmt::Display;
 use std::fs::File;
-use std::io::ErrorKind;
 use std::net::SocketAddr;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{Context as _, anyhow, bail};
+use anyhow::{Context as _, bail};
 use nudge_apps::console::{Console, Site};
 use nudge_apps::{Registry, keys};
 use nudge_db::{Db, Schema};
@@ -42,7 +41,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::services::{Services, Shared};
-use crate::{private, retention, router};
+use crate::{listening, opening, private, retention, router};
 
 /// The file in a data directory that its server locks.
 const LOCK: &str = "lock";
@@ -85,12 +84,13 @@ impl Server {
     /// Starts a server; it takes requests when this returns.
     #[expect(clippy::too_many_lines, reason = "one list of the server's parts")]
     pub async fn start(config: Config, start: Start) -> anyhow::Result<Self> {
+        listening::check_differ(&config)?;
         let lock = claim_data_dir(&config)?;
         telemetry::metrics();
         let (db, secrets) = open_database(&config).await?;
         let plugins = open_plugins(&config, &secrets, start.compiler, start.clock.clone()).await?;
         allow_open_files(&config);
-        let listener = listen(&config.server.listen).await?;
+        let listener = listening::listen(listening::API, &config.server.listen).await?;
         let address = listener.local_addr()?;
 
         let (tasks, requests) = (TaskTracker::new(), TaskTracker::new());
@@ -179,7 +179,7 @@ impl Server {
         let services = Shared::new(Services {
             ingest: Arc::new(ingest),
             push: Arc::new(push),
-            readiness: Mutex::new(Trouble::new("taking requests")),
+            readiness: Mutex::new(Trouble::of_questions("taking requests")),
         });
         spawn_background_tasks(&services, &tasks, &halt);
         let mut server = Self {
@@ -206,7 +206,11 @@ impl Server {
         self.requests
             .spawn(listener::serve(listener, answers, limits.clone(), stop));
         if !self.services.config.server.ops_listen.is_empty() {
-            let listener = listen(&self.services.config.server.ops_listen).await?;
+            let listener = listening::listen(
+                listening::OPERATIONS,
+                &self.services.config.server.ops_listen,
+            )
+            .await?;
             self.operations_address = Some(listener.local_addr()?);
             let router = router::operations_router(self.services.clone());
             let limits = Limits {
@@ -301,9 +305,7 @@ fn spawn_background_tasks(services: &Shared, tasks: &TaskTracker, halt: &Cancell
 /// Opens the database and its keys. Both are looked at before either is changed: a database that is in use needs the
 /// keys that it was sealed with, and new ones would be of no use to it.
 async fn open_database(config: &Config) -> anyhow::Result<(Db, Secrets)> {
-    let db = Db::open(&config.database_options(config.database.connections))
-        .await
-        .context("can't open the database")?;
+    let db = opening::open(config, config.database.connections).await?;
     let (_, secrets) = open_secrets(config, &db).await?;
     db.migrate(&migrations())
         .await
@@ -314,8 +316,7 @@ async fn open_database(config: &Config) -> anyhow::Result<(Db, Secrets)> {
 /// Takes the keys of a database, or makes some for one that is empty; says how far its schema is. One that is newer
 /// than the program is refused.
 pub(crate) async fn open_secrets(config: &Config, db: &Db) -> anyhow::Result<(Schema, Secrets)> {
-    let schema = db.schema(&migrations()).await;
-    let schema = schema.context("can't read the database's schema")?;
+    let schema = opening::schema(config, db).await?;
     if schema == Schema::Newer {
         bail!(
             "a newer version of Nudge made the database's schema: run that version, or restore a backup from before"
@@ -397,17 +398,6 @@ pub(crate) fn public_url(config: &Config, address: impl Display) -> String {
     }
 }
 
-async fn listen(address: &str) -> anyhow::Result<TcpListener> {
-    let listening = TcpListener::bind(address).await;
-    listening.map_err(|error| match error.kind() {
-        ErrorKind::AddrInUse => anyhow!(
-            "another program listens on {address}: stop it, or choose another address (`--listen`, `--ops-listen`; port \
-             0 picks a free one)"
-        ),
-        _ => anyhow!(error).context(format!("can't listen on {address}")),
-    })
-}
-
 /// Makes the data directory, and locks it where the database is in it.
 fn claim_data_dir(config: &Config) -> anyhow::Result<Option<Lock>> {
     let data_dir = &config.server.data_dir;
@@ -419,13 +409,28 @@ fn claim_data_dir(config: &Config) -> anyhow::Result<Option<Lock>> {
 /// Makes the data directory its owner's alone, with what earlier versions left in it for others to read.
 pub(crate) fn make_data_dir(config: &Config) -> anyhow::Result<()> {
     let data_dir = &config.server.data_dir;
-    private::folder(data_dir)
-        .with_context(|| format!("can't create the data directory {}", data_dir.display()))?;
+    if data_dir.exists() && !data_dir.is_dir() {
+        bail!(
+            "the data directory {} is a file: move it away, or choose another folder with --data-dir",
+            data_dir.display()
+        );
+    }
+    private::folder(data_dir).with_context(|| {
+        format!(
+            "can't create the data directory {}: choose another folder with --data-dir",
+            data_dir.display()
+        )
+    })?;
     private::close_file(&data_dir.join(LOCK));
     // A folder that the configuration names is whose it says.
     if config.plugins.cache_dir.as_os_str().is_empty() {
-        private::cache(&config.plugin_cache())
-            .context("can't create the folder of compiled plugins")?;
+        let cache = config.plugin_cache();
+        private::cache(&cache).with_context(|| {
+            format!(
+                "can't create {}, the folder of compiled plugins: name another in `plugins.cacheDir`",
+                cache.display()
+            )
+        })?;
     }
     if let Some(path) = nudge_db::sqlite_path(&config.database_url()) {
         private::database(path);

@@ -87,6 +87,17 @@ async fn a_key_that_was_revoked_is_made_anew() {
 async fn a_database_of_somebody_else_is_refused() {
     let url = postgres::database().await;
     let (mine, other) = (folder(), folder());
+    // One that is empty, or has a schema and no app, may be meant for something else too.
+    let dev = ["dev", "--listen", ANY, "--database-url", &url];
+    let refused = complaint(&run(&dev, other.path()));
+    assert!(
+        refused.contains("`nudge dev` did not make this database: name the app to make with `nudge dev --app NAME`"),
+        "{refused}"
+    );
+    let migrated = run(&["migrate", "--database-url", &url], other.path());
+    assert!(migrated.status.success(), "{migrated:?}");
+    let refused = complaint(&run(&dev, other.path()));
+    assert!(refused.contains("--app NAME"), "{refused}");
     let variables = [("NUDGE_DATABASE__URL", url.as_str())];
     let child = Child::start_with(site!(), mine.path(), &variables);
     let app = child.text("appId").to_owned();
@@ -99,7 +110,6 @@ async fn a_database_of_somebody_else_is_refused() {
         keys.fetch_scalar().await.unwrap()
     };
     assert_eq!(keys().await, 3);
-    let dev = ["dev", "--listen", ANY, "--database-url", &url];
     let refused = complaint(&run(&dev, other.path()));
     assert!(refused.contains("`nudge dev` did not make"), "{refused}");
     assert!(refused.contains("--app"), "{refused}");
@@ -138,6 +148,170 @@ fn a_port_that_is_taken_is_named() {
     let refused = String::from_utf8(output.stderr).unwrap();
     assert!(refused.contains(&address), "{refused}");
     assert!(refused.contains("--listen"), "{refused}");
+    // A server may well be running while its configuration is checked.
+    let checked = run(&["check", "--listen", &address], folder.path());
+    assert!(checked.status.success(), "{checked:?}");
+    // What a file names is not exchanged for another one.
+    let file = folder.path().join("nudge.toml");
+    std::fs::write(&file, format!("[server]\nlisten = \"{address}\"")).unwrap();
+    let refused = complaint(&run(
+        &["dev", "--config", file.to_str().unwrap()],
+        folder.path(),
+    ));
+    assert!(refused.contains(&address), "{refused}");
+}
+
+/// The port that `nudge dev` has unless told otherwise is exchanged for a free one, which it says.
+#[test]
+fn a_default_port_that_is_taken_is_said() {
+    use std::io::{BufRead as _, BufReader};
+    let folder = folder();
+    let default = "127.0.0.1:8480";
+    // Whoever has it already will do.
+    let _taken = TcpListener::bind(default);
+    let mut process = child::program(site!())
+        .args(["dev", "--data-dir"])
+        .arg(folder.path())
+        .stdout(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(process.stdout.take().unwrap()).lines();
+    let first = lines.next().unwrap().unwrap();
+    process.kill().unwrap();
+    process.wait().unwrap();
+    assert!(first.starts_with("127.0.0.1:8480 is taken"), "{first}");
+    assert!(first.contains("--listen"), "{first}");
+}
+
+/// `check` fails where `serve` would.
+#[test]
+fn addresses_that_cannot_be_listened_on_are_refused_with_what_to_do() {
+    let folder = folder();
+    for command in ["check", "serve"] {
+        for (flags, part) in [
+            (
+                &["--listen", "foo"][..],
+                "write it as 127.0.0.1:8480, with --listen",
+            ),
+            (
+                &["--listen", "192.0.2.1:8480"],
+                "192.0.2.1:8480 is no address of this machine: choose another with --listen",
+            ),
+            (
+                &["--listen", ANY, "--ops-listen", "192.0.2.1:9464"],
+                "choose another with --ops-listen",
+            ),
+            (
+                &[
+                    "--listen",
+                    "127.0.0.1:28480",
+                    "--ops-listen",
+                    "127.0.0.1:28480",
+                ],
+                "`server.opsListen` is `server.listen`",
+            ),
+        ] {
+            // A server may have said something before.
+            let output = run(&[&[command], flags].concat(), folder.path());
+            assert!(!output.status.success(), "{command} {flags:?}");
+            let refused = String::from_utf8(output.stderr).unwrap();
+            assert!(refused.contains(part), "{command} {flags:?}: {refused}");
+        }
+    }
+}
+
+/// What is wrong with a place is said with a way out of it.
+#[test]
+fn places_that_cannot_be_used_are_named_with_what_to_do() {
+    let folder = folder();
+    let place = |name: &str| folder.path().join(name);
+    let check = |data: &Path, variables: &[(&str, &str)]| {
+        let mut program = child::program(site!());
+        program.envs(variables.iter().copied());
+        complaint(
+            &program
+                .args(["check", "--data-dir"])
+                .arg(data)
+                .output()
+                .unwrap(),
+        )
+    };
+    let url = check(&place("a"), &[("NUDGE_DATABASE__URL", "mysql://x")]);
+    for part in ["sqlite:", "postgres://", "--database-url"] {
+        assert!(url.contains(part), "{url}");
+    }
+
+    std::fs::create_dir(place("garbage")).unwrap();
+    std::fs::write(
+        place("garbage/nudge.db"),
+        "no database at all\n".repeat(500),
+    )
+    .unwrap();
+    let garbage = check(&place("garbage"), &[]);
+    assert!(
+        garbage.contains("nudge.db is no database of Nudge"),
+        "{garbage}"
+    );
+    assert!(garbage.contains("--data-dir"), "{garbage}");
+
+    std::fs::write(place("file"), "").unwrap();
+    let file = check(&place("file"), &[]);
+    assert!(file.contains("is a file"), "{file}");
+    assert!(file.contains("--data-dir"), "{file}");
+
+    let cache = place("file").join("cache");
+    let cache = check(
+        &place("b"),
+        &[("NUDGE_PLUGINS__CACHE_DIR", cache.to_str().unwrap())],
+    );
+    assert!(cache.contains("file/cache"), "{cache}");
+    assert!(cache.contains("plugins.cacheDir"), "{cache}");
+}
+
+/// `nudge dev` has its operators' routes at the API's address.
+#[test]
+fn the_doctor_finds_a_server_at_its_api() {
+    let folder = folder();
+    let child = Child::start(site!(), folder.path());
+    let address = child
+        .text("baseUrl")
+        .trim_start_matches("http://")
+        .to_owned();
+    let examined = run(&["doctor", "--listen", &address, "--json"], folder.path());
+    let said = String::from_utf8(examined.stdout).unwrap();
+    let port = TcpListener::bind("127.0.0.1:9464");
+    assert!(
+        port.is_err() || said.contains(&format!("the one at http://{address} is ready")),
+        "{said}"
+    );
+}
+
+/// A schema that is older is no fault: the server brings it up to date.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_older_schema_is_noted() {
+    let url = postgres::database().await;
+    let folder = folder();
+    let migrated = run(&["migrate", "--database-url", &url], folder.path());
+    assert!(migrated.status.success(), "{migrated:?}");
+    let note = "brings the schema up to date when it starts";
+    let checked = || {
+        let checked = run(&["check", "--database-url", &url], folder.path());
+        assert!(checked.status.success(), "{checked:?}");
+        String::from_utf8(checked.stdout).unwrap()
+    };
+    assert!(!checked().contains(note));
+    let db = Db::open(&Options::new(url.clone(), 1)).await.unwrap();
+    let mut tx = db.write().await.unwrap();
+    tx.sql(
+        "DELETE FROM _sqlx_migrations WHERE version = (SELECT max(version) FROM _sqlx_migrations)",
+    )
+    .execute()
+    .await
+    .unwrap();
+    tx.commit().await.unwrap();
+    db.close().await;
+    let said = checked();
+    assert!(said.contains(note), "{said}");
 }
 
 /// A program without the master key of the harness.
@@ -249,6 +423,8 @@ async fn a_server_that_drains_says_so_and_answers() {
             assert_eq!(answer.status, 503);
             let event = client::send(http.get(format!("{base}/livez"))).await;
             assert_eq!(event.status, 200);
+            // A connection that stays open would be cut off with the listener.
+            assert_eq!(event.header("connection"), "close");
             seen += 1;
         }
         tokio::time::sleep(std::time::Duration::from_millis(100)).await;

@@ -5,12 +5,16 @@ use std::time::{Duration, Instant};
 
 use reqwest::Method;
 use serde_json::{Value, json};
+use tests::schema::faults;
 use tests::{Credential, TestApp, client, on_both_backends};
 
 on_both_backends!(
     every_operation_is_described,
     every_schema_that_is_named_is_there,
     the_description_is_complete_by_itself,
+    what_was_json_alone_has_a_schema,
+    changes_may_leave_out_all_and_remove_each,
+    bodies_of_bytes_are_no_lists,
     webhooks_are_described,
     every_code_is_listed_once,
     the_embedded_issuer_can_be_discovered,
@@ -106,6 +110,11 @@ async fn the_description_is_complete_by_itself(app: &mut TestApp) {
         }
     }
     let description = answer.json();
+    for text in descriptions(&description) {
+        for code in ["[`", "::"] {
+            assert!(!text.contains(code), "{text}");
+        }
+    }
     let member = |schema: &str, member: &str| {
         description["components"]["schemas"][schema]["properties"][member].to_string()
     };
@@ -123,6 +132,11 @@ async fn the_description_is_complete_by_itself(app: &mut TestApp) {
         ("Variant", "personalization", "Personalization"),
         ("CredentialView", "identity", "CredentialIdentity"),
         ("Branch", "when", "FlowCondition"),
+        ("AnswerRequest", "value", "AnswerValue"),
+        ("AnswerView", "answerValue", "AnswerValue"),
+        ("AttemptView", "survey", "SurveyPayload"),
+        ("Case", "input", "CaseInput"),
+        ("Case", "expect", "CaseExpectation"),
     ] {
         let found = member(schema, name);
         assert!(
@@ -130,6 +144,176 @@ async fn the_description_is_complete_by_itself(app: &mut TestApp) {
             "{schema}.{name}: {found}"
         );
     }
+}
+
+/// All texts that describe something.
+fn descriptions(value: &Value) -> Vec<&str> {
+    let mut found = Vec::new();
+    let mut left = vec![value];
+    while let Some(value) = left.pop() {
+        match value {
+            Value::Object(members) => {
+                for (key, value) in members {
+                    match value {
+                        Value::String(text) if ["description", "summary"].contains(&&**key) => {
+                            found.push(&**text);
+                        }
+                        value => left.push(value),
+                    }
+                }
+            }
+            Value::Array(items) => left.extend(items),
+            _ => {}
+        }
+    }
+    found
+}
+
+async fn what_was_json_alone_has_a_schema(app: &mut TestApp) {
+    let description = app.get("/openapi.json", &Credential::none()).await.json();
+    let schemas = &description["components"]["schemas"];
+    let takes = |name: &str, value: Value| faults(&description, &schemas[name], &value).is_empty();
+    for (value, good) in [
+        (json!({"id": "q", "type": "nps", "title": "?"}), true),
+        (
+            json!({"id": "q", "type": "nps", "title": "?", "scale": 5}),
+            false,
+        ),
+        (
+            json!({"id": "q", "type": "rating", "title": "?", "scale": 5, "display": "star"}),
+            true,
+        ),
+        (
+            json!({"id": "q", "type": "rating", "title": "?", "scale": 8}),
+            false,
+        ),
+        (
+            json!({"id": "q", "type": "single_choice", "title": "?"}),
+            false,
+        ),
+        (
+            json!({"id": "q", "type": "number", "title": "?", "validation": {"min": 1, "message": "More."}}),
+            true,
+        ),
+        (
+            json!({"id": "q", "type": "number", "title": "?", "validation": {"minLength": 1}}),
+            false,
+        ),
+        (
+            json!({"id": "q", "type": "unheard_of", "title": "?"}),
+            false,
+        ),
+    ] {
+        assert_eq!(takes("Question", value.clone()), good, "{value}");
+    }
+    let equals = |operator: &str, value: Value| json!({"property": "plan", "type": "string", "operator": operator, "value": value});
+    for (value, good) in [
+        (json!({}), true),
+        (equals("equals", json!("pro")), true),
+        (equals("in", json!(["pro"])), true),
+        (equals("gte", json!("pro")), false),
+        (
+            json!({"property": "plan", "type": "date", "operator": "within_last", "value": {"amount": 3, "unit": "days"}}),
+            true,
+        ),
+        (
+            json!({"all": [equals("equals", json!("pro")), {"any": []}]}),
+            true,
+        ),
+        (json!({"all": [{"property": "plan"}]}), false),
+    ] {
+        assert_eq!(takes("Filter", value.clone()), good, "{value}");
+    }
+    for (value, good) in [
+        (json!(9), true),
+        (json!("2026-01-31"), true),
+        (json!(true), true),
+        (json!(false), false),
+        (json!({"optionId": "a"}), true),
+        (json!({"optionIds": ["a"], "other": "b"}), true),
+        (json!({"row": "column"}), true),
+        (json!({"row": 1}), false),
+        (json!(["a"]), false),
+        (json!(null), true),
+    ] {
+        assert_eq!(takes("AnswerValue", value.clone()), good, "{value}");
+    }
+    for (value, good) in [
+        (
+            json!({"kind": "segment", "segmentId": "0198c0de-0000-7000-8000-00000000000a", "on": "enter"}),
+            true,
+        ),
+        (json!({"kind": "segment", "on": "sideways"}), false),
+        (json!({"kind": "someday"}), false),
+    ] {
+        assert_eq!(takes("Trigger", value.clone()), good, "{value}");
+    }
+    let payloads = schemas["InstructionPayload"].to_string();
+    for name in ["SurveyPayload", "MessagePayload"] {
+        assert!(
+            payloads.contains(&format!("schemas/{name}\"")),
+            "{payloads}"
+        );
+    }
+    for (schema, part) in [
+        ("CreateRequest", "DefinitionContent"),
+        ("CollectionRequest", "CollectionMessage"),
+    ] {
+        let text = schemas[schema].to_string();
+        assert!(text.contains(&format!("schemas/{part}\"")), "{text}");
+    }
+}
+
+async fn changes_may_leave_out_all_and_remove_each(app: &mut TestApp) {
+    let description = app.get("/openapi.json", &Credential::none()).await.json();
+    for resource in [
+        "settings",
+        "event-definitions/{id}",
+        "segments/{segmentId}",
+        "surveys/{surveyId}",
+        "campaigns/{campaignId}",
+        "push/webhooks/{webhookId}",
+    ] {
+        let path = format!("/v1/apps/{{appId}}/{resource}");
+        let body = &description["paths"][&path]["patch"]["requestBody"];
+        let schema = &body["content"]["application/json"]["schema"];
+        assert_eq!(faults(&description, schema, &json!({})), [""; 0], "{path}");
+        assert_ne!(faults(&description, schema, &json!([])), [""; 0], "{path}");
+    }
+    let survey = &description["components"]["schemas"]["SurveyPatch"];
+    for (value, good) in [
+        (json!({"name": null, "theme": null, "flow": null}), true),
+        (
+            json!({"trigger": {"delaySeconds": 60}, "audience": {"include": {"all": []}}}),
+            true,
+        ),
+        (json!({"status": "unheard_of"}), false),
+        (json!({"flow": {"questions": [{"id": "q"}]}}), false),
+    ] {
+        let wrong = faults(&description, survey, &value);
+        assert_eq!(wrong.is_empty(), good, "{value}: {wrong:?}");
+    }
+}
+
+async fn bodies_of_bytes_are_no_lists(app: &mut TestApp) {
+    let description = app.get("/openapi.json", &Credential::none()).await.json();
+    let bytes = json!({"type": "string", "format": "binary"});
+    let at = |place: &str| description.pointer(place).unwrap().clone();
+    let upload =
+        "/paths/~1v1~1apps~1{appId}~1plugins/post/requestBody/content/application~1wasm/schema";
+    assert_eq!(at(upload), bytes);
+    let archive =
+        "/paths/~1v1~1exports~1{exportId}~1archive/get/responses/200/content/application~1zip";
+    assert_eq!(at(&format!("{archive}/schema")), bytes);
+    assert!(at(&format!("{archive}/example")).is_string());
+    let stream = "/paths/~1v1~1apps~1{appId}~1events~1stream/get/responses/200/content/text~1event-stream/example";
+    let message = at(stream);
+    let message = message.as_str().unwrap();
+    let data = message.lines().find_map(|line| line.strip_prefix("data: "));
+    let event: Value = serde_json::from_str(data.unwrap()).unwrap();
+    let schema = &description["components"]["schemas"]["FeedEventView"];
+    assert_eq!(faults(&description, schema, &event), [""; 0]);
+    assert!(message.ends_with("\n\n"), "{message:?}");
 }
 
 async fn webhooks_are_described(app: &mut TestApp) {

@@ -42,6 +42,18 @@ async fn every_operation_has_an_example_that_works(app: &mut TestApp) {
         "each operation has its example in host/src/openapi/examples.json"
     );
 
+    for (name, item) in document["webhooks"].as_object().unwrap() {
+        let content = &item["post"]["requestBody"]["content"]["application/json"];
+        let wrong = faults(&document, &content["schema"], &content["example"]);
+        assert!(wrong.is_empty(), "{name}: {wrong:#?}");
+        let at = format!("{}At", name.split('.').next_back().unwrap());
+        let data = content["example"]["data"].as_object().unwrap();
+        let tells = ["created", "rolled_back"]
+            .iter()
+            .any(|it| name.ends_with(it));
+        assert!(tells || data.contains_key(&at), "{name}: {data:?}");
+    }
+
     let mut known = facts(app);
     let mut recorded = known.clone();
     for (name, text) in [

@@ -91,6 +91,7 @@ mod left_over;
 mod lifecycle;
 mod links;
 mod localization;
+mod log_lines;
 mod logged_values;
 mod lookups;
 mod lost_races;

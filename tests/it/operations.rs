@@ -142,7 +142,10 @@ fn each_alert_has_its_section_in_the_runbook_and_no_other_has_one() {
     let named: Vec<&str> = alerts.iter().map(|(name, _)| name.as_str()).collect();
     assert_eq!(sections, named, "in the order of the rules");
     for (name, expression) in &alerts {
-        let anchor = format!("host/docs/runbook.md#{}'", name.to_lowercase());
+        let anchor = format!(
+            "runbook: 'http://{{{{ $labels.instance }}}}/docs/book/runbook.html#{}'",
+            name.to_lowercase()
+        );
         assert!(rules.contains(&anchor), "{name} leads to its section");
         let section = runbook
             .split("\n## ")

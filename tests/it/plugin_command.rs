@@ -134,7 +134,7 @@ fn javascript() -> Option<&'static Path> {
 }
 
 /// A folder with the program componentize-py. Installed once.
-fn python() -> Option<&'static Path> {
+pub(crate) fn python() -> Option<&'static Path> {
     static FOLDER: OnceLock<Option<PathBuf>> = OnceLock::new();
     let folder = FOLDER.get_or_init(|| {
         let venv = Path::new(env!("CARGO_TARGET_TMPDIR")).join("componentize-py");
@@ -155,7 +155,7 @@ fn python() -> Option<&'static Path> {
 }
 
 /// The program's path, with a folder of tools before all others.
-fn path_with(folder: &Path) -> std::ffi::OsString {
+pub(crate) fn path_with(folder: &Path) -> std::ffi::OsString {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let folders = std::iter::once(folder.to_owned()).chain(std::env::split_paths(&path));
     std::env::join_paths(folders).unwrap()

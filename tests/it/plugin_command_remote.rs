@@ -342,6 +342,10 @@ async fn dead_letters_are_listed_and_replayed() {
             200,
             json!({"data": {"status": "completed", "result": {"replayed": 3}}}),
         ),
+        (
+            404,
+            json!({"code": "not_found", "title": "Not found", "detail": "there is no POST /v1/x"}),
+        ),
     ])
     .await;
     let told = out(&dead_letters(&url, &["list", "--event", "paid"]).await);
@@ -357,6 +361,22 @@ async fn dead_letters_are_listed_and_replayed() {
     assert_eq!(told, "replayed: 3\n");
     let failed = complaint(&dead_letters(&url, &["replay"]).await);
     assert!(failed.contains("--all"), "{failed}");
+    let unknown = complaint(&dead_letters(&url, &["replay", "x"]).await);
+    assert_eq!(
+        unknown,
+        "nudge: there is no dead letter `x`; `nudge dead-letters list` has them\n"
+    );
+    let no_id = complaint(&dead_letters(&url, &["list", "--app", "shop"]).await);
+    assert!(
+        no_id.contains("`shop` is no app's id: it is a UUID"),
+        "{no_id}"
+    );
+    assert!(!no_id.contains("invalid character"), "{no_id}");
+    let nowhere = complaint(&dead_letters("", &["list"]).await);
+    assert!(
+        nowhere.contains("which server? Say it with --url"),
+        "{nowhere}"
+    );
     let asked = script.asked();
     let path = format!("/v1/apps/{APP}/dead-letters");
     assert_eq!(asked[0].line, format!("GET {path}?eventName=paid"));

@@ -1,4 +1,4 @@
-//! `nudge plugin` for projects in C: what clang makes of them (contract 16).
+//! `nudge plugin` for projects in C and Python: what their tools make of them (contract 16).
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -6,6 +6,8 @@ use std::process::{Command, Output};
 use serde_json::Value;
 use tempfile::TempDir;
 use tests::{child, site};
+
+use crate::plugin_command::{path_with, python};
 
 const KINDS: [&str; 3] = ["trigger", "validation", "personalization"];
 
@@ -126,4 +128,36 @@ fn without_clang_one_line_says_what_to_install() {
         complaint.contains("apt-get install clang lld"),
         "{complaint}"
     );
+}
+
+/// What else this shell works with is no part of a project in Python.
+#[test]
+fn a_project_in_python_is_built_of_its_own_packages() {
+    let Some(tools) = python() else { return };
+    let folder = TempDir::with_prefix("nudge-test-").unwrap();
+    let project = folder.path().join("py-alone");
+    let dir = project.to_str().unwrap();
+    let new = [
+        "plugin", "new", "py-alone", "--kind", "trigger", "--lang", "python", "--dir", dir,
+    ];
+    assert!(nudge(None, &new).status.success());
+    let source = project.join("src/plugin.py");
+    let text = std::fs::read_to_string(&source).unwrap();
+    std::fs::write(&source, format!("import stray\n{text}")).unwrap();
+    let packages = folder.path().join("venv/lib/python3.11/site-packages");
+    let path = folder.path().join("path");
+    for place in [&packages, &path] {
+        std::fs::create_dir_all(place).unwrap();
+        std::fs::write(place.join("stray.py"), "").unwrap();
+    }
+    let built = child::program(site!())
+        .env("PATH", path_with(tools))
+        .env("PYTHONPATH", &path)
+        .env("VIRTUAL_ENV", folder.path().join("venv"))
+        .args(["plugin", "build", "--dir", dir])
+        .output()
+        .unwrap();
+    let complaint = String::from_utf8_lossy(&built.stderr);
+    assert!(!built.status.success(), "{complaint}");
+    assert!(complaint.contains("stray"), "{complaint}");
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -28,7 +29,12 @@ struct Balancer {
     arguments: &'static [&'static str],
     /// Of the load balancer's port, the servers' addresses, and the port of their probes.
     configuration: fn(u16, &[String; 2], u16) -> String,
+    /// How long it may take to notice that a server is back.
+    notices: Duration,
 }
+
+/// All but nginx ask often whether a server is ready.
+const SOON: Duration = Duration::from_secs(2);
 
 /// Asks each server whether it is ready, and gives a request on which a server has hung up to the other one. A request that is
 /// made twice is stored once.
@@ -81,6 +87,15 @@ fn nginx(port: u16, servers: &[String; 2], _probes: u16) -> String {
     )
 }
 
+/// An nginx that knows two servers and nothing else of them. It does not ask whether they are ready, and leaves one alone for
+/// 10 seconds on which it found nobody.
+fn bare_nginx(port: u16, [one, two]: &[String; 2], _probes: u16) -> String {
+    format!(
+        "daemon off; master_process off; pid /dev/null; events {{}}\nhttp {{\naccess_log off;\nupstream nudge {{ server {one}; server {two}; }}\n\
+         server {{ listen 127.0.0.1:{port}; location / {{ proxy_pass http://nudge; }} }}\n}}\n"
+    )
+}
+
 /// The Caddy of the packages, without TLS.
 fn caddy(port: u16, servers: &[String; 2], probes: u16) -> String {
     let site = include_str!("../../host/packages/proxies/Caddyfile")
@@ -125,7 +140,7 @@ async fn sends(base: String, key: String, over: Arc<AtomicBool>) -> Vec<String> 
         let data: Value = client::send(request).await.ok();
         assert_eq!(data["accepted"], 3);
         sent.extend(events.iter().map(|event| text(event, "eventId")));
-        tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+        tokio::time::sleep(Duration::from_millis(5)).await;
     }
     sent
 }
@@ -143,6 +158,7 @@ async fn a_rolling_restart_fails_no_request_behind(balancer: Balancer) {
         .map(|address| start(address, probes, folder.path(), &url));
     let port = free_port();
     let configuration = (balancer.configuration)(port, &addresses, probes);
+    let notices = balancer.notices;
     let balancer = Program::start(&program, balancer.arguments, port, &configuration);
     let base = format!("http://127.0.0.1:{}", balancer.port);
     let key = one.text("writeKey").to_owned();
@@ -155,7 +171,7 @@ async fn a_rolling_restart_fails_no_request_behind(balancer: Balancer) {
     let restart = |child: Child, address: String| {
         let (folder, url) = (folder.path().to_owned(), url.clone());
         tokio::task::spawn_blocking(move || {
-            std::thread::sleep(std::time::Duration::from_secs(1));
+            std::thread::sleep(Duration::from_secs(1));
             assert_eq!(child.terminate(), Some(0));
             start(&address, probes, &folder, &url)
         })
@@ -165,7 +181,7 @@ async fn a_rolling_restart_fails_no_request_behind(balancer: Balancer) {
         let child = servers[place].take().unwrap();
         servers[place] = Some(restart(child, address).await.unwrap());
         // The load balancer notices that it is back before the other one goes.
-        tokio::time::sleep(std::time::Duration::from_secs(2)).await;
+        tokio::time::sleep(notices).await;
     }
     over.store(true, Ordering::SeqCst);
     let sent = clients.join_all().await.concat();
@@ -196,6 +212,7 @@ async fn a_rolling_restart_fails_no_request_behind_haproxy() {
         program: "haproxy",
         arguments: &["-db", "-f"],
         configuration: haproxy,
+        notices: SOON,
     })
     .await;
 }
@@ -206,6 +223,7 @@ async fn a_rolling_restart_fails_no_request_behind_the_packages_nginx() {
         program: "nginx",
         arguments: &["-e", "stderr", "-c"],
         configuration: nginx,
+        notices: SOON,
     })
     .await;
 }
@@ -216,6 +234,18 @@ async fn a_rolling_restart_fails_no_request_behind_the_packages_caddy() {
         program: "caddy",
         arguments: &["run", "--adapter", "caddyfile", "--config"],
         configuration: caddy,
+        notices: SOON,
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_rolling_restart_fails_no_request_behind_an_nginx_that_is_told_nothing() {
+    a_rolling_restart_fails_no_request_behind(Balancer {
+        program: "nginx",
+        arguments: &["-e", "stderr", "-c"],
+        configuration: bare_nginx,
+        notices: Duration::from_secs(11),
     })
     .await;
 }

@@ -259,13 +259,10 @@ async fn an_app_has_at_most_1000_surveys(app: &mut TestApp) {
             updated_at: now,
             activated_at: None,
         };
-        nudge_campaigns::store::insert(
-            &mut tx,
-            &survey,
-            &nudge_campaigns::lifecycle::Compiled::default(),
-        )
-        .await
-        .unwrap();
+        let compiled = nudge_campaigns::lifecycle::Content::compile(&survey.content).unwrap();
+        nudge_campaigns::store::insert(&mut tx, &survey, &compiled)
+            .await
+            .unwrap();
     }
     tx.commit().await.unwrap();
 

@@ -207,7 +207,8 @@ pub async fn update_app(
     Ok(Data { data: row.into() })
 }
 
-/// Deletes an app. Its keys, tokens and polls stop at once; what it stored is removed by a job.
+/// Deletes an app. Its keys, tokens and polls stop at once; on other servers of the database within `pipeline.pollMs` (250 ms).
+/// What it stored is removed by a job.
 #[utoipa::path(delete, path = "/v1/apps/{appId}", tag = "apps", params(("appId" = Uuid, Path)),
     responses((status = 204)))]
 pub async fn delete_app(

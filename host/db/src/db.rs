@@ -104,14 +104,12 @@ impl Db {
     pub async fn open(options: &Options) -> Result<Self> {
         if let Some(path) = sqlite_path(&options.url) {
             Self::open_sqlite(path, options).await
-        } else if ["postgres://", "postgresql://"]
-            .iter()
-            .any(|scheme| options.url.starts_with(scheme))
-        {
+        } else if is_known_url(&options.url) {
             Self::open_postgres(options).await
         } else {
-            let detail = "its URL begins with `sqlite:` or `postgres://`";
-            Err(sqlx::Error::Configuration(detail.into()).into())
+            Err(Error::misconfigured(
+                "its URL begins with `sqlite:` or `postgres://`",
+            ))
         }
     }
 
@@ -342,7 +340,8 @@ impl Db {
                 let open = readers.size().saturating_add(writer.size()) as usize;
                 let idle = readers.num_idle().saturating_add(writer.num_idle());
                 Usage {
-                    most: readers.options().get_max_connections(),
+                    most: readers.options().get_max_connections()
+                        + writer.options().get_max_connections(),
                     in_use: open.saturating_sub(idle),
                     idle,
                     timeouts: timeouts.load(Ordering::Relaxed),
@@ -398,6 +397,12 @@ fn settings(deadline: Duration) -> [(&'static str, String); 3] {
             milliseconds(deadline * 4),
         ),
     ]
+}
+
+/// Whether a URL is of a database that can be opened.
+pub fn is_known_url(url: &str) -> bool {
+    let known = ["sqlite:", "postgres://", "postgresql://"];
+    known.iter().any(|scheme| url.starts_with(scheme))
 }
 
 /// The file of a SQLite database, if the URL is of one.

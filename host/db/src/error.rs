@@ -97,6 +97,11 @@ impl Error {
         sqlx::Error::Io(cause).into()
     }
 
+    /// What is configured can't be used. The text is the program's own, and has no value.
+    pub(crate) fn misconfigured(text: &'static str) -> Self {
+        Self::new(Kind::Other, format!("the database's configuration: {text}"))
+    }
+
     /// A host was reached that takes no writes.
     pub(crate) fn standby() -> Self {
         Self::new(Kind::Unavailable, NO_WRITES.to_owned())

@@ -28,7 +28,7 @@ mod timestamp;
 mod tx;
 mod url;
 
-pub use db::{Db, Migrations, Options, Usage, sqlite_path};
+pub use db::{Db, Migrations, Options, Usage, is_known_url, sqlite_path};
 pub use dialect::Dialect;
 pub use error::{Error, Kind, Result};
 pub use examine::Finding;

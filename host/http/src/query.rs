@@ -5,6 +5,7 @@ use axum::http::request::Parts;
 use chrono::NaiveDate;
 use nudge_db::Timestamp;
 use nudge_platform::clock;
+use nudge_platform::field_error::FieldError;
 use serde::de::DeserializeOwned;
 
 use super::error::ApiError;
@@ -21,9 +22,9 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequestParts<S> for Params<T> {
     }
 }
 
-/// Parameters that are named at once where they are missing.
-const MOST_MISSING: usize = 8;
-/// Values of which one can be read as nearly any parameter, so that those which are missing beside it are found.
+/// Parameters that are named at once where they are missing or can't be read.
+const MOST_NAMED: usize = 8;
+/// Values of which one can be read as nearly any parameter, so that what is wrong beside it is found.
 const STAND_INS: [&str; 4] = [
     "00000000-0000-0000-0000-000000000000",
     "1",
@@ -31,7 +32,7 @@ const STAND_INS: [&str; 4] = [
     "true",
 ];
 
-/// Parses a query string. All parameters that are missing are named.
+/// Parses a query string. All parameters that are missing or can't be read are named.
 fn parse<T: DeserializeOwned>(query: &str) -> Result<T, ApiError> {
     let first = match parse_once(query) {
         Ok(parsed) => return Ok(parsed),
@@ -39,25 +40,44 @@ fn parse<T: DeserializeOwned>(query: &str) -> Result<T, ApiError> {
     };
     let mut errors = first.errors().to_vec();
     let mut known = query.to_owned();
-    while errors.len() < MOST_MISSING {
-        let Some(last) = errors
-            .last()
-            .filter(|error| error.detail.ends_with(MISSING))
-        else {
+    while errors.len() < MOST_NAMED
+        && let Some(last) = errors.last()
+        && let Some((with, next)) = after::<T>(&known, &last.pointer)
+    {
+        if errors.iter().any(|error| error.pointer == next.pointer) {
             break;
-        };
-        let name = last.pointer.trim_start_matches('/').to_owned();
-        let next = STAND_INS.iter().find_map(|value| {
-            let with = format!("{known}&{name}={value}");
-            let error = parse_once::<T>(&with).err()?.errors().first().cloned()?;
-            let is_next = error.detail.ends_with(MISSING) && error.pointer != last.pointer;
-            is_next.then_some((with, error))
-        });
-        let Some((with, error)) = next else { break };
+        }
         known = with;
-        errors.push(error);
+        errors.push(next);
     }
     Err(ApiError::fields(first.code(), errors))
+}
+
+/// What is wrong besides a parameter, and the query string without what is wrong with that one.
+fn after<T: DeserializeOwned>(query: &str, pointer: &str) -> Option<(String, FieldError)> {
+    let name = pointer.strip_prefix('/')?;
+    let others = || {
+        let pairs = form_urlencoded::parse(query.as_bytes());
+        pairs.filter(|(key, _)| nudge_platform::json::escaped(key) != name)
+    };
+    let with = STAND_INS.iter().map(|value| Some(*value)).chain([None]);
+    for value in with {
+        let mut pairs = form_urlencoded::Serializer::new(String::new());
+        pairs.extend_pairs(others());
+        if let Some(value) = value {
+            pairs.append_pair(name, value);
+        }
+        let query = pairs.finish();
+        let error = match parse_once::<T>(&query) {
+            // Nothing else is wrong.
+            Ok(_) => return None,
+            Err(error) => error.errors().first().cloned()?,
+        };
+        if error.pointer != pointer {
+            return Some((query, error));
+        }
+    }
+    None
 }
 
 /// What is said of a parameter that is missing.
@@ -89,6 +109,9 @@ fn parse_once<T: DeserializeOwned>(query: &str) -> Result<T, ApiError> {
             None => {
                 let pointer = nudge_platform::json::pointer(error.path());
                 let name = pointer.trim_start_matches('/');
+                if reason.starts_with("UUID parsing failed") {
+                    return invalid(name, "can't be read: it is a UUID");
+                }
                 invalid(name, &format!("can't be read: {reason}"))
             }
         }
@@ -187,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn everything_that_is_missing_is_named() {
+    fn everything_that_is_missing_or_cannot_be_read_is_named() {
         #[derive(Debug, Deserialize)]
         #[serde(rename_all = "camelCase")]
         #[expect(dead_code, reason = "that it can't be read is what matters")]
@@ -204,7 +227,20 @@ mod tests {
         };
         assert_eq!(missing(""), ["/campaignId", "/name", "/limit", "/eventId"]);
         assert_eq!(missing("limit=3&name=x"), ["/campaignId", "/eventId"]);
-        assert_eq!(missing("limit=many"), ["/limit"]);
+        assert_eq!(
+            missing("limit=many"),
+            ["/limit", "/campaignId", "/name", "/eventId"]
+        );
+        let id = "01980000-0000-7000-8000-000000000000";
+        assert_eq!(
+            missing(&format!("limit=many&eventId=x&campaignId={id}&name=x")),
+            ["/limit", "/eventId"]
+        );
+        let error = parse::<Several>("campaignId=x").unwrap_err();
+        assert_eq!(
+            error.errors()[0].detail,
+            "`campaignId` can't be read: it is a UUID"
+        );
     }
 
     #[test]

@@ -65,6 +65,7 @@ pub async fn layer(around: Around, mut request: Request, next: Next) -> Response
     let notes = Notes::default();
     request.extensions_mut().insert(notes.clone());
     let span = begin_span(traces.as_ref(), &request, route);
+    let trace_id = traces::trace_id(&span).or_else(|| traces::callers_trace_id(request.headers()));
 
     let answered = std::panic::AssertUnwindSafe(retry::run(next, request))
         .catch_unwind()
@@ -96,7 +97,7 @@ pub async fn layer(around: Around, mut request: Request, next: Next) -> Response
             app.id = caller.or(app_id).map(tracing::field::display),
             key.id = key_id.map(tracing::field::display),
             client.address = address.map(tracing::field::display),
-            trace.id = traces::trace_id(&span),
+            trace.id = trace_id,
             elapsed_us = u64::try_from(elapsed.as_micros()).unwrap_or(u64::MAX),
             "request"
         );

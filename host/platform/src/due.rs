@@ -1,8 +1,11 @@
 //! When a loop that looks for work in the database looks again.
 
+use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use nudge_db::{Db, Timestamp};
+use parking_lot::Mutex;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
@@ -73,44 +76,172 @@ impl Pacer {
     }
 }
 
+/// Why work failed, as far as it matters for the log.
+pub trait Failure: fmt::Debug {
+    /// Whether the database is away: then all that needs it fails, for one reason.
+    fn is_outage(&self) -> bool {
+        false
+    }
+}
+
+impl Failure for nudge_db::Error {
+    fn is_outage(&self) -> bool {
+        self.kind() == nudge_db::Kind::Unavailable
+    }
+}
+
+impl Failure for anyhow::Error {
+    fn is_outage(&self) -> bool {
+        let cause = self.downcast_ref::<nudge_db::Error>();
+        cause.is_some_and(Failure::is_outage)
+    }
+}
+
 /// Tells of work that is tried until it succeeds: once when it begins to fail, and once when it succeeds again. A
-/// database that is away for an hour is two lines in the log of each loop.
+/// database that is away for an hour is two lines in the log of the process, whatever needs it.
 #[derive(Debug)]
 pub struct Trouble {
     what: &'static str,
+    /// Since when it fails, for a reason of its own.
     since: Option<Instant>,
+    /// It is tried until it works; what is only tried when somebody asks may not be tried again.
+    is_loop: bool,
+    /// It counts among what waits for the database.
+    waits: bool,
 }
 
 impl Trouble {
     /// `what` is tried, for the log.
     pub fn new(what: &'static str) -> Self {
-        Self { what, since: None }
+        Self {
+            what,
+            since: None,
+            is_loop: true,
+            waits: false,
+        }
+    }
+
+    /// `what` is tried when somebody asks.
+    pub fn of_questions(what: &'static str) -> Self {
+        Self {
+            is_loop: false,
+            ..Self::new(what)
+        }
     }
 
     /// Takes note of an attempt. None: it failed.
-    pub fn note<T, E: std::fmt::Debug>(&mut self, attempt: Result<T, E>) -> Option<T> {
-        match (attempt, self.since) {
-            (Ok(value), None) => Some(value),
-            (Ok(value), Some(since)) => {
-                self.since = None;
-                let seconds = since.elapsed().as_secs();
-                tracing::info!(what = self.what, seconds, "works again");
+    pub fn note<T, E: Failure>(&mut self, attempt: Result<T, E>) -> Option<T> {
+        match attempt {
+            Ok(value) => {
+                self.end_outage();
+                if let Some(since) = self.since.take() {
+                    let seconds = since.elapsed().as_secs();
+                    tracing::info!(what = self.what, seconds, "works again");
+                }
                 Some(value)
             }
-            (Err(error), None) => {
-                self.since = Some(Instant::now());
-                tracing::warn!(
-                    what = self.what,
-                    ?error,
-                    "fails, and is tried again until it works"
-                );
-                None
-            }
-            (Err(error), Some(_)) => {
-                tracing::debug!(what = self.what, ?error, "still fails");
+            Err(error) => {
+                if error.is_outage() {
+                    self.note_outage(&error);
+                } else if self.since.is_some() {
+                    tracing::debug!(what = self.what, ?error, "still fails");
+                } else {
+                    self.since = Some(Instant::now());
+                    tracing::warn!(
+                        what = self.what,
+                        ?error,
+                        "fails, and is tried again until it works"
+                    );
+                }
                 None
             }
         }
+    }
+
+    fn note_outage(&mut self, error: &impl Failure) {
+        let is_new = self.is_loop && !self.waits;
+        self.waits |= is_new;
+        IS_OUT.store(true, Ordering::Relaxed);
+        if OUTAGE.lock().fail(is_new, Instant::now()) {
+            tracing::warn!(
+                what = self.what,
+                ?error,
+                "the database is away; what needs it is tried again until it works"
+            );
+        } else {
+            tracing::debug!(what = self.what, ?error, "the database is away still");
+        }
+    }
+
+    fn end_outage(&mut self) {
+        if !IS_OUT.load(Ordering::Relaxed) {
+            return;
+        }
+        let waited = std::mem::take(&mut self.waits);
+        let mut outage = OUTAGE.lock();
+        let lasted = outage.work(waited, Instant::now());
+        IS_OUT.store(outage.since.is_some(), Ordering::Relaxed);
+        drop(outage);
+        if let Some(lasted) = lasted {
+            tracing::info!(seconds = lasted.as_secs(), "the database works again");
+        }
+    }
+}
+
+impl Drop for Trouble {
+    fn drop(&mut self) {
+        // What has ended waits for nothing.
+        if self.waits {
+            self.end_outage();
+        }
+    }
+}
+
+/// For so long after an outage what fails is a part of it: an answer may have been under way.
+const CALM: Duration = Duration::from_secs(5);
+
+/// The outage of this process's database.
+static OUTAGE: Mutex<Outage> = Mutex::new(Outage {
+    waiting: 0,
+    since: None,
+    is_told: false,
+    ended: None,
+});
+
+/// Whether there is one, so that nothing waits for the lock while all goes well.
+static IS_OUT: AtomicBool = AtomicBool::new(false);
+
+/// An outage begins with the first that fails and ends when all that failed work again.
+#[derive(Debug)]
+struct Outage {
+    /// How many wait for the database.
+    waiting: usize,
+    since: Option<Instant>,
+    is_told: bool,
+    /// When the one before ended.
+    ended: Option<Instant>,
+}
+
+impl Outage {
+    /// Takes note of a failure, of one that did not wait before or of one that did. Answers whether to tell of the outage.
+    fn fail(&mut self, is_new: bool, now: Instant) -> bool {
+        self.waiting += usize::from(is_new);
+        let since = *self.since.get_or_insert(now);
+        let is_over = |then: Instant| now.saturating_duration_since(then) >= CALM;
+        let tells = !self.is_told && (self.ended.is_none_or(is_over) || is_over(since));
+        self.is_told |= tells;
+        tells
+    }
+
+    /// Something works, perhaps one of those that waited. Answers how long the outage was, if it is over and was told.
+    fn work(&mut self, waited: bool, now: Instant) -> Option<Duration> {
+        self.waiting = self.waiting.saturating_sub(usize::from(waited));
+        if self.waiting > 0 {
+            return None;
+        }
+        let since = self.since.take()?;
+        self.ended = Some(now);
+        std::mem::take(&mut self.is_told).then(|| now.saturating_duration_since(since))
     }
 }
 
@@ -123,7 +254,7 @@ pub async fn every<F, E>(
     mut turn: impl FnMut() -> F,
 ) where
     F: Future<Output = Result<(), E>>,
-    E: std::fmt::Debug,
+    E: Failure,
 {
     let mut trouble = Trouble::new(what);
     let pausing = || tokio::time::sleep(pause);
@@ -232,16 +363,52 @@ impl Next {
 mod tests {
     use super::*;
 
+    #[derive(Debug)]
+    struct Defect;
+
+    impl Failure for Defect {}
+
     #[test]
     fn trouble_is_over_with_the_first_success() {
         let mut trouble = Trouble::new("a test");
-        assert_eq!(trouble.note(Ok::<_, ()>(1)), Some(1));
+        assert_eq!(trouble.note(Ok::<_, Defect>(1)), Some(1));
         for _ in 0..3 {
-            assert_eq!(trouble.note(Err::<u8, _>("away")), None);
+            assert_eq!(trouble.note(Err::<u8, _>(Defect)), None);
             assert!(trouble.since.is_some());
         }
-        assert_eq!(trouble.note(Ok::<_, ()>(2)), Some(2));
+        assert_eq!(trouble.note(Ok::<_, Defect>(2)), Some(2));
         assert!(trouble.since.is_none());
+    }
+
+    #[test]
+    fn an_outage_is_told_once_whatever_fails() {
+        let mut outage = Outage {
+            waiting: 0,
+            since: None,
+            is_told: false,
+            ended: None,
+        };
+        let begun = Instant::now();
+        let at = |seconds: u64| begun + Duration::from_secs(seconds);
+        assert!(outage.fail(true, at(0)));
+        for loops in 0..5 {
+            assert!(!outage.fail(loops < 2, at(1 + loops)));
+        }
+        assert_eq!(outage.work(true, at(10)), None);
+        assert_eq!(outage.work(true, at(10)), None);
+        assert_eq!(outage.work(true, at(11)), Some(Duration::from_secs(11)));
+        // What was under way fails a moment later.
+        assert!(!outage.fail(true, at(12)));
+        assert_eq!(outage.work(true, at(13)), None);
+        // One that lasts is told all the same, and one later is another.
+        assert!(!outage.fail(true, at(14)));
+        assert!(outage.fail(false, at(14) + CALM));
+        assert_eq!(outage.work(true, at(20)), Some(Duration::from_secs(6)));
+        assert!(outage.fail(true, at(20) + CALM));
+        assert_eq!(outage.work(true, at(26)), Some(Duration::from_secs(1)));
+        // Whoever asked once does not ask again: what works ends it.
+        assert!(outage.fail(false, at(40)));
+        assert_eq!(outage.work(false, at(41)), Some(Duration::from_secs(1)));
     }
 
     #[test]

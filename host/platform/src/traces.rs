@@ -148,6 +148,12 @@ pub fn trace_id(context: &Context) -> Option<String> {
     (id != TraceId::INVALID).then(|| id.to_string())
 }
 
+/// The id of the trace that a request's headers name, whether or not anything is traced here.
+pub fn callers_trace_id(headers: &HeaderMap) -> Option<String> {
+    let caller = TraceContextPropagator::new();
+    trace_id(&caller.extract_with_context(&Context::new(), &HeaderExtractor(headers)))
+}
+
 /// Ends the span of a request that was answered with a status. `request_id` as in `X-Request-Id` and the log.
 pub fn end_request(request: &Context, status: u16, request_id: &str) {
     if !request.has_active_span() {
@@ -307,6 +313,8 @@ mod tests {
         ] {
             let caller =
                 HeaderMap::from_iter([("traceparent".parse().unwrap(), text.parse().unwrap())]);
+            let named = continues.map(|_| trace.to_owned());
+            assert_eq!(callers_trace_id(&caller), named, "{text}");
             let request = traces.request(&caller, span("request"));
             let place = request.span().span_context().clone();
             let is_callers = place.trace_id().to_string() == trace;

@@ -121,7 +121,8 @@ impl Plugins {
             compiler,
             limits: limits(config),
             pool_slots: u32::try_from(workers + SHADOWS + Loaders::SLOTS).unwrap_or(u32::MAX),
-        })?;
+        });
+        let engine = engine.map_err(|error| unusable(error, config))?;
         let built_in = load_built_in(&engine, config)?;
         Ok(Self {
             workers: Workers::start("plugin", workers, share(config, workers))?,
@@ -205,6 +206,18 @@ fn load_built_in(engine: &Engine, config: &Config) -> anyhow::Result<HashMap<Kin
         (kind, Arc::new(active))
     });
     Ok(built_in.collect())
+}
+
+/// Why there is no engine: mostly that the folder of compiled plugins can't be used.
+fn unusable(error: nudge_wasm::Error, config: &Config) -> anyhow::Error {
+    let folder = config.plugin_cache();
+    match error {
+        nudge_wasm::Error::Cache(cause) => anyhow::anyhow!(
+            "{}, the folder of compiled plugins, can't be used ({cause}): name another in `plugins.cacheDir`",
+            folder.display()
+        ),
+        error => error.into(),
+    }
 }
 
 /// The limits of every call, from the configuration.

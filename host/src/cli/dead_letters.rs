@@ -2,13 +2,13 @@
 
 use std::fmt::Write as _;
 
-use anyhow::bail;
+use anyhow::{anyhow, bail};
 use clap::{Args, Subcommand};
 use nudge_platform::config::Config;
-use reqwest::Method;
+use reqwest::{Method, StatusCode};
 use serde_json::{Map, Value as Json, json};
 
-use super::plugin::client::{Client, Target};
+use super::plugin::client::{Client, Refused, Target};
 use super::plugin::observe::finish;
 use super::plugin::remote::text;
 use super::say;
@@ -134,7 +134,8 @@ async fn replay(config: &Config, arguments: Replay) -> anyhow::Result<()> {
     let client = client(config, &arguments.target)?;
     let outcome = if let Some(id) = &arguments.id {
         let request = client.request(Method::POST, &["dead-letters", id, "replay"])?;
-        client.send(request.json(&json!({}))).await?.1
+        let sent = client.send(request.json(&json!({}))).await;
+        sent.map_err(|error| unknown_letter(error, id))?.1
     } else {
         replay_some(&client, &arguments).await?
     };
@@ -151,6 +152,20 @@ async fn replay(config: &Config, arguments: Replay) -> anyhow::Result<()> {
         bail!("the event fails still");
     }
     Ok(())
+}
+
+/// What to tell of an answer about a letter: that there is none, or what it says.
+fn unknown_letter(error: anyhow::Error, id: &str) -> anyhow::Error {
+    let refused = error.downcast_ref::<Refused>();
+    // The app may be what there is none of.
+    let is_unknown = |refused: &Refused| {
+        refused.status == StatusCode::NOT_FOUND && !refused.told.contains("no such app")
+    };
+    if refused.is_some_and(is_unknown) {
+        anyhow!("there is no dead letter `{id}`; `nudge dead-letters list` has them")
+    } else {
+        error
+    }
 }
 
 /// Has the letters of the filter replayed, and waits until they are.

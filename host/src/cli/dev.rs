@@ -76,15 +76,20 @@ pub struct Access {
 
 /// Runs the embedded server until it is asked to stop.
 pub(super) async fn run(mut config: Config, arguments: Arguments) -> anyhow::Result<()> {
-    let chosen = arguments.server.listen.is_some();
-    let default = Config::defaults()?.server.ops_listen;
+    let defaults = Config::defaults()?.server;
     // Embedded mode has the operators' routes on its main address. They have one of their own only if somebody chose
     // it, so that two servers on one machine don't compete for the default.
-    if arguments.server.ops_listen.is_none() && config.server.ops_listen == default {
+    if arguments.server.ops_listen.is_none() && config.server.ops_listen == defaults.ops_listen {
         config.server.ops_listen = String::new();
     }
+    let chosen = arguments.server.listen.is_some();
     arguments.server.apply(&mut config);
-    if !chosen && std::net::TcpListener::bind(&config.server.listen).is_err() {
+    let chosen = chosen || config.server.listen != defaults.listen;
+    if !chosen && is_taken(&config.server.listen) {
+        super::say(format_args!(
+            "{} is taken by another program: this server takes a free port (choose one with --listen)",
+            config.server.listen
+        ));
         "127.0.0.1:0".clone_into(&mut config.server.listen);
     }
     config.telemetry.log_filter = quiet(&config.telemetry.log_filter);
@@ -115,6 +120,12 @@ pub(super) async fn run(mut config: Config, arguments: Arguments) -> anyhow::Res
     }
     stop.await;
     server.stop().await
+}
+
+/// Whether another program listens on an address.
+fn is_taken(address: &str) -> bool {
+    let listening = std::net::TcpListener::bind(address);
+    listening.is_err_and(|error| error.kind() == io::ErrorKind::AddrInUse)
 }
 
 /// A newcomer reads the introduction, not a line a request; who sets a filter gets what it says.

@@ -11,10 +11,10 @@ use nudge_platform::schema::migrations;
 use nudge_platform::secrets::Secrets;
 use nudge_platform::{sealed, telemetry, traces};
 use nudge_push::providers::check_certificates;
-use tokio::net::lookup_host;
 
 use super::ServerArguments;
 use crate::server::{make_data_dir, open_plugins, open_secrets, public_url};
+use crate::{listening, opening};
 
 /// Runs a server until it is asked to stop.
 pub(super) async fn run(mut config: Config, arguments: ServerArguments) -> anyhow::Result<()> {
@@ -73,25 +73,15 @@ pub(super) async fn check(mut config: Config, arguments: ServerArguments) -> any
 /// Whether what is configured can be used, as far as neither the database nor the issuers are asked.
 pub(super) async fn check_configuration(config: &Config, lookups: &Lookups) -> anyhow::Result<()> {
     telemetry::Logs::new(&config.telemetry)?;
-    check_address("server.listen", &config.server.listen).await?;
+    listening::check_differ(config)?;
+    listening::check(listening::API, &config.server.listen).await?;
     if !config.server.ops_listen.is_empty() {
-        check_address("server.opsListen", &config.server.ops_listen).await?;
+        listening::check(listening::OPERATIONS, &config.server.ops_listen).await?;
     }
     Site::new(&public_url(config, &config.server.listen), false)?;
     check_certificates(&config.push)?;
     traces::open(&config.telemetry, lookups)?;
     Ok(())
-}
-
-/// Whether there is such an address; not whether it is free: a server may well be running.
-async fn check_address(key: &str, address: &str) -> anyhow::Result<()> {
-    let mut found = lookup_host(address)
-        .await
-        .with_context(|| format!("{key}: `{address}` is no address to listen on"))?;
-    found
-        .next()
-        .map(drop)
-        .with_context(|| format!("{key}: `{address}` has no address"))
 }
 
 /// Whether the database takes writes, lets a server work as configured, and was made with the keys that are there.
@@ -133,7 +123,5 @@ pub(super) async fn open(config: &Config) -> anyhow::Result<Db> {
 }
 
 pub(super) async fn open_with(config: &Config, connections: u32) -> anyhow::Result<Db> {
-    Db::open(&config.database_options(connections))
-        .await
-        .context("can't open the database")
+    opening::open(config, connections).await
 }

@@ -9,6 +9,20 @@ use serde_json::{Map, Value, json};
 /// Answers by operation, and facts of the server that gave them, such as `appId`.
 pub type Known = Map<String, Value>;
 
+/// Answers that are no JSON, with their media types: one message of a stream, and bytes.
+const TEXTS: [(&str, &str, &str); 2] = [
+    (
+        "stream_events",
+        "text/event-stream",
+        include_str!("stream.txt"),
+    ),
+    (
+        "download_export",
+        "application/zip",
+        "The bytes of export.zip.",
+    ),
+];
+
 /// The request of an operation. `{{name}}` in it stands for a fact, `{{operation.items.0.id}}` for a part of the `data`
 /// that an operation before it answered.
 #[derive(Debug, Deserialize)]
@@ -113,11 +127,22 @@ pub(super) fn add(document: &mut Value) -> serde_json::Result<()> {
         .flat_map(|item| item.values_mut());
     for operation in operations {
         let id = operation.get("operationId").and_then(Value::as_str);
+        let id = id.map(str::to_owned);
         let example = examples
             .iter()
-            .find(|example| Some(&*example.operation) == id);
+            .find(|example| Some(&*example.operation) == id.as_deref());
         if let Some(example) = example {
             complete(operation, example, &known);
+        }
+        let text = TEXTS
+            .iter()
+            .find(|(operation, ..)| Some(*operation) == id.as_deref());
+        if let Some((_, media_type, text)) = text {
+            let place = format!("/responses/200/content/{}", media_type.replace('/', "~1"));
+            let described = operation.pointer_mut(&place).and_then(Value::as_object_mut);
+            if let Some(described) = described {
+                described.insert("example".to_owned(), json!(text));
+            }
         }
     }
     Ok(())

@@ -1,15 +1,20 @@
-//! What the document says of values that plugins read, of webhooks, and of the roles that operations take. The types of
+//! What the document says of values that plugins read, and of the roles that operations take. The types of
 //! the server know such values as JSON alone.
 
-use nudge_campaigns::webhooks::EventType;
+use std::collections::HashMap;
+
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
+
+use super::{cases, patches, questions, webhooks};
 
 /// The shapes, and the members that have them wherever their type is only JSON.
 #[derive(Deserialize)]
 struct Shapes {
     schemas: Map<String, Value>,
     members: Map<String, Value>,
+    /// The shapes of members that have their own, by `Schema.member`.
+    replaced: Map<String, Value>,
 }
 
 /// The beginnings of references to documents that readers do not have.
@@ -36,15 +41,24 @@ const QUESTIONS: [&str; 2] = ["/segments/preview", "/personalization/preview"];
 
 /// Completes the document.
 pub(super) fn add(document: &mut Value) -> serde_json::Result<()> {
-    let Shapes { schemas, members } = serde_json::from_str(include_str!("shapes.json"))?;
+    let Shapes {
+        schemas,
+        members,
+        replaced,
+    } = serde_json::from_str(include_str!("shapes.json"))?;
     if let Some(all) = members_of(document, "/components/schemas") {
+        name_copies(all);
         for schema in all.values_mut() {
             shape(schema, &members);
         }
         all.extend(schemas);
+        questions::add(all);
+        cases::add(all)?;
     }
+    replace(document, &replaced);
+    patches::add(document);
     if let Some(all) = document.as_object_mut() {
-        all.insert("webhooks".to_owned(), webhooks());
+        all.insert("webhooks".to_owned(), webhooks::all()?);
     }
     for (path, item) in members_of(document, "/paths").into_iter().flatten() {
         for (method, operation) in item.as_object_mut().into_iter().flatten() {
@@ -55,6 +69,7 @@ pub(super) fn add(document: &mut Value) -> serde_json::Result<()> {
     }
     without_references(document);
     mend_tests(document);
+    mend_binaries(document);
     Ok(())
 }
 
@@ -63,13 +78,64 @@ fn members_of<'v>(value: &'v mut Value, place: &str) -> Option<&'v mut Map<Strin
     value.pointer_mut(place)?.as_object_mut()
 }
 
+/// Names schemas where envelopes have copies of them.
+fn name_copies(schemas: &mut Map<String, Value>) {
+    let is_envelope = |name: &str| name.starts_with("Data_") || name.starts_with("Page_");
+    let mut names: HashMap<String, Option<String>> = HashMap::new();
+    let says_something = |schema: &Value| {
+        ["properties", "allOf", "oneOf"]
+            .iter()
+            .any(|key| schema.get(key).is_some())
+    };
+    let all = schemas
+        .iter()
+        .filter(|(name, schema)| !is_envelope(name) && says_something(schema));
+    for (name, schema) in all {
+        // Of two that are alike none is meant more than the other.
+        names
+            .entry(schema.to_string())
+            .and_modify(|known| *known = None)
+            .or_insert_with(|| Some(name.clone()));
+    }
+    for (_, envelope) in schemas.iter_mut().filter(|(name, _)| is_envelope(name)) {
+        for part in envelope
+            .as_object_mut()
+            .into_iter()
+            .flat_map(Map::values_mut)
+        {
+            name_copy(part, &names);
+        }
+    }
+}
+
+fn name_copy(value: &mut Value, names: &HashMap<String, Option<String>>) {
+    if value.is_object()
+        && let Some(Some(name)) = names.get(&value.to_string())
+    {
+        *value = reference(name);
+        return;
+    }
+    match value {
+        Value::Array(items) => items.iter_mut().for_each(|item| name_copy(item, names)),
+        Value::Object(members) => members
+            .values_mut()
+            .for_each(|member| name_copy(member, names)),
+        _ => {}
+    }
+}
+
 /// Gives members that are only JSON their shapes.
 fn shape(schema: &mut Value, members: &Map<String, Value>) {
     for (name, member) in members_of(schema, "/properties").into_iter().flatten() {
         let known = members.get(name).filter(|_| is_open(member));
         if let Some(shape) = known.and_then(Value::as_str) {
             let description = member.get("description").cloned();
-            *member = json!({"oneOf": [reference(shape), {"type": "null"}]});
+            let is_there = member.get("type") == Some(&json!("object"));
+            *member = if is_there {
+                reference(shape)
+            } else {
+                json!({"oneOf": [reference(shape), {"type": "null"}]})
+            };
             if let (Some(text), Some(member)) = (description, member.as_object_mut()) {
                 member.insert("description".to_owned(), text);
             }
@@ -109,7 +175,20 @@ fn is_open(schema: &Value) -> bool {
     (kind.is_none() || is_object) && says.iter().all(|key| schema.get(key).is_none())
 }
 
-fn reference(name: &str) -> Value {
+/// Gives members the shapes that only they have.
+fn replace(value: &mut Value, replaced: &Map<String, Value>) {
+    for (place, shape) in replaced {
+        let Some((schema, member)) = place.split_once('.') else {
+            continue;
+        };
+        let place = format!("/components/schemas/{schema}/properties/{member}");
+        if let Some(member) = value.pointer_mut(&place) {
+            shape.clone_into(member);
+        }
+    }
+}
+
+pub(super) fn reference(name: &str) -> Value {
     json!({"$ref": format!("#/components/schemas/{name}")})
 }
 
@@ -134,54 +213,25 @@ fn role(path: &str, method: &str) -> Option<&'static str> {
     })
 }
 
-/// What endpoints of customers are sent.
-fn webhooks() -> Value {
-    let header = |name: &str, description: &str| json!({"name": name, "in": "header", "required": true, "description": description, "schema": {"type": "string"}});
-    let parameters = json!([
-        header("X-Service-Event", "The event's type."),
-        header(
-            "X-Service-Signature",
-            "`t=<unix seconds>,v1=<signature>`: base64url of HMAC-SHA256 with the secret's 32 bytes over `<t>.<body>`. While a secret is rotated there are two `v1`. Refuse what is more than 5 minutes from now."
-        ),
-        header(
-            "X-Service-Delivery",
-            "The message's id, the same on each retry."
-        ),
-        header("X-Service-Attempt", "Which attempt it is, from 1."),
-        header("webhook-id", "As of Standard Webhooks: the message's id."),
-        header(
-            "webhook-timestamp",
-            "As of Standard Webhooks: seconds since 1970."
-        ),
-        header(
-            "webhook-signature",
-            "As of Standard Webhooks: `v1,<signature>`."
-        ),
-    ]);
-    let of_type = |event: &EventType| {
-        let name = event.name();
-        let data = match name.split_once('.').map_or(name, |(group, _)| group) {
-            "plugin" => "WebhookPluginData",
-            "dead_letter" => "WebhookDeadLetterData",
-            _ => "WebhookDeliveryData",
-        };
-        let own = json!({"type": "object", "properties": {"event": {"const": name}, "data": reference(data)}});
-        let body = json!({"allOf": [reference("WebhookMessage"), own]});
-        let post = json!({
-            "summary": format!("`{name}`"), "operationId": format!("webhook_{}", name.replace('.', "_")), "tags": ["webhooks"],
-            "parameters": parameters, "requestBody": {"required": true, "content": {"application/json": {"schema": body}}},
-            "responses": {
-                "2XX": {"description": "It is taken."},
-                "default": {"description": "408, 429, 5xx and no answer within 10 seconds: it is sent again, five times in all; `Retry-After` of a 429 is honoured. Any other status: it is not."},
-            },
-        });
-        (name.to_owned(), json!({"post": post}))
-    };
-    EventType::ALL
-        .iter()
-        .map(of_type)
-        .collect::<Map<_, _>>()
-        .into()
+/// Media types whose bodies are bytes.
+const BINARY: [&str; 2] = ["application/wasm", "application/zip"];
+
+/// Says of bodies that are bytes that they are no list of numbers.
+fn mend_binaries(value: &mut Value) {
+    match value {
+        Value::Object(members) => {
+            for media_type in BINARY {
+                let described = members.get_mut(media_type).and_then(Value::as_object_mut);
+                if let Some(described) = described {
+                    let bytes = json!({"type": "string", "format": "binary"});
+                    described.insert("schema".to_owned(), bytes);
+                }
+            }
+            members.values_mut().for_each(mend_binaries);
+        }
+        Value::Array(items) => items.iter_mut().for_each(mend_binaries),
+        _ => {}
+    }
 }
 
 /// Takes references to other documents out of all descriptions.

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use nudge_platform::due::Failure;
+
 use super::disk::Disk;
 use crate::services::Shared;
 
@@ -21,6 +23,12 @@ pub(super) enum NotReady {
     NoWrites,
     #[error("the database does not answer")]
     NoAnswer,
+}
+
+impl Failure for NotReady {
+    fn is_outage(&self) -> bool {
+        matches!(self, Self::NoWrites | Self::NoAnswer)
+    }
 }
 
 /// The server can take requests: it is not stopping, an embedded database has room, the database answers, and the server

@@ -125,7 +125,8 @@ pub async fn create_identity_key(
     Ok(created(view))
 }
 
-/// Removes a public key: identity tokens that it signed are refused at once.
+/// Removes a public key: identity tokens that it signed are refused at once; on other servers of the database within
+/// `pipeline.pollMs` (250 ms).
 #[utoipa::path(delete, path = "/v1/apps/{appId}/identity-keys/{kid}", tag = "apps",
     params(("appId" = Uuid, Path), ("kid" = String, Path)), responses((status = 204)))]
 pub async fn delete_identity_key(

@@ -157,7 +157,7 @@ pub async fn create_key(
     }))
 }
 
-/// Revokes a key: it stops working at once.
+/// Revokes a key: it stops working at once; on other servers of the database within `pipeline.pollMs` (250 ms).
 #[utoipa::path(delete, path = "/v1/apps/{appId}/keys/{keyId}", tag = "apps",
     params(("appId" = Uuid, Path), ("keyId" = Uuid, Path)), responses((status = 204)))]
 pub async fn revoke_key(

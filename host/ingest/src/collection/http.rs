@@ -24,9 +24,85 @@ pub(crate) struct CollectionRequest {
     /// The key, where it is not the user name of basic authentication.
     write_key: Option<String>,
     /// Of a batch: 1 to 500 messages, each with its `type`.
-    batch: Option<Vec<serde_json::Map<String, serde_json::Value>>>,
-    /// When the request was sent, by the client's clock; corrects timestamps.
+    batch: Option<Vec<CollectionMessage>>,
+    /// The message, where it is no batch.
+    #[serde(flatten)]
+    message: CollectionMessage,
+}
+
+/// A message of the tracking protocol. Further members are let be.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct CollectionMessage {
+    /// `track`, `identify`, `page`, `screen`, `alias` or `group`; of a message that is no batch the path says it.
+    r#type: Option<String>,
+    /// Its id, by which it is taken once however often it is sent.
+    message_id: Option<String>,
+    /// The customer's id of the person.
+    user_id: Option<String>,
+    /// The id of the person's browser or device.
+    anonymous_id: Option<String>,
+    /// Of `alias`: the id that becomes the other one's.
+    previous_id: Option<String>,
+    /// Of `group`: the group.
+    group_id: Option<String>,
+    /// Of `track`: the event's name.
+    event: Option<String>,
+    /// Of `page` and `screen`: the name.
+    name: Option<String>,
+    /// Of `page` and `screen`: the category.
+    category: Option<String>,
+    /// When it happened.
+    timestamp: Option<String>,
+    /// When it happened by the client's clock, where `timestamp` is corrected.
+    original_timestamp: Option<String>,
+    /// When it was sent, by the client's clock; corrects timestamps.
     sent_at: Option<String>,
+    /// Of `track`, `page` and `screen`: the event's properties.
+    #[schema(value_type = Option<Object>)]
+    properties: Option<serde_json::Map<String, serde_json::Value>>,
+    /// Of `identify` and `group`: what is known of the person or the group.
+    #[schema(value_type = Option<Object>)]
+    traits: Option<serde_json::Map<String, serde_json::Value>>,
+    /// Where it happened.
+    context: Option<CollectionContext>,
+}
+
+/// Where a message of the tracking protocol comes from. Further members are let be.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct CollectionContext {
+    /// The app: its name and version.
+    app: Option<CollectionContextPart>,
+    /// The device: its id and type.
+    device: Option<CollectionContextPart>,
+    /// The operating system: its name and version.
+    os: Option<CollectionContextPart>,
+    /// The client: its name and version.
+    library: Option<CollectionContextPart>,
+    /// The person's language.
+    locale: Option<String>,
+    /// The person's time zone, an IANA name.
+    timezone: Option<String>,
+    /// The page.
+    #[schema(value_type = Option<Object>)]
+    page: Option<serde_json::Map<String, serde_json::Value>>,
+    /// What is known of the person.
+    #[schema(value_type = Option<Object>)]
+    traits: Option<serde_json::Map<String, serde_json::Value>>,
+}
+
+/// A part of a message's context. Further members are let be.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct CollectionContextPart {
+    /// Its id.
+    id: Option<String>,
+    /// Its type.
+    r#type: Option<String>,
+    /// Its name.
+    name: Option<String>,
+    /// Its version.
+    version: Option<String>,
 }
 
 /// All messages are taken.

@@ -52,7 +52,9 @@ pub struct CreateRequest {
     /// Whether it is in force; `active` unless given.
     #[serde(default = "in_force")]
     status: Status,
+    /// What it says.
     #[serde(flatten)]
+    #[schema(value_type = nudge_campaigns::definitions::Content)]
     rest: Map<String, Value>,
 }
 

@@ -109,7 +109,7 @@ pub const FAMILIES: &[Family] = &[
 
     family("nudge_database_up", Kind::Gauge, "Whether the database answered when these metrics were read (1) or not (0)."),
     family("nudge_database_connections", Kind::Gauge, "Connections to the database, by state: in_use or idle."),
-    family("nudge_database_connections_max", Kind::Gauge, "The most connections that the process may have; on SQLite one writes besides."),
+    family("nudge_database_connections_max", Kind::Gauge, "The most connections that the process may have; on SQLite the one that writes is among them."),
     family("nudge_database_acquire_timeouts_total", ONE, "Times that no connection to the database became free in time."),
     family("nudge_spans_dropped_total", ONE, "Spans of traces that were not sent."),
 

@@ -9,10 +9,11 @@ use nudge_apps::keys::store;
 use nudge_campaigns::apps;
 use nudge_db::{Db, Schema, Timestamp, Tx};
 use nudge_platform::config::Config;
-use nudge_platform::schema::migrations;
 use serde::{Deserialize, Serialize};
 use tempfile::NamedTempFile;
 use uuid::Uuid;
+
+use crate::opening;
 
 /// The file in the data directory that has the app's id and keys; its owner alone can read it.
 const FILE: &str = "dev.json";
@@ -127,28 +128,27 @@ pub(super) async fn choose(
     let url = config.database_url();
     let file = nudge_db::sqlite_path(&url);
     if file.is_some_and(|path| !path.exists()) {
-        return in_empty(wanted);
+        return in_empty(wanted, true);
     }
-    let db = Db::open(&config.database_options(1)).await;
-    let db = db.context("can't open the database")?;
-    let chosen = choose_in(&db, before, wanted, file.is_some()).await;
+    let db = opening::open(config, 1).await?;
+    let chosen = choose_in(config, &db, before, wanted, file.is_some()).await;
     db.close().await;
     chosen
 }
 
 async fn choose_in(
+    config: &Config,
     db: &Db,
     before: Option<&DemoApp>,
     wanted: Option<&str>,
     own_file: bool,
 ) -> anyhow::Result<Choice> {
-    let schema = db.schema(&migrations()).await;
-    if schema.context("can't read the database's schema")? == Schema::Empty {
-        return in_empty(wanted);
+    if opening::schema(config, db).await? == Schema::Empty {
+        return in_empty(wanted, own_file);
     }
     let mut tx = db.read().await?;
     let Some(oldest) = apps::oldest(&mut tx).await? else {
-        return in_empty(wanted);
+        return in_empty(wanted, own_file);
     };
     if let Some(wanted) = wanted {
         return match *apps::named(&mut tx, wanted).await? {
@@ -172,10 +172,15 @@ async fn choose_in(
     )
 }
 
-/// In a database without apps.
-fn in_empty(wanted: Option<&str>) -> anyhow::Result<Choice> {
+/// In a database without apps. One that is no file of the command's own may be meant for something else.
+fn in_empty(wanted: Option<&str>, own_file: bool) -> anyhow::Result<Choice> {
     match wanted {
-        None => Ok(Choice::First),
+        None if own_file => Ok(Choice::First),
+        None => {
+            bail!(
+                "`nudge dev` did not make this database: name the app to make with `nudge dev --app NAME`, or run `nudge serve`"
+            )
+        }
         Some(id) if id.parse::<Uuid>().is_ok() => bail!("the database has no app `{id}`"),
         Some(name) => Ok(Choice::New(name.to_owned())),
     }

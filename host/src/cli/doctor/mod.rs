@@ -38,8 +38,8 @@ pub(super) async fn run(mut config: Config, arguments: Arguments) -> anyhow::Res
     let mut findings = look_at_configuration(&config).await;
     findings.extend(look_at_disk(&config));
     findings.extend(database::look(&config).await);
-    for url in addresses(&config, arguments.operations) {
-        findings.extend(server::look(&url).await);
+    for urls in addresses(&config, arguments.operations) {
+        findings.extend(server::look(&urls).await);
     }
     if arguments.json {
         super::say(serde_json::to_string_pretty(&findings)?);
@@ -55,26 +55,32 @@ pub(super) async fn run(mut config: Config, arguments: Arguments) -> anyhow::Res
     Ok(())
 }
 
-/// Where servers answer operators.
-fn addresses(config: &Config, given: Vec<String>) -> Vec<String> {
+/// Where servers answer operators: for each server the addresses of which the first that answers is meant. `nudge dev` has
+/// these routes at the API's address unless somebody chose another.
+fn addresses(config: &Config, given: Vec<String>) -> Vec<Vec<String>> {
     if !given.is_empty() {
-        return given;
+        return given.into_iter().map(|url| vec![url]).collect();
     }
-    let listen = &config.server.ops_listen;
-    // A server that listens everywhere is reached here.
-    let port = listen.rsplit_once(':').map(|(_, port)| port);
+    let server = &config.server;
+    if server.ops_listen.is_empty() {
+        return Vec::new();
+    }
+    let default = Config::defaults().map(|config| config.server.ops_listen);
+    let mut urls = vec![url(&server.ops_listen)];
+    if default.is_ok_and(|default| default == server.ops_listen) {
+        urls.push(url(&server.listen));
+    }
+    vec![urls]
+}
+
+/// The URL of an address that is listened on. A server that listens everywhere is reached here.
+fn url(listen: &str) -> String {
     let everywhere = ["0.0.0.0:", "[::]:"];
-    if everywhere.iter().any(|all| listen.starts_with(all)) {
-        return port
-            .map(|port| format!("http://127.0.0.1:{port}"))
-            .into_iter()
-            .collect();
+    let port = everywhere.iter().find_map(|all| listen.strip_prefix(all));
+    match port {
+        Some(port) => format!("http://127.0.0.1:{port}"),
+        None => format!("http://{listen}"),
     }
-    let there = Some(listen).filter(|listen| !listen.is_empty());
-    there
-        .map(|listen| format!("http://{listen}"))
-        .into_iter()
-        .collect()
 }
 
 async fn look_at_configuration(config: &Config) -> Vec<Finding> {
@@ -153,12 +159,15 @@ mod tests {
     fn a_server_is_asked_where_it_listens_for_operators() {
         let mut config = Config::defaults().unwrap();
         let asked = |config: &Config| addresses(config, Vec::new());
-        assert_eq!(asked(&config), ["http://127.0.0.1:9464"]);
+        assert_eq!(
+            asked(&config),
+            [["http://127.0.0.1:9464", "http://127.0.0.1:8480"]]
+        );
         "0.0.0.0:9000".clone_into(&mut config.server.ops_listen);
-        assert_eq!(asked(&config), ["http://127.0.0.1:9000"]);
+        assert_eq!(asked(&config), [["http://127.0.0.1:9000"]]);
         config.server.ops_listen.clear();
         assert!(asked(&config).is_empty());
         let given = vec!["http://a:1".to_owned(), "http://b:1".to_owned()];
-        assert_eq!(addresses(&config, given.clone()), given);
+        assert_eq!(addresses(&config, given), [["http://a:1"], ["http://b:1"]]);
     }
 }

@@ -30,34 +30,40 @@ const STAYS_ZERO: [(&str, &str, &str); 4] = [
     ),
 ];
 
-/// Looks at the server whose operators' routes are at a URL.
-pub(super) async fn look(url: &str) -> Vec<Finding> {
-    let asked = async {
-        let http = reqwest::Client::builder()
-            .timeout(PATIENCE)
-            .no_proxy()
-            .build()?;
-        let url = url.trim_end_matches('/');
-        let ready = http.get(format!("{url}/readyz")).send().await?;
-        let status = ready.status();
-        let said = ready.text().await?;
-        let metrics = http.get(format!("{url}/metrics")).send().await?;
-        let metrics = metrics.error_for_status()?.text().await?;
-        Ok::<_, reqwest::Error>((status.as_u16(), said, metrics))
-    };
-    match asked.await {
-        Ok((status, said, metrics)) => {
-            let mut findings = vec![readiness(url, status, said.trim())];
-            findings.push(version(url, &metrics));
-            findings.extend(counters(url, &metrics));
-            findings
+/// Looks at the server whose operators' routes are at one of several URLs.
+pub(super) async fn look(urls: &[String]) -> Vec<Finding> {
+    let mut failed = Vec::new();
+    for url in urls {
+        match ask(url).await {
+            Ok((status, said, metrics)) => {
+                let mut findings = vec![readiness(url, status, said.trim())];
+                findings.push(version(url, &metrics));
+                findings.extend(counters(url, &metrics));
+                return findings;
+            }
+            Err(error) => failed.push(format!("{url}: {error}")),
         }
-        Err(error) => vec![Finding::problem(
-            "server",
-            format!("no server answers at {url}: {error}"),
-            "Start the server, or name the address of its /readyz with --operations.",
-        )],
     }
+    vec![Finding::problem(
+        "server",
+        format!("no server answers at {}", failed.join(", nor at ")),
+        "Start the server, or name the address of its /readyz with --operations.",
+    )]
+}
+
+/// What a server says of itself: the status and the text of `/readyz`, and its metrics.
+async fn ask(url: &str) -> reqwest::Result<(u16, String, String)> {
+    let http = reqwest::Client::builder()
+        .timeout(PATIENCE)
+        .no_proxy()
+        .build()?;
+    let url = url.trim_end_matches('/');
+    let ready = http.get(format!("{url}/readyz")).send().await?;
+    let status = ready.status();
+    let said = ready.text().await?;
+    let metrics = http.get(format!("{url}/metrics")).send().await?;
+    let metrics = metrics.error_for_status()?.text().await?;
+    Ok((status.as_u16(), said, metrics))
 }
 
 fn readiness(url: &str, status: u16, said: &str) -> Finding {

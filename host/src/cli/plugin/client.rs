@@ -59,28 +59,30 @@ impl Client {
             let chosen = flag.as_deref().unwrap_or(configured);
             if chosen.is_empty() {
                 bail!(
-                    "{what}: say it with --{flag_name}, NUDGE_PLUGIN__{}, or `{key}` in [plugin] of nudge.toml",
+                    "{what} it with --{flag_name}, NUDGE_PLUGIN__{}, or `{key}` in [plugin] of nudge.toml",
                     key.to_ascii_uppercase()
                 );
             }
             Ok(chosen.to_owned())
         };
         let section = &config.plugin;
-        let url = choose(&target.url, &section.url, "which server?", "url", "url")?;
+        let url = choose(&target.url, &section.url, "which server? Say", "url", "url")?;
         let token = choose(
             &target.token,
             &section.token,
-            "no access token",
+            "no access token: say",
             "token",
             "token",
         )?;
         let path = if target.operator {
             "v1/operator".to_owned()
         } else {
-            let app = choose(&target.app, &section.app, "which app?", "app", "app")?;
-            let app: Uuid = app
-                .parse()
-                .with_context(|| format!("`{app}` is no app's id: it is a UUID"))?;
+            let app = choose(&target.app, &section.app, "which app? Say", "app", "app")?;
+            let Ok(app) = app.parse::<Uuid>() else {
+                bail!(
+                    "`{app}` is no app's id: it is a UUID, which GET /v1/apps and the console show"
+                );
+            };
             format!("v1/apps/{app}")
         };
         let base = format!("{}/{path}/", url.trim_end_matches('/'));
@@ -132,7 +134,11 @@ impl Client {
             .await
             .with_context(|| format!("{host} broke off its answer"))?;
         if !status.is_success() {
-            bail!(problem(status, &text));
+            return Err(Refused {
+                status,
+                told: problem(status, &text),
+            }
+            .into());
         }
         if text.is_empty() {
             return Ok((status, Json::Null));
@@ -176,6 +182,16 @@ impl Client {
         }
         Ok(items)
     }
+}
+
+/// An answer that says no.
+#[derive(Debug, thiserror::Error)]
+#[error("{told}")]
+pub(in crate::cli) struct Refused {
+    /// The status.
+    pub(in crate::cli) status: StatusCode,
+    /// What to tell of it.
+    pub(in crate::cli) told: String,
 }
 
 #[derive(Deserialize)]

@@ -68,7 +68,7 @@ pub struct Branch {
     pub id: String,
     /// The question that it leaves.
     pub from: String,
-    /// When it is taken; null is always. See [`condition`].
+    /// When it is taken; null is always.
     #[serde(default)]
     pub when: Option<Value>,
     /// Where it leads.

@@ -54,7 +54,7 @@ pub enum QuestionType {
     Link,
 }
 
-/// A question; what its type adds is kept as it came, see [`Question::spec`].
+/// A question. What its type adds is kept as it came.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Question {
     /// Its id within the flow.

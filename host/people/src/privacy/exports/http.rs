@@ -176,7 +176,8 @@ fn download_url(services: &Shared, app_id: Uuid, id: Uuid, until: Timestamp) -> 
     format!("{base}/v1/exports/{id}/archive?app={app_id}&expires={expires}&signature={signature}")
 }
 
-/// Downloads an archive. The URL is the credential; one that is not good is that of nothing.
+/// Downloads an archive: a zip file of JSON files, and of `.ndjson` files with an object on each line. The URL is the credential;
+/// one that is not good is that of nothing.
 #[utoipa::path(get, path = "/v1/exports/{exportId}/archive", tag = "privacy",
     params(("exportId" = Uuid, Path), DownloadQuery),
     responses((status = 200, content_type = "application/zip", body = Vec<u8>)))]

@@ -28,6 +28,9 @@ pub(super) fn build(project: &Project, component: &Path) -> anyhow::Result<()> {
     };
     let tool = Tool::new(&program, HOW_TO_GET_PYTHON);
     let mut command = tool.command(folder);
+    // The component has what the project says, whatever else this shell works with.
+    command.env("VIRTUAL_ENV", folder.join(".venv"));
+    command.env_remove("PYTHONPATH").env_remove("PYTHONHOME");
     command.arg("--quiet").arg("--wit-path").arg(&project.wit);
     command.args([
         "--world",
