@@ -124,6 +124,18 @@ test("the console's foundation", async (t) => {
     await page.getByRole("button", { name: "Delete Alpha" }).click();
     await dialog.getByRole("button", { name: "Delete" }).click();
     await page.getByRole("heading", { name: "No survey is like that" }).waitFor();
+    // The row is gone, and its button with it.
+    await page.locator("#main:focus").waitFor();
+
+    // Somebody else was faster: that is said, and the next press has to do with what there is now.
+    await page.getByRole("button", { name: "Show all" }).click();
+    const { id } = (await server.api("GET", "/surveys")).find(({ name }) => name == "Beta");
+    await page.getByRole("button", { name: "Pause Beta" }).waitFor();
+    await server.api("PATCH", `/surveys/${id}`, { description: "By somebody else." });
+    await page.getByRole("button", { name: "Pause Beta" }).click();
+    await page.getByText("Somebody else changed this meanwhile.").waitFor();
+    await page.getByRole("button", { name: "Pause Beta" }).click();
+    await page.getByText("“Beta” is paused.").waitFor();
     assert.deepEqual(complaints, []);
   });
 
@@ -154,6 +166,14 @@ test("the console's foundation", async (t) => {
     assert.equal(JSON.parse(await field.inputValue()).name, "Mine");
     await field.fill('{\n"name": \n}');
     await page.getByText(/^Line 3:/).waitFor();
+    // A text that is no survey stays, and what is written elsewhere can be saved meanwhile.
+    await field.fill('{"flow": {"questions": null}}');
+    await page.getByText("flow.questions has to be a list of objects.").waitFor();
+    await page.getByRole("tab", { name: "Questions" }).click();
+    await until("it can be saved", () => page.getByRole("button", { name: "Save", exact: true }).isEnabled());
+    await page.getByRole("tab", { name: "JSON" }).click();
+    assert.equal(await field.inputValue(), '{"flow": {"questions": null}}');
+    assert.equal(await page.getByRole("button", { name: "Save", exact: true }).isEnabled(), false);
     await page.reload();
     await settled(page);
 
@@ -167,6 +187,99 @@ test("the console's foundation", async (t) => {
     const { name, description } = await server.api("GET", `/surveys/${survey.id}`);
     assert.deepEqual([name, description], ["Mine", "By somebody else."]);
     await accessible(page, "a survey");
+    await page.setViewportSize({ width: 1280, height: 800 });
+
+    // What is typed while it is saved stays, as a change of what was saved.
+    await page.getByRole("tab", { name: "Questions" }).click();
+    const purpose = page.getByLabel("What it is for");
+    let release;
+    const held = new Promise((done) => (release = done));
+    await page.route(`**/surveys/${survey.id}`, async (route) => {
+      if (route.request().method() == "PATCH") await held;
+      await route.continue();
+    });
+    await purpose.fill("Sent");
+    await page.getByRole("button", { name: "Save", exact: true }).click();
+    await purpose.fill("Typed meanwhile");
+    release();
+    await page.getByText("Saved.").last().waitFor();
+    await until("it was sent", async () => (await server.api("GET", `/surveys/${survey.id}`)).description == "Sent");
+    assert.equal(await purpose.inputValue(), "Typed meanwhile");
+    await page.getByRole("button", { name: "Save", exact: true }).click();
+    await until("the rest is saved too", async () => (await server.api("GET", `/surveys/${survey.id}`)).description == "Typed meanwhile");
+    assert.deepEqual(complaints, []);
+  });
+
+  await t.test("drafts go with whoever signs out; one that can't be shown is forgotten; a browser without storage says so", async (t) => {
+    const console = consoleOf(server);
+    const { page, context } = await tab(chromium);
+    const [broken, other] = [await server.survey({ name: "Broken", status: "draft" }), await server.survey({ name: "Other", status: "draft" })];
+    const drafts = () => page.evaluate(() => Object.keys(localStorage).filter((key) => key.includes("draft")));
+    const at = (path) => page.goto(`${console.base}#/apps/${appId}${path}`);
+    const purpose = page.getByLabel("What it is for");
+    await signedIn(page, console, server, `/surveys/${broken.id}`);
+    await purpose.fill("Secret");
+    await page.locator(".menu summary").click();
+    await page.getByRole("button", { name: "Sign out" }).click();
+    await page.getByRole("heading", { name: "Sign in" }).waitFor();
+    assert.deepEqual(await drafts(), []);
+    await page.reload();
+    assert.deepEqual(await drafts(), []);
+
+    await signedIn(page, console, server, `/surveys/${broken.id}`);
+    assert.equal(await purpose.inputValue(), "");
+    // Another tab, in which nothing is written, takes nothing away when it goes.
+    const twin = await context.newPage();
+    await twin.goto(page.url());
+    await twin.getByRole("heading", { name: "Broken" }).waitFor();
+    await purpose.fill("Kept");
+    await until("it is kept", async () => (await drafts()).length == 1);
+    await twin.goto("about:blank");
+    await at("/surveys");
+    await page.getByRole("heading", { name: "Surveys" }).waitFor();
+    const [key] = await drafts();
+    await page.evaluate((key) => {
+      const draft = JSON.parse(localStorage.getItem(key));
+      draft.value.flow.questions = null;
+      localStorage.setItem(key, JSON.stringify(draft));
+    }, key);
+    await at(`/surveys/${broken.id}`);
+    await page.getByRole("button", { name: "Forget the draft" }).waitFor();
+    await at(`/surveys/${other.id}`);
+    await page.getByRole("heading", { name: "Other" }).waitFor();
+    await at(`/surveys/${broken.id}`);
+    await page.getByRole("button", { name: "Forget the draft" }).click();
+    await page.getByRole("heading", { name: "Broken" }).waitFor();
+    assert.deepEqual(await drafts(), []);
+
+    await page.evaluate(() => (Storage.prototype.setItem = () => { throw new Error("full"); }));
+    await purpose.fill("Not kept");
+    await page.getByText("This browser keeps no drafts.").waitFor();
+  });
+
+  await t.test("colours stay; home without an app, and addresses of nothing", async (t) => {
+    const console = consoleOf(server);
+    const { page, complaints } = await tab(chromium);
+    await signedIn(page, console, server, "/surveys");
+    await page.locator(".menu summary").click();
+    await page.getByLabel("Colours").selectOption("dark");
+    await page.reload();
+    await page.locator("html[data-theme=dark]").waitFor();
+    await settled(page);
+    await page.locator(".menu summary").click();
+    assert.equal(await page.getByLabel("Colours").inputValue(), "dark");
+    await page.getByLabel("Colours").selectOption("system");
+    for (const address of ["#/nowhere", "#/apps/%E0%A4%A/surveys"]) {
+      await page.goto(console.base + address);
+      await page.getByRole("heading", { name: "There is no such page" }).waitFor();
+    }
+    await accessible(page, "no such page");
+    const session = await (await page.request.get(`${server.base}/console/session`)).json();
+    await page.route("**/console/session", (route) => route.fulfill({ json: { data: { ...(session.data ?? session), apps: [] } } }));
+    await page.goto(`${console.base}#/`);
+    await page.reload();
+    await page.getByRole("heading", { name: "Welcome" }).waitFor();
+    await accessible(page, "home without an app");
     assert.deepEqual(complaints, []);
   });
 
@@ -194,6 +307,16 @@ test("the console's foundation", async (t) => {
     await until("the rest of them", async () => (await fix.count()) == 10);
     await accessible(page, "letters");
     await page.setViewportSize({ width: 1280, height: 800 });
+
+    // A letter is an address of its own; the list stays on its page.
+    const rest = page.url();
+    await page.getByRole("link", { name: "Show paid" }).first().click();
+    await page.getByRole("dialog", { name: "paid" }).getByText("type_mismatch").waitFor();
+    await page.reload();
+    await page.getByRole("dialog", { name: "paid" }).getByText("type_mismatch").waitFor();
+    assert.match(page.url(), /letter=/);
+    await page.getByRole("button", { name: "Close" }).click();
+    await until("the list is as it was", () => page.url() == rest);
 
     const [download] = await Promise.all([page.waitForEvent("download"), page.getByRole("button", { name: "All of the filter as CSV" }).click()]);
     assert.equal(download.suggestedFilename(), "dead-letters.csv");

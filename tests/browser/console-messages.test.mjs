@@ -80,14 +80,14 @@ test("messages in the console", async (t) => {
     await one.getByLabel("Body").fill("{{p.nothing}}");
     await page.reload();
     await page.getByText("This is your draft of an earlier visit.").waitFor();
-    await page.getByRole("button", { name: "Save" }).click();
+    await page.getByRole("button", { name: "Save", exact: true }).click();
     await until("the body is marked", async () => (await one.getByLabel("Body").getAttribute("aria-invalid")) == "true");
     await one.getByLabel("Body").fill("{{p.item}} waits for you");
     await page.getByLabel("It waits for").selectOption("event");
     await page.getByRole("combobox", { name: "Event", exact: true }).or(page.getByRole("textbox", { name: "Event", exact: true })).first().fill("cart_updated");
     await page.getByRole("button", { name: "Duplicate variant A" }).click();
     await page.getByRole("group", { name: "Variant B", exact: true }).getByLabel("Title").fill("Still there, {{p.name}}?");
-    await page.getByRole("button", { name: "Save" }).click();
+    await page.getByRole("button", { name: "Save", exact: true }).click();
     await log.getByText("Saved.").waitFor();
     const saved = await campaign();
     assert.deepEqual([saved.name, saved.variants.length, saved.trigger.eventName], ["Cart", 2, "cart_updated"]);
@@ -107,11 +107,13 @@ test("messages in the console", async (t) => {
 
   await t.test("it is activated, fires, and each delivery tells its way", async () => {
     await page.getByRole("tab", { name: "Message", exact: true }).click();
-    await page.getByRole("button", { name: "Activate" }).click();
+    await page.getByLabel("Description").fill("With its activation.");
+    await page.getByRole("button", { name: "Save and activate" }).click();
     await log.getByText("“Cart” is active.").waitFor();
-    assert.equal((await campaign()).status, "active");
+    const { status, description } = await campaign();
+    assert.deepEqual([status, description], ["active", "With its activation."], "what is written goes with the status");
     await page.getByLabel("Description").fill("While it runs.");
-    await page.getByRole("button", { name: "Save" }).click();
+    await page.getByRole("button", { name: "Save", exact: true }).click();
     await log.getByText("Saved.").last().waitFor();
     await until("saved without a conflict", async () => (await campaign()).description == "While it runs.");
     await ada.track("cart_updated", { item: "Milk" });
@@ -166,7 +168,7 @@ test("messages in the console", async (t) => {
     await preview.getByRole("heading", { name: "أهلا وسهلا" }).waitFor();
     assert.equal(await shown.getAttribute("dir"), "rtl");
     await page.getByText("Look and life").click();
-    await page.getByLabel("Ground", { exact: true }).fill("#102030");
+    await page.getByLabel("Background", { exact: true }).fill("#102030");
     await page.getByLabel("Text", { exact: true }).fill("#405060");
     await page.getByText("too little: text needs 4.5:1").waitFor();
     await until("the theme is that of the draft", async () => (await shown.evaluate((root) => getComputedStyle(root).backgroundColor).catch(() => "")) == "rgb(16, 32, 48)");
@@ -174,7 +176,7 @@ test("messages in the console", async (t) => {
     await preview.locator("nudge-ui .close").click();
     await accessible(page, "languages and look of an in-app message");
     await wide();
-    await page.getByRole("button", { name: "Save" }).click();
+    await page.getByRole("button", { name: "Save", exact: true }).click();
     await page.getByText(/has a contrast of/).first().waitFor();
     await page.getByLabel("Text", { exact: true }).fill("#ffffff");
     await page.getByText("enough contrast").waitFor();
@@ -186,7 +188,7 @@ test("messages in the console", async (t) => {
     await trying.getByLabel("Width").selectOption("desktop");
     await preview.getByRole("button", { name: "Look around" }).click();
     await trying.getByRole("log", { name: "What would be sent" }).getByText("acknowledged: clicked go").waitFor();
-    await trying.getByText("It is over: completed.").waitFor();
+    await trying.getByText("Preview ended: completed").waitFor();
     await trying.getByRole("button", { name: "Begin again" }).click();
     await preview.getByRole("button", { name: "Look around" }).waitFor();
     await trying.getByRole("button", { name: "Show it over this page" }).click();
@@ -196,7 +198,7 @@ test("messages in the console", async (t) => {
     await trying.getByLabel("Width").selectOption("phone");
     page.off("request", note);
     assert.deepEqual([...new Set(sent)], [`PATCH /v1/apps/${server.access.appId}/campaigns/${id()}`], "nothing but what was saved");
-    await page.getByRole("button", { name: "Save" }).click();
+    await page.getByRole("button", { name: "Save", exact: true }).click();
     await log.getByText("Saved.").last().waitFor();
     const { theme, variants: [variant] } = await until("it is saved", async () => ((await campaign()).theme ? campaign() : undefined));
     assert.deepEqual([theme, variant.localization], [{ background: "#102030", text: "#ffffff" }, { defaultLocale: "en", translations: { ar: { title: "أهلا وسهلا" } } }]);
@@ -209,9 +211,9 @@ test("messages in the console", async (t) => {
     await page.getByRole("combobox", { name: "Event", exact: true }).or(page.getByRole("textbox", { name: "Event", exact: true })).first().fill("arrived");
     await page.getByText("How often a person gets it").click();
     await page.getByLabel("At most so often a person").fill("1");
-    await page.getByRole("button", { name: "Save" }).click();
+    await page.getByRole("button", { name: "Save", exact: true }).click();
     await until("saved", async () => (await campaign()).trigger?.eventName == "arrived");
-    await until("the page knows it", () => page.getByRole("button", { name: "Save" }).isDisabled());
+    await until("the page knows it", () => page.getByRole("button", { name: "Save", exact: true }).isDisabled());
     await page.getByRole("button", { name: "Activate" }).click();
     await log.getByText("“Welcome” is active.").waitFor();
     assert.equal(await page.getByRole("tab", { name: "Deliveries" }).count(), 0);

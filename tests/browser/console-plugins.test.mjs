@@ -144,7 +144,7 @@ test("plugins in the console", async (t) => {
   await t.test("statistics, logs as they come, and what is kept of a person", async () => {
     await page.getByRole("tab", { name: "Statistics" }).click();
     await page.getByRole("rowheader", { name: version(1) }).first().waitFor();
-    await page.getByLabel("Time").selectOption("hour");
+    await page.getByLabel("Time", { exact: true }).selectOption("hour");
     await page.getByRole("img", { name: /^Latency \(median\)/ }).waitFor();
     await accessible(page, "statistics");
     await page.setViewportSize({ width: 1280, height: 800 });
@@ -172,12 +172,31 @@ test("plugins in the console", async (t) => {
     assert.deepEqual(complaints, []);
   });
 
+  await t.test("an editor changes no plugin", async (t) => {
+    const console = consoleOf(server, { role: "editor" });
+    const { page } = await tab(chromium);
+    for (const path of ["/plugins", "/plugins?tab=slots", `/plugins/${NAME}`]) {
+      await (path == "/plugins" ? signedIn(page, console, server, path) : page.goto(`${console.base}#/apps/${server.access.appId}${path}`));
+      await page.reload();
+      await settled(page);
+      await page.getByRole("rowheader").first().waitFor();
+      assert.equal(await page.getByRole("button", { name: /^(Activate|Delete|Promote|Roll back|Remove|Put|Empty|Erase)/ }).count(), 0, path);
+      assert.equal(await page.locator("input[type=file]").count(), 0, path);
+    }
+  });
+
   await t.test("a viewer looks on", async (t) => {
     await upload(server, 3);
     const console = consoleOf(server, { role: "viewer" });
     const { page } = await tab(chromium);
     await signedIn(page, console, server, `/plugins/${NAME}`);
     await page.getByRole("rowheader", { name: version(3) }).waitFor();
+    // What a version is has an address.
+    await page.getByRole("link", { name: `Show ${version(3)}` }).click();
+    await page.getByRole("dialog").getByText("It compiles in time").waitFor();
+    await page.reload();
+    await page.getByRole("dialog").getByText("It compiles in time").waitFor();
+    await page.getByRole("button", { name: "Close" }).click();
     assert.equal(await page.getByRole("button", { name: /^(Activate|Delete|Promote|Roll back|Remove)/ }).count(), 0);
     assert.equal(await page.locator("input[type=file]").count(), 0);
     await page.goto(`${console.base}#/apps/${server.access.appId}/plugins/none`);

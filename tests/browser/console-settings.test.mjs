@@ -82,6 +82,8 @@ test("definitions, settings, audit log and operators", async (t) => {
     assert.equal((await send(server, [{ name: "paid", properties: { total: 0 } }])).accepted, 1);
     await page.getByRole("button", { name: "Bring paid back" }).click();
     await page.getByRole("button", { name: "Archive paid" }).waitFor();
+    await accessible(page, "definitions");
+    await wide(page);
     assert.equal((await send(server, [{ name: "paid", properties: { total: 0 } }])).rejected, 1);
     assert.deepEqual(complaints, []);
   });
@@ -223,8 +225,9 @@ test("definitions, settings, audit log and operators", async (t) => {
     await page.getByText("The app is renamed.").waitFor();
     assert.equal(await page.locator(".switch option:checked").innerText(), "Staging");
     await page.getByRole("button", { name: "Delete the app" }).click();
+    await page.getByLabel("Type “Staging” to go on").press("Enter");
     await page.getByLabel("Type “Staging” to go on").fill("Staging");
-    await page.getByRole("dialog").getByRole("button", { name: "Delete the app" }).click();
+    await page.getByLabel("Type “Staging” to go on").press("Enter");
     await page.getByText("The app “Staging” is deleted.").waitFor();
     const gone = await fetch(`${server.base}/v1/apps/${made}`, { headers: { authorization: `Bearer ${server.access.adminToken}` } });
     assert.equal(gone.status, 404);
@@ -246,6 +249,8 @@ test("definitions, settings, audit log and operators", async (t) => {
     await page.getByRole("button", { name: /^Activate/ }).first().click();
     await page.getByRole("dialog").getByRole("button", { name: "Activate" }).click();
     await page.getByText("decides.").first().waitFor();
+    await accessible(page, "a server plugin");
+    await wide(page);
     assert.ok((await server.api("GET", "/plugins")).items.some((plugin) => plugin.name == name && plugin.scope == "server" && plugin.activeVersion), "apps see it");
     await page.goto(`${console.base}#/operator?tab=slots`);
     await page.getByLabel("Plugin for the trigger slot").selectOption(name);
@@ -264,6 +269,7 @@ test("definitions, settings, audit log and operators", async (t) => {
     await wide(page);
     await page.getByRole("tab", { name: "Audit log" }).click();
     await page.getByRole("table", { name: "Audit log" }).getByText(name).first().waitFor();
+    await accessible(page, "the server's audit log");
     assert.deepEqual(complaints, []);
   });
 });

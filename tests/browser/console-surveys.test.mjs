@@ -47,6 +47,8 @@ test("surveys and segments in the console", async (t) => {
     for (let person = 0; person < 6; person++) await events(server, `buyer-${person}`, person < 4 ? "order_placed" : "cart_updated");
     const { page, complaints } = await open(t, "/segments");
     await page.getByRole("heading", { name: "There is no segment yet" }).waitFor();
+    await accessible(page, "no segments");
+    await page.setViewportSize({ width: 1280, height: 800 });
     await page.getByRole("link", { name: "New segment" }).click();
     await page.getByLabel("Name", { exact: true }).fill("Buyers");
     await page.getByText("6 of 6 people").waitFor();
@@ -109,6 +111,12 @@ test("surveys and segments in the console", async (t) => {
     await page.getByText("Saved.").waitFor();
     const { audience } = await server.api("GET", `/segments/${id}`);
     assert.deepEqual(audience, { include: { any: [leaf("a"), { kind: "user_property", filter: { property: "plan", type: "string", operator: "equals", value: "gold" } }] } });
+
+    await server.api("POST", "/segments", { name: "Another", audience: {} });
+    await page.goto(page.url().replace(/segments\/.*/, "segments"));
+    await page.getByRole("button", { name: /^Name/ }).click();
+    await until("sorted by name", async () => (await page.locator("tbody th a").allInnerTexts()).join() == "Another,Shared");
+    await accessible(page, "segments");
   });
 
   await t.test("questions of all types are composed, moved, doubled and deleted, and their errors stand where they are", async (t) => {
@@ -176,7 +184,7 @@ test("surveys and segments in the console", async (t) => {
     await page.getByLabel("Go to").selectOption("screen:sorry");
     await page.getByText("Nothing leads to").waitFor({ state: "detached" });
     await page.getByText("In words").click();
-    await page.getByText("If How likely? nps bucket detractor: We are sorry").waitFor();
+    await page.getByText("If How likely? is a detractor: We are sorry").waitFor();
     await accessible(page, "branches");
     await page.setViewportSize({ width: 1280, height: 800 });
     // Another id goes wherever the old one stood.
@@ -200,7 +208,7 @@ test("surveys and segments in the console", async (t) => {
 
     await tabOf("Look");
     await page.getByLabel("It comes as").selectOption("modal");
-    await page.getByLabel("Ground", { exact: true }).fill("#ffffff");
+    await page.getByLabel("Background", { exact: true }).fill("#ffffff");
     await page.getByLabel("Text", { exact: true }).fill("#777777");
     await page.getByText("4.47:1").waitFor();
     await accessible(page, "look");
@@ -231,8 +239,9 @@ test("surveys and segments in the console", async (t) => {
     const sent = [];
     page.on("request", (request) => request.method() != "GET" && sent.push(`${request.method()} ${new URL(request.url()).pathname}`));
     await page.getByLabel("Another language").fill("ar");
-    await page.getByRole("button", { name: "Add the language" }).click();
+    await page.getByLabel("Another language").press("Enter");
     await page.getByText("7 of 7 are missing").waitFor();
+    assert.deepEqual(sent, [], "Enter adds the language, and saves nothing");
     await page.getByLabel("questions/score/title in ar").fill("ما مدى احتمال ذلك؟");
     await page.getByText("6 of 7 are missing").waitFor();
     await accessible(page, "languages");
@@ -296,6 +305,13 @@ test("surveys and segments in the console", async (t) => {
     await page.reload();
     await page.getByText("2 attempts answered “Speed”.").waitFor();
 
+    // A day is typed by keyboard: its field stays while the results change.
+    await page.getByLabel("From", { exact: true }).focus();
+    await page.keyboard.type("01022024", { delay: 400 });
+    await page.waitForURL(/from=2024-01-02/);
+    assert.equal(await page.getByLabel("From", { exact: true }).inputValue(), "2024-01-02");
+    await page.getByText("2 attempts answered “Speed”.").waitFor();
+
     const [download] = await Promise.all([page.waitForEvent("download"), page.getByRole("button", { name: "All answers as CSV" }).click()]);
     const rows = readFileSync(await download.path(), "utf8").trim().split("\r\n");
     assert.equal(rows.length, 9, rows.join("\n"));
@@ -303,6 +319,14 @@ test("surveys and segments in the console", async (t) => {
 
     await page.getByRole("tab", { name: "Answers" }).click();
     await page.getByText("Speed").first().waitFor();
+    const time = page.getByRole("table", { name: "Attempts" }).locator("time").first();
+    assert.doesNotMatch(await time.innerText(), /UTC$/);
+    await page.setViewportSize({ width: 1280, height: 800 });
+    await page.locator(".menu summary").click();
+    await page.getByLabel("Times").selectOption("UTC");
+    await until("times are those of UTC", async () => /^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC$/.test(await time.innerText()));
+    await page.reload();
+    await until("they stay so", async () => /UTC$/.test(await time.innerText()));
     await accessible(page, "answers");
     await page.getByRole("tab", { name: "Recipients" }).click();
     await settled(page);

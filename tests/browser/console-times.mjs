@@ -22,11 +22,11 @@ await page.waitForURL(/\/start$/);
 
 /** What there is of a kind, for the pages of one thing. */
 const first = (path) => page.evaluate(async (path) => (await (await fetch(path)).json()).data, `/v1/apps/${appId}${path}`).then((data) => (data?.items ?? data)?.[0]?.id);
-const [survey, campaign, segment, definition, webhook] = await Promise.all(["/surveys", "/campaigns", "/segments", "/event-definitions", "/webhooks"].map(first));
+const [survey, campaign, segment, definition, webhook] = await Promise.all(["/surveys", "/campaigns", "/segments", "/event-definitions", "/push/webhooks"].map(first));
 const paths = [
-  "/start", "/surveys", survey && `/surveys/${survey}`, survey && `/surveys/${survey}/results`, "/messages", campaign && `/messages/${campaign}`, campaign && `/messages/${campaign}?tab=recipients`, campaign && `/messages/${campaign}?tab=analytics`,
-  "/segments", segment && `/segments/${segment}`, "/events", "/events?tab=feed", "/events?tab=feed&name=event_name_07", "/people", "/people?q=person-77", "/people?q=fession", "/people?q=pany%2077", `/people/${person}`, `/people/${person}?tab=timeline`, `/why?subject=${person}`,
-  "/definitions", definition && `/definitions/${definition}`, "/dead-letters", "/plugins", "/webhooks", webhook && `/webhooks/${webhook}`, "/settings", "/audit-log",
+  "/start", "/surveys", survey && `/surveys/${survey}`, survey && `/surveys/${survey}/results`, survey && `/surveys/${survey}/results?tab=attempts`, survey && `/surveys/${survey}/results?tab=recipients`, "/messages", campaign && `/messages/${campaign}`, campaign && `/messages/${campaign}?tab=recipients`, campaign && `/messages/${campaign}?tab=analytics`,
+  "/segments", segment && `/segments/${segment}`, segment && `/segments/${segment}?tab=members`, segment && `/segments/${segment}?tab=size`, "/events", "/events?tab=feed", "/events?tab=feed&name=event_name_07", "/people", "/people?q=person-77", "/people?q=fession", "/people?q=pany%2077", `/people/${person}`, `/people/${person}?tab=timeline`, `/why?subject=${person}`,
+  "/definitions", definition && `/definitions/${definition}`, "/dead-letters", "/dead-letters?tab=letters", "/plugins", "/plugins/default-trigger", "/webhooks", webhook && `/webhooks/${webhook}`, "/settings", "/audit-log",
 ].filter(Boolean);
 
 /** Waits until the page has all that it asked for. */

@@ -23,7 +23,14 @@ function note(response) {
   appendFileSync(file, `${response.request().method()} ${new URL(response.url()).pathname}\n`);
 }
 
-/** A tab whose complaints are kept: what the console of the browser says, with every breach of the policy. */
+/** Whether something is asked of another machine than the server's. Pictures of push messages are where their authors have them. */
+function isElsewhere(request, page) {
+  const { protocol, hostname } = new URL(request.url());
+  const isPicture = request.resourceType() == "image" && page.url().includes("/messages/");
+  return hostname != "127.0.0.1" && !["data:", "blob:"].includes(protocol) && !isPicture;
+}
+
+/** A tab whose complaints are kept: what the console of the browser says, every breach of the policy, and each request to another machine. */
 export async function tab(browser, options = {}) {
   const context = await browser.newContext({ locale: "en", viewport: { width: 1280, height: 800 }, ...options });
   context.on("response", note);
@@ -31,6 +38,7 @@ export async function tab(browser, options = {}) {
   const complaints = [];
   // Browsers complain of each answer that is no success; which are expected, tests say themselves.
   page.on("console", (message) => message.type() == "error" && !message.text().startsWith("Failed to load resource") && complaints.push(message.text()));
+  context.on("request", (request) => isElsewhere(request, page) && complaints.push(`asks ${request.url()}`));
   page.on("pageerror", (error) => complaints.push(String(error)));
   return { page, complaints, context };
 }

@@ -312,8 +312,7 @@ async fn who_uses_a_segment_is_known(app: &mut TestApp) {
     );
     let refused = app.delete(&path(app, &pros, ""), &app.editor()).await;
     let problem = refused.refused(409, "segment_in_use");
-    let uses = problem["usedBy"].as_array().unwrap();
-    assert_eq!(uses.len(), 3, "{problem}");
+    assert_eq!(problem["usedBy"].as_array().unwrap().len(), 3, "{problem}");
     let detail = problem["detail"].as_str().unwrap();
     for name in ["Asks pros", "Welcomes", "outer"] {
         assert!(detail.contains(name), "{detail}");

@@ -125,7 +125,8 @@ impl Filler<'_> {
     async fn people(&mut self) -> anyhow::Result<Vec<Uuid>> {
         let mut people = Vec::with_capacity(PEOPLE);
         let mut tx = self.db.write().await?;
-        nudge_campaigns::store::insert(&mut tx, &self.survey).await?;
+        let compiled = nudge_campaigns::lifecycle::Compiled::default();
+        nudge_campaigns::store::insert(&mut tx, &self.survey, &compiled).await?;
         while people.len() < PEOPLE {
             let size = Rows::MOST.min(PEOPLE - people.len());
             let ids: Vec<Uuid> = (0..size).map(|_| id::new(self.now)).collect();

@@ -1,10 +1,12 @@
 // The console begins here: who is signed in, which page the address names, and what is around it.
 import { html, render, signal, useEffect, useErrorBoundary, useRef, useState } from "./lib/preact.js";
 import { complain } from "./lib/notice.js";
+import { current } from "./lib/draft.js";
 import { route, useTable } from "./lib/router.js";
 import { app, can, goBack, loadSession, requireSession, session, signIn, takeCode, takeError } from "./lib/session.js";
+import { keep } from "./lib/storage.js";
 import { pages } from "./pages/index.js";
-import { Empty, ErrorView, Layout } from "./ui/index.js";
+import { Button, Empty, ErrorView, Layout } from "./ui/index.js";
 
 /** Why the console can't begin. */
 const failure = signal(/** @type {Error | undefined} */ (undefined));
@@ -33,11 +35,22 @@ async function begin() {
   }
 }
 
+/** A page of a thing. Where the thing breaks it, others of its kind are shown nevertheless. @param {{ component: any, params: any, query: any }} props */
+function Thing({ component, ...props }) {
+  useState(() => (current.key = ""));
+  const [broken, reset] = useErrorBoundary();
+  if (!broken) return html`<${component} ...${props} />`;
+  const forget = () => {
+    keep(current.key, undefined);
+    reset();
+  };
+  return html`<${ErrorView} error=${broken} retry=${reset} />${current.key && html`<p><${Button} onClick=${forget}>Forget the draft<//></p>`}`;
+}
+
 /** A page, loaded when it is first needed. @param {{ entry: import("./lib/router.js").PageEntry }} props */
 function Page({ entry }) {
   const [component, setComponent] = useState(/** @type {any} */ (undefined));
   const [error, setError] = useState(/** @type {Error | undefined} */ (undefined));
-  const [broken, reset] = useErrorBoundary();
   const load = async () => {
     setError(undefined);
     try {
@@ -48,12 +61,11 @@ function Page({ entry }) {
     }
   };
   useEffect(() => void load(), []);
-  if (broken) return html`<${ErrorView} error=${broken} retry=${reset} />`;
   if (error) return html`<${ErrorView} error=${new Error("The page could not be loaded. The server may have been updated: reload the window.")} retry=${load} />`;
   if (!component) return html`<p role="status" class="loading">Loading…</p>`;
   const { params, query } = route.value;
   // Another app or another survey is another page: nothing of the one before stays.
-  return html`<${component} key=${JSON.stringify(params)} params=${params} query=${query} />`;
+  return html`<${Thing} key=${JSON.stringify(params)} component=${component} params=${params} query=${query} />`;
 }
 
 function Console() {

@@ -6,6 +6,7 @@ import { session } from "../lib/session.js";
 import { Button } from "../ui/button.js";
 import { CopyButton } from "../ui/copy.js";
 import { confirm } from "../ui/dialog.js";
+import { ErrorView } from "../ui/error.js";
 import { Field, Form, Input, Select, TextArea } from "../ui/form.js";
 import { Notice } from "../ui/notice.js";
 import { app, curl, description, example, Prose, target } from "./model.js";
@@ -133,7 +134,7 @@ export function Trial({ operation }) {
       ${body && isJson && html`<${TextArea} label="Body" value=${content} onInput=${setContent} rows=${Math.min(24, content.split("\n").length + 2)} rest=${{ class: "code", spellcheck: false }} />`}
       ${body && !isJson && html`<${Field} label=${`Body (${body.type})`}>${(/** @type {any} */ attributes) => html`<input ...${attributes} type="file" onChange=${(/** @type {any} */ event) => setFile(event.currentTarget.files[0])} />`}<//>`}
     <//>
-    ${failed && html`<${Notice} kind="bad">${failed.message}<//>`}
+    ${failed && html`<${ErrorView} error=${failed} />`}
     ${answer && html`<section aria-label="Answer"><${AnswerView} answer=${answer} /></section>`}
     ${path.startsWith("/v1/sdk") && html`<p class="hint">Routes of SDKs look at no session.</p>`}`;
 }

@@ -49,8 +49,8 @@ export class Conflict extends Error {
   }
 }
 
-/** What to do when nobody is signed in (any longer); `session.js` sets it. */
-export const hooks = { unauthorized: () => {} };
+/** What to do when nobody is signed in (any longer), which `session.js` sets, and when something was changed meanwhile, which `load.js` sets. */
+export const hooks = { unauthorized: () => {}, stale: async () => {} };
 
 /**
  * The address of a route with its query, without members that are empty.
@@ -108,6 +108,7 @@ export async function send(method, path, { query, body, version, signal, headers
   problem.requestId ??= response.headers.get("x-request-id") ?? undefined;
   const error = new ApiError(response.status, problem, seconds(response.headers.get("retry-after")));
   if (error.status == 401 && !path.startsWith("/console/")) hooks.unauthorized();
+  if (error.status == 412) await hooks.stale();
   throw error;
 }
 
@@ -136,8 +137,20 @@ export const post = (path, body = {}, options) => request("POST", path, { ...opt
 /** @param {string} path @param {unknown} body @param {Options} [options] */
 export const put = (path, body, options) => request("PUT", path, { ...options, body });
 
-/** @param {string} path @param {Options} [options] */
-export const del = (path, options) => request("DELETE", path, options);
+/**
+ * Deletes something. With a version it is refused where somebody else changed the thing meanwhile; the options then have
+ * the version that there is now, for whoever wants it gone nevertheless.
+ * @param {string} path
+ * @param {Options} [options]
+ */
+export async function del(path, options) {
+  try {
+    return await request("DELETE", path, options);
+  } catch (error) {
+    if (options && error instanceof ApiError && error.status == 412) options.version = (await get(path)).version;
+    throw error;
+  }
+}
 
 /**
  * Changes a resource by a merge patch. With the version that was read, a change that somebody else made meanwhile

@@ -1,4 +1,5 @@
 // What somebody writes is kept in the browser until it is saved: a reload, a crash or a session's end loses nothing.
+import { complain } from "./notice.js";
 import { useCallback, useEffect, useRef, useState } from "./preact.js";
 import { app, session } from "./session.js";
 import { keep, recall } from "./storage.js";
@@ -12,10 +13,16 @@ import { keep, recall } from "./storage.js";
  * @property {(value: T | ((before: T) => T)) => void} set
  * @property {boolean} changed it differs from what is saved
  * @property {boolean} restored it comes from an earlier visit: say so (`RestoredDraft`)
- * @property {(base: T, version?: number) => void} rebase the server has another base now; what was written stays
  * @property {() => void} discard back to what is saved
- * @property {(value: T, version?: number) => void} saved what the server has now
+ * @property {(value: T, version?: number, sent?: T) => void} saved what the server has now; what was written after `sent` stays
  */
+
+/** The draft that is edited: what can't be shown because of it can be forgotten. */
+export const current = { key: "" };
+let told = false;
+
+const text = (/** @type {any} */ { value, base, version }) => JSON.stringify({ value, base, version });
+const same = (/** @type {unknown} */ one, /** @type {unknown} */ other) => JSON.stringify(one) === JSON.stringify(other);
 
 /**
  * A value that is edited. The draft belongs to the person and the app; another person at this browser does not see it.
@@ -27,16 +34,24 @@ import { keep, recall } from "./storage.js";
  */
 export function useDraft(name, base, version) {
   const key = `draft.${session.peek()?.subject ?? ""}.${app.peek()?.id ?? ""}.${name}`;
+  current.key = key;
   const [state, setState] = useState(() => begin(key, base, version));
   const timer = useRef(0);
   const latest = useRef(state);
-  latest.current = state;
+  // Another tab may have a draft of the same thing: only what is of this tab is removed.
+  const [own] = useState(() => ({ current: state.restored && text(recall(key)) }));
 
   const write = useCallback(() => {
     clearTimeout(timer.current);
     const { value, base, version } = latest.current;
-    const changed = JSON.stringify(value) !== JSON.stringify(base);
-    keep(key, changed ? { value, base, version } : undefined);
+    if (same(value, base)) {
+      if (own.current && text(recall(key) ?? {}) === own.current) keep(key, undefined);
+      return;
+    }
+    own.current = text(latest.current);
+    if (keep(key, { value, base, version }) || told) return;
+    told = true;
+    complain("This browser keeps no drafts.");
   }, [key]);
   useEffect(() => {
     timer.current = window.setTimeout(write, 200);
@@ -58,12 +73,11 @@ export function useDraft(name, base, version) {
     value: state.value,
     base: state.base,
     version: state.version,
-    changed: JSON.stringify(state.value) !== JSON.stringify(state.base),
+    changed: !same(state.value, state.base),
     restored: state.restored,
-    set: (next) => setState((before) => ({ ...before, value: typeof next == "function" ? /** @type {(before: T) => T} */ (next)(before.value) : next })),
-    rebase: (base, version) => setState((before) => ({ ...before, base, version })),
+    set: (next) => begun({ ...latest.current, value: typeof next == "function" ? /** @type {(before: T) => T} */ (next)(latest.current.value) : next }),
     discard: () => begun({ value: base, base, version, restored: false }),
-    saved: (value, version) => begun({ value, base: value, version, restored: false }),
+    saved: (value, version, sent = latest.current.value) => begun({ value: same(latest.current.value, sent) ? value : latest.current.value, base: value, version, restored: false }),
   };
 }
 
@@ -76,5 +90,7 @@ export function useDraft(name, base, version) {
  */
 function begin(key, base, version) {
   const kept = recall(key);
-  return kept ? { ...kept, restored: true } : { value: base, base, version, restored: false };
+  if (!kept) return { value: base, base, version, restored: false };
+  // Where only the status was changed meanwhile, the draft is of the new version.
+  return { ...kept, version: same(kept.base, base) ? version : kept.version, restored: true };
 }

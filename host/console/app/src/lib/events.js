@@ -98,18 +98,24 @@ export function useEvents(path, query, { most = 500, event: wanted = "event" } =
   const [state, setState] = useState(/** @type {{ name: string, error?: Error }} */ ({ name: "connecting" }));
   const [rate, setRate] = useState(/** @type {number | undefined} */ (undefined));
   const [paused, setPaused] = useState(false);
+  const sampling = useRef(0);
   const last = useRef(/** @type {{ key: string, id?: string }} */ ({ key: "" }));
   const key = path + JSON.stringify(query);
   useEffect(() => {
     if (last.current.key !== key) {
       last.current = { key };
       setItems([]);
+      setRate(undefined);
     }
     if (!path || paused) return;
     const { close } = listen(path, query, {
       after: last.current.id,
       message: (event, data) => {
-        if (event == "sampled") setRate(data.rate);
+        if (event == "sampled") {
+          setRate(data.rate);
+          clearTimeout(sampling.current);
+          sampling.current = window.setTimeout(() => setRate(undefined), 10_000);
+        }
         if (event == wanted) setItems((before) => [data, ...before].slice(0, most));
       },
       state: (name, error) => setState({ name, error }),

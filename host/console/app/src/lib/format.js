@@ -1,4 +1,15 @@
 // How values are shown.
+import { signal } from "./preact.js";
+import { keep, recall } from "./storage.js";
+
+/** The time zone of times: empty, which is the browser's, or UTC. */
+export const zone = signal(/** @type {string} */ (recall("times") ?? ""));
+
+/** @param {string} next */
+export function setZone(next) {
+  zone.value = next;
+  keep("times", next || undefined);
+}
 
 const NUMBER = new Intl.NumberFormat();
 const PERCENT = new Intl.NumberFormat(undefined, { style: "percent", maximumFractionDigits: 1 });
@@ -22,11 +33,11 @@ export const percent = (share) => (share === null || share === undefined ? "–"
  */
 export const count = (total, estimate) => (total === undefined ? "" : number(total) + (estimate ? "+" : ""));
 
-/** Local time. @param {string} instant */
-export const time = (instant) => TIME.format(new Date(instant));
+/** The time in the zone that is chosen. @param {string} instant */
+export const time = (instant) => (zone.value ? utc(instant) : TIME.format(new Date(instant)));
 
-/** Local day. @param {string} instant */
-export const day = (instant) => DAY.format(new Date(instant));
+/** The day in that zone. @param {string} instant */
+export const day = (instant) => (zone.value ? utc(instant).slice(0, 10) : DAY.format(new Date(instant)));
 
 /** The same instant in UTC, to the second. @param {string} instant */
 export const utc = (instant) => `${new Date(instant).toISOString().slice(0, 19).replace("T", " ")} UTC`;

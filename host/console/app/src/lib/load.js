@@ -1,6 +1,12 @@
 // What a page shows of the server: asked for when the address changes, cancelled when the page goes.
-import { ApiError, get, list } from "./api.js";
+import { ApiError, get, hooks, list } from "./api.js";
 import { useCallback, useEffect, useRef, useState } from "./preact.js";
+
+/** What reloads all that is shown. @type {Set<() => Promise<void>>} */
+const shown = new Set();
+
+// Somebody else changed something meanwhile: whoever tries again has to do with what there is now.
+hooks.stale = async () => void (await Promise.all([...shown].map((reload) => reload())));
 
 /**
  * @template T
@@ -39,7 +45,11 @@ export function useLoaded(key, ask) {
   }, [key]);
   useEffect(() => {
     void reload();
-    return () => running.current?.abort();
+    shown.add(reload);
+    return () => {
+      shown.delete(reload);
+      running.current?.abort();
+    };
   }, [reload]);
   const set = useCallback((/** @type {T} */ data) => setState((before) => ({ ...before, data, error: undefined })), []);
   const fresh = state.key === key;

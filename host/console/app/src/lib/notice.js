@@ -16,6 +16,12 @@ export function say(text) {
   setTimeout(() => dismiss(id), 6000);
 }
 
+/** Says how far something is. @returns {(text: string) => void} takes the newest; empty: it is done */
+export function follow() {
+  const id = next++;
+  return (text) => (toasts.value = [...toasts.value.filter((toast) => toast.id !== id), ...(text ? [{ id, kind: /** @type {const} */ ("good"), text }] : [])]);
+}
+
 /** Says that something failed. It stays until it is closed. @param {unknown} error */
 export function complain(error) {
   const cause = error instanceof Error ? error : new Error(String(error));

@@ -42,8 +42,13 @@ export function match(pattern, path) {
   const values = {};
   for (const [index, part] of wanted.entries()) {
     const value = given[index] ?? "";
-    if (part.startsWith(":") && value) values[part.slice(1)] = decodeURIComponent(value);
-    else if (part !== value) return undefined;
+    if (part.startsWith(":") && value) {
+      try {
+        values[part.slice(1)] = decodeURIComponent(value);
+      } catch {
+        return undefined;
+      }
+    } else if (part !== value) return undefined;
   }
   return values;
 }

@@ -2,7 +2,7 @@
 import { address, ApiError, get, hooks, request } from "./api.js";
 import { computed, signal } from "./preact.js";
 import { go, link, route } from "./router.js";
-import { forget } from "./storage.js";
+import { forget, unseal } from "./storage.js";
 
 /** @typedef {"viewer" | "editor" | "admin"} Role */
 /** @typedef {{ id: string, name: string, workspaceId: string }} App */
@@ -54,6 +54,7 @@ export async function loadSession() {
   try {
     const found = await get("/console/session");
     session.value = found?.subject ? { workspaces: [], apps: [], operator: false, ...found } : null;
+    if (session.value) unseal();
   } catch (error) {
     if (!(error instanceof ApiError) || error.status != 401) throw error;
     waysIn.value = { link: true, issuers: [], ...error.problem.signIn };

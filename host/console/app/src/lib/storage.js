@@ -1,5 +1,11 @@
 // What the browser keeps for us. Where storage is forbidden or full, nothing is kept and nothing breaks.
 
+/** What begins so is not kept at the moment: whoever has signed out leaves nothing behind. */
+let sealed = "";
+
+/** Somebody is signed in: all is kept again. */
+export const unseal = () => void (sealed = "");
+
 /**
  * @param {string} key
  * @returns {any} what was kept under it, or undefined
@@ -16,9 +22,10 @@ export function recall(key) {
 /**
  * @param {string} key
  * @param {unknown} value undefined: nothing is kept any longer
- * @returns {boolean} whether it is kept
+ * @returns {boolean} false where the browser keeps nothing
  */
 export function keep(key, value) {
+  if (sealed && key.startsWith(sealed)) return true;
   try {
     if (value === undefined) localStorage.removeItem(`nudge.${key}`);
     else localStorage.setItem(`nudge.${key}`, JSON.stringify(value));
@@ -29,10 +36,11 @@ export function keep(key, value) {
 }
 
 /**
- * Forgets all whose key begins so.
+ * Forgets all whose key begins so, and keeps no more of it until `unseal`.
  * @param {string} prefix
  */
 export function forget(prefix) {
+  sealed = prefix;
   try {
     for (const key of Object.keys(localStorage)) {
       if (key.startsWith(`nudge.${prefix}`)) localStorage.removeItem(key);

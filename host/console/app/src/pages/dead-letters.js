@@ -3,12 +3,12 @@
 import { del, post } from "../lib/api.js";
 import { downloadCsv } from "../lib/download.js";
 import { number, shortId, words } from "../lib/format.js";
-import { useList } from "../lib/load.js";
+import { useList, useResource } from "../lib/load.js";
 import { say } from "../lib/notice.js";
 import { html, useState } from "../lib/preact.js";
 import { link, route, setQuery } from "../lib/router.js";
 import { can, inApp } from "../lib/session.js";
-import { Badge, Button, confirm, Copy, Dialog, Empty, Form, Input, Json, JsonField, Notice, PageHead, Progress, Search, Select, Table, Tabs, Time } from "../ui/index.js";
+import { Badge, Button, confirm, Copy, Day, Dialog, Empty, Form, Json, JsonField, LinkButton, Loaded, Notice, PageHead, Progress, Search, Select, Table, Tabs, Time } from "../ui/index.js";
 
 const STAGES = ["validation", "trigger", "personalization"];
 const FILTERS = ["eventName", "reason", "stage", "from", "to"];
@@ -56,10 +56,18 @@ const None = () =>
     ? html`<${Empty} title="No letter is like that" actions=${html`<${Button} onClick=${() => setQuery(Object.fromEntries(FILTERS.map((name) => [name, ""])))}>Show all<//>`} />`
     : html`<${Empty} title="There is no dead letter"><p>An event that breaks its definition, or on which a plugin fails, is kept here for 30 days.</p><//>`;
 
+/** One letter, over the list. @param {{ id: string }} props */
+function Letter({ id }) {
+  const found = useResource(inApp(`/dead-letters/${id}`));
+  const { eventName = "Letter", violations, event } = found.data ?? {};
+  const close = () => setQuery({ letter: "", cursor: route.value.query.cursor }, { replace: true });
+  return html`<${Dialog} wide title=${eventName} onClose=${close}><p><${Copy} text=${id} label="id of the letter" /></p><${Loaded} of=${found}>${() => html`<${Json} value=${{ violations, event }} label="Letter" />`}<//><//>`;
+}
+
 /** The letters of the filter. */
 function Letters() {
   const list = useList(inApp("/dead-letters"), { ...filter(), cursor: route.value.query.cursor });
-  const [shown, setShown] = useState(/** @type {any} */ (undefined));
+  const { path, query } = route.value;
   const [mended, setMended] = useState(/** @type {any} */ (undefined));
   const replay = async (/** @type {any} */ letter, /** @type {any} */ patch) => {
     const { status, violations = [] } = await post(inApp(`/dead-letters/${letter.id}/replay`), patch ? { patch } : {});
@@ -80,12 +88,12 @@ function Letters() {
     { title: "Received", render: (/** @type {any} */ row) => html`<${Time} at=${row.receivedAt} />` },
   ];
   const actions = (/** @type {any} */ row) => html`
-    <${Button} label=${`Show ${row.eventName}`} onClick=${() => setShown(row)}>Show<//>
+    <${LinkButton} href=${link(path, {}, { ...query, letter: row.id })} rest=${{ "aria-label": `Show ${row.eventName}` }}>Show<//>
     ${can("editor") && html`<${Button} label=${`Fix and replay ${row.eventName}`} onClick=${() => setMended(row)}>Fix and replay<//>
       <${Button} label=${`Acknowledge ${row.eventName}`} onClick=${() => acknowledge(row)}>Acknowledge<//>`}`;
   return html`<p class="actions"><${Button} onClick=${() => downloadCsv(inApp("/dead-letters"), filter(), "dead-letters.csv")}>All of the filter as CSV<//></p>
     <${Table} label="Letters" list=${list} columns=${columns} id=${(/** @type {any} */ row) => row.id} actions=${actions} empty=${html`<${None} />`} />
-    ${shown && html`<${Dialog} wide title=${shown.eventName} onClose=${() => setShown(undefined)}><p><${Copy} text=${shown.id} label="id of the letter" /></p><${Json} value=${{ violations: shown.violations, event: shown.event }} label="Letter" /><//>`}
+    ${query.letter && html`<${Letter} id=${query.letter} />`}
     ${mended && html`<${Replay} title=${`Fix and replay ${mended.eventName}`} run=${(/** @type {any} */ patch) => replay(mended, patch)} onClose=${() => setMended(undefined)}><${Json} value=${mended.event} label="Event" /><//>`}`;
 }
 
@@ -121,8 +129,8 @@ export default function DeadLetters() {
       <${Search} label="Event" value=${query.eventName ?? ""} onInput=${set("eventName")} />
       <${Search} label="Reason" value=${query.reason ?? ""} onInput=${set("reason")} />
       <${Select} label="Stage" value=${query.stage ?? ""} options=${[["", "all"], ...STAGES.map((one) => [one, one])]} onChange=${set("stage")} />
-      <${Input} type="date" label="From (UTC)" value=${query.from ?? ""} onInput=${set("from")} />
-      <${Input} type="date" label="To (UTC)" value=${query.to ?? ""} onInput=${set("to")} />
+      <${Day} label="From (UTC)" value=${query.from} onInput=${set("from")} />
+      <${Day} label="To (UTC)" value=${query.to} onInput=${set("to")} />
     </div>
     ${job && html`<${Progress} key=${job} jobId=${job} label=${query.replaying ? "Replaying letters" : "Acknowledging letters"} onEnd=${end} />`}
     <${Tabs} key=${ended} label="Views" tabs=${[{ id: "groups", title: "By reason", render: () => html`<${Groups} />` }, { id: "letters", title: "Letters", render: () => html`<${Letters} />` }]} />

@@ -29,14 +29,14 @@ export default function Definitions() {
   };
   const broken = ({ seen24h = 0, violations24h = 0 }) => (violations24h ? html`<${Badge} kind="bad">${number(violations24h)} (${percent(violations24h / Math.max(1, seen24h))})<//>` : "0");
   const columns = [
-    { title: "Event", render: (/** @type {any} */ row) => html`<a href=${link("/apps/:appId/definitions/:definitionId", { ...params, definitionId: row.id })}>${row.name}</a>` },
-    { title: "Status", render: (/** @type {any} */ row) => html`<${Badge} kind=${row.status == "active" ? "good" : "info"}>${row.status}<//>` },
-    { title: "What breaks it", render: (/** @type {any} */ row) => (row.enforcement == "enforce" ? "is rejected" : "is only counted") },
+    { title: "Event", sort: "name", render: (/** @type {any} */ row) => html`<a href=${link("/apps/:appId/definitions/:definitionId", { ...params, definitionId: row.id })}>${row.name}</a>` },
+    { title: "Status", sort: "status", render: (/** @type {any} */ row) => html`<${Badge} kind=${row.status == "active" ? "good" : "info"}>${row.status}<//>` },
+    { title: "What breaks it", sort: "enforcement", render: (/** @type {any} */ row) => (row.enforcement == "enforce" ? "is rejected" : "is only counted") },
     { title: "Properties", end: true, render: (/** @type {any} */ row) => number(row.properties.length) },
-    { title: "Version", end: true, render: (/** @type {any} */ row) => row.version },
-    { title: "Seen in 24 h", end: true, render: (/** @type {any} */ row) => number(row.stats.seen24h) },
-    { title: "Broken in 24 h", end: true, render: (/** @type {any} */ row) => broken(row.stats) },
-    { title: "Changed", render: (/** @type {any} */ row) => html`<${Time} relative at=${row.updatedAt} />` },
+    { title: "Version", sort: "version", end: true, render: (/** @type {any} */ row) => row.version },
+    { title: "Seen in 24 h", sort: "seen", value: (/** @type {any} */ row) => row.stats.seen24h, end: true, render: (/** @type {any} */ row) => number(row.stats.seen24h) },
+    { title: "Broken in 24 h", sort: "broken", value: (/** @type {any} */ row) => row.stats.violations24h, end: true, render: (/** @type {any} */ row) => broken(row.stats) },
+    { title: "Changed", sort: "updatedAt", render: (/** @type {any} */ row) => html`<${Time} relative at=${row.updatedAt} />` },
   ];
   const actions = (/** @type {any} */ row) => (row.status == "active"
     ? html`<${Button} label=${`Archive ${row.name}`} onClick=${() => archive(row)}>Archive<//>`

@@ -5,7 +5,7 @@ import { useList } from "../lib/load.js";
 import { html } from "../lib/preact.js";
 import { link, route, setQuery } from "../lib/router.js";
 import { inApp } from "../lib/session.js";
-import { Badge, Button, Empty, ErrorView, Input, LinkButton, Loaded, Notice, PageHead, Pages, Search, Select, Tabs } from "../ui/index.js";
+import { Badge, Button, Day, Empty, ErrorView, LinkButton, Loaded, Notice, PageHead, Pages, Search, Select, Tabs } from "../ui/index.js";
 import { Entries, EventEntry } from "./entries.js";
 
 const MOST = 500;
@@ -59,8 +59,8 @@ function Feed() {
     ? html`<${Empty} title="No event is like that" actions=${html`<${Button} onClick=${() => setQuery({ name: "", excludeName: "", verdict: "", from: "", to: "" })}>Show all<//>`}><p>A name must be the whole name, exactly as it was sent.</p><//>`
     : html`<${Empty} title="There is no event yet" actions=${html`<${LinkButton} kind="primary" href=${link("/apps/:appId/start", route.value.params)}>Send the first<//>`} />`;
   return html`<div class="filters">
-      <${Input} type="date" label="Received from (UTC)" value=${query.from ?? ""} onInput=${set("from")} />
-      <${Input} type="date" label="Received to (UTC)" value=${query.to ?? ""} onInput=${set("to")} />
+      <${Day} label="Received from (UTC)" value=${query.from} onInput=${set("from")} />
+      <${Day} label="Received to (UTC)" value=${query.to} onInput=${set("to")} />
       <p><${Button} onClick=${list.reload}>Look again<//></p>
     </div>
     <${Loaded} of=${list}>${(/** @type {any} */ data) => html`${data.items.length ? html`<${List} label="Events" items=${data.items} />` : empty}<${Pages} label="events" data=${data} />`}<//>`;

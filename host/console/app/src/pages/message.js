@@ -1,11 +1,12 @@
 // One message: what it says and to whom, its life, and what became of it.
-import { patch } from "../lib/api.js";
+import { difference } from "../lib/api.js";
+import { useDraft } from "../lib/draft.js";
 import { useResource } from "../lib/load.js";
 import { say } from "../lib/notice.js";
 import { html, useState } from "../lib/preact.js";
 import { link } from "../lib/router.js";
 import { can, inApp } from "../lib/session.js";
-import { Badge, Button, confirm, Copy, ErrorView, Json, PageHead, Tabs, Time } from "../ui/index.js";
+import { Badge, Button, confirm, Copy, ErrorView, Json, PageHead, Tabs, Time, useSaving } from "../ui/index.js";
 import { Editor } from "./message/editor.js";
 import { STATUSES, TYPES, written } from "./message/kinds.js";
 import { trialClass, Try } from "./message/preview.js";
@@ -20,13 +21,15 @@ const NEXT = {
   archived: [["draft", "Back to draft"]],
 };
 
-/** @param {{ campaign: any, set: (campaign: any) => void, failed: (error: Error | undefined) => void }} props */
-function Life({ campaign, set, failed }) {
+/**
+ * Its status is saved together with what is written: as one change.
+ * @param {{ campaign: any, draft: import("../lib/draft.js").Draft<any>, save: (change: any, version?: number) => Promise<void>, failed: (error: Error | undefined) => void }} props
+ */
+function Life({ campaign, draft, save, failed }) {
   const turn = async (/** @type {string} */ status) => {
     failed(undefined);
     try {
-      set(await patch(inApp(`/campaigns/${campaign.id}`), { status }, campaign.version));
-      say(`“${campaign.name}” is ${status}.`);
+      await save({ ...difference(draft.base, draft.value), status }, draft.version);
     } catch (error) {
       // What keeps it from running stands in the page, point by point.
       failed(/** @type {Error} */ (error));
@@ -35,28 +38,41 @@ function Life({ campaign, set, failed }) {
   const ask = (/** @type {string} */ status) => campaign.mode == "broadcast" && status == "active"
     ? confirm({ title: "Send it to its whole audience?", text: "A broadcast goes once to everybody in its audience: now, or when its schedule starts.", action: "Activate", run: () => turn(status) })
     : turn(status);
-  return (NEXT[campaign.status] ?? []).map(([status, name], index) => html`<${Button} key=${status} kind=${index ? "secondary" : "primary"} onClick=${() => ask(status)}>${name}<//>`);
+  return (NEXT[campaign.status] ?? []).map(([status, name], index) => html`<${Button} key=${status} kind=${index ? "secondary" : "primary"} onClick=${() => ask(status)}>${draft.changed ? `Save and ${name.toLowerCase()}` : name}<//>`);
 }
 
 /** @param {{ params: Record<string, string> }} props */
 export default function MessagePage({ params }) {
   const { data: campaign, error, reload, set } = useResource(inApp(`/campaigns/${params.campaignId}`));
-  const [failed, setFailed] = useState(/** @type {Error | undefined} */ (undefined));
   const back = { href: link("/apps/:appId/messages", params), title: "Messages" };
   if (error && !campaign) return html`<${PageHead} title="Message" back=${back} /><${ErrorView} error=${error} retry=${reload} />`;
   if (!campaign) return html`<p role="status" class="loading">Loading…</p>`;
+  return html`<${Message} campaign=${campaign} set=${set} back=${back} />`;
+}
+
+/** @param {{ campaign: any, set: (campaign: any) => void, back: any }} props */
+function Message({ campaign, set, back }) {
+  const draft = useDraft(`campaign.${campaign.id}`, written(campaign), campaign.version);
+  const [failed, setFailed] = useState(/** @type {Error | undefined} */ (undefined));
+  const done = (/** @type {any} */ saved) => {
+    set(saved);
+    say(saved.status == campaign.status ? "Saved." : `“${saved.name}” is ${saved.status}.`);
+  };
+  const [save, dialog] = useSaving(inApp(`/campaigns/${campaign.id}`), done, draft, written);
+  const life = { campaign, draft, save };
   const push = campaign.type == "push";
   const viewed = () => html`<div class=${trialClass()}><${Json} value=${written(campaign)} label="Definition" /><${Try} campaign=${campaign} draft=${campaign} changed=${false} /></div>`;
   const tabs = [
-    { id: "message", title: "Message", render: () => (can("editor") ? html`<${Editor} campaign=${campaign} onSaved=${set} />` : viewed()) },
+    { id: "message", title: "Message", render: () => (can("editor") ? html`<${Editor} ...${life} />` : viewed()) },
     ...(push ? [{ id: "deliveries", title: "Deliveries", render: () => html`<${Deliveries} campaign=${campaign} />` }] : []),
     { id: "recipients", title: "Recipients", render: () => html`<${Recipients} campaign=${campaign} />` },
     { id: "analytics", title: "Analytics", render: () => html`<${Analytics} campaign=${campaign} />` },
   ];
-  return html`<${PageHead} title=${campaign.name} back=${back} actions=${can("editor") && html`<${Life} campaign=${campaign} set=${set} failed=${setFailed} />`}>
+  return html`<${PageHead} title=${campaign.name} back=${back} actions=${can("editor") && html`<${Life} ...${life} failed=${setFailed} />`}>
       <p><${Badge} kind=${STATUSES[campaign.status]}>${campaign.status}<//> <${Badge}>${TYPES[campaign.type]}<//> version ${campaign.version} <${Copy} short text=${campaign.id} label="id" />
         ${campaign.activatedAt && html` last activated <${Time} relative at=${campaign.activatedAt} />`}</p>
     <//>
     ${failed && html`<${ErrorView} error=${failed} />`}
-    <${Tabs} label="About the message" tabs=${tabs} />`;
+    <${Tabs} label="About the message" tabs=${tabs} />
+    ${dialog}`;
 }

@@ -31,17 +31,20 @@ export default function Messages({ params, query }) {
     say(`“${row.name}” is paused.`);
     await list.reload();
   };
-  const remove = (/** @type {Campaign} */ row) => confirm({
-    title: "Delete the message?",
-    text: `What is queued of “${row.name}” is cancelled. This can't be undone.`,
-    action: "Delete",
-    danger: true,
-    run: async () => {
-      await del(inApp(`/campaigns/${row.id}`), { version: row.version });
-      say(`“${row.name}” was deleted.`);
-      await list.reload();
-    },
-  });
+  const remove = (/** @type {Campaign} */ row) => {
+    const known = { version: row.version };
+    confirm({
+      title: "Delete the message?",
+      text: `What is queued of “${row.name}” is cancelled. This can't be undone.`,
+      action: "Delete",
+      danger: true,
+      run: async () => {
+        await del(inApp(`/campaigns/${row.id}`), known);
+        say(`“${row.name}” was deleted.`);
+        await list.reload();
+      },
+    });
+  };
 
   const columns = [
     { title: "Name", sort: "name", value: (/** @type {any} */ row) => row.name, render: (/** @type {any} */ row) => html`<a href=${page(row.id)}>${row.name}</a>` },

@@ -19,13 +19,13 @@ const KINDS = { trigger: "which events fire campaigns", personalization: "what a
 export function AllPlugins() {
   const list = useList(ofOwner("/plugins"), { cursor: route.value.query.cursor });
   const columns = [
-    { title: "Name", render: (/** @type {any} */ row) => html`<a href=${pluginPage(row.name)}>${row.name}</a>` },
-    { title: "Kind", render: (/** @type {any} */ row) => row.kind },
-    { title: "From", render: (/** @type {any} */ row) => SCOPES[row.scope] },
-    { title: "Active", render: (/** @type {any} */ row) => row.activeVersion ?? html`<${Badge} kind="warn">none<//>` },
+    { title: "Name", sort: "name", render: (/** @type {any} */ row) => html`<a href=${pluginPage(row.name)}>${row.name}</a>` },
+    { title: "Kind", sort: "kind", render: (/** @type {any} */ row) => row.kind },
+    { title: "From", sort: "scope", render: (/** @type {any} */ row) => SCOPES[row.scope] },
+    { title: "Active", sort: "activeVersion", render: (/** @type {any} */ row) => row.activeVersion ?? html`<${Badge} kind="warn">none<//>` },
     { title: "Tried", render: (/** @type {any} */ { rollout }) => (rollout?.candidateVersion ? html`${rollout.candidateVersion} <${Badge} kind="warn">${rollout.strategy}${rollout.percent ? ` · ${rollout.percent} %` : ""}<//>` : "–") },
     { title: "Slot", render: (/** @type {any} */ row) => (row.slot ? html`<${Badge} kind="good">in the slot<//>` : "–") },
-    { title: "Changed", render: (/** @type {any} */ row) => html`<${Time} relative at=${row.updatedAt} />` },
+    { title: "Changed", sort: "updatedAt", render: (/** @type {any} */ row) => html`<${Time} relative at=${row.updatedAt} />` },
   ];
   return html`${manages() && html`<${Upload} onUploaded=${list.reload} />`}
     <${Table} label="Plugins" list=${list} columns=${columns} id=${(/** @type {any} */ row) => row.name} empty=${html`<${Empty} title="There is no plugin" />`} />`;

@@ -40,7 +40,7 @@ function Preview({ audience }) {
   return html`<section aria-labelledby="count"><h2 id="count">Who is in it now</h2>
     <p role="status" class="big">${error && !waits ? "–" : shown ? html`<strong>${shown.isEstimate ? "about " : ""}${number(shown.count)}</strong> of ${number(shown.total)} people${shown.total ? ` (${percent(shown.count / shown.total)})` : ""}` : "Counting…"}${waits && shown ? " · counting…" : ""}</p>
     ${shown?.isEstimate && html`<p class="hint">An estimate: of more than 10,000 people, a sample was looked at.</p>`}
-    ${error && !waits && html`<${Notice} kind="warn">These conditions can't be counted yet. ${error.message}${/** @type {any} */ (error).errors?.length ? html`<ul>${/** @type {any} */ (error).errors.map((/** @type {any} */ one) => html`<li><code>${one.pointer}</code> ${one.detail}</li>`)}</ul>` : ""}<//>`}
+    ${error && !waits && html`<${ErrorView} kind="warn" error=${error}>These conditions can't be counted yet.<//>`}
     ${shown && !error && html`<details><summary>Some of them</summary><${Table} label="A sample" list=${whole(shown.sample)} columns=${PEOPLE} id=${(/** @type {any} */ row) => row.subjectId} empty=${html`<${Empty} title="Nobody is"><p>Nobody meets these conditions now.</p><//>`} /></details>`}
   </section>`;
 }
@@ -51,11 +51,10 @@ function Editor({ segment, onSaved, name }) {
   const { value } = draft;
   const set = (/** @type {string} */ member) => (/** @type {any} */ next) => draft.set((/** @type {any} */ before) => put(before, member, next));
   const done = (/** @type {any} */ saved) => {
-    draft.saved(/** @type {any} */ (written(saved)), saved.version);
     say("Saved.");
     onSaved(saved);
   };
-  const [saving, dialog] = useSaving(inApp(`/segments/${segment.id}`), done);
+  const [saving, dialog] = useSaving(inApp(`/segments/${segment.id}`), done, draft, written);
   const save = async () => {
     if (!segment.id) {
       const created = await post(inApp("/segments"), value);

@@ -15,28 +15,30 @@ import { Button, confirm, Copy, Empty, LinkButton, PageHead, Table, Time } from 
  * @param {Segment} segment
  * @param {() => unknown} done
  */
-export const remove = (segment, done) =>
+export function remove(segment, done) {
+  const known = { version: segment.version };
   confirm({
     title: "Delete the segment?",
     text: `“${segment.name}” goes with its members and its history. People stay. This can't be undone.`,
     action: "Delete",
     danger: true,
     run: async () => {
-      await del(inApp(`/segments/${segment.id}`), { version: segment.version });
+      await del(inApp(`/segments/${segment.id}`), known);
       say(`“${segment.name}” was deleted.`);
       await done();
     },
   });
+}
 
 /** @param {{ params: Record<string, string> }} props */
 export default function Segments({ params }) {
   const list = useList(inApp("/segments"), { cursor: route.value.query.cursor });
   const one = (/** @type {string} */ segmentId) => link("/apps/:appId/segments/:segmentId", { ...params, segmentId });
   const columns = [
-    { title: "Name", render: (/** @type {Segment} */ row) => html`<a href=${one(row.id)}>${row.name}</a>${row.description && html`<br /><span class="hint">${row.description}</span>`}` },
-    { title: "People", end: true, render: (/** @type {Segment} */ row) => html`${number(row.size)} ${row.sizeAt && html`<span class="hint">(<${Time} relative at=${row.sizeAt} />)</span>`}` },
-    { title: "Used by", end: true, render: (/** @type {Segment} */ row) => number(row.usedBy.length) },
-    { title: "Changed", render: (/** @type {Segment} */ row) => html`<${Time} relative at=${row.updatedAt} />` },
+    { title: "Name", sort: "name", render: (/** @type {Segment} */ row) => html`<a href=${one(row.id)}>${row.name}</a>${row.description && html`<br /><span class="hint">${row.description}</span>`}` },
+    { title: "People", sort: "size", end: true, render: (/** @type {Segment} */ row) => html`${number(row.size)} ${row.sizeAt && html`<span class="hint">(<${Time} relative at=${row.sizeAt} />)</span>`}` },
+    { title: "Used by", sort: "uses", value: (/** @type {Segment} */ row) => row.usedBy.length, end: true, render: (/** @type {Segment} */ row) => number(row.usedBy.length) },
+    { title: "Changed", sort: "updatedAt", render: (/** @type {Segment} */ row) => html`<${Time} relative at=${row.updatedAt} />` },
     { title: "Id", render: (/** @type {Segment} */ row) => html`<${Copy} short text=${row.id} label=${`id of ${row.name}`} />` },
   ];
   const actions = (/** @type {Segment} */ row) => html`

@@ -57,12 +57,12 @@ export function Keys() {
       },
     });
   const columns = [
-    { title: "Name", render: (/** @type {any} */ row) => row.name },
-    { title: "Kind", render: (/** @type {any} */ row) => html`<${Badge} kind=${row.kind == "write" ? "info" : "warn"}>${row.kind}<//>` },
+    { title: "Name", sort: "name", render: (/** @type {any} */ row) => row.name },
+    { title: "Kind", sort: "kind", render: (/** @type {any} */ row) => html`<${Badge} kind=${row.kind == "write" ? "info" : "warn"}>${row.kind}<//>` },
     { title: "Allows", render: (/** @type {any} */ row) => row.scopes.join(", ") || "–" },
-    { title: "Last used", render: (/** @type {any} */ row) => html`<${Time} relative at=${row.lastUsedAt} none="never" />` },
-    { title: "Expires", render: (/** @type {any} */ row) => html`<${Time} at=${row.expiresAt} none="never" />` },
-    { title: "Made", render: (/** @type {any} */ row) => html`<${Time} at=${row.createdAt} />` },
+    { title: "Last used", sort: "lastUsedAt", render: (/** @type {any} */ row) => html`<${Time} relative at=${row.lastUsedAt} none="never" />` },
+    { title: "Expires", sort: "expiresAt", render: (/** @type {any} */ row) => html`<${Time} at=${row.expiresAt} none="never" />` },
+    { title: "Made", sort: "createdAt", render: (/** @type {any} */ row) => html`<${Time} at=${row.createdAt} />` },
     { title: "Id", render: (/** @type {any} */ row) => html`<${Copy} short text=${row.id} label="id of the key" />` },
   ];
   const actions = (/** @type {any} */ row) => html`<${Button} kind="danger" label=${`Revoke ${row.name} (${row.kind}, ${shortId(row.id)})`} onClick=${() => revoke(row)}>Revoke<//>`;
@@ -185,11 +185,11 @@ export function Credentials() {
       },
     });
   const columns = [
-    { title: "Platform", render: (/** @type {any} */ row) => PLATFORMS.find(([id]) => id == row.platform)?.[1] ?? row.platform },
+    { title: "Platform", sort: "platform", render: (/** @type {any} */ row) => PLATFORMS.find(([id]) => id == row.platform)?.[1] ?? row.platform },
     { title: "Identity", render: (/** @type {any} */ row) => Object.entries(row.identity).map(([name, value]) => html`<div>${name}: <code>${String(value)}</code></div>`) },
-    { title: "Status", render: (/** @type {any} */ row) => html`<${Badge} kind=${row.status == "active" ? "good" : "bad"}>${row.status}<//> ${row.statusReason}` },
+    { title: "Status", sort: "status", render: (/** @type {any} */ row) => html`<${Badge} kind=${row.status == "active" ? "good" : "bad"}>${row.status}<//> ${row.statusReason}` },
     { title: "Fingerprint", render: (/** @type {any} */ row) => html`<${Copy} short text=${row.fingerprint} label="fingerprint" />` },
-    { title: "Made", render: (/** @type {any} */ row) => html`<${Time} at=${row.createdAt} />` },
+    { title: "Made", sort: "createdAt", render: (/** @type {any} */ row) => html`<${Time} at=${row.createdAt} />` },
   ];
   const actions = (/** @type {any} */ row) => html`<${Button} kind="danger" label=${`Remove the credential of ${row.platform}`} onClick=${() => remove(row)}>Remove<//>`;
   const added = async () => {

@@ -111,10 +111,9 @@ const Groups = (edit) => {
 function Editor({ settings, onSaved }) {
   const draft = useDraft("settings", written(settings), settings.version);
   const [save, dialog] = useSaving(inApp(PATH), (saved) => {
-    draft.saved(written(saved), saved.version);
     onSaved(saved);
     say("The settings are saved, and hold from now on.");
-  });
+  }, draft, written);
   const set = (/** @type {string[]} */ path, /** @type {any} */ next) => draft.set((/** @type {any} */ before) => putAt(before, path, next));
   return html`<${RestoredDraft} draft=${draft} />
     <${Form} label="Rules" onSubmit=${() => save(difference(draft.base, draft.value), draft.version)} submit="Save the rules" disabled=${!draft.changed} actions=${draft.changed && html`<${Button} onClick=${draft.discard}>Discard the changes<//>`}>

@@ -51,7 +51,7 @@ function OwnApp() {
     });
   return html`<${Loaded} of=${found}>${(/** @type {any} */ own) => html`
     <${Facts} facts=${[["App id", html`<${Copy} text=${own.id} label="app id" />`], ["Workspace id", html`<${Copy} text=${own.workspaceId} label="workspace id" />`], ["Made", html`<${Time} at=${own.createdAt} />`]]} />
-    <${Name} key=${own.version} own=${own} onSaved=${found.set} />
+    <${Name} own=${own} onSaved=${found.set} />
     <h2>Another app</h2>
     <p>An app has people, events and keys of its own: one for each product, or one for tests.</p>
     <${Another} />

@@ -122,7 +122,7 @@ export function Stage({ payload, locale, chosen, languages, place, asked = true 
     <${Checkbox} label="From right to left" hint="What is written in Arabic or Hebrew is so by itself." checked=${Boolean(mirrored)} onChange=${(/** @type {boolean} */ on) => set("mirrored")(on ? "yes" : "")} />
     <div class=${`stage ${width} ${place}`} role="region" aria-label="Preview">
       <div class="spot" ref=${spot}></div>
-      ${outcome && html`<p role="status">It is over: ${outcome}.</p>`}
+      ${outcome && html`<p role="status">Preview ended: ${outcome}</p>`}
     </div>
     <div class="actions">
       <${Button} onClick=${() => setTurn(turn + 1)}>Begin again<//>

@@ -6,7 +6,7 @@ import { html, useState } from "../lib/preact.js";
 import { link } from "../lib/router.js";
 import { can, inApp } from "../lib/session.js";
 import { keep, recall } from "../lib/storage.js";
-import { Badge, Button, Copy, CopyButton, Empty, ErrorView, LinkButton, PageHead, Table, Time } from "../ui/index.js";
+import { Badge, Button, Copy, CopyButton, Empty, ErrorView, Failed, LinkButton, PageHead, Table, Time } from "../ui/index.js";
 import { SAMPLE } from "./sample-survey.js";
 
 /** Ten lines for a page. @param {string} key */
@@ -37,6 +37,7 @@ function Snippet({ appId = "" }) {
   const text = lines(key ?? "wk_…");
   return html`<section aria-labelledby="lines"><h2 id="lines">1. Send an event</h2>
     <p>Put these lines into a page. Other ways, for apps and servers, are in <a href="/docs">the API</a>.</p>
+    <${Failed} of=${[keys]} />
     ${!key && (admin
       ? html`<p><${Button} kind="primary" onClick=${create}>Make a write key for these lines<//> <span class="hint">A write key is public: it may stand in a page.</span></p>`
       : html`<p class="hint">Put the app's write key in: an administrator can make one in the settings.</p>`)}

@@ -7,7 +7,7 @@ import { useList, useResource, whole } from "../lib/load.js";
 import { html, useEffect, useState } from "../lib/preact.js";
 import { link, route, setQuery } from "../lib/router.js";
 import { inApp } from "../lib/session.js";
-import { Badge, Button, Empty, ErrorView, Facts, Funnel, Input, LinkButton, Notice, PageHead, Select, Table, Tabs, Time } from "../ui/index.js";
+import { Badge, Button, Copy, Day, Empty, ErrorView, Facts, Funnel, LinkButton, Loaded, Notice, PageHead, Select, Table, Tabs, Time } from "../ui/index.js";
 import { flowOf } from "./survey/model.js";
 import { answerInWords, answersSo, reportOf, wordsOf } from "./survey/report.js";
 
@@ -35,6 +35,7 @@ function OnlySome({ survey, report, questionId, wanted }) {
   const { from = "", to = "" } = route.value.query;
   const [state, setState] = useState(/** @type {{ found: any[], seen: number, cursor: string | null, done: boolean, error?: Error }} */ ({ found: [], seen: 0, cursor: null, done: false }));
   const [limit, setLimit] = useState(AT_ONCE);
+  const [turn, setTurn] = useState(0);
   const type = report.perQuestion.find((/** @type {any} */ one) => one.questionId == questionId)?.type ?? "";
   // A day that is named is whole, as in the report of all.
   const before = to && (to.length == 10 ? new Date(Date.parse(to) + 86_400_000).toISOString() : to);
@@ -55,14 +56,17 @@ function OnlySome({ survey, report, questionId, wanted }) {
     };
     run().catch((error) => controller.signal.aborted || setState((now) => ({ ...now, error })));
     return () => controller.abort();
-  }, [limit]);
+  }, [limit, turn]);
   const { found, seen, done, error } = state;
+  const again = () => {
+    setState({ ...state, error: undefined });
+    setTurn(turn + 1);
+  };
   const label = wordsOf(JSON.parse(wanted), questionOf(survey, questionId));
   return html`
-    ${error && html`<${ErrorView} error=${error} />`}
-    <${Notice} kind=${done ? "good" : "info"} actions=${!done && seen >= limit && html`<${Button} onClick=${() => setLimit(limit + AT_ONCE)}>Go on<//>`}>
+    ${error ? html`<${ErrorView} error=${error} retry=${again} />` : html`<${Notice} kind=${done ? "good" : "info"} actions=${!done && seen >= limit && html`<${Button} onClick=${() => setLimit(limit + AT_ONCE)}>Go on<//>`}>
       ${number(found.length)} attempts answered “${label}”. ${done ? `All ${number(seen)} attempts were looked through.` : seen >= limit ? `${number(seen)} attempts were looked through, the newest first: there are more.` : `Looking: ${number(seen)} attempts so far…`}
-    <//>
+    <//>`}
     ${found.length > 0 && reportOf(report.perQuestion, found).map((one) => html`<${QuestionReport} report=${one} survey=${survey} />`)}`;
 }
 
@@ -86,7 +90,7 @@ function Report({ survey, report }) {
     { title: "Came to it", end: true, render: (/** @type {any} */ row) => number(row.reached) },
     { title: "Answered", end: true, render: (/** @type {any} */ row) => number(row.answered) },
     { title: "Skipped", end: true, render: (/** @type {any} */ row) => number(row.skipped) },
-    { title: "Went no further", end: true, render: (/** @type {any} */ row) => `${number(row.droppedOff)} (${percent(row.dropOffRate)})` },
+    { title: "Left here", end: true, render: (/** @type {any} */ row) => `${number(row.droppedOff)} (${percent(row.dropOffRate)})` },
   ];
   if (!totals.started && !totals.shown) {
     return html`<${Empty} title="There is no answer yet" actions=${from || to ? html`<${Button} onClick=${() => setQuery({ from: "", to: "" })}>All of the time<//>` : html`<${LinkButton} href=${link("/apps/:appId/why", route.value.params, { campaign: survey.id })}>Why is it not shown?<//>`}><p>${survey.status == "active" ? "It is active: results come as soon as somebody meets it." : "It is not active: nobody meets it."}</p><//>`;
@@ -114,6 +118,7 @@ function Attempts({ survey }) {
     })}</ul>` },
     { title: "Version", end: true, render: (/** @type {any} */ row) => row.surveyVersion },
     { title: "Started", render: (/** @type {any} */ row) => html`<${Time} at=${row.startedAt} />` },
+    { title: "Id", render: (/** @type {any} */ row) => html`<${Copy} short text=${row.attemptId} label="id of the attempt" />` },
   ];
   return html`<${Table} label="Attempts" list=${found} columns=${columns} id=${(/** @type {any} */ row) => row.attemptId} empty=${html`<${Empty} title="Nobody has begun yet"><p>An attempt begins with the first answer.</p><//>`} />`;
 }
@@ -140,18 +145,17 @@ export default function SurveyResults({ params, query }) {
   const path = inApp(`/surveys/${params.surveyId}`);
   const survey = useResource(path);
   const report = useResource(`${path}/analytics`, { from, to });
-  const failed = survey.error ?? report.error;
-  if (failed) return html`<${ErrorView} error=${failed} retry=${() => Promise.all([survey.reload(), report.reload()])} />`;
-  if (!survey.data || !report.data) return html`<p role="status" class="loading">Loading…</p>`;
+  if (survey.error && !survey.data) return html`<${ErrorView} error=${survey.error} retry=${survey.reload} />`;
+  if (!survey.data) return html`<p role="status" class="loading">Loading…</p>`;
   const name = survey.data.name.replace(/[^\w-]+/g, "-").toLowerCase();
-  const tabs = [
-    { id: "report", title: "Results", render: () => html`<${Report} survey=${survey.data} report=${report.data} />` },
+  const tabs = (/** @type {any} */ data) => [
+    { id: "report", title: "Results", render: () => html`<${Report} survey=${survey.data} report=${data} />` },
     { id: "attempts", title: "Answers", render: () => html`<${Attempts} survey=${survey.data} />` },
     { id: "recipients", title: "Recipients", render: () => html`<${Recipients} survey=${survey.data} name=${name} />` },
   ];
   const actions = html`<${Button} onClick=${report.reload}>Reload<//><${Button} onClick=${() => downloadCsv(`${path}/responses`, { from, to }, `${name}-answers.csv`)}>All answers as CSV<//>`;
-  const day = (/** @type {string} */ label, /** @type {string} */ member, /** @type {string} */ value) => html`<${Input} label=${label} type="date" value=${value} onInput=${(/** @type {string} */ next) => setQuery({ [member]: next }, { replace: true })} />`;
+  const day = (/** @type {string} */ label, /** @type {string} */ member, /** @type {string} */ value) => html`<${Day} label=${label} value=${value} onInput=${(/** @type {string} */ next) => setQuery({ [member]: next }, { replace: true })} />`;
   return html`<${PageHead} title=${`Results: ${survey.data.name}`} back=${{ href: link("/apps/:appId/surveys/:surveyId", params), title: "The survey" }} actions=${actions} />
     <div class="filters">${day("From", "from", from)}${day("To", "to", to)}<p class="hint level">Days in UTC. They hold for the results and the CSV of answers.</p></div>
-    <${Tabs} label="Results" tabs=${tabs} />`;
+    <${Loaded} of=${report}>${(/** @type {any} */ data) => html`<${Tabs} label="Results" tabs=${tabs(data)} />`}<//>`;
 }

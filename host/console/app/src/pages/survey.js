@@ -5,14 +5,14 @@ import { useDraft } from "../lib/draft.js";
 import { words } from "../lib/format.js";
 import { useResource } from "../lib/load.js";
 import { say } from "../lib/notice.js";
-import { html, useState } from "../lib/preact.js";
+import { html, useEffect, useRef, useState } from "../lib/preact.js";
 import { go, link, route, setQuery } from "../lib/router.js";
 import { can, inApp } from "../lib/session.js";
 import { AudienceEditor, Badge, Button, CapEditor, confirm, Copy, ErrorView, Field, Form, Input, Json, JsonField, LinkButton, Notice, NumberInput, PageHead, put, RestoredDraft, ScheduleEditor, Select, Tabs, TextArea, TriggerEditor, useSaving } from "../ui/index.js";
 import { Branches } from "./survey/branches.js";
 import { Languages } from "./survey/languages.js";
 import { Look } from "./survey/look.js";
-import { flowOf, newSurvey, spokenOf, textsOf, written } from "./survey/model.js";
+import { flowOf, newSurvey, spokenOf, textsOf, written, wrong } from "./survey/model.js";
 import { Preview } from "./survey/preview.js";
 import { Questions } from "./survey/questions.js";
 
@@ -62,8 +62,13 @@ function Reach({ value, onChange }) {
     <${NumberInput} label="Priority" hint="Where several fire at once, the highest comes first." at="/priority" value=${value.priority} onChange=${(/** @type {any} */ next) => set("priority")(next ?? 0)} />`;
 }
 
-/** The whole as JSON: to be taken elsewhere, and brought from there. @param {Part & { onValid: (valid: boolean) => void }} props */
-function AsJson({ value, onChange, onValid }) {
+/** The whole as JSON: to be taken elsewhere, and brought from there. @param {Part & { onValid: (valid: boolean) => void, kept: { text?: string, of?: string } }} props kept: a text that is no survey yet */
+function AsJson({ value, onChange, onValid, kept }) {
+  useEffect(() => {
+    onValid(!(kept.text && kept.of === JSON.stringify(value)));
+    // The other parts can be saved meanwhile.
+    return () => onValid(true);
+  }, []);
   const change = (/** @type {any} */ next) => {
     onValid(next !== undefined);
     if (next !== undefined) onChange(written(next));
@@ -73,17 +78,20 @@ function AsJson({ value, onChange, onValid }) {
     event.currentTarget.value = "";
     if (!file) return;
     try {
-      change(JSON.parse(await file.text()));
+      const found = JSON.parse(await file.text());
+      const fault = wrong(found);
+      if (fault) throw fault;
+      change(found);
       say(`“${file.name}” was read. It is not saved yet.`);
     } catch (error) {
-      confirm({ title: "The file is no JSON", text: String(error), action: "Close", run: () => {} });
+      confirm({ title: "The file is no survey", text: String(error), action: "Close", run: () => {} });
     }
   };
   return html`<div class="actions">
       <${Button} onClick=${() => saveFile(new Blob([JSON.stringify(value, null, 2)], { type: "application/json" }), `${value.name || "survey"}.json`)}>Save as a file<//>
     </div>
     <${Field} label="Read a file" hint="It takes the place of what is written here.">${(/** @type {any} */ attributes) => html`<input ...${attributes} type="file" accept=".json,application/json" onChange=${read} />`}<//>
-    <${JsonField} label="Definition" value=${value} onChange=${change} rows=${24} />`;
+    <${JsonField} label="Definition" value=${value} onChange=${change} rows=${24} check=${wrong} kept=${kept} />`;
 }
 
 /** @param {{ survey: any, name: string, onSaved: (survey: any) => void, children?: any }} props survey: without an id where it is new */
@@ -92,6 +100,7 @@ function Composer({ survey, name, onSaved }) {
   const { params } = route.value;
   const draft = useDraft(name, written(survey), survey.version);
   const [valid, setValid] = useState(true);
+  const kept = useRef({}).current;
   const [failed, setFailed] = useState(/** @type {Error | undefined} */ (undefined));
   const { value } = draft;
   const set = (/** @type {any} */ next) => {
@@ -100,12 +109,11 @@ function Composer({ survey, name, onSaved }) {
   };
   const one = (/** @type {string} */ member) => (/** @type {any} */ next) => set(put(value, member, next));
   const done = (/** @type {any} */ saved) => {
-    draft.saved(written(saved), saved.version);
     setFailed(undefined);
     onSaved(saved);
     say(saved.status == survey.status ? "Saved." : `“${saved.name}” is ${saved.status}.`);
   };
-  const [saving, dialog] = useSaving(inApp(`/surveys/${id}`), done);
+  const [saving, dialog] = useSaving(inApp(`/surveys/${id}`), done, draft, written);
   /** Saves what is written, and a status with it: as one change. @param {string} [status] */
   const save = async (status) => {
     const change = { ...difference(draft.base, value), ...(status ? { status } : {}) };
@@ -153,7 +161,7 @@ function Composer({ survey, name, onSaved }) {
     { id: "look", title: "Look", render: () => html`<${Look} ...${part} />` },
     { id: "languages", title: "Languages", render: () => html`<${Languages} value=${value.localization} onChange=${one("localization")} texts=${textsOf(spokenOf(flowOf(value)))} />` },
     { id: "preview", title: "Preview", render: () => html`<${Preview} value=${value} />` },
-    { id: "json", title: "JSON", render: () => html`<${AsJson} ...${part} onValid=${setValid} />` },
+    { id: "json", title: "JSON", render: () => html`<${AsJson} ...${part} onValid=${setValid} kept=${kept} />` },
   ];
   const discard = draft.changed && html`<${Button} onClick=${() => (setValid(true), draft.discard())}>Discard the changes<//>`;
   return html`<${Head} survey=${{ ...survey, name: id ? survey.name : "New survey" }} actions=${actions} />

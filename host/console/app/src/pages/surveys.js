@@ -26,18 +26,20 @@ export default function Surveys({ params, query }) {
     say(`“${survey.name}” is ${next}.`);
     await list.reload();
   };
-  const remove = (/** @type {Survey} */ survey) =>
+  const remove = (/** @type {Survey} */ survey) => {
+    const known = { version: survey.version };
     confirm({
       title: "Delete the survey?",
       text: `“${survey.name}” goes with all its attempts and answers. This can't be undone.`,
       action: "Delete",
       danger: true,
       run: async () => {
-        await del(inApp(`/surveys/${survey.id}`), { version: survey.version });
+        await del(inApp(`/surveys/${survey.id}`), known);
         say(`“${survey.name}” was deleted.`);
         await list.reload();
       },
     });
+  };
 
   const columns = [
     { title: "Name", sort: "name", value: (/** @type {Survey} */ row) => row.name, render: (/** @type {Survey} */ row) => html`<a href=${link("/apps/:appId/surveys/:surveyId", { ...params, surveyId: row.id })}>${row.name}</a>` },

@@ -60,7 +60,7 @@ function Attempts({ path, onRecover }) {
     { title: "Took", end: true, render: (/** @type {any} */ row) => `${number(row.latencyMs)} ms` },
     { title: "Next attempt", render: (/** @type {any} */ row) => html`<${Time} relative at=${row.nextAttemptAt} />` },
   ];
-  const actions = (/** @type {any} */ row) => failed(row) && !row.nextAttemptAt && html`<${Button} label=${`Send ${row.eventType} again, attempt ${row.attempt}`} onClick=${() => onRecover(made(row.messageId).toISOString())}>Send again<//>`;
+  const actions = (/** @type {any} */ row) => failed(row) && !row.nextAttemptAt && html`<${Button} label=${`Send again from here on: ${row.eventType}, attempt ${row.attempt}`} onClick=${() => onRecover(made(row.messageId).toISOString())}>Send again from here on<//>`;
   const answered = (list.data?.items ?? []).filter((row) => !failed(row)).length;
   const empty = html`<${Empty} title="Nothing was sent yet"><p>Attempts stand here for 14 days. A test is none of them.</p><//>`;
   return html`${list.data && list.data.items.length > 0 && html`<p>${percent(answered / list.data.items.length)} of the attempts on this page have arrived.</p>`}
@@ -74,11 +74,10 @@ const written = ({ url, eventTypes, active, description }) => ({ url, eventTypes
 function Settings({ path, webhook, onSaved }) {
   const draft = useDraft(`webhook.${webhook.id}`, written(webhook), webhook.version);
   const done = (/** @type {any} */ saved) => {
-    draft.saved(written(saved), saved.version);
     onSaved(saved);
     say("Saved.");
   };
-  const [save, dialog] = useSaving(path, done);
+  const [save, dialog] = useSaving(path, done, draft, written);
   return html`<${RestoredDraft} draft=${draft} />
     <${Form} label="Webhook" onSubmit=${() => save(difference(draft.base, draft.value), draft.version)} disabled=${!draft.changed} actions=${draft.changed && html`<${Button} onClick=${draft.discard}>Discard the changes<//>`}>
       <${Fields} value=${draft.value} onChange=${draft.set} />
@@ -110,17 +109,20 @@ export default function Webhook({ params, query }) {
     say("The webhook is enabled.");
     lately();
   };
-  const remove = () => confirm({
-    title: "Delete the webhook?",
-    text: `What was to be sent to ${webhook.url} goes with it. This can't be undone.`,
-    action: "Delete",
-    danger: true,
-    run: async () => {
-      await del(path, { version: webhook.version });
-      say("The webhook was deleted.");
-      go(back.href);
-    },
-  });
+  const remove = () => {
+    const known = { version: webhook.version };
+    confirm({
+      title: "Delete the webhook?",
+      text: `What was to be sent to ${webhook.url} goes with it. This can't be undone.`,
+      action: "Delete",
+      danger: true,
+      run: async () => {
+        await del(path, known);
+        say("The webhook was deleted.");
+        go(back.href);
+      },
+    });
+  };
   const rotated = (/** @type {string} */ found) => {
     setRotating(false);
     setSecret(found);

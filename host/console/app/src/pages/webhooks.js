@@ -38,15 +38,15 @@ export default function Webhooks({ params, query }) {
     await list.reload();
   };
   const columns = [
-    { title: "Address", render: (/** @type {any} */ row) => html`<a href=${link("/apps/:appId/webhooks/:webhookId", { ...params, webhookId: row.id })}>${row.url}</a>${row.description && html`<br /><span class="hint">${row.description}</span>`}` },
-    { title: "Health", render: (/** @type {any} */ row) => html`<${HealthBadge} webhook=${row} />` },
+    { title: "Address", sort: "url", render: (/** @type {any} */ row) => html`<a href=${link("/apps/:appId/webhooks/:webhookId", { ...params, webhookId: row.id })}>${row.url}</a>${row.description && html`<br /><span class="hint">${row.description}</span>`}` },
+    { title: "Health", sort: "health", value: (/** @type {any} */ row) => row.health.state, render: (/** @type {any} */ row) => html`<${HealthBadge} webhook=${row} />` },
     { title: "Told of", render: (/** @type {any} */ row) => row.eventTypes.map((/** @type {string} */ type) => html`<${Badge}>${type}<//> `) },
-    { title: "Last success", render: (/** @type {any} */ row) => html`<${Time} relative at=${row.health.lastSuccessAt} none="none yet" />` },
+    { title: "Last success", sort: "success", value: (/** @type {any} */ row) => row.health.lastSuccessAt, render: (/** @type {any} */ row) => html`<${Time} relative at=${row.health.lastSuccessAt} none="none yet" />` },
     { title: "Id", render: (/** @type {any} */ row) => html`<${Copy} short text=${row.id} label=${`id of ${row.url}`} />` },
   ];
   const actions = (/** @type {any} */ row) => row.health.state == "disabled"
     ? html`<${Button} kind="primary" label=${`Enable ${row.url}`} onClick=${() => enable(row)}>Enable<//>`
-    : html`<${Button} label=${`${row.active ? "Stop" : "Activate"} ${row.url}`} onClick=${() => turn(row)}>${row.active ? "Stop" : "Activate"}<//>`;
+    : html`<${Button} label=${`${row.active ? "Pause" : "Activate"} ${row.url}`} onClick=${() => turn(row)}>${row.active ? "Pause" : "Activate"}<//>`;
   const add = html`<${Button} kind="primary" onClick=${() => setCreating(true)}>New webhook<//>`;
   const empty = html`<${Empty} title="There is no webhook yet" actions=${add}><p>A webhook tells a server of yours when a push message was sent, shown, clicked or has failed.</p><//>`;
   return html`<${PageHead} title="Webhooks" actions=${add} />

@@ -55,7 +55,7 @@ function Which({ profile }) {
   const choose = (/** @type {any} */ row) => html`<${Button} label=${`Choose ${row.name} of ${time(row.timestamp)}`} onClick=${() => setQuery({ event: row.eventId })}>Choose<//>`;
   return html`<div class="filters">
       <${Search} label="Only events of the name" value=${query.name ?? ""} onInput=${(/** @type {string} */ value) => setQuery({ name: value }, { replace: true })} />
-      <${Input} label="Or the event's id" value=${typed} onInput=${setTyped} />
+      <${Input} presses label="Or the event's id" value=${typed} onInput=${setTyped} />
       <p><${Button} disabled=${!typed.trim()} onClick=${() => setQuery({ event: typed.trim() })}>Take this id<//></p>
     </div>
     <${Table} label="Events of the person" list=${list} columns=${columns} id=${(/** @type {any} */ row) => row.eventId} actions=${choose} empty=${html`<${Empty} title="No event is like that"><p>A name must be the whole name.</p><//>`} />`;

@@ -3,6 +3,7 @@ import { useList } from "../lib/load.js";
 import { html } from "../lib/preact.js";
 import { inApp } from "../lib/session.js";
 import { EventName, SegmentChoice, WithChoices } from "./choices.js";
+import { Failed } from "./error.js";
 import { isBlank, NumberInput, PickSome, put, Words } from "./fields.js";
 import { blankFilter, COMPARISONS, DateValue, FilterEditor, FilterLeaf, operators } from "./filter.js";
 import { Input, Select } from "./form.js";
@@ -61,6 +62,7 @@ function Interaction({ value, onChange, at }) {
   return html`
     <${Select} label="What happened" at=${`${at}/interaction`} value=${value.interaction} options=${INTERACTIONS[value.kind]} onChange=${(/** @type {string} */ interaction) => onChange({ ...value, interaction })} />
     <${NumberInput} label="Within days" at=${`${at}/withinDays`} min=${1} max=${90} hint="Empty: ever." value=${value.withinDays} onChange=${(/** @type {any} */ days) => onChange(put(value, "withinDays", days))} />
+    <${Failed} of=${[list]} />
     <details open=${value[member]?.length > 0}><summary>${value[member]?.length ? `${value[member].length} chosen` : surveys ? "Any survey" : "Any message"}</summary>
       <${PickSome} label=${surveys ? "Surveys" : "Messages"} options=${options} value=${value[member] ?? []} onChange=${(/** @type {string[]} */ ids) => onChange(put(value, member, ids.length ? ids : undefined))} />
     </details>`;

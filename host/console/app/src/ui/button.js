@@ -2,6 +2,9 @@
 import { complain } from "../lib/notice.js";
 import { html, useEffect, useRef, useState } from "../lib/preact.js";
 
+/** Gives the focus to the page where what had it is gone, unless something nearer is found. @param {() => HTMLElement | null | undefined} [find] */
+export const refocus = (find) => setTimeout(() => document.activeElement === document.body && (find?.() ?? document.getElementById("main"))?.focus(), 100);
+
 /**
  * @param {object} props
  * @param {any} props.children

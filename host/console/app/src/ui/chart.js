@@ -11,6 +11,7 @@ const BOTTOM = 24;
  * @typedef {object} Series
  * @property {string} name
  * @property {(number | null)[]} values one for each label; null: there is none, which is a gap in a line
+ * @property {(value: number | null | undefined) => string} [show] how values are written
  */
 
 /** The numbers. @param {{ title: string, labels: string[], series: Series[], head?: string }} props */
@@ -18,7 +19,7 @@ const Numbers = ({ title, labels, series, head = "" }) => html`<details class="n
   <div class="table" role="region" aria-label=${`Numbers of ${title}`} tabindex="0"><table>
     <caption class="hidden">${title}</caption>
     <thead><tr><th scope="col">${head || html`<span class="hidden">Label</span>`}</th>${series.map(({ name }) => html`<th scope="col" class="end">${name}</th>`)}</tr></thead>
-    <tbody>${labels.map((label, index) => html`<tr><th scope="row">${label}</th>${series.map(({ values }) => html`<td class="end">${number(values[index])}</td>`)}</tr>`)}</tbody>
+    <tbody>${labels.map((label, index) => html`<tr><th scope="row">${label}</th>${series.map(({ values, show = number }) => html`<td class="end">${show(values[index])}</td>`)}</tr>`)}</tbody>
   </table></div>
 </details>`;
 
@@ -69,6 +70,6 @@ export function Funnel({ title, steps, head = "Step", name = "Number" }) {
       <svg viewBox="0 0 100 10" preserveAspectRatio="none"><rect class="back" width="100" height="10" /><rect class="series-0" width=${(100 * share(step)) / Math.max(1, most)} height="10" /></svg>
       <span class="value">${number(step.value)} · ${percent(share(step))}</span>
     </li>`)}</ol>
-    <${Numbers} title=${title} labels=${steps.map(({ label }) => label)} series=${[{ name, values: steps.map(({ value }) => value) }]} head=${head} />
+    <${Numbers} title=${title} labels=${steps.map(({ label }) => label)} series=${[{ name, values: steps.map(({ value }) => value) }, { name: "Share", values: steps.map(share), show: percent }]} head=${head} />
   </figure>`;
 }

@@ -2,6 +2,7 @@
 import { useList } from "../lib/load.js";
 import { createContext, html, useContext, useId, useMemo } from "../lib/preact.js";
 import { inApp } from "../lib/session.js";
+import { Failed } from "./error.js";
 import { Input, Select } from "./form.js";
 
 const Choices = createContext(/** @type {{ segments: any[], names: string } | null} */ (null));
@@ -11,13 +12,12 @@ export function WithChoices({ children }) {
   const around = useContext(Choices);
   const id = useId();
   const path = (/** @type {string} */ name) => (around ? null : inApp(name));
-  const segments = useList(path("/segments"), { limit: 200 }).data?.items ?? [];
-  const declared = useList(path("/event-definitions"), { limit: 200 }).data?.items ?? [];
-  const recent = useList(path("/events"), { limit: 200 }).data?.items ?? [];
+  const lists = ["/segments", "/event-definitions", "/events"].map((name) => useList(path(name), { limit: 200 }));
+  const [segments = [], declared = [], recent = []] = lists.map(({ data }) => data?.items);
   const names = useMemo(() => [...new Set([...declared, ...recent].map(({ name }) => name).filter(Boolean))].sort(), [declared, recent]);
   const own = useMemo(() => ({ segments, names: id }), [segments, id]);
   if (around) return children;
-  return html`<${Choices.Provider} value=${own}><datalist id=${id}>${names.map((name) => html`<option value=${name}></option>`)}</datalist>${children}<//>`;
+  return html`<${Choices.Provider} value=${own}><datalist id=${id}>${names.map((name) => html`<option value=${name}></option>`)}</datalist><${Failed} of=${lists} />${children}<//>`;
 }
 
 /** The name of an event, with those that are known to choose from. @param {{ value?: string, onChange: (name: string) => void, at: string, label?: string, hint?: any }} props */

@@ -52,22 +52,26 @@ export function ConflictDialog({ conflict, path, value, onDone, onClose }) {
  * Saves changes of a resource, and asks what is to stand where somebody else was faster.
  * @param {string} path of the resource
  * @param {(saved: any) => unknown} onSaved told the resource as it is afterwards
+ * @param {import("../lib/draft.js").Draft<any>} [draft] what is saved: what is written meanwhile stays
+ * @param {(saved: any) => any} [written] what of the resource is in the draft
  * @returns {[save: (change: Record<string, any>, version: number | undefined, value?: Record<string, any>) => Promise<void>, dialog: any]} value: all that was written, where fields are wholes; the dialog stands in the page
  */
-export function useSaving(path, onSaved) {
-  const [conflict, setConflict] = useState(/** @type {{ conflict: Conflict, value?: Record<string, any> } | undefined} */ (undefined));
+export function useSaving(path, onSaved, draft, written = (saved) => saved) {
+  const [conflict, setConflict] = useState(/** @type {any} */ (undefined));
   const close = () => setConflict(undefined);
-  const done = async (/** @type {any} */ saved) => {
-    close();
-    await onSaved(saved);
-  };
   const save = async (/** @type {Record<string, any>} */ change, /** @type {number | undefined} */ version, /** @type {Record<string, any> | undefined} */ value = undefined) => {
+    const sent = draft?.value;
+    const onDone = async (/** @type {any} */ saved) => {
+      close();
+      draft?.saved(written(saved), saved.version, sent);
+      await onSaved(saved);
+    };
     try {
-      await done(await patch(path, change, version));
+      await onDone(await patch(path, change, version));
     } catch (error) {
       if (!(error instanceof Conflict)) throw error;
-      setConflict({ conflict: error, value });
+      setConflict({ conflict: error, value, onDone });
     }
   };
-  return [save, conflict && html`<${ConflictDialog} ...${conflict} path=${path} onDone=${done} onClose=${close} />`];
+  return [save, conflict && html`<${ConflictDialog} ...${conflict} path=${path} onClose=${close} />`];
 }

@@ -1,6 +1,7 @@
 // Dialogs: the browser's own, which keep the focus inside, close by Escape, and give the focus back.
 import { html, signal, useEffect, useId, useRef, useState } from "../lib/preact.js";
-import { Button } from "./button.js";
+import { Button, refocus } from "./button.js";
+import { ErrorView } from "./error.js";
 import { Input } from "./form.js";
 import { Icon } from "./icon.js";
 
@@ -18,6 +19,7 @@ export function Dialog({ title, onClose, children, actions, wide }) {
     return () => {
       element?.close();
       if (before instanceof HTMLElement && before.isConnected) before.focus();
+      refocus();
     };
   }, []);
   const cancel = (/** @type {Event} */ event) => {
@@ -57,8 +59,8 @@ function Confirm({ title, text, action, danger, type, run, onClose }) {
   const actions = html`<${Button} onClick=${onClose}>Cancel<//><${Button} kind=${danger ? "danger" : "primary"} disabled=${type !== undefined && typed !== type} onClick=${press}>${action}<//>`;
   return html`<${Dialog} title=${title} onClose=${onClose} actions=${actions}>
     <p>${text}</p>
-    ${type !== undefined && html`<${Input} label=${`Type “${type}” to go on`} value=${typed} onInput=${setTyped} />`}
-    ${failed && html`<p role="alert" class="bad">${failed.message}</p>`}
+    ${failed && html`<${ErrorView} error=${failed} />`}
+    ${type !== undefined && html`<${Input} presses label=${`Type “${type}” to go on`} value=${typed} onInput=${setTyped} />`}
   <//>`;
 }
 

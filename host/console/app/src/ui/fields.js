@@ -1,6 +1,6 @@
 // Fields that editors of campaigns share: numbers, lists of words, spans of time, and lists of things in an order.
 import { html, useEffect, useRef, useState } from "../lib/preact.js";
-import { Button } from "./button.js";
+import { Button, refocus } from "./button.js";
 import { Field, Input, Select } from "./form.js";
 
 /** @typedef {import("./form.js").Common} Common */
@@ -24,7 +24,7 @@ export const isBlank = (value) => !value || !Object.keys(value).length;
 /** A text that may be missing. @param {Common & { value?: string, onChange: (value: string | undefined) => void, type?: string }} props */
 export const Text = ({ value = "", onChange, ...field }) => html`<${Input} ...${field} value=${value ?? ""} onInput=${(/** @type {string} */ text) => onChange(text || undefined)} />`;
 
-/** A number that may be missing. @param {Common & { value?: number, onChange: (value: number | undefined) => void, min?: number, max?: number, step?: number | "any" }} props */
+/** A number that may be missing. @param {Common & { presses?: boolean, value?: number, onChange: (value: number | undefined) => void, min?: number, max?: number, step?: number | "any" }} props */
 export const NumberInput = ({ value, onChange, min, max, step, rest = {}, ...field }) =>
   html`<${Input} ...${field} type="number" rest=${{ min, max, step, class: "number", ...rest }} value=${value ?? ""} onInput=${(/** @type {string} */ text) => onChange(text === "" ? undefined : Number(text))} />`;
 
@@ -106,6 +106,7 @@ export function Ordered({ items, onChange, render, name, blank, add, copy, least
   const remove = (/** @type {number} */ index) => {
     onChange(replaced(index));
     focus(Math.min(index, items.length - 2), copy ? 3 : 2);
+    refocus(() => list.current?.nextElementSibling?.querySelector("button"));
   };
   return html`<ol ref=${list} class=${tight ? "ordered tight" : "ordered"}>
     ${items.map((item, index) => html`<li key=${index}>

@@ -13,7 +13,7 @@ const OPERATORS = {
 };
 
 /** What operators are called. @type {Record<string, string>} */
-const NAMES = { eq: "=", neq: "≠", gt: ">", gte: "≥", lt: "<", lte: "≤", in: "is one of", not_in: "is none of", matches: "matches the pattern" };
+const NAMES = { eq: "=", neq: "≠", gt: ">", gte: "≥", lt: "<", lte: "≤", in: "is one of", not_in: "is none of", matches: "matches the pattern", nps_bucket: "is a" };
 
 /** What an operator is called. @param {string} name */
 export const operatorName = (name) => NAMES[name] ?? name.replaceAll("_", " ");

@@ -76,9 +76,17 @@ export function Field({ label, hint, error, at, inline, children }) {
 
 /** @typedef {{ label: string, hint?: any, error?: string, at?: string, rest?: Record<string, any> }} Common */
 
-/** A line of text. @param {Common & { value: string, onInput: (value: string) => void, type?: string }} props */
-export const Input = ({ value, onInput, type = "text", rest = {}, ...field }) =>
-  html`<${Field} ...${field}>${(/** @type {any} */ attributes) => html`<input ...${attributes} ...${rest} type=${type} value=${value} onInput=${(/** @type {any} */ event) => onInput(event.currentTarget.value)} />`}<//>`;
+/** Presses the button beside a field, or that of its dialog, instead of sending the form. @param {any} event */
+function press(event) {
+  if (event.key != "Enter") return;
+  event.preventDefault();
+  const input = event.currentTarget;
+  (input.closest(".field").nextElementSibling?.querySelector("button") ?? input.closest("dialog")?.querySelector("footer > :last-child"))?.click();
+}
+
+/** A line of text. @param {Common & { value: string, onInput: (value: string) => void, type?: string, presses?: boolean }} props presses: Enter does what the button beside it does */
+export const Input = ({ value, onInput, type = "text", presses, rest = {}, ...field }) =>
+  html`<${Field} ...${field}>${(/** @type {any} */ attributes) => html`<input ...${attributes} ...${rest} onKeyDown=${presses && press} type=${type} value=${value} onInput=${(/** @type {any} */ event) => onInput(event.currentTarget.value)} />`}<//>`;
 
 /** Lines of text. @param {Common & { value: string, onInput: (value: string) => void, rows?: number }} props */
 export const TextArea = ({ value, onInput, rows = 4, rest = {}, ...field }) =>
@@ -93,6 +101,9 @@ export const Select = ({ value, options, onChange, rest = {}, ...field }) =>
 /** Yes or no. @param {Common & { checked: boolean, onChange: (checked: boolean) => void }} props */
 export const Checkbox = ({ checked, onChange, rest = {}, ...field }) =>
   html`<${Field} ...${field} inline>${(/** @type {any} */ attributes) => html`<input ...${attributes} ...${rest} type="checkbox" checked=${checked} onChange=${(/** @type {any} */ event) => onChange(event.currentTarget.checked)} />`}<//>`;
+
+/** A day to filter by. While a year is typed it is long past: nothing is asked with one below 1970. @param {Common & { value?: string, onInput: (value: string) => void }} props */
+export const Day = ({ value = "", onInput, ...field }) => html`<${Search} ...${field} type="date" value=${value} onInput=${(/** @type {string} */ text) => (!text || text >= "1970") && onInput(text)} />`;
 
 /**
  * A line of text that asks when somebody has stopped typing: filters.

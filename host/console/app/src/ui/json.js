@@ -1,5 +1,5 @@
 // JSON as it is, and a field in which it is written.
-import { html, useEffect, useState } from "../lib/preact.js";
+import { html, useEffect, useRef, useState } from "../lib/preact.js";
 import { CopyButton } from "./copy.js";
 import { TextArea } from "./form.js";
 
@@ -29,18 +29,28 @@ export function parse(text) {
 
 /**
  * A field with JSON. `onChange` is told the value whenever the text is one, and undefined while it is not.
- * @param {{ label: string, value: unknown, onChange: (value: any) => void, hint?: any, at?: string, rows?: number }} props
+ * @param {{ label: string, value: unknown, onChange: (value: any) => void, hint?: any, at?: string, rows?: number, check?: (value: any) => string | undefined, kept?: { text?: string, of?: string } }} props check: what is wrong with a value; kept: where a text that is no value yet stays while the field is away
  */
-export function JsonField({ value, onChange, rows = 12, ...field }) {
-  const [text, setText] = useState(pretty(value));
-  const { error, value: parsed } = parse(text);
+export function JsonField({ value, onChange, rows = 12, check, kept = {}, ...field }) {
+  const now = JSON.stringify(value);
+  const [text, setText] = useState((kept.of === now && kept.text) || pretty(value));
+  const read = (/** @type {string} */ text) => {
+    const { error, value } = parse(text);
+    const fault = error ?? check?.(value);
+    return { error: fault, value: fault ? undefined : value };
+  };
+  const { error, value: parsed } = read(text);
+  const seen = useRef(now);
   useEffect(() => {
     // Set from outside: a discarded draft, what somebody else saved.
-    if (value !== undefined && JSON.stringify(value) !== JSON.stringify(parsed)) setText(pretty(value));
-  }, [JSON.stringify(value)]);
+    if (seen.current !== now && value !== undefined && now !== JSON.stringify(parsed)) setText(pretty(value));
+    seen.current = now;
+  }, [now]);
   const type = (/** @type {string} */ next) => {
+    const { error, value } = read(next);
     setText(next);
-    onChange(parse(next).value);
+    Object.assign(kept, { text: error && next, of: now });
+    onChange(value);
   };
   return html`<${TextArea} ...${field} rows=${rows} value=${text} onInput=${type} error=${error} rest=${{ spellcheck: false, class: "code" }} />`;
 }

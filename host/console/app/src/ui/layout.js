@@ -7,7 +7,7 @@ import { Button } from "./button.js";
 import { Questions } from "./dialog.js";
 import { Icon } from "./icon.js";
 import { Toasts } from "./notice.js";
-import { ThemeSelect } from "./theme.js";
+import { ThemeSelect, TimesSelect } from "./theme.js";
 
 /** @typedef {import("../lib/router.js").PageEntry} PageEntry */
 
@@ -61,7 +61,7 @@ function UserMenu() {
   const { subject = "", operator = false } = session.value ?? {};
   return html`<details class="menu" ref=${menu}><summary>${subject}</summary><div>
     <p>${role.value && html`<strong>${role.value}</strong> in workspace <code title=${app.value?.workspaceId}>${shortId(app.value?.workspaceId ?? "")}</code>`}${operator && html`${role.value && ", "}<strong>operator</strong>`}</p>
-    <${ThemeSelect} />
+    <p><${ThemeSelect} /></p><p><${TimesSelect} /></p>
     <p><a href="/docs">The API</a></p>
     <${Button} onClick=${signOut}>Sign out<//>
   </div></details>`;

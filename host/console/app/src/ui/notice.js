@@ -1,8 +1,8 @@
 // Notices in a page, and the short messages of `lib/notice.js` in a live region.
-import { ApiError } from "../lib/api.js";
 import { dismiss, toasts } from "../lib/notice.js";
 import { html } from "../lib/preact.js";
 import { Button } from "./button.js";
+import { Code } from "./error.js";
 import { Icon } from "./icon.js";
 
 /** @param {{ kind?: "info" | "good" | "warn" | "bad", children: any, actions?: any }} props */
@@ -16,7 +16,7 @@ export const RestoredDraft = ({ draft }) =>
 /** All that was said. */
 export const Toasts = () => html`<div class="toasts" role="log" aria-live="polite" aria-label="Messages">
   ${toasts.value.map(({ id, kind, text, error }) => html`<div key=${id} class=${`notice ${kind}`}>
-    <div>${text}${error instanceof ApiError && html` <span class="hint">(<code>${error.code}</code>${error.requestId && html`, request <code>${error.requestId}</code>`})</span>`}</div>
+    <div>${text}<${Code} error=${error} /></div>
     <${Button} kind="plain" label="Close the message" onClick=${() => dismiss(id)}><${Icon} name="close" /><//>
   </div>`)}
 </div>`;

@@ -26,8 +26,8 @@ export function ScheduleEditor({ value = {}, onChange, at = "/schedule", respons
   return html`
     <div class="row"><${Instant} label="Starts" at=${`${at}/startAt`} value=${value.startAt} onChange=${set("startAt")} /><${Instant} label="Ends" at=${`${at}/endAt`} value=${value.endAt} onChange=${set("endAt")} /></div>
     <div class="row">
-      <${Select} label="Whose clock counts" at=${timezone == "subject" ? `${at}/timezone` : undefined} value=${timezone == "subject" ? "subject" : "named"} options=${[["subject", "each person's own"], ["named", "one time zone"]]} onChange=${(/** @type {string} */ next) => set("timezone")(next == "subject" ? undefined : Intl.DateTimeFormat().resolvedOptions().timeZone)} />
-      ${timezone != "subject" && html`<${Input} label="Time zone" at=${`${at}/timezone`} value=${timezone} onInput=${set("timezone")} rest=${{ list: zones }} /><datalist id=${zones}>${Intl.supportedValuesOf("timeZone").map((zone) => html`<option value=${zone}></option>`)}</datalist>`}
+      <${Select} label="Time zone" at=${timezone == "subject" ? `${at}/timezone` : undefined} value=${timezone == "subject" ? "subject" : "named"} options=${[["subject", "each person's own"], ["named", "one time zone"]]} onChange=${(/** @type {string} */ next) => set("timezone")(next == "subject" ? undefined : Intl.DateTimeFormat().resolvedOptions().timeZone)} />
+      ${timezone != "subject" && html`<${Input} label="Which time zone" at=${`${at}/timezone`} value=${timezone} onInput=${set("timezone")} rest=${{ list: zones }} /><datalist id=${zones}>${Intl.supportedValuesOf("timeZone").map((zone) => html`<option value=${zone}></option>`)}</datalist>`}
     </div>
     <${PickSome} label="Days" hint="None: all days." options=${DAYS.map((day) => [day, day])} value=${(value.daysOfWeek ?? []).map(whole)} onChange=${(/** @type {string[]} */ days) => set("daysOfWeek")(days.length ? DAYS.filter((day) => days.includes(day)) : undefined)} />
     <fieldset><legend>Hours in which it may fire</legend>

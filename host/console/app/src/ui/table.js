@@ -10,7 +10,7 @@ import { ErrorView } from "./error.js";
  * @property {string} title
  * @property {(row: any) => any} render
  * @property {string} [sort] its name in the URL; without one it can't be sorted by
- * @property {(row: any) => string | number | null | undefined} [value] what is compared where the whole list is here; without it the page hands `sort` to the server
+ * @property {(row: any) => string | number | null | undefined} [value] what is compared; without it the row's member of the name `sort`
  * @property {boolean} [end] numbers stand at the end
  */
 
@@ -21,16 +21,17 @@ import { ErrorView } from "./error.js";
  */
 function sorted(rows, columns) {
   const { sort = "" } = route.value.query;
-  const value = columns.find((column) => column.sort && column.sort == sort.replace(/^-/, ""))?.value;
-  if (!value) return rows;
+  const column = columns.find((column) => column.sort && column.sort == sort.replace(/^-/, ""));
+  if (!column) return rows;
+  const value = column.value ?? ((row) => row[column.sort ?? ""]);
   const compare = (/** @type {any} */ one, /** @type {any} */ other) => (typeof one == "number" ? one - other : String(one ?? "").localeCompare(String(other ?? "")));
   const ordered = [...rows].sort((one, other) => compare(value(one), value(other)));
   return sort.startsWith("-") ? ordered.reverse() : ordered;
 }
 
-/** @param {{ column: Column }} props */
-function Head({ column: { title, sort, end } }) {
-  if (!sort) return html`<th scope="col" class=${end ? "end" : ""}>${title}</th>`;
+/** @param {{ column: Column, able: boolean }} props able: the list is here as a whole */
+function Head({ column: { title, sort, end }, able }) {
+  if (!sort || !able) return html`<th scope="col" class=${end ? "end" : ""}>${title}</th>`;
   const { sort: now } = route.value.query;
   const state = now == sort ? "ascending" : now == `-${sort}` ? "descending" : "none";
   const next = state == "ascending" ? `-${sort}` : sort;
@@ -66,13 +67,14 @@ export function Table({ label, list, columns, id, actions, empty }) {
   if (error && !data) return html`<${ErrorView} error=${error} retry=${reload} />`;
   if (!data) return html`<p role="status" class="loading">Loading…</p>`;
   const { query } = route.value;
-  const rows = sorted(data.items, columns);
+  const able = !data.nextCursor && !query.cursor;
+  const rows = able ? sorted(data.items, columns) : data.items;
   return html`
     ${error && html`<${ErrorView} error=${error} retry=${reload} />`}
     ${!rows.length ? (query.cursor ? html`<p class="loading">Nothing is left on this page.</p>` : empty) : html`<div class="table" role="region" aria-label=${label} tabindex="0" aria-busy=${loading ? "true" : "false"}>
       <table>
         <caption class="hidden">${label}</caption>
-        <thead><tr>${columns.map((column) => html`<${Head} column=${column} />`)}${actions && html`<th scope="col"><span class="hidden">Actions</span></th>`}</tr></thead>
+        <thead><tr>${columns.map((column) => html`<${Head} column=${column} able=${able} />`)}${actions && html`<th scope="col"><span class="hidden">Actions</span></th>`}</tr></thead>
         <tbody>${rows.map((row) => html`<tr key=${id(row)}>
           ${columns.map(({ render, end }, index) => (index ? html`<td class=${end ? "end" : ""}>${render(row)}</td>` : html`<th scope="row">${render(row)}</th>`))}
           ${actions && html`<td class="actions">${actions(row)}</td>`}

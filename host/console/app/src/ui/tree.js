@@ -1,6 +1,6 @@
 // Conditions in groups: all of them, or any. Filters, audiences and branches are such trees, with leaves of their own.
-import { html } from "../lib/preact.js";
-import { Button } from "./button.js";
+import { html, useRef } from "../lib/preact.js";
+import { Button, refocus } from "./button.js";
 import { Select } from "./form.js";
 import { JsonField } from "./json.js";
 
@@ -20,14 +20,18 @@ const isGroup = (value) => Array.isArray(value?.all) || Array.isArray(value?.any
  * @param {number} [props.most] how deep groups may nest
  */
 export function Tree({ value, onChange, legend, at, leaf, blank, none, depth = 1, most = 4 }) {
+  const own = useRef(/** @type {HTMLElement | null} */ (null));
   if (value?.all?.length && value?.any?.length) return html`<${JsonField} label=${`${legend}: all of some and any of others`} at=${at} rows=${6} value=${value} onChange=${(/** @type {any} */ next) => next !== undefined && onChange(next)} />`;
   const kind = value?.any?.length || (value?.any && !value?.all) ? "any" : "all";
   /** @type {any[]} */
   const items = isGroup(value) ? value[kind] : value ? [value] : [];
   const place = (/** @type {number} */ index) => (isGroup(value) ? `${at}/${kind}/${index}` : at);
   const tell = (/** @type {any[]} */ next, group = kind) => onChange(next.length ? { [group]: next } : undefined);
-  const set = (/** @type {number} */ index, /** @type {any} */ item) => tell(item === undefined ? items.toSpliced(index, 1) : items.with(index, item));
-  return html`<fieldset class="tree"><legend>${legend}</legend>
+  const set = (/** @type {number} */ index, /** @type {any} */ item) => {
+    if (item === undefined) refocus(() => own.current?.querySelector(":scope > .actions > button"));
+    tell(item === undefined ? items.toSpliced(index, 1) : items.with(index, item));
+  };
+  return html`<fieldset ref=${own} class="tree"><legend>${legend}</legend>
     ${!items.length && none && html`<p class="hint">${none}</p>`}
     ${items.length > 1 && html`<${Select} label="How they count" value=${kind} options=${[["all", "all of these"], ["any", "any of these"]]} onChange=${(/** @type {string} */ group) => tell(items, group)} />`}
     ${items.map((item, index) => isGroup(item)

@@ -3,6 +3,7 @@ import { useList } from "../lib/load.js";
 import { html } from "../lib/preact.js";
 import { inApp } from "../lib/session.js";
 import { EventName, SegmentChoice, WithChoices } from "./choices.js";
+import { Failed } from "./error.js";
 import { isBlank, NumberInput, Ordered, put, Span } from "./fields.js";
 import { FilterEditor } from "./filter.js";
 import { Input, Select } from "./form.js";
@@ -80,7 +81,7 @@ function Plugin({ value, onChange, at }) {
   const list = useList(inApp("/plugins"));
   const names = (list.data?.items ?? []).filter(({ kind }) => kind == "trigger").map(({ name }) => name);
   const options = [["", "choose a plugin"], ...[...new Set([...names, ...(value.plugin ? [value.plugin] : [])])].map((name) => [name, name])];
-  return html`
+  return html`<${Failed} of=${[list]} />
     <${Select} label="Plugin" at=${`${at}/plugin`} value=${value.plugin ?? ""} options=${options} onChange=${(/** @type {string} */ plugin) => onChange({ ...value, plugin })} hint="It decides alone: the audience has to be empty." />
     <${JsonField} label="Its configuration" at=${`${at}/config`} rows=${6} value=${value.config ?? {}} onChange=${(/** @type {any} */ config) => config !== undefined && onChange({ ...value, config })} />`;
 }

@@ -125,11 +125,7 @@ async fn ask(
     let ids: Vec<Uuid> = asked.iter().map(|one| one.running.id).collect();
     let before = subject.last_seq.saturating_add(1);
     let mut tx = services.db.read().await?;
-    let known = Known {
-        campaigns: &ids,
-        before,
-        until: now,
-    };
+    let known = Known::new(&ids, before, now);
     let facts = view(&mut tx, services, app, subject.clone(), known).await?;
     drop(tx);
     // What stands for all of them: that the person is there.

@@ -340,11 +340,8 @@ async fn as_of(
     subject: Subject,
     (before, until): (i64, Timestamp),
 ) -> nudge_db::Result<View> {
-    let known = Known {
-        campaigns: &[question.running.id],
-        before,
-        until,
-    };
+    let campaigns = [question.running.id];
+    let known = Known::new(&campaigns, before, until);
     view(tx, services, question.app, subject, known).await
 }
 
@@ -435,11 +432,7 @@ async fn recall(
         items,
     };
     let item = u32::try_from(batch.items.len().saturating_sub(1)).unwrap_or(u32::MAX);
-    let known = Known {
-        campaigns: &[],
-        before: before(&own, subject),
-        until: Timestamp(record.now),
-    };
+    let known = Known::new(&[], before(&own, subject), Timestamp(record.now));
     let now = view(tx, services, app, subject.clone(), known).await?;
     Ok(Some(Call {
         plugin,
@@ -524,6 +517,16 @@ struct Known<'a> {
     before: i64,
     /// Facts are as of this instant.
     until: Timestamp,
+}
+
+impl<'a> Known<'a> {
+    fn new(campaigns: &'a [Uuid], before: i64, until: Timestamp) -> Self {
+        Self {
+            campaigns,
+            before,
+            until,
+        }
+    }
 }
 
 /// What is known of a subject as of before an event, as far as it is still known.

@@ -1,12 +1,9 @@
 // The editor of a message. The draft is previewed as it is, saved or not.
 import { difference } from "../../lib/api.js";
-import { useDraft } from "../../lib/draft.js";
-import { say } from "../../lib/notice.js";
-import { html, useEffect } from "../../lib/preact.js";
-import { inApp } from "../../lib/session.js";
-import { AudienceEditor, Button, CapEditor, Form, Input, isBlank, NumberInput, Ordered, put, RestoredDraft, ScheduleEditor, Select, Span, Text, TextArea, TriggerEditor, useSaving } from "../../ui/index.js";
+import { html } from "../../lib/preact.js";
+import { AudienceEditor, Button, CapEditor, Form, Input, isBlank, NumberInput, Ordered, put, RestoredDraft, ScheduleEditor, Select, Span, Text, TextArea, TriggerEditor } from "../../ui/index.js";
 import { Theme } from "../survey/look.js";
-import { blankVariant, letter, MODES, TRIGGERS, written } from "./kinds.js";
+import { blankVariant, letter, MODES, TRIGGERS } from "./kinds.js";
 import { trialClass, Try } from "./preview.js";
 import { Variant } from "./variant.js";
 
@@ -57,25 +54,11 @@ function Fields({ draft: { value, set: change }, type }) {
     </details>`;
 }
 
-/** @param {{ campaign: any, onSaved: (campaign: any) => void }} props */
-export function Editor({ campaign, onSaved }) {
-  const draft = useDraft(`campaign.${campaign.id}`, written(campaign), campaign.version);
-  const done = (/** @type {any} */ saved) => {
-    draft.saved(written(saved), saved.version);
-    onSaved(saved);
-    say("Saved.");
-  };
-  const [save, dialog] = useSaving(inApp(`/campaigns/${campaign.id}`), done);
-  useEffect(() => {
-    // Its status was changed, and nothing else.
-    if (campaign.version !== draft.version && JSON.stringify(written(campaign)) === JSON.stringify(draft.base)) draft.rebase(draft.base, campaign.version);
-  }, [campaign.version]);
-  return html`<${RestoredDraft} draft=${draft} />
+/** @param {{ campaign: any, draft: import("../../lib/draft.js").Draft<any>, save: (change: any, version?: number) => Promise<void> }} props */
+export const Editor = ({ campaign, draft, save }) => html`<${RestoredDraft} draft=${draft} />
     <div class=${trialClass()}>
       <${Form} label="Message" onSubmit=${() => save(difference(draft.base, draft.value), draft.version)} disabled=${!draft.changed} actions=${draft.changed && html`<${Button} onClick=${draft.discard}>Discard the changes<//>`}>
         <${Fields} draft=${draft} type=${campaign.type} />
       <//>
       <${Try} campaign=${campaign} draft=${draft.value} changed=${draft.changed} />
-    </div>
-    ${dialog}`;
-}
+    </div>`;

@@ -5,7 +5,7 @@ import { useList, useResource, whole } from "../../lib/load.js";
 import { html } from "../../lib/preact.js";
 import { link, route, setQuery } from "../../lib/router.js";
 import { inApp } from "../../lib/session.js";
-import { Badge, Button, Chart, Copy, Dialog, Empty, ErrorView, Funnel, Input, Json, Search, Select, Table, Time } from "../../ui/index.js";
+import { Badge, Button, Chart, Copy, Day, Dialog, Empty, ErrorView, Funnel, Json, LinkButton, Search, Select, Table, Time } from "../../ui/index.js";
 import { variantName } from "./kinds.js";
 
 /** @param {{ id: string, name?: string }} props */
@@ -34,11 +34,10 @@ function Delivery({ id, campaign, onClose }) {
 /** @param {{ campaign: any }} props */
 export function Deliveries({ campaign }) {
   const { status = "", subjectId = "", from = "", to = "", cursor = "", delivery } = route.value.query;
+  const { path, query } = route.value;
   const filter = { campaignId: campaign.id, status, subjectId, from, to };
   const list = useList(inApp("/push/deliveries"), { ...filter, cursor });
   const set = (/** @type {string} */ name) => (/** @type {string} */ value) => setQuery({ [name]: value }, { replace: true });
-  // The list stays on its page while one of its rows is shown.
-  const show = (/** @type {string} */ id) => setQuery({ delivery: id, cursor }, { replace: true });
   const columns = [
     { title: "Made", render: (/** @type {any} */ row) => html`<${Time} at=${row.createdAt} />` },
     { title: "Person", render: (/** @type {any} */ row) => html`<${Person} id=${row.subjectId} />` },
@@ -54,11 +53,11 @@ export function Deliveries({ campaign }) {
   return html`<div class="filters">
       <${Select} label="State" value=${status} options=${[["", "all"], ...STATUSES.map((one) => [one, one])]} onChange=${set("status")} />
       <${Search} label="Subject id" value=${subjectId} onInput=${set("subjectId")} />
-      <${Input} type="date" label="From (UTC)" value=${from} onInput=${set("from")} />
-      <${Input} type="date" label="To (UTC)" value=${to} onInput=${set("to")} />
+      <${Day} label="From (UTC)" value=${from} onInput=${set("from")} />
+      <${Day} label="To (UTC)" value=${to} onInput=${set("to")} />
       <p class="field"><${Button} onClick=${() => downloadCsv(inApp("/push/deliveries"), filter, "deliveries.csv")}>All of the filter as CSV<//></p>
     </div>
-    <${Table} label="Deliveries" list=${list} columns=${columns} id=${(/** @type {any} */ row) => row.deliveryId} actions=${(/** @type {any} */ row) => html`<${Button} label=${`Show the delivery of ${row.createdAt}`} onClick=${() => show(row.deliveryId)}>Show<//>`} empty=${empty} />
+    <${Table} label="Deliveries" list=${list} columns=${columns} id=${(/** @type {any} */ row) => row.deliveryId} actions=${(/** @type {any} */ row) => html`<${LinkButton} href=${link(path, {}, { ...query, delivery: row.deliveryId })} rest=${{ "aria-label": `Show the delivery of ${row.createdAt}` }}>Show<//>`} empty=${empty} />
     ${delivery && html`<${Delivery} key=${delivery} id=${delivery} campaign=${campaign} onClose=${() => setQuery({ delivery: "", cursor }, { replace: true })} />`}`;
 }
 
@@ -101,7 +100,7 @@ export function Analytics({ campaign }) {
   const { from = "", to = "" } = route.value.query;
   const { data, error, reload } = useResource(inApp(`/campaigns/${campaign.id}/analytics`), { from, to });
   const set = (/** @type {string} */ name) => (/** @type {string} */ value) => setQuery({ [name]: value }, { replace: true });
-  const filter = html`<div class="filters"><${Input} type="date" label="From (UTC)" value=${from} onInput=${set("from")} /><${Input} type="date" label="To (UTC)" value=${to} onInput=${set("to")} /></div>`;
+  const filter = html`<div class="filters"><${Day} label="From (UTC)" value=${from} onInput=${set("from")} /><${Day} label="To (UTC)" value=${to} onInput=${set("to")} /></div>`;
   if (error && !data) return html`${filter}<${ErrorView} error=${error} retry=${reload} />`;
   if (!data) return html`${filter}<p role="status" class="loading">Loading…</p>`;
   const { totals, perVariant, perAction, series } = data;

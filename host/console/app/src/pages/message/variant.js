@@ -3,7 +3,7 @@ import { percent } from "../../lib/format.js";
 import { useList } from "../../lib/load.js";
 import { html } from "../../lib/preact.js";
 import { inApp } from "../../lib/session.js";
-import { Checkbox, CopyButton, FilterEditor, Input, JsonField, NumberInput, Ordered, put, Select, Text, TextArea } from "../../ui/index.js";
+import { Checkbox, CopyButton, Failed, FilterEditor, Input, JsonField, NumberInput, Ordered, put, Select, Text, TextArea } from "../../ui/index.js";
 import { Languages } from "../survey/languages.js";
 import { textsOf } from "../survey/model.js";
 
@@ -87,7 +87,7 @@ export function Personalization({ value, onChange, at }) {
     onChange({ ...value, sources: next, bindings: bindings.map((/** @type {any} */ binding) => ({ ...binding, sourceId: renamed.get(binding.sourceId) ?? binding.sourceId })) });
   };
   const own = (plugins.data?.items ?? []).filter(({ kind, scope }) => kind == "personalization" && scope != "builtin").map(({ name }) => [name, name]);
-  return html`<fieldset><legend>Personalization</legend>
+  return html`<fieldset><legend>Personalization</legend><${Failed} of=${[plugins]} />
     <${Checkbox} label="Personalize it" checked onChange=${() => onChange(undefined)} />
     <div class="row">
       <${Select} label="Where a value is missing" at=${`${at}/missingData`} value=${value.missingData ?? "skip"} options=${[["skip", "the message is not sent"], ["fail", "the message fails"]]} onChange=${set("missingData")} />

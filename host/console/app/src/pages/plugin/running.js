@@ -1,6 +1,6 @@
 // How a plugin runs: its statistics, and what it logs.
 import { get } from "../../lib/api.js";
-import { bytes, number, percent, time, words } from "../../lib/format.js";
+import { bytes, number, percent, time, words, zone } from "../../lib/format.js";
 import { useList, useLoaded, usePolling, whole } from "../../lib/load.js";
 import { html, useState } from "../../lib/preact.js";
 import { route, setQuery } from "../../lib/router.js";
@@ -23,7 +23,7 @@ async function statistics(path, minutes, signal) {
 }
 
 /** @param {number} at @param {number} minutes */
-const label = (at, minutes) => new Date(at).toLocaleString(undefined, minutes > 1440 ? { weekday: "short", hour: "2-digit" } : { hour: "2-digit", minute: "2-digit" });
+const label = (at, minutes) => new Date(at).toLocaleString(undefined, { timeZone: zone.value || undefined, hour: "2-digit", ...(minutes > 1440 ? { weekday: "short" } : { minute: "2-digit" }) });
 
 const failures = (/** @type {any} */ row) => Object.entries(row.failures).filter(([, count]) => Number(count) > 0).map(([name, count]) => `${words(name)}: ${number(Number(count))}`).join(", ");
 const micros = (/** @type {number} */ value) => (value < 1000 ? `${number(value)} µs` : `${number(value / 1000)} ms`);
@@ -51,7 +51,7 @@ export function Statistics({ name }) {
     { title: "Failed", end: true, render: (/** @type {any} */ row) => html`${percent(row.failureRate)} ${failures(row) && html`<span class="hint">${failures(row)}</span>`}` },
     ...["p50", "p95", "p99", "max"].map((name) => ({ title: name, end: true, render: (/** @type {any} */ row) => micros(row.latencyMicros[name]) })),
     { title: "Most memory", end: true, render: (/** @type {any} */ row) => bytes(row.memoryPeakBytes) },
-    { title: "Taken apart, made again", end: true, render: (/** @type {any} */ row) => `${number(row.takenApart)}, ${number(row.retried)}` },
+    { title: "Batches tried in parts, calls made again", end: true, render: (/** @type {any} */ row) => `${number(row.takenApart)}, ${number(row.retried)}` },
   ];
   const empty = html`<${Empty} title=${`It was not called in ${title}`}><p>A plugin is called once it is active and in a slot, or named by a campaign, a definition or a variant.</p><//>`;
   const failed = (/** @type {any} */ version) => Object.values(version.failures).reduce((sum, count) => sum + count, 0);

@@ -5,7 +5,7 @@ import { usePolling, useResource, whole } from "../../lib/load.js";
 import { html, useState } from "../../lib/preact.js";
 import { link, route, setQuery } from "../../lib/router.js";
 import { can, inApp } from "../../lib/session.js";
-import { Badge, Copy, Empty, ErrorView, Form, Funnel, Input, Notice, Progress, Select, Table, Time } from "../../ui/index.js";
+import { Badge, Copy, Empty, ErrorView, Failed, Form, Funnel, Input, Notice, Progress, Select, Table, Time } from "../../ui/index.js";
 import { ofOwner } from "./owner.js";
 
 /** What the active version did, and what the candidate would have done. @type {Record<string, Record<string, [string, string]>>} */
@@ -121,7 +121,7 @@ export function Backtest({ plugin }) {
         </div>
       <//>`
     : html`<${Empty} title="There is nothing to compare"><p>A backtest takes an active version and another one: upload it.</p><//>`);
-  return html`${form}
+  return html`<${Failed} of=${[campaigns, surveys]} />${form}
     ${job && html`<${Progress} key=${job} jobId=${job} label="Backtest" onEnd=${setEnded} />`}
     ${ended?.result && ended.jobId == job && html`<${Result} result=${ended.result} />`}
     ${!job && !can("admin") && html`<${Empty} title="No backtest is shown"><p>An administrator runs one and sends its address.</p><//>`}`;

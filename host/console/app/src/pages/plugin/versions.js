@@ -4,8 +4,8 @@ import { bytes } from "../../lib/format.js";
 import { whole } from "../../lib/load.js";
 import { say } from "../../lib/notice.js";
 import { html, useEffect, useState } from "../../lib/preact.js";
-import { route } from "../../lib/router.js";
-import { Badge, Button, Checkbox, confirm, Copy, Dialog, Empty, ErrorView, FileDrop, Form, Input, Json, Notice, Select, Table, Time } from "../../ui/index.js";
+import { link, route, setQuery } from "../../lib/router.js";
+import { Badge, Button, Checkbox, confirm, Copy, Dialog, Empty, ErrorView, FileDrop, Form, Input, Json, LinkButton, Notice, Select, Table, Time } from "../../ui/index.js";
 import { ofOwner, pluginPage } from "./owner.js";
 
 /** @type {Record<string, string>} */
@@ -147,8 +147,8 @@ function part({ activeVersion, rollout }, version) {
   if (version == rollout?.previousVersion) return ["info", "the one before"];
 }
 
-/** @param {{ version: any, onClose: () => void }} props */
-const Details = ({ version, onClose }) => html`<${Dialog} wide title=${`${version.name} ${version.version}`} onClose=${onClose}>
+/** @param {{ version: any }} props */
+const Details = ({ version }) => html`<${Dialog} wide title=${`${version.name} ${version.version}`} onClose=${() => setQuery({ shown: "" }, { replace: true })}>
   ${version.description && html`<p>${version.description}</p>`}
   <p>SHA-256: <${Copy} text=${version.digest} label="digest" /></p>
   ${version.checks.length > 0 && html`<h3>Checks</h3><${Checks} checks=${version.checks} />`}
@@ -158,7 +158,8 @@ const Details = ({ version, onClose }) => html`<${Dialog} wide title=${`${versio
 
 /** @param {{ plugin: any, admin: boolean, reload: () => Promise<void> }} props */
 export function Versions({ plugin, admin, reload }) {
-  const [shown, setShown] = useState(/** @type {any} */ (undefined));
+  const { path, query } = route.value;
+  const shown = plugin.versions.find((/** @type {any} */ { version }) => version == query.shown);
   const [activated, setActivated] = useState("");
   const remove = (/** @type {string} */ version) => confirm({
     title: `Delete version ${version}?`,
@@ -180,12 +181,12 @@ export function Versions({ plugin, admin, reload }) {
     { title: "Size", end: true, render: (/** @type {any} */ row) => (row.sizeBytes ? bytes(row.sizeBytes) : "–") },
     { title: "SHA-256", render: (/** @type {any} */ row) => html`<${Copy} short text=${row.digest} label=${`digest of ${row.version}`} />` },
   ];
-  const actions = (/** @type {any} */ { version, ...row }) => html`
-    <${Button} label=${`Show ${version}`} onClick=${() => setShown({ version, ...row })}>Show<//>
+  const actions = (/** @type {any} */ { version }) => html`
+    <${LinkButton} href=${link(path, {}, { ...query, shown: version })} rest=${{ "aria-label": `Show ${version}` }}>Show<//>
     ${admin && version != plugin.activeVersion && html`<${Button} label=${`Activate ${version}`} onClick=${() => setActivated(version)}>Activate<//>`}
     ${admin && !part(plugin, version) && html`<${Button} kind="danger" label=${`Delete ${version}`} onClick=${() => remove(version)}>Delete<//>`}`;
   return html`${admin && html`<${Upload} onUploaded=${reload} />`}
     <${Table} label="Versions" list=${whole(plugin.versions)} columns=${columns} id=${(/** @type {any} */ row) => row.version} actions=${actions} empty=${html`<${Empty} title="There is no version"><p>Upload one.</p><//>`} />
-    ${shown && html`<${Details} version=${shown} onClose=${() => setShown(undefined)} />`}
+    ${shown && html`<${Details} version=${shown} />`}
     ${activated && html`<${Activate} plugin=${plugin} version=${activated} onDone=${reload} onClose=${() => setActivated("")} />`}`;
 }

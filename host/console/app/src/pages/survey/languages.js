@@ -63,7 +63,7 @@ export function Languages({ value, onChange, texts, at = "/localization" }) {
   return html`
     <div class="row">
       <${Input} label="The language that it is written in" at=${`${at}/defaultLocale`} value=${localization.defaultLocale} onInput=${(/** @type {string} */ defaultLocale) => set({ defaultLocale })} />
-      <${Input} label="Another language" hint="As in de, pt-BR, ar." value=${added} onInput=${setAdded} rest=${{ size: 8 }} />
+      <${Input} presses label="Another language" hint="As in de, pt-BR, ar." value=${added} onInput=${setAdded} rest=${{ size: 8 }} />
       <p class="level"><${Button} disabled=${!added.trim()} onClick=${add}>Add the language<//></p>
     </div>
     ${locale === undefined ? html`<${Empty} title="It speaks one language"><p>Add another one: its texts stand beside the source here. People get the one that their device asks for, and the source where a text is missing.</p><//>` : html`

@@ -7,7 +7,7 @@ const DEFAULTS = {
   light: { background: "#ffffff", text: "#1b1f24", primary: "#1d4fd8", onPrimary: "#ffffff" },
   dark: { background: "#1b1f24", text: "#f2f4f7", primary: "#8ab4ff", onPrimary: "#10131a" },
 };
-const NAMES = /** @type {Record<string, string>} */ ({ background: "Ground", text: "Text", primary: "Buttons", onPrimary: "Text on buttons" });
+const NAMES = /** @type {Record<string, string>} */ ({ background: "Background", text: "Text", primary: "Buttons", onPrimary: "Text on buttons" });
 const PAIRS = /** @type {const} */ ([["text", "background"], ["onPrimary", "primary"]]);
 const LEAST = 4.5;
 

@@ -10,6 +10,18 @@ const ADDED = ["id", "appId", "version", "createdAt", "updatedAt", "activatedAt"
 /** What people wrote of a survey. @param {Record<string, any>} survey */
 export const written = (survey) => Object.fromEntries(Object.entries(survey).filter(([name]) => !ADDED.includes(name)));
 
+/** What is wrong with JSON that is to be a survey: what the pages can't show. @param {any} survey @returns {string | undefined} */
+export function wrong(survey) {
+  const isObject = (/** @type {any} */ value) => value && typeof value == "object" && !Array.isArray(value);
+  if (!isObject(survey)) return "A survey is an object.";
+  if (!isObject(survey.flow ?? {})) return "flow has to be an object.";
+  const name = ["questions", "branches", "endScreens"].find((name) => {
+    const part = survey.flow?.[name];
+    return part !== undefined && !(Array.isArray(part) && part.every(isObject));
+  });
+  return name && `flow.${name} has to be a list of objects.`;
+}
+
 const items = (/** @type {string} */ prefix, /** @type {string[]} */ labels) => labels.map((label, index) => ({ id: `${prefix}${index + 1}`, label }));
 const options = () => ({ options: items("o", ["First", "Second"]) });
 

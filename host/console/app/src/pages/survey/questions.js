@@ -47,7 +47,7 @@ function Extras({ value, set, at }) {
   if (CHOICES.includes(type)) return html`
     <${Items} items=${value.options ?? []} onChange=${set("options")} at=${`${at}/options`} noun="Option" prefix="o" pictures=${type == "picture_choice"} />
     ${type == "picture_choice" && html`<${Checkbox} label="Several may be chosen" checked=${Boolean(value.multiple)} onChange=${set("multiple")} />`}
-    ${/^(single|multiple)/.test(type) && html`<${Checkbox} label="Words of one's own are taken (“Other”)" checked=${Boolean(value.allowOther)} onChange=${set("allowOther")} /><${Checkbox} label="In an order by chance" checked=${Boolean(value.shuffle)} onChange=${set("shuffle")} />`}`;
+    ${/^(single|multiple)/.test(type) && html`<${Checkbox} label="People may write another answer" checked=${Boolean(value.allowOther)} onChange=${set("allowOther")} /><${Checkbox} label="In random order" checked=${Boolean(value.shuffle)} onChange=${set("shuffle")} />`}`;
   if (type == "matrix") return html`<${Items} items=${value.rows ?? []} onChange=${set("rows")} at=${`${at}/rows`} noun="Row" prefix="r" /><${Items} items=${value.columns ?? []} onChange=${set("columns")} at=${`${at}/columns`} noun="Column" prefix="c" />`;
   if (type == "contact_info") return html`<${Items} items=${value.fields ?? []} onChange=${set("fields")} at=${`${at}/fields`} noun="Field" prefix="f" required />`;
   if (/_text$/.test(type)) return html`<${Text} label="Shown while it is empty" at=${`${at}/placeholder`} value=${value.placeholder} onChange=${set("placeholder")} />`;
