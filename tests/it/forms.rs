@@ -155,7 +155,7 @@ async fn parameters_that_cannot_be_read_are_named(app: &mut TestApp) {
         ("/push/deliveries?campaignId=nobody", "/campaignId"),
         ("/push/deliveries?status=lost", "/status"),
         ("/stats?interval=week", "/interval"),
-        ("/explain?campaignId=nobody", "/campaignId"),
+        ("/explain?campaignId=nobody", "/campaignId /eventId"),
         ("/explain", "/campaignId /eventId"),
     ] {
         let answer = app.get(&app.path(query), &app.admin()).await;

@@ -32,7 +32,7 @@ async fn a_change_that_loses_against_another_one_is_made_again() {
         .await
         .unwrap();
     let locked: Vec<(uuid::Uuid,)> = other
-        .sql("SELECT id FROM apps WHERE id = $1 FOR UPDATE")
+        .sql("SELECT id FROM campaigns WHERE app_id = $1 FOR UPDATE")
         .bind(app.access.app_id)
         .fetch_all()
         .await
@@ -42,7 +42,7 @@ async fn a_change_that_loses_against_another_one_is_made_again() {
     let editor = app.editor();
     let change = app.patch(&survey, &editor, &body);
     let conflict = async {
-        app.until("the change does not wait for the app", async || {
+        app.until("the change does not wait for the survey", async || {
             let waiting: Vec<(i64,)> = app
                 .rows("SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'")
                 .await;
@@ -50,7 +50,7 @@ async fn a_change_that_loses_against_another_one_is_made_again() {
         })
         .await;
         let locked: Vec<(uuid::Uuid,)> = other
-            .sql("SELECT id FROM campaigns WHERE app_id = $1 FOR UPDATE")
+            .sql("SELECT id FROM apps WHERE id = $1 FOR UPDATE")
             .bind(app.access.app_id)
             .fetch_all()
             .await

@@ -294,6 +294,8 @@ mod tests {
             "boolean" => json!(true),
             "integer" | "number" => json!(1),
             _ if schema["format"] == "date" => json!("2026-01-31"),
+            // An id.
+            _ if schema["maxLength"] == 64 => json!("a"),
             _ => json!("https://shop.example.com"),
         }
     }
