@@ -1,5 +1,6 @@
 //! Lists as CSV (contract 21, RFC 4180).
 
+use nudge_platform::audit::{self, Entry};
 use reqwest::Method;
 use serde_json::{Value, json};
 use tests::client::{Answer, send};
@@ -13,6 +14,8 @@ on_both_backends!(
     results_of_a_survey_are_rows,
     letters_deliveries_and_the_audit_log_are_rows,
     what_is_wrong_with_a_request_is_said_as_always,
+    recipients_and_the_audit_log_are_longer_than_a_page,
+    whatever_the_answer_it_depends_on_what_is_accepted,
 );
 
 async fn csv(app: &TestApp, path: &str, credential: &Credential) -> Answer {
@@ -226,4 +229,70 @@ async fn what_is_wrong_with_a_request_is_said_as_always(app: &mut TestApp) {
     let request = app.request(Method::GET, &app.path("/users"), &app.viewer());
     let answer = send(request.header("accept", "*/*")).await;
     assert!(answer.ok()["items"].is_array());
+}
+
+async fn whatever_the_answer_it_depends_on_what_is_accepted(app: &mut TestApp) {
+    let survey = link_survey(app, forked(false)).await;
+    let paths = [
+        "/users".to_owned(),
+        "/dead-letters".to_owned(),
+        "/push/deliveries".to_owned(),
+        "/audit-log".to_owned(),
+        format!("/surveys/{survey}/responses"),
+        format!("/surveys/{survey}/recipients"),
+    ];
+    for path in paths {
+        for accept in ["text/csv", "application/json"] {
+            let request = app.request(Method::GET, &app.path(&path), &app.admin());
+            let answer = send(request.header("accept", accept)).await;
+            assert_eq!(answer.status, 200, "{}", answer.text);
+            assert_eq!(answer.header("vary"), "accept", "{path} as {accept}");
+        }
+    }
+    let request = app.request(Method::GET, &app.path("/surveys"), &app.admin());
+    assert_eq!(send(request).await.header("vary"), "");
+}
+
+async fn recipients_and_the_audit_log_are_longer_than_a_page(app: &mut TestApp) {
+    app.people(430).await;
+    let body = json!({
+        "name": "All", "type": "in_app", "mode": "scheduled", "status": "active",
+        "variants": [{"layout": "banner", "title": "Hello, \"all\""}],
+    });
+    let campaign = text(&app.create_campaign(&body).await.data(201), "id");
+    app.until("everybody has it", async || {
+        crate::runs::issued(app).await == (430, 430)
+    })
+    .await;
+    let path = format!("/campaigns/{campaign}/recipients");
+    let all = rows(&csv(app, &path, &app.viewer()).await);
+    assert_eq!(all.len(), 431);
+    assert_eq!(distinct(&column(&all, "anonymousId")), 430);
+    assert!(column(&all, "state").iter().all(|state| *state == "issued"));
+
+    let mut tx = app.services().db.write().await.unwrap();
+    for number in 0..430 {
+        let entry = Entry {
+            app_id: app.access.app_id,
+            actor: "user/\"one\",\ntwo",
+            action: "test.noted",
+            resource: format!("test/{number}"),
+            detail: json!({"number": number}),
+        };
+        audit::record(&mut tx, &entry, app.clock.now())
+            .await
+            .unwrap();
+    }
+    tx.commit().await.unwrap();
+    let log = rows(&csv(app, "/audit-log?action=test.noted", &app.admin()).await);
+    assert_eq!(log.len(), 431);
+    assert_eq!(distinct(&column(&log, "resource")), 430);
+    assert_eq!(column(&log, "resource")[0], "test/429");
+    assert_eq!(column(&log, "actor")[429], "user/\"one\",\ntwo");
+}
+
+/// How many different cells a column has.
+fn distinct(cells: &[&str]) -> usize {
+    let cells: std::collections::BTreeSet<&str> = cells.iter().copied().collect();
+    cells.len()
 }

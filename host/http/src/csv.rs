@@ -20,10 +20,11 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 
 use super::error::ApiError;
+use super::request_context::Notes;
 
 const MEDIA_TYPE: &str = "text/csv";
 
-/// Whether the client asks for CSV (`Accept: text/csv`).
+/// Whether the client asks for CSV (`Accept: text/csv`). Every answer to who is asked this says that it depends on that.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WantsCsv(pub bool);
 
@@ -31,6 +32,7 @@ impl<S: Sync> FromRequestParts<S> for WantsCsv {
     type Rejection = Infallible;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Infallible> {
+        Notes::of(&parts.extensions).vary_by_accept();
         let accepted = parts.headers.get_all(header::ACCEPT).iter();
         let accepted = accepted.filter_map(|value| value.to_str().ok());
         Ok(Self(accepted.flat_map(|value| value.split(',')).any(asks)))
@@ -91,7 +93,6 @@ where
     let headers = response.headers_mut();
     let media_type = HeaderValue::from_static("text/csv; charset=utf-8; header=present");
     headers.insert(header::CONTENT_TYPE, media_type);
-    headers.append(header::VARY, HeaderValue::from_static("accept"));
     Ok(response)
 }
 

@@ -83,6 +83,7 @@ pub async fn layer(around: Around, mut request: Request, next: Next) -> Response
     }
 
     notes.write_quotas(response.headers_mut());
+    notes.write_vary(response.headers_mut());
 
     let elapsed = started.elapsed();
     let status = response.status().as_u16();

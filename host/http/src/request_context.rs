@@ -6,7 +6,7 @@ use std::sync::{Arc, Once};
 
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
-use axum::http::{Extensions, HeaderMap, HeaderName, HeaderValue};
+use axum::http::{Extensions, HeaderMap, HeaderName, HeaderValue, header};
 use nudge_db::Timestamp;
 use nudge_platform::clock::Clock;
 use nudge_platform::rate_limits::{Policy, Quota, RateLimits};
@@ -51,6 +51,8 @@ struct Inner {
     senders: Vec<(Policy, [u8; 16])>,
     /// What counts them.
     meter: Option<(Arc<RateLimits>, Clock)>,
+    /// Whether the answer's form depends on `Accept`.
+    varies_by_accept: bool,
 }
 
 impl Notes {
@@ -197,6 +199,18 @@ impl Notes {
     pub fn origins(&self) -> Option<Arc<[String]>> {
         let inner = self.0.lock();
         inner.app.as_ref().map(|app| Arc::clone(&app.origins))
+    }
+
+    /// Notes that the answer's form depends on `Accept`.
+    pub(super) fn vary_by_accept(&self) {
+        self.0.lock().varies_by_accept = true;
+    }
+
+    /// Writes into a response's head what its form depends on, so that no cache hands it to a client that asks otherwise.
+    pub(super) fn write_vary(&self, headers: &mut HeaderMap) {
+        if self.0.lock().varies_by_accept {
+            headers.append(header::VARY, HeaderValue::from_static("accept"));
+        }
     }
 
     /// Writes the quotas into a response's head.
