@@ -461,6 +461,13 @@ async fn keys_come_as_clients_send_them(app: &mut TestApp) {
         .post(track, &basic(&server), &message(Some(&write)))
         .await;
     different.refused(400, "credential_conflict");
+    for key in [&write, "nonsense"] {
+        let both = basic(&server).and("x-write-key", key);
+        let answer = app.post(track, &both, &message(None)).await;
+        answer.refused(400, "credential_conflict");
+    }
+    let same = basic(&server).and("x-write-key", &server);
+    taken(&app.post(track, &same, &message(None)).await);
     let scopeless = app.key(Kind::Server, &[]).await;
     for key in [scopeless, app.access.api_token.clone()] {
         app.post(track, &basic(&key), &message(None))

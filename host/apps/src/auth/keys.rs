@@ -4,9 +4,9 @@ use std::fmt;
 use std::sync::Arc;
 
 use axum::extract::MatchedPath;
-use axum::http::Method;
 use axum::http::header::AUTHORIZATION;
 use axum::http::request::Parts;
+use axum::http::{HeaderValue, Method};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use futures_util::future::BoxFuture;
@@ -300,7 +300,7 @@ pub(super) async fn no_credential(parts: &Parts, services: &Services) -> ApiErro
 }
 
 /// The key of the headers, where there is one: also as the user name of basic authentication (RFC 7617), as SDKs of
-/// others send it.
+/// others send it. Two different ones contradict each other, however they are sent.
 pub fn collection_key(parts: &Parts) -> Result<Option<String>, ApiError> {
     let invalid = || {
         unauthorized(
@@ -322,29 +322,34 @@ pub fn collection_key(parts: &Parts) -> Result<Option<String>, ApiError> {
     let bytes = STANDARD.decode(rest.trim()).map_err(|_| invalid())?;
     let text = String::from_utf8(bytes).map_err(|_| invalid())?;
     let user = text.split_once(':').map_or(&*text, |(user, _)| user);
-    Ok(Some(user.to_owned()))
+    one_key(Some(user.to_owned()), write_key(parts)?)
 }
 
 /// The key of either header; two different ones contradict each other.
 fn key_text(parts: &Parts) -> Result<String, ApiError> {
-    let bearer = bearer(parts)?;
-    let header = match parts.headers.get(WRITE_KEY) {
-        Some(value) => Some(
-            value
-                .to_str()
-                .map_err(|_| unauthorized(BAD_KEY))?
-                .trim()
-                .to_owned(),
-        ),
-        None => None,
-    };
-    match (bearer, header) {
-        (Some(bearer), Some(header)) if bearer != header => {
-            Err(ApiError::new(Code::CredentialConflict))
-        }
-        (Some(text), _) | (None, Some(text)) => Ok(text),
-        (None, None) => Err(unauthorized(
+    one_key(bearer(parts)?, write_key(parts)?)?.ok_or_else(|| {
+        unauthorized(
             "the request has no key: send one as `Authorization: Bearer …` or `x-write-key`",
-        )),
+        )
+    })
+}
+
+/// The key in the SDKs' header.
+fn write_key(parts: &Parts) -> Result<Option<String>, ApiError> {
+    let text = |value: &HeaderValue| {
+        let text = value.to_str().map_err(|_| unauthorized(BAD_KEY))?;
+        Ok(text.trim().to_owned())
+    };
+    parts.headers.get(WRITE_KEY).map(text).transpose()
+}
+
+/// The one key of both headers.
+fn one_key(
+    authorization: Option<String>,
+    header: Option<String>,
+) -> Result<Option<String>, ApiError> {
+    match (authorization, header) {
+        (Some(one), Some(other)) if one != other => Err(ApiError::new(Code::CredentialConflict)),
+        (one, other) => Ok(one.or(other)),
     }
 }
