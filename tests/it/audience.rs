@@ -6,6 +6,7 @@ use tests::session::{instruction_ids, text};
 use tests::{Session, TestApp, on_both_backends};
 
 on_both_backends!(
+    null_removes_an_audience_wherever_there_need_be_none,
     an_event_says_where_its_subject_is,
     saved_properties_decide,
     events_of_all_names_of_a_subject_are_counted,
@@ -338,4 +339,64 @@ async fn decisions_with_audiences_can_be_made_again(app: &mut TestApp) {
             "{again}"
         );
     }
+}
+
+async fn null_removes_an_audience_wherever_there_need_be_none(app: &mut TestApp) {
+    let ios = json!({"include": {"kind": "platform", "in": ["ios"]}});
+    let variants = json!([{"layout": "banner", "title": "Hello"}]);
+    for (list, parts) in [
+        ("surveys", json!({})),
+        ("campaigns", json!({})),
+        ("campaigns", json!({"type": "in_app", "variants": variants})),
+    ] {
+        let list = app.path(&format!("/{list}"));
+        let mut body =
+            json!({"name": "n", "trigger": {"kind": "event", "eventName": "go"}, "audience": null});
+        let members = body.as_object_mut().unwrap();
+        members.extend(parts.as_object().unwrap().clone());
+        let made = app.post(&list, &app.editor(), &body).await.data(201);
+        assert_eq!(made.get("audience"), None, "{made}");
+        let path = format!("{list}/{}", text(&made, "id"));
+        let change = async |body: Value| app.patch(&path, &app.editor(), &body).await.ok();
+        // There is nothing to remove.
+        assert_eq!(
+            change(json!({"audience": null})).await.get("audience"),
+            None
+        );
+        let with = change(json!({"audience": ios})).await;
+        assert_eq!(with["audience"], ios);
+        let part = change(json!({"audience": {"include": null, "samplePercent": 5}})).await;
+        assert_eq!(part["audience"], json!({"samplePercent": 5}));
+        let without = change(json!({"audience": null})).await;
+        assert_eq!(without.get("audience"), None, "{without}");
+        let read = app.get(&path, &app.viewer()).await.ok();
+        assert_eq!((read.get("audience"), &read["version"]), (None, &json!(5)));
+    }
+    // Whoever it left out is meant then.
+    let survey = survey_for(app, ios).await;
+    let ada = app.session("ada").await;
+    assert_eq!(buys(app, &ada).await, 0);
+    let path = app.path(&format!("/surveys/{survey}"));
+    app.patch(&path, &app.editor(), &json!({"audience": null}))
+        .await
+        .ok();
+    assert_eq!(buys(app, &ada).await, 1);
+
+    // A segment is its audience.
+    let list = app.path("/segments");
+    let body = json!({"name": "everybody", "audience": null});
+    let none = app.post(&list, &app.editor(), &body).await;
+    none.refused(422, "validation_failed");
+    let body = json!({"name": "everybody", "audience": {}});
+    let made = app.post(&list, &app.editor(), &body).await.data(201);
+    let path = format!("{list}/{}", text(&made, "id"));
+    let none = app
+        .patch(&path, &app.editor(), &json!({"audience": null}))
+        .await;
+    assert_eq!(none.pointers(), ["/audience"]);
+    none.refused(422, "validation_failed");
+    let body = json!({"audience": null});
+    app.post(&format!("{list}/preview"), &app.viewer(), &body)
+        .await
+        .refused(422, "validation_failed");
 }

@@ -175,6 +175,8 @@ fn check_texts(content: &Content) -> Vec<FieldError> {
     if content.audience.to_string().len() > MOST_BYTES {
         let detail = format!("at most {MOST_BYTES} bytes as JSON");
         errors.push(FieldError::new("/audience", "too_large", detail));
+    } else if content.audience.is_null() {
+        errors.push(no_audience());
     } else if content.audience.get("samplePercent").is_some() {
         let detail = "a segment has no sample; who uses it may take one of it";
         errors.push(FieldError::new(
@@ -184,6 +186,11 @@ fn check_texts(content: &Content) -> Vec<FieldError> {
         ));
     }
     errors
+}
+
+/// Null is no audience, and would be read as everybody: `{}` says so.
+fn no_audience() -> FieldError {
+    FieldError::new("/audience", "required", "who is meant; `{}` is everybody")
 }
 
 /// Checks what a segment says, and what that makes of those who use it; answers the other segments that stand on it. `id` is its
@@ -219,6 +226,9 @@ pub async fn conditions(
         let detail = "a preview has no sample: leave it out";
         let error = FieldError::new("/audience/samplePercent", "not_allowed", detail);
         return Err(Error::Invalid(vec![error]));
+    }
+    if audience.is_null() {
+        return Err(Error::Invalid(vec![no_audience()]));
     }
     let conditions = expanded(audiences, None, audience)?;
     Ok(configuration(&conditions)
