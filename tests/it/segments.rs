@@ -19,6 +19,7 @@ on_both_backends!(
     an_app_has_two_hundred_segments,
     a_preview_counts_whom_the_conditions_mean,
     a_preview_of_many_is_an_estimate,
+    a_preview_of_few_is_exact_however_long_it_takes,
     a_person_has_a_copy_of_its_segments,
     a_segment_is_one_condition_of_an_explanation,
 );
@@ -528,6 +529,20 @@ async fn a_preview_of_many_is_an_estimate(app: &mut TestApp) {
         (&json!(true), &json!(12_000), &json!(12_000))
     );
     assert_eq!(found["sample"].as_array().unwrap().len(), 20);
+}
+
+async fn a_preview_of_few_is_exact_however_long_it_takes(app: &mut TestApp) {
+    app.people(4_000).await;
+    let visited = json!({"kind": "event", "eventName": "visit", "withinDays": 7});
+    let body = json!({"audience": {"exclude": visited}});
+    let found = app
+        .post(&app.path("/segments/preview"), &app.viewer(), &body)
+        .await
+        .ok();
+    assert_eq!(
+        (&found["isEstimate"], &found["total"], &found["count"]),
+        (&json!(false), &json!(4_000), &json!(4_000))
+    );
 }
 
 async fn a_person_has_a_copy_of_its_segments(app: &mut TestApp) {

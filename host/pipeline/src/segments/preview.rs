@@ -10,13 +10,13 @@ use uuid::Uuid;
 
 use super::decide::{Question, decide};
 
-/// Of more people only so many, chosen by chance, are asked about (contract 19).
+/// Of more people only so many, chosen by chance, are asked about. Up to here a count is exact, as totals are (contract 0).
 const MOST: i64 = 10_000;
 /// People who are asked about at a time.
 const PAGE: usize = 500;
-/// After so long the rest of the sample is not asked about: what is known by then is the estimate.
+/// After so long the rest of a sample is not asked about: what is known by then is the estimate.
 const TIME: Duration = Duration::from_millis(600);
-/// People who are asked about however long that takes.
+/// People of a sample who are asked about however long that takes.
 const LEAST: usize = 500;
 /// Members who are shown.
 const SHOWN: usize = 20;
@@ -47,9 +47,11 @@ pub async fn preview(services: &Services, app_id: Uuid, accepted: &Accepted) -> 
         id: Uuid::nil(),
         accepted: accepted.clone(),
     }];
+    let is_sample = total > MOST;
     let (mut asked, mut members) = (0_i64, Vec::new());
     for page in ids.chunks(PAGE) {
-        if usize::try_from(asked).is_ok_and(|asked| asked >= LEAST) && started.elapsed() > TIME {
+        let is_enough = is_sample && usize::try_from(asked).is_ok_and(|asked| asked >= LEAST);
+        if is_enough && started.elapsed() > TIME {
             break;
         }
         let mut tx = services.db.read().await?;
@@ -65,6 +67,8 @@ pub async fn preview(services: &Services, app_id: Uuid, accepted: &Accepted) -> 
     let found = i64::try_from(members.len()).unwrap_or_default();
     members.sort_unstable_by(|one, other| other.cmp(one));
     members.truncate(SHOWN);
+    // Of few people everybody was asked about who is there still.
+    let total = if is_sample { total } else { asked };
     let is_estimate = asked < total;
     Ok(Preview {
         count: if is_estimate {
