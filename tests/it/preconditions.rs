@@ -1,10 +1,15 @@
 //! What a caller says of the version that it has seen (contract 0).
 
+use std::time::Duration;
+
 use serde_json::json;
 use tests::session::text;
 use tests::{TestApp, on_both_backends};
 
-on_both_backends!(only_the_version_that_was_seen_is_deleted);
+on_both_backends!(
+    only_the_version_that_was_seen_is_deleted,
+    what_is_changed_amid_a_deletion_stays,
+);
 
 async fn only_the_version_that_was_seen_is_deleted(app: &mut TestApp) {
     let hook = json!({"url": "http://127.0.0.1:9/hook", "eventTypes": ["sent"]});
@@ -31,5 +36,48 @@ async fn only_the_version_that_was_seen_is_deleted(app: &mut TestApp) {
         app.delete(&unknown, &expecting("\"1\""))
             .await
             .refused(404, "not_found");
+    }
+}
+
+async fn what_is_changed_amid_a_deletion_stays(app: &mut TestApp) {
+    let variants = json!([{"layout": "banner", "title": "Hello"}]);
+    for (list, table, body) in [
+        ("/surveys", "campaigns", json!({"name": "n"})),
+        ("/campaigns", "campaigns", json!({"name": "n"})),
+        (
+            "/campaigns",
+            "campaigns",
+            json!({"name": "n", "type": "in_app", "variants": variants}),
+        ),
+        (
+            "/segments",
+            "segments",
+            json!({"name": "n", "audience": {}}),
+        ),
+    ] {
+        let list = app.path(list);
+        let made = app.post(&list, &app.admin(), &body).await.data(201);
+        let path = format!("{list}/{}", text(&made, "id"));
+        let id: uuid::Uuid = text(&made, "id").parse().unwrap();
+        let mut tx = app.services().db.write().await.unwrap();
+        let changed = tx
+            .sql("UPDATE ")
+            .push(table)
+            .push(" SET version = version + 1 WHERE app_id = $1 AND id = $2")
+            .bind(app.access.app_id)
+            .bind(id)
+            .execute()
+            .await
+            .unwrap();
+        assert_eq!(changed, 1);
+        let expecting = app.admin().and("if-match", "\"1\"");
+        let commit = async {
+            // By then the request waits for this transaction.
+            tokio::time::sleep(Duration::from_millis(500)).await;
+            tx.commit().await.unwrap();
+        };
+        let (answer, ()) = tokio::join!(app.delete(&path, &expecting), commit);
+        answer.refused(412, "version_mismatch");
+        assert_eq!(app.get(&path, &app.admin()).await.ok()["version"], 2);
     }
 }

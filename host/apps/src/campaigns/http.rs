@@ -1,7 +1,7 @@
 //! What the routes of surveys and of push campaigns have in common.
 
 use nudge_campaigns::lifecycle::{Campaign, Content, Error};
-use nudge_campaigns::store;
+use nudge_campaigns::store::{self, Hold};
 use nudge_db::{Timestamp, Tx};
 use nudge_http::ApiError;
 use nudge_http::precondition::IfMatch;
@@ -20,6 +20,20 @@ pub async fn find<C: Content>(
     let mut tx = services.db.read().await?;
     let found = store::find(&mut tx, scope.app.id, id).await?;
     Ok(found.ok_or(Error::NotFound)?)
+}
+
+/// A campaign of the caller's app that is about to be deleted: nobody changes it until the transaction ends. `if_match` is the
+/// caller's condition.
+pub async fn hold<C: Content>(
+    tx: &mut Tx,
+    scope: &Scope,
+    id: Uuid,
+    if_match: IfMatch,
+) -> Result<Campaign<C>, ApiError> {
+    let held: Option<Campaign<C>> = store::hold(tx, scope.app.id, id, Hold::Alone).await?;
+    let campaign = held.ok_or(Error::NotFound)?;
+    if_match.check(campaign.version)?;
+    Ok(campaign)
 }
 
 /// What a campaign says once a merge patch is applied. `if_match` is the caller's condition.

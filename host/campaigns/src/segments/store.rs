@@ -224,6 +224,20 @@ pub async fn find(tx: &mut Tx, app_id: Uuid, id: Uuid) -> Result<Option<Segment>
     row.map(Row::read).transpose()
 }
 
+/// Finds a segment, which nobody changes until the transaction ends.
+pub async fn hold_one(tx: &mut Tx, app_id: Uuid, id: Uuid) -> Result<Option<Segment>> {
+    let lock = tx.dialect().for_update();
+    let row: Option<Row> = tx
+        .sql(SELECT)
+        .push(" WHERE app_id = $1 AND id = $2")
+        .push(lock)
+        .bind(app_id)
+        .bind(id)
+        .fetch_optional()
+        .await?;
+    row.map(Row::read).transpose()
+}
+
 /// Segments before one, newest first.
 pub async fn page(tx: &mut Tx, app_id: Uuid, before: Uuid, limit: i64) -> Result<Vec<Segment>> {
     let rows: Vec<Row> = tx

@@ -290,7 +290,8 @@ pub async fn delete_segment(
 ) -> Result<StatusCode, ApiError> {
     let (app_id, now) = (scope.app.id, services.clock.now());
     let mut tx = services.db.write().await?;
-    let segment = find(&mut tx, &scope, id).await?;
+    let held = store::hold_one(&mut tx, app_id, id).await?;
+    let segment = held.ok_or(Error::NotFound)?;
     if_match.check(segment.version)?;
     segments::delete(&mut tx, app_id, id, now).await?;
     job::queue_forgetting(&mut tx, app_id, id, now).await?;

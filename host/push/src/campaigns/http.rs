@@ -5,7 +5,7 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use nudge_apps::App;
 use nudge_apps::auth::{Editor, Viewer};
-use nudge_apps::campaigns::http::{find, patched, record};
+use nudge_apps::campaigns::http::{find, hold, patched, record};
 use nudge_campaigns::campaign::{Status, size};
 use nudge_campaigns::lifecycle;
 use nudge_campaigns::listing;
@@ -269,10 +269,9 @@ pub async fn delete_campaign(
     if kind_of(&services, scope.app.id, id).await? == campaign::Kind::InApp {
         return messages::delete(&services, &scope, id, if_match).await;
     }
-    let campaign: Campaign = find(&services, &scope, id).await?;
-    if_match.check(campaign.version)?;
     let now = services.clock.now();
     let mut tx = services.db.write().await?;
+    let campaign: Campaign = hold(&mut tx, &scope, id, if_match).await?;
     nudge_campaigns::push::delete(&mut tx, scope.app.id, id, now).await?;
     record(
         &mut tx,

@@ -2,7 +2,7 @@
 
 use axum::http::StatusCode;
 use nudge_apps::auth::Scope;
-use nudge_apps::campaigns::http::{find, patched, record};
+use nudge_apps::campaigns::http::{find, hold, patched, record};
 use nudge_campaigns::campaign::size;
 use nudge_campaigns::in_app::{self, Campaign, Content};
 use nudge_campaigns::lifecycle;
@@ -138,10 +138,9 @@ pub(super) async fn delete(
     campaign_id: Uuid,
     if_match: IfMatch,
 ) -> Result<StatusCode, ApiError> {
-    let campaign: Campaign = find(services, scope, campaign_id).await?;
-    if_match.check(campaign.version)?;
     let now = services.clock.now();
     let mut tx = services.db.write().await?;
+    let campaign: Campaign = hold(&mut tx, scope, campaign_id, if_match).await?;
     in_app::delete(&mut tx, scope.app.id, campaign_id, &scope.actor, now).await?;
     record(
         &mut tx,

@@ -4,7 +4,7 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
 use nudge_apps::auth::{Editor, Viewer};
-use nudge_apps::campaigns::http::{find, patched, record};
+use nudge_apps::campaigns::http::{find, hold, patched, record};
 use nudge_campaigns::campaign::size;
 use nudge_campaigns::listing::{self, Listed};
 use nudge_campaigns::store::{self as campaigns, Hold};
@@ -169,10 +169,9 @@ pub async fn delete_survey(
     ResourceId(id): ResourceId,
     if_match: IfMatch,
 ) -> Result<StatusCode, ApiError> {
-    let survey: Survey = find(&services, &scope, id).await?;
-    if_match.check(survey.version)?;
     let now = services.clock.now();
     let mut tx = services.db.write().await?;
+    let survey: Survey = hold(&mut tx, &scope, id, if_match).await?;
     nudge_campaigns::surveys::delete(&mut tx, scope.app.id, id, &scope.actor, now).await?;
     record(&mut tx, &scope, "survey.deleted", &survey, Map::new(), now).await?;
     tx.commit().await?;
