@@ -158,6 +158,7 @@ mod schedules;
 mod segment_changes;
 mod segment_conflicts;
 mod segment_kills;
+mod segment_sizes;
 mod segments;
 mod server_events;
 mod server_plugins;

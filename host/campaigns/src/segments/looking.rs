@@ -20,7 +20,7 @@ pub type Asked = (Uuid, i64);
 pub struct Input {
     /// The segment and the version of its conditions; none: all segments.
     pub segment: Option<Asked>,
-    /// Sizes are as of then.
+    /// When it was asked for.
     pub at: Timestamp,
 }
 

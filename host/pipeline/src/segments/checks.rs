@@ -21,7 +21,7 @@ use crate::services::Shared;
 const PAGE: i64 = 256;
 /// Apps whose sweeps begin in one go.
 const MOST_SWEEPS: i64 = 100;
-/// How soon a sweep that goes on is looked at again.
+/// How soon a sweep is looked at again that goes on, or has failed.
 const LOOK_AGAIN: Duration = Duration::from_mins(1);
 
 /// Runs until the server stops.
@@ -112,22 +112,28 @@ async fn look(services: &Shared, app: &Arc<App>, people: &[Uuid]) -> Result<()> 
     tx.commit().await
 }
 
-/// Begins to go through an app's people, unless somebody else has, or still does.
+/// Begins to go through an app's people, unless somebody else has, or still does. A sweep is watched until it ends: one that
+/// failed is begun anew at the next look, so that sizes do not grow old.
 async fn begin(services: &Shared, sweep: &store::Sweep, now: Timestamp) -> Result<()> {
     let mut tx = services.db.write().await?;
     if store::stop(&mut tx, sweep.app_id).await? > 0 {
         return tx.commit().await;
     }
-    if let Some(job_id) = sweep.job_id
-        && !crate::runs::store::has_ended(&mut tx, sweep.app_id, job_id).await?
-    {
-        if store::put_off(&mut tx, sweep, now.plus(LOOK_AGAIN), Some(job_id)).await? {
-            tx.commit().await?;
+    let last = match sweep.job_id {
+        Some(job_id) => store::sweep_job(&mut tx, sweep.app_id, job_id).await?,
+        None => None,
+    };
+    let (next_at, watched) = match &last {
+        Some(job) if !job.has_ended() => (now.plus(LOOK_AGAIN), sweep.job_id),
+        Some(job) if job.is_done() && job.created_at.plus(SWEEP_EVERY) > now => {
+            (job.created_at.plus(SWEEP_EVERY), None)
         }
-        return Ok(());
-    }
-    let job_id = looking::queue(&mut tx, sweep.app_id, None, now).await?;
-    if store::put_off(&mut tx, sweep, now.plus(SWEEP_EVERY), Some(job_id)).await? {
+        _ => {
+            let job_id = looking::queue(&mut tx, sweep.app_id, None, now).await?;
+            (now.plus(LOOK_AGAIN), Some(job_id))
+        }
+    };
+    if store::put_off(&mut tx, sweep, next_at, watched).await? {
         tx.commit().await?;
         services.jobs.wake();
     }

@@ -38,6 +38,9 @@ struct Progress {
     /// Whether it is the first look at people under conditions.
     #[serde(default)]
     is_first: bool,
+    /// When the first people were looked at: no answer is older, however long the rest takes.
+    #[serde(default)]
+    began: Option<Timestamp>,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -85,6 +88,12 @@ pub async fn run(services: &Services, job: &mut RunningJob) -> Result<Value, Err
     let input: Input = job.input()?;
     let mut progress: Progress = job.progress()?;
     progress.is_first = input.segment.is_some();
+    let began = progress.began.unwrap_or_else(|| match progress.asked {
+        // It was begun by an older server.
+        Some(_) => input.at,
+        None => services.clock.now(),
+    });
+    progress.began = Some(began);
     loop {
         job.check()?;
         // What is saved meanwhile is another job's: nobody would know whom this one has passed already.
@@ -102,7 +111,7 @@ pub async fn run(services: &Services, job: &mut RunningJob) -> Result<Value, Err
                 .collect(),
         );
         if !page(services, job, &segments, &mut progress).await? {
-            note_sizes(services, job.app_id, &segments, input.at).await?;
+            note_sizes(services, job.app_id, &segments, began).await?;
             break;
         }
     }
