@@ -13,6 +13,7 @@ use tokio::task::JoinSet;
 on_both_backends!(
     events_are_sent_as_they_are_committed,
     a_stream_goes_on_where_another_one_ended,
+    a_stream_that_goes_on_finds_what_was_committed_late,
     more_than_fifty_a_second_are_a_sample,
     an_app_has_twenty_streams,
     a_stream_ends_with_its_token_and_its_app,
@@ -181,6 +182,42 @@ async fn a_stream_goes_on_where_another_one_ended(app: &mut TestApp) {
         .request(Method::GET, &path, &app.viewer())
         .header("last-event-id", "7");
     send(request).await.refused(400, "invalid_cursor");
+}
+
+async fn a_stream_that_goes_on_finds_what_was_committed_late(app: &mut TestApp) {
+    let ada = app.session("ada").await;
+    let send = async |name: &str| {
+        let event = app.event(&ada, name, &json!({}));
+        app.ingest(&ada, &[event]).await.ok();
+    };
+    send("before").await;
+    let mut stream = Stream::open(app, "?excludeName=hidden", None).await;
+    send("a").await;
+    // To the stream this is as if it was not committed yet, and has its number already.
+    send("hidden").await;
+    app.advance(1);
+    send("b").await;
+    let (names, last) = stream.names(2).await;
+    assert_eq!(names, ["a", "b"]);
+    drop(stream);
+    let mut tx = app.services().db.write().await.unwrap();
+    let changed = tx
+        .sql("UPDATE events SET name = 'late' WHERE name = 'hidden' AND app_id = $1")
+        .bind(app.access.app_id)
+        .execute()
+        .await
+        .unwrap();
+    assert_eq!(changed, 1);
+    tx.commit().await.unwrap();
+    send("c").await;
+
+    let mut stream = Stream::open(app, "", Some(&last)).await;
+    let (names, last) = stream.names(2).await;
+    assert_eq!(names, ["late", "c"]);
+    drop(stream);
+    send("d").await;
+    let mut stream = Stream::open(app, "", Some(&last)).await;
+    assert_eq!(stream.names(1).await.0, ["d"]);
 }
 
 async fn more_than_fifty_a_second_are_a_sample(app: &mut TestApp) {

@@ -6,6 +6,7 @@
 //! older than the page.
 
 pub mod http;
+mod mark;
 pub mod store;
 mod stream;
 

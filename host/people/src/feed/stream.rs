@@ -19,11 +19,11 @@ use nudge_db::{Dialect, Timestamp};
 use nudge_http::admission::Share;
 use nudge_http::{ApiError, cursor};
 use nudge_records::events::SEQ_BLOCK;
-use serde::{Deserialize, Serialize};
 use tokio::sync::watch;
 use uuid::Uuid;
 
 use super::http::FeedEventView;
+use super::mark::{self, Mark, request_of};
 use super::store::{self, FeedEvent};
 use super::{EventKey, EventVerdict, Filter};
 use crate::services::Shared;
@@ -40,16 +40,9 @@ const MOST_COUNTED: i64 = 10_000;
 /// Refused events that one look reads at the most.
 const MOST_REFUSED: usize = 100;
 /// Requests by whose numbers a commit may come after those with greater ones, where several are committed at once.
-const OVERTAKEN: i64 = 64;
+const OVERTAKEN: i64 = mark::REQUESTS;
 /// By how much refused events may be older than others that were stored before them.
 const LATE: Duration = Duration::from_secs(10);
-
-/// Where a stream goes on: behind an event's number, and behind refused events of an instant.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-struct Mark {
-    seq: i64,
-    at: Timestamp,
-}
 
 /// Events that are there and were not sent.
 struct Unseen {
@@ -80,11 +73,13 @@ pub(super) struct EventStream {
     floor: i64,
     /// Refused events from here on are looked at.
     refused_from: Timestamp,
-    /// The numbers that were sent, or were there before, of what is looked at again.
+    /// Where the stream went on: what was sent before.
+    resumed: Option<Mark>,
+    /// The requests whose events were sent, or were there before, of what is looked at again.
     seen: HashSet<i64>,
     /// The same of refused events, by the instants of their receipt.
     seen_refused: BTreeSet<(Timestamp, EventKey)>,
-    /// The last event that was sent, by both ways in which they are ordered.
+    /// What was sent, as the client is told with each event.
     sent: Mark,
     /// How many events may be sent now.
     credit: f64,
@@ -125,15 +120,13 @@ impl EventStream {
             checked_at: Instant::now(),
             commits: services.db.commits(),
             overlap,
-            top: last.map_or(newest, |last| last.seq),
-            floor: last.map_or(newest - overlap, |last| last.seq),
+            top: newest,
+            floor: last.map_or(newest - overlap, |last| last.floor()),
             refused_from: last.map_or(now.minus(LATE), |last| last.at),
+            resumed: last,
             seen: HashSet::new(),
             seen_refused: BTreeSet::new(),
-            sent: last.unwrap_or(Mark {
-                seq: newest,
-                at: now,
-            }),
+            sent: last.unwrap_or(Mark::new(newest, now, overlap > 0)),
             credit: MOST_A_SECOND,
             looked_at: Instant::now(),
             is_sampling: false,
@@ -265,16 +258,22 @@ impl EventStream {
         if !new.is_empty() {
             new.sort_unstable_by_key(|(key, at)| (*at, *key));
             let chosen = self.choose(&new, others, &mut text);
-            let events = self.read(&chosen).await?;
-            for event in events {
+            self.sent.settle(&new);
+            let mut before = new.iter().peekable();
+            for event in self.read(&chosen).await? {
+                // What comes before it in order is settled, whether it was chosen or not.
+                let place = (event.received_at, event.place().event);
+                while let Some((key, _)) = before.next_if(|(key, at)| (*at, *key) < place) {
+                    self.sent.pass(*key, place.1);
+                }
                 self.write(event, now, &mut text);
             }
             self.note_seen(&new);
         }
         self.floor = self.floor.max(self.top - self.overlap);
         self.refused_from = self.refused_from.max(now.minus(LATE));
-        let (floor, top) = (self.floor, self.top);
-        self.seen.retain(|seq| (floor + 1..=top).contains(seq));
+        let first = request_of(self.floor);
+        self.seen.retain(|request| *request >= first);
         let first = (self.refused_from, EventKey::Rejected(Uuid::nil()));
         self.seen_refused = self.seen_refused.split_off(&first);
         Ok(text)
@@ -283,7 +282,11 @@ impl EventStream {
     fn note_seen(&mut self, events: &[(EventKey, Timestamp)]) {
         for (key, at) in events {
             match key {
-                EventKey::Accepted(seq) => self.seen.insert(*seq),
+                EventKey::Accepted(seq) => {
+                    let request = request_of(*seq);
+                    self.sent.note_all_of(request);
+                    self.seen.insert(request)
+                }
                 EventKey::Rejected(_) => self.seen_refused.insert((*at, *key)),
             };
         }
@@ -317,7 +320,10 @@ impl EventStream {
             );
         }
         found.retain(|(key, at)| match key {
-            EventKey::Accepted(seq) => !self.seen.contains(seq),
+            EventKey::Accepted(seq) => {
+                let was_sent = self.resumed.is_some_and(|mark| mark.has(*seq));
+                !was_sent && !self.seen.contains(&request_of(*seq))
+            }
             EventKey::Rejected(_) => !self.seen_refused.contains(&(*at, *key)),
         });
         Ok(Unseen {
@@ -387,10 +393,7 @@ impl EventStream {
     }
 
     fn write(&mut self, event: FeedEvent, now: Timestamp, text: &mut String) {
-        if let EventKey::Accepted(seq) = event.place().event {
-            self.sent.seq = self.sent.seq.max(seq);
-        }
-        self.sent.at = self.sent.at.max(event.received_at);
+        self.sent.note(event.place());
         let expires = now.plus(cursor::LIFETIME);
         let id = cursor::encode(
             &self.services.secrets,

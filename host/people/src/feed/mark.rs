@@ -1,0 +1,174 @@
+//! How far a stream has come, as `Last-Event-ID` says it.
+//!
+//! A request draws its number before it is committed, so that one may be committed after others with greater numbers. All
+//! events of a request are there at once. So a mark says of each of the last requests whether its events were sent, and what
+//! was committed meanwhile among them is found by whoever goes on from there.
+
+use nudge_db::Timestamp;
+use nudge_records::events::SEQ_BLOCK;
+use serde::{Deserialize, Serialize};
+
+use super::{EventKey, Place};
+
+/// Requests that a mark tells from each other.
+pub(super) const REQUESTS: i64 = 64;
+
+/// Where a stream goes on: which events were sent, and behind refused events of an instant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Mark {
+    /// The event that was sent last. Those of its request before it were sent too.
+    seq: i64,
+    /// The newest request of which something was sent; none in marks of older servers: that of `seq`.
+    #[serde(default)]
+    newest: Option<i64>,
+    /// Whose events were sent, all of them: a bit for the newest request, and one for each of those before it.
+    #[serde(default = "all_before")]
+    done: u64,
+    /// Refused events up to this instant were sent.
+    pub(super) at: Timestamp,
+}
+
+/// Marks of older servers say that everything before was sent.
+fn all_before() -> u64 {
+    !1
+}
+
+/// The request that an event came with.
+pub(super) fn request_of(seq: i64) -> i64 {
+    seq.div_euclid(SEQ_BLOCK)
+}
+
+impl Mark {
+    /// Nothing is new up to an event. `overtakes`: but requests that are committed later than those with greater numbers.
+    pub(super) fn new(seq: i64, at: Timestamp, overtakes: bool) -> Self {
+        Self {
+            seq,
+            newest: Some(request_of(seq)),
+            done: if overtakes { 0 } else { u64::MAX },
+            at,
+        }
+    }
+
+    fn newest(&self) -> i64 {
+        self.newest.unwrap_or_else(|| request_of(self.seq))
+    }
+
+    /// Events up to this number are not told from each other: they were sent.
+    pub(super) fn floor(&self) -> i64 {
+        (self.newest() - REQUESTS + 1) * SEQ_BLOCK - 1
+    }
+
+    /// Whether an event was sent.
+    pub(super) fn has(&self, seq: i64) -> bool {
+        let request = request_of(seq);
+        let is_part = request == request_of(self.seq) && seq <= self.seq;
+        let back = u32::try_from(self.newest() - request).ok();
+        let bit = back.map(|back| self.done.checked_shr(back).unwrap_or(1) & 1);
+        is_part || bit == Some(1)
+    }
+
+    /// An event is sent.
+    pub(super) fn note(&mut self, place: Place) {
+        if let EventKey::Accepted(seq) = place.event {
+            self.reach(request_of(seq));
+            self.seq = seq;
+        }
+        self.at = self.at.max(place.at);
+    }
+
+    /// One event comes after another in order, so that the other's request is done unless it is the same.
+    pub(super) fn pass(&mut self, other: EventKey, one: EventKey) {
+        if let EventKey::Accepted(seq) = other
+            && !matches!(one, EventKey::Accepted(next) if request_of(next) == request_of(seq))
+        {
+            self.note_all_of(request_of(seq));
+        }
+    }
+
+    /// What is new has nothing of the last event's request: all of that was sent.
+    pub(super) fn settle(&mut self, new: &[(EventKey, Timestamp)]) {
+        let last = request_of(self.seq);
+        let is_of_last = |(key, _): &(EventKey, Timestamp)| matches!(key, EventKey::Accepted(seq) if request_of(*seq) == last);
+        if !new.iter().any(is_of_last) {
+            self.note_all_of(last);
+        }
+    }
+
+    /// All events of a request were sent.
+    pub(super) fn note_all_of(&mut self, request: i64) {
+        self.reach(request);
+        let back = u32::try_from(self.newest() - request).ok();
+        let bit = back.and_then(|back| 1_u64.checked_shl(back));
+        self.done |= bit.unwrap_or_default();
+    }
+
+    fn reach(&mut self, request: i64) {
+        let newest = self.newest();
+        if request > newest {
+            let further = u32::try_from(request - newest).unwrap_or(u32::MAX);
+            self.done = self.done.checked_shl(further).unwrap_or_default();
+        }
+        self.newest = Some(newest.max(request));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const AT: Timestamp = Timestamp(1);
+
+    fn sent(mark: &mut Mark, seq: i64) {
+        let event = EventKey::Accepted(seq);
+        mark.note(Place { at: AT, event });
+    }
+
+    fn seq(request: i64, place: i64) -> i64 {
+        request * SEQ_BLOCK + place
+    }
+
+    #[test]
+    fn a_request_that_comes_late_is_told_from_those_that_were_sent() {
+        let mut mark = Mark::new(seq(100, 3), AT, false);
+        sent(&mut mark, seq(102, 0));
+        assert!(mark.has(seq(100, 9)) && !mark.has(seq(101, 0)));
+        assert!(mark.has(seq(102, 0)) && !mark.has(seq(102, 1)));
+        mark.note_all_of(102);
+        sent(&mut mark, seq(101, 5));
+        assert!(mark.has(seq(102, 1)) && mark.has(seq(101, 5)) && !mark.has(seq(101, 6)));
+        mark.note_all_of(101);
+        sent(&mut mark, seq(103, 0));
+        assert!(mark.has(seq(101, 6)) && !mark.has(seq(104, 0)));
+        assert_eq!(mark.floor(), seq(40, 0) - 1);
+        assert!(mark.has(mark.floor()));
+    }
+
+    #[test]
+    fn where_requests_overtake_each_other_only_those_are_sent_that_are_noted() {
+        let mut mark = Mark::new(seq(100, 3), AT, true);
+        assert!(!mark.has(seq(99, 0)));
+        mark.note_all_of(99);
+        assert!(mark.has(seq(99, 0)) && !mark.has(seq(98, 0)));
+        mark.note_all_of(1_000);
+        assert!(!mark.has(seq(999, 0)) && mark.has(seq(99, 0)));
+    }
+
+    #[test]
+    fn the_rest_of_a_request_is_new_until_it_is_known_that_there_is_none() {
+        let mut mark = Mark::new(seq(100, 0), AT, true);
+        sent(&mut mark, seq(102, 3));
+        let event = |seq| (EventKey::Accepted(seq), AT);
+        mark.settle(&[event(seq(101, 0)), event(seq(102, 4))]);
+        assert!(mark.has(seq(102, 3)) && !mark.has(seq(102, 4)));
+        mark.settle(&[event(seq(101, 0))]);
+        sent(&mut mark, seq(101, 0));
+        assert!(mark.has(seq(102, 4)) && !mark.has(seq(101, 1)));
+    }
+
+    #[test]
+    fn marks_of_older_servers_are_understood() {
+        let mark: Mark = serde_json::from_str(r#"{"seq": 51203, "at": 7}"#).unwrap();
+        assert!(mark.has(seq(100, 3)) && !mark.has(seq(100, 4)) && mark.has(seq(99, 511)));
+        assert_eq!(mark.at, Timestamp(7));
+    }
+}
