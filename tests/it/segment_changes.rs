@@ -19,6 +19,7 @@ on_both_backends!(
     a_campaign_that_does_not_run_misses_changes,
     sweeps_beside_events_tell_each_change_once,
     a_restart_tells_what_was_to_be_told,
+    an_explanation_says_that_no_event_fires_it,
 );
 
 /// A survey that a change of a segment fires.
@@ -327,4 +328,26 @@ async fn a_restart_tells_what_was_to_be_told(app: &mut TestApp) {
     app.advance(3_600);
     quiet(app).await;
     assert_eq!(app.count("instructions").await, 20);
+}
+
+async fn an_explanation_says_that_no_event_fires_it(app: &mut TestApp) {
+    let regulars = segment(app, "regulars", visitors(1)).await;
+    let enters = on(app, &regulars, "enter").await;
+    let ada = app.session("ada").await;
+    let event = app.event(&ada, "visit", &json!({}));
+    app.ingest(&ada, std::slice::from_ref(&event)).await.ok();
+    fired(app, &enters, "ada", 1).await;
+    let event_id = event["eventId"].as_str().unwrap();
+    let query = format!("campaignId={enters}&anonymousId=ada&eventId={event_id}");
+    let path = app.path(&format!("/explain?{query}"));
+    let explained = app.get(&path, &app.viewer()).await.ok();
+    assert_eq!(explained["outcome"], "not_fired");
+    let steps = explained["steps"].as_array().unwrap();
+    let step = steps.iter().find(|step| step["check"] == "trigger");
+    let detail = step.unwrap()["detail"].as_str().unwrap();
+    let waits = format!(
+        "it waits for people who enter the segment {}",
+        regulars["id"].as_str().unwrap()
+    );
+    assert!(detail.ends_with(&waits), "{detail}");
 }

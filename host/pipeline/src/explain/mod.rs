@@ -14,6 +14,7 @@ pub mod store;
 use nudge_apps::App;
 use nudge_campaigns::campaign::ActiveCampaign;
 use nudge_campaigns::lifecycle::Presented;
+use nudge_campaigns::segments::{Change, Watch};
 use nudge_campaigns::targeting::{Opening, Quiet};
 use nudge_campaigns::{in_app, push, store as campaigns, surveys};
 use nudge_db::Timestamp;
@@ -279,7 +280,7 @@ async fn finish(
     let mut steps = vec![received(stored), standing.consent, standing.status];
     let fires = later.as_ref().map_or(told.fires, Later::fires);
     let kept = decided_at.is_some();
-    steps.extend(trigger(name, told));
+    steps.extend(trigger(name, told, running.watch));
     if let Some(later) = later {
         later.explain(&mut steps);
     }
@@ -342,12 +343,23 @@ fn outcome(trace: &store::Trace, held_back: bool) -> (Outcome, Option<Step>) {
     (outcome, None)
 }
 
-/// What the plugin checked of the event.
-fn trigger(event_name: &str, told: Told) -> Vec<Step> {
+/// What the plugin checked of the event. A campaign that waits for a segment's changes is fired by no event.
+fn trigger(event_name: &str, told: Told, watch: Option<Watch>) -> Vec<Step> {
     let (name, version) = &told.plugin;
     if !told.concerned {
-        let detail =
+        let mut detail =
             format!("{name} {version} does not read events named {event_name} for this campaign");
+        if let Some(watch) = watch {
+            let change = match watch.on {
+                Change::Enter => "enter",
+                Change::Exit => "leave",
+            };
+            let waits = format!(
+                ": it waits for people who {change} the segment {}",
+                watch.segment_id
+            );
+            detail.push_str(&waits);
+        }
         return vec![Step::new("trigger", false, detail)];
     }
     checks(told)
