@@ -1,6 +1,7 @@
 //! In-app messages: made when they fire and kept as they were made, acknowledged, capped, explained (contract 20).
 
 mod management;
+mod people;
 mod processes;
 mod results;
 mod showing;
