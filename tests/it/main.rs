@@ -90,6 +90,7 @@ mod layers;
 mod left_over;
 mod lifecycle;
 mod links;
+mod list_plans;
 mod localization;
 mod log_lines;
 mod logged_values;

@@ -21,6 +21,9 @@ use crate::{Dialect, Error, Result, Schema, Tx, migrate};
 
 /// Every statement about many rows exists in ten sizes, see [`Rows`](crate::Rows).
 const CACHED_STATEMENTS: usize = 1_000;
+/// Rows that a statement of SQLite may find before they are taken: each time that there is no place for the next one, two
+/// threads wait for each other.
+const ROWS_AHEAD: usize = 1_024;
 /// How long to wait for a connection, unless said otherwise.
 const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long to wait for an answer of PostgreSQL, unless said otherwise.
@@ -121,6 +124,10 @@ impl Db {
             .synchronous(SqliteSynchronous::Full)
             .busy_timeout(Duration::from_secs(5))
             .statement_cache_capacity(CACHED_STATEMENTS)
+            .row_buffer_size(ROWS_AHEAD)
+            // Every statement has an index, or a list that is to be looked up: for an index that is made for one statement,
+            // the planner walks through all of an app's rows and looks for each of them in the list.
+            .pragma("automatic_index", "off")
             .pragma("temp_store", "memory");
         let writer = sqlite_pool()
             .max_connections(1)

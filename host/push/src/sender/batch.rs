@@ -1,6 +1,7 @@
 //! Some deliveries of one app, from their claims to what became of them.
 
 use std::collections::{BTreeMap, HashSet};
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::stream::{self, StreamExt as _};
@@ -13,22 +14,23 @@ use nudge_db::{Kind, Result, Timestamp, Tx};
 use nudge_platform::traces::{KeyValue, NewSpan, Traces};
 use nudge_records::dead_letters::{self, Letter};
 use nudge_records::deliveries::{self, Device, DeviceState, Status};
-use tokio::sync::mpsc;
+use tokio::sync::{OwnedSemaphorePermit, mpsc};
 use tokio::time::{Instant, timeout_at};
 use uuid::Uuid;
 
 use super::devices::Outgoing;
 use super::plan::{self, Step};
+use super::share::HANDED_TOGETHER;
 use super::store::{self, Claimed, HandOver};
 use super::write::{Write, change, json};
 use super::{Places, Sender, outcome};
 use crate::providers::{PushOutcome, Target};
 
-/// Devices of a delivery that are with providers at a time. Of deliveries it is all of the batch: those that are noted
-/// as handed over are in doubt if the process ends.
+/// Devices of a delivery that are with providers at a time. Of deliveries it is all that are noted as handed over: they
+/// are in doubt if the process ends.
 const DEVICES_AT_ONCE: usize = 4;
 /// Outcomes that are written together, at the most, and how long they may gather.
-const WRITTEN: usize = 64;
+const WRITTEN: usize = HANDED_TOGETHER;
 const GATHERING: Duration = Duration::from_millis(20);
 /// The pause before the database is tried again, at first and at the longest.
 const PAUSE: Duration = Duration::from_millis(200);
@@ -76,24 +78,40 @@ impl Batch {
 
     /// Sends what can be sent, and writes what becomes of it.
     pub(super) async fn run(&self) {
-        let app = match self.sender.services.apps.get(self.app_id).await {
-            Ok(Some(app)) => app,
-            // Its rows are on their way out.
-            Ok(None) => return self.give_up_for_now().await,
-            Err(error) => {
-                tracing::warn!(error = ?error, "deliveries are looked at again later");
-                return self.give_up_for_now().await;
+        stream::iter(self.claimed.chunks(HANDED_TOGETHER))
+            .for_each_concurrent(None, |some| self.send(some))
+            .await;
+    }
+
+    /// Sends some of the deliveries, once there is room for them at the providers.
+    async fn send(&self, claimed: &[Claimed]) {
+        let room = u32::try_from(claimed.len()).unwrap_or(u32::MAX);
+        let room = tokio::select! {
+            room = Arc::clone(&self.places.at_providers).acquire_many_owned(room) => room,
+            // Claims end with the process.
+            () = self.sender.halt.cancelled() => return,
+        };
+        // Nobody closes it.
+        let Ok(mut room) = room else { return };
+        // Only now: campaigns may have been paused while there was no room.
+        let found = async {
+            match self.sender.services.apps.get(self.app_id).await? {
+                Some(app) => Ok(Some((self.hand_over(&app, claimed).await?, app))),
+                // Its rows are on their way out.
+                None => Ok::<_, nudge_db::Error>(None),
             }
         };
-        let handed = match self.hand_over(&app).await {
-            Ok(handed) => handed,
+        let (handed, app) = match found.await {
+            Ok(Some(found)) => found,
+            Ok(None) => return self.give_up_for_now(claimed).await,
             Err(error) => {
                 tracing::warn!(error = ?error, "deliveries are looked at again later");
-                return self.give_up_for_now().await;
+                return self.give_up_for_now(claimed).await;
             }
         };
         let sent: HashSet<Uuid> = handed.iter().map(|handed| handed.delivery.id).collect();
-        let others = self.claimed.iter().map(|delivery| delivery.id);
+        drop(room.split(claimed.len() - handed.len()));
+        let others = claimed.iter().map(|delivery| delivery.id);
         self.places.free(others.filter(|id| !sent.contains(id)));
         let (done, outcomes) = mpsc::unbounded_channel();
         let attempts = async move {
@@ -106,11 +124,16 @@ impl Batch {
                 .await;
             drop(done);
         };
-        tokio::join!(attempts, self.write_down(&app, outcomes));
+        tokio::join!(attempts, self.write_down(&app, outcomes, room));
     }
 
     /// Writes outcomes as they come, those of a short while together; no hand-over waits for it.
-    async fn write_down(&self, app: &App, mut outcomes: mpsc::UnboundedReceiver<Attempted>) {
+    async fn write_down(
+        &self,
+        app: &App,
+        mut outcomes: mpsc::UnboundedReceiver<Attempted>,
+        mut room: OwnedSemaphorePermit,
+    ) {
         let mut some = Vec::with_capacity(WRITTEN);
         while outcomes.recv_many(&mut some, WRITTEN).await > 0 {
             let until = Instant::now() + GATHERING;
@@ -121,18 +144,19 @@ impl Batch {
             }
             let over: Vec<Uuid> = some.iter().map(|one| one.delivery.id).collect();
             self.conclude(app, std::mem::take(&mut some)).await;
+            drop(room.split(over.len()));
             self.places.free(over);
         }
     }
 
     /// Decides about the deliveries and notes it, in one transaction; answers those that are sent now.
-    async fn hand_over(&self, app: &App) -> Result<Vec<Handed>> {
+    async fn hand_over(&self, app: &App, claimed: &[Claimed]) -> Result<Vec<Handed>> {
         let services = &self.sender.services;
         let now = services.clock.now();
-        let mut steps = plan::plan(services, app, &self.claimed, now).await?;
+        let mut steps = plan::plan(services, app, claimed, now).await?;
         let mut write = Write::default();
         let (mut send, mut park, mut later) = (Vec::new(), Vec::new(), Vec::new());
-        for delivery in &self.claimed {
+        for delivery in claimed {
             match steps.remove(&delivery.id) {
                 Some(Step::Send(outgoing)) => send.push(Handed {
                     delivery: delivery.clone(),
@@ -282,9 +306,9 @@ impl Batch {
         Ok(queued)
     }
 
-    /// Gives all deliveries up for a while.
-    async fn give_up_for_now(&self) {
-        let ids: Vec<Uuid> = self.claimed.iter().map(|delivery| delivery.id).collect();
+    /// Gives deliveries up for a while.
+    async fn give_up_for_now(&self, claimed: &[Claimed]) {
+        let ids: Vec<Uuid> = claimed.iter().map(|delivery| delivery.id).collect();
         let mut pause = PAUSE;
         loop {
             let now = self.sender.services.clock.now();

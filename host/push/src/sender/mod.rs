@@ -27,6 +27,7 @@ use nudge_platform::due::{Next, Pacer, Setbacks, StrayCheck};
 use nudge_records::deliveries::Urgency;
 use parking_lot::Mutex;
 use store::Claimed;
+use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use uuid::Uuid;
@@ -40,8 +41,27 @@ const APPS: usize = 100;
 #[derive(Debug, Default)]
 struct DeliveriesInHand {
     deliveries: HashSet<Uuid>,
-    /// How many of each app's.
-    apps: HashMap<Uuid, usize>,
+    apps: HashMap<Uuid, AppInHand>,
+}
+
+/// What this process is sending of an app.
+#[derive(Debug)]
+struct AppInHand {
+    deliveries: usize,
+    /// How many more may be with providers, of either lane.
+    urgent: Arc<Semaphore>,
+    rest: Arc<Semaphore>,
+}
+
+impl Default for AppInHand {
+    fn default() -> Self {
+        let room = |lane| Arc::new(Semaphore::new(share::with_providers(lane)));
+        Self {
+            deliveries: 0,
+            urgent: room(Urgency::Urgent),
+            rest: room(Urgency::Rest),
+        }
+    }
 }
 
 /// Sends the deliveries of all apps: one a process. Cheap to clone.
@@ -60,6 +80,8 @@ struct Places {
     sender: Sender,
     app_id: Uuid,
     taken: Mutex<HashSet<Uuid>>,
+    /// How many more of the app's lane may be with providers.
+    at_providers: Arc<Semaphore>,
 }
 
 impl Places {
@@ -91,14 +113,14 @@ impl Drop for Places {
 
 impl DeliveriesInHand {
     fn of_app(&self, app_id: Uuid) -> usize {
-        self.apps.get(&app_id).copied().unwrap_or_default()
+        self.apps.get(&app_id).map_or(0, |app| app.deliveries)
     }
 
     fn remove(&mut self, app_id: Uuid, delivery: Uuid) {
         self.deliveries.remove(&delivery);
-        if let Some(count) = self.apps.get_mut(&app_id) {
-            *count = count.saturating_sub(1);
-            if *count == 0 {
+        if let Some(app) = self.apps.get_mut(&app_id) {
+            app.deliveries = app.deliveries.saturating_sub(1);
+            if app.deliveries == 0 {
                 self.apps.remove(&app_id);
             }
         }
@@ -233,22 +255,28 @@ impl Sender {
         if claimed.is_empty() {
             return Ok(false);
         }
-        let places = self.places(app_id, &claimed);
+        let places = self.places(app_id, lane, &claimed);
         let batch = Batch::new(self, app_id, claimed, places);
         self.tasks.spawn(async move { batch.run().await });
         Ok(true)
     }
 
-    fn places(&self, app_id: Uuid, claimed: &[Claimed]) -> Places {
+    fn places(&self, app_id: Uuid, lane: Urgency, claimed: &[Claimed]) -> Places {
         let taken: HashSet<Uuid> = claimed.iter().map(|delivery| delivery.id).collect();
         let mut in_hand = self.in_hand.lock();
         in_hand.deliveries.extend(&taken);
-        *in_hand.apps.entry(app_id).or_default() += taken.len();
+        let app = in_hand.apps.entry(app_id).or_default();
+        app.deliveries += taken.len();
+        let at_providers = Arc::clone(match lane {
+            Urgency::Urgent => &app.urgent,
+            Urgency::Rest => &app.rest,
+        });
         drop(in_hand);
         Places {
             sender: self.clone(),
             app_id,
             taken: Mutex::new(taken),
+            at_providers,
         }
     }
 }

@@ -3,17 +3,28 @@
 use nudge_records::deliveries::Urgency;
 
 /// Deliveries of a process that are in hand at a time.
-const ALL: usize = 2_048;
+const ALL: usize = 8_192;
 /// Those of one app among them.
-const OF_APP: usize = 256;
+const OF_APP: usize = 640;
 /// Of an app's, those that only what somebody waits for may take.
-const FOR_URGENT: usize = 64;
+const FOR_URGENT: usize = 128;
 /// Of all, those that only apps which have none in hand may take.
 const FOR_NEWCOMERS: usize = ALL / 4;
-/// Deliveries that are claimed, rendered and handed over together, at the most.
-const MOST: usize = 64;
+/// Deliveries that are claimed together, at the most.
+const MOST: usize = 256;
 /// Room for fewer than that is not worth a transaction.
-const LEAST: usize = 16;
+const LEAST: usize = 32;
+/// Deliveries that are rendered and noted as handed over together, at the most.
+pub(super) const HANDED_TOGETHER: usize = 128;
+
+/// How many deliveries of a lane of an app may be with providers at a time: of so many at the most it is unknown, if
+/// the process is killed, whether they arrived.
+pub(super) fn with_providers(lane: Urgency) -> usize {
+    match lane {
+        Urgency::Urgent => HANDED_TOGETHER,
+        Urgency::Rest => 2 * HANDED_TOGETHER,
+    }
+}
 
 /// How many deliveries of a lane of an app may be claimed that has so many in hand, of so many of all apps.
 pub(super) fn room(lane: Urgency, of_app: usize, of_all: usize) -> usize {

@@ -1,0 +1,73 @@
+//! Lists of rows are looked up in tables, whatever their length: SQLite's planner, which has no statistics, would like some
+//! lengths less than all rows of an app.
+
+use nudge_db::{Rows, Tx};
+use nudge_push::tokens;
+use tests::{Backend, TestApp, site};
+use uuid::Uuid;
+
+/// Each length that a list has once it is padded.
+fn lengths() -> impl Iterator<Item = usize> {
+    (0..)
+        .map(|power| 1 << power)
+        .take_while(|it| *it <= Rows::MOST)
+}
+
+#[tokio::test]
+async fn sqlite_looks_every_list_up() {
+    let app = TestApp::start(site!(), Backend::Sqlite).await;
+    let app_id = app.access.app_id;
+    let services = app.services();
+    let mut tx = services.db.read().await.unwrap();
+    tx.explain();
+    for length in lengths() {
+        let people: Vec<Uuid> = (0..length).map(|_| app.id()).collect();
+        tokens::store::active_of(&mut tx, &services.secrets, app_id, &people)
+            .await
+            .unwrap();
+        check(
+            &mut tx,
+            length,
+            &["push_tokens_2 (app_id=? AND subject_id=?)"],
+        );
+        nudge_records::deliveries::store::names(&mut tx, app_id, &people)
+            .await
+            .unwrap();
+        check(&mut tx, length, &["(app_id=? AND id=?)"]);
+        // A page of a run is such a list too.
+        let found: Vec<Uuid> = tx
+            .with_rows("v(id)", Rows::new().uuids(people))
+            .push(
+                " SELECT s.id FROM v JOIN subjects s ON s.id = v.id JOIN aliases a ON a.subject_id = s.id
+                  WHERE s.app_id = ",
+            )
+            .push_bind(app_id)
+            .push(" GROUP BY s.id ORDER BY s.id")
+            .fetch_values()
+            .await
+            .unwrap();
+        assert!(found.is_empty(), "it is only explained");
+        check(&mut tx, length, &["(app_id=? AND id=?)", "(subject_id=?)"]);
+    }
+    drop(tx);
+    app.finish().await;
+}
+
+/// Whether the list comes first, and tables are found by these columns of their indexes.
+fn check(tx: &mut Tx, length: usize, by: &[&str]) {
+    let plan = tx.plans();
+    let begins = plan.iter().position(|line| line.starts_with("SCAN"));
+    let first = begins.and_then(|at| plan.get(at));
+    let is_list = |line: &String| {
+        line.contains("VALUES") || line.contains("CONSTANT") || line.contains("subquery")
+    };
+    assert!(first.is_some_and(is_list), "{length}: {plan:#?}");
+    let walked = |line: &&String| line.starts_with("SEARCH") && line.ends_with("(app_id=?)");
+    assert_eq!(plan.iter().find(walked), None, "{length}: {plan:#?}");
+    for columns in by {
+        assert!(
+            plan.iter().any(|line| line.ends_with(columns)),
+            "{length}: {plan:#?}"
+        );
+    }
+}
