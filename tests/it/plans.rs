@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use nudge::retention::events;
 use nudge_db::{Dialect, Timestamp, Tx};
 use nudge_people::feed::{self, EventKey, Place};
 use nudge_people::users::{self, Position, Search, timeline};
@@ -12,7 +13,8 @@ use uuid::Uuid;
 
 on_both_backends!(
     people_and_timelines_are_found_by_indexes,
-    the_feed_is_found_by_indexes
+    the_feed_is_found_by_indexes,
+    what_is_past_its_retention_is_found_by_indexes,
 );
 
 /// So many that no planner would rather read all. Three of four are another app's.
@@ -142,6 +144,65 @@ async fn the_feed_is_found_by_indexes(app: &mut TestApp) {
             check(&mut tx, "refused events");
         }
     }
+}
+
+/// Nothing is old: then a look a name is all that is done. Where something is, the rows that go are all that is read.
+async fn what_is_past_its_retention_is_found_by_indexes(app: &mut TestApp) {
+    fill(app).await;
+    let app_id = app.access.app_id;
+    let db = app.services().db.clone();
+    let mut tx = db.write().await.unwrap();
+    tx.sql(
+        "INSERT INTO timers (id, app_id, campaign_id, subject_id, key, due_at, payload, event_seq)
+         SELECT id, app_id, app_id, id, 'key', 9000000000000000, $1, version FROM subjects",
+    )
+    .bind(vec![7_u8])
+    .execute()
+    .await
+    .unwrap();
+    for text in [
+        "INSERT INTO occasions (id, app_id, campaign_id, subject_id, alias_number, key, due_at, event_seq)
+         SELECT id, app_id, app_id, id, 1, 'key', 9000000000000000, version FROM subjects",
+        "ANALYZE",
+    ] {
+        tx.sql(text).execute().await.unwrap();
+    }
+    let (mut after, mut looks) = (None, 0);
+    while let Some(row) = events::next_name(&mut tx, app_id, after.as_deref())
+        .await
+        .unwrap()
+    {
+        assert!(row.received_at <= app.clock.now());
+        (after, looks) = (Some(row.name), looks + 1);
+    }
+    let names: i64 = tx
+        .sql("SELECT count(DISTINCT name) FROM events")
+        .fetch_scalar()
+        .await
+        .unwrap();
+    assert_eq!(looks, names);
+
+    tx.explain();
+    for after in [None, Some("opened")] {
+        events::next_name(&mut tx, app_id, after).await.unwrap();
+        check(&mut tx, "the next name");
+    }
+    let now = app.clock.now();
+    events::oldest(&mut tx, (app_id, "opened"), (now, 7), now)
+        .await
+        .unwrap();
+    check(&mut tx, "the oldest events of a name");
+    let row = |seq| events::OldRow {
+        seq,
+        alias_number: 7,
+        received_at: now,
+    };
+    let old: Vec<events::OldRow> = (0..500).map(row).collect();
+    events::with_requests(&mut tx, &old).await.unwrap();
+    events::with_work(&mut tx, &old).await.unwrap();
+    events::delete(&mut tx, app_id, &old).await.unwrap();
+    check_scans(&tx.plans(), "events that go");
+    tx.rollback().await.unwrap();
 }
 
 fn named(from: Option<Position>) -> Option<(String, i64)> {

@@ -1,15 +1,30 @@
 //! What is removed when its time is over (contract 13, `retention`).
 
+use std::time::Duration;
+
+use nudge_platform::rounds::Round;
 use serde_json::json;
+use tempfile::TempDir;
 use tests::{TestApp, on_both_backends};
+use uuid::Uuid;
+
+use crate::concurrency::join;
+use crate::two_servers::node_with;
 
 on_both_backends!(
     dead_letters_go_after_their_days,
     events_go_only_where_an_app_says_so,
     an_event_that_a_timer_needs_stays,
+    events_with_requests_stay_and_those_behind_them_go,
+    one_process_at_a_time_has_a_round,
 );
 
 const DAY: u64 = 24 * 3600;
+/// The round of the server, which is not due in between.
+const ROUND: Round = Round {
+    name: "retention",
+    pause: Duration::from_hours(1),
+};
 
 async fn set(app: &TestApp, body: serde_json::Value) {
     app.patch(
@@ -110,4 +125,161 @@ async fn an_event_that_a_timer_needs_stays(app: &mut TestApp) {
         app.offered(&ada).await.as_array().unwrap().len() == 1
     })
     .await;
+}
+
+/// More events than one step takes wait for a request of their alias, and hide none that are to go.
+async fn events_with_requests_stay_and_those_behind_them_go(app: &mut TestApp) {
+    let (ada, ben) = (app.session("ada").await, app.session("ben").await);
+    for someone in [&ada, &ben] {
+        for _ in 0..6 {
+            let events: Vec<_> = (0..100)
+                .map(|_| app.event(someone, "old", &json!({})))
+                .collect();
+            app.ingest(someone, &events).await.ok();
+        }
+    }
+    app.settle().await;
+    let mut tx = app.services().db.write().await.unwrap();
+    // In the hands of nobody whom this process would take it from.
+    tx.sql("INSERT INTO pending (id, app_id, alias_number, ordinal, node) SELECT 1000000, app_id, alias_number, 0, id FROM events, nodes ORDER BY seq LIMIT 1")
+        .execute()
+        .await
+        .unwrap();
+    tx.commit().await.unwrap();
+    set(app, json!({"eventsDays": 1})).await;
+    app.advance(DAY + 3600);
+    app.until("what nobody waits for stays", async || {
+        app.stored("old").await == 600
+    })
+    .await;
+    let mut tx = app.services().db.write().await.unwrap();
+    tx.sql("DELETE FROM pending WHERE id = 1000000")
+        .execute()
+        .await
+        .unwrap();
+    tx.commit().await.unwrap();
+    app.advance(3600);
+    app.until("what waited for the request stays", async || {
+        app.stored("old").await == 0
+    })
+    .await;
+}
+
+async fn one_process_at_a_time_has_a_round(app: &mut TestApp) {
+    let now = app.clock.now();
+    let db = &app.services().db;
+    let begin = |node: Uuid, at| async move {
+        let mut tx = db.write().await.unwrap();
+        let begun = ROUND.begin(&mut tx, node, at).await.unwrap();
+        tx.commit().await.unwrap();
+        begun
+    };
+    let end = |node: Uuid, at| async move {
+        let mut tx = db.write().await.unwrap();
+        ROUND.end(&mut tx, node, at).await.unwrap();
+        tx.commit().await.unwrap();
+    };
+    let pause = |node: Option<Uuid>| async move {
+        let mut tx = db.write().await.unwrap();
+        tx.sql("UPDATE rounds SET next_at = 0, node = $1")
+            .bind(node)
+            .execute()
+            .await
+            .unwrap();
+        tx.commit().await.unwrap();
+    };
+    app.until("the server's first round does not end", async || {
+        let rounds: Vec<(i64,)> = app.rows("SELECT next_at FROM rounds").await;
+        rounds[0].0 > 0
+    })
+    .await;
+    let nodes: Vec<Uuid> = (0..8).map(|_| app.id()).collect();
+    pause(None).await;
+    let outcomes = join(nodes.iter().map(|node| begin(*node, now))).await;
+    let winners: Vec<&Uuid> = nodes
+        .iter()
+        .zip(&outcomes)
+        .filter(|it| *it.1)
+        .map(|it| it.0)
+        .collect();
+    assert_eq!(winners.len(), 1);
+    let winner = winners[0];
+    let other = nodes.iter().find(|node| *node != winner).unwrap();
+    assert!(
+        begin(*winner, now).await,
+        "it goes on with what it has begun"
+    );
+
+    let next_at = now.plus(ROUND.pause);
+    end(*other, next_at).await;
+    assert!(!begin(*other, now).await, "what another has is not ended");
+    end(*winner, next_at).await;
+    assert!(!begin(*winner, now).await, "it is not due");
+    let set_back = now.minus(Duration::from_secs(1));
+    assert!(begin(*other, set_back).await, "a clock put it off");
+    // The server's own loop may have it now: it is left as after a round.
+    end(*other, next_at).await;
+}
+
+/// A process has the round and falls silent in it. Until that is noticed, no other one removes anything.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_round_that_was_not_finished_is_another_processs() {
+    let url = tests::postgres::database().await;
+    let folder = TempDir::with_prefix("nudge-test-").unwrap();
+    let silence = 20 * DAY;
+    let one = node_with(&url, folder.path(), "one", |config| {
+        config.pipeline.node_timeout_seconds = silence;
+    })
+    .await;
+    let ada = one.session("ada").await;
+    let event = one.event(&ada, "old", &json!({}));
+    one.ingest(&ada, &[event]).await.ok();
+    one.settle().await;
+    set(&one, json!({"eventsDays": 1})).await;
+    let rounds = || one.rows::<(Option<Uuid>, i64)>("SELECT node, next_at FROM rounds");
+    one.until("the first round does not end", async || {
+        rounds().await[0].1 > 0
+    })
+    .await;
+    let gone = one.id();
+    let mut tx = one.services().db.write().await.unwrap();
+    tx.sql("INSERT INTO nodes (id, started_at, heartbeat_at) VALUES ($1, $2, $2)")
+        .bind(gone)
+        .bind(one.clock.now())
+        .execute()
+        .await
+        .unwrap();
+    tx.sql("UPDATE rounds SET node = $1, next_at = 0")
+        .bind(gone)
+        .execute()
+        .await
+        .unwrap();
+    tx.commit().await.unwrap();
+
+    // What every process removes tells that the loop has come past the round, twice.
+    for days in [2, 2] {
+        let refused = json!({"name": "", "timestamp": one.time(0)});
+        let ada = one.session("ada").await;
+        one.ingest(&ada, &[refused]).await;
+        assert_eq!(one.count("rejected_events").await, 1);
+        one.advance(days * DAY);
+        one.until("refused events stay", async || {
+            one.count("rejected_events").await == 0
+        })
+        .await;
+    }
+    assert_eq!(one.stored("old").await, 1);
+
+    one.advance(silence);
+    one.until("nobody goes on with the round", async || {
+        // Who may not begin asks again a little later.
+        one.advance(60);
+        one.stored("old").await == 0
+    })
+    .await;
+    one.until("the round is in no hand", async || {
+        rounds().await[0].0.is_none()
+    })
+    .await;
+    one.finish().await;
 }

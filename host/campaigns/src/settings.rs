@@ -251,7 +251,7 @@ pub enum ValidationFailure {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Retention {
-    /// Days after its timestamp that an event is kept; without it, for ever.
+    /// Days after its receipt that an event is kept; without it, for ever.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub events_days: Option<i64>,
     /// Days after its receipt that a dead letter is kept.

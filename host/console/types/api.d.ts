@@ -5777,7 +5777,7 @@ export interface components {
             deliveriesDays: number | null;
             /**
              * Format: int64
-             * @description Days after its timestamp that an event is kept; without it, for ever.
+             * @description Days after its receipt that an event is kept; without it, for ever.
              * @default null
              */
             eventsDays: number | null;

@@ -341,6 +341,7 @@ pub(super) async fn release(tx: &mut Tx) -> Result<()> {
         "UPDATE jobs SET node = NULL WHERE node IS NOT NULL AND node NOT IN (SELECT id FROM nodes)",
         "UPDATE deliveries SET node = NULL WHERE node IS NOT NULL AND node NOT IN (SELECT id FROM nodes)",
         "UPDATE webhook_messages SET node = NULL WHERE node IS NOT NULL AND node NOT IN (SELECT id FROM nodes)",
+        "UPDATE rounds SET node = NULL WHERE node IS NOT NULL AND node NOT IN (SELECT id FROM nodes)",
     ] {
         tx.sql(text).execute().await?;
     }

@@ -40,6 +40,7 @@ pub mod outbound;
 pub mod polls;
 pub mod public_key;
 pub mod rate_limits;
+pub mod rounds;
 pub mod schema;
 pub mod sealed;
 pub mod secrets;

@@ -1,9 +1,9 @@
-//! Removes what has been kept for as long as an app's settings say (contract 13, `retention`), once an hour,
-//! a bounded number of rows at a time. What is kept for an hour is looked for more often.
+//! Removes what has been kept for as long as an app's settings say (contract 13, `retention`), once an hour, by one process at
+//! a time, a bounded number of rows at a time. What is kept for an hour is looked for more often, by each.
 
+pub mod events;
 mod store;
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::FutureExt as _;
@@ -11,6 +11,7 @@ use futures_util::future::BoxFuture;
 use nudge_apps::console;
 use nudge_db::{Timestamp, Tx};
 use nudge_people::privacy;
+use nudge_platform::rounds::Round;
 use nudge_push::webhooks;
 use nudge_records::webhooks::messages;
 use nudge_records::{deliveries, properties, rejected, stats};
@@ -21,6 +22,12 @@ use crate::services::Shared;
 
 /// The pause between two rounds, by the server's clock.
 const PAUSE: Duration = Duration::from_hours(1);
+const ROUND: Round = Round {
+    name: "retention",
+    pause: PAUSE,
+};
+/// How soon a process that may not begin a round asks again.
+const ASK_AGAIN: Duration = Duration::from_mins(5);
 /// Days that updates of properties are remembered, so that one that is sent again is known.
 const MUTATION_DAYS: i64 = 30;
 /// Days that is known why firings had no effect.
@@ -51,12 +58,16 @@ pub async fn run(services: Shared, halt: CancellationToken) {
                 tracing::warn!(error = ?error, "ended console sessions could not be removed yet");
             }
         }
+        // A clock that was set back puts no round off.
+        next_at = next_at.min(now.plus(PAUSE));
         if now >= next_at {
-            let outcome = round(&services, now, &halt).await;
-            next_at = now.plus(if outcome.is_ok() { PAUSE } else { SHORT_PAUSE });
-            if let Err(error) = outcome {
-                tracing::warn!(error = ?error, "what is past its retention could not be removed yet");
-            }
+            next_at = match turn(&services, now, &halt).await {
+                Ok(next_at) => next_at,
+                Err(error) => {
+                    tracing::warn!(error = ?error, "what is past its retention could not be removed yet");
+                    now.plus(SHORT_PAUSE)
+                }
+            };
         }
         tokio::select! {
             () = tokio::time::sleep(look_again) => {}
@@ -106,6 +117,29 @@ async fn remove_sessions(
         .await?;
     }
     Ok(())
+}
+
+/// Goes through all apps if it is this process's turn; answers when to ask again.
+async fn turn(
+    services: &Shared,
+    now: Timestamp,
+    halt: &CancellationToken,
+) -> nudge_db::Result<Timestamp> {
+    let node = services.pipeline.node();
+    let mut tx = services.db.write().await?;
+    if !ROUND.begin(&mut tx, node, now).await? {
+        return Ok(now.plus(ASK_AGAIN));
+    }
+    tx.commit().await?;
+    round(services, now, halt).await?;
+    let next_at = now.plus(PAUSE);
+    // Cut short, it is still due: another process takes it once this one has signed out.
+    if !halt.is_cancelled() {
+        let mut tx = services.db.write().await?;
+        ROUND.end(&mut tx, node, next_at).await?;
+        tx.commit().await?;
+    }
+    Ok(next_at)
 }
 
 /// Goes through all apps.
@@ -161,7 +195,7 @@ async fn round(
         .await?;
         privacy::exports::remove_expired(services, app_id, now).await?;
         if let Some(days) = settings.retention.events_days {
-            remove_events(services, app_id, before(days), halt).await?;
+            events::remove(services, app_id, before(days), halt).await?;
         }
     }
     Ok(())
@@ -180,33 +214,4 @@ async fn drain(
         tx.commit().await?;
     }
     Ok(())
-}
-
-/// Goes through an app's aliases, some at a time.
-async fn remove_events(
-    services: &Shared,
-    app_id: Uuid,
-    before: Timestamp,
-    halt: &CancellationToken,
-) -> nudge_db::Result<()> {
-    let mut after = None;
-    loop {
-        let mut tx = services.db.read().await?;
-        let aliases = store::aliases(&mut tx, app_id, after.as_ref()).await?;
-        drop(tx);
-        let Some(last) = aliases.last().cloned() else {
-            return Ok(());
-        };
-        let numbers: Vec<i64> = aliases.iter().map(|alias| alias.number).collect();
-        let numbers = Arc::new(numbers);
-        drain(services, halt, move |tx| {
-            let numbers = Arc::clone(&numbers);
-            async move { store::delete_events(tx, app_id, &numbers, before).await }.boxed()
-        })
-        .await?;
-        if halt.is_cancelled() {
-            return Ok(());
-        }
-        after = Some(last);
-    }
 }

@@ -1,0 +1,181 @@
+//! Events that are past their retention.
+//!
+//! An index has an app's events by name and receipt (`events_of_app`). A look into it finds a name's oldest event, so that
+//! what costs time is what is removed, and one look for each name. No index is made for this alone.
+
+use std::collections::HashSet;
+
+use nudge_db::{Result, Rows, Timestamp, Tx};
+use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
+
+use crate::services::Shared;
+
+/// Events that one transaction removes at the most.
+const STEP: i64 = 500;
+/// Comes before every event.
+const START: Place = (Timestamp(i64::MIN), i64::MIN);
+
+/// A place among the events of a name: receipt and number.
+type Place = (Timestamp, i64);
+
+/// A name that an app has events of.
+#[derive(Debug, sqlx::FromRow)]
+pub struct NameRow {
+    /// The name.
+    pub name: String,
+    /// When the oldest of its events was received.
+    pub received_at: Timestamp,
+}
+
+/// An event that is old enough to go.
+#[derive(Clone, Copy, Debug, sqlx::FromRow)]
+pub struct OldRow {
+    /// Its number.
+    pub seq: i64,
+    /// Its alias's number.
+    pub alias_number: i64,
+    /// When it was received.
+    pub received_at: Timestamp,
+}
+
+/// Removes events of an app that were received before an instant, but for those that are still needed. Each step is a
+/// transaction, and whatever was not removed is found by the next round.
+pub(super) async fn remove(
+    services: &Shared,
+    app_id: Uuid,
+    before: Timestamp,
+    halt: &CancellationToken,
+) -> Result<()> {
+    let mut after = None;
+    while !halt.is_cancelled() {
+        let mut tx = services.db.read().await?;
+        let found = next_name(&mut tx, app_id, after.as_deref()).await?;
+        drop(tx);
+        let Some(NameRow { name, received_at }) = found else {
+            return Ok(());
+        };
+        if received_at < before {
+            remove_named(services, (app_id, &name), before, halt).await?;
+        }
+        after = Some(name);
+    }
+    Ok(())
+}
+
+async fn remove_named(
+    services: &Shared,
+    (app_id, name): (Uuid, &str),
+    before: Timestamp,
+    halt: &CancellationToken,
+) -> Result<()> {
+    let mut after = START;
+    while !halt.is_cancelled() {
+        let mut tx = services.db.write().await?;
+        let mut old = oldest(&mut tx, (app_id, name), after, before).await?;
+        let Some(last) = old.last() else {
+            return Ok(());
+        };
+        after = (last.received_at, last.seq);
+        // A timer that an event sets is there before its request is gone, so that it is looked for later than that.
+        let waiting = with_requests(&mut tx, &old).await?;
+        old.retain(|event| !waiting.contains(&event.alias_number));
+        let asked_about = with_work(&mut tx, &old).await?;
+        old.retain(|event| !asked_about.contains(&event.seq));
+        delete(&mut tx, app_id, &old).await?;
+        tx.commit().await?;
+    }
+    Ok(())
+}
+
+/// The next name of an app, in the order of the index.
+pub async fn next_name(tx: &mut Tx, app_id: Uuid, after: Option<&str>) -> Result<Option<NameRow>> {
+    let mut statement = tx
+        .sql("SELECT name, received_at FROM events WHERE coalesce(app_id, app_id) = $1")
+        .bind(app_id);
+    if let Some(after) = after {
+        statement = statement.push(" AND name > ").push_bind(after.to_owned());
+    }
+    statement
+        .push(" ORDER BY name, received_at LIMIT 1")
+        .fetch_optional()
+        .await
+}
+
+/// The oldest events of a name behind a place that were received before an instant.
+pub async fn oldest(
+    tx: &mut Tx,
+    (app_id, name): (Uuid, &str),
+    (after, after_seq): Place,
+    before: Timestamp,
+) -> Result<Vec<OldRow>> {
+    tx.sql(
+        "SELECT seq, alias_number, received_at FROM events
+         WHERE coalesce(app_id, app_id) = $1 AND name = $2 AND (received_at, seq) > ($3, $4) AND received_at < $5
+         ORDER BY received_at, seq LIMIT $6",
+    )
+    .bind(app_id)
+    .bind(name.to_owned())
+    .bind(after)
+    .bind(after_seq)
+    .bind(before)
+    .bind(STEP)
+    .fetch_all()
+    .await
+}
+
+/// Those of the events' aliases that have requests which are still to be processed.
+pub async fn with_requests(tx: &mut Tx, events: &[OldRow]) -> Result<HashSet<i64>> {
+    let aliases: HashSet<i64> = events.iter().map(|event| event.alias_number).collect();
+    let found: Vec<i64> = tx
+        .with_rows("v(alias_number)", Rows::new().integers(aliases))
+        .push(
+            " SELECT DISTINCT alias_number FROM pending WHERE alias_number IN (SELECT v.alias_number FROM v)",
+        )
+        .fetch_values()
+        .await?;
+    Ok(found.into_iter().collect())
+}
+
+/// The numbers of the events that a timer or an occasion will ask about.
+pub async fn with_work(tx: &mut Tx, events: &[OldRow]) -> Result<HashSet<i64>> {
+    if events.is_empty() {
+        return Ok(HashSet::new());
+    }
+    // One statement: what a timer leads to takes its place in one transaction. Values in values, not joins: no planner
+    // begins with all timers.
+    let found: Vec<i64> = tx
+        .with_rows("v(seq, alias_number)", rows(events))
+        .push(
+            " SELECT v.seq FROM v WHERE
+                (SELECT t.id FROM timers t WHERE t.event_seq = v.seq AND t.subject_id =
+                    (SELECT a.subject_id FROM aliases a WHERE a.number = v.alias_number) LIMIT 1) IS NOT NULL OR
+                (SELECT o.id FROM occasions o WHERE o.event_seq = v.seq AND o.subject_id =
+                    (SELECT a.subject_id FROM aliases a WHERE a.number = v.alias_number) LIMIT 1) IS NOT NULL",
+        )
+        .fetch_values()
+        .await?;
+    Ok(found.into_iter().collect())
+}
+
+/// Removes events of an app.
+pub async fn delete(tx: &mut Tx, app_id: Uuid, events: &[OldRow]) -> Result<()> {
+    if events.is_empty() {
+        return Ok(());
+    }
+    tx.with_rows("v(seq, alias_number)", rows(events))
+        .push(
+            " DELETE FROM events WHERE seq IN (SELECT v.seq FROM v)
+              AND +alias_number IN (SELECT v.alias_number FROM v) AND app_id = ",
+        )
+        .push_bind(app_id)
+        .execute()
+        .await?;
+    Ok(())
+}
+
+fn rows(events: &[OldRow]) -> Rows {
+    Rows::new()
+        .integers(events.iter().map(|event| event.seq))
+        .integers(events.iter().map(|event| event.alias_number))
+}
