@@ -6,7 +6,7 @@ use nudge::retention::events;
 use nudge_db::{Dialect, Timestamp, Tx};
 use nudge_people::feed::{self, EventKey, Place};
 use nudge_people::users::{self, Position, Search, timeline};
-use nudge_records::events::{Event, Origin, insert};
+use nudge_records::events::{Event, Origin, insert, store};
 use serde_json::json;
 use tests::{TestApp, on_both_backends};
 use uuid::Uuid;
@@ -15,6 +15,7 @@ on_both_backends!(
     people_and_timelines_are_found_by_indexes,
     the_feed_is_found_by_indexes,
     what_is_past_its_retention_is_found_by_indexes,
+    the_events_of_a_request_are_found_by_their_numbers,
 );
 
 /// So many that no planner would rather read all. Three of four are another app's.
@@ -203,6 +204,26 @@ async fn what_is_past_its_retention_is_found_by_indexes(app: &mut TestApp) {
     events::delete(&mut tx, app_id, &old).await.unwrap();
     check_scans(&tx.plans(), "events that go");
     tx.rollback().await.unwrap();
+}
+
+/// However many events the alias has.
+async fn the_events_of_a_request_are_found_by_their_numbers(app: &mut TestApp) {
+    let alias = fill(app).await;
+    let db = app.services().db.clone();
+    let mut tx = db.read().await.unwrap();
+    let last: Vec<(i64,)> = app.rows("SELECT max(seq) / 512 FROM events").await;
+    tx.explain();
+    let requests: Vec<store::RequestKey> = (1..=last[0].0).map(|id| (alias, id)).collect();
+    store::events_of(&mut tx, &requests).await.unwrap();
+    store::seqs_of(&mut tx, requests[0]).await.unwrap();
+    store::received_at(&mut tx, requests[0]).await.unwrap();
+    let plans = tx.plans();
+    check_scans(&plans, "the events of requests");
+    for line in &plans {
+        let by_alias = ["event_of_alias", "events_by_"];
+        let is_by_alias = by_alias.iter().any(|index| line.contains(index));
+        assert!(!is_by_alias, "{plans:#?}");
+    }
 }
 
 fn named(from: Option<Position>) -> Option<(String, i64)> {

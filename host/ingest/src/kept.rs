@@ -222,10 +222,10 @@ pub(super) async fn new_events(
         let new: Option<Vec<i64>> = if all_new {
             None
         } else {
-            Some(store::seqs_of(tx, *id).await?)
+            Some(store::seqs_of(tx, (submission.alias, *id)).await?)
         };
         if new.as_ref().is_some_and(Vec::is_empty) {
-            empty.push(*id);
+            empty.push((submission.alias, *id));
         }
         let events = (0_i64..)
             .zip(&submission.events)

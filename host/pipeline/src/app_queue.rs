@@ -256,7 +256,7 @@ async fn sort_out(
     let (mut requests, mut timers, mut occasions) = (Vec::new(), Vec::new(), Vec::new());
     for work in works.iter() {
         match &work.source {
-            Source::Request(id) => requests.push(*id),
+            Source::Request(id) => requests.push((work.alias, *id)),
             Source::Timer(timer) => timers.push(timer.id),
             Source::Occasion(due) => occasions.push(due.id),
             Source::Letter { .. } => {}

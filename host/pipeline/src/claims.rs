@@ -1,11 +1,11 @@
 //! Which process has which row in hand, in the database.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use nudge_db::{Dialect, Result, Rows, Timestamp, Tx};
-use nudge_records::events::SEQ_BLOCK;
+use nudge_records::events::store::{RequestKey, received_at, request_rows};
 use nudge_records::scheduled_work;
 use uuid::Uuid;
 
@@ -33,14 +33,21 @@ pub(super) const HAS_EARLIER: &str = "(SELECT a.number FROM aliases a
 
 /// Whether requests that are still this process's have to wait: an earlier one of the same person, under whichever
 /// alias, that is none of them is still to be processed. A request that is missing is not this process's any longer.
-pub(super) async fn standing(tx: &mut Tx, ids: &[i64], node: Uuid) -> Result<HashMap<i64, bool>> {
-    let mut found = HashMap::with_capacity(ids.len());
-    for chunk in ids.chunks(Rows::MOST) {
+pub(super) async fn standing(
+    tx: &mut Tx,
+    requests: &[RequestKey],
+    node: Uuid,
+) -> Result<HashMap<i64, bool>> {
+    let mut found = HashMap::with_capacity(requests.len());
+    for chunk in requests.chunks(Rows::MOST) {
         let rows: Vec<StandingRow> = tx
-            .with_rows("v(id)", Rows::new().integers(chunk.iter().copied()))
+            .with_rows("v(id, alias_number)", request_rows(chunk))
             .push(" SELECT pending.id, ")
             .push(HAS_EARLIER)
-            .push(" AS waits FROM v JOIN pending ON pending.id = v.id WHERE pending.node = ")
+            .push(
+                " AS waits FROM v JOIN pending ON pending.id = v.id AND pending.alias_number = v.alias_number
+                  WHERE pending.node = ",
+            )
             .push_bind(node)
             .fetch_all()
             .await?;
@@ -69,6 +76,12 @@ pub(super) async fn own(
         found.extend(rows);
     }
     Ok(found)
+}
+
+#[derive(sqlx::FromRow)]
+struct PlaceRow {
+    id: i64,
+    alias_number: i64,
 }
 
 /// A request that this process has just claimed.
@@ -137,40 +150,91 @@ pub(super) async fn claim_requests(
             .execute()
             .await?;
     }
-    let mut claimed: Vec<ClaimedRequest> = tx
-        .sql("UPDATE pending SET node = ")
-        .push_bind(node)
-        .push(
-            " WHERE node IS NULL AND id IN (
-                SELECT waiting.id
-                FROM (SELECT id, alias_number FROM pending WHERE node IS NULL ORDER BY id LIMIT ",
-        )
-        .push_bind(MOST_LOOKED_AT)
-        .push(
-            ") waiting
-                WHERE COALESCE((SELECT oldest.node FROM pending oldest WHERE oldest.id = (
-                                  SELECT min((SELECT min(first.id) FROM pending first
-                                              WHERE first.alias_number = a.number)) FROM aliases a
-                                  WHERE a.subject_id = (SELECT own.subject_id FROM aliases own
-                                                        WHERE own.number = waiting.alias_number))), ",
-        )
-        .push_bind(node)
-        .push(") = ")
-        .push_bind(node)
-        .push(" ORDER BY waiting.id LIMIT ")
-        .push_bind(limit)
-        .push(") RETURNING id, app_id, alias_number, device_id, sdk_version, session_id")
-        .fetch_all()
-        .await?;
+    let waiting = "SELECT id, alias_number FROM pending WHERE node IS NULL ORDER BY id LIMIT $1";
+    let mut waiting: Vec<PlaceRow> = tx.sql(waiting).bind(MOST_LOOKED_AT).fetch_all().await?;
+    leave_out_others(tx, node, &mut waiting).await?;
+    waiting.truncate(usize::try_from(limit).unwrap_or_default());
+    let mut claimed: Vec<ClaimedRequest> = Vec::with_capacity(waiting.len());
+    for chunk in waiting.chunks(Rows::MOST) {
+        let ids = Rows::new().integers(chunk.iter().map(|place| place.id));
+        let rows: Vec<ClaimedRequest> = tx
+            .with_rows("v(id)", ids)
+            .push(" UPDATE pending SET node = ")
+            .push_bind(node)
+            .push(
+                " WHERE node IS NULL AND id IN (SELECT v.id FROM v)
+                  RETURNING id, app_id, alias_number, device_id, sdk_version, session_id",
+            )
+            .fetch_all()
+            .await?;
+        claimed.extend(rows);
+    }
     claimed.sort_unstable_by_key(|request| request.id);
     Ok(claimed)
 }
 
+/// Leaves out requests of people whose first request is another process's. `waiting` has all unclaimed requests up to its
+/// last one, so that a person's first one is there or claimed.
+async fn leave_out_others(tx: &mut Tx, node: Uuid, waiting: &mut Vec<PlaceRow>) -> Result<()> {
+    let Some(last) = waiting.last().map(|place| place.id) else {
+        return Ok(());
+    };
+    let claimed = "SELECT id, alias_number FROM pending WHERE id < $2 AND ";
+    let theirs = tx.sql(claimed).push("node <> $1").bind(node).bind(last);
+    let theirs: Vec<PlaceRow> = theirs.fetch_all().await?;
+    if theirs.is_empty() {
+        return Ok(());
+    }
+    let own = tx.sql(claimed).push("node = $1").bind(node).bind(last);
+    let own: Vec<PlaceRow> = own.fetch_all().await?;
+    let all = || waiting.iter().chain(&own).chain(&theirs);
+    let aliases: HashSet<i64> = all().map(|place| place.alias_number).collect();
+    let people = subjects_of(tx, &Vec::from_iter(aliases)).await?;
+    // The first request of each person, and whether it is another process's.
+    let mut first: HashMap<Uuid, (i64, bool)> = HashMap::with_capacity(people.len());
+    let theirs = theirs.iter().map(|place| (place, true));
+    let rest = waiting.iter().chain(&own).map(|place| (place, false));
+    for (place, is_theirs) in theirs.chain(rest) {
+        if let Some(person) = people.get(&place.alias_number) {
+            let found = (place.id, is_theirs);
+            let earliest = first.entry(*person).or_insert(found);
+            *earliest = (*earliest).min(found);
+        }
+    }
+    waiting.retain(|place| {
+        let person = people.get(&place.alias_number);
+        let first = person.and_then(|person| first.get(person));
+        first.is_none_or(|(_, is_theirs)| !is_theirs)
+    });
+    Ok(())
+}
+
+/// Whose aliases are.
+async fn subjects_of(tx: &mut Tx, aliases: &[i64]) -> Result<HashMap<i64, Uuid>> {
+    let mut found = HashMap::with_capacity(aliases.len());
+    for chunk in aliases.chunks(Rows::MOST) {
+        let rows: Vec<(i64, Uuid)> = tx
+            .with_rows("v(number)", Rows::new().integers(chunk.iter().copied()))
+            .push(" SELECT a.number, a.subject_id FROM v JOIN aliases a ON a.number = v.number")
+            .fetch_all()
+            .await?;
+        found.extend(rows);
+    }
+    Ok(found)
+}
+
 /// Gives up requests, for whichever process has those before them.
-pub(super) async fn release_requests(tx: &mut Tx, ids: &[i64], node: Uuid) -> Result<()> {
-    for chunk in ids.chunks(Rows::MOST) {
-        tx.with_rows("v(id)", Rows::new().integers(chunk.iter().copied()))
-            .push(" UPDATE pending SET node = NULL WHERE id IN (SELECT v.id FROM v) AND node = ")
+pub(super) async fn release_requests(
+    tx: &mut Tx,
+    requests: &[RequestKey],
+    node: Uuid,
+) -> Result<()> {
+    for chunk in requests.chunks(Rows::MOST) {
+        tx.with_rows("v(id, alias_number)", request_rows(chunk))
+            .push(
+                " UPDATE pending SET node = NULL
+                  WHERE (id, alias_number) IN (SELECT v.id, v.alias_number FROM v) AND node = ",
+            )
             .push_bind(node)
             .execute()
             .await?;
@@ -261,7 +325,7 @@ pub(super) async fn put_timers_right(tx: &mut Tx, now: Timestamp) -> Result<u64>
 }
 
 /// What waits to be processed.
-#[derive(Debug, sqlx::FromRow)]
+#[derive(Debug, Default)]
 pub(super) struct Backlog {
     /// How many requests.
     pub requests: i64,
@@ -271,15 +335,26 @@ pub(super) struct Backlog {
 
 /// How many requests wait, and since when the oldest one.
 pub(super) async fn backlog(tx: &mut Tx) -> Result<Backlog> {
-    tx.sql(
-        "SELECT count(*) AS requests,
-                (SELECT received_at FROM events WHERE seq >= (SELECT min(id) FROM pending) * $1
-                 ORDER BY seq LIMIT 1) AS oldest
-         FROM pending",
-    )
-    .bind(SEQ_BLOCK)
-    .fetch_one()
-    .await
+    #[derive(sqlx::FromRow)]
+    struct OldestRow {
+        id: i64,
+        alias_number: i64,
+        requests: i64,
+    }
+    let oldest: Option<OldestRow> = tx
+        .sql(
+            "SELECT id, alias_number, (SELECT count(*) FROM pending) AS requests
+             FROM pending ORDER BY id LIMIT 1",
+        )
+        .fetch_optional()
+        .await?;
+    let Some(oldest) = oldest else {
+        return Ok(Backlog::default());
+    };
+    Ok(Backlog {
+        requests: oldest.requests,
+        oldest: received_at(tx, (oldest.alias_number, oldest.id)).await?,
+    })
 }
 
 /// Whether no other process is noted.

@@ -9,7 +9,7 @@ use nudge_db::{Dialect, Timestamp, Tx};
 use nudge_platform::due::{Next, Pacer, Setbacks};
 use nudge_records::events;
 use nudge_records::events::Origin;
-use nudge_records::events::store::Stored;
+use nudge_records::events::store::{RequestKey, Stored};
 use nudge_records::scheduled_work::{self, ClaimedOccasion, DueOccasion};
 use nudge_records::subjects;
 use uuid::Uuid;
@@ -241,8 +241,11 @@ impl Recovery {
 
         let more = requests.len() + timers.len() + occasions.len() > 0;
         let mut tx = inner.db.read().await?;
-        let numbers: Vec<i64> = requests.iter().map(|request| request.id).collect();
-        let mut events = events::store::events_of(&mut tx, &numbers).await?;
+        let keys: Vec<RequestKey> = requests
+            .iter()
+            .map(|request| (request.alias_number, request.id))
+            .collect();
+        let mut events = events::store::events_of(&mut tx, &keys).await?;
         for request in requests {
             let mut events = events.remove(&request.id).unwrap_or_default();
             if let (Some(session_id), Some(first)) = (request.session_id, events.first()) {

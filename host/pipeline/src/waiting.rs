@@ -9,6 +9,7 @@
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
+use nudge_records::events::store::RequestKey;
 use tokio::time::Instant;
 
 use super::work::Work;
@@ -94,8 +95,8 @@ impl WaitingRequests {
         now: Instant,
     ) -> nudge_db::Result<Vec<Work>> {
         let turns = self.0.iter().filter(|(alias, _)| due.contains(alias));
-        let requests = turns.flat_map(|(_, turn)| turn.works.iter().filter_map(Work::request_id));
-        let requests: Vec<i64> = requests.collect();
+        let requests = turns.flat_map(|(_, turn)| turn.works.iter().filter_map(Work::request_key));
+        let requests: Vec<RequestKey> = requests.collect();
         let mut tx = inner.db.read().await?;
         let standing = claims::standing(&mut tx, &requests, inner.node()).await?;
         drop(tx);
@@ -108,7 +109,7 @@ impl WaitingRequests {
         let late = |turn: &Turn| now.duration_since(turn.since) >= PATIENCE;
         let given_up = self.0.values().filter(|turn| late(turn));
         let given_up = given_up.flat_map(|turn| turn.works.iter().filter(|work| waits(work)));
-        let given_up: Vec<i64> = given_up.filter_map(Work::request_id).collect();
+        let given_up: Vec<RequestKey> = given_up.filter_map(Work::request_key).collect();
         if !given_up.is_empty() {
             let mut tx = inner.db.write().await?;
             claims::release_requests(&mut tx, &given_up, inner.node()).await?;

@@ -7,7 +7,7 @@ use nudge_apps::App;
 use nudge_db::Timestamp;
 use nudge_records::dead_letters::{Letter, Stage};
 use nudge_records::events::Origin;
-use nudge_records::events::store::Stored;
+use nudge_records::events::store::{RequestKey, Stored};
 use nudge_records::instructions::Instruction;
 use nudge_records::scheduled_work::DueOccasion;
 use parking_lot::Mutex;
@@ -235,6 +235,11 @@ impl Work {
             Source::Request(id) => Some(*id),
             Source::Timer(_) | Source::Occasion(_) | Source::Letter { .. } => None,
         }
+    }
+
+    /// The request with its alias, if it is one.
+    pub(super) fn request_key(&self) -> Option<RequestKey> {
+        self.request_id().map(|id| (self.alias, id))
     }
 
     /// The order in which work of one subject is done: requests by their number, the rest first.

@@ -3,14 +3,14 @@
 use std::time::Duration;
 
 use nudge_db::{Result, Timestamp, Tx};
-use nudge_records::events::SEQ_BLOCK;
+use nudge_records::events;
 use uuid::Uuid;
 
 /// Rows of a queue that are counted at the most: whoever looks must not be slowed down by what is looked at.
 pub const MOST_COUNTED: i64 = 10_000;
 
 /// What of a queue is due.
-#[derive(Clone, Copy, Debug, sqlx::FromRow)]
+#[derive(Clone, Copy, Debug, Default, sqlx::FromRow)]
 pub struct Queue {
     /// How much, [`MOST_COUNTED`] at the most.
     pub number: i64,
@@ -46,9 +46,6 @@ pub struct Backlog {
 /// Reads what waits.
 pub async fn backlog(tx: &mut Tx, now: Timestamp) -> Result<Backlog> {
     // Each is the beginning of an index, and its condition is that index's.
-    let requests = "SELECT (SELECT count(*) FROM (SELECT id FROM pending LIMIT $1) w) AS number,
-            (SELECT received_at FROM events WHERE seq >= (SELECT min(id) FROM pending) * $2
-             ORDER BY seq LIMIT 1) AS oldest";
     let pushes = "SELECT count(*) AS number, min(w.at) AS oldest
         FROM (SELECT due_at AS at FROM deliveries
               WHERE due_at IS NOT NULL AND node IS NULL AND due_at <= $1 LIMIT $2) w";
@@ -62,12 +59,7 @@ pub async fn backlog(tx: &mut Tx, now: Timestamp) -> Result<Backlog> {
         FROM (SELECT run_at AS at FROM jobs
               WHERE completed_at IS NULL AND run_at <= $1 ORDER BY run_at LIMIT $2) w";
     Ok(Backlog {
-        requests: tx
-            .sql(requests)
-            .bind(MOST_COUNTED)
-            .bind(SEQ_BLOCK)
-            .fetch_one()
-            .await?,
+        requests: requests(tx).await?,
         pushes: queue(tx, pushes, now).await?,
         webhooks: queue(tx, webhooks, now).await?,
         timers: queue(tx, timers, now).await?,
@@ -77,6 +69,30 @@ pub async fn backlog(tx: &mut Tx, now: Timestamp) -> Result<Backlog> {
             .bind(MOST_COUNTED)
             .fetch_scalar()
             .await?,
+    })
+}
+
+async fn requests(tx: &mut Tx) -> Result<Queue> {
+    #[derive(sqlx::FromRow)]
+    struct OldestRow {
+        id: i64,
+        alias_number: i64,
+        number: i64,
+    }
+    let oldest: Option<OldestRow> = tx
+        .sql(
+            "SELECT id, alias_number, (SELECT count(*) FROM (SELECT id FROM pending LIMIT $1) w) AS number
+             FROM pending ORDER BY id LIMIT 1",
+        )
+        .bind(MOST_COUNTED)
+        .fetch_optional()
+        .await?;
+    let Some(oldest) = oldest else {
+        return Ok(Queue::default());
+    };
+    Ok(Queue {
+        number: oldest.number,
+        oldest: events::store::received_at(tx, (oldest.alias_number, oldest.id)).await?,
     })
 }
 

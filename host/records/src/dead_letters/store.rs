@@ -231,6 +231,10 @@ pub async fn insert(tx: &mut Tx, letters: &[&Letter]) -> Result<HashSet<Uuid>> {
     let distinct: HashMap<Uuid, &Letter> =
         letters.iter().map(|letter| (letter.id, *letter)).collect();
     let mut distinct: Vec<&Letter> = distinct.into_values().collect();
+    let accepted = accepted(tx, &distinct).await?;
+    distinct.retain(|letter| {
+        letter.stage != Stage::Validation || !accepted.contains(&(letter.alias, letter.event_id))
+    });
     // One order for all processes, so that they do not deadlock.
     distinct.sort_unstable_by_key(|letter| letter.id);
     let mut kept = HashSet::with_capacity(distinct.len());
@@ -250,9 +254,7 @@ pub async fn insert(tx: &mut Tx, letters: &[&Letter]) -> Result<HashSet<Uuid>> {
                   SELECT v.id, v.app_id, v.alias_number, v.event_id, v.event_name, v.stage, v.reason, v.violations,
                          v.plugin_name, v.plugin_version, v.campaign_id, v.event, v.timestamp, v.received_at,
                          v.session_number, v.opens_session, v.origin, v.client_timestamp, v.detail, 0, 'open'
-                  FROM v WHERE v.stage <> 'validation' OR NOT EXISTS (
-                    SELECT 1 FROM events e WHERE e.alias_number = v.alias_number AND e.event_id = v.event_id)
-                  ON CONFLICT (id) DO UPDATE SET reason = excluded.reason, violations = excluded.violations,
+                  FROM v WHERE true ON CONFLICT (id) DO UPDATE SET reason = excluded.reason, violations = excluded.violations,
                     plugin_name = excluded.plugin_name, plugin_version = excluded.plugin_version,
                     event = excluded.event, timestamp = excluded.timestamp, received_at = excluded.received_at,
                     session_number = excluded.session_number, opens_session = excluded.opens_session,
@@ -265,6 +267,28 @@ pub async fn insert(tx: &mut Tx, letters: &[&Letter]) -> Result<HashSet<Uuid>> {
         kept.extend(inserted);
     }
     Ok(kept)
+}
+
+/// Aliases and ids of letters of the validation stage that events have.
+async fn accepted(tx: &mut Tx, letters: &[&Letter]) -> Result<HashSet<(i64, Uuid)>> {
+    let validation = |letter: &&&Letter| letter.stage == Stage::Validation;
+    let asked: Vec<&&Letter> = letters.iter().filter(validation).collect();
+    let mut found = HashSet::new();
+    for chunk in asked.chunks(Rows::MOST) {
+        let rows = Rows::new()
+            .integers(chunk.iter().map(|letter| letter.alias))
+            .uuids(chunk.iter().map(|letter| letter.event_id));
+        let rows: Vec<(i64, Uuid)> = tx
+            .with_rows("v(alias_number, event_id)", rows)
+            .push(
+                " SELECT e.alias_number, e.event_id FROM v CROSS JOIN events e
+                  WHERE e.alias_number = v.alias_number AND e.event_id = v.event_id",
+            )
+            .fetch_all()
+            .await?;
+        found.extend(rows);
+    }
+    Ok(found)
 }
 
 fn rows(letters: &[&Letter]) -> Rows {

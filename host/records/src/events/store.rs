@@ -3,6 +3,9 @@
 //! Request `n` (the id of its row in `pending`) owns the event numbers from `n * 512` on. So numbers
 //! ascend in the order of commits for whoever waits for an answer before asking again, on any number
 //! of processes, and no counter is locked across a commit.
+//!
+//! A request's events are found by their numbers. Their alias is said as a difference of nought, which no index has: an
+//! index of the alias would lead to all events that it has ever had.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -86,38 +89,66 @@ impl EventRow {
     }
 }
 
+/// A request: its alias's number, and the id of its row in `pending`.
+pub type RequestKey = (i64, i64);
+
 /// Removes requests all of whose events were there already.
-pub async fn delete_pending(tx: &mut Tx, ids: &[i64]) -> Result<()> {
-    for chunk in ids.chunks(Rows::MOST) {
-        tx.with_rows("v(id)", Rows::new().integers(chunk.iter().copied()))
-            .push(" DELETE FROM pending WHERE id IN (SELECT v.id FROM v)")
+pub async fn delete_pending(tx: &mut Tx, requests: &[RequestKey]) -> Result<()> {
+    for chunk in requests.chunks(Rows::MOST) {
+        tx.with_rows("v(id, alias_number)", request_rows(chunk))
+            .push(" DELETE FROM pending WHERE (id, alias_number) IN (SELECT v.id, v.alias_number FROM v)")
             .execute()
             .await?;
     }
     Ok(())
 }
 
+/// Requests as a table of ids and aliases.
+pub fn request_rows(requests: &[RequestKey]) -> Rows {
+    Rows::new()
+        .integers(requests.iter().map(|(_, id)| *id))
+        .integers(requests.iter().map(|(alias, _)| *alias))
+}
+
 /// The event numbers of a request that are there.
-pub async fn seqs_of(tx: &mut Tx, request: i64) -> Result<Vec<i64>> {
-    tx.sql("SELECT seq FROM events WHERE seq BETWEEN $1 AND $2 ORDER BY seq")
-        .bind(request * SEQ_BLOCK)
-        .bind(request * SEQ_BLOCK + SEQ_BLOCK - 1)
-        .fetch_values()
-        .await
+pub async fn seqs_of(tx: &mut Tx, (alias, request): RequestKey) -> Result<Vec<i64>> {
+    tx.sql(
+        "SELECT seq FROM events WHERE seq BETWEEN $1 AND $2 AND alias_number - $3 = 0 ORDER BY seq",
+    )
+    .bind(request * SEQ_BLOCK)
+    .bind(request * SEQ_BLOCK + SEQ_BLOCK - 1)
+    .bind(alias)
+    .fetch_values()
+    .await
+}
+
+/// When the first event of a request was received that is there.
+pub async fn received_at(tx: &mut Tx, (alias, request): RequestKey) -> Result<Option<Timestamp>> {
+    tx.sql(
+        "SELECT received_at FROM events WHERE seq BETWEEN $1 AND $2 AND alias_number - $3 = 0 ORDER BY seq LIMIT 1",
+    )
+    .bind(request * SEQ_BLOCK)
+    .bind(request * SEQ_BLOCK + SEQ_BLOCK - 1)
+    .bind(alias)
+    .fetch_value()
+    .await
 }
 
 /// The events of requests, by the request, each in order.
-pub async fn events_of(tx: &mut Tx, requests: &[i64]) -> Result<HashMap<i64, Vec<Stored>>> {
+pub async fn events_of(tx: &mut Tx, requests: &[RequestKey]) -> Result<HashMap<i64, Vec<Stored>>> {
     let mut found: HashMap<i64, Vec<Stored>> = HashMap::with_capacity(requests.len());
     for chunk in requests.chunks(Rows::MOST) {
-        let firsts = chunk.iter().map(|request| request * SEQ_BLOCK);
+        let rows = Rows::new()
+            .integers(chunk.iter().map(|(_, request)| request * SEQ_BLOCK))
+            .integers(chunk.iter().map(|(alias, _)| *alias));
         // The join's order is said, so that SQLite does not go through all events instead.
         let rows: Vec<EventRow> = tx
-            .with_rows("v(first)", Rows::new().integers(firsts))
+            .with_rows("v(first, alias_number)", rows)
             .push(
                 " SELECT e.seq, e.event_id, e.name, e.timestamp, e.client_timestamp, e.received_at, e.properties,
                          e.platform, e.app_version, e.locale, e.timezone, e.source
-                  FROM v CROSS JOIN events e WHERE e.seq >= v.first AND e.seq < v.first + ",
+                  FROM v CROSS JOIN events e WHERE e.alias_number - v.alias_number = 0
+                    AND e.seq >= v.first AND e.seq < v.first + ",
             )
             .push_bind(SEQ_BLOCK)
             .push(" ORDER BY e.seq")
