@@ -170,6 +170,7 @@ mod shadows;
 mod signing_up_again;
 mod soak;
 mod stalls;
+mod statements;
 mod stats;
 mod survey_lists;
 mod survey_results;
