@@ -8,12 +8,14 @@ use tests::pooler::Pooler;
 use tests::{child, postgres, site};
 
 /// What is run through a pooler here, in a process of its own: a part of the suite that has most kinds of transactions.
-const PART: [&str; 5] = [
+const PART: [&str; 7] = [
     "ingest_requests::on_postgres",
     "merging::on_postgres",
     "runs::on_postgres",
+    "segments::on_postgres",
     "push_flow::on_postgres",
     "jobs::on_postgres",
+    "retention::on_postgres",
 ];
 
 #[expect(
