@@ -7,24 +7,23 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use anyhow::{Context as _, ensure};
+use anyhow::ensure;
 use clap::Args;
-use nudge_db::{Db, Rows, Timestamp, Tx};
+use nudge_db::Db;
 use nudge_platform::clock::Clock;
 use nudge_platform::id;
-use nudge_platform::sealed::{Sealed, SealedColumn};
-use nudge_platform::secrets::Secrets;
 use nudge_records::deliveries::store::insert;
 use nudge_records::deliveries::{NewDelivery, Status, Urgency};
 use serde_json::{Value, json};
-use tests::providers::{Providers, Received, fcm};
+use tests::providers::{Providers, Received};
 use tokio::task::JoinSet;
 use uuid::Uuid;
 
-use crate::child::{MASTER_KEY, Process};
+use crate::child::Process;
 use crate::client::Connection;
 use crate::database::{Databases, Fresh, Kind};
 use crate::random::Random;
+use crate::recipients::{Device, Service, people};
 use crate::report::{Table, rate, say};
 
 /// Rows of a statement and transaction.
@@ -45,6 +44,9 @@ const PATIENCE: Duration = Duration::from_mins(2);
 pub(crate) struct Arguments {
     #[arg(long, value_enum, default_value = "sqlite")]
     database: Kind,
+    /// The service that the devices are reached by.
+    #[arg(long, value_enum, default_value = "fcm")]
+    service: Service,
     #[arg(long, default_value_t = 100_000)]
     people: usize,
     /// How often the server is killed amid it and started again.
@@ -69,6 +71,7 @@ struct Times {
 pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<()> {
     say(format_args!("seed {}", arguments.seed))?;
     let providers = Providers::start(&Clock::default()).await;
+    let device = Device::of(arguments.service, &providers);
     let databases = Databases::new(arguments.database)?;
     let database = databases.fresh()?;
     let servers = Servers {
@@ -78,15 +81,15 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<()> {
     };
     let process = servers.start().await?;
     let db = database.open(2).await?;
-    let people = people(&db, &process, arguments.people).await?;
+    let people = people(&db, &process, &device, arguments.people).await?;
     say(format_args!("{} people have a device each", people.len()))?;
-    manage(&process, "push/credentials", &providers.fcm.credential()).await?;
+    manage(&process, "push/credentials", &device.credential()).await?;
     let started = Instant::now();
     manage(&process, "campaigns", &campaign()).await?;
     let (times, process) =
         tokio::try_join!(watch(&db, started), kill(&arguments, &servers, process))?;
-    let received = providers.fcm.received();
-    compare(&db, &people, &received).await?;
+    let received = device.received();
+    compare(&db, &device, &people, &received).await?;
     db.close().await;
     process.stop()?;
 
@@ -142,106 +145,6 @@ async fn manage(process: &Process, resource: &str, body: &Value) -> anyhow::Resu
     let headers = [("Authorization", authorization.as_str())];
     let mut connection = Connection::open(process.address()).await?;
     connection.call("POST", &path, &headers, body).await
-}
-
-/// Makes people with a name and a device each, past the server.
-async fn people(db: &Db, process: &Process, count: usize) -> anyhow::Result<Vec<Uuid>> {
-    let app_id: Uuid = process.access("appId")?.parse()?;
-    let secrets = Secrets::open(MASTER_KEY, Path::new(""))?;
-    let now = Clock::default().now();
-    let mut people = Vec::with_capacity(count);
-    while people.len() < count {
-        let size = ROWS.min(count - people.len());
-        let ids: Vec<Uuid> = (0..size).map(|_| id::new(now)).collect();
-        let mut tx = db.write().await?;
-        some_people(&mut tx, app_id, &ids, now).await?;
-        for (place, subject_id) in ids.iter().enumerate() {
-            let number = u32::try_from(people.len() + place)?;
-            device(&mut tx, &secrets, app_id, *subject_id, number, now).await?;
-        }
-        tx.commit().await?;
-        people.extend(ids);
-    }
-    Ok(people)
-}
-
-async fn some_people(
-    tx: &mut Tx,
-    app_id: Uuid,
-    ids: &[Uuid],
-    now: Timestamp,
-) -> anyhow::Result<()> {
-    let rows = || Rows::new().uuids(ids.iter().copied());
-    tx.with_rows("v(id)", rows())
-        .push(
-            " INSERT INTO subjects (id, suppressed, first_seen_at, last_seen_at, event_count, session_number,
-                                    instruction_count, last_seq, version, app_id)
-              SELECT v.id, ",
-        )
-        .push_bind(false)
-        .push(", ")
-        .push_bind(now)
-        .push(", ")
-        .push_bind(now)
-        .push(", 0, 0, 0, 0, 0, ")
-        .push_bind(app_id)
-        .push(" FROM v WHERE true")
-        .execute()
-        .await?;
-    let names = rows().texts(ids.iter().map(|id| format!("person-{id}")));
-    tx.with_rows("v(id, name)", names)
-        .push(
-            " INSERT INTO aliases (kind, value, folded, subject_id, token_epoch, created_at, app_id)
-              SELECT 'anonymous', v.name, v.name, v.id, 0, ",
-        )
-        .push_bind(now)
-        .push(", ")
-        .push_bind(app_id)
-        .push(" FROM v WHERE true")
-        .execute()
-        .await?;
-    tx.with_rows("v(id)", rows())
-        .push(
-            " INSERT INTO subject_properties (subject_id, value, source, key, updated_at, app_id)
-              SELECT v.id, '\"Ada\"', 'sdk', 'first_name', ",
-        )
-        .push_bind(now)
-        .push(", ")
-        .push_bind(app_id)
-        .push(" FROM v WHERE true")
-        .execute()
-        .await?;
-    Ok(())
-}
-
-async fn device(
-    tx: &mut Tx,
-    secrets: &Secrets,
-    app_id: Uuid,
-    subject_id: Uuid,
-    number: u32,
-    now: Timestamp,
-) -> anyhow::Result<()> {
-    let registration = id::new(now).to_string();
-    let place = SealedColumn {
-        table: "push_tokens",
-        row: &registration,
-    };
-    let sealed = Sealed::seal(secrets, place, fcm::registration_token(number).as_bytes())?;
-    tx.sql(
-        "INSERT INTO push_tokens (app_id, device_id, subject_id, registration, provider, environment, token_hash,
-                                  token_suffix, sealed, status, registered_at)
-         VALUES ($1, $2, $3, $4, 'fcm', 'production', $2, '', $5, 'active', $6)",
-    )
-    .bind(app_id)
-    .bind(format!("device-{number}"))
-    .bind(subject_id)
-    .bind(registration.clone())
-    .bind(sealed)
-    .bind(now)
-    .execute()
-    .await?;
-    Ok(())
 }
 
 /// Kills the server at random moments and starts it again; answers the one that is left.
@@ -325,7 +228,12 @@ struct Delivery {
 
 /// Compares deliveries with what the service got: each person has one delivery, no device was sent to twice, and
 /// only messages whose outcome a kill left in doubt may have not arrived.
-async fn compare(db: &Db, people: &[Uuid], received: &[Received]) -> anyhow::Result<()> {
+async fn compare(
+    db: &Db,
+    device: &Device<'_>,
+    people: &[Uuid],
+    received: &[Received],
+) -> anyhow::Result<()> {
     let mut tx = db.read().await?;
     let deliveries: Vec<Delivery> = tx
         .sql("SELECT subject_id, status, reason FROM deliveries")
@@ -342,11 +250,7 @@ async fn compare(db: &Db, people: &[Uuid], received: &[Received]) -> anyhow::Res
     );
     let mut sent: HashMap<String, usize> = HashMap::new();
     for request in received {
-        let body = request.json();
-        let token = body.pointer("/message/token").and_then(Value::as_str);
-        *sent
-            .entry(token.context("a token")?.to_owned())
-            .or_default() += 1;
+        *sent.entry(device.of_request(request)?).or_default() += 1;
     }
     let twice = sent.values().filter(|count| **count > 1).count();
     let in_doubt: HashSet<Uuid> = deliveries
@@ -358,8 +262,8 @@ async fn compare(db: &Db, people: &[Uuid], received: &[Received]) -> anyhow::Res
     let delivered = delivered.count();
     let mut left_out = 0;
     for (number, subject_id) in people.iter().enumerate() {
-        let token = fcm::registration_token(u32::try_from(number)?);
-        if !sent.contains_key(&token) && !in_doubt.contains(subject_id) {
+        let name = device.name(u32::try_from(number)?);
+        if !sent.contains_key(&name) && !in_doubt.contains(subject_id) {
             left_out += 1;
         }
     }
@@ -430,12 +334,11 @@ async fn alone(providers: &Providers, requests: &[Received]) -> anyhow::Result<D
             while let Some(request) = requests.get(next.fetch_add(1, Ordering::Relaxed)) {
                 let answer = client
                     .post(format!("{}{}", request.origin, request.path))
-                    .header("authorization", request.header("authorization"))
-                    .header("content-type", request.header("content-type"))
+                    .headers(request.headers.clone())
                     .body(request.body.clone())
                     .send()
                     .await?;
-                ensure!(answer.status() == 200, "{}", answer.status());
+                ensure!(answer.status().is_success(), "{}", answer.status());
                 answer.bytes().await?;
             }
             Ok(())

@@ -88,8 +88,18 @@ pub(crate) async fn survey_for(
 }
 
 pub(crate) async fn manage(server: &Server, resource: &str, body: &Value) -> anyhow::Result<Value> {
+    manage_as(server, "editorToken", resource, body).await
+}
+
+/// The same with another token of the access data.
+pub(crate) async fn manage_as(
+    server: &Server,
+    token: &str,
+    resource: &str,
+    body: &Value,
+) -> anyhow::Result<Value> {
     let path = format!("/v1/apps/{}/{resource}", server.access("appId")?);
-    let authorization = format!("Bearer {}", server.access("editorToken")?);
+    let authorization = format!("Bearer {}", server.access(token)?);
     let mut connection = Connection::open(server.address()).await?;
     connection
         .call("POST", &path, &[("Authorization", &authorization)], body)

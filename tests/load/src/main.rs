@@ -27,7 +27,9 @@ mod overload;
 mod people;
 mod polls;
 mod processes;
+mod pushes;
 mod random;
+mod recipients;
 mod report;
 mod request;
 mod scale;
@@ -82,6 +84,8 @@ enum Command {
     Polls(polls::Arguments),
     /// Events a second of several servers that share one database.
     Processes(processes::Arguments),
+    /// How soon a message is with its push service after the event that triggers it.
+    Pushes(pushes::Arguments),
     /// What an event costs with many other campaigns, with many other apps, and for a person with many events.
     Scale(scale::Arguments),
     /// What segments cost: going through all people, previews, events whose campaigns name one.
@@ -122,6 +126,7 @@ fn main() -> anyhow::Result<()> {
             Command::People(arguments) => people::run(arguments).await,
             Command::Polls(arguments) => polls::run(arguments).await,
             Command::Processes(arguments) => processes::run(arguments).await,
+            Command::Pushes(arguments) => pushes::run(arguments).await,
             Command::Scale(arguments) => scale::run(arguments).await,
             Command::Segments(arguments) => segments::run(arguments).await,
             Command::Soak(arguments) => soak::run(arguments).await,

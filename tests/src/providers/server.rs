@@ -9,7 +9,7 @@ use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use http_body_util::BodyExt as _;
 use hyper::body::{Body, Bytes, Frame, Incoming};
@@ -30,6 +30,8 @@ use super::Authority;
 /// A request that arrived.
 #[derive(Clone, Debug)]
 pub struct Received {
+    /// When all of it had arrived.
+    pub at: Instant,
     /// The HTTP version.
     pub version: Version,
     /// The method.
@@ -281,6 +283,7 @@ async fn respond(
     // A sender that ends amid its request has not handed it over.
     let body = body.collect().await.map_err(|_| Reset)?.to_bytes();
     let received = Received {
+        at: Instant::now(),
         version: head.version,
         method: head.method,
         origin: format!(
