@@ -100,7 +100,7 @@ async fn queue(
         subject_id,
         job_id: jobs::queue(tx, &job, now).await?,
     };
-    store::revoke_tokens(tx, app_id, subject_id).await?;
+    subjects::store::revoke_all_tokens(tx, app_id, subject_id).await?;
     // What was made of the person's data before must not be had any longer either.
     exports::end(tx, app_id, subject_id).await?;
     erase_samples(tx, app_id, subject_id).await?;

@@ -45,18 +45,6 @@ pub(super) async fn suppress(tx: &mut Tx, app_id: Uuid, subject_id: Uuid) -> Res
     Ok(updated == 1)
 }
 
-/// Revokes the tokens of all aliases of a subject.
-pub(super) async fn revoke_tokens(tx: &mut Tx, app_id: Uuid, subject_id: Uuid) -> Result<()> {
-    tx.sql(
-        "UPDATE aliases SET token_epoch = token_epoch + 1 WHERE app_id = $1 AND subject_id = $2",
-    )
-    .bind(app_id)
-    .bind(subject_id)
-    .execute()
-    .await?;
-    Ok(())
-}
-
 /// Some aliases of a subject, from above a number on.
 pub(super) async fn aliases(
     tx: &mut Tx,

@@ -244,11 +244,12 @@ pub async fn committed(
             .push(
                 " SELECT e.event_id FROM v CROSS JOIN aliases a
                   JOIN events e ON e.alias_number = a.number AND e.event_id = v.event_id
-                  WHERE a.app_id = ",
+                  WHERE a.subject_id = (SELECT s.id FROM subjects s WHERE s.app_id = ",
             )
             .push_bind(app_id)
-            .push(" AND a.subject_id = ")
+            .push(" AND s.id = ")
             .push_bind(subject_id)
+            .push(")")
             .fetch_values()
             .await?;
         found.extend(rows);
@@ -268,7 +269,8 @@ pub async fn of_subject(
             "SELECT e.seq, e.event_id, e.name, e.timestamp, e.client_timestamp, e.received_at, e.properties,
                     e.platform, e.app_version, e.locale, e.timezone, e.source
              FROM aliases a JOIN events e ON e.alias_number = a.number
-             WHERE a.app_id = $1 AND a.subject_id = $2 AND e.event_id = $3 ORDER BY e.seq LIMIT 1",
+             WHERE a.subject_id = (SELECT s.id FROM subjects s WHERE s.app_id = $1 AND s.id = $2) AND e.event_id = $3
+             ORDER BY e.seq LIMIT 1",
         )
         .bind(app_id)
         .bind(subject_id)

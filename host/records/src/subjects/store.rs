@@ -297,11 +297,14 @@ pub async fn begin_anew(
 
 /// How many aliases a subject has.
 pub async fn count_aliases(tx: &mut Tx, app_id: Uuid, subject_id: Uuid) -> Result<i64> {
-    tx.sql("SELECT count(*) AS number FROM aliases WHERE app_id = $1 AND subject_id = $2")
-        .bind(app_id)
-        .bind(subject_id)
-        .fetch_scalar()
-        .await
+    tx.sql(
+        "SELECT count(*) AS number FROM aliases
+         WHERE subject_id = (SELECT s.id FROM subjects s WHERE s.app_id = $1 AND s.id = $2)",
+    )
+    .bind(app_id)
+    .bind(subject_id)
+    .fetch_scalar()
+    .await
 }
 
 /// Gives an anonymous subject its external id. Tokens from before, which anybody could have got, are revoked.
@@ -319,8 +322,14 @@ pub async fn identify(
     .bind(external_id.to_owned())
     .execute()
     .await?;
+    revoke_all_tokens(tx, app_id, subject_id).await
+}
+
+/// Revokes the tokens of all aliases of a subject.
+pub async fn revoke_all_tokens(tx: &mut Tx, app_id: Uuid, subject_id: Uuid) -> Result<()> {
     tx.sql(
-        "UPDATE aliases SET token_epoch = token_epoch + 1 WHERE app_id = $1 AND subject_id = $2",
+        "UPDATE aliases SET token_epoch = token_epoch + 1
+         WHERE subject_id = (SELECT s.id FROM subjects s WHERE s.app_id = $1 AND s.id = $2)",
     )
     .bind(app_id)
     .bind(subject_id)
