@@ -21,6 +21,7 @@ enum Place {
 use Place::{Asked, Elsewhere, Written};
 
 const SETTINGS: &str = "console-settings.test.mjs";
+const PEOPLE: &str = "console-people.test.mjs";
 const JOURNEY: &str = "console-journey.test.mjs";
 
 type Row = (&'static str, &'static str, Place);
@@ -57,7 +58,7 @@ const OPERATIONS: &[Row] = &[
     ("DELETE", "/v1/apps/{appId}/event-definitions/{id}", Asked(SETTINGS)),
     ("PATCH", "/v1/apps/{appId}/event-definitions/{id}", Asked(SETTINGS)),
     ("POST", "/v1/apps/{appId}/event-definitions/{id}/dry-run", Asked(SETTINGS)),
-    ("GET", "/v1/apps/{appId}/events", Asked(SETTINGS)),
+    ("GET", "/v1/apps/{appId}/events", Asked(PEOPLE)),
     ("GET", "/v1/apps/{appId}/events/stream", Written("pages/events.js", r#"useEvents(inApp("/events/stream")"#)),
     ("GET", "/v1/apps/{appId}/explain", Written("pages/why.js", r#"useResource(inApp("/explain")"#)),
     ("POST", "/v1/apps/{appId}/gdpr/delete", Written("pages/person-privacy.js", r#"post(inApp("/gdpr/delete")"#)),

@@ -485,11 +485,7 @@ async fn a_preview_counts_whom_the_conditions_mean(app: &mut TestApp) {
         .ok();
     }
     app.settle().await;
-    let preview = async |audience: Value| {
-        let body = json!({"audience": audience});
-        app.post(&app.path("/segments/preview"), &app.viewer(), &body)
-            .await
-    };
+    let preview = async |audience| preview(app, audience).await;
     let found = preview(plan("pro")).await.ok();
     assert_eq!(
         (&found["count"], &found["total"], &found["isEstimate"]),
@@ -517,13 +513,15 @@ async fn a_preview_counts_whom_the_conditions_mean(app: &mut TestApp) {
         .refused(422, "validation_failed");
 }
 
+async fn preview(app: &TestApp, audience: Value) -> Answer {
+    let body = json!({"audience": audience});
+    app.post(&app.path("/segments/preview"), &app.viewer(), &body)
+        .await
+}
+
 async fn a_preview_of_many_is_an_estimate(app: &mut TestApp) {
     app.people(12_000).await;
-    let body = json!({"audience": {}});
-    let found = app
-        .post(&app.path("/segments/preview"), &app.viewer(), &body)
-        .await
-        .ok();
+    let found = preview(app, json!({})).await.ok();
     assert_eq!(
         (&found["isEstimate"], &found["total"], &found["count"]),
         (&json!(true), &json!(12_000), &json!(12_000))
@@ -534,11 +532,7 @@ async fn a_preview_of_many_is_an_estimate(app: &mut TestApp) {
 async fn a_preview_of_few_is_exact_however_long_it_takes(app: &mut TestApp) {
     app.people(4_000).await;
     let visited = json!({"kind": "event", "eventName": "visit", "withinDays": 7});
-    let body = json!({"audience": {"exclude": visited}});
-    let found = app
-        .post(&app.path("/segments/preview"), &app.viewer(), &body)
-        .await
-        .ok();
+    let found = preview(app, json!({"exclude": visited})).await.ok();
     assert_eq!(
         (&found["isEstimate"], &found["total"], &found["count"]),
         (&json!(false), &json!(4_000), &json!(4_000))

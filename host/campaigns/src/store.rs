@@ -230,7 +230,7 @@ pub enum Hold {
 
 impl Hold {
     /// The end of a statement that reads a row.
-    fn lock(self, dialect: Dialect) -> &'static str {
+    pub(crate) fn lock(self, dialect: Dialect) -> &'static str {
         match self {
             Self::No => "",
             Self::Shared => dialect.for_share(),

@@ -5,7 +5,7 @@ use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use nudge_db::{Dialect, Result, Rows, Timestamp, Tx};
-use nudge_records::events::store::{RequestKey, received_at, request_rows};
+use nudge_records::events::store::{RequestKey, request_rows};
 use nudge_records::scheduled_work;
 use uuid::Uuid;
 
@@ -189,7 +189,7 @@ async fn leave_out_others(tx: &mut Tx, node: Uuid, waiting: &mut Vec<PlaceRow>) 
     let own: Vec<PlaceRow> = own.fetch_all().await?;
     let all = || waiting.iter().chain(&own).chain(&theirs);
     let aliases: HashSet<i64> = all().map(|place| place.alias_number).collect();
-    let people = subjects_of(tx, &Vec::from_iter(aliases)).await?;
+    let people = owners(tx, &Vec::from_iter(aliases)).await?;
     // The first request of each person, and whether it is another process's.
     let mut first: HashMap<Uuid, (i64, bool)> = HashMap::with_capacity(people.len());
     let theirs = theirs.iter().map(|place| (place, true));
@@ -209,8 +209,8 @@ async fn leave_out_others(tx: &mut Tx, node: Uuid, waiting: &mut Vec<PlaceRow>) 
     Ok(())
 }
 
-/// Whose aliases are.
-async fn subjects_of(tx: &mut Tx, aliases: &[i64]) -> Result<HashMap<i64, Uuid>> {
+/// The subjects behind aliases.
+async fn owners(tx: &mut Tx, aliases: &[i64]) -> Result<HashMap<i64, Uuid>> {
     let mut found = HashMap::with_capacity(aliases.len());
     for chunk in aliases.chunks(Rows::MOST) {
         let rows: Vec<(i64, Uuid)> = tx
@@ -322,39 +322,6 @@ pub(super) async fn put_timers_right(tx: &mut Tx, now: Timestamp) -> Result<u64>
     .bind(now.plus(LEEWAY))
     .execute()
     .await
-}
-
-/// What waits to be processed.
-#[derive(Debug, Default)]
-pub(super) struct Backlog {
-    /// How many requests.
-    pub requests: i64,
-    /// When the oldest arrived.
-    pub oldest: Option<Timestamp>,
-}
-
-/// How many requests wait, and since when the oldest one.
-pub(super) async fn backlog(tx: &mut Tx) -> Result<Backlog> {
-    #[derive(sqlx::FromRow)]
-    struct OldestRow {
-        id: i64,
-        alias_number: i64,
-        requests: i64,
-    }
-    let oldest: Option<OldestRow> = tx
-        .sql(
-            "SELECT id, alias_number, (SELECT count(*) FROM pending) AS requests
-             FROM pending ORDER BY id LIMIT 1",
-        )
-        .fetch_optional()
-        .await?;
-    let Some(oldest) = oldest else {
-        return Ok(Backlog::default());
-    };
-    Ok(Backlog {
-        requests: oldest.requests,
-        oldest: received_at(tx, (oldest.alias_number, oldest.id)).await?,
-    })
 }
 
 /// Whether no other process is noted.

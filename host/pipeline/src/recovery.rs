@@ -163,7 +163,7 @@ impl Recovery {
         self.release_strays().await?;
         let inner = self.pipeline.inner();
         let mut tx = inner.db.read().await?;
-        let backlog = claims::backlog(&mut tx).await?;
+        let backlog = events::store::backlog(&mut tx, i64::MAX).await?;
         let is_alone = claims::is_alone(&mut tx, inner.node()).await?;
         #[expect(clippy::cast_precision_loss, reason = "a gauge")]
         metrics::gauge!("nudge_pipeline_pending_requests").set(backlog.requests as f64);

@@ -10,7 +10,7 @@ use uuid::Uuid;
 pub const MOST_COUNTED: i64 = 10_000;
 
 /// What of a queue is due.
-#[derive(Clone, Copy, Debug, Default, sqlx::FromRow)]
+#[derive(Clone, Copy, Debug, sqlx::FromRow)]
 pub struct Queue {
     /// How much, [`MOST_COUNTED`] at the most.
     pub number: i64,
@@ -58,8 +58,12 @@ pub async fn backlog(tx: &mut Tx, now: Timestamp) -> Result<Backlog> {
     let jobs = "SELECT count(*) AS number, min(w.at) AS oldest
         FROM (SELECT run_at AS at FROM jobs
               WHERE completed_at IS NULL AND run_at <= $1 ORDER BY run_at LIMIT $2) w";
+    let requests = events::store::backlog(tx, MOST_COUNTED).await?;
     Ok(Backlog {
-        requests: requests(tx).await?,
+        requests: Queue {
+            number: requests.requests,
+            oldest: requests.oldest,
+        },
         pushes: queue(tx, pushes, now).await?,
         webhooks: queue(tx, webhooks, now).await?,
         timers: queue(tx, timers, now).await?,
@@ -69,30 +73,6 @@ pub async fn backlog(tx: &mut Tx, now: Timestamp) -> Result<Backlog> {
             .bind(MOST_COUNTED)
             .fetch_scalar()
             .await?,
-    })
-}
-
-async fn requests(tx: &mut Tx) -> Result<Queue> {
-    #[derive(sqlx::FromRow)]
-    struct OldestRow {
-        id: i64,
-        alias_number: i64,
-        number: i64,
-    }
-    let oldest: Option<OldestRow> = tx
-        .sql(
-            "SELECT id, alias_number, (SELECT count(*) FROM (SELECT id FROM pending LIMIT $1) w) AS number
-             FROM pending ORDER BY id LIMIT 1",
-        )
-        .bind(MOST_COUNTED)
-        .fetch_optional()
-        .await?;
-    let Some(oldest) = oldest else {
-        return Ok(Queue::default());
-    };
-    Ok(Queue {
-        number: oldest.number,
-        oldest: events::store::received_at(tx, (oldest.alias_number, oldest.id)).await?,
     })
 }
 

@@ -19,7 +19,7 @@ use tests::providers::{Providers, Received};
 use tokio::task::JoinSet;
 use uuid::Uuid;
 
-use crate::child::Process;
+use crate::child::{Process, borrowed};
 use crate::client::Connection;
 use crate::database::{Databases, Fresh, Kind};
 use crate::random::Random;
@@ -111,11 +111,7 @@ struct Servers<'d> {
 impl Servers<'_> {
     async fn start(&self) -> anyhow::Result<Process> {
         let folder: &Path = self.database.directory.path();
-        let variables: Vec<(&str, &str)> = self
-            .variables
-            .iter()
-            .map(|(name, value)| (*name, value.as_str()))
-            .collect();
+        let variables = borrowed(&self.variables);
         Process::start(self.databases, &self.database.url, folder, 0, &variables).await
     }
 }

@@ -81,6 +81,14 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<()> {
     server.stop().await
 }
 
+/// Variables of an environment as [`Process::start`] takes them.
+pub(crate) fn borrowed<'v>(variables: &'v [(&'static str, String)]) -> Vec<(&'v str, &'v str)> {
+    let variables = variables.iter();
+    variables
+        .map(|(name, value)| (*name, value.as_str()))
+        .collect()
+}
+
 /// A server's process.
 #[derive(Debug)]
 pub(crate) struct Process {

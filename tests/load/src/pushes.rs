@@ -8,7 +8,6 @@ use anyhow::{Context as _, ensure};
 use clap::Args;
 use nudge_db::Rows;
 use nudge_platform::clock::Clock;
-use nudge_platform::secrets::Secrets;
 use serde_json::{Value, json};
 use tests::providers::Providers;
 use tokio::sync::mpsc;
@@ -16,7 +15,7 @@ use tokio::task::JoinSet;
 use tokio::time::MissedTickBehavior;
 use uuid::Uuid;
 
-use crate::child::{MASTER_KEY, Server};
+use crate::child::{Server, borrowed};
 use crate::client::Connection;
 use crate::database::{Databases, Kind};
 use crate::drive;
@@ -116,11 +115,7 @@ async fn measure(databases: &Databases, arguments: &Arguments) -> anyhow::Result
     let providers = Providers::start(&Clock::default()).await;
     let device = Device::of(arguments.service, &providers);
     let variables = providers.variables();
-    let variables: Vec<(&str, &str)> = variables
-        .iter()
-        .map(|(name, value)| (*name, value.as_str()))
-        .collect();
-    let server = Server::start_with(databases, 0, &variables).await?;
+    let server = Server::start_with(databases, 0, &borrowed(&variables)).await?;
     let count = WARM_UP + usize::try_from(arguments.rate * arguments.seconds)?;
     let people = drive::people(&server, count).await?;
     devices(&server, &device, &people).await?;
@@ -181,9 +176,7 @@ fn campaign() -> Value {
 /// Registers a device of each, past the server.
 async fn devices(server: &Server, device: &Device<'_>, people: &[Person]) -> anyhow::Result<()> {
     let app_id: Uuid = server.access("appId")?.parse()?;
-    let secrets = Secrets::open(MASTER_KEY, std::path::Path::new(""))?;
-    let now = Clock::default().now();
-    let mut number = 0;
+    let mut first = 0;
     for some in people.chunks(Rows::MOST) {
         let names = some.iter().map(|person| person.anonymous_id.clone());
         let mut tx = server.db().write().await?;
@@ -194,22 +187,14 @@ async fn devices(server: &Server, device: &Device<'_>, people: &[Person]) -> any
             .fetch_all()
             .await?;
         let found: HashMap<String, Uuid> = found.into_iter().collect();
-        for person in some {
-            let subject_id = found
-                .get(&person.anonymous_id)
-                .context("everybody is there")?;
-            register(
-                &mut tx,
-                &secrets,
-                app_id,
-                *subject_id,
-                (device, number),
-                now,
-            )
-            .await?;
-            number += 1;
-        }
+        let ids = some
+            .iter()
+            .filter_map(|person| found.get(&person.anonymous_id).copied());
+        let ids: Vec<Uuid> = ids.collect();
+        ensure!(ids.len() == some.len(), "somebody is not there");
+        register(&mut tx, app_id, &ids, (device, first)).await?;
         tx.commit().await?;
+        first += ids.len();
     }
     Ok(())
 }

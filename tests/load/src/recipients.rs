@@ -120,7 +120,6 @@ pub(crate) async fn people(
     count: usize,
 ) -> anyhow::Result<Vec<Uuid>> {
     let app_id: Uuid = process.access("appId")?.parse()?;
-    let secrets = Secrets::open(MASTER_KEY, Path::new(""))?;
     let now = Clock::default().now();
     let mut people = Vec::with_capacity(count);
     while people.len() < count {
@@ -128,18 +127,7 @@ pub(crate) async fn people(
         let ids: Vec<Uuid> = (0..size).map(|_| id::new(now)).collect();
         let mut tx = db.write().await?;
         some_people(&mut tx, app_id, &ids, now).await?;
-        for (place, subject_id) in ids.iter().enumerate() {
-            let number = u32::try_from(people.len() + place)?;
-            register(
-                &mut tx,
-                &secrets,
-                app_id,
-                *subject_id,
-                (device, number),
-                now,
-            )
-            .await?;
-        }
+        register(&mut tx, app_id, &ids, (device, people.len())).await?;
         tx.commit().await?;
         people.extend(ids);
     }
@@ -195,34 +183,36 @@ async fn some_people(
     Ok(())
 }
 
-/// Registers a device of somebody's.
+/// Registers a device of each, of ascending numbers from the first one on.
 pub(crate) async fn register(
     tx: &mut Tx,
-    secrets: &Secrets,
     app_id: Uuid,
-    subject_id: Uuid,
-    (device, number): (&Device<'_>, u32),
-    now: Timestamp,
+    subjects: &[Uuid],
+    (device, first): (&Device<'_>, usize),
 ) -> anyhow::Result<()> {
-    let registration = id::new(now).to_string();
-    let place = SealedColumn {
-        table: "push_tokens",
-        row: &registration,
-    };
-    let sealed = Sealed::seal(secrets, place, device.address(number).as_bytes())?;
-    tx.sql(
-        "INSERT INTO push_tokens (app_id, device_id, subject_id, registration, provider, environment, token_hash,
-                                  token_suffix, sealed, status, registered_at)
-         VALUES ($1, $2, $3, $4, $5, 'production', $2, '', $6, 'active', $7)",
-    )
-    .bind(app_id)
-    .bind(format!("device-{number}"))
-    .bind(subject_id)
-    .bind(registration.clone())
-    .bind(device.service.provider().name().to_owned())
-    .bind(sealed)
-    .bind(now)
-    .execute()
-    .await?;
+    let secrets = Secrets::open(MASTER_KEY, Path::new(""))?;
+    let now = Clock::default().now();
+    for (number, subject_id) in (u32::try_from(first)?..).zip(subjects) {
+        let registration = id::new(now).to_string();
+        let place = SealedColumn {
+            table: "push_tokens",
+            row: &registration,
+        };
+        let sealed = Sealed::seal(&secrets, place, device.address(number).as_bytes())?;
+        tx.sql(
+            "INSERT INTO push_tokens (app_id, device_id, subject_id, registration, provider, environment, token_hash,
+                                      token_suffix, sealed, status, registered_at)
+             VALUES ($1, $2, $3, $4, $5, 'production', $2, '', $6, 'active', $7)",
+        )
+        .bind(app_id)
+        .bind(format!("device-{number}"))
+        .bind(*subject_id)
+        .bind(registration.clone())
+        .bind(device.service.provider().name().to_owned())
+        .bind(sealed)
+        .bind(now)
+        .execute()
+        .await?;
+    }
     Ok(())
 }

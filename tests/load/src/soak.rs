@@ -8,7 +8,7 @@ use nudge_platform::clock::Clock;
 use tests::providers::Providers;
 use tests::soak::{Done, Mix, Soak, Swapped};
 
-use crate::child::Server;
+use crate::child::{Server, borrowed};
 use crate::database::{Databases, Kind};
 use crate::report::{Table, micros, say, verdict};
 use crate::swap;
@@ -58,11 +58,7 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<()> {
     let databases = Databases::new(arguments.database)?;
     let providers = Providers::start(&Clock::default()).await;
     let variables = providers.variables();
-    let variables: Vec<(&str, &str)> = variables
-        .iter()
-        .map(|(name, value)| (*name, value.as_str()))
-        .collect();
-    let server = Server::start_with(&databases, 0, &variables).await?;
+    let server = Server::start_with(&databases, 0, &borrowed(&variables)).await?;
     let swapped = Swapped {
         name: swap::NAME.to_owned(),
         versions: (0..3)

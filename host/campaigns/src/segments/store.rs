@@ -11,6 +11,7 @@ use utoipa::ToSchema;
 use uuid::Uuid;
 
 use super::{Content, Segment};
+use crate::store::Hold;
 
 /// What names a segment.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
@@ -214,19 +215,12 @@ pub async fn delete(tx: &mut Tx, app_id: Uuid, id: Uuid) -> Result<bool> {
 
 /// Finds a segment.
 pub async fn find(tx: &mut Tx, app_id: Uuid, id: Uuid) -> Result<Option<Segment>> {
-    let row: Option<Row> = tx
-        .sql(SELECT)
-        .push(" WHERE app_id = $1 AND id = $2")
-        .bind(app_id)
-        .bind(id)
-        .fetch_optional()
-        .await?;
-    row.map(Row::read).transpose()
+    hold_one(tx, app_id, id, Hold::No).await
 }
 
-/// Finds a segment, which nobody changes until the transaction ends.
-pub async fn hold_one(tx: &mut Tx, app_id: Uuid, id: Uuid) -> Result<Option<Segment>> {
-    let lock = tx.dialect().for_update();
+/// Finds a segment and holds it.
+pub async fn hold_one(tx: &mut Tx, app_id: Uuid, id: Uuid, hold: Hold) -> Result<Option<Segment>> {
+    let lock = hold.lock(tx.dialect());
     let row: Option<Row> = tx
         .sql(SELECT)
         .push(" WHERE app_id = $1 AND id = $2")

@@ -9,6 +9,7 @@ use nudge_apps::auth::{Editor, Scope, Viewer};
 use nudge_campaigns::segments::looking;
 use nudge_campaigns::segments::store::{self, Use};
 use nudge_campaigns::segments::{self, Content, Error, Segment};
+use nudge_campaigns::store::Hold;
 use nudge_db::{Timestamp, Tx};
 use nudge_http::cursor::Cursors;
 use nudge_http::page::{Page, PageQuery};
@@ -290,7 +291,7 @@ pub async fn delete_segment(
 ) -> Result<StatusCode, ApiError> {
     let (app_id, now) = (scope.app.id, services.clock.now());
     let mut tx = services.db.write().await?;
-    let held = store::hold_one(&mut tx, app_id, id).await?;
+    let held = store::hold_one(&mut tx, app_id, id, Hold::Alone).await?;
     let segment = held.ok_or(Error::NotFound)?;
     if_match.check(segment.version)?;
     segments::delete(&mut tx, app_id, id, now).await?;

@@ -9,6 +9,7 @@ use nudge_campaigns::segments::SWEEP_EVERY;
 use nudge_campaigns::segments::looking::{self, Asked};
 use nudge_db::{Result, Timestamp};
 use nudge_platform::due::{Next, Pacer};
+use nudge_platform::jobs;
 use nudge_records::segment_checks;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
@@ -120,12 +121,12 @@ async fn begin(services: &Shared, sweep: &store::Sweep, now: Timestamp) -> Resul
         return tx.commit().await;
     }
     let last = match sweep.job_id {
-        Some(job_id) => store::sweep_job(&mut tx, sweep.app_id, job_id).await?,
+        Some(job_id) => jobs::store::find(&mut tx, sweep.app_id, job_id).await?,
         None => None,
     };
     let (next_at, watched) = match &last {
-        Some(job) if !job.has_ended() => (now.plus(LOOK_AGAIN), sweep.job_id),
-        Some(job) if job.is_done() && job.created_at.plus(SWEEP_EVERY) > now => {
+        Some(job) if job.completed_at.is_none() => (now.plus(LOOK_AGAIN), sweep.job_id),
+        Some(job) if job.state == "completed" && job.created_at.plus(SWEEP_EVERY) > now => {
             (job.created_at.plus(SWEEP_EVERY), None)
         }
         _ => {

@@ -33,27 +33,6 @@ pub(super) struct Sweep {
     pub job_id: Option<Uuid>,
 }
 
-/// The job of a sweep, as far as it has come.
-#[derive(Debug, sqlx::FromRow)]
-pub(super) struct SweepJob {
-    state: String,
-    completed_at: Option<Timestamp>,
-    /// When the sweep began.
-    pub created_at: Timestamp,
-}
-
-impl SweepJob {
-    /// Whether it goes on no longer.
-    pub(super) fn has_ended(&self) -> bool {
-        self.completed_at.is_some()
-    }
-
-    /// Whether it ended well.
-    pub(super) fn is_done(&self) -> bool {
-        self.state == "completed"
-    }
-}
-
 /// People of an app behind one, in order.
 pub(super) async fn people(
     tx: &mut Tx,
@@ -287,15 +266,6 @@ pub(super) async fn due(tx: &mut Tx, now: Timestamp, limit: i64) -> Result<Vec<S
 pub(super) async fn next(tx: &mut Tx) -> Result<Option<Timestamp>> {
     tx.sql("SELECT next_at FROM segment_sweeps ORDER BY next_at LIMIT 1")
         .fetch_value()
-        .await
-}
-
-/// The job of a sweep; none: it is gone.
-pub(super) async fn sweep_job(tx: &mut Tx, app_id: Uuid, job_id: Uuid) -> Result<Option<SweepJob>> {
-    tx.sql("SELECT state, completed_at, created_at FROM jobs WHERE app_id = $1 AND id = $2")
-        .bind(app_id)
-        .bind(job_id)
-        .fetch_optional()
         .await
 }
 

@@ -4,8 +4,7 @@
 //! |---|---|
 //! | `record` | what is kept of a call |
 //! | `transcript` | what the plugin asked in it, and the same as facts of another call |
-//! | `rerun` | making a decision again |
-//! | `keeper` | removing what is kept long enough |
+//! | `recovery` | removing what is kept long enough |
 //!
 //! A decision is written in the transaction of its effects. It names events and configurations rather than
 //! repeating them; what the plugin was told is kept as it was told, since all of that changes.

@@ -15,6 +15,7 @@ use nudge_platform::hidden;
 use uuid::Uuid;
 
 use super::{Event, Origin, SEQ_BLOCK, Source};
+use crate::subjects::store::SUBJECT_OF_APP;
 
 /// An event as it is stored.
 #[derive(Clone, Debug)]
@@ -120,6 +121,40 @@ pub async fn seqs_of(tx: &mut Tx, (alias, request): RequestKey) -> Result<Vec<i6
     .bind(alias)
     .fetch_values()
     .await
+}
+
+/// Requests that are still to be processed.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Backlog {
+    /// How many.
+    pub requests: i64,
+    /// When the oldest arrived.
+    pub oldest: Option<Timestamp>,
+}
+
+/// How many requests wait, as far as a number, and since when the oldest one.
+pub async fn backlog(tx: &mut Tx, at_most: i64) -> Result<Backlog> {
+    #[derive(sqlx::FromRow)]
+    struct OldestRow {
+        id: i64,
+        alias_number: i64,
+        requests: i64,
+    }
+    let oldest: Option<OldestRow> = tx
+        .sql(
+            "SELECT id, alias_number, (SELECT count(*) FROM (SELECT id FROM pending LIMIT $1) w) AS requests
+             FROM pending ORDER BY id LIMIT 1",
+        )
+        .bind(at_most)
+        .fetch_optional()
+        .await?;
+    let Some(oldest) = oldest else {
+        return Ok(Backlog::default());
+    };
+    Ok(Backlog {
+        requests: oldest.requests,
+        oldest: received_at(tx, (oldest.alias_number, oldest.id)).await?,
+    })
 }
 
 /// When the first event of a request was received that is there.
@@ -269,9 +304,10 @@ pub async fn of_subject(
             "SELECT e.seq, e.event_id, e.name, e.timestamp, e.client_timestamp, e.received_at, e.properties,
                     e.platform, e.app_version, e.locale, e.timezone, e.source
              FROM aliases a JOIN events e ON e.alias_number = a.number
-             WHERE a.subject_id = (SELECT s.id FROM subjects s WHERE s.app_id = $1 AND s.id = $2) AND e.event_id = $3
-             ORDER BY e.seq LIMIT 1",
+             WHERE a.subject_id = ",
         )
+        .push(SUBJECT_OF_APP)
+        .push(" AND e.event_id = $3 ORDER BY e.seq LIMIT 1")
         .bind(app_id)
         .bind(subject_id)
         .bind(event_id)

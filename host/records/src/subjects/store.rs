@@ -8,6 +8,10 @@ use uuid::Uuid;
 use super::{AliasKind, AliasView, Versioned};
 use crate::search::fold;
 
+/// A subject of an app, as a value: for statements whose first parameters are the app and the subject. Told the app and the
+/// subject of an alias instead, SQLite's planner, which has no statistics, walks through all aliases of the app.
+pub const SUBJECT_OF_APP: &str = "(SELECT s.id FROM subjects s WHERE s.app_id = $1 AND s.id = $2)";
+
 #[derive(sqlx::FromRow)]
 struct ClientRow {
     subject_id: Uuid,
@@ -297,14 +301,12 @@ pub async fn begin_anew(
 
 /// How many aliases a subject has.
 pub async fn count_aliases(tx: &mut Tx, app_id: Uuid, subject_id: Uuid) -> Result<i64> {
-    tx.sql(
-        "SELECT count(*) AS number FROM aliases
-         WHERE subject_id = (SELECT s.id FROM subjects s WHERE s.app_id = $1 AND s.id = $2)",
-    )
-    .bind(app_id)
-    .bind(subject_id)
-    .fetch_scalar()
-    .await
+    tx.sql("SELECT count(*) AS number FROM aliases WHERE subject_id = ")
+        .push(SUBJECT_OF_APP)
+        .bind(app_id)
+        .bind(subject_id)
+        .fetch_scalar()
+        .await
 }
 
 /// Gives an anonymous subject its external id. Tokens from before, which anybody could have got, are revoked.
@@ -327,14 +329,12 @@ pub async fn identify(
 
 /// Revokes the tokens of all aliases of a subject.
 pub async fn revoke_all_tokens(tx: &mut Tx, app_id: Uuid, subject_id: Uuid) -> Result<()> {
-    tx.sql(
-        "UPDATE aliases SET token_epoch = token_epoch + 1
-         WHERE subject_id = (SELECT s.id FROM subjects s WHERE s.app_id = $1 AND s.id = $2)",
-    )
-    .bind(app_id)
-    .bind(subject_id)
-    .execute()
-    .await?;
+    tx.sql("UPDATE aliases SET token_epoch = token_epoch + 1 WHERE subject_id = ")
+        .push(SUBJECT_OF_APP)
+        .bind(app_id)
+        .bind(subject_id)
+        .execute()
+        .await?;
     Ok(())
 }
 

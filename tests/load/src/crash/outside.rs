@@ -20,7 +20,7 @@ use uuid::Uuid;
 use super::clients::{PEOPLE, anonymous_id};
 use super::ledger::{Number, all};
 use super::{PUSHED, manage};
-use crate::child::Process;
+use crate::child::{Process, borrowed};
 use crate::client::Connection;
 use crate::report::say;
 
@@ -59,10 +59,7 @@ impl Outside {
 
     /// The environment of a server that talks to these.
     pub(super) fn variables(&self) -> Vec<(&str, &str)> {
-        let variables = self.variables.iter();
-        variables
-            .map(|(key, value)| (*key, value.as_str()))
-            .collect()
+        borrowed(&self.variables)
     }
 
     /// Makes a campaign, a device of each person, and a webhook that is told of each message.

@@ -2,6 +2,7 @@
 
 use nudge_db::{Result, Timestamp, Tx};
 use nudge_platform::clock;
+use nudge_records::subjects::store::SUBJECT_OF_APP;
 use serde_json::json;
 use uuid::Uuid;
 
@@ -98,9 +99,10 @@ pub(super) async fn dead_letters(tx: &mut Tx, key: Key, after: &mut After) -> Re
         .sql(
             "SELECT d.id, d.event_name, d.stage, d.reason, d.event, d.client_timestamp, d.received_at, d.origin
              FROM aliases a JOIN dead_letters d ON d.alias_number = a.number
-             WHERE a.subject_id = (SELECT s.id FROM subjects s WHERE s.app_id = $1 AND s.id = $2)
-               AND d.id > $3 ORDER BY d.id LIMIT $4",
+             WHERE a.subject_id = ",
         )
+        .push(SUBJECT_OF_APP)
+        .push(" AND d.id > $3 ORDER BY d.id LIMIT $4")
         .bind(key.app_id)
         .bind(key.subject_id)
         .bind(after.id)
@@ -129,9 +131,10 @@ pub(super) async fn rejected_events(
             "SELECT r.id, r.event_id, r.name, r.timestamp, r.received_at, r.properties, r.platform, r.app_version,
                     r.source, r.errors
              FROM aliases a JOIN rejected_events r ON r.alias_number = a.number
-             WHERE a.subject_id = (SELECT s.id FROM subjects s WHERE s.app_id = $1 AND s.id = $2)
-               AND r.id > $3 ORDER BY r.id LIMIT $4",
+             WHERE a.subject_id = ",
         )
+        .push(SUBJECT_OF_APP)
+        .push(" AND r.id > $3 ORDER BY r.id LIMIT $4")
         .bind(key.app_id)
         .bind(key.subject_id)
         .bind(after.id)
