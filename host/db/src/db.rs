@@ -217,6 +217,17 @@ impl Db {
         })
     }
 
+    /// Begins a transaction that only reads, whose statements all see the database as it is at one moment: for what is
+    /// made of several statements' rows together. On PostgreSQL it costs two round trips more than [`read`](Self::read).
+    pub fn snapshot(&self) -> BoxFuture<'_, Result<Tx>> {
+        Box::pin(async move {
+            Ok(match &self.0 {
+                Backend::Sqlite { .. } => self.read().await?,
+                Backend::Postgres(pool) => Tx::postgres(pool.snapshot().await?),
+            })
+        })
+    }
+
     /// Begins a series of statements that need not take effect together. On PostgreSQL each commits by
     /// itself, without the round trips of a transaction; on SQLite they are one transaction, which is
     /// what saves time there.

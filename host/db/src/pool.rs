@@ -133,8 +133,18 @@ impl Pool {
 
     /// A connection with a transaction.
     pub(crate) async fn begin(&self) -> Result<Lease> {
+        self.begin_as("BEGIN").await
+    }
+
+    /// A connection with a transaction that only reads, all of one moment.
+    pub(crate) async fn snapshot(&self) -> Result<Lease> {
+        self.begin_as("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+            .await
+    }
+
+    async fn begin_as(&self, statement: &'static str) -> Result<Lease> {
         let mut lease = self.acquire().await?;
-        lease.begin().await?;
+        lease.begin(statement).await?;
         lease.transaction = true;
         Ok(lease)
     }
@@ -279,7 +289,7 @@ impl Lease {
                 self.state = State::Busy;
             } else {
                 // Preparing and running it must meet the same process.
-                Box::pin(self.begin()).await?;
+                Box::pin(self.begin("BEGIN")).await?;
             }
         }
         self.connection()
@@ -335,9 +345,9 @@ impl Lease {
         }
     }
 
-    async fn begin(&mut self) -> Result<()> {
+    async fn begin(&mut self, statement: &'static str) -> Result<()> {
         self.state = State::Open;
-        self.simple("BEGIN").await
+        self.simple(statement).await
     }
 
     async fn end(&mut self, how: &'static str) -> Result<()> {
