@@ -204,7 +204,13 @@ fn messages() -> Vec<Value> {
 
 /// Messages come once each, in order, whatever requests fail, and one that is too large spoils no other.
 async fn check(client: &str, program: &Path, script: &Path) {
-    let app = TestApp::start(site!(), Backend::Sqlite).await;
+    for backend in [Backend::Sqlite, Backend::Postgres] {
+        check_on(backend, client, program, script).await;
+    }
+}
+
+async fn check_on(backend: Backend, client: &str, program: &Path, script: &Path) {
+    let app = TestApp::start(site!(), backend).await;
     let proxy = Proxy::start(&app).await;
     let asked = |messages: Vec<Value>, flush_at: usize| {
         // Segment's client for Node drops the path of its host.
