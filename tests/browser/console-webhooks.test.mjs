@@ -98,6 +98,19 @@ test("webhooks in the console", async (t) => {
     await wide();
   });
 
+  await t.test("one message alone is sent again", async () => {
+    well = false;
+    const before = taken.length;
+    await send();
+    await page.getByRole("tab", { name: "Attempts" }).click();
+    await page.getByRole("button", { name: /^Send again: failed, attempt 1$/ }).first().waitFor();
+    well = true;
+    const { items } = await server.api("GET", `/push/webhooks/${(await webhook()).id}/attempts`);
+    await page.getByRole("button", { name: /^Send again: failed, attempt 1$/ }).first().click();
+    await until("it has arrived, and nothing else", () => taken.length == before + 1 && taken.at(-1) == items[0].messageId);
+    await log.getByText("It is sent again.").waitFor();
+  });
+
   await t.test("another secret, other settings, two admins at once", async () => {
     await page.getByRole("button", { name: "Rotate the secret" }).click();
     await dialog.getByLabel(/^Hours/).fill("1000");

@@ -2,9 +2,11 @@
 
 use std::collections::BTreeSet;
 
+use nudge_campaigns::webhooks::EventType::Sent;
 use reqwest::Method;
 use serde_json::{Value, json};
 use tests::{Credential, TestApp, client, on_both_backends};
+use uuid::Uuid;
 
 on_both_backends!(
     every_change_leaves_an_entry,
@@ -56,6 +58,8 @@ async fn changes(app: &TestApp) -> Vec<Change> {
         .await
         .data(201);
     let webhook = |rest: &str| format!("/push/webhooks/{}{rest}", made["id"].as_str().unwrap());
+    app.transit(Uuid::from_u128(42), app.id(), &[Sent]).await;
+    let messages: Vec<(Uuid,)> = app.rows("SELECT id FROM webhook_messages").await;
     let campaign = app.campaign(&json!({"mode": "transactional"})).await;
     let jwk =
         json!({"kty": "OKP", "crv": "Ed25519", "x": "11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo"});
@@ -251,6 +255,13 @@ async fn changes(app: &TestApp) -> Vec<Change> {
             "/push/webhooks",
             json!({"url": "http://127.0.0.1:9/", "eventTypes": ["sent"]}),
             "webhook.created",
+        ),
+        change(
+            "POST",
+            "/push/webhooks/{webhookId}/messages/{messageId}/retry",
+            &webhook(&format!("/messages/{}/retry", messages[0].0)),
+            Value::Null,
+            "webhook.message_retried",
         ),
         change(
             "PATCH",

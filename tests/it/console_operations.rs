@@ -103,6 +103,7 @@ const OPERATIONS: &[Row] = &[
     ("PATCH", "/v1/apps/{appId}/push/webhooks/{webhookId}", Written("pages/webhooks.js", "patch(inApp(`/push/webhooks/${webhook.id}`)")),
     ("GET", "/v1/apps/{appId}/push/webhooks/{webhookId}/attempts", Written("pages/webhook.js", "useList(`${path}/attempts`")),
     ("POST", "/v1/apps/{appId}/push/webhooks/{webhookId}/enable", Written("pages/webhook.js", "post(`${path}/enable`)")),
+    ("POST", "/v1/apps/{appId}/push/webhooks/{webhookId}/messages/{messageId}/retry", Written("pages/webhook.js", "post(`${path}/messages/${row.messageId}/retry`)")),
     ("POST", "/v1/apps/{appId}/push/webhooks/{webhookId}/recover", Written("pages/webhook.js", "post(`${path}/recover`")),
     ("POST", "/v1/apps/{appId}/push/webhooks/{webhookId}/rotate-secret", Written("pages/webhook.js", "post(`${path}/rotate-secret`")),
     ("POST", "/v1/apps/{appId}/push/webhooks/{webhookId}/test", Written("pages/webhook.js", "post(`${path}/test`)")),

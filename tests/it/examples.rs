@@ -6,11 +6,13 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use nudge::openapi::examples::{Example, Known, fill, first_success};
+use nudge_campaigns::webhooks::EventType::Opened;
 use reqwest::Method;
 use serde_json::{Value, json};
 use tests::client::{self, Answer};
 use tests::schema::faults;
 use tests::{Credential, TestApp, on_both_backends};
+use uuid::Uuid;
 
 use crate::guests::{version, versioned};
 
@@ -109,7 +111,7 @@ async fn every_operation_has_an_example_that_works(app: &mut TestApp) {
     }
     assert!(wrong.is_empty(), "{wrong:#?}");
     if std::env::var_os(WRITES).is_some() {
-        for made in ["canary", "serverCanary", "letter"] {
+        for made in ["canary", "serverCanary", "letter", "message"] {
             recorded.insert(made.to_owned(), known[made].clone());
         }
         let text = serde_json::to_string_pretty(&recorded).unwrap() + "\n";
@@ -165,6 +167,12 @@ async fn prepare(app: &TestApp, operation: &str, known: &mut Known) {
             let data = app.ingest(&person, &[event]).await.ok();
             let letter = json!({"id": data["errors"][0]["deadLetterId"]});
             known.insert("letter".to_owned(), letter);
+            return;
+        }
+        "retry_webhook_message" => {
+            app.transit(Uuid::from_u128(42), app.id(), &[Opened]).await;
+            let messages: Vec<(Uuid,)> = app.rows("SELECT id FROM webhook_messages").await;
+            known.insert("message".to_owned(), json!({"id": messages[0].0}));
             return;
         }
         _ => return,

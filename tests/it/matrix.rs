@@ -172,6 +172,7 @@ const OPERATIONS: &[(&str, &str, Class, &str)] = &[
     ("POST",   "/v1/apps/{appId}/push/webhooks/{webhookId}/enable",          Admin, ""),
     ("GET",    "/v1/apps/{appId}/push/webhooks/{webhookId}/attempts",        Admin, ""),
     ("POST",   "/v1/apps/{appId}/push/webhooks/{webhookId}/recover",         Admin, ""),
+    ("POST",   "/v1/apps/{appId}/push/webhooks/{webhookId}/messages/{messageId}/retry", Admin, ""),
     ("GET",    "/v1/apps/{appId}/campaigns",                  Viewer, ""),
     ("POST",   "/v1/apps/{appId}/campaigns",                  Editor, ""),
     ("GET",    "/v1/apps/{appId}/campaigns/{campaignId}",     Viewer, ""),

@@ -12,6 +12,8 @@ on_both_backends!(
     health_follows_what_was_answered_last,
     what_only_fails_is_disabled_and_keeps_its_messages,
     what_never_arrived_is_sent_again,
+    one_message_is_sent_again,
+    a_message_that_waits_is_sent_at_once,
     messages_kept_before_an_instant_stay,
     a_merged_person_is_erased_with_what_was_told,
 );
@@ -208,6 +210,71 @@ async fn what_never_arrived_is_sent_again(app: &mut TestApp) {
     let nothing = recover(app, &webhook, 60).await;
     assert_eq!(nothing["result"]["messages"], json!(0));
     assert_eq!(receiver.received("/").len(), 7);
+}
+
+async fn one_message_is_sent_again(app: &mut TestApp) {
+    let receiver = Receiver::start().await;
+    receiver.reply("/", &[Reply::Status(404)]);
+    let webhook = receiver.subscribe(app, "/", &[Sent]).await;
+    for _ in 0..2 {
+        tell(app, &receiver, &webhook).await;
+    }
+    let attempts = path(app, &webhook, "/attempts");
+    let list = app.get(&attempts, &app.admin()).await.ok();
+    let message = list["items"][1]["messageId"].as_str().unwrap();
+    let retry = |id: &str| path(app, &webhook, &format!("/messages/{id}/retry"));
+    let again = async |id: &str| app.post(&retry(id), &app.admin(), &json!({})).await;
+
+    // It fails again, and may be sent once more; the other one is left alone.
+    let queued = again(message).await.data(202);
+    assert_eq!(queued, json!({"messageId": message, "status": "queued"}));
+    receiver.wait(app, "/", 3).await;
+    app.until("it has failed again", async || {
+        count(app, "failed").await == 2
+    })
+    .await;
+    receiver.reply("/", &[Reply::Status(200)]);
+    again(message).await.data(202);
+    let got = receiver.wait(app, "/", 4).await;
+    let id = |place: usize| got[place].header("webhook-id");
+    assert_eq!((id(2), id(3)), (id(0), id(0)));
+    app.until("it has arrived", async || {
+        count(app, "succeeded").await == 1
+    })
+    .await;
+
+    again(message).await.refused(409, "message_arrived");
+    again(&app.id().to_string()).await.refused(404, "not_found");
+    let other = receiver.subscribe(app, "/other", &[Opened]).await;
+    let elsewhere = path(app, &other, &format!("/messages/{message}/retry"));
+    app.post(&elsewhere, &app.admin(), &json!({}))
+        .await
+        .refused(404, "not_found");
+    assert_eq!(
+        (count(app, "failed").await, receiver.received("/").len()),
+        (1, 4)
+    );
+    assert_eq!(app.audited("webhook.message_retried").await.len(), 2);
+}
+
+/// What waits for its next attempt is sent now, as the attempt that it is.
+async fn a_message_that_waits_is_sent_at_once(app: &mut TestApp) {
+    let receiver = Receiver::start().await;
+    receiver.reply("/", &[Reply::Status(500)]);
+    let webhook = receiver.subscribe(app, "/", &[Sent]).await;
+    tell(app, &receiver, &webhook).await;
+    receiver.reply("/", &[Reply::Status(200)]);
+    let messages: Vec<(Uuid,)> = app.rows("SELECT id FROM webhook_messages").await;
+    let retry = format!("/messages/{}/retry", messages[0].0);
+    app.post(&path(app, &webhook, &retry), &app.admin(), &json!({}))
+        .await
+        .data(202);
+    let got = receiver.wait(app, "/", 2).await;
+    assert_eq!(got[1].header("x-service-attempt"), "2");
+    app.until("it has arrived", async || {
+        count(app, "succeeded").await == 1
+    })
+    .await;
 }
 
 async fn messages_kept_before_an_instant_stay(app: &mut TestApp) {

@@ -29,7 +29,10 @@ export interface paths {
         get: operations["get_app"];
         put?: never;
         post?: never;
-        /** Deletes an app. Its keys, tokens and polls stop at once; what it stored is removed by a job. */
+        /**
+         * Deletes an app. Its keys, tokens and polls stop at once; on other servers of the database within `pipeline.pollMs` (250 ms).
+         *     What it stored is removed by a job.
+         */
         delete: operations["delete_app"];
         options?: never;
         head?: never;
@@ -543,7 +546,10 @@ export interface paths {
         get?: never;
         put?: never;
         post?: never;
-        /** Removes a public key: identity tokens that it signed are refused at once. */
+        /**
+         * Removes a public key: identity tokens that it signed are refused at once; on other servers of the database within
+         *     `pipeline.pollMs` (250 ms).
+         */
         delete: operations["delete_identity_key"];
         options?: never;
         head?: never;
@@ -612,7 +618,7 @@ export interface paths {
         get?: never;
         put?: never;
         post?: never;
-        /** Revokes a key: it stops working at once. */
+        /** Revokes a key: it stops working at once; on other servers of the database within `pipeline.pollMs` (250 ms). */
         delete: operations["revoke_key"];
         options?: never;
         head?: never;
@@ -1004,6 +1010,26 @@ export interface paths {
          *     `recover`.
          */
         post: operations["enable_webhook"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/apps/{appId}/push/webhooks/{webhookId}/messages/{messageId}/retry": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Sends one message again that has not arrived: one that failed for good, was kept while the webhook was disabled, or
+         *     waits for its next attempt. It keeps its id.
+         */
+        post: operations["retry_webhook_message"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1461,7 +1487,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Downloads an archive. The URL is the credential; one that is not good is that of nothing. */
+        /**
+         * Downloads an archive: a zip file of JSON files, and of `.ndjson` files with an object on each line. The URL is the credential;
+         *     one that is not good is that of nothing.
+         */
         get: operations["download_export"];
         put?: never;
         post?: never;
@@ -2199,17 +2228,42 @@ export interface components {
          * @enum {string}
          */
         AdditionalProperties: "allow" | "reject";
+        /** @description One option, of a single choice. */
+        AnswerChoice: {
+            /** @description The option. */
+            optionId: string;
+        };
+        /** @description Several options, of a multiple or picture choice; all of them in their order, of a ranking. */
+        AnswerChoices: {
+            /** @description The options, each once. */
+            optionIds: string[];
+            /** @description Words of one's own. */
+            other?: string;
+        };
+        /** @description A column's id for each row's, of a matrix; a text for each field's id, of contact information. */
+        AnswerFields: {
+            [key: string]: string;
+        };
+        /** @description Words of one's own, of a choice that takes them. */
+        AnswerOther: {
+            /** @description The words. */
+            other: string;
+        };
+        /** @description An answer of several parts. */
+        AnswerParts: components["schemas"]["AnswerChoice"] | components["schemas"]["AnswerOther"] | components["schemas"]["AnswerChoices"] | components["schemas"]["AnswerFields"];
         /** @description An answer. */
         AnswerRequest: {
             /** @description When it was given; now unless said. */
             answeredAt?: string | null;
             questionId: string;
             /** @description As the question's type takes it; null passes over a question that is not required. At most 256 KiB of JSON. */
-            value: unknown;
+            value: components["schemas"]["AnswerValue"];
         };
+        /** @description An answer, as the question's type takes it. */
+        AnswerValue: null | number | string | true | components["schemas"]["AnswerParts"];
         /** @description An answer. */
         AnswerView: {
-            answerValue: unknown;
+            answerValue: components["schemas"]["AnswerValue"];
             answeredAt: string;
             /** Format: uuid */
             attemptId: string;
@@ -2282,7 +2336,7 @@ export interface components {
             /** @description `started`, `completed`, or `abandoned` until the next answer. */
             state: string;
             /** @description What to show, where no instruction has said so. */
-            survey?: unknown;
+            survey?: components["schemas"]["SurveyPayload"] | null;
             /** Format: uuid */
             surveyId: string;
             /** Format: int64 */
@@ -2297,46 +2351,32 @@ export interface components {
             /** @description The share of people, always the same ones of a campaign. */
             samplePercent?: number;
         };
-        /** @description A condition on a person, or a group of conditions: `all` or `any`, nested to a depth of 4, 50 conditions at the most, those of segments included. */
-        AudienceCondition: {
+        /** @description A condition on a person, by its `kind`, or a group of conditions; nested to a depth of 4, 50 conditions at the most, those of segments included. */
+        AudienceCondition: components["schemas"]["PropertyCondition"] | components["schemas"]["EventCondition"] | components["schemas"]["FactCondition"] | components["schemas"]["VersionCondition"] | components["schemas"]["SeenCondition"] | components["schemas"]["SurveyCondition"] | components["schemas"]["MessageCondition"] | components["schemas"]["SegmentCondition"] | components["schemas"]["AudienceGroup"];
+        /** @description A condition on a person, by its `kind`, or a group of conditions; nested to a depth of 4, 50 conditions at the most, those of segments included. */
+        AudienceConditionPatch: components["schemas"]["PropertyConditionPatch"] | components["schemas"]["EventConditionPatch"] | components["schemas"]["FactConditionPatch"] | components["schemas"]["VersionConditionPatch"] | components["schemas"]["SeenConditionPatch"] | components["schemas"]["SurveyConditionPatch"] | components["schemas"]["MessageConditionPatch"] | components["schemas"]["SegmentConditionPatch"] | components["schemas"]["AudienceGroupPatch"];
+        /** @description A group of conditions; one without any holds. */
+        AudienceGroup: {
             /** @description All of these hold. */
             all?: components["schemas"]["AudienceCondition"][];
             /** @description One of these holds. */
             any?: components["schemas"]["AudienceCondition"][];
-            /** @description For `message_interaction`: the campaigns; all unless given. */
-            campaignIds?: string[];
-            /** @description For `event`: how many there are. */
-            count?: {
-                /** @description The number. */
-                n: number;
-                /** @enum {string} */
-                operator: "eq" | "neq" | "gt" | "gte" | "lt" | "lte";
-            };
-            /** @description For `event`: its name. */
-            eventName?: string;
-            /** @description For `user_property`: what holds of the property. */
-            filter?: components["schemas"]["Filter"];
-            /** @description For `event`: only where its properties are so. */
-            filters?: components["schemas"]["Filter"];
-            /** @description A list of values, for `platform`, `country` (two letters: where the person's newest time zone is) and `locale`; for `segment` true where the person is in it, false where not. */
-            in?: unknown;
-            /** @description What the person did: `shown`, `started`, `answered`, `completed`, `dismissed` of surveys; `sent`, `delivered`, `displayed`, `opened`, `clicked`, `dismissed`, `bounced`, `failed` of messages. */
-            interaction?: string;
-            /** @description `user_property` (`filter`), `event` (`eventName`, `filters`, `count`, `withinDays`), `platform`, `country`, `locale` (`in`), `app_version`, `first_seen`, `last_seen` (`operator`, `value`), `survey_interaction`, `message_interaction` (`interaction`, `withinDays`), `segment` (`segmentId`, `in`). */
-            kind?: string;
-            /** @description How `value` is compared. */
-            operator?: string;
-            /**
-             * Format: uuid
-             * @description For `segment`.
-             */
-            segmentId?: string;
-            /** @description For `survey_interaction`: the surveys; all unless given. */
-            surveyIds?: string[];
-            /** @description Compared with: a version, an instant, or `{amount, unit}`. */
-            value?: unknown;
-            /** @description How far back is looked, in days. */
-            withinDays?: number;
+        };
+        /** @description A group of conditions; one without any holds. */
+        AudienceGroupPatch: {
+            /** @description All of these hold. */
+            all?: components["schemas"]["AudienceCondition"][] | null;
+            /** @description One of these holds. */
+            any?: components["schemas"]["AudienceCondition"][] | null;
+        };
+        /** @description Whom it is for. Plugins of trigger logic may read further members. */
+        AudiencePatch: {
+            /** @description Who is left out. */
+            exclude?: components["schemas"]["AudienceConditionPatch"] | null;
+            /** @description Who is meant; everybody unless given. */
+            include?: components["schemas"]["AudienceConditionPatch"] | null;
+            /** @description The share of people, always the same ones of a campaign. */
+            samplePercent?: number | null;
         };
         /** @description An attempt that an instruction authorizes. */
         AuthorizedAttempt: {
@@ -2419,6 +2459,34 @@ export interface components {
             usedFallback: boolean;
             value?: unknown;
         };
+        /** @description A condition on a boolean. */
+        BooleanFilter: {
+            /**
+             * @description How the property is compared; `is_set` and `is_not_set` take no `value`.
+             * @enum {string}
+             */
+            operator: "is" | "is_set" | "is_not_set";
+            /** @description The property; nested ones by dots, `cart.total`. A value of another type is no match. */
+            property: string;
+            /**
+             * @description The type that the property must have.
+             * @constant
+             */
+            type: "boolean";
+            /** @description True or false. */
+            value?: boolean;
+        };
+        /** @description A condition on a boolean. */
+        BooleanFilterPatch: {
+            /** @description How the property is compared; `is_set` and `is_not_set` take no `value`. */
+            operator?: ("is" | "is_set" | "is_not_set") | null;
+            /** @description The property; nested ones by dots, `cart.total`. A value of another type is no match. */
+            property?: string | null;
+            /** @description The type that the property must have. */
+            type?: "boolean" | null;
+            /** @description True or false. */
+            value?: boolean | null;
+        };
         /** @description A way from one question to another. */
         Branch: {
             /** @description The question that it leaves. */
@@ -2427,7 +2495,7 @@ export interface components {
             id: string;
             /** @description Where it leads. */
             to: components["schemas"]["Target"];
-            /** @description When it is taken; null is always. See [`condition`]. */
+            /** @description When it is taken; null is always. */
             when?: components["schemas"]["FlowCondition"] | null;
         };
         /** @description Which letters to acknowledge. */
@@ -2574,15 +2642,137 @@ export interface components {
              */
             windowDays: number;
         };
+        /** @description A number in a window of days. */
+        CapPatch: {
+            /**
+             * Format: int64
+             * @description How many.
+             */
+            max?: number | null;
+            /**
+             * Format: int64
+             * @description In how many days.
+             */
+            windowDays?: number | null;
+        };
         /** @description One case. */
         Case: {
             /** @description Where editors find the schema; read by nothing here. */
             $schema?: string | null;
-            expect?: components["schemas"]["Value"] | null;
-            /** @description What the plugin is given. */
-            input: components["schemas"]["Value"];
+            /** @description The part of the output that matters. None: the case only shows what comes out. */
+            expect?: components["schemas"]["CaseExpectation"] | null;
+            /** @description What the plugin is given, by its kind. */
+            input: components["schemas"]["CaseInput"];
             /** @description For people; may be empty. */
             name?: string;
+        };
+        /** @description The part of the output that matters: keys that are not here are not compared, arrays are compared whole, and null also stands for what is not there. */
+        CaseExpectation: components["schemas"]["CaseFired"] | components["schemas"]["CaseViolations"] | components["schemas"]["CaseValues"] | components["schemas"]["CaseProblems"] | components["schemas"]["CaseFailure"];
+        /** @description platform, country, locale, app_version, external_id; identified, event_count, first_seen_at and last_seen_at follow from the events unless given. */
+        CaseFacts: Record<string, never>;
+        /** Output where a call fails */
+        CaseFailure: {
+            detail?: string;
+            /** @enum {unknown} */
+            failure: "trap" | "deadline" | "memory" | "output_too_large" | "refused";
+        };
+        /** Output of a trigger plugin */
+        CaseFired: {
+            /** @description What the plugin explained: event or timer, subject, check, passed, detail. */
+            explanations?: unknown[];
+            /** @description Every firing, in order. */
+            fired?: {
+                at?: components["schemas"]["CaseWhen"];
+                /** @description The number of the event that fired, from 0. */
+                event?: number;
+                subject?: string;
+                /** @description Or the key of the timer. */
+                timer?: string;
+            }[];
+            /** @description What is kept of each subject at the end. */
+            states?: Record<string, never>;
+            /** @description The timers that are left at the end: subject, key, at, payload. */
+            timers?: unknown[];
+        };
+        /** @description Events of before the start. */
+        CaseHistory: {
+            /** @description Like -30m, or an instant. */
+            at: string;
+            name: string;
+            properties?: Record<string, never>;
+        }[];
+        /** @description The input of the plugin's kind. */
+        CaseInput: components["schemas"]["CaseTrigger"] | components["schemas"]["CaseValidation"] | components["schemas"]["CasePersonalization"];
+        /** Format: date-time */
+        CaseInstant: string;
+        /** Input of a personalization plugin */
+        CasePersonalization: {
+            /** @description The variant's `personalization`. */
+            config?: unknown;
+            now?: components["schemas"]["CaseInstant"];
+            recipients: {
+                /** @description The data of the request that asks for the send. */
+                data?: Record<string, never>;
+                facts?: components["schemas"]["CaseFacts"];
+                history?: components["schemas"]["CaseHistory"];
+                /** @description Under which the output has the values. */
+                name: string;
+                /** @description Saved properties. */
+                properties?: Record<string, never>;
+                /** @description Properties of the event that caused the message. */
+                trigger?: Record<string, never>;
+                withheld?: components["schemas"]["CaseWithheld"];
+            }[];
+        };
+        /** Output where the configuration is refused */
+        CaseProblems: {
+            problems: Record<string, never>[];
+        };
+        CaseSubject: {
+            facts?: components["schemas"]["CaseFacts"];
+            history?: components["schemas"]["CaseHistory"];
+            /** @description Saved properties. */
+            properties?: Record<string, never>;
+            withheld?: components["schemas"]["CaseWithheld"];
+        };
+        /** Input of a trigger plugin */
+        CaseTrigger: {
+            /** @description The campaign's configuration. */
+            config?: unknown;
+            /** @description What happens, in order. Consecutive events of one instant are one batch. */
+            events: {
+                /** @description Without it, the instant of the event before. */
+                at?: components["schemas"]["CaseWhen"];
+                name: string;
+                properties?: Record<string, never>;
+                subject?: string;
+            }[];
+            /** @description The start, 2026-01-01T00:00:00Z unless given; offsets like +30m count from here. */
+            now?: components["schemas"]["CaseInstant"];
+            /** @description The subject of events that name none. */
+            subject?: components["schemas"]["CaseSubject"];
+            subjects?: {
+                [key: string]: components["schemas"]["CaseSubject"];
+            };
+            /** @description When time ends. Without it, time passes until no timer is left, at most 90 days. */
+            until?: components["schemas"]["CaseWhen"];
+        };
+        /** Input of a validation plugin */
+        CaseValidation: {
+            /** @description The definition's configuration. */
+            config?: unknown;
+            now?: components["schemas"]["CaseInstant"];
+            /** @description The event's properties. */
+            properties: Record<string, never>;
+        };
+        /** Output of a personalization plugin */
+        CaseValues: {
+            /** @description By recipient and binding: value, text, usedFallback, issue, detail. */
+            values: {
+                [key: string]: {
+                    [key: string]: Record<string, never>;
+                };
+            };
         };
         /** @description What became of a case. */
         CaseView: {
@@ -2608,6 +2798,55 @@ export interface components {
             /** @description Where a second run of the same case gave something else: the plugin is not deterministic. */
             unsteady?: components["schemas"]["Difference"][];
         };
+        /** Output of a validation plugin */
+        CaseViolations: {
+            valid?: boolean;
+            violations?: {
+                actual?: string;
+                code?: string;
+                expected?: string;
+                property?: string;
+            }[];
+        };
+        /** @description An offset from the start like +30m or +1d2h, or an instant. */
+        CaseWhen: string;
+        /** @description Saved properties that the app's privacy policy keeps from plugins. */
+        CaseWithheld: string[];
+        /** @description A question of the type `ces`. */
+        CesQuestion: {
+            /** @description What else it says. */
+            description?: string | null;
+            /**
+             * @description How it is shown.
+             * @enum {string}
+             */
+            display?: "number" | "star" | "emoji";
+            /** @description What stands at the most. */
+            highLabel?: string;
+            /** @description Its id within the flow. */
+            id: string;
+            /** @description What stands at the least. */
+            lowLabel?: string;
+            /** @description Whether it must be answered. */
+            required?: boolean;
+            /**
+             * @description The most; 5 unless given. The least is 1.
+             * @enum {integer}
+             */
+            scale?: 5 | 7;
+            /** @description What it asks. */
+            title: string;
+            /**
+             * @description What kind of answer it takes.
+             * @constant
+             */
+            type: "ces";
+            /** @description What limits answers, instead of at the question itself; and `message`. */
+            validation?: {
+                /** @description Shown where an answer is refused. */
+                message?: string;
+            } | null;
+        };
         /** @description Something that was checked when a version was uploaded. */
         Check: {
             detail?: string | null;
@@ -2625,14 +2864,68 @@ export interface components {
         CollectedView: {
             success: boolean;
         };
-        /** @description What the tracking protocol's clients send: a message, or a batch of messages. Further members are let be. */
-        CollectionRequest: {
-            /** @description Of a batch: 1 to 500 messages, each with its `type`. */
-            batch?: {
-                [key: string]: unknown;
-            }[] | null;
-            /** @description When the request was sent, by the client's clock; corrects timestamps. */
+        /** @description Where a message of the tracking protocol comes from. Further members are let be. */
+        CollectionContext: {
+            app?: components["schemas"]["CollectionContextPart"] | null;
+            device?: components["schemas"]["CollectionContextPart"] | null;
+            library?: components["schemas"]["CollectionContextPart"] | null;
+            /** @description The person's language. */
+            locale?: string | null;
+            os?: components["schemas"]["CollectionContextPart"] | null;
+            /** @description The page. */
+            page?: Record<string, never> | null;
+            /** @description The person's time zone, an IANA name. */
+            timezone?: string | null;
+            /** @description What is known of the person. */
+            traits?: Record<string, never> | null;
+        };
+        /** @description A part of a message's context. Further members are let be. */
+        CollectionContextPart: {
+            /** @description Its id. */
+            id?: string | null;
+            /** @description Its name. */
+            name?: string | null;
+            /** @description Its type. */
+            type?: string | null;
+            /** @description Its version. */
+            version?: string | null;
+        };
+        /** @description A message of the tracking protocol. Further members are let be. */
+        CollectionMessage: {
+            /** @description The id of the person's browser or device. */
+            anonymousId?: string | null;
+            /** @description Of `page` and `screen`: the category. */
+            category?: string | null;
+            context?: components["schemas"]["CollectionContext"] | null;
+            /** @description Of `track`: the event's name. */
+            event?: string | null;
+            /** @description Of `group`: the group. */
+            groupId?: string | null;
+            /** @description Its id, by which it is taken once however often it is sent. */
+            messageId?: string | null;
+            /** @description Of `page` and `screen`: the name. */
+            name?: string | null;
+            /** @description When it happened by the client's clock, where `timestamp` is corrected. */
+            originalTimestamp?: string | null;
+            /** @description Of `alias`: the id that becomes the other one's. */
+            previousId?: string | null;
+            /** @description Of `track`, `page` and `screen`: the event's properties. */
+            properties?: Record<string, never> | null;
+            /** @description When it was sent, by the client's clock; corrects timestamps. */
             sentAt?: string | null;
+            /** @description When it happened. */
+            timestamp?: string | null;
+            /** @description Of `identify` and `group`: what is known of the person or the group. */
+            traits?: Record<string, never> | null;
+            /** @description `track`, `identify`, `page`, `screen`, `alias` or `group`; of a message that is no batch the path says it. */
+            type?: string | null;
+            /** @description The customer's id of the person. */
+            userId?: string | null;
+        };
+        /** @description What the tracking protocol's clients send: a message, or a batch of messages. Further members are let be. */
+        CollectionRequest: components["schemas"]["CollectionMessage"] & {
+            /** @description Of a batch: 1 to 500 messages, each with its `type`. */
+            batch?: components["schemas"]["CollectionMessage"][] | null;
             /** @description The key, where it is not the user name of basic authentication. */
             writeKey?: string | null;
         };
@@ -2643,6 +2936,34 @@ export interface components {
              * @default false
              */
             required: boolean;
+        };
+        /** @description Settings of consent. */
+        ConsentPatch: {
+            /** @description Whether consent counts as absent until it is given. */
+            required?: boolean | null;
+        };
+        /** @description A question of the type `consent`. */
+        ConsentQuestion: {
+            /** @description What else it says. */
+            description?: string | null;
+            /** @description Its id within the flow. */
+            id: string;
+            /** @description What is agreed to. */
+            label: string;
+            /** @description Whether it must be answered. */
+            required?: boolean;
+            /** @description What it asks. */
+            title: string;
+            /**
+             * @description What kind of answer it takes.
+             * @constant
+             */
+            type: "consent";
+            /** @description What limits answers, instead of at the question itself; and `message`. */
+            validation?: {
+                /** @description Shown where an answer is refused. */
+                message?: string;
+            } | null;
         };
         /** @description Consent given or refused. */
         ConsentRequest: {
@@ -2655,6 +2976,29 @@ export interface components {
             analytics: boolean;
             messaging: boolean;
             updatedAt: string;
+        };
+        /** @description A question of the type `contact_info`. */
+        ContactInfoQuestion: {
+            /** @description What else it says. */
+            description?: string | null;
+            /** @description What is asked for. */
+            fields: components["schemas"]["QuestionField"][];
+            /** @description Its id within the flow. */
+            id: string;
+            /** @description Whether it must be answered. */
+            required?: boolean;
+            /** @description What it asks. */
+            title: string;
+            /**
+             * @description What kind of answer it takes.
+             * @constant
+             */
+            type: "contact_info";
+            /** @description What limits answers, instead of at the question itself; and `message`. */
+            validation?: {
+                /** @description Shown where an answer is refused. */
+                message?: string;
+            } | null;
         };
         /** @description What people write of a campaign. */
         Content: {
@@ -2751,7 +3095,7 @@ export interface components {
         CreateIdentityKeyRequest: {
             kid: string;
             /** @description A PEM text, or a JWK object. */
-            publicKey: unknown;
+            publicKey: string | Record<string, never>;
         };
         /** @description A key to be made. */
         CreateKeyRequest: {
@@ -2761,12 +3105,10 @@ export interface components {
             scopes?: string[];
         };
         /** @description A new definition. */
-        CreateRequest: {
+        CreateRequest: components["schemas"]["DefinitionContent"] & {
             name: string;
             /** @description Whether it is in force; `active` unless given. */
             status?: components["schemas"]["DefinitionStatus"];
-        } & {
-            [key: string]: unknown;
         };
         /** @description The public parts: of Apple's key, of Google's service account, or of a VAPID key. */
         CredentialIdentity: {
@@ -2802,7 +3144,7 @@ export interface components {
              * @description What is public: `keyId`, `teamId`, `bundleId`, `environment` of Apple's; `projectId`, `clientEmail` of
              *     Google's; `publicKey`, `subject` of browsers'.
              */
-            identity: components["schemas"]["CredentialIdentity"] | null;
+            identity: components["schemas"]["CredentialIdentity"];
             platform: components["schemas"]["Platform"];
             provider: components["schemas"]["Provider"];
             /** @description `active`, or `invalid` once its provider has refused it. */
@@ -2810,104 +3152,72 @@ export interface components {
             /** @description Why it is invalid. */
             statusReason?: string | null;
         };
+        /** @description A question of the type `csat`. */
+        CsatQuestion: {
+            /** @description What else it says. */
+            description?: string | null;
+            /**
+             * @description How it is shown.
+             * @enum {string}
+             */
+            display?: "number" | "star" | "emoji";
+            /** @description What stands at the most. */
+            highLabel?: string;
+            /** @description Its id within the flow. */
+            id: string;
+            /** @description What stands at the least. */
+            lowLabel?: string;
+            /** @description Whether it must be answered. */
+            required?: boolean;
+            /**
+             * @description The most; 5 unless given. The least is 1.
+             * @enum {integer}
+             */
+            scale?: 5;
+            /** @description What it asks. */
+            title: string;
+            /**
+             * @description What kind of answer it takes.
+             * @constant
+             */
+            type: "csat";
+            /** @description What limits answers, instead of at the question itself; and `message`. */
+            validation?: {
+                /** @description Shown where an answer is refused. */
+                message?: string;
+            } | null;
+        };
         /** @description The envelope of every success: `{"data": …}`. */
         Data_AckView: {
-            /** @description Which acknowledgements were taken. */
-            data: {
-                accepted: number;
-                unknown: string[];
-            };
+            data: components["schemas"]["AckView"];
         };
         /** @description The envelope of every success: `{"data": …}`. */
         Data_ActivationView: {
-            /** @description What is active after a change. */
-            data: {
-                activeVersion?: string | null;
-                name: string;
-                rollout?: components["schemas"]["RolloutView"] | null;
-            };
+            data: components["schemas"]["ActivationView"];
         };
         /** @description The envelope of every success: `{"data": …}`. */
         Data_AnyCampaignView: {
-            /** @description A campaign of either type as the API shows it. */
-            data: components["schemas"]["PushCampaignView"] | components["schemas"]["InAppView"];
+            data: components["schemas"]["AnyCampaignView"];
         };
         /** @description The envelope of every success: `{"data": …}`. */
         Data_AnyTestView: {
-            /** @description A test of a campaign of either type. */
-            data: components["schemas"]["TestSendView"] | components["schemas"]["InAppTestView"];
+            data: components["schemas"]["AnyTestView"];
         };
         /** @description The envelope of every success: `{"data": …}`. */
         Data_AppStatsView: {
-            /** @description Counts over time. */
-            data: {
-                from: string;
-                interval: components["schemas"]["Interval"];
-                /** @description One for each interval, the oldest first. */
-                items: components["schemas"]["IntervalView"][];
-                to: string;
-                totals: components["schemas"]["Counts"];
-            };
+            data: components["schemas"]["AppStatsView"];
         };
         /** @description The envelope of every success: `{"data": …}`. */
         Data_AppView: {
-            /** @description An app. */
-            data: {
-                createdAt: string;
-                /** Format: uuid */
-                id: string;
-                name: string;
-                /** @description When the app, or something that its decisions rest on, changed last. */
-                updatedAt: string;
-                /**
-                 * Format: int64
-                 * @description Grows with each change of the app itself.
-                 */
-                version: number;
-                /** Format: uuid */
-                workspaceId: string;
-            };
+            data: components["schemas"]["AppView"];
         };
         /** @description The envelope of every success: `{"data": …}`. */
         Data_AttemptDetail: {
-            /** @description An attempt with its answers. */
-            data: {
-                answers: components["schemas"]["AnswerView"][];
-                /** Format: uuid */
-                attemptId: string;
-                completedAt?: string | null;
-                /** Format: uuid */
-                instructionId?: string | null;
-                lastQuestionId?: string | null;
-                startedAt: string;
-                state: string;
-                /** Format: uuid */
-                subjectId: string;
-                /** Format: uuid */
-                surveyId: string;
-                /** Format: int64 */
-                surveyVersion: number;
-            };
+            data: components["schemas"]["AttemptDetail"];
         };
         /** @description The envelope of every success: `{"data": …}`. */
         Data_AttemptView: {
-            /** @description An attempt, and what is next. */
-            data: {
-                /** Format: uuid */
-                attemptId: string;
-                completedAt?: string | null;
-                /** @description `{questionId}`, `{endScreenId}`, or null at the end of a survey without end screens. */
-                next: components["schemas"]["FlowStep"] | null;
-                startedAt: string;
-                /** @description `started`, `completed`, or `abandoned` until the next answer. */
-                state: string;
-                /** @description What to show, where no instruction has said so. */
-                survey?: unknown;
-                /** Format: uuid */
-                surveyId: string;
-                /** Format: int64 */
-                surveyVersion: number;
-            };
+            data: components["schemas"]["AttemptView"];
         };
         /** @description The envelope of every success: `{"data": …}`. */
         Data_BacktestView: {
@@ -2919,305 +3229,82 @@ export interface components {
         };
         /** @description The envelope of every success: `{"data": …}`. */
         Data_CampaignReport: {
-            /** @description What became of a campaign. */
-            data: {
-                /** @description What was pressed, the most frequent first. Devices tell it of in-app messages. */
-                perAction: components["schemas"]["ActionCounts"][];
-                perVariant: components["schemas"]["VariantCounts"][];
-                /** @description By the day, as far as there is something to count. */
-                series: components["schemas"]["DayCounts"][];
-                totals: components["schemas"]["CampaignCounts"];
-            };
+            data: components["schemas"]["CampaignReport"];
         };
         /** @description The envelope of every success: `{"data": …}`. */
         Data_ConsentView: {
-            /** @description Consent as it stands. */
-            data: {
-                analytics: boolean;
-                messaging: boolean;
-                updatedAt: string;
-            };
+            data: components["schemas"]["ConsentView"];
         };
         /** @description The envelope of every success: `{"data": …}`. */
         Data_CredentialView: {
-            /** @description A credential, without anything secret. */
-            data: {
-                createdAt: string;
-                /** @description SHA-256 of the public key's `SubjectPublicKeyInfo`, in hexadecimal digits. */
-                fingerprint: string;
-                /** Format: uuid */
-                id: string;
-                /**
-                 * @description What is public: `keyId`, `teamId`, `bundleId`, `environment` of Apple's; `projectId`, `clientEmail` of
-                 *     Google's; `publicKey`, `subject` of browsers'.
-                 */
-                identity: components["schemas"]["CredentialIdentity"] | null;
-                platform: components["schemas"]["Platform"];
-                provider: components["schemas"]["Provider"];
-                /** @description `active`, or `invalid` once its provider has refused it. */
-                status: string;
-                /** @description Why it is invalid. */
-                statusReason?: string | null;
-            };
+            data: components["schemas"]["CredentialView"];
         };
         /** @description The envelope of every success: `{"data": …}`. */
         Data_DefinitionView: {
-            /** @description A definition as the API shows it. */
-            data: components["schemas"]["DefinitionContent"] & {
-                createdAt: string;
-                /** Format: uuid */
-                id: string;
-                name: string;
-                stats: components["schemas"]["StatsView"];
-                status: components["schemas"]["DefinitionStatus"];
-                updatedAt: string;
-                /** Format: int64 */
-                version: number;
-            };
+            data: components["schemas"]["DefinitionView"];
         };
         /** @description The envelope of every success: `{"data": …}`. */
         Data_DeletionView: {
-            /** @description A deletion and how far it is. */
-            data: {
-                completedAt?: string | null;
-                /** Format: uuid */
-                jobId: string;
-                receipt?: components["schemas"]["ReceiptView"] | null;
-                requestedAt: string;
-                requestedBy: string;
-                /** @description `queued`, `running`, `analytics_pending`, `completed` or `failed`. */
-                status: string;
-                steps: components["schemas"]["StepView"][];
-            };
+            data: components["schemas"]["DeletionView"];
         };
         /** @description The envelope of every success: `{"data": …}`. */
         Data_DeliveryView: {
-            /** @description A delivery as the API shows it. */
-            data: {
-                /** Format: int64 */
-                attempts: number;
-                /** Format: uuid */
-                campaignId: string;
-                /** @description What was resolved, the same on each retry; null until then. */
-                content?: unknown;
-                createdAt: string;
-                /** Format: uuid */
-                deliveryId: string;
-                reason?: string | null;
-                status: string;
-                /** Format: uuid */
-                subjectId: string;
-                test: boolean;
-                transitions: components["schemas"]["TransitionView"][];
-                /** Format: uuid */
-                variantId: string;
-            };
+            data: components["schemas"]["DeliveryView"];
         };
         /** @description The envelope of every success: `{"data": …}`. */
         Data_DryRunView: {
-            /** @description What the definition would make of events. */
-            data: {
-                /** @description Whether all events of the name in the time asked for were tried. */
-                complete: boolean;
-                /**
-                 * Format: int64
-                 * @description Events that break it.
-                 */
-                failed: number;
-                /**
-                 * Format: int64
-                 * @description Events of the server that were looked at to find those of the name, from the newest on.
-                 */
-                lookedAt: number;
-                /**
-                 * Format: int64
-                 * @description Events that match.
-                 */
-                passed: number;
-                /** @description Some that break it. */
-                samples: components["schemas"]["SampleView"][];
-                /**
-                 * Format: int64
-                 * @description Events that the validation plugin failed on.
-                 */
-                unchecked: number;
-            };
+            data: components["schemas"]["DryRunView"];
         };
         /** @description The envelope of every success: `{"data": …}`. */
         Data_Explained: {
-            /** @description Why. */
-            data: {
-                /** @description What became of it. */
-                outcome: components["schemas"]["Outcome"];
-                /** @description What was checked, in the order in which it is. */
-                steps: components["schemas"]["ExplainStep"][];
-            };
+            data: components["schemas"]["Explained"];
         };
         /** @description The envelope of every success: `{"data": …}`. */
         Data_ExportView: {
-            /** @description An export. */
-            data: {
-                completedAt?: string | null;
-                /** @description Where the archive is, without another credential, for a quarter of an hour. */
-                downloadUrl?: string | null;
-                downloadUrlExpiresAt?: string | null;
-                error?: string | null;
-                /** Format: uuid */
-                exportId: string;
-                requestedAt: string;
-                requestedBy: string;
-                /** @description In hexadecimal. */
-                sha256?: string | null;
-                /** Format: int64 */
-                sizeBytes?: number | null;
-                /** @description `queued`, `running`, `completed`, `failed` or `expired`. */
-                status: string;
-                /** @description How the request named the person; null once the person is deleted. */
-                subject: unknown;
-            };
+            data: components["schemas"]["ExportView"];
         };
         /** @description The envelope of every success: `{"data": …}`. */
         Data_IdentityKeyView: {
-            /** @description An identity key. */
-            data: {
-                /** @description `ES256`, `EdDSA` or `RS256`. */
-                algorithm: string;
-                createdAt: string;
-                /** @description SHA-256 of the `SubjectPublicKeyInfo`, in hexadecimal digits. */
-                fingerprint: string;
-                kid: string;
-            };
+            data: components["schemas"]["IdentityKeyView"];
         };
         /** @description The envelope of every success: `{"data": …}`. */
         Data_IngestView: {
-            /** @description What became of a request's events. */
-            data: {
-                accepted: number;
-                errors: components["schemas"]["Rejection"][];
-                instructions?: components["schemas"]["InstructionView"][] | null;
-                rejected: number;
-            };
+            data: components["schemas"]["IngestView"];
         };
         /** @description The envelope of every success: `{"data": …}`. */
         Data_JobView: {
-            /** @description A job and how far it is. */
-            data: {
-                completedAt?: string | null;
-                createdAt: string;
-                error?: string | null;
-                /** Format: uuid */
-                jobId: string;
-                kind: string;
-                progress: components["schemas"]["Progress"];
-                requestedBy: string;
-                result?: unknown;
-                /** @description `queued`, `running`, `completed` or `failed`. */
-                status: string;
-                updatedAt: string;
-            };
+            data: components["schemas"]["JobView"];
         };
         /** @description The envelope of every success: `{"data": …}`. */
         Data_KeptView: {
-            /** @description What plugins keep of a person. */
-            data: {
-                /** @description Campaigns whose plugins keep something. */
-                campaigns: components["schemas"]["CampaignView"][];
-                /** @description As what the id in the path was found. Somebody else may have it as the other kind of id. */
-                matchedBy: components["schemas"]["IdKind"];
-                /** @description What all states take together. */
-                stateBytes: number;
-                /** @description How many timers there are. */
-                timers: number;
-            };
+            data: components["schemas"]["KeptView"];
         };
         /** @description The envelope of every success: `{"data": …}`. */
         Data_LetterView: {
-            /** @description A dead letter as the API shows it. */
-            data: {
-                anonymousId?: string | null;
-                /** Format: int64 */
-                attempts: number;
-                /** Format: uuid */
-                campaignId?: string | null;
-                /** @description When by the client's clock, where that differed from the server's and `timestamp` was corrected. */
-                clientTimestamp?: string | null;
-                /** @description What the plugin said when it failed, such as the message and place of a panic. */
-                detail?: string | null;
-                event: unknown;
-                /** Format: uuid */
-                eventId: string;
-                eventName: string;
-                /** Format: uuid */
-                id: string;
-                plugin?: components["schemas"]["PluginVersion"] | null;
-                reason: string;
-                receivedAt: string;
-                stage: components["schemas"]["Stage"];
-                state: string;
-                /** Format: uuid */
-                subjectId: string;
-                timestamp: string;
-                violations: components["schemas"]["Violation"][];
-            };
+            data: components["schemas"]["LetterView"];
         };
         /** @description The envelope of every success: `{"data": …}`. */
         Data_MetricsView: {
-            /** @description How the versions of a plugin fared. */
-            data: {
-                from: string;
-                name: string;
-                to: string;
-                versions: components["schemas"]["VersionMetricsView"][];
-            };
+            data: components["schemas"]["MetricsView"];
         };
         /** @description The envelope of every success: `{"data": …}`. */
         Data_NewKeyView: {
-            /** @description A key that was just made. */
-            data: components["schemas"]["KeyView"] & {
-                /** @description What the caller sends. It is never shown again. */
-                key: string;
-            };
+            data: components["schemas"]["NewKeyView"];
         };
         /** @description The envelope of every success: `{"data": …}`. */
         Data_NextView: {
-            /** @description What is next. */
-            data: {
-                /** @description `{questionId}`, `{endScreenId}`, or null at the end of a survey without end screens. */
-                next: components["schemas"]["FlowStep"] | null;
-            };
+            data: components["schemas"]["NextView"];
         };
         /** @description The envelope of every success: `{"data": …}`. */
         Data_OutcomeView: {
-            /** @description What became of an update. */
-            data: {
-                /** @description False for a retry, and if the privacy policy leaves nothing. */
-                applied: boolean;
-                /** @description Submitted keys that the privacy policy takes out. */
-                filteredKeys: string[];
-            };
+            data: components["schemas"]["OutcomeView"];
         };
         /** @description The envelope of every success: `{"data": …}`. */
         Data_Page_AttemptDetail: {
             /** @description A page of a list. */
             data: {
                 /** @description The items. */
-                items: {
-                    answers: components["schemas"]["AnswerView"][];
-                    /** Format: uuid */
-                    attemptId: string;
-                    completedAt?: string | null;
-                    /** Format: uuid */
-                    instructionId?: string | null;
-                    lastQuestionId?: string | null;
-                    startedAt: string;
-                    state: string;
-                    /** Format: uuid */
-                    subjectId: string;
-                    /** Format: uuid */
-                    surveyId: string;
-                    /** Format: int64 */
-                    surveyVersion: number;
-                }[];
+                items: components["schemas"]["AttemptDetail"][];
                 /** @description Continues the list; null at its end. */
                 nextCursor?: string | null;
             };
@@ -3227,18 +3314,7 @@ export interface components {
             /** @description A page of a list. */
             data: {
                 /** @description The items. */
-                items: {
-                    at: string;
-                    /** @description The campaigns that were decided about. */
-                    campaigns: components["schemas"]["DecidingCampaignView"][];
-                    /** Format: uuid */
-                    decisionId: string;
-                    /** @description How many of them fired, each counted once for each campaign. */
-                    fired: number;
-                    /** @description How many events and timers were decided about. */
-                    items: number;
-                    plugin: components["schemas"]["DecidingPluginView"];
-                }[];
+                items: components["schemas"]["DecisionView"][];
                 /** @description Continues the list; null at its end. */
                 nextCursor?: string | null;
             };
@@ -3248,17 +3324,7 @@ export interface components {
             /** @description A page of a list. */
             data: {
                 /** @description The items. */
-                items: (components["schemas"]["DefinitionContent"] & {
-                    createdAt: string;
-                    /** Format: uuid */
-                    id: string;
-                    name: string;
-                    stats: components["schemas"]["StatsView"];
-                    status: components["schemas"]["DefinitionStatus"];
-                    updatedAt: string;
-                    /** Format: int64 */
-                    version: number;
-                })[];
+                items: components["schemas"]["DefinitionView"][];
                 /** @description Continues the list; null at its end. */
                 nextCursor?: string | null;
             };
@@ -3268,17 +3334,7 @@ export interface components {
             /** @description A page of a list. */
             data: {
                 /** @description The items. */
-                items: {
-                    completedAt?: string | null;
-                    /** Format: uuid */
-                    jobId: string;
-                    receipt?: components["schemas"]["ReceiptView"] | null;
-                    requestedAt: string;
-                    requestedBy: string;
-                    /** @description `queued`, `running`, `analytics_pending`, `completed` or `failed`. */
-                    status: string;
-                    steps: components["schemas"]["StepView"][];
-                }[];
+                items: components["schemas"]["DeletionView"][];
                 /** @description Continues the list; null at its end. */
                 nextCursor?: string | null;
             };
@@ -3288,25 +3344,7 @@ export interface components {
             /** @description A page of a list. */
             data: {
                 /** @description The items. */
-                items: {
-                    /** Format: int64 */
-                    attempts: number;
-                    /** Format: uuid */
-                    campaignId: string;
-                    /** @description What was resolved, the same on each retry; null until then. */
-                    content?: unknown;
-                    createdAt: string;
-                    /** Format: uuid */
-                    deliveryId: string;
-                    reason?: string | null;
-                    status: string;
-                    /** Format: uuid */
-                    subjectId: string;
-                    test: boolean;
-                    transitions: components["schemas"]["TransitionView"][];
-                    /** Format: uuid */
-                    variantId: string;
-                }[];
+                items: components["schemas"]["DeliveryView"][];
                 /** @description Continues the list; null at its end. */
                 nextCursor?: string | null;
             };
@@ -3316,18 +3354,7 @@ export interface components {
             /** @description A page of a list. */
             data: {
                 /** @description The items. */
-                items: {
-                    /** @description What was done, as `resource.verb`. */
-                    action: string;
-                    /** @description The subject of an access token, `key/<id>`, or `server`. */
-                    actor: string;
-                    at: string;
-                    detail: unknown;
-                    /** Format: uuid */
-                    id: string;
-                    /** @description What it was done to: a kind and an id or name. */
-                    resource: string;
-                }[];
+                items: components["schemas"]["EntryView"][];
                 /** @description Continues the list; null at its end. */
                 nextCursor?: string | null;
             };
@@ -3337,34 +3364,7 @@ export interface components {
             /** @description A page of a list. */
             data: {
                 /** @description The items. */
-                items: {
-                    /** @description Null for what a server sent under an external id. */
-                    anonymousId?: string | null;
-                    appVersion?: string | null;
-                    /** @description When by the client's clock, where that differed from the server's and `timestamp` was corrected. */
-                    clientTimestamp?: string | null;
-                    /** @description Why it was rejected. */
-                    errors?: components["schemas"]["FeedErrorView"][] | null;
-                    /**
-                     * Format: uuid
-                     * @description Null for a rejected event without a usable one.
-                     */
-                    eventId?: string | null;
-                    /** @description The external id that a server sent it under. */
-                    externalId?: string | null;
-                    /** @description Null for a rejected event without one. */
-                    name?: string | null;
-                    platform?: string | null;
-                    /** @description Of a rejected event, without what the privacy policy denies; empty if they could not be read. */
-                    properties: Record<string, never>;
-                    receivedAt: string;
-                    source: string;
-                    /** Format: uuid */
-                    subjectId: string;
-                    /** @description Null for a rejected event without a usable one. */
-                    timestamp?: string | null;
-                    verdict: components["schemas"]["EventVerdict"];
-                }[];
+                items: components["schemas"]["FeedEventView"][];
                 /** @description Continues the list; null at its end. */
                 nextCursor?: string | null;
             };
@@ -3374,19 +3374,7 @@ export interface components {
             /** @description A page of a list. */
             data: {
                 /** @description The items. */
-                items: {
-                    /** Format: int64 */
-                    count: number;
-                    eventName: string;
-                    firstSeenAt: string;
-                    lastSeenAt: string;
-                    reason: string;
-                    /**
-                     * Format: uuid
-                     * @description One of them: the last.
-                     */
-                    sampleId: string;
-                }[];
+                items: components["schemas"]["GroupView"][];
                 /** @description Continues the list; null at its end. */
                 nextCursor?: string | null;
             };
@@ -3396,14 +3384,7 @@ export interface components {
             /** @description A page of a list. */
             data: {
                 /** @description The items. */
-                items: {
-                    /** @description `ES256`, `EdDSA` or `RS256`. */
-                    algorithm: string;
-                    createdAt: string;
-                    /** @description SHA-256 of the `SubjectPublicKeyInfo`, in hexadecimal digits. */
-                    fingerprint: string;
-                    kid: string;
-                }[];
+                items: components["schemas"]["IdentityKeyView"][];
                 /** @description Continues the list; null at its end. */
                 nextCursor?: string | null;
             };
@@ -3413,18 +3394,7 @@ export interface components {
             /** @description A page of a list. */
             data: {
                 /** @description The items. */
-                items: {
-                    createdAt: string;
-                    expiresAt?: string | null;
-                    /** Format: uuid */
-                    id: string;
-                    /** @description `write`, `server` or `api`. */
-                    kind: string;
-                    /** @description To about a minute. */
-                    lastUsedAt?: string | null;
-                    name: string;
-                    scopes: string[];
-                }[];
+                items: components["schemas"]["KeyView"][];
                 /** @description Continues the list; null at its end. */
                 nextCursor?: string | null;
             };
@@ -3434,32 +3404,7 @@ export interface components {
             /** @description A page of a list. */
             data: {
                 /** @description The items. */
-                items: {
-                    anonymousId?: string | null;
-                    /** Format: int64 */
-                    attempts: number;
-                    /** Format: uuid */
-                    campaignId?: string | null;
-                    /** @description When by the client's clock, where that differed from the server's and `timestamp` was corrected. */
-                    clientTimestamp?: string | null;
-                    /** @description What the plugin said when it failed, such as the message and place of a panic. */
-                    detail?: string | null;
-                    event: unknown;
-                    /** Format: uuid */
-                    eventId: string;
-                    eventName: string;
-                    /** Format: uuid */
-                    id: string;
-                    plugin?: components["schemas"]["PluginVersion"] | null;
-                    reason: string;
-                    receivedAt: string;
-                    stage: components["schemas"]["Stage"];
-                    state: string;
-                    /** Format: uuid */
-                    subjectId: string;
-                    timestamp: string;
-                    violations: components["schemas"]["Violation"][];
-                }[];
+                items: components["schemas"]["LetterView"][];
                 /** @description Continues the list; null at its end. */
                 nextCursor?: string | null;
             };
@@ -3469,9 +3414,7 @@ export interface components {
             /** @description A page of a list. */
             data: {
                 /** @description The items. */
-                items: (components["schemas"]["AppView"] & {
-                    role: string;
-                })[];
+                items: components["schemas"]["ListedApp"][];
                 /** @description Continues the list; null at its end. */
                 nextCursor?: string | null;
             };
@@ -3481,31 +3424,7 @@ export interface components {
             /** @description A page of a list. */
             data: {
                 /** @description The items. */
-                items: {
-                    /**
-                     * Format: uuid
-                     * @description For operators: in which app.
-                     */
-                    appId?: string | null;
-                    at: string;
-                    /** @description The campaigns that the call decided in which it was logged, at most 20. */
-                    campaignIds: string[];
-                    /** @description The events that the call was about, at most 20. */
-                    eventIds: string[];
-                    /**
-                     * Format: uuid
-                     * @description Ids ascend in the order in which lines were written.
-                     */
-                    id: string;
-                    /** @description `decision`, `shadow`, or `dropped`: the server's own line about others that were not kept. */
-                    kind: string;
-                    /** @description `debug`, `info`, `warn` or `error`. */
-                    level: string;
-                    message: string;
-                    /** @description The people whom the call was about, at most 20. */
-                    subjectIds: string[];
-                    version: string;
-                }[];
+                items: components["schemas"]["LogLineView"][];
                 /** @description Continues the list; null at its end. */
                 nextCursor?: string | null;
             };
@@ -3515,29 +3434,7 @@ export interface components {
             /** @description A page of a list. */
             data: {
                 /** @description The items. */
-                items: {
-                    availableAt: string;
-                    /** Format: uuid */
-                    campaignId: string;
-                    /** Format: int64 */
-                    campaignVersion: number;
-                    createdAt: string;
-                    displayedAt?: string | null;
-                    expiresAt: string;
-                    /** Format: uuid */
-                    instructionId: string;
-                    /** @description `survey`, `feedback` or `in_app`. */
-                    kind: string;
-                    /** @description How far it came: `pending`, `authorized`, `displayed`, `completed`, `dismissed` and others. */
-                    status: string;
-                    statusAt: string;
-                    /** @description Why the person was not shown it. */
-                    suppressedBy?: string | null;
-                    /** @description The name of the event that triggered it. */
-                    triggerName?: string | null;
-                    /** Format: uuid */
-                    variantId?: string | null;
-                }[];
+                items: components["schemas"]["PersonInstructionView"][];
                 /** @description Continues the list; null at its end. */
                 nextCursor?: string | null;
             };
@@ -3547,18 +3444,7 @@ export interface components {
             /** @description A page of a list. */
             data: {
                 /** @description The items. */
-                items: {
-                    activeVersion?: string | null;
-                    createdAt?: string | null;
-                    kind: string;
-                    name: string;
-                    rollout?: components["schemas"]["RolloutView"] | null;
-                    /** @description `app`, `server` or `builtin`. */
-                    scope: string;
-                    /** @description Whether it decides where no plugin is named. */
-                    slot: boolean;
-                    updatedAt?: string | null;
-                }[];
+                items: components["schemas"]["PluginView"][];
                 /** @description Continues the list; null at its end. */
                 nextCursor?: string | null;
             };
@@ -3568,15 +3454,7 @@ export interface components {
             /** @description A page of a list. */
             data: {
                 /** @description The items. */
-                items: {
-                    anonymousId?: string | null;
-                    at: string;
-                    externalId?: string | null;
-                    state: string;
-                    /** Format: uuid */
-                    subjectId: string;
-                    suppressedBy?: string | null;
-                }[];
+                items: components["schemas"]["RecipientView"][];
                 /** @description Continues the list; null at its end. */
                 nextCursor?: string | null;
             };
@@ -3586,25 +3464,7 @@ export interface components {
             /** @description A page of a list. */
             data: {
                 /** @description The items. */
-                items: (components["schemas"]["SegmentContent"] & {
-                    /** Format: uuid */
-                    appId: string;
-                    createdAt: string;
-                    /** Format: uuid */
-                    id: string;
-                    /**
-                     * Format: int64
-                     * @description How many people are in it; null until everybody was looked at once.
-                     */
-                    size?: number | null;
-                    /** @description As of when, at most an hour ago. */
-                    sizeAt?: string | null;
-                    updatedAt: string;
-                    /** @description What names it. */
-                    usedBy: components["schemas"]["SegmentUse"][];
-                    /** Format: int64 */
-                    version: number;
-                })[];
+                items: components["schemas"]["SegmentView"][];
                 /** @description Continues the list; null at its end. */
                 nextCursor?: string | null;
             };
@@ -3614,22 +3474,7 @@ export interface components {
             /** @description A page of a list. */
             data: {
                 /** @description The items. */
-                items: {
-                    at: string;
-                    /** Format: int64 */
-                    attempt: number;
-                    error?: string | null;
-                    eventType: string;
-                    /** Format: uuid */
-                    id: string;
-                    /** Format: int64 */
-                    latencyMs: number;
-                    /** Format: uuid */
-                    messageId: string;
-                    nextAttemptAt?: string | null;
-                    /** Format: int64 */
-                    statusCode?: number | null;
-                }[];
+                items: components["schemas"]["WebhookAttemptView"][];
                 /** @description Continues the list; null at its end. */
                 nextCursor?: string | null;
             };
@@ -3639,86 +3484,34 @@ export interface components {
             /** @description A page of a list. */
             data: {
                 /** @description The items. */
-                items: {
-                    active: boolean;
-                    createdAt: string;
-                    description: string;
-                    eventTypes: components["schemas"]["EventType"][];
-                    health: components["schemas"]["WebhookHealthView"];
-                    /** Format: uuid */
-                    id: string;
-                    /** @description `whsec_` and the Base64 of the 32 bytes that requests are signed with. Only where it is new. */
-                    secret?: string | null;
-                    updatedAt: string;
-                    url: string;
-                    /** Format: int64 */
-                    version: number;
-                }[];
+                items: components["schemas"]["WebhookView"][];
                 /** @description Continues the list; null at its end. */
                 nextCursor?: string | null;
             };
         };
         /** @description The envelope of every success: `{"data": …}`. */
         Data_PluginDetailView: {
-            /** @description A plugin with its versions. */
-            data: components["schemas"]["PluginView"] & {
-                health: components["schemas"]["HealthView"];
-                lastRollback?: components["schemas"]["Rollback"] | null;
-                versions: components["schemas"]["VersionView"][];
-            };
+            data: components["schemas"]["PluginDetailView"];
         };
         /** @description The envelope of every success: `{"data": …}`. */
         Data_PollView: {
-            /** @description Instructions on offer. */
-            data: {
-                items: components["schemas"]["InstructionView"][];
-                nextCursor: string;
-                /** Format: int32 */
-                pollAfterSeconds: number;
-            };
+            data: components["schemas"]["PollView"];
         };
         /** @description The envelope of every success: `{"data": …}`. */
         Data_PreviewView: {
-            /** @description A resolved variant. */
-            data: {
-                bindings: components["schemas"]["BindingView"][];
-                /** @description `{title, body, openAction}` of a push message; of an in-app message what SDKs get to show. Null unless it is ready. */
-                content?: unknown;
-                issues: components["schemas"]["IssueView"][];
-                /** @description `ready`, `skipped` or `error`. */
-                status: string;
-            };
+            data: components["schemas"]["PreviewView"];
         };
         /** @description The envelope of every success: `{"data": …}`. */
         Data_ProposalView: {
-            /** @description A proposal. Without what it was made from, it can be declared as it is. */
-            data: {
-                additionalProperties: components["schemas"]["AdditionalProperties"];
-                basedOn: components["schemas"]["BasisView"];
-                enforcement: components["schemas"]["Enforcement"];
-                name: string;
-                properties: components["schemas"]["PropertyDefinition"][];
-            };
+            data: components["schemas"]["ProposalView"];
         };
         /** @description The envelope of every success: `{"data": …}`. */
         Data_QueuedDeletionView: {
-            /** @description A deletion that was queued, or was there already. */
-            data: {
-                /** Format: uuid */
-                jobId: string;
-                /** @description `queued`, `running` or `analytics_pending`. */
-                status: string;
-            };
+            data: components["schemas"]["QueuedDeletionView"];
         };
         /** @description The envelope of every success: `{"data": …}`. */
         Data_QueuedExportView: {
-            /** @description An export that was queued. */
-            data: {
-                /** Format: uuid */
-                exportId: string;
-                /** @description `queued`. */
-                status: string;
-            };
+            data: components["schemas"]["QueuedExportView"];
         };
         /** @description The envelope of every success: `{"data": …}`. */
         Data_QueuedView: {
@@ -3730,384 +3523,188 @@ export interface components {
         };
         /** @description The envelope of every success: `{"data": …}`. */
         Data_ReceiptsView: {
-            /** @description Which receipts were taken. */
-            data: {
-                accepted: number;
-                /** @description Deliveries that are not the subject's. */
-                unknown: string[];
-            };
+            data: components["schemas"]["ReceiptsView"];
         };
         /** @description The envelope of every success: `{"data": …}`. */
         Data_RecoverView: {
-            /** @description A recovery that was queued. */
-            data: {
-                /**
-                 * Format: uuid
-                 * @description The job, as `GET /v1/apps/{appId}/jobs/{id}` shows it.
-                 */
-                jobId: string;
-                status: string;
-            };
+            data: components["schemas"]["RecoverView"];
         };
         /** @description The envelope of every success: `{"data": …}`. */
         Data_RegisteredView: {
-            /** @description What became of a registration. */
-            data: {
-                deviceId: string;
-                /** @description `active`, or `opted_out` without permission. */
-                status: string;
-            };
+            data: components["schemas"]["RegisteredView"];
         };
         /** @description The envelope of every success: `{"data": …}`. */
         Data_ReplayView: {
-            /** @description What became of a replay. */
-            data: {
-                /** @description Why it fails. */
-                reason?: string | null;
-                /** @description `replayed` or `still_failing`. */
-                status: string;
-                violations?: components["schemas"]["Violation"][] | null;
-            };
+            data: components["schemas"]["ReplayView"];
         };
         /** @description The envelope of every success: `{"data": …}`. */
         Data_Report: {
-            /** @description Results of a survey. */
-            data: {
-                /** @description How far they came, in the order of the survey. */
-                funnel: components["schemas"]["Step"][];
-                /** @description What was answered. */
-                perQuestion: components["schemas"]["QuestionReport"][];
-                /**
-                 * Format: uuid
-                 * @description The survey.
-                 */
-                surveyId: string;
-                /** @description All attempts. */
-                totals: components["schemas"]["Totals"];
-            };
+            data: components["schemas"]["Report"];
         };
         /** @description The envelope of every success: `{"data": …}`. */
         Data_RerunView: {
-            /** @description What came of making a decision again. */
-            data: {
-                /** @description Where they differ, with what was decided then as what is expected. */
-                differences: components["schemas"]["Difference"][];
-                /**
-                 * Format: int32
-                 * @description Questions that the plugin asked now and not then: more than none, and it is not deterministic.
-                 */
-                newQuestions: number;
-                /** @description What was decided then: `fired`, `states`, `timers`. */
-                recorded: unknown;
-                /** @description What is decided now, or `failure` and `detail`. */
-                rerun: unknown;
-                /** @description Whether it is the same decision. */
-                same: boolean;
-            };
+            data: components["schemas"]["RerunView"];
         };
         /** @description The envelope of every success: `{"data": …}`. */
         Data_ResponsesView: {
-            /** @description A page of answers. */
-            data: {
-                items: components["schemas"]["AnswerView"][];
-                /** Format: int32 */
-                limit: number;
-                /** Format: int32 */
-                page: number;
-                /**
-                 * Format: int64
-                 * @description How many answers there are; exact up to 10,000.
-                 */
-                total: number;
-                /** @description True where there are more than `total` says. */
-                totalIsEstimate?: boolean | null;
-            };
+            data: components["schemas"]["ResponsesView"];
         };
         /** @description The envelope of every success: `{"data": …}`. */
         Data_SegmentMembersView: {
-            /** @description Members of a segment. */
-            data: components["schemas"]["Page_UserView"] & {
-                /** @description As of when, at most an hour ago; null until everybody was looked at once. */
-                asOf?: string | null;
-            };
+            data: components["schemas"]["SegmentMembersView"];
         };
         /** @description The envelope of every success: `{"data": …}`. */
         Data_SegmentPreviewView: {
-            /** @description Who would be in a segment. */
-            data: {
-                /**
-                 * Format: int64
-                 * @description How many people.
-                 */
-                count: number;
-                /** @description Whether that is an estimate: of more than 10,000 people only a sample is looked at. */
-                isEstimate: boolean;
-                /** @description Some who would be in it, 20 at the most. */
-                sample: components["schemas"]["UserView"][];
-                /**
-                 * Format: int64
-                 * @description Of how many.
-                 */
-                total: number;
-            };
+            data: components["schemas"]["SegmentPreviewView"];
         };
         /** @description The envelope of every success: `{"data": …}`. */
         Data_SegmentView: {
-            /** @description A segment as the API shows it. */
-            data: components["schemas"]["SegmentContent"] & {
-                /** Format: uuid */
-                appId: string;
-                createdAt: string;
-                /** Format: uuid */
-                id: string;
-                /**
-                 * Format: int64
-                 * @description How many people are in it; null until everybody was looked at once.
-                 */
-                size?: number | null;
-                /** @description As of when, at most an hour ago. */
-                sizeAt?: string | null;
-                updatedAt: string;
-                /** @description What names it. */
-                usedBy: components["schemas"]["SegmentUse"][];
-                /** Format: int64 */
-                version: number;
-            };
+            data: components["schemas"]["SegmentView"];
         };
         /** @description The envelope of every success: `{"data": …}`. */
         Data_SendView: {
-            /** @description A message that was queued. */
-            data: {
-                /** Format: uuid */
-                campaignId: string;
-                createdAt: string;
-                /** Format: uuid */
-                deliveryId: string;
-                duplicate: boolean;
-                reason?: string | null;
-                /**
-                 * Format: int64
-                 * @description Active devices of the person when it was asked for.
-                 */
-                recipients: number;
-                status: string;
-            };
+            data: components["schemas"]["SendView"];
         };
         /** @description The envelope of every success: `{"data": …}`. */
         Data_SessionView: {
-            /** @description A session. */
-            data: {
-                /** Format: uuid */
-                clientId?: string | null;
-                expiresAt: string;
-                sdkConfig: components["schemas"]["SdkConfig"];
-                serverTime: string;
-                subject: components["schemas"]["SubjectView"];
-                subjectToken: string;
-            };
+            data: components["schemas"]["SessionView"];
         };
         /** @description The envelope of every success: `{"data": …}`. */
         Data_SettingsView: {
-            /** @description An app's settings. */
-            data: components["schemas"]["Settings"] & {
-                /**
-                 * Format: int64
-                 * @description Grows with each change.
-                 */
-                version: number;
-            };
+            data: components["schemas"]["SettingsView"];
         };
         /** @description The envelope of every success: `{"data": …}`. */
         Data_SlotView: {
-            /** @description A slot and the plugin that is in it. */
-            data: {
-                kind: string;
-                plugin: string;
-                /** @description Where the plugin comes from: `app`, `server` or `builtin`. */
-                scope: string;
-                /** @description The version that decides. */
-                version: string;
-            };
+            data: components["schemas"]["SlotView"];
         };
         /** @description The envelope of every success: `{"data": …}`. */
         Data_SurveyView: {
-            /** @description A survey as the API shows it. */
-            data: components["schemas"]["SurveyContent"] & {
-                activatedAt?: string | null;
-                /** Format: uuid */
-                appId: string;
-                createdAt: string;
-                /** Format: uuid */
-                id: string;
-                updatedAt: string;
-                /** Format: int64 */
-                version: number;
-            };
+            data: components["schemas"]["SurveyView"];
         };
         /** @description The envelope of every success: `{"data": …}`. */
         Data_TestView: {
-            /** @description What became of each case, in the same order. */
-            data: {
-                cases: components["schemas"]["CaseView"][];
-            };
+            data: components["schemas"]["TestView"];
         };
         /** @description The envelope of every success: `{"data": …}`. */
         Data_TimelineView: {
-            /** @description A page of a person's events. */
-            data: components["schemas"]["Page_EventView"] & {
-                /** @description As what the id in the path was found. Somebody else may have it as the other kind of id. */
-                matchedBy: components["schemas"]["IdKind"];
-            };
+            data: components["schemas"]["TimelineView"];
         };
         /** @description The envelope of every success: `{"data": …}`. */
         Data_UserDetail: {
-            /** @description A person. */
-            data: {
-                devices: components["schemas"]["DeviceView"][];
-                /** @description As what the id in the path was found. Somebody else may have it as the other kind of id. */
-                matchedBy: components["schemas"]["IdKind"];
-                profile: components["schemas"]["ProfileView"];
-                properties: components["schemas"]["PropertyView"][];
-            };
+            data: components["schemas"]["UserDetail"];
         };
         /** @description The envelope of every success: `{"data": …}`. */
         Data_UserPage: {
-            /** @description People, the one that was made last first. */
-            data: {
-                items: components["schemas"]["UserView"][];
-                nextCursor?: string | null;
-                /**
-                 * Format: int64
-                 * @description How many there are, up to 10,000; counted for the first page.
-                 */
-                total: number;
-                /** @description Present and true if there may be more. */
-                totalIsEstimate?: boolean;
-            };
+            data: components["schemas"]["UserPage"];
         };
         /** @description The envelope of every success: `{"data": …}`. */
         Data_Vec_AnyCampaignView: {
-            data: (components["schemas"]["PushCampaignView"] | components["schemas"]["InAppView"])[];
+            data: components["schemas"]["AnyCampaignView"][];
         };
         /** @description The envelope of every success: `{"data": …}`. */
         Data_Vec_CodeView: {
-            data: {
-                code: string;
-                meaning: string;
-                /** Format: int32 */
-                status: number;
-            }[];
+            data: components["schemas"]["CodeView"][];
         };
         /** @description The envelope of every success: `{"data": …}`. */
         Data_Vec_CredentialView: {
-            data: {
-                createdAt: string;
-                /** @description SHA-256 of the public key's `SubjectPublicKeyInfo`, in hexadecimal digits. */
-                fingerprint: string;
-                /** Format: uuid */
-                id: string;
-                /**
-                 * @description What is public: `keyId`, `teamId`, `bundleId`, `environment` of Apple's; `projectId`, `clientEmail` of
-                 *     Google's; `publicKey`, `subject` of browsers'.
-                 */
-                identity: components["schemas"]["CredentialIdentity"] | null;
-                platform: components["schemas"]["Platform"];
-                provider: components["schemas"]["Provider"];
-                /** @description `active`, or `invalid` once its provider has refused it. */
-                status: string;
-                /** @description Why it is invalid. */
-                statusReason?: string | null;
-            }[];
+            data: components["schemas"]["CredentialView"][];
         };
         /** @description The envelope of every success: `{"data": …}`. */
         Data_Vec_SegmentSizeView: {
-            data: {
-                at: string;
-                /** Format: int64 */
-                size: number;
-            }[];
+            data: components["schemas"]["SegmentSizeView"][];
         };
         /** @description The envelope of every success: `{"data": …}`. */
         Data_Vec_SlotView: {
-            data: {
-                kind: string;
-                plugin: string;
-                /** @description Where the plugin comes from: `app`, `server` or `builtin`. */
-                scope: string;
-                /** @description The version that decides. */
-                version: string;
-            }[];
+            data: components["schemas"]["SlotView"][];
         };
         /** @description The envelope of every success: `{"data": …}`. */
         Data_Vec_SurveyView: {
-            data: (components["schemas"]["SurveyContent"] & {
-                activatedAt?: string | null;
-                /** Format: uuid */
-                appId: string;
-                createdAt: string;
-                /** Format: uuid */
-                id: string;
-                updatedAt: string;
-                /** Format: int64 */
-                version: number;
-            })[];
+            data: components["schemas"]["SurveyView"][];
         };
         /** @description The envelope of every success: `{"data": …}`. */
         Data_VersionView: {
-            /** @description A version of a plugin. */
-            data: {
-                checks: components["schemas"]["Check"][];
-                /** @description A JSON Schema. */
-                configSchema?: unknown;
-                description?: string | null;
-                /** @description The component's SHA-256, in hexadecimal. */
-                digest: string;
-                imports: string[];
-                /** @description `trigger`, `personalization` or `validation`. */
-                kind: string;
-                name: string;
-                /** Format: int64 */
-                sizeBytes?: number | null;
-                /** @description `ready`: it can be activated. */
-                state: string;
-                uploadedAt?: string | null;
-                uploadedBy?: string | null;
-                version: string;
-            };
+            data: components["schemas"]["VersionView"];
+        };
+        /** @description The envelope of every success: `{"data": …}`. */
+        Data_WebhookRetryView: {
+            data: components["schemas"]["WebhookRetryView"];
         };
         /** @description The envelope of every success: `{"data": …}`. */
         Data_WebhookTestView: {
-            /** @description What came of a test. */
-            data: {
-                /** @description Why it did not arrive. */
-                error?: string | null;
-                /** Format: int64 */
-                latencyMs: number;
-                /**
-                 * Format: int32
-                 * @description What was answered; absent if no whole answer came.
-                 */
-                statusCode?: number | null;
-            };
+            data: components["schemas"]["WebhookTestView"];
         };
         /** @description The envelope of every success: `{"data": …}`. */
         Data_WebhookView: {
-            /** @description A webhook. */
-            data: {
-                active: boolean;
-                createdAt: string;
-                description: string;
-                eventTypes: components["schemas"]["EventType"][];
-                health: components["schemas"]["WebhookHealthView"];
-                /** Format: uuid */
-                id: string;
-                /** @description `whsec_` and the Base64 of the 32 bytes that requests are signed with. Only where it is new. */
-                secret?: string | null;
-                updatedAt: string;
-                url: string;
-                /** Format: int64 */
-                version: number;
-            };
+            data: components["schemas"]["WebhookView"];
+        };
+        /** @description A condition on a date. */
+        DateFilter: {
+            /**
+             * @description How the property is compared; `is_set` and `is_not_set` take no `value`.
+             * @enum {string}
+             */
+            operator: "before" | "after" | "within_last" | "is_set" | "is_not_set";
+            /** @description The property; nested ones by dots, `cart.total`. A value of another type is no match. */
+            property: string;
+            /**
+             * @description The type that the property must have.
+             * @constant
+             */
+            type: "date";
+            /** @description An ISO 8601 date or date-time; a span for `within_last`. */
+            value?: string | components["schemas"]["Span"];
+        };
+        /** @description A condition on a date. */
+        DateFilterPatch: {
+            /** @description How the property is compared; `is_set` and `is_not_set` take no `value`. */
+            operator?: ("before" | "after" | "within_last" | "is_set" | "is_not_set") | null;
+            /** @description The property; nested ones by dots, `cart.total`. A value of another type is no match. */
+            property?: string | null;
+            /** @description The type that the property must have. */
+            type?: "date" | null;
+            /** @description An ISO 8601 date or date-time; a span for `within_last`. */
+            value?: string | components["schemas"]["SpanPatch"] | null;
+        };
+        /** @description A question of the type `date`. */
+        DateQuestion: {
+            /** @description What else it says. */
+            description?: string | null;
+            /** @description Its id within the flow. */
+            id: string;
+            /**
+             * Format: date
+             * @description The last day.
+             */
+            max?: string;
+            /**
+             * Format: date
+             * @description The first day.
+             */
+            min?: string;
+            /** @description Whether it must be answered. */
+            required?: boolean;
+            /** @description What it asks. */
+            title: string;
+            /**
+             * @description What kind of answer it takes.
+             * @constant
+             */
+            type: "date";
+            /** @description What limits answers, instead of at the question itself; and `message`. */
+            validation?: {
+                /**
+                 * Format: date
+                 * @description The last day.
+                 */
+                max?: string;
+                /** @description Shown where an answer is refused. */
+                message?: string;
+                /**
+                 * Format: date
+                 * @description The first day.
+                 */
+                min?: string;
+            } | null;
         };
         /** @description What became of what was made on a day. */
         DayCounts: components["schemas"]["CampaignCounts"] & {
@@ -4152,6 +3749,20 @@ export interface components {
             properties?: components["schemas"]["PropertyDefinition"][];
             validator?: components["schemas"]["Validator"] | null;
         };
+        /** @description What a definition says. */
+        DefinitionPatch: {
+            /** @description What becomes of properties that it does not name. */
+            additionalProperties?: components["schemas"]["AdditionalProperties"] | null;
+            /** @description What the event means. */
+            description?: string | null;
+            /** @description What becomes of events that break it. */
+            enforcement?: components["schemas"]["Enforcement"] | null;
+            /** @description The properties, as the validation plugin reads them. */
+            properties?: components["schemas"]["PropertyDefinition"][] | null;
+            /** @description Whether it is in force. */
+            status?: components["schemas"]["DefinitionStatus"] | null;
+            validator?: components["schemas"]["ValidatorPatch"] | null;
+        };
         /**
          * @description Whether a definition is in force.
          * @enum {string}
@@ -4188,7 +3799,7 @@ export interface components {
             /** Format: uuid */
             campaignId: string;
             /** @description What was resolved, the same on each retry; null until then. */
-            content?: unknown;
+            content?: components["schemas"]["PushMessage"] | null;
             createdAt: string;
             /** Format: uuid */
             deliveryId: string;
@@ -4323,6 +3934,48 @@ export interface components {
          * @enum {string}
          */
         Environment: "production" | "sandbox";
+        /** @description A condition on a person's events. */
+        EventCondition: {
+            /** @description How many there are; one at least unless given. */
+            count?: {
+                /** @description The number. */
+                n: number;
+                /**
+                 * @description How the number is compared.
+                 * @enum {string}
+                 */
+                operator: "eq" | "neq" | "gt" | "gte" | "lt" | "lte";
+            };
+            /** @description The events' name. */
+            eventName: string;
+            /** @description Only events whose properties are so. */
+            filters?: components["schemas"]["Filter"];
+            /**
+             * @description What it is about.
+             * @constant
+             */
+            kind: "event";
+            /** @description How far back is looked, in days. */
+            withinDays: number;
+        };
+        /** @description A condition on a person's events. */
+        EventConditionPatch: {
+            /** @description How many there are; one at least unless given. */
+            count?: {
+                /** @description The number. */
+                n?: number | null;
+                /** @description How the number is compared. */
+                operator?: ("eq" | "neq" | "gt" | "gte" | "lt" | "lte") | null;
+            } | null;
+            /** @description The events' name. */
+            eventName?: string | null;
+            /** @description Only events whose properties are so. */
+            filters?: components["schemas"]["FilterPatch"] | null;
+            /** @description What it is about. */
+            kind?: "event" | null;
+            /** @description How far back is looked, in days. */
+            withinDays?: number | null;
+        };
         /**
          * @description What an endpoint can be told of: the transitions of deliveries, and what plugins' authors have to
          *     look at.
@@ -4372,6 +4025,23 @@ export interface components {
             status: string;
             /** @description How the request named the person; null once the person is deleted. */
             subject: unknown;
+        };
+        /** @description A condition on what is known of a person's device and place. */
+        FactCondition: {
+            /** @description One of these: platforms; countries in two letters, by the person's newest time zone; languages or locales. */
+            in: string[];
+            /**
+             * @description What it is about.
+             * @enum {string}
+             */
+            kind: "platform" | "country" | "locale";
+        };
+        /** @description A condition on what is known of a person's device and place. */
+        FactConditionPatch: {
+            /** @description One of these: platforms; countries in two letters, by the person's newest time zone; languages or locales. */
+            in?: string[] | null;
+            /** @description What it is about. */
+            kind?: ("platform" | "country" | "locale") | null;
         };
         /** @description How often a version failed. */
         FailureRate: {
@@ -4448,24 +4118,24 @@ export interface components {
             /** @description A JSON pointer (RFC 6901) into the request body. */
             pointer: string;
         };
-        /** @description Conditions on properties, nested to a depth of 4, 50 conditions at the most. A condition has `property`, `type`, `operator` and mostly `value`; a group has `all` or `any`. */
-        Filter: {
+        /** @description Conditions on properties, nested to a depth of 4, 50 conditions at the most: a condition by the `type` of its property, or a group. */
+        Filter: components["schemas"]["TextFilter"] | components["schemas"]["NumberFilter"] | components["schemas"]["BooleanFilter"] | components["schemas"]["DateFilter"] | components["schemas"]["FilterGroup"];
+        /** @description A group of conditions; one without any holds. */
+        FilterGroup: {
             /** @description All of these hold. */
             all?: components["schemas"]["Filter"][];
             /** @description One of these holds. */
             any?: components["schemas"]["Filter"][];
-            /** @description Text: `equals`, `not_equals`, `in`, `not_in`, `contains`, `not_contains`, `starts_with`, `ends_with`, `matches` (a regular expression). Number: `eq`, `neq`, `gt`, `gte`, `lt`, `lte`, `between`. Boolean: `is`. Date: `before`, `after`, `within_last`. All: `is_set`, `is_not_set`. */
-            operator?: string;
-            /** @description The property; nested ones by dots, `cart.total`. A value of another type is no match. */
-            property?: string;
-            /**
-             * @description The type that the property must have.
-             * @enum {string}
-             */
-            type?: "string" | "number" | "boolean" | "date";
-            /** @description Compared with: a text, a number or a boolean; a list for `in` and `not_in`, two numbers for `between`, `{amount, unit}` for `within_last`. */
-            value?: unknown;
         };
+        /** @description A group of conditions; one without any holds. */
+        FilterGroupPatch: {
+            /** @description All of these hold. */
+            all?: components["schemas"]["Filter"][] | null;
+            /** @description One of these holds. */
+            any?: components["schemas"]["Filter"][] | null;
+        };
+        /** @description Conditions on properties, nested to a depth of 4, 50 conditions at the most: a condition by the `type` of its property, or a group. */
+        FilterPatch: components["schemas"]["TextFilterPatch"] | components["schemas"]["NumberFilterPatch"] | components["schemas"]["BooleanFilterPatch"] | components["schemas"]["DateFilterPatch"] | components["schemas"]["FilterGroupPatch"];
         /** @description Which letters a job is about. All conditions must hold; none: all letters. */
         FilterRequest: {
             /** @description Events of this name. */
@@ -4492,21 +4162,43 @@ export interface components {
             /** @description Where it begins; the first question unless given. */
             startQuestionId?: string | null;
         };
-        /** @description A condition on answers, or a group of conditions: `all` or `any`. */
-        FlowCondition: {
-            /** @description All of these hold. */
-            all?: components["schemas"]["FlowCondition"][];
-            /** @description One of these holds. */
-            any?: components["schemas"]["FlowCondition"][];
+        /** @description All of these hold. */
+        FlowAll: {
+            /** @description The conditions. */
+            all: components["schemas"]["FlowCondition"][];
+        };
+        /** @description One of these holds. */
+        FlowAny: {
+            /** @description The conditions. */
+            any: components["schemas"]["FlowCondition"][];
+        };
+        /** @description A condition on the answer to a question. */
+        FlowComparison: {
             /**
              * @description How the answer is compared.
              * @enum {string}
              */
-            operator?: "equals" | "not_equals" | "one_of" | "includes_any" | "includes_all" | "includes_none" | "gt" | "gte" | "lt" | "lte" | "between" | "contains" | "starts_with" | "ends_with" | "answered" | "skipped" | "nps_bucket";
+            operator: "equals" | "not_equals" | "one_of" | "includes_any" | "includes_all" | "includes_none" | "gt" | "gte" | "lt" | "lte" | "between" | "contains" | "starts_with" | "ends_with" | "answered" | "skipped" | "nps_bucket";
             /** @description The question. */
-            questionId?: string;
-            /** @description Compared with; `promoter`, `passive` or `detractor` for `nps_bucket`. */
+            questionId: string;
+            /** @description Compared with: as the question's answers; a list for `one_of` and those of `includes_`, the least and the most for `between`, `promoter`, `passive` or `detractor` for `nps_bucket`; none for `answered` and `skipped`. */
             value?: unknown;
+        };
+        /** @description A condition on answers, or a group of conditions; nested to a depth of 4, 50 conditions at the most. */
+        FlowCondition: components["schemas"]["FlowComparison"] | components["schemas"]["FlowAll"] | components["schemas"]["FlowAny"];
+        /** @description What a survey asks, in which order. */
+        FlowPatch: {
+            /** @description Whether people can go back, and answer earlier questions otherwise. */
+            backNavigation?: boolean | null;
+            /** @description Where answers lead; without one, to the next question. */
+            branches?: components["schemas"]["Branch"][] | null;
+            /** @description What is shown at the end. */
+            endScreens?: components["schemas"]["EndScreen"][] | null;
+            progressStyle?: components["schemas"]["ProgressStyle"] | null;
+            /** @description The questions. */
+            questions?: components["schemas"]["Question"][] | null;
+            /** @description Where it begins; the first question unless given. */
+            startQuestionId?: string | null;
         };
         /** @description The next thing to show. */
         FlowStep: {
@@ -4548,6 +4240,36 @@ export interface components {
                 /** @description In so many days (1 to 365), or `lifetime`. */
                 windowDays?: number | "lifetime";
             };
+        };
+        /** @description How often a person meets it. */
+        FrequencyCapPatch: {
+            /** @description Pauses, in days. */
+            cooldownDays?: {
+                /** @description After any of its kind. */
+                sameType?: number | null;
+                /** @description After the campaign itself. */
+                self?: number | null;
+            } | null;
+            /** @description The app's caps do not hold for it. */
+            ignoreGlobalCap?: boolean | null;
+            /** @description At most so many for one person. */
+            perSubject?: {
+                /** @description How many. */
+                max?: number | null;
+                /** @description In so many days (1 to 365), or `lifetime`. */
+                windowDays?: number | "lifetime" | null;
+            } | null;
+        };
+        /** @description How often a person is asked or messaged. */
+        FrequencyPatch: {
+            in_app?: components["schemas"]["CapPatch"] | null;
+            /**
+             * Format: int64
+             * @description The pause between two presentations, surveys or in-app messages, that one person sees.
+             */
+            minSecondsBetweenPresentations?: number | null;
+            push?: components["schemas"]["CapPatch"] | null;
+            surveys?: components["schemas"]["CapPatch"] | null;
         };
         /** @description Letters of an event name with a reason. */
         GroupView: {
@@ -4662,10 +4384,45 @@ export interface components {
          * @enum {string}
          */
         InAppMode: "triggered" | "scheduled";
+        /** @description What people write of an in-app message. */
+        InAppPatch: {
+            /** @description Whom it is for, as the trigger plugin reads it. */
+            audience?: components["schemas"]["AudiencePatch"] | null;
+            /** @description What it is for. */
+            description?: string | null;
+            /**
+             * Format: int32
+             * @description How long it stays on offer, in seconds: 1 to 7,776,000; 7 days unless given.
+             */
+            expiresAfterSeconds?: number | null;
+            /** @description How often a person meets it. */
+            frequencyCap?: components["schemas"]["FrequencyCapPatch"] | null;
+            /** @description How it finds its people. */
+            mode?: components["schemas"]["InAppMode"] | null;
+            /** @description Its name. */
+            name?: string | null;
+            /**
+             * Format: int32
+             * @description Which comes first when several fire; higher first.
+             */
+            priority?: number | null;
+            /** @description When it may be shown. */
+            schedule?: components["schemas"]["SchedulePatch"] | null;
+            /** @description Where it stands. */
+            status?: components["schemas"]["CampaignStatus"] | null;
+            /** @description How it looks, as a survey's theme. */
+            theme?: components["schemas"]["ThemePatch"] | null;
+            /** @description What triggers it, as the trigger plugin reads it. */
+            trigger?: components["schemas"]["TriggerPatch"] | null;
+            /** @description Always `in_app`. */
+            type?: components["schemas"]["InAppType"] | null;
+            /** @description What it says; a person always gets the same one. */
+            variants?: components["schemas"]["InAppVariant"][] | null;
+        };
         /** @description A test of an in-app message. */
         InAppTestView: {
             /** @description What is shown; null where it could not be resolved. */
-            content?: Record<string, never> | null;
+            content?: components["schemas"]["MessagePayload"] | null;
             /**
              * Format: uuid
              * @description The instruction, which the person's next poll has; none where nothing can be shown.
@@ -4805,6 +4562,21 @@ export interface components {
             /** @description When, ISO 8601 with an offset. */
             timestamp: string;
         };
+        /** @description Settings of ingest. */
+        IngestPatch: {
+            /** @description Whether a public write key is enough for the server-side shape. */
+            allowUnverifiedServerEvents?: boolean | null;
+            /**
+             * Format: int64
+             * @description How far ahead of the server's clock an event may be.
+             */
+            futureWindowSeconds?: number | null;
+            /**
+             * Format: int64
+             * @description How old an event may be.
+             */
+            pastWindowSeconds?: number | null;
+        };
         /** @description Events of one person: with `context` from an SDK, with `userId` from a server. */
         IngestRequest: {
             context?: components["schemas"]["IngestContext"] | null;
@@ -4825,13 +4597,13 @@ export interface components {
         InstructionPayload: {
             attempt?: components["schemas"]["AuthorizedAttempt"] | null;
             /** @description The survey. One with translations has a `locale`: the one that most of its text is of. */
-            survey: Record<string, never>;
+            survey: components["schemas"]["SurveyPayload"];
         } | {
             /**
              * @description `{variantId, layout, title, body, imageUrl, buttons, dismissible, theme}`, as it was made. One with
              *     translations has a `locale`: the one that most of its text is of.
              */
-            message: Record<string, never>;
+            message: components["schemas"]["MessagePayload"];
         };
         /** @description An instruction as SDKs get it. */
         InstructionView: {
@@ -4953,6 +4725,33 @@ export interface components {
             timestamp: string;
             violations: components["schemas"]["Violation"][];
         };
+        /** @description A question of the type `link`. */
+        LinkQuestion: {
+            /** @description What it says. */
+            body?: string;
+            /** @description What stands on its button. */
+            buttonLabel?: string;
+            /** @description What else it says. */
+            description?: string | null;
+            /** @description Its id within the flow. */
+            id: string;
+            /** @description Whether it must be answered. */
+            required?: boolean;
+            /** @description What it asks. */
+            title: string;
+            /**
+             * @description What kind of answer it takes.
+             * @constant
+             */
+            type: "link";
+            /** @description Where it leads. */
+            url?: string;
+            /** @description What limits answers, instead of at the question itself; and `message`. */
+            validation?: {
+                /** @description Shown where an answer is refused. */
+                message?: string;
+            } | null;
+        };
         /** @description An app and what the caller may do in it. */
         ListedApp: components["schemas"]["AppView"] & {
             role: string;
@@ -4967,6 +4766,17 @@ export interface components {
                     [key: string]: string;
                 };
             };
+        };
+        /** @description A survey's text in other languages. */
+        LocalizationPatch: {
+            /** @description The language of the flow itself. */
+            defaultLocale?: string | null;
+            /** @description Texts by locale and path. */
+            translations?: {
+                [key: string]: {
+                    [key: string]: string | null;
+                } | null;
+            } | null;
         };
         /** @description A line that a plugin logged. */
         LogLineView: {
@@ -4999,6 +4809,135 @@ export interface components {
             level: string;
             message: string;
         };
+        /** @description A question of the type `long_text`. */
+        LongTextQuestion: {
+            /** @description What else it says. */
+            description?: string | null;
+            /**
+             * @description What an answer has to look like.
+             * @enum {string}
+             */
+            format?: "email" | "url" | "phone";
+            /** @description Its id within the flow. */
+            id: string;
+            /** @description The most characters; 10,000 unless given. */
+            maxLength?: number;
+            /** @description The least characters. */
+            minLength?: number;
+            /** @description What stands in the empty field. */
+            placeholder?: string;
+            /** @description Whether it must be answered. */
+            required?: boolean;
+            /** @description What it asks. */
+            title: string;
+            /**
+             * @description What kind of answer it takes.
+             * @constant
+             */
+            type: "long_text";
+            /** @description What limits answers, instead of at the question itself; and `message`. */
+            validation?: {
+                /**
+                 * @description What an answer has to look like.
+                 * @enum {string}
+                 */
+                format?: "email" | "url" | "phone";
+                /** @description The most characters; 10,000 unless given. */
+                maxLength?: number;
+                /** @description Shown where an answer is refused. */
+                message?: string;
+                /** @description The least characters. */
+                minLength?: number;
+            } | null;
+        };
+        /** @description A question of the type `matrix`. */
+        MatrixQuestion: {
+            /** @description What can be selected for each row. */
+            columns: components["schemas"]["QuestionItem"][];
+            /** @description What else it says. */
+            description?: string | null;
+            /** @description Its id within the flow. */
+            id: string;
+            /** @description Whether it must be answered. */
+            required?: boolean;
+            /** @description What is asked of. */
+            rows: components["schemas"]["QuestionItem"][];
+            /** @description What it asks. */
+            title: string;
+            /**
+             * @description What kind of answer it takes.
+             * @constant
+             */
+            type: "matrix";
+            /** @description What limits answers, instead of at the question itself; and `message`. */
+            validation?: {
+                /** @description Shown where an answer is refused. */
+                message?: string;
+            } | null;
+        };
+        /** @description Something to press. */
+        MessageButton: {
+            /** @description Its id, which a `clicked` acknowledgement names as `actionId`. */
+            id: string;
+            /** @description What stands on it. */
+            label: string;
+            /** @description What pressing it does. */
+            openAction: components["schemas"]["OpenAction"];
+            /** @description How much weight it has. */
+            style: components["schemas"]["InAppButtonStyle"];
+        };
+        /** @description A condition on what a person did with messages. */
+        MessageCondition: {
+            /** @description The campaigns; all unless given. */
+            campaignIds?: string[];
+            /**
+             * @description What became of a message.
+             * @enum {string}
+             */
+            interaction: "sent" | "delivered" | "displayed" | "shown" | "opened" | "clicked" | "dismissed" | "bounced" | "failed";
+            /**
+             * @description What it is about.
+             * @constant
+             */
+            kind: "message_interaction";
+            /** @description How far back is looked, in days; without it, for ever. */
+            withinDays?: number;
+        };
+        /** @description A condition on what a person did with messages. */
+        MessageConditionPatch: {
+            /** @description The campaigns; all unless given. */
+            campaignIds?: string[] | null;
+            /** @description What became of a message. */
+            interaction?: ("sent" | "delivered" | "displayed" | "shown" | "opened" | "clicked" | "dismissed" | "bounced" | "failed") | null;
+            /** @description What it is about. */
+            kind?: "message_interaction" | null;
+            /** @description How far back is looked, in days; without it, for ever. */
+            withinDays?: number | null;
+        };
+        /** @description An in-app message as SDKs get it: everything filled in. */
+        MessagePayload: {
+            /** @description The text. */
+            body: string | null;
+            /** @description What can be pressed. */
+            buttons: components["schemas"]["MessageButton"][];
+            /** @description Whether a person can close it otherwise. */
+            dismissible: boolean;
+            /** @description An image, at an https address. */
+            imageUrl: string | null;
+            /** @description How it is laid out. */
+            layout: components["schemas"]["InAppLayout"];
+            /** @description Of one with translations: the language that most of its text is of. */
+            locale?: string;
+            /** @description How it looks. */
+            theme: components["schemas"]["Theme"] | null;
+            /** @description The headline. */
+            title: string | null;
+            /**
+             * Format: uuid
+             * @description What is said of the campaign.
+             */
+            variantId: string;
+        };
         /** @description How the versions of a plugin fared. */
         MetricsView: {
             from: string;
@@ -5011,6 +4950,41 @@ export interface components {
          * @enum {string}
          */
         Mode: "triggered" | "scheduled" | "on_demand" | "link_only";
+        /** @description A question of the type `multiple_choice`. */
+        MultipleChoiceQuestion: {
+            /** @description Whether words of one's own are taken. */
+            allowOther?: boolean;
+            /** @description What else it says. */
+            description?: string | null;
+            /** @description Its id within the flow. */
+            id: string;
+            /** @description So many can be selected. */
+            maxSelections?: number;
+            /** @description So many must be selected. */
+            minSelections?: number;
+            /** @description What can be selected. */
+            options: components["schemas"]["QuestionItem"][];
+            /** @description Whether it must be answered. */
+            required?: boolean;
+            /** @description Whether the options come in another order each time. */
+            shuffle?: boolean;
+            /** @description What it asks. */
+            title: string;
+            /**
+             * @description What kind of answer it takes.
+             * @constant
+             */
+            type: "multiple_choice";
+            /** @description What limits answers, instead of at the question itself; and `message`. */
+            validation?: {
+                /** @description So many can be selected. */
+                maxSelections?: number;
+                /** @description Shown where an answer is refused. */
+                message?: string;
+                /** @description So many must be selected. */
+                minSelections?: number;
+            } | null;
+        };
         /** @description A key that was just made. */
         NewKeyView: components["schemas"]["KeyView"] & {
             /** @description What the caller sends. It is never shown again. */
@@ -5044,6 +5018,92 @@ export interface components {
              */
             score: number;
         };
+        /** @description A question of the type `nps`. */
+        NpsQuestion: {
+            /** @description What else it says. */
+            description?: string | null;
+            /** @description What stands at the most. */
+            highLabel?: string;
+            /** @description Its id within the flow. */
+            id: string;
+            /** @description What stands at the least. */
+            lowLabel?: string;
+            /** @description Whether it must be answered. */
+            required?: boolean;
+            /** @description What it asks. */
+            title: string;
+            /**
+             * @description What kind of answer it takes.
+             * @constant
+             */
+            type: "nps";
+            /** @description What limits answers, instead of at the question itself; and `message`. */
+            validation?: {
+                /** @description Shown where an answer is refused. */
+                message?: string;
+            } | null;
+        };
+        /** @description A condition on a number. */
+        NumberFilter: {
+            /**
+             * @description How the property is compared; `is_set` and `is_not_set` take no `value`.
+             * @enum {string}
+             */
+            operator: "eq" | "neq" | "gt" | "gte" | "lt" | "lte" | "between" | "is_set" | "is_not_set";
+            /** @description The property; nested ones by dots, `cart.total`. A value of another type is no match. */
+            property: string;
+            /**
+             * @description The type that the property must have.
+             * @constant
+             */
+            type: "number";
+            /** @description A number; the least and the most for `between`. */
+            value?: number | number[];
+        };
+        /** @description A condition on a number. */
+        NumberFilterPatch: {
+            /** @description How the property is compared; `is_set` and `is_not_set` take no `value`. */
+            operator?: ("eq" | "neq" | "gt" | "gte" | "lt" | "lte" | "between" | "is_set" | "is_not_set") | null;
+            /** @description The property; nested ones by dots, `cart.total`. A value of another type is no match. */
+            property?: string | null;
+            /** @description The type that the property must have. */
+            type?: "number" | null;
+            /** @description A number; the least and the most for `between`. */
+            value?: number | number[] | null;
+        };
+        /** @description A question of the type `number`. */
+        NumberQuestion: {
+            /** @description What else it says. */
+            description?: string | null;
+            /** @description Its id within the flow. */
+            id: string;
+            /** @description The most. */
+            max?: number;
+            /** @description The least. */
+            min?: number;
+            /** @description Whether it must be answered. */
+            required?: boolean;
+            /** @description Answers are multiples of it, counted from `min` or 0. */
+            step?: number;
+            /** @description What it asks. */
+            title: string;
+            /**
+             * @description What kind of answer it takes.
+             * @constant
+             */
+            type: "number";
+            /** @description What limits answers, instead of at the question itself; and `message`. */
+            validation?: {
+                /** @description The most. */
+                max?: number;
+                /** @description Shown where an answer is refused. */
+                message?: string;
+                /** @description The least. */
+                min?: number;
+                /** @description Answers are multiples of it, counted from `min` or 0. */
+                step?: number;
+            } | null;
+        };
         /** @description How often the same event fires. */
         Occurrence: {
             /**
@@ -5055,6 +5115,15 @@ export interface components {
             n?: number;
             /** @description For `at_least`: the days in which the events come. */
             withinDays?: number;
+        };
+        /** @description How often the same event fires. */
+        OccurrencePatch: {
+            /** @description `every`; `first`: the person's first such event ever; `once`: one firing a person and campaign; `once_per_session`; `nth` and `every_nth` with `n`; `at_least` with `n` and `withinDays`. */
+            mode?: ("every" | "first" | "once" | "once_per_session" | "nth" | "every_nth" | "at_least") | null;
+            /** @description For `nth`, `every_nth` and `at_least`. */
+            n?: number | null;
+            /** @description For `at_least`: the days in which the events come. */
+            withinDays?: number | null;
         };
         /**
          * @description What becomes of a message in quiet hours.
@@ -5075,6 +5144,26 @@ export interface components {
         };
         /** @description How a message is delivered and shown. */
         Options: {
+            /**
+             * Format: int32
+             * @description The number on the app's icon.
+             */
+            badge?: number | null;
+            /** @description A later message with the same key takes this one's place. */
+            collapseKey?: string | null;
+            /** @description An image to show. */
+            imageUrl?: string | null;
+            priority?: components["schemas"]["Priority"] | null;
+            /** @description The name of a sound that the app has, or `default`. */
+            sound?: string | null;
+            /**
+             * Format: int32
+             * @description How long the provider keeps trying, in seconds. 0: now or never. Absent: as long as the provider does.
+             */
+            ttlSeconds?: number | null;
+        };
+        /** @description How a message is delivered and shown. */
+        OptionsPatch: {
             /**
              * Format: int32
              * @description The number on the app's icon.
@@ -5129,25 +5218,7 @@ export interface components {
         /** @description A page of a list. */
         Page_UserView: {
             /** @description The items. */
-            items: {
-                /** @description The oldest anonymous id; null for who is known by server-side events only. */
-                anonymousId?: string | null;
-                anonymousIds: string[];
-                /** @description Two letters: where the newest time zone is that an event told. */
-                country?: string | null;
-                /** Format: int64 */
-                eventCount: number;
-                externalId?: string | null;
-                firstSeenAt: string;
-                lastSeenAt: string;
-                platform?: string | null;
-                /** Format: uuid */
-                subjectId: string;
-                /** @description The first 20 saved properties by key, but for those of more than 1,024 characters. */
-                topProperties: {
-                    [key: string]: unknown;
-                };
-            }[];
+            items: components["schemas"]["UserView"][];
             /** @description Continues the list; null at its end. */
             nextCursor?: string | null;
         };
@@ -5208,7 +5279,7 @@ export interface components {
         /** @description The value of a token `{{p.<id>}}`. */
         PersonalizationBinding: {
             /** @description The value where there is none, of the same type. Without it a missing value skips the message, or fails it. */
-            fallback?: unknown;
+            fallback?: string | number | boolean;
             /** @description How the value is written within a text. */
             format?: {
                 /** @description An ISO 4217 code. */
@@ -5251,6 +5322,31 @@ export interface components {
             label?: string;
             /** @description For `latest_event`: how far back, in days. */
             lookbackDays?: number;
+        };
+        /** @description A question of the type `picture_choice`. */
+        PictureChoiceQuestion: {
+            /** @description What else it says. */
+            description?: string | null;
+            /** @description Its id within the flow. */
+            id: string;
+            /** @description Whether several can be selected. */
+            multiple?: boolean;
+            /** @description What can be selected. */
+            options: components["schemas"]["QuestionPicture"][];
+            /** @description Whether it must be answered. */
+            required?: boolean;
+            /** @description What it asks. */
+            title: string;
+            /**
+             * @description What kind of answer it takes.
+             * @constant
+             */
+            type: "picture_choice";
+            /** @description What limits answers, instead of at the question itself; and `message`. */
+            validation?: {
+                /** @description Shown where an answer is refused. */
+                message?: string;
+            } | null;
         };
         /**
          * @description What a device runs.
@@ -5334,6 +5430,47 @@ export interface components {
              */
             validationFailure: components["schemas"]["ValidationFailure"];
         };
+        /** @description Settings of plugins. */
+        PluginsPatch: {
+            /**
+             * Format: int64
+             * @description Wall-clock time of a call of a trigger or personalization plugin in milliseconds, likewise.
+             */
+            deadlineMs?: number | null;
+            /**
+             * Format: int64
+             * @description Host functions that a call may call before the allowance for each item and campaign, likewise.
+             */
+            hostCalls?: number | null;
+            /**
+             * Format: int64
+             * @description What is kept of a call's log in bytes, likewise.
+             */
+            logBytes?: number | null;
+            /**
+             * Format: double
+             * @description The share of calls, 0 to 1, that a candidate or a version activated a short while ago may fail before it
+             *     is rolled back.
+             */
+            maxFailureRate?: number | null;
+            /**
+             * Format: int64
+             * @description Memory of a call in bytes, where it is to be less than the server allows.
+             */
+            memoryBytes?: number | null;
+            /**
+             * Format: int64
+             * @description What a call may give to the host in bytes, likewise.
+             */
+            outputBytes?: number | null;
+            /**
+             * Format: int64
+             * @description Wall-clock time of a call of a validation plugin in milliseconds, likewise.
+             */
+            validationDeadlineMs?: number | null;
+            /** @description What becomes of events while the validation plugin fails. */
+            validationFailure?: components["schemas"]["ValidationFailure"] | null;
+        };
         /** @description Instructions on offer. */
         PollView: {
             items: components["schemas"]["InstructionView"][];
@@ -5350,7 +5487,7 @@ export interface components {
             content: components["schemas"]["PreviewContent"];
             /** @description The data that a request for a send would have. */
             data?: {
-                [key: string]: unknown;
+                [key: string]: string | number | boolean | null;
             } | null;
             externalId?: string | null;
             /** Format: uuid */
@@ -5365,8 +5502,8 @@ export interface components {
         /** @description A resolved variant. */
         PreviewView: {
             bindings: components["schemas"]["BindingView"][];
-            /** @description `{title, body, openAction}` of a push message; of an in-app message what SDKs get to show. Null unless it is ready. */
-            content?: unknown;
+            /** @description What is sent or shown; null unless it is ready. */
+            content?: components["schemas"]["PushMessage"] | components["schemas"]["MessagePayload"] | null;
             issues: components["schemas"]["IssueView"][];
             /** @description `ready`, `skipped` or `error`. */
             status: string;
@@ -5388,6 +5525,13 @@ export interface components {
              * @default []
              */
             denyKeys: string[];
+        };
+        /** @description Settings of privacy. */
+        PrivacyPatch: {
+            /** @description The only property keys that backends may store; without it, all. */
+            allowKeys?: string[] | null;
+            /** @description Property keys that are never stored. */
+            denyKeys?: string[] | null;
         };
         /** @description The body of every refusal, `application/problem+json`. */
         Problem: {
@@ -5438,6 +5582,23 @@ export interface components {
          * @enum {string}
          */
         ProgressStyle: "bar" | "steps" | "percent" | "none";
+        /** @description A condition on a person's saved properties. */
+        PropertyCondition: {
+            /** @description What holds of the properties. */
+            filter: components["schemas"]["Filter"];
+            /**
+             * @description What it is about.
+             * @constant
+             */
+            kind: "user_property";
+        };
+        /** @description A condition on a person's saved properties. */
+        PropertyConditionPatch: {
+            /** @description What holds of the properties. */
+            filter?: components["schemas"]["FilterPatch"] | null;
+            /** @description What it is about. */
+            kind?: "user_property" | null;
+        };
         /** @description A property of an event. */
         PropertyDefinition: {
             /** @description Its meaning. */
@@ -5469,7 +5630,7 @@ export interface components {
             key: string;
             source: string;
             updatedAt: string;
-            value: unknown;
+            value: string | number | boolean | null;
         };
         /** @description A proposal. Without what it was made from, it can be declared as it is. */
         ProposalView: {
@@ -5484,6 +5645,35 @@ export interface components {
          * @enum {string}
          */
         Provider: "apns" | "fcm" | "webpush";
+        /** @description What people write of a campaign. */
+        PushCampaignPatch: {
+            /** @description Whom it is for, as the trigger plugin reads it. */
+            audience?: components["schemas"]["AudiencePatch"] | null;
+            /** @description What it is for. */
+            description?: string | null;
+            /** @description How often a person gets it. */
+            frequencyCap?: components["schemas"]["FrequencyCapPatch"] | null;
+            /** @description How it finds its people. */
+            mode?: components["schemas"]["CampaignMode"] | null;
+            /** @description Its name. */
+            name?: string | null;
+            options?: components["schemas"]["OptionsPatch"] | null;
+            /**
+             * Format: int32
+             * @description Which comes first when several fire; higher first.
+             */
+            priority?: number | null;
+            /** @description When it may be sent. */
+            schedule?: components["schemas"]["SchedulePatch"] | null;
+            /** @description Where it stands. */
+            status?: components["schemas"]["CampaignStatus"] | null;
+            /** @description What triggers it, as the trigger plugin reads it. */
+            trigger?: components["schemas"]["TriggerPatch"] | null;
+            /** @description Always `push`. */
+            type?: components["schemas"]["CampaignKind"] | null;
+            /** @description What it says; a person always gets the same one. */
+            variants?: components["schemas"]["Variant"][] | null;
+        };
         /** @description A campaign as the API shows it. */
         PushCampaignView: components["schemas"]["Content"] & {
             activatedAt?: string | null;
@@ -5502,6 +5692,17 @@ export interface components {
             /** @description The `applicationServerKey` of a subscription. */
             vapidPublicKey: string;
         };
+        /** @description A push message: everything filled in. */
+        PushMessage: {
+            /** @description The text. */
+            body: string;
+            /** @description What opening it does. */
+            openAction: components["schemas"]["OpenAction"];
+            /** @description How it is delivered and shown. */
+            options?: components["schemas"]["Options"];
+            /** @description The headline. */
+            title: string;
+        };
         /** @description How messages reach a device. */
         PushView: {
             /** @description `production` or `sandbox`. */
@@ -5513,22 +5714,32 @@ export interface components {
             /** @description The end of its token. */
             tokenSuffix: string;
         };
-        /** @description A question; what its type adds is kept as it came, see [`Question::spec`]. */
-        Question: {
-            /** @description What else it says. */
-            description?: string | null;
-            /** @description Its id within the flow. */
+        /** @description A question; what else it has follows from its `type`. */
+        Question: components["schemas"]["NpsQuestion"] | components["schemas"]["RatingQuestion"] | components["schemas"]["CsatQuestion"] | components["schemas"]["CesQuestion"] | components["schemas"]["ThumbsQuestion"] | components["schemas"]["SingleChoiceQuestion"] | components["schemas"]["MultipleChoiceQuestion"] | components["schemas"]["PictureChoiceQuestion"] | components["schemas"]["RankingQuestion"] | components["schemas"]["MatrixQuestion"] | components["schemas"]["ShortTextQuestion"] | components["schemas"]["LongTextQuestion"] | components["schemas"]["NumberQuestion"] | components["schemas"]["DateQuestion"] | components["schemas"]["ConsentQuestion"] | components["schemas"]["ContactInfoQuestion"] | components["schemas"]["StatementQuestion"] | components["schemas"]["LinkQuestion"];
+        /** @description A field of contact information. */
+        QuestionField: {
+            /** @description Its id within the question. */
             id: string;
-            /** @description Whether it must be answered. */
+            /** @description What it says. */
+            label: string;
+            /** @description Whether it must be filled in. */
             required?: boolean;
-            /** @description What it asks. */
-            title: string;
-            /** @description What kind of answer it takes. */
-            type: components["schemas"]["QuestionType"];
-            /** @description What limits answers, instead of at the question itself; and `message`, shown where one is refused. */
-            validation?: Record<string, never> | null;
-        } & {
-            [key: string]: unknown;
+        };
+        /** @description An option, a row or a column. */
+        QuestionItem: {
+            /** @description Its id within the question. */
+            id: string;
+            /** @description What it says. */
+            label: string;
+        };
+        /** @description An option with a picture. */
+        QuestionPicture: {
+            /** @description Its id within the question. */
+            id: string;
+            /** @description An http or https address. */
+            imageUrl: string;
+            /** @description What it says. */
+            label: string;
         };
         /** @description Results of a question. */
         QuestionReport: {
@@ -5591,6 +5802,73 @@ export interface components {
             onQuiet: components["schemas"]["OnQuiet"];
             /** @description Their end, `HH:MM`; the next day's where it is not after the begin. */
             to: string;
+        };
+        /** @description Hours of the day, in the person's own time zone, in which nobody is disturbed. */
+        QuietHoursPatch: {
+            /** @description Their begin, `HH:MM`. */
+            from?: string | null;
+            /** @description What becomes of a message that falls into them. */
+            onQuiet?: components["schemas"]["OnQuiet"] | null;
+            /** @description Their end, `HH:MM`; the next day's where it is not after the begin. */
+            to?: string | null;
+        };
+        /** @description A question of the type `ranking`. */
+        RankingQuestion: {
+            /** @description What else it says. */
+            description?: string | null;
+            /** @description Its id within the flow. */
+            id: string;
+            /** @description What is put in order. */
+            options: components["schemas"]["QuestionItem"][];
+            /** @description Whether it must be answered. */
+            required?: boolean;
+            /** @description What it asks. */
+            title: string;
+            /**
+             * @description What kind of answer it takes.
+             * @constant
+             */
+            type: "ranking";
+            /** @description What limits answers, instead of at the question itself; and `message`. */
+            validation?: {
+                /** @description Shown where an answer is refused. */
+                message?: string;
+            } | null;
+        };
+        /** @description A question of the type `rating`. */
+        RatingQuestion: {
+            /** @description What else it says. */
+            description?: string | null;
+            /**
+             * @description How it is shown.
+             * @enum {string}
+             */
+            display?: "number" | "star" | "emoji";
+            /** @description What stands at the most. */
+            highLabel?: string;
+            /** @description Its id within the flow. */
+            id: string;
+            /** @description What stands at the least. */
+            lowLabel?: string;
+            /** @description Whether it must be answered. */
+            required?: boolean;
+            /**
+             * @description The most; 5 unless given. The least is 1.
+             * @enum {integer}
+             */
+            scale?: 3 | 4 | 5 | 6 | 7 | 10;
+            /** @description What it asks. */
+            title: string;
+            /**
+             * @description What kind of answer it takes.
+             * @constant
+             */
+            type: "rating";
+            /** @description What limits answers, instead of at the question itself; and `message`. */
+            validation?: {
+                /** @description Shown where an answer is refused. */
+                message?: string;
+            } | null;
         };
         /** @description What became of a message on a device. */
         Receipt: {
@@ -5695,7 +5973,7 @@ export interface components {
             /** @description The text. */
             body: string;
             /** @description What opening it does. */
-            openAction: unknown;
+            openAction: components["schemas"]["OpenAction"];
             /** @description How it is delivered and shown. */
             options?: components["schemas"]["Options"];
             /** @description The headline. */
@@ -5781,6 +6059,24 @@ export interface components {
              * @default null
              */
             eventsDays: number | null;
+        };
+        /** @description How long things are kept. */
+        RetentionPatch: {
+            /**
+             * Format: int64
+             * @description Days after its receipt that a dead letter is kept.
+             */
+            deadLettersDays?: number | null;
+            /**
+             * Format: int64
+             * @description Days after it was queued that a push delivery is kept; without it, 90.
+             */
+            deliveriesDays?: number | null;
+            /**
+             * Format: int64
+             * @description Days after its receipt that an event is kept; without it, for ever.
+             */
+            eventsDays?: number | null;
         };
         /** @description A roll-back, as it is stored with the plugin and told to people. */
         Rollback: (components["schemas"]["FailureRate"] | null) & {
@@ -5868,6 +6164,41 @@ export interface components {
             /** @description `subject`: the person's own, the default; or an IANA name. */
             timezone?: string;
         };
+        /** @description When it runs. */
+        SchedulePatch: {
+            /** @description `monday` to `sunday`, or 1 to 7; all unless given. */
+            daysOfWeek?: (string | number)[] | null;
+            /**
+             * Format: date-time
+             * @description Nothing fires from then on, and it is completed.
+             */
+            endAt?: string | null;
+            /** @description Completes a survey after so many responses. */
+            maxResponses?: number | null;
+            /** @description The hours in which nobody is disturbed; the app's unless given. */
+            quietHours?: {
+                /** @description `HH:MM`. */
+                from?: string | null;
+                /** @description Whether a firing waits for the end of these hours or is dropped. */
+                onQuiet?: ("defer" | "drop") | null;
+                /** @description `HH:MM`; before `from`: over midnight. */
+                to?: string | null;
+            } | null;
+            /**
+             * Format: date-time
+             * @description Nothing fires before.
+             */
+            startAt?: string | null;
+            /** @description The hours in which something fires; all unless given. */
+            timeWindows?: {
+                /** @description `HH:MM`. */
+                from: string;
+                /** @description `HH:MM`; before `from`: over midnight. */
+                to: string;
+            }[] | null;
+            /** @description `subject`: the person's own, the default; or an IANA name. */
+            timezone?: string | null;
+        };
         /** @description How an SDK should behave. */
         SdkConfig: {
             /** Format: int32 */
@@ -5892,9 +6223,35 @@ export interface components {
              */
             mutationId: string;
             /** @description At most 64 properties: texts, finite numbers, booleans and nulls. */
-            set?: Record<string, never> | null;
+            set?: {
+                [key: string]: string | number | boolean | null;
+            } | null;
             /** @description At most 64 keys to remove. */
             unset?: string[] | null;
+        };
+        /** @description A condition on when a person was seen for the first or the last time. */
+        SeenCondition: {
+            /**
+             * @description What it is about.
+             * @enum {string}
+             */
+            kind: "first_seen" | "last_seen";
+            /**
+             * @description How the time is compared.
+             * @enum {string}
+             */
+            operator: "before" | "after" | "within_last" | "is_set" | "is_not_set";
+            /** @description An ISO 8601 date or date-time; a span for `within_last`. */
+            value?: string | components["schemas"]["Span"];
+        };
+        /** @description A condition on when a person was seen for the first or the last time. */
+        SeenConditionPatch: {
+            /** @description What it is about. */
+            kind?: ("first_seen" | "last_seen") | null;
+            /** @description How the time is compared. */
+            operator?: ("before" | "after" | "within_last" | "is_set" | "is_not_set") | null;
+            /** @description An ISO 8601 date or date-time; a span for `within_last`. */
+            value?: string | components["schemas"]["SpanPatch"] | null;
         };
         /** @description Who is in a segment. */
         SegmentAudience: {
@@ -5902,6 +6259,33 @@ export interface components {
             exclude?: components["schemas"]["AudienceCondition"];
             /** @description Who is in; everybody unless given. */
             include?: components["schemas"]["AudienceCondition"];
+        };
+        /** @description A condition on a segment. */
+        SegmentCondition: {
+            /** @description True where the person is in it, false where not. */
+            in: boolean;
+            /**
+             * @description What it is about.
+             * @constant
+             */
+            kind: "segment";
+            /**
+             * Format: uuid
+             * @description The segment.
+             */
+            segmentId: string;
+        };
+        /** @description A condition on a segment. */
+        SegmentConditionPatch: {
+            /** @description True where the person is in it, false where not. */
+            in?: boolean | null;
+            /** @description What it is about. */
+            kind?: "segment" | null;
+            /**
+             * Format: uuid
+             * @description The segment.
+             */
+            segmentId?: string | null;
         };
         /** @description What people write of a segment. */
         SegmentContent: {
@@ -5917,10 +6301,19 @@ export interface components {
             /** @description As of when, at most an hour ago; null until everybody was looked at once. */
             asOf?: string | null;
         };
+        /** @description What people write of a segment. */
+        SegmentPatch: {
+            /** @description Who is in it: `include` and `exclude`, as of an audience. */
+            audience?: components["schemas"]["AudiencePatch"] | null;
+            /** @description At most 2,000 characters. */
+            description?: string | null;
+            /** @description 1 to 200 characters; no other segment of the app has it. */
+            name?: string | null;
+        };
         /** @description Conditions to try. */
         SegmentPreviewInput: {
             /** @description Who would be in the segment: `include` and `exclude`. */
-            audience: components["schemas"]["Audience"] | null;
+            audience: components["schemas"]["Audience"];
         };
         /** @description Who would be in a segment. */
         SegmentPreviewView: {
@@ -5993,7 +6386,7 @@ export interface components {
             campaignId: string;
             /** @description Flat values that fill `send_data` sources. */
             data?: {
-                [key: string]: unknown;
+                [key: string]: string | number | boolean | null;
             } | null;
             /** @description Whom it is for, by the customer's own id. */
             externalId?: string | null;
@@ -6121,6 +6514,29 @@ export interface components {
              */
             retention: components["schemas"]["Retention"];
         };
+        /** @description An app's settings. Missing parts have their defaults. */
+        SettingsPatch: {
+            /** @description The pages that may read the SDK routes' answers: origins, or `*` for all. */
+            allowedOrigins?: string[] | null;
+            /** @description Whether consent must be given before anything is stored or shown. */
+            consent?: components["schemas"]["ConsentPatch"] | null;
+            /** @description How often people are asked or messaged. */
+            frequency?: components["schemas"]["FrequencyPatch"] | null;
+            /** @description What ingest takes. */
+            ingest?: components["schemas"]["IngestPatch"] | null;
+            /**
+             * @description Whether SDKs send lifecycle events by themselves. While they should not, those that come count as accepted, and
+             *     nothing else follows from them.
+             */
+            lifecycleEvents?: boolean | null;
+            /** @description What happens when plugins fail, and what they may use. */
+            plugins?: components["schemas"]["PluginsPatch"] | null;
+            /** @description Which properties may be stored. */
+            privacy?: components["schemas"]["PrivacyPatch"] | null;
+            quietHours?: components["schemas"]["QuietHoursPatch"] | null;
+            /** @description How long things are kept. */
+            retention?: components["schemas"]["RetentionPatch"] | null;
+        };
         /** @description An app's settings. */
         SettingsView: components["schemas"]["Settings"] & {
             /**
@@ -6171,6 +6587,74 @@ export interface components {
              */
             skipped: number;
         };
+        /** @description A question of the type `short_text`. */
+        ShortTextQuestion: {
+            /** @description What else it says. */
+            description?: string | null;
+            /**
+             * @description What an answer has to look like.
+             * @enum {string}
+             */
+            format?: "email" | "url" | "phone";
+            /** @description Its id within the flow. */
+            id: string;
+            /** @description The most characters; 1,000 unless given. */
+            maxLength?: number;
+            /** @description The least characters. */
+            minLength?: number;
+            /** @description What stands in the empty field. */
+            placeholder?: string;
+            /** @description Whether it must be answered. */
+            required?: boolean;
+            /** @description What it asks. */
+            title: string;
+            /**
+             * @description What kind of answer it takes.
+             * @constant
+             */
+            type: "short_text";
+            /** @description What limits answers, instead of at the question itself; and `message`. */
+            validation?: {
+                /**
+                 * @description What an answer has to look like.
+                 * @enum {string}
+                 */
+                format?: "email" | "url" | "phone";
+                /** @description The most characters; 1,000 unless given. */
+                maxLength?: number;
+                /** @description Shown where an answer is refused. */
+                message?: string;
+                /** @description The least characters. */
+                minLength?: number;
+            } | null;
+        };
+        /** @description A question of the type `single_choice`. */
+        SingleChoiceQuestion: {
+            /** @description Whether words of one's own are taken. */
+            allowOther?: boolean;
+            /** @description What else it says. */
+            description?: string | null;
+            /** @description Its id within the flow. */
+            id: string;
+            /** @description What can be selected. */
+            options: components["schemas"]["QuestionItem"][];
+            /** @description Whether it must be answered. */
+            required?: boolean;
+            /** @description Whether the options come in another order each time. */
+            shuffle?: boolean;
+            /** @description What it asks. */
+            title: string;
+            /**
+             * @description What kind of answer it takes.
+             * @constant
+             */
+            type: "single_choice";
+            /** @description What limits answers, instead of at the question itself; and `message`. */
+            validation?: {
+                /** @description Shown where an answer is refused. */
+                message?: string;
+            } | null;
+        };
         /** @description What goes into a slot. */
         SlotRequest: {
             /** @description The plugin's name; it may be a built-in one. */
@@ -6196,6 +6680,23 @@ export interface components {
             kind: string;
             timestamp?: string | null;
         };
+        /** @description A time that has passed. */
+        Span: {
+            /** @description How many. */
+            amount: number;
+            /**
+             * @description Of what.
+             * @enum {string}
+             */
+            unit: "minutes" | "hours" | "days" | "weeks" | "minute" | "hour" | "day" | "week";
+        };
+        /** @description A time that has passed. */
+        SpanPatch: {
+            /** @description How many. */
+            amount?: number | null;
+            /** @description Of what. */
+            unit?: ("minutes" | "hours" | "days" | "weeks" | "minute" | "hour" | "day" | "week") | null;
+        };
         /**
          * @description Where an event failed.
          * @enum {string}
@@ -6215,6 +6716,33 @@ export interface components {
              * @description The instruction that it follows. Surveys of the modes `on_demand` and `link_only` need none.
              */
             instructionId?: string | null;
+        };
+        /** @description A question of the type `statement`. */
+        StatementQuestion: {
+            /** @description What it says. */
+            body?: string;
+            /** @description What stands on its button. */
+            buttonLabel?: string;
+            /** @description What else it says. */
+            description?: string | null;
+            /** @description Its id within the flow. */
+            id: string;
+            /** @description Whether it must be answered. */
+            required?: boolean;
+            /** @description What it asks. */
+            title: string;
+            /**
+             * @description What kind of answer it takes.
+             * @constant
+             */
+            type: "statement";
+            /** @description Where it leads. */
+            url?: string;
+            /** @description What limits answers, instead of at the question itself; and `message`. */
+            validation?: {
+                /** @description Shown where an answer is refused. */
+                message?: string;
+            } | null;
         };
         /** @description The numbers of deliveries that came into each state. */
         Stats: {
@@ -6323,6 +6851,34 @@ export interface components {
          * @enum {string}
          */
         Surface: "push" | "in_app";
+        /** @description A condition on what a person did with surveys. */
+        SurveyCondition: {
+            /**
+             * @description What the person did.
+             * @enum {string}
+             */
+            interaction: "shown" | "displayed" | "started" | "answered" | "completed" | "dismissed";
+            /**
+             * @description What it is about.
+             * @constant
+             */
+            kind: "survey_interaction";
+            /** @description The surveys; all unless given. */
+            surveyIds?: string[];
+            /** @description How far back is looked, in days; without it, for ever. */
+            withinDays?: number;
+        };
+        /** @description A condition on what a person did with surveys. */
+        SurveyConditionPatch: {
+            /** @description What the person did. */
+            interaction?: ("shown" | "displayed" | "started" | "answered" | "completed" | "dismissed") | null;
+            /** @description What it is about. */
+            kind?: "survey_interaction" | null;
+            /** @description The surveys; all unless given. */
+            surveyIds?: string[] | null;
+            /** @description How far back is looked, in days; without it, for ever. */
+            withinDays?: number | null;
+        };
         /** @description What people write of a survey. */
         SurveyContent: {
             /** @description Whom it is for, as the trigger plugin reads it. */
@@ -6359,6 +6915,62 @@ export interface components {
             /** @description What triggers it, as the trigger plugin reads it. */
             trigger?: components["schemas"]["Trigger"] | null;
         };
+        /** @description What people write of a survey. */
+        SurveyPatch: {
+            /** @description Whom it is for, as the trigger plugin reads it. */
+            audience?: components["schemas"]["AudiencePatch"] | null;
+            /** @description What it is for. */
+            description?: string | null;
+            flow?: components["schemas"]["FlowPatch"] | null;
+            /** @description How often a person meets it. */
+            frequencyCap?: components["schemas"]["FrequencyCapPatch"] | null;
+            localization?: components["schemas"]["LocalizationPatch"] | null;
+            /** @description How it finds its people. */
+            mode?: components["schemas"]["Mode"] | null;
+            /** @description Its name. */
+            name?: string | null;
+            /**
+             * Format: int32
+             * @description Which comes first when several fire; higher first.
+             */
+            priority?: number | null;
+            /** @description When it runs. */
+            schedule?: components["schemas"]["SchedulePatch"] | null;
+            /**
+             * @description How it behaves: `{presentation?, position?, closeable?, delaySeconds?, once?, coordinated?}`. Other members are handed to the SDK as they
+             *     are, and limited as `theme` is. With `coordinated: true`, instructions come with an attempt.
+             */
+            settings?: components["schemas"]["SurveySettingsPatch"] | null;
+            /** @description Where it stands. */
+            status?: components["schemas"]["CampaignStatus"] | null;
+            /**
+             * @description How it looks: `{mode?, background?, text?, primary?, onPrimary?, dark?, radius?, font?, allowLowContrast?}`; text needs a contrast
+             *     of 4.5:1 to its ground. Other members are handed to the SDK as they are. An object of at most 256 members and 64 KiB.
+             */
+            theme?: components["schemas"]["ThemePatch"] | null;
+            /** @description What triggers it, as the trigger plugin reads it. */
+            trigger?: components["schemas"]["TriggerPatch"] | null;
+        };
+        /** @description A survey as SDKs get it: without what decides whom it is for. */
+        SurveyPayload: {
+            /** @description What it asks, in the person's language. */
+            flow: components["schemas"]["Flow"] | null;
+            /**
+             * Format: uuid
+             * @description The survey.
+             */
+            id: string;
+            /** @description Of one with translations: the language that most of its text is of. */
+            locale?: string;
+            /** @description Its name. */
+            name: string;
+            /** @description How it behaves. */
+            settings?: components["schemas"]["SurveySettings"];
+            /** @description How it looks. */
+            theme?: components["schemas"]["Theme"];
+            /** @description Its version. */
+            version: number;
+        };
         /** @description How a survey behaves. Other members are handed to SDKs as they are. */
         SurveySettings: {
             /** @description It can be closed without an answer; true unless given. */
@@ -6379,6 +6991,21 @@ export interface components {
              * @enum {string}
              */
             presentation?: "popover" | "modal" | "inline" | "feedback_button";
+        };
+        /** @description How a survey behaves. Other members are handed to SDKs as they are. */
+        SurveySettingsPatch: {
+            /** @description It can be closed without an answer; true unless given. */
+            closeable?: boolean | null;
+            /** @description Instructions come with an attempt that has begun. */
+            coordinated?: boolean | null;
+            /** @description The SDK waits so long before it shows it. */
+            delaySeconds?: number | null;
+            /** @description Of feedback: it is offered no longer once it was completed. */
+            once?: boolean | null;
+            /** @description Where. */
+            position?: ("top_left" | "top_right" | "bottom_left" | "bottom_right" | "center") | null;
+            /** @description How it is shown. */
+            presentation?: ("popover" | "modal" | "inline" | "feedback_button") | null;
         };
         /** @description A survey as the API shows it. */
         SurveyView: components["schemas"]["SurveyContent"] & {
@@ -6431,6 +7058,34 @@ export interface components {
         TestView: {
             cases: components["schemas"]["CaseView"][];
         };
+        /** @description A condition on a text. */
+        TextFilter: {
+            /**
+             * @description How the property is compared; `is_set` and `is_not_set` take no `value`.
+             * @enum {string}
+             */
+            operator: "equals" | "not_equals" | "in" | "not_in" | "contains" | "not_contains" | "starts_with" | "ends_with" | "matches" | "is_set" | "is_not_set";
+            /** @description The property; nested ones by dots, `cart.total`. A value of another type is no match. */
+            property: string;
+            /**
+             * @description The type that the property must have.
+             * @constant
+             */
+            type: "string";
+            /** @description A text; a list of texts for `in` and `not_in`; a regular expression for `matches`. */
+            value?: string | string[];
+        };
+        /** @description A condition on a text. */
+        TextFilterPatch: {
+            /** @description How the property is compared; `is_set` and `is_not_set` take no `value`. */
+            operator?: ("equals" | "not_equals" | "in" | "not_in" | "contains" | "not_contains" | "starts_with" | "ends_with" | "matches" | "is_set" | "is_not_set") | null;
+            /** @description The property; nested ones by dots, `cart.total`. A value of another type is no match. */
+            property?: string | null;
+            /** @description The type that the property must have. */
+            type?: "string" | null;
+            /** @description A text; a list of texts for `in` and `not_in`; a regular expression for `matches`. */
+            value?: string | string[] | null;
+        };
         /** @description How it looks. Text needs a contrast of 4.5:1 to its ground unless `allowLowContrast`. Other members are handed to SDKs as they are; 256 members and 64 KiB at the most. */
         Theme: {
             /** @description Colours may be hard to read. */
@@ -6466,6 +7121,57 @@ export interface components {
             radius?: number;
             /** @description Text on the ground. */
             text?: string;
+        };
+        /** @description How it looks. Text needs a contrast of 4.5:1 to its ground unless `allowLowContrast`. Other members are handed to SDKs as they are; 256 members and 64 KiB at the most. */
+        ThemePatch: {
+            /** @description Colours may be hard to read. */
+            allowLowContrast?: boolean | null;
+            /** @description The ground. */
+            background?: string | null;
+            /** @description The colours in the dark. */
+            dark?: {
+                /** @description The ground. */
+                background?: string | null;
+                /** @description Text of buttons. */
+                onPrimary?: string | null;
+                /** @description Buttons. */
+                primary?: string | null;
+                /** @description Text on the ground. */
+                text?: string | null;
+            } | null;
+            /** @description The typeface. */
+            font?: ("system" | "serif" | "mono" | "inherit") | null;
+            /** @description Which colours; `auto` follows the device. */
+            mode?: ("auto" | "light" | "dark") | null;
+            /** @description Text of buttons. */
+            onPrimary?: string | null;
+            /** @description Buttons. */
+            primary?: string | null;
+            /** @description Of corners, in pixels. */
+            radius?: number | null;
+            /** @description Text on the ground. */
+            text?: string | null;
+        };
+        /** @description A question of the type `thumbs`. */
+        ThumbsQuestion: {
+            /** @description What else it says. */
+            description?: string | null;
+            /** @description Its id within the flow. */
+            id: string;
+            /** @description Whether it must be answered. */
+            required?: boolean;
+            /** @description What it asks. */
+            title: string;
+            /**
+             * @description What kind of answer it takes.
+             * @constant
+             */
+            type: "thumbs";
+            /** @description What limits answers, instead of at the question itself; and `message`. */
+            validation?: {
+                /** @description Shown where an answer is refused. */
+                message?: string;
+            } | null;
         };
         /** @description A page of a person's events. */
         TimelineView: components["schemas"]["Page_EventView"] & {
@@ -6516,26 +7222,43 @@ export interface components {
         };
         /** @description What starts a campaign for a person. Plugins of trigger logic may read further members. */
         Trigger: {
+            /** @description For `schedule`: the time of day, `HH:MM`. */
+            at?: string;
             /** @description Events that cancel the firing during the delay. */
             cancelOn?: components["schemas"]["Cancellation"][];
             /** @description For `plugin`: the plugin's configuration. */
             config?: unknown;
+            /** @description For `schedule` of a month: the day. */
+            dayOfMonth?: number;
+            /** @description For `schedule` of a week: `monday` to `sunday`. */
+            dayOfWeek?: string;
             /** @description The pause between the event and the firing, in seconds. */
             delaySeconds?: number;
             /** @description For `event`: its name. */
             eventName?: string;
+            /**
+             * @description For `schedule`: how often. Without it the campaign runs once, at its start.
+             * @enum {string}
+             */
+            every?: "day" | "week" | "month";
             /** @description Only where the event's properties are so. */
             filters?: components["schemas"]["Filter"];
             /** @description For `property_changed`: only from this value. */
-            from?: unknown;
+            from?: string | number | boolean | null;
             /** @description For `property_changed`: the property. */
             key?: string;
-            /** @description `event`, `screen_view`, `session_start`, `property_changed`, `segment`, `schedule`, `manual`, or `plugin`. */
-            kind: string;
+            /**
+             * @description What it waits for. `plugin` names a plugin that decides in place of the app's.
+             * @enum {string}
+             */
+            kind: "event" | "screen_view" | "session_start" | "property_changed" | "segment" | "schedule" | "manual" | "plugin";
             /** @description How often the same event fires; `every` unless given. */
             occurrence?: components["schemas"]["Occurrence"];
-            /** @description For `segment`: `enter` or `exit`. */
-            on?: string;
+            /**
+             * @description For `segment`: whether it fires for whom enters or for whom leaves.
+             * @enum {string}
+             */
+            on?: "enter" | "exit";
             /** @description For `plugin`: the plugin that decides. */
             plugin?: string;
             /** @description For `screen_view`: the screen. */
@@ -6546,7 +7269,49 @@ export interface components {
              */
             segmentId?: string;
             /** @description For `property_changed`: only to this value. */
-            to?: unknown;
+            to?: string | number | boolean | null;
+        };
+        /** @description What starts a campaign for a person. Plugins of trigger logic may read further members. */
+        TriggerPatch: {
+            /** @description For `schedule`: the time of day, `HH:MM`. */
+            at?: string | null;
+            /** @description Events that cancel the firing during the delay. */
+            cancelOn?: components["schemas"]["Cancellation"][] | null;
+            /** @description For `plugin`: the plugin's configuration. */
+            config?: unknown;
+            /** @description For `schedule` of a month: the day. */
+            dayOfMonth?: number | null;
+            /** @description For `schedule` of a week: `monday` to `sunday`. */
+            dayOfWeek?: string | null;
+            /** @description The pause between the event and the firing, in seconds. */
+            delaySeconds?: number | null;
+            /** @description For `event`: its name. */
+            eventName?: string | null;
+            /** @description For `schedule`: how often. Without it the campaign runs once, at its start. */
+            every?: ("day" | "week" | "month") | null;
+            /** @description Only where the event's properties are so. */
+            filters?: components["schemas"]["FilterPatch"] | null;
+            /** @description For `property_changed`: only from this value. */
+            from?: string | number | boolean | null;
+            /** @description For `property_changed`: the property. */
+            key?: string | null;
+            /** @description What it waits for. `plugin` names a plugin that decides in place of the app's. */
+            kind?: ("event" | "screen_view" | "session_start" | "property_changed" | "segment" | "schedule" | "manual" | "plugin") | null;
+            /** @description How often the same event fires; `every` unless given. */
+            occurrence?: components["schemas"]["OccurrencePatch"] | null;
+            /** @description For `segment`: whether it fires for whom enters or for whom leaves. */
+            on?: ("enter" | "exit") | null;
+            /** @description For `plugin`: the plugin that decides. */
+            plugin?: string | null;
+            /** @description For `screen_view`: the screen. */
+            screenName?: string | null;
+            /**
+             * Format: uuid
+             * @description For `segment`: the segment.
+             */
+            segmentId?: string | null;
+            /** @description For `property_changed`: only to this value. */
+            to?: string | number | boolean | null;
         };
         /** @description The event that fired an instruction. */
         TriggerView: {
@@ -6566,7 +7331,9 @@ export interface components {
              */
             mutationId: string;
             /** @description At most 64 properties: texts, finite numbers, booleans and nulls. */
-            set?: Record<string, never> | null;
+            set?: {
+                [key: string]: string | number | boolean | null;
+            } | null;
             /** @description At most 64 keys to remove. */
             unset?: string[] | null;
         };
@@ -6607,7 +7374,7 @@ export interface components {
             subjectId: string;
             /** @description The first 20 saved properties by key, but for those of more than 1,024 characters. */
             topProperties: {
-                [key: string]: unknown;
+                [key: string]: string | number | boolean | null;
             };
         };
         /**
@@ -6621,6 +7388,13 @@ export interface components {
             config?: unknown;
             /** @description The plugin's name. */
             plugin: string;
+        };
+        /** @description A plugin that a definition names, and its configuration. */
+        ValidatorPatch: {
+            /** @description What the plugin gets. */
+            config?: unknown;
+            /** @description The plugin's name. */
+            plugin?: string | null;
         };
         Value: unknown;
         /** @description A VAPID key, or the wish for one. */
@@ -6658,6 +7432,30 @@ export interface components {
         VariantCounts: components["schemas"]["CampaignCounts"] & {
             /** Format: uuid */
             variantId: string;
+        };
+        /** @description A condition on the version of the app that a person has. */
+        VersionCondition: {
+            /**
+             * @description What it is about.
+             * @constant
+             */
+            kind: "app_version";
+            /**
+             * @description How the version is compared.
+             * @enum {string}
+             */
+            operator: "eq" | "neq" | "gt" | "gte" | "lt" | "lte";
+            /** @description A version such as `2.10.0`. */
+            value: string;
+        };
+        /** @description A condition on the version of the app that a person has. */
+        VersionConditionPatch: {
+            /** @description What it is about. */
+            kind?: "app_version" | null;
+            /** @description How the version is compared. */
+            operator?: ("eq" | "neq" | "gt" | "gte" | "lt" | "lte") | null;
+            /** @description A version such as `2.10.0`. */
+            value?: string | null;
         };
         /** @description How a version fared. */
         VersionMetricsView: {
@@ -6757,44 +7555,47 @@ export interface components {
              * Format: uuid
              * @description The letter.
              */
-            deadLetterId?: string;
+            deadLetterId: string;
             /** @description What the plugin said. */
             detail?: string;
             /**
              * Format: uuid
              * @description The event.
              */
-            eventId?: string;
+            eventId: string;
             /** @description Its name. */
-            eventName?: string;
+            eventName: string;
             /** @description The plugin that failed on it. */
             plugin?: {
                 /** @description Its name. */
-                name?: string;
+                name: string;
                 /** @description Its version. */
-                version?: string;
+                version: string;
             };
             /** @description Why. */
-            reason?: string;
+            reason: string;
             /**
              * Format: date-time
              * @description When the event came.
              */
-            receivedAt?: string;
-            /** @description Where it failed: `validation`, `trigger` or `personalization`. */
-            stage?: string;
+            receivedAt: string;
+            /**
+             * @description Where it failed.
+             * @enum {string}
+             */
+            stage: "validation" | "trigger" | "personalization";
             /**
              * Format: uuid
              * @description The person.
              */
-            subjectId?: string;
+            subjectId: string;
         };
         /** @description A message's way to one person. */
         WebhookDeliveryData: {
             /** @description For `clicked`: the button. */
             actionId?: string;
             /** @description The id of the person's browser or device. */
-            anonymousId?: string | null;
+            anonymousId: string | null;
             /**
              * Format: date-time
              * @description For `bounced`: when.
@@ -6804,7 +7605,7 @@ export interface components {
              * Format: uuid
              * @description The campaign.
              */
-            campaignId?: string;
+            campaignId: string;
             /**
              * Format: date-time
              * @description For `clicked`: when.
@@ -6819,7 +7620,7 @@ export interface components {
              * Format: uuid
              * @description The message.
              */
-            deliveryId?: string;
+            deliveryId: string;
             /**
              * Format: date-time
              * @description For `dismissed`: when.
@@ -6843,7 +7644,7 @@ export interface components {
              */
             openedAt?: string;
             /** @description What the device runs. */
-            platform?: string | null;
+            platform: string | null;
             /** @description For `delivered`: the push service's id of the message. */
             providerMessageId?: string;
             /** @description For `bounced` and `failed`: why. */
@@ -6857,14 +7658,14 @@ export interface components {
              * Format: uuid
              * @description The person.
              */
-            subjectId?: string;
+            subjectId: string;
             /** @description It is a test. */
-            test?: boolean;
+            test: boolean;
             /**
              * Format: uuid
              * @description What was sent of it.
              */
-            variantId?: string;
+            variantId: string;
         };
         /** @description How a webhook fares. */
         WebhookHealthView: {
@@ -6906,6 +7707,15 @@ export interface components {
              */
             id: string;
         };
+        /** @description What of a webhook can be changed. */
+        WebhookPatch: {
+            active?: boolean | null;
+            description?: string | null;
+            /** @description What it is told of: `sent`, `delivered`, `displayed`, `opened`, `clicked`, `dismissed`, `bounced`, `failed`. */
+            eventTypes?: string[] | null;
+            /** @description Where requests go: `https`, on the public internet. */
+            url?: string | null;
+        };
         /** @description A plugin's version that was rolled back, or that fails too often. */
         WebhookPluginData: {
             /** @description For `plugin.rolled_back`: the version that decides since. */
@@ -6923,23 +7733,29 @@ export interface components {
             failureRate?: number;
             /** @description Those that failed. */
             failures?: number;
-            /** @description `trigger`, `personalization` or `validation`. */
-            kind?: string;
+            /**
+             * @description What it decides.
+             * @enum {string}
+             */
+            kind: "trigger" | "personalization" | "validation";
             /** @description The share that may fail. */
             maxFailureRate?: number;
             /** @description The plugin. */
-            plugin?: string;
+            plugin: string;
             /** @description Why, in a sentence. */
-            reason?: string;
-            /** @description For `plugin.rolled_back`: it was `active` or a `candidate`. */
-            role?: string;
+            reason: string;
+            /**
+             * @description For `plugin.rolled_back`: what it was.
+             * @enum {string}
+             */
+            role?: "active" | "candidate";
             /**
              * Format: date-time
              * @description For `plugin.rolled_back`: when.
              */
             rolledBackAt?: string;
             /** @description The version that was rolled back, or that fails. */
-            version?: string;
+            version: string;
         };
         /** @description What of a webhook can be changed. */
         WebhookRequest: {
@@ -6949,6 +7765,12 @@ export interface components {
             eventTypes: string[];
             /** @description Where requests go: `https`, on the public internet. */
             url: string;
+        };
+        /** @description A message that is sent once more. */
+        WebhookRetryView: {
+            /** Format: uuid */
+            messageId: string;
+            status: string;
         };
         /** @description What came of a test. */
         WebhookTestView: {
@@ -7500,7 +8322,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": unknown;
+                "application/json": components["schemas"]["PushCampaignPatch"] | components["schemas"]["InAppPatch"];
             };
         };
         responses: {
@@ -8161,7 +8983,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": unknown;
+                "application/json": components["schemas"]["DefinitionPatch"];
             };
         };
         responses: {
@@ -8966,7 +9788,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/wasm": number[];
+                "application/wasm": string;
             };
         };
         responses: {
@@ -9744,7 +10566,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": unknown;
+                "application/json": components["schemas"]["WebhookPatch"];
             };
         };
         responses: {
@@ -9826,6 +10648,38 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Data_WebhookView"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    retry_webhook_message: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                appId: string;
+                webhookId: string;
+                messageId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Queued. */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Data_WebhookRetryView"];
                 };
             };
             400: components["responses"]["BadRequest"];
@@ -10132,7 +10986,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": unknown;
+                "application/json": components["schemas"]["SegmentPatch"];
             };
         };
         responses: {
@@ -10274,7 +11128,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": unknown;
+                "application/json": components["schemas"]["SettingsPatch"];
             };
         };
         responses: {
@@ -10485,7 +11339,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": unknown;
+                "application/json": components["schemas"]["SurveyPatch"];
             };
         };
         responses: {
@@ -11083,7 +11937,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/zip": number[];
+                    "application/zip": string;
                 };
             };
             400: components["responses"]["BadRequest"];
@@ -11268,7 +12122,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/wasm": number[];
+                "application/wasm": string;
             };
         };
         responses: {

@@ -66,6 +66,7 @@ codes! {
     DecisionNotReproducible, CONFLICT, "decision_not_reproducible", "The decision can't be made again: something that it takes is gone; see detail.";
     CampaignNotTransactional, CONFLICT, "campaign_not_transactional", "Only campaigns of the mode transactional can be sent by a backend.";
     CampaignNotActive, CONFLICT, "campaign_not_active", "The campaign does not run; activate it first.";
+    MessageArrived, CONFLICT, "message_arrived", "The webhook has taken the message; it is not sent again.";
     SegmentExists, CONFLICT, "segment_exists", "The app has a segment of this name.";
     SegmentInUse, CONFLICT, "segment_in_use", "Something still names the segment; see detail.";
     VersionMismatch, PRECONDITION_FAILED, "version_mismatch", "Somebody changed the resource meanwhile; read it again.";

@@ -60,4 +60,5 @@ fn webhooks() -> OpenApiRouter<Shared> {
         .routes(routes!(webhooks::actions::enable_webhook))
         .routes(routes!(webhooks::actions::list_webhook_attempts))
         .routes(routes!(webhooks::actions::recover_webhook))
+        .routes(routes!(webhooks::actions::retry_webhook_message))
 }

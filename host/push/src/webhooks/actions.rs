@@ -10,9 +10,9 @@ use nudge_http::body::OptionalJson;
 use nudge_http::cursor::Cursors;
 use nudge_http::page::{Page, PageQuery};
 use nudge_http::query::since;
-use nudge_http::{ApiError, Code, Data, Json, Params, ResourceId};
+use nudge_http::{ApiError, Code, Data, Json, NestedId, Params, ResourceId};
 use nudge_platform::{clock, jobs};
-use nudge_records::webhooks::messages::AttemptRow;
+use nudge_records::webhooks::messages::{self, AttemptRow, Retried};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use utoipa::ToSchema;
@@ -80,6 +80,15 @@ pub struct AttemptView {
 pub struct RecoverRequest {
     /// From here on: an ISO 8601 instant, or a day (UTC); 14 days ago at most.
     since: String,
+}
+
+/// A message that is sent once more.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = WebhookRetryView)]
+#[serde(rename_all = "camelCase")]
+pub struct RetryView {
+    message_id: Uuid,
+    status: &'static str,
 }
 
 /// A recovery that was queued.
@@ -224,14 +233,7 @@ pub async fn list_webhook_attempts(
     let mut tx = services.db.read().await?;
     let limit_and_one = i64::from(limit) + 1;
     let (app_id, id) = (scope.app.id, webhook.id);
-    let found = nudge_records::webhooks::messages::list_attempts(
-        &mut tx,
-        app_id,
-        id,
-        before,
-        limit_and_one,
-    )
-    .await?;
+    let found = messages::list_attempts(&mut tx, app_id, id, before, limit_and_one).await?;
     let data = cursors
         .page(found, limit, |row| row.id)
         .map(AttemptView::from);
@@ -267,6 +269,34 @@ pub async fn recover_webhook(
     services.jobs.wake();
     let data = RecoverView {
         job_id,
+        status: "queued",
+    };
+    Ok((StatusCode::ACCEPTED, Data { data }))
+}
+
+/// Sends one message again that has not arrived: one that failed for good, was kept while the webhook was disabled, or
+/// waits for its next attempt. It keeps its id.
+#[utoipa::path(post, path = "/v1/apps/{appId}/push/webhooks/{webhookId}/messages/{messageId}/retry", tag = "webhooks",
+    params(("appId" = Uuid, Path), ("webhookId" = Uuid, Path), ("messageId" = Uuid, Path)),
+    responses((status = 202, body = Data<RetryView>)))]
+pub async fn retry_webhook_message(
+    Admin(scope): Admin,
+    State(services): State<Shared>,
+    NestedId { outer, inner }: NestedId,
+) -> Result<(StatusCode, Data<RetryView>), ApiError> {
+    let now = services.clock.now();
+    let webhook = find(&services, &scope, outer).await?;
+    let mut tx = services.db.write().await?;
+    let retried = messages::retry(&mut tx, scope.app.id, webhook.id, inner, now).await?;
+    match retried.ok_or(ApiError::new(Code::NotFound))? {
+        Retried::Due => {}
+        Retried::Arrived => return Err(ApiError::new(Code::MessageArrived)),
+    }
+    record(&mut tx, &scope, "webhook.message_retried", &webhook, now).await?;
+    tx.commit().await?;
+    services.webhooks.ring();
+    let data = RetryView {
+        message_id: inner,
         status: "queued",
     };
     Ok((StatusCode::ACCEPTED, Data { data }))

@@ -93,6 +93,51 @@ pub async fn revive(
     Ok(places.collect())
 }
 
+/// What became of a request to send a message once more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Retried {
+    /// It is sent next, or is being sent now.
+    Due,
+    /// It has arrived, and is not sent twice.
+    Arrived,
+}
+
+/// Has a message of an endpoint sent as soon as can be: one that failed for good or was kept as a new one, one that waits
+/// for its next attempt as the same. None: there is no such message, or it is about somebody who is being deleted.
+pub async fn retry(
+    tx: &mut Tx,
+    app_id: Uuid,
+    webhook_id: Uuid,
+    id: Uuid,
+    now: Timestamp,
+) -> Result<Option<Retried>> {
+    let state: Option<String> = tx
+        .sql("SELECT state FROM webhook_messages WHERE app_id = $1 AND webhook_id = $2 AND id = $3 AND id NOT IN ")
+        .push(hidden::MESSAGES)
+        .bind(app_id)
+        .bind(webhook_id)
+        .bind(id)
+        .fetch_value()
+        .await?;
+    match state.as_deref() {
+        None => return Ok(None),
+        Some("succeeded") => return Ok(Some(Retried::Arrived)),
+        Some(_) => {}
+    }
+    tx.sql(
+        "UPDATE webhook_messages SET attempts = CASE state WHEN 'pending' THEN attempts ELSE 0 END, state = 'pending',
+                                     due_at = $4
+         WHERE app_id = $1 AND webhook_id = $2 AND id = $3 AND node IS NULL AND state <> 'succeeded'",
+    )
+    .bind(app_id)
+    .bind(webhook_id)
+    .bind(id)
+    .bind(now)
+    .execute()
+    .await?;
+    Ok(Some(Retried::Due))
+}
+
 /// Keeps messages of an endpoint that wait to be sent without sending them, some of them; answers how many.
 pub async fn hold(tx: &mut Tx, app_id: Uuid, webhook_id: Uuid) -> Result<u64> {
     tx.sql(
