@@ -3,12 +3,15 @@
 use std::path::Path;
 
 use anyhow::Context as _;
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use clap::ValueEnum;
 use nudge_db::{Db, Rows, Timestamp, Tx};
 use nudge_platform::clock::Clock;
 use nudge_platform::id;
 use nudge_platform::sealed::{Sealed, SealedColumn};
 use nudge_platform::secrets::Secrets;
+use nudge_push::providers::Subscription;
 use nudge_records::deliveries::provider::Provider;
 use serde_json::{Value, json};
 use tests::providers::{Providers, Received, apns, fcm};
@@ -96,19 +99,24 @@ impl<'p> Device<'p> {
     }
 
     /// Where a device is, as the server keeps it.
-    fn address(&self, number: u32) -> String {
-        match self.service {
+    fn address(&self, number: u32) -> anyhow::Result<String> {
+        Ok(match self.service {
             Service::Apns | Service::Fcm => self.name(number),
             Service::Webpush => {
                 let service = &self.providers.webpush;
                 let registration = service.browser(1).token();
-                let subscription = json!({
-                    "endpoint": format!("{}{}", service.url, self.name(number)),
-                    "keys": registration.pointer("/subscription/keys"),
-                });
-                subscription.to_string()
+                let key = |name: &str| {
+                    let key = registration.pointer(&format!("/subscription/keys/{name}"));
+                    let key = key.and_then(Value::as_str).context("a key")?;
+                    anyhow::Ok(URL_SAFE_NO_PAD.decode(key)?)
+                };
+                serde_json::to_string(&Subscription {
+                    endpoint: format!("{}{}", service.url, self.name(number)),
+                    p256dh: key("p256dh")?,
+                    auth: key("auth")?,
+                })?
             }
-        }
+        })
     }
 }
 
@@ -198,7 +206,7 @@ pub(crate) async fn register(
             table: "push_tokens",
             row: &registration,
         };
-        let sealed = Sealed::seal(&secrets, place, device.address(number).as_bytes())?;
+        let sealed = Sealed::seal(&secrets, place, device.address(number)?.as_bytes())?;
         tx.sql(
             "INSERT INTO push_tokens (app_id, device_id, subject_id, registration, provider, environment, token_hash,
                                       token_suffix, sealed, status, registered_at)
