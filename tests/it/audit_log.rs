@@ -67,11 +67,7 @@ async fn changes(app: &TestApp) -> Vec<Change> {
         .credential(&json!({"platform": "web", "vapid": {"generate": true}}))
         .await;
     let credential = credential["id"].as_str().unwrap();
-    let body = json!({"name": "s", "audience": {}});
-    let segment = app
-        .post(&app.path("/segments"), &app.editor(), &body)
-        .await
-        .data(201);
+    let segment = crate::segments::segment(app, "s", json!({})).await;
     let segment = segment["id"].as_str().unwrap();
     let change = |method, template, path: &str, body: Value, action| Change {
         operation: (method, template),

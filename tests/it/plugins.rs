@@ -3,7 +3,10 @@
 use serde_json::{Value, json};
 use tests::{TestApp, client, on_both_backends};
 
-use crate::guests::{activate, deploy, name, renamed, trigger, upload, version, versioned};
+use crate::guests::{
+    activate, deploy, name, renamed, set_slot, trigger, upload, version, versioned,
+};
+use crate::segments::{member, patch, plan, segment};
 
 on_both_backends!(
     an_upload_says_what_was_checked,
@@ -20,6 +23,7 @@ on_both_backends!(
     plugins_of_other_apps_are_not_seen,
     every_change_is_in_the_audit_log,
     an_app_has_at_most_50_plugins,
+    a_plugin_of_the_apps_own_is_told_a_segments_conditions,
 );
 
 async fn an_upload_says_what_was_checked(app: &mut TestApp) {
@@ -471,4 +475,28 @@ async fn an_app_has_at_most_50_plugins(app: &mut TestApp) {
         .await
         .refused(422, "limit_exceeded");
     upload(app, versioned(1, 2)).await.data(201);
+}
+
+async fn a_plugin_of_the_apps_own_is_told_a_segments_conditions(app: &mut TestApp) {
+    deploy(app, 1, 1).await;
+    set_slot(app, &name(1)).await.ok();
+    let pros = segment(app, "pros", plan("pro")).await;
+    app.survey_with(&json!({"audience": member(&pros, true)}))
+        .await;
+    let ada = app.session("ada").await;
+    for told in [plan("pro"), plan("free")] {
+        patch(app, &pros, json!({"audience": told})).await.ok();
+        let event = app.event(&ada, "purchase", &json!({}));
+        app.ingest(&ada, &[event]).await.ok();
+        app.settle().await;
+        let configs: Vec<(String,)> = app.rows("SELECT config FROM decision_configs").await;
+        let leaves: Vec<Value> = configs
+            .iter()
+            .map(|(config,)| serde_json::from_str::<Value>(config).unwrap())
+            .map(|config| config["audience"]["include"].clone())
+            .collect();
+        let mut leaf = member(&pros, true)["include"].clone();
+        leaf["audience"] = told;
+        assert!(leaves.contains(&leaf), "{leaves:?}");
+    }
 }

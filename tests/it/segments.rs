@@ -6,7 +6,6 @@ use tests::session::{event_id, text};
 use tests::{Session, TestApp, on_both_backends};
 
 use crate::exports;
-use crate::guests::{deploy, name, set_slot};
 
 on_both_backends!(
     a_segment_is_managed,
@@ -23,7 +22,6 @@ on_both_backends!(
     a_preview_of_few_is_exact_however_long_it_takes,
     a_person_has_a_copy_of_its_segments,
     a_segment_is_one_condition_of_an_explanation,
-    a_plugin_of_the_apps_own_is_told_the_conditions,
 );
 
 /// Makes a segment and answers it.
@@ -67,7 +65,7 @@ async fn get(app: &TestApp, segment: &Value, rest: &str) -> Value {
     app.get(&path(app, segment, rest), &app.viewer()).await.ok()
 }
 
-async fn patch(app: &TestApp, segment: &Value, body: Value) -> Answer {
+pub(crate) async fn patch(app: &TestApp, segment: &Value, body: Value) -> Answer {
     app.patch(&path(app, segment, ""), &app.editor(), &body)
         .await
 }
@@ -587,28 +585,4 @@ async fn a_segment_is_one_condition_of_an_explanation(app: &mut TestApp) {
         "{leaves:?}"
     );
     begins(&leaves[2], "include: platform in ios");
-}
-
-async fn a_plugin_of_the_apps_own_is_told_the_conditions(app: &mut TestApp) {
-    deploy(app, 1, 1).await;
-    set_slot(app, &name(1)).await.ok();
-    let pros = segment(app, "pros", plan("pro")).await;
-    app.survey_with(&json!({"audience": member(&pros, true)}))
-        .await;
-    let ada = app.session("ada").await;
-    for told in [plan("pro"), plan("free")] {
-        patch(app, &pros, json!({"audience": told})).await.ok();
-        let event = app.event(&ada, "purchase", &json!({}));
-        app.ingest(&ada, &[event]).await.ok();
-        app.settle().await;
-        let configs: Vec<(String,)> = app.rows("SELECT config FROM decision_configs").await;
-        let leaves: Vec<Value> = configs
-            .iter()
-            .map(|(config,)| serde_json::from_str::<Value>(config).unwrap())
-            .map(|config| config["audience"]["include"].clone())
-            .collect();
-        let mut leaf = member(&pros, true)["include"].clone();
-        leaf["audience"] = told;
-        assert!(leaves.contains(&leaf), "{leaves:?}");
-    }
 }
