@@ -21,8 +21,9 @@ use crate::batch::{self, Trouble};
 /// How long to wait for the database, at first and at the most.
 const RETRY_WAIT: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(5));
 
-/// How long work that nobody waits for may gather. A transaction for many requests costs little more than
-/// one for a single request, and SQLite has one at a time, commits of further requests among them.
+/// How long after a batch work that nobody waits for may gather. A transaction for many requests costs little more than
+/// one for a single request, and SQLite has one at a time, commits of further requests among them. What comes after a
+/// pause is processed at once.
 const GATHERING: Duration = Duration::from_millis(10);
 /// How long work that no campaign reads may gather: all that comes of it are the profiles' newest counts.
 const QUIET_GATHERING: Duration = Duration::from_millis(100);
@@ -34,6 +35,7 @@ pub(super) async fn run(inner: Arc<Inner>, mut receiver: mpsc::UnboundedReceiver
     let mut queue = VecDeque::new();
     let mut waiting = WaitingRequests::default();
     let mut wait = RETRY_WAIT.0;
+    let mut gather_until = Instant::now();
     loop {
         let in_hand = queue.len();
         if queue.is_empty() {
@@ -46,7 +48,7 @@ pub(super) async fn run(inner: Arc<Inner>, mut receiver: mpsc::UnboundedReceiver
             let Some(next) = next else { return };
             if let Some(next) = next {
                 queue.push_back(next);
-                gather(&inner, &mut receiver, &mut queue).await;
+                gather(&inner, &mut receiver, &mut queue, gather_until).await;
             }
         }
         while let Ok(next) = receiver.try_recv() {
@@ -65,6 +67,7 @@ pub(super) async fn run(inner: Arc<Inner>, mut receiver: mpsc::UnboundedReceiver
         queue.make_contiguous().sort_by_key(Work::order);
         let batch = take(&mut queue, inner.config.batch_events);
         let held_up = process(&inner, batch).await;
+        gather_until = Instant::now() + GATHERING;
         if !held_up.order.is_empty() {
             held_up.order.into_iter().for_each(|work| waiting.add(work));
             queue = waiting.keep_behind(queue).into();
@@ -90,11 +93,13 @@ async fn sleep_until(at: Option<Instant>) {
     }
 }
 
-/// Lets more work come to the first piece, until somebody waits for a piece or there is enough for a batch.
+/// Lets more work come to the first piece, until somebody waits for a piece or there is enough for a batch. What a
+/// campaign reads waits until an instant at the most.
 async fn gather(
     inner: &Inner,
     receiver: &mut mpsc::UnboundedReceiver<Work>,
     queue: &mut VecDeque<Work>,
+    routed_until: Instant,
 ) {
     let mut until = Instant::now() + QUIET_GATHERING;
     let mut size = Size::default();
@@ -104,7 +109,7 @@ async fn gather(
             return;
         }
         if last.routed {
-            until = until.min(Instant::now() + GATHERING);
+            until = until.min(routed_until);
         }
         let next = tokio::select! {
             next = receiver.recv() => next,
