@@ -94,6 +94,7 @@ export class Server {
   constructor(data, environment = {}) {
     this.data = data;
     this.environment = environment;
+    this.arguments = [];
     this.listen = "127.0.0.1:0";
   }
 
@@ -119,7 +120,7 @@ export class Server {
       },
       stdio: ["ignore", "pipe", "inherit"],
     };
-    this.process = spawn(SERVER, ["dev", "--listen", this.listen, "--data-dir", this.data, "--json", file], options);
+    this.process = spawn(SERVER, ["dev", "--listen", this.listen, "--data-dir", this.data, "--json", file, ...this.arguments], options);
     this.output = "";
     this.process.stdout.on("data", (text) => (this.output += text));
     await until("the server serves", () => {

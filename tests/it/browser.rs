@@ -108,6 +108,7 @@ fn every_file_passes() {
         return;
     }
     installed("host/web-sdk");
+    installed("tests/oidc");
     let folder = installed("tests/browser");
     // A plugin to upload.
     let plugin = Path::new(site!().scratch).join("versioned.wasm");

@@ -9,6 +9,8 @@ import Provider from 'oidc-provider';
 
 const workspace = process.env.WORKSPACE_ID;
 const secret = process.env.CLIENT_SECRET;
+// `localhost` is another site for browsers than the server's 127.0.0.1.
+const host = process.env.ISSUER_HOST ?? '127.0.0.1';
 
 const key = (alg, type, options) => ({
   ...generateKeyPairSync(type, options).privateKey.export({ format: 'jwk' }),
@@ -24,7 +26,7 @@ const keys = [
 
 const server = createServer();
 server.listen(0, '127.0.0.1', () => {
-  const issuer = `http://127.0.0.1:${server.address().port}`;
+  const issuer = `http://${host}:${server.address().port}`;
   const provider = new Provider(issuer, {
     jwks: { keys },
     clients: [
