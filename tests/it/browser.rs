@@ -30,7 +30,7 @@ fn has_browser() -> bool {
 }
 
 /// A folder of the repository, with the packages that its lock file names.
-fn installed(folder: &str) -> PathBuf {
+pub(crate) fn installed(folder: &str) -> PathBuf {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("..")
         .join(folder);

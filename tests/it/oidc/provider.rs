@@ -1,14 +1,14 @@
 //! A real OpenID provider: the npm package `oidc-provider` in a process of its own (`tests/oidc`).
 
 use std::io::{BufRead as _, BufReader};
-use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
 
 use reqwest::Client;
 use serde_json::{Value, json};
-use tests::{Credential, TestApp, client, site};
+use tests::{Credential, TestApp, client};
 
 use super::{configured, folder, list, open};
+use crate::browser::installed;
 
 pub(crate) const SECRET: &str = "a-secret-of-this-test-and-no-other";
 
@@ -30,32 +30,6 @@ pub(crate) fn has_node() -> bool {
     there
 }
 
-/// Installs the package, pinned by its lock file, into a folder that stays from run to run.
-fn installed() -> PathBuf {
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("oidc");
-    let target = Path::new(site!().scratch).join("oidc-provider");
-    std::fs::create_dir_all(&target).unwrap();
-    let lock = std::fs::File::create(target.join(".lock")).unwrap();
-    lock.lock().unwrap();
-    let mut changed = !target.join("node_modules/.package-lock.json").exists();
-    for name in ["package.json", "package-lock.json", "provider.mjs"] {
-        let text = std::fs::read(source.join(name)).unwrap();
-        let before = std::fs::read(target.join(name)).unwrap_or_default();
-        changed |= name != "provider.mjs" && before != text;
-        std::fs::write(target.join(name), text).unwrap();
-    }
-    if changed {
-        let install = Command::new("npm")
-            .args(["ci", "--ignore-scripts", "--no-audit", "--no-fund"])
-            .current_dir(&target)
-            .output()
-            .unwrap();
-        let complaint = String::from_utf8_lossy(&install.stderr);
-        assert!(install.status.success(), "{complaint}");
-    }
-    target
-}
-
 /// The provider; it ends when its standard input is closed.
 pub(crate) struct Provider {
     process: Child,
@@ -69,7 +43,7 @@ impl Provider {
     pub(crate) fn start(workspace: &str) -> Self {
         let mut process = Command::new("node")
             .arg("provider.mjs")
-            .current_dir(installed())
+            .current_dir(installed("tests/oidc"))
             .env("WORKSPACE_ID", workspace)
             .env("CLIENT_SECRET", SECRET)
             .stdin(Stdio::piped())

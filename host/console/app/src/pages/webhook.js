@@ -67,8 +67,9 @@ function Attempts({ path, onRecover }) {
   };
   // Of a message's attempts the newest: an earlier one may be of what has arrived since.
   const newest = (/** @type {any} */ row) => list.data?.items.find(({ messageId }) => messageId == row.messageId) == row;
-  const actions = (/** @type {any} */ row) => failed(row) && newest(row) && html`<${Button} label=${`Send again: ${row.eventType}, attempt ${row.attempt}`} onClick=${() => again(row)}>Send again<//>
-    ${!row.nextAttemptAt && html`<${Button} label=${`Send again from here on: ${row.eventType}, attempt ${row.attempt}`} onClick=${() => onRecover(made(row.messageId).toISOString())}>Send again from here on<//>`}`;
+  const named = (/** @type {any} */ row) => `${row.eventType}, attempt ${row.attempt}`;
+  const actions = (/** @type {any} */ row) => failed(row) && newest(row) && html`<${Button} label=${`Send again: ${named(row)}`} onClick=${() => again(row)}>Send again<//>
+    ${!row.nextAttemptAt && html`<${Button} label=${`Send again from here on: ${named(row)}`} onClick=${() => onRecover(made(row.messageId).toISOString())}>Send again from here on<//>`}`;
   const answered = (list.data?.items ?? []).filter((row) => !failed(row)).length;
   const empty = html`<${Empty} title="Nothing was sent yet"><p>Attempts stand here for 14 days. A test is none of them.</p><//>`;
   return html`${list.data && list.data.items.length > 0 && html`<p>${percent(answered / list.data.items.length)} of the attempts on this page have arrived.</p>`}
