@@ -27,6 +27,7 @@ on_both_backends!(
     old_connections_end_after_what_they_have_in_hand,
     a_connection_has_so_many_requests_in_hand,
     heads_have_a_limit,
+    who_is_connected_when_the_server_stops_is_answered,
 );
 
 /// Longer than anything takes that does not hang.
@@ -384,4 +385,44 @@ async fn heads_have_a_limit(app: &mut TestApp) {
     };
     assert_eq!(status(16 * 1024), "HTTP/1.1 200");
     assert_eq!(status(40 * 1024), "HTTP/1.1 431");
+}
+
+/// Asks on one connection after the other until nobody listens, and answers how many were answered.
+fn asks_until_nobody_listens(address: SocketAddr) -> usize {
+    let head = b"GET /livez HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
+    let mut answered = 0;
+    loop {
+        let connected = TcpStream::connect_timeout(&address, HANGS);
+        if connected
+            .as_ref()
+            .is_err_and(|error| error.kind() == ErrorKind::ConnectionRefused)
+        {
+            return answered;
+        }
+        let mut stream = connected.unwrap();
+        stream.set_read_timeout(Some(HANGS)).unwrap();
+        let mut answer = String::new();
+        let asked = stream.write_all(head);
+        let read = asked.and_then(|()| stream.read_to_string(&mut answer));
+        assert!(
+            answer.starts_with("HTTP/1.1 200"),
+            "{read:?} after {answered} answers: {answer}"
+        );
+        answered += 1;
+    }
+}
+
+async fn who_is_connected_when_the_server_stops_is_answered(app: &mut TestApp) {
+    for _ in 0..10 {
+        let address = address(app);
+        let clients: [_; 8] =
+            std::array::from_fn(|_| std::thread::spawn(move || asks_until_nobody_listens(address)));
+        tokio::time::sleep(Duration::from_millis(50)).await;
+        app.stop().await;
+        for client in clients {
+            let answered = tokio::task::spawn_blocking(|| client.join().unwrap());
+            assert_ne!(answered.await.unwrap(), 0);
+        }
+        app.resume().await;
+    }
 }

@@ -56,7 +56,7 @@ const UNSENT: u32 = 64 * 1024;
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 /// How long after the last one there may be another connection that was opened before a listener ends.
 const LATE: Duration = Duration::from_millis(20);
-/// And for how long all of them are taken.
+/// And for how long all of them are taken, where the system cannot be told to open no more.
 const LAST: Duration = Duration::from_millis(500);
 /// Connections beyond the limit that hear a refusal at a time; there too, who says nothing gives way.
 const REFUSED: usize = 64;
@@ -175,11 +175,42 @@ async fn next(
         () = stop.cancelled() => {}
         accepted = accept(listener) => return Some(accepted),
     }
-    let last = *last.get_or_insert_with(|| Instant::now() + LAST);
+    let last = *last.get_or_insert_with(|| {
+        if let Err(error) = open_no_more(listener) {
+            tracing::debug!(%error, "connections may be opened until the listener ends");
+        }
+        Instant::now() + LAST
+    });
     if Instant::now() > last {
         return None;
     }
     timeout(LATE, accept(listener)).await.ok()
+}
+
+/// Has the system ignore who wants a connection, as if the packet were lost: clients try again, and then nobody listens.
+/// Otherwise a connection that is opened between the last one's acceptance and the listener's end is reset, and a proxy
+/// that has sent a request on it sends it to no other server.
+#[cfg(target_os = "linux")]
+fn open_no_more(listener: &TcpListener) -> std::io::Result<()> {
+    use socket2::{SockFilter, SockRef};
+    /// Where the flags are in the head of TCP, and that of a first packet (RFC 9293, 3.1).
+    const FLAGS: u32 = 13;
+    const SYN: u32 = 2;
+    // Instructions of the kernel's packet filter: load a byte, jump if a bit is set, end with the packet's length.
+    const LOAD: u16 = 0x30;
+    const IF_SET: u16 = 0x45;
+    const END: u16 = 0x06;
+    SockRef::from(listener).attach_filter(&[
+        SockFilter::new(LOAD, 0, 0, FLAGS),
+        SockFilter::new(IF_SET, 0, 1, SYN),
+        SockFilter::new(END, 0, 0, 0),
+        SockFilter::new(END, 0, 0, u32::MAX),
+    ])
+}
+
+#[cfg(not(target_os = "linux"))]
+fn open_no_more(_listener: &TcpListener) -> std::io::Result<()> {
+    Err(std::io::ErrorKind::Unsupported.into())
 }
 
 fn builder(limits: &Limits) -> Builder<TokioExecutor> {
@@ -324,6 +355,7 @@ async fn converse(builder: Builder<TokioExecutor>, stream: TcpStream, seat: Seat
                 return;
             }
             () = known.told() => match known.order() {
+                Some(Order::Drain) if !known.may_finish() => {}
                 Some(Order::Drain) => connection.as_mut().graceful_shutdown(),
                 Some(Order::Close | Order::Reset) => return,
                 None => {}

@@ -125,6 +125,8 @@ pub(super) struct Connection {
 
 #[derive(Debug)]
 struct State {
+    /// Whether anything was read.
+    heard: bool,
     /// Whether there was a request.
     began: bool,
     /// Whether there should have been one by now. The connection ends once its socket is found empty.
@@ -167,6 +169,7 @@ impl Connection {
         now: Instant,
     ) -> Self {
         let state = State {
+            heard: false,
             began: false,
             overdue: false,
             idle_since: now,
@@ -190,6 +193,24 @@ impl Connection {
     /// The account of a transfer with this client.
     pub(super) fn pace(&self, now: Instant) -> Pace {
         Pace::new(self.credit, now)
+    }
+
+    /// The first bytes were read.
+    pub(super) fn hear(&self) {
+        let mut state = self.state.lock();
+        state.heard = true;
+        if state.order.is_some() {
+            state.overdue = false;
+            self.ordered.notify_one();
+        }
+    }
+
+    /// Before HTTP hears that it is to finish: whether it may. As long as nothing was read, it would end at once, with a
+    /// request that has arrived; then the socket is looked at first, and [`Connection::hear`] tells the order again.
+    pub(super) fn may_finish(&self) -> bool {
+        let mut state = self.state.lock();
+        state.overdue |= !state.heard;
+        state.heard
     }
 
     /// A request has arrived.

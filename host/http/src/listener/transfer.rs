@@ -25,6 +25,7 @@ pub(super) struct Socket {
     connection: Arc<Connection>,
     pace: Pace,
     blocked: bool,
+    heard: bool,
 }
 
 impl Socket {
@@ -34,6 +35,7 @@ impl Socket {
             connection: Arc::clone(connection),
             pace: connection.pace(Instant::now()),
             blocked: false,
+            heard: false,
         }
     }
 
@@ -88,6 +90,10 @@ impl AsyncRead for Socket {
         if read.is_pending() && self.connection.is_overdue() && self.is_empty() {
             self.connection
                 .end(Order::Close, Reason::NoRequest, Instant::now());
+        }
+        if !self.heard && !buffer.filled().is_empty() {
+            self.heard = true;
+            self.connection.hear();
         }
         read
     }
@@ -297,5 +303,33 @@ mod tests {
         // Nothing more arrives.
         assert!(is_pending(&mut socket, &mut bytes));
         assert_eq!(connection.order(), Some(Order::Close));
+    }
+
+    #[tokio::test]
+    async fn a_request_that_has_arrived_is_read_before_its_connection_finishes() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let mut clients = [(); 2].map(|()| std::net::TcpStream::connect(address).unwrap());
+        clients[0].write_all(b"GET").unwrap();
+        for arrived in [true, false] {
+            let (stream, peer) = listener.accept().await.unwrap();
+            let now = Instant::now();
+            let connection = Connection::new(1, peer.ip(), Duration::ZERO, &Arc::default(), now);
+            let connection = Arc::new(connection);
+            connection.tell(Order::Drain, now);
+            connection.told().await;
+            assert!(!connection.may_finish());
+            let mut socket = Socket::new(stream, &connection);
+            let mut bytes = [0; 3];
+            if arrived {
+                socket.read_exact(&mut bytes).await.unwrap();
+                // The order is told once more; what follows has its time.
+                connection.told().await;
+                assert!(connection.may_finish());
+            }
+            assert!(is_pending(&mut socket, &mut bytes));
+            let order = if arrived { Order::Drain } else { Order::Close };
+            assert_eq!(connection.order(), Some(order));
+        }
     }
 }
