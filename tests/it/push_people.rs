@@ -13,6 +13,7 @@ use crate::identity::Backend;
 on_both_backends!(
     messages_of_both_are_the_persons_and_go_on,
     an_export_has_the_persons_messages,
+    a_token_that_cannot_be_read_holds_up_its_person_alone,
 );
 
 async fn order(app: &TestApp, campaign: &str, whom: &str) -> String {
@@ -136,4 +137,43 @@ async fn an_export_has_the_persons_messages(app: &mut TestApp) {
     assert_eq!(copied[1]["reason"], "bad_topic");
     let text = copied.iter().map(Value::to_string).collect::<String>();
     assert!(!text.contains(&others));
+}
+
+async fn write(app: &TestApp, sql: &'static str) {
+    let mut tx = app.services().db.write().await.unwrap();
+    tx.sql(sql).execute().await.unwrap();
+    tx.commit().await.unwrap();
+}
+
+async fn a_token_that_cannot_be_read_holds_up_its_person_alone(app: &mut TestApp) {
+    let providers = app.with_providers().await;
+    app.credential(&providers.fcm.credential()).await;
+    let campaign = app
+        .campaign(&json!({"mode": "transactional", "trigger": null}))
+        .await;
+    for (whom, token) in [("ada", 1), ("bob", 2)] {
+        let session = app.session(whom).await;
+        let token = providers.fcm.token(token);
+        app.push_token(&session, &format!("of {whom}"), &token)
+            .await;
+    }
+    // It is sealed for another registration.
+    write(
+        app,
+        "UPDATE push_tokens SET registration = registration || '-' WHERE device_id = 'of ada'",
+    )
+    .await;
+    let held = order(app, &campaign, "ada").await;
+    let sent = order(app, &campaign, "bob").await;
+    app.delivery_in(&sent, "delivered").await;
+    app.delivery_in(&held, "queued").await;
+    assert_eq!(providers.fcm.received().len(), 1);
+
+    write(
+        app,
+        "UPDATE push_tokens SET registration = rtrim(registration, '-')",
+    )
+    .await;
+    app.advance(120);
+    app.delivery_in(&held, "delivered").await;
 }

@@ -43,9 +43,8 @@ pub(crate) async fn targets(app: &TestApp, session: &Session) -> Vec<Target> {
     let services = app.services();
     let mut tx = services.db.read().await.unwrap();
     let ids = [Uuid::parse_str(&session.subject_id).unwrap()];
-    store::active_of(&mut tx, &services.secrets, app.access.app_id, &ids)
-        .await
-        .unwrap()
+    let active = store::active_of(&mut tx, &services.secrets, app.access.app_id, &ids).await;
+    active.unwrap().targets
 }
 
 async fn count(app: &TestApp, sql: &'static str) -> i64 {

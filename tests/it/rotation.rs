@@ -79,7 +79,7 @@ async fn rotates(backend: Backend) {
     let ids = [Uuid::parse_str(&ada.subject_id).unwrap()];
     let id = app.access.app_id;
     let targets = tokens::store::active_of(&mut tx, &services.secrets, id, &ids).await;
-    assert_eq!(targets.unwrap().len(), 1);
+    assert_eq!(targets.unwrap().targets.len(), 1);
     let key = credentials::store::used(&mut tx, id, Platform::Web, Environment::Production).await;
     let key = key.unwrap().unwrap();
     key.open(&services.secrets).unwrap();

@@ -1,7 +1,7 @@
 //! What is to be done about claimed deliveries: whether they may be sent, to which devices, and what they say.
 
 use std::collections::hash_map::Entry;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -28,6 +28,8 @@ use crate::tokens;
 const LATER: Duration = Duration::from_secs(5);
 /// When a message that a provider did not take yet is looked at again while its campaign is paused.
 const WHILE_PAUSED: Duration = Duration::from_mins(1);
+/// When a message is looked at again for a person with a token that cannot be read.
+const WHILE_UNREADABLE: Duration = Duration::from_mins(1);
 
 /// What is to be done about a delivery.
 #[derive(Debug)]
@@ -59,6 +61,8 @@ pub(super) struct Broken {
 struct Known {
     consents: HashMap<Uuid, store::Consent>,
     targets: HashMap<Uuid, Vec<Target>>,
+    /// People with a token that cannot be read.
+    unreadable: HashSet<Uuid>,
     events: HashMap<i64, (i64, Stored)>,
 }
 
@@ -155,7 +159,8 @@ async fn read(services: &Shared, app: &App, claimed: &[Claimed]) -> Result<Known
     let mut tx = services.db.read().await?;
     let consents = store::consents(&mut tx, app.id, &subjects).await?;
     let mut targets: HashMap<Uuid, Vec<Target>> = HashMap::new();
-    for target in tokens::store::active_of(&mut tx, &services.secrets, app.id, &subjects).await? {
+    let active = tokens::store::active_of(&mut tx, &services.secrets, app.id, &subjects).await?;
+    for target in active.targets {
         targets.entry(target.subject_id).or_default().push(target);
     }
     let unrendered = claimed.iter().filter(|delivery| delivery.content.is_none());
@@ -167,6 +172,7 @@ async fn read(services: &Shared, app: &App, claimed: &[Claimed]) -> Result<Known
     Ok(Known {
         consents,
         targets,
+        unreadable: active.unreadable,
         events,
     })
 }
@@ -205,6 +211,9 @@ fn before_rendering(app: &App, delivery: &Claimed, known: &Known, now: Timestamp
     let granted = consent.messaging.unwrap_or(!app.settings.consent.required);
     if first && !granted {
         return end(Status::Skipped, "consent_missing");
+    }
+    if granted && known.unreadable.contains(&delivery.subject_id) {
+        return Some(Step::Later(now.plus(WHILE_UNREADABLE)));
     }
     if first && !known.targets.contains_key(&delivery.subject_id) {
         return end(Status::Skipped, "no_active_device");

@@ -1,5 +1,7 @@
 //! Push tokens in the database.
 
+use std::collections::HashSet;
+
 use nudge_db::{Error, Result, Rows, Timestamp, Tx};
 use nudge_platform::sealed::{Sealed, SealedColumn};
 use nudge_platform::secrets::Secrets;
@@ -37,15 +39,24 @@ pub struct Shown {
     pub status: String,
 }
 
-/// Where messages for people go: their devices with active tokens, the newest registrations first. Nobody who is
-/// being deleted has any.
+/// Where messages for people go.
+#[derive(Debug, Default)]
+pub struct Active {
+    /// Devices with active tokens, the newest registrations of a person first.
+    pub targets: Vec<Target>,
+    /// People with a token that cannot be read, such as one that is sealed with a key that this process lacks.
+    pub unreadable: HashSet<Uuid>,
+}
+
+/// Where messages for people go. Nobody who is being deleted has a device. A token that cannot be read concerns nobody but
+/// its person; the log names it.
 pub async fn active_of(
     tx: &mut Tx,
     secrets: &Secrets,
     app_id: Uuid,
     subject_ids: &[Uuid],
-) -> Result<Vec<Target>> {
-    let mut targets = Vec::new();
+) -> Result<Active> {
+    let mut active = Active::default();
     for chunk in subject_ids.chunks(Rows::MOST) {
         let rows: Vec<TargetRow> = tx
             .with_rows("v(id)", Rows::new().uuids(chunk.iter().copied()))
@@ -60,10 +71,17 @@ pub async fn active_of(
             .fetch_all()
             .await?;
         for row in rows {
-            targets.push(row.target(secrets)?);
+            let (subject_id, registration) = (row.subject_id, row.registration.clone());
+            match row.target(secrets) {
+                Ok(target) => active.targets.push(target),
+                Err(error) => {
+                    tracing::warn!(%app_id, registration, error = ?error, "a push token cannot be read");
+                    active.unreadable.insert(subject_id);
+                }
+            }
         }
     }
-    Ok(targets)
+    Ok(active)
 }
 
 impl TargetRow {

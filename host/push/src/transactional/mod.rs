@@ -156,7 +156,9 @@ async fn attempt(services: &Services, app: &App, order: &Order) -> Result<Placed
         return Err(Error::MissingData(missing));
     }
     let secrets = &services.secrets;
-    let targets = tokens::store::active_of(&mut tx, secrets, app.id, &[subject_id]).await?;
+    let active = tokens::store::active_of(&mut tx, secrets, app.id, &[subject_id]).await?;
+    // What cannot be read now may be read when the message is sent.
+    let devices = active.targets.len() + active.unreadable.len();
     drop(tx);
 
     let now = services.clock.now();
@@ -170,12 +172,12 @@ async fn attempt(services: &Services, app: &App, order: &Order) -> Result<Placed
     let granted = person
         .messaging_consent
         .unwrap_or(!app.settings.consent.required);
-    let reason = match (granted, targets.is_empty()) {
+    let reason = match (granted, devices == 0) {
         (false, _) => Some("consent_missing"),
         (true, true) => Some("no_active_device"),
         (true, false) => full_cap(&mut tx, app, &campaign, subject_id, now).await?,
     };
-    let new = delivery(&campaign, subject_id, order, (targets.len(), reason), now);
+    let new = delivery(&campaign, subject_id, order, (devices, reason), now);
     let inserted = deliveries::queue(&mut tx, app.id, std::slice::from_ref(&new), now).await?;
     let duplicate = inserted.is_empty();
     if !duplicate && reason.is_none() {

@@ -167,8 +167,8 @@ async fn find(
     let campaign = campaign.ok_or_else(|| ApiError::new(Code::NotFound))?;
     let person = person_of(&mut tx, app, anonymous_id).await?;
     let (secrets, whom) = (&services.secrets, [person.subject_id]);
-    let targets = tokens::store::active_of(&mut tx, secrets, app.id, &whom).await?;
-    Ok((campaign, person, targets.len()))
+    let active = tokens::store::active_of(&mut tx, secrets, app.id, &whom).await?;
+    Ok((campaign, person, active.targets.len()))
 }
 
 /// What becomes of the test: its status, why, and what it says.
