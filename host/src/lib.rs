@@ -22,6 +22,7 @@ pub mod backup;
 pub mod book;
 pub mod cli;
 pub mod console;
+pub mod memory;
 
 pub mod openapi;
 pub mod operations;

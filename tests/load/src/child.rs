@@ -274,21 +274,22 @@ impl Server {
 
     /// The memory of the server's own that is in use, in bytes.
     pub(crate) fn memory(&self) -> anyhow::Result<u64> {
-        let status = std::fs::read_to_string(format!("/proc/{}/status", self.process.child.id()))?;
-        let line = status
-            .lines()
-            .find_map(|line| line.strip_prefix("RssAnon:"));
-        let kilobytes = line.and_then(|line| line.trim().strip_suffix(" kB"));
-        Ok(kilobytes
-            .context("an unknown /proc format")?
-            .parse::<u64>()?
-            << 10)
+        self.status("RssAnon:")
+    }
+
+    /// All memory that the server has, with the parts of its program that were read, in bytes.
+    pub(crate) fn resident(&self) -> anyhow::Result<u64> {
+        self.status("VmRSS:")
     }
 
     /// The most memory that the server has had since [`reset_peak`](Self::reset_peak), in bytes.
     pub(crate) fn peak(&self) -> anyhow::Result<u64> {
+        self.status("VmHWM:")
+    }
+
+    fn status(&self, name: &str) -> anyhow::Result<u64> {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.process.child.id()))?;
-        let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+        let line = status.lines().find_map(|line| line.strip_prefix(name));
         let kilobytes = line.and_then(|line| line.trim().strip_suffix(" kB"));
         Ok(kilobytes
             .context("an unknown /proc format")?

@@ -69,8 +69,14 @@ pub(crate) async fn survey_for(
     event_name: &str,
     audience: &Value,
 ) -> anyhow::Result<()> {
+    manage(server, "surveys", &survey_body(event_name, audience)).await?;
+    Ok(())
+}
+
+/// An active survey that an event of a name fires each time, for an audience.
+pub(crate) fn survey_body(event_name: &str, audience: &Value) -> Value {
     let question = json!({"id": "q1", "type": "nps", "title": "How likely are you to come back?", "required": true});
-    let survey = json!({
+    json!({
         "name": event_name,
         "status": "active",
         "mode": "triggered",
@@ -82,9 +88,7 @@ pub(crate) async fn survey_for(
         },
         "audience": audience,
         "flow": {"questions": [question], "branches": [], "progressStyle": "bar", "backNavigation": false},
-    });
-    manage(server, "surveys", &survey).await?;
-    Ok(())
+    })
 }
 
 pub(crate) async fn manage(server: &Server, resource: &str, body: &Value) -> anyhow::Result<Value> {

@@ -32,6 +32,7 @@ mod random;
 mod recipients;
 mod report;
 mod request;
+mod rest;
 mod scale;
 mod segments;
 mod soak;
@@ -86,6 +87,8 @@ enum Command {
     Processes(processes::Arguments),
     /// How soon a message is with its push service after the event that triggers it.
     Pushes(pushes::Arguments),
+    /// A server at rest: how soon it starts and answers, and what memory it has, alone and with many apps.
+    Rest(rest::Arguments),
     /// What an event costs with many other campaigns, with many other apps, and for a person with many events.
     Scale(scale::Arguments),
     /// What segments cost: going through all people, previews, events whose campaigns name one.
@@ -106,6 +109,7 @@ enum Command {
 }
 
 fn main() -> anyhow::Result<()> {
+    nudge::memory::use_small_pages();
     let cli = Cli::parse();
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
@@ -127,6 +131,7 @@ fn main() -> anyhow::Result<()> {
             Command::Polls(arguments) => polls::run(arguments).await,
             Command::Processes(arguments) => processes::run(arguments).await,
             Command::Pushes(arguments) => pushes::run(arguments).await,
+            Command::Rest(arguments) => rest::run(arguments).await,
             Command::Scale(arguments) => scale::run(arguments).await,
             Command::Segments(arguments) => segments::run(arguments).await,
             Command::Soak(arguments) => soak::run(arguments).await,
