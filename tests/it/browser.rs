@@ -1,6 +1,6 @@
 //! The web SDK in a real Chromium: runs `tests/browser`, whose tests start the server's program themselves.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 use std::time::Instant;
 
@@ -8,51 +8,10 @@ use tests::app::MASTER_KEY;
 use tests::site;
 
 use crate::console_operations;
+use crate::programs::{has, installed};
 
 /// Debian's Chromium. The tests download no browser.
 const CHROMIUM: &str = "/usr/bin/chromium";
-
-/// Whether a browser can be driven. Without one the tests are skipped, except in CI, where nothing is.
-#[expect(clippy::print_stderr, reason = "says that it is skipped")]
-fn has_browser() -> bool {
-    let there = [CHROMIUM, "node", "npm"].iter().all(|program| {
-        let version = Command::new(program).arg("--version").output();
-        version.is_ok_and(|output| output.status.success())
-    });
-    assert!(
-        there || std::env::var_os("CI").is_none(),
-        "CI has node, npm and {CHROMIUM}"
-    );
-    if !there {
-        eprintln!("skipped: there is no node, npm or {CHROMIUM} on this machine");
-    }
-    there
-}
-
-/// A folder of the repository, with the packages that its lock file names.
-pub(crate) fn installed(folder: &str) -> PathBuf {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("..")
-        .join(folder);
-    let scratch = Path::new(site!().scratch);
-    let name = folder.file_name().unwrap().to_string_lossy().into_owned();
-    let lock = std::fs::File::create(scratch.join(format!("{name}.lock"))).unwrap();
-    lock.lock().unwrap();
-    // npm notes there what it has installed.
-    let note = folder.join("node_modules/.nudge-lock.json");
-    let wanted = std::fs::read(folder.join("package-lock.json")).unwrap();
-    if std::fs::read(&note).unwrap_or_default() != wanted {
-        let install = Command::new("npm")
-            .args(["ci", "--no-audit", "--no-fund", "--ignore-scripts"])
-            .current_dir(&folder)
-            .output()
-            .unwrap();
-        let complaint = String::from_utf8_lossy(&install.stderr);
-        assert!(install.status.success(), "{complaint}");
-        std::fs::write(&note, wanted).unwrap();
-    }
-    folder
-}
 
 /// Runs a file of tests. The error is what it printed.
 fn run(folder: &Path, plugin: &Path, file: &str) -> Result<(), String> {
@@ -104,7 +63,7 @@ pub(crate) fn files() -> Vec<String> {
 #[test]
 #[expect(clippy::print_stderr, reason = "says how long each file takes")]
 fn every_file_passes() {
-    if !has_browser() {
+    if !has(&[CHROMIUM, "node", "npm"]) {
         return;
     }
     installed("host/web-sdk");

@@ -16,6 +16,7 @@ use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 
 use crate::collection::{events, person};
+use crate::programs::has;
 
 /// A proxy before a server.
 struct Proxy {
@@ -108,18 +109,6 @@ async fn run(program: &Path, argument: &Path, asked: Value) -> Vec<String> {
     let complaint = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{said} {complaint}");
     serde_json::from_str(said.lines().last().unwrap()).unwrap()
-}
-
-fn has(programs: &[&str]) -> bool {
-    let there = programs.iter().all(|program| {
-        let version = Command::new(program).arg("--version").output();
-        version.is_ok_and(|output| output.status.success())
-    });
-    assert!(
-        there || std::env::var_os("CI").is_none(),
-        "CI has {programs:?}"
-    );
-    there
 }
 
 #[track_caller]
@@ -294,30 +283,24 @@ async fn check_on(backend: Backend, client: &str, program: &Path, script: &Path)
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-#[expect(clippy::print_stderr, reason = "says that it is skipped")]
 async fn segments_client_for_node_is_understood() {
     if !has(&["node", "npm"]) {
-        eprintln!("skipped: there is no node and npm on this machine");
         return;
     }
     check("segment", Path::new("node"), &node()).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-#[expect(clippy::print_stderr, reason = "says that it is skipped")]
 async fn rudderstacks_client_for_node_is_understood() {
     if !has(&["node", "npm"]) {
-        eprintln!("skipped: there is no node and npm on this machine");
         return;
     }
     check("rudder", Path::new("node"), &node()).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-#[expect(clippy::print_stderr, reason = "says that it is skipped")]
 async fn segments_client_for_python_is_understood() {
     if !has(&["python3"]) {
-        eprintln!("skipped: there is no python3 on this machine");
         return;
     }
     let (interpreter, script) = python();

@@ -14,7 +14,8 @@ use tests::{Answer, Credential, TestApp, on_both_backends};
 use crate::concurrency::join;
 use crate::oidc::configured;
 use crate::oidc::fake::{FakeIssuer, Signer};
-use crate::oidc::provider::{Provider, SECRET, has_node};
+use crate::oidc::provider::{Provider, SECRET};
+use crate::programs::has;
 
 on_both_backends!(
     people_sign_in_at_a_real_provider,
@@ -171,7 +172,7 @@ async fn at_provider(address: &Url, name: &str) -> Url {
 }
 
 async fn people_sign_in_at_a_real_provider(app: &mut TestApp) {
-    if !has_node() {
+    if !has(&["node", "npm"]) {
         return;
     }
     let provider = Provider::start(&app.access.workspace_id.to_string());

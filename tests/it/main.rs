@@ -129,6 +129,7 @@ mod polls;
 mod poolers;
 mod preconditions;
 mod private_files;
+mod programs;
 mod properties;
 mod property_triggers;
 mod push_answers;

@@ -2,7 +2,6 @@
 //! the npm package `standardwebhooks` for the rest (`tests/standardwebhooks`).
 
 use std::io::Write as _;
-use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use aws_lc_rs::hmac;
@@ -13,6 +12,7 @@ use serde_json::{Value, json};
 use tests::{Backend, TestApp, site};
 use uuid::Uuid;
 
+use crate::programs::{has, installed};
 use crate::receiver::{Received, Receiver};
 
 /// The bytes of a webhook's secret.
@@ -54,45 +54,6 @@ pub(crate) fn verify(got: &Received, webhooks: &[&Value]) {
         })
         .collect();
     assert_eq!(standard, expected.join(" "));
-}
-
-/// Whether a program is there. Without it a test is skipped, except in CI, where nothing is.
-fn has(programs: &[&str]) -> bool {
-    let there = programs.iter().all(|program| {
-        let version = Command::new(program).arg("--version").output();
-        version.is_ok_and(|output| output.status.success())
-    });
-    assert!(
-        there || std::env::var_os("CI").is_none(),
-        "CI has {programs:?}"
-    );
-    there
-}
-
-/// Installs the package, pinned by its lock file, into a folder that stays from run to run.
-fn installed() -> PathBuf {
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("standardwebhooks");
-    let target = Path::new(site!().scratch).join("standardwebhooks");
-    std::fs::create_dir_all(&target).unwrap();
-    let lock = std::fs::File::create(target.join(".lock")).unwrap();
-    lock.lock().unwrap();
-    let mut changed = !target.join("node_modules/.package-lock.json").exists();
-    for name in ["package.json", "package-lock.json", "verify.mjs"] {
-        let text = std::fs::read(source.join(name)).unwrap();
-        let before = std::fs::read(target.join(name)).unwrap_or_default();
-        changed |= name != "verify.mjs" && before != text;
-        std::fs::write(target.join(name), text).unwrap();
-    }
-    if changed {
-        let install = Command::new("npm")
-            .args(["ci", "--ignore-scripts", "--no-audit", "--no-fund"])
-            .current_dir(&target)
-            .output()
-            .unwrap();
-        let complaint = String::from_utf8_lossy(&install.stderr);
-        assert!(install.status.success(), "{complaint}");
-    }
-    target
 }
 
 /// Runs a program that reads a request and says whether it is genuine.
@@ -164,23 +125,19 @@ async fn check(mut say: impl FnMut(&Value) -> String) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-#[expect(clippy::print_stderr, reason = "says that it is skipped")]
 async fn python_verifies_the_services_own_signature() {
     if !has(&["python3"]) {
-        eprintln!("skipped: there is no python3 on this machine");
         return;
     }
     check(|asked| says(Command::new("python3").args(["-c", PYTHON]), asked)).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-#[expect(clippy::print_stderr, reason = "says that it is skipped")]
 async fn the_library_of_standard_webhooks_verifies_requests() {
     if !has(&["node", "npm"]) {
-        eprintln!("skipped: there is no node and npm on this machine");
         return;
     }
-    let folder = installed();
+    let folder = installed("tests/standardwebhooks");
     check(|asked| {
         let mut program = Command::new("node");
         says(program.arg("verify.mjs").current_dir(&folder), asked)

@@ -8,27 +8,9 @@ use serde_json::{Value, json};
 use tests::{Credential, TestApp, client};
 
 use super::{configured, folder, list, open};
-use crate::browser::installed;
+use crate::programs::{has, installed};
 
 pub(crate) const SECRET: &str = "a-secret-of-this-test-and-no-other";
-
-/// Node of this machine. Without it the test is skipped, except in CI, where nothing is.
-#[expect(clippy::print_stderr, reason = "says that it is skipped")]
-pub(crate) fn has_node() -> bool {
-    let runs = |program: &str| {
-        let version = Command::new(program).arg("--version").output();
-        version.is_ok_and(|output| output.status.success())
-    };
-    let there = runs("node") && runs("npm");
-    assert!(
-        there || std::env::var_os("CI").is_none(),
-        "CI has node and npm"
-    );
-    if !there {
-        eprintln!("skipped: there is no node and npm on this machine");
-    }
-    there
-}
 
 /// The provider; it ends when its standard input is closed.
 pub(crate) struct Provider {
@@ -86,7 +68,7 @@ impl Drop for Provider {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_real_provider_and_the_server_understand_each_other() {
-    if !has_node() {
+    if !has(&["node", "npm"]) {
         return;
     }
     let folder = folder();

@@ -319,6 +319,18 @@ impl Server {
         }
     }
 
+    /// Stops it and starts one on the same database, with so many apps more.
+    pub(crate) async fn restart(
+        self,
+        databases: &Databases,
+        other_apps: u32,
+    ) -> anyhow::Result<Self> {
+        self.process.stop()?;
+        let (url, folder) = (&self.database.url, self.database.directory.path());
+        let process = Process::start(databases, url, folder, other_apps, &[]).await?;
+        Ok(Self { process, ..self })
+    }
+
     pub(crate) async fn stop(self) -> anyhow::Result<()> {
         self.db.close().await;
         self.process.stop()

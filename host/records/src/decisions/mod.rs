@@ -5,6 +5,7 @@
 //! | `record` | what is kept of a call |
 //! | `transcript` | what the plugin asked in it, and the same as facts of another call |
 //! | `recovery` | removing what is kept long enough |
+//! | `store` | decisions in the database |
 //!
 //! A decision is written in the transaction of its effects. It names events and configurations rather than
 //! repeating them; what the plugin was told is kept as it was told, since all of that changes.
