@@ -148,12 +148,15 @@ pub async fn start_session(
             check_text(name, text)?;
         }
     }
-    let (standing, expires_at) = match &request.identity_token {
-        Some(token) => identified(&services, &app, token, &request).await?,
+    let (standing, proven_until) = match &request.identity_token {
+        Some(token) => {
+            let (standing, until) = identified(&services, &app, token, &request).await?;
+            (standing, Some(until))
+        }
         None => unproven(&services, &app, current, &request).await?,
     };
     let push = push_config(&services, &app).await?;
-    let data = session(&services, &app, standing, request, expires_at, push);
+    let data = session(&services, &app, standing, request, proven_until, push);
     Ok(Data { data })
 }
 
@@ -206,14 +209,14 @@ async fn identified(
     Ok((linked.standing, identity.expires_at))
 }
 
-/// Whose session it is, by the anonymous id alone or the current subject token, and how long it may be good
-/// for: nobody prolongs what an identity token has granted.
+/// Whose session it is, by the anonymous id alone or the current subject token, and how long that token proves it: nobody
+/// prolongs what an identity token has granted.
 async fn unproven(
     services: &Shared,
     app: &App,
     current: Option<SubjectToken>,
     request: &SessionRequest,
-) -> Result<(AliasView, Timestamp), ApiError> {
+) -> Result<(AliasView, Option<Timestamp>), ApiError> {
     let now = services.clock.now();
     let (kind, name) = (AliasKind::Anonymous, &request.anonymous_id);
     let platform = request.platform.as_deref();
@@ -227,7 +230,7 @@ async fn unproven(
         now,
     )
     .await?;
-    let mut expires_at = now.plus(TOKEN_LIFETIME);
+    let mut proven_until = None;
     if standing.external_id.is_some() {
         let required = || ApiError::new(Code::IdentityRequired);
         let token = current.ok_or_else(required)?;
@@ -237,7 +240,7 @@ async fn unproven(
             Err(current::TokenRefusal::Storage(cause)) => return Err(cause.into()),
             _ => return Err(required()),
         }
-        expires_at = token.expires_at;
+        proven_until = Some(token.expires_at);
     }
     if let Some(client_id) = request.client_id
         && !standing.is_nobody()
@@ -249,7 +252,7 @@ async fn unproven(
         }
         tx.commit().await?;
     }
-    Ok((standing, expires_at))
+    Ok((standing, proven_until))
 }
 
 fn session(
@@ -257,7 +260,7 @@ fn session(
     app: &App,
     standing: AliasView,
     request: SessionRequest,
-    expires_at: Timestamp,
+    proven_until: Option<Timestamp>,
     push: Option<PushConfig>,
 ) -> SessionView {
     let SessionRequest {
@@ -266,12 +269,13 @@ fn session(
         ..
     } = request;
     let now = services.clock.now();
+    let latest = now.plus(TOKEN_LIFETIME);
     let token = SubjectToken {
         app_id: app.id,
         subject_id: standing.subject_id,
         alias: standing.alias,
         epoch: standing.token_epoch,
-        expires_at: expires_at.min(now.plus(TOKEN_LIFETIME)),
+        expires_at: proven_until.map_or(latest, |until| until.min(latest)),
         fingerprint: subject_token::fingerprint(&anonymous_id),
         events_after: standing.events_after,
     };
