@@ -85,7 +85,7 @@ fn memory(table: &mut Table, name: &str, server: &Server, goal: u64) -> anyhow::
     Ok(())
 }
 
-/// Makes a survey in each app, and lists them, so that each is in memory.
+/// Makes a survey in each app: an app that is asked for is in memory from then on.
 async fn use_apps(server: &Server) -> anyhow::Result<()> {
     let mut tx = server.db().read().await?;
     let apps: Vec<Uuid> = tx.sql("SELECT id FROM apps").fetch_values().await?;

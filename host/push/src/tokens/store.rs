@@ -48,6 +48,13 @@ pub struct Active {
     pub unreadable: HashSet<Uuid>,
 }
 
+impl Active {
+    /// How many devices there are to send to; of those that cannot be read now, one a person.
+    pub fn devices(&self) -> usize {
+        self.targets.len() + self.unreadable.len()
+    }
+}
+
 /// Where messages for people go. Nobody who is being deleted has a device. A token that cannot be read concerns nobody but
 /// its person; the log names it.
 pub async fn active_of(

@@ -157,8 +157,7 @@ async fn attempt(services: &Services, app: &App, order: &Order) -> Result<Placed
     }
     let secrets = &services.secrets;
     let active = tokens::store::active_of(&mut tx, secrets, app.id, &[subject_id]).await?;
-    // What cannot be read now may be read when the message is sent.
-    let devices = active.targets.len() + active.unreadable.len();
+    let devices = active.devices();
     drop(tx);
 
     let now = services.clock.now();

@@ -168,7 +168,7 @@ async fn find(
     let person = person_of(&mut tx, app, anonymous_id).await?;
     let (secrets, whom) = (&services.secrets, [person.subject_id]);
     let active = tokens::store::active_of(&mut tx, secrets, app.id, &whom).await?;
-    Ok((campaign, person, active.targets.len()))
+    Ok((campaign, person, active.devices()))
 }
 
 /// What becomes of the test: its status, why, and what it says.
