@@ -133,7 +133,10 @@ impl Trouble {
     pub fn note<T, E: Failure>(&mut self, attempt: Result<T, E>) -> Option<T> {
         match attempt {
             Ok(value) => {
-                self.end_outage();
+                // A loop that did not fail may have found nothing to do, and asked the database nothing.
+                if self.waits || !self.is_loop {
+                    self.end_outage();
+                }
                 if let Some(since) = self.since.take() {
                     let seconds = since.elapsed().as_secs();
                     tracing::info!(what = self.what, seconds, "works again");
@@ -161,8 +164,12 @@ impl Trouble {
     fn note_outage(&mut self, error: &impl Failure) {
         let is_new = self.is_loop && !self.waits;
         self.waits |= is_new;
+        let mut outage = OUTAGE.lock();
+        let tells = outage.fail(is_new, Instant::now());
+        // Under the lock: otherwise the end of an outage could hide this one.
         IS_OUT.store(true, Ordering::Relaxed);
-        if OUTAGE.lock().fail(is_new, Instant::now()) {
+        drop(outage);
+        if tells {
             tracing::warn!(
                 what = self.what,
                 ?error,
@@ -205,19 +212,25 @@ static OUTAGE: Mutex<Outage> = Mutex::new(Outage {
     waiting: 0,
     since: None,
     is_told: false,
+    failed: None,
     ended: None,
 });
 
 /// Whether there is one, so that nothing waits for the lock while all goes well.
 static IS_OUT: AtomicBool = AtomicBool::new(false);
 
+/// If only questions failed, and none for so long, the outage is over: perhaps nobody asks again.
+const QUIET: Duration = Duration::from_mins(1);
+
 /// An outage begins with the first that fails and ends when all that failed work again.
 #[derive(Debug)]
 struct Outage {
-    /// How many wait for the database.
+    /// How many loops wait for the database.
     waiting: usize,
     since: Option<Instant>,
     is_told: bool,
+    /// When something failed last.
+    failed: Option<Instant>,
     /// When the one before ended.
     ended: Option<Instant>,
 }
@@ -225,6 +238,12 @@ struct Outage {
 impl Outage {
     /// Takes note of a failure, of one that did not wait before or of one that did. Answers whether to tell of the outage.
     fn fail(&mut self, is_new: bool, now: Instant) -> bool {
+        let before = self.failed.replace(now);
+        let is_quiet = before.is_some_and(|before| now.saturating_duration_since(before) >= QUIET);
+        if self.waiting == 0 && is_quiet && self.since.take().is_some() {
+            self.is_told = false;
+            self.ended = before;
+        }
         self.waiting += usize::from(is_new);
         let since = *self.since.get_or_insert(now);
         let is_over = |then: Instant| now.saturating_duration_since(then) >= CALM;
@@ -380,12 +399,34 @@ mod tests {
         assert!(trouble.since.is_none());
     }
 
+    /// The database is away.
+    #[derive(Debug)]
+    struct Away;
+
+    impl Failure for Away {
+        fn is_outage(&self) -> bool {
+            true
+        }
+    }
+
+    #[test]
+    fn a_loop_with_nothing_to_do_ends_no_outage() {
+        let (mut question, mut idle) =
+            (Trouble::of_questions("a question"), Trouble::new("a loop"));
+        assert_eq!(question.note(Err::<u8, _>(Away)), None);
+        assert_eq!(idle.note(Ok::<_, Away>(1)), Some(1));
+        assert!(IS_OUT.load(Ordering::Relaxed));
+        assert_eq!(question.note(Ok::<_, Away>(2)), Some(2));
+        assert!(!IS_OUT.load(Ordering::Relaxed));
+    }
+
     #[test]
     fn an_outage_is_told_once_whatever_fails() {
         let mut outage = Outage {
             waiting: 0,
             since: None,
             is_told: false,
+            failed: None,
             ended: None,
         };
         let begun = Instant::now();
@@ -406,9 +447,13 @@ mod tests {
         assert_eq!(outage.work(true, at(20)), Some(Duration::from_secs(6)));
         assert!(outage.fail(true, at(20) + CALM));
         assert_eq!(outage.work(true, at(26)), Some(Duration::from_secs(1)));
-        // Whoever asked once does not ask again: what works ends it.
+        // A question that is answered ends it, if no loop waits. One that nobody asks again has ended after a while.
         assert!(outage.fail(false, at(40)));
         assert_eq!(outage.work(false, at(41)), Some(Duration::from_secs(1)));
+        assert!(outage.fail(false, at(50)));
+        assert!(!outage.fail(false, at(60)));
+        assert!(outage.fail(true, at(60) + QUIET));
+        assert_eq!(outage.work(true, at(125)), Some(Duration::from_secs(5)));
     }
 
     #[test]

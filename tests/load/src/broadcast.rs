@@ -3,8 +3,6 @@
 
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::ensure;
@@ -16,9 +14,9 @@ use nudge_records::deliveries::store::insert;
 use nudge_records::deliveries::{NewDelivery, Status, Urgency};
 use serde_json::{Value, json};
 use tests::providers::{Providers, Received};
-use tokio::task::JoinSet;
 use uuid::Uuid;
 
+use crate::alone::Request;
 use crate::child::{Process, borrowed};
 use crate::client::Connection;
 use crate::database::{Databases, Fresh, Kind};
@@ -30,8 +28,6 @@ use crate::report::{Table, rate, say};
 const ROWS: usize = 500;
 /// How often it is looked how far the broadcast is.
 const LOOK: Duration = Duration::from_millis(100);
-/// Requests that are with the service at a time when it is measured alone.
-const CLIENTS: usize = 48;
 /// Requests of which the service is measured alone, at the most.
 const ALONE: usize = 20_000;
 /// How long servers live between two kills, in milliseconds.
@@ -59,13 +55,13 @@ pub(crate) struct Arguments {
 
 /// How long it took from the request until what was done.
 #[derive(Clone, Copy, Debug, Default)]
-struct Times {
+pub(crate) struct Times {
     /// Everybody was found by the run.
     listed: Duration,
     /// Everybody had a delivery.
     queued: Duration,
     /// Nothing was left to be done.
-    done: Duration,
+    pub(crate) done: Duration,
 }
 
 pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<()> {
@@ -123,7 +119,7 @@ fn variables(providers: &Providers) -> Vec<(&'static str, String)> {
 }
 
 /// Everybody is greeted by name.
-fn campaign() -> Value {
+pub(crate) fn campaign() -> Value {
     let personalization = json!({
         "version": 1, "missingData": "skip",
         "sources": [{"id": "profile", "kind": "user_property"}],
@@ -174,7 +170,7 @@ struct Left {
 }
 
 /// Waits until the broadcast is over.
-async fn watch(db: &Db, started: Instant) -> anyhow::Result<Times> {
+pub(crate) async fn watch(db: &Db, started: Instant) -> anyhow::Result<Times> {
     let mut times = Times::default();
     let (mut before, mut moved) = (None, Instant::now());
     loop {
@@ -320,30 +316,12 @@ async fn alone(providers: &Providers, requests: &[Received]) -> anyhow::Result<D
     let client = reqwest::Client::builder()
         .tls_certs_only(reqwest::Certificate::from_pem_bundle(&pem)?)
         .build()?;
-    let requests: Arc<[Received]> = requests.into();
-    let next = Arc::new(AtomicUsize::new(0));
-    let mut clients = JoinSet::new();
-    let started = Instant::now();
-    for _ in 0..CLIENTS {
-        let (client, requests, next) = (client.clone(), Arc::clone(&requests), Arc::clone(&next));
-        clients.spawn(async move {
-            while let Some(request) = requests.get(next.fetch_add(1, Ordering::Relaxed)) {
-                let answer = client
-                    .post(format!("{}{}", request.origin, request.path))
-                    .headers(request.headers.clone())
-                    .body(request.body.clone())
-                    .send()
-                    .await?;
-                ensure!(answer.status().is_success(), "{}", answer.status());
-                answer.bytes().await?;
-            }
-            Ok(())
-        });
-    }
-    while let Some(done) = clients.join_next().await {
-        done??;
-    }
-    Ok(started.elapsed())
+    let requests = requests.iter().map(|request| Request {
+        url: format!("{}{}", request.origin, request.path),
+        headers: request.headers.clone(),
+        body: request.body.clone().into(),
+    });
+    crate::alone::alone(&client, requests.collect()).await
 }
 
 fn print(arguments: &Arguments, times: Times, bare: Duration, alone: f64) -> anyhow::Result<()> {

@@ -5,6 +5,7 @@
 //! compared with take turns, so that whatever else the machine does falls on both; the ratio is the median of the
 //! turns' ratios.
 
+mod alone;
 mod audience;
 mod bare;
 mod bodies;
@@ -13,8 +14,10 @@ mod child;
 mod client;
 mod crash;
 mod database;
+mod day;
 mod disk;
 mod drive;
+mod endpoint;
 mod failover;
 mod feed;
 mod fill;
@@ -24,6 +27,7 @@ mod ingest;
 mod keys;
 mod letters;
 mod overload;
+mod paced;
 mod people;
 mod polls;
 mod processes;
@@ -63,8 +67,12 @@ enum Command {
     Broadcast(broadcast::Arguments),
     /// What bodies take in memory that are small as sent and large as parsed, many at once.
     Bodies(bodies::Arguments),
+    /// Messages a second to one endpoint of a webhook, against its receiver alone.
+    Endpoint(endpoint::Arguments),
     /// Events a second over HTTP, against bare inserts of the same rows.
     Ingest(ingest::Arguments),
+    /// A broadcast to everybody while events come in and surveys are triggered: what each notices of the others.
+    Day(day::Arguments),
     /// Kills servers while clients send events, and counts what is there afterwards.
     Crash(crash::Arguments),
     /// What it costs to wait for a decision: ingest with `delivery` against ingest without.
@@ -119,7 +127,9 @@ fn main() -> anyhow::Result<()> {
             Command::Audience(arguments) => audience::run(arguments).await,
             Command::Broadcast(arguments) => broadcast::run(arguments).await,
             Command::Bodies(arguments) => bodies::run(arguments).await,
+            Command::Endpoint(arguments) => endpoint::run(arguments).await,
             Command::Ingest(arguments) => ingest::run(arguments).await,
+            Command::Day(arguments) => day::run(arguments).await,
             Command::Crash(arguments) => crash::run(arguments).await,
             Command::Feed(arguments) => feed::run(arguments).await,
             Command::Growth(arguments) => growth::run(arguments).await,

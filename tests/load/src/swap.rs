@@ -1,22 +1,19 @@
 //! Requests that wait for a decision while the plugin that decides is replaced again and again.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::{Context as _, bail};
 use clap::Args;
-use nudge_platform::clock::Clock;
 use serde_json::{Value, json};
-use tokio::task::JoinSet;
 
 use crate::child::Server;
 use crate::client::Connection;
 use crate::database::{Databases, Kind};
 use crate::drive;
-use crate::random::Random;
-use crate::report::{Table, median, micros, say, verdict};
-use crate::request::{AWAITED, Delivery, Person, Request};
+use crate::paced::{Latency, Paced, beside};
+use crate::report::{Table, median, say, verdict};
+use crate::request::{AWAITED, Delivery};
 
-const CLIENTS: usize = 8;
 /// The guest's name and version, as they stand in its bytes.
 pub(crate) const NAME: &str = "versioned-plugin-0000";
 const VERSION: &str = "1.0.1000000";
@@ -47,15 +44,27 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<()> {
     let server = Server::start(&databases, 0).await?;
     prepare(&server, arguments.versions).await?;
     let people = drive::people(&server, arguments.people).await?;
-    requests(&server, &people, &arguments, 0).await?;
+    let run = |seed| Paced {
+        name: AWAITED,
+        events: 1,
+        delivery: Delivery::First,
+        rate: arguments.rate,
+        seed,
+    };
+    let wait = || async {
+        tokio::time::sleep(Duration::from_secs(u64::from(arguments.seconds))).await;
+        Ok(())
+    };
+    beside(&server, &people, &[run(0)], wait()).await?;
     let mut rounds = Vec::with_capacity(arguments.rounds);
     for round in 0..arguments.rounds {
         let seed = u64::try_from(round)? * 2 + 1;
-        let quiet = requests(&server, &people, &arguments, seed).await?;
+        let (quiet, ()) = beside(&server, &people, &[run(seed)], wait()).await?;
         let swaps = swaps(&server, &arguments);
-        let (swapped, done) = tokio::join!(requests(&server, &people, &arguments, seed + 1), swaps);
-        done?;
-        let pair = (quiet, swapped?);
+        let (swapped, ()) = beside(&server, &people, &[run(seed + 1)], swaps).await?;
+        let first = |latencies: Vec<Latency>| latencies.first().copied();
+        let pair = first(quiet).zip(first(swapped));
+        let pair = pair.context("a latency of each")?;
         say(format_args!("round {round}: {pair:.0?}"))?;
         rounds.push(pair);
     }
@@ -83,13 +92,6 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<()> {
     table.row(&row("quiet", &|round| round.0));
     table.row(&row("with activations", &|round| round.1));
     Ok(table.print()?)
-}
-
-/// Latencies of a run, in microseconds.
-#[derive(Clone, Copy, Debug)]
-struct Latency {
-    p50: f64,
-    p99: f64,
 }
 
 pub(crate) fn version(number: u32) -> String {
@@ -166,70 +168,4 @@ async fn swaps(server: &Server, arguments: &Arguments) -> anyhow::Result<()> {
         activate(server, &mut connection, number).await?;
     }
     Ok(())
-}
-
-/// Sends requests at an even rate; latencies count from when a request was to be sent.
-async fn requests(
-    server: &Server,
-    people: &[Person],
-    arguments: &Arguments,
-    seed: u64,
-) -> anyhow::Result<Latency> {
-    let write_key = server.access("writeKey")?;
-    let mut running = JoinSet::new();
-    let period = Duration::from_secs(1) * u32::try_from(CLIENTS)? / arguments.rate;
-    let count = (arguments.rate * arguments.seconds) as usize / CLIENTS;
-    let start = Instant::now() + Duration::from_millis(50);
-    for number in 0..CLIENTS {
-        let own = people.iter().skip(number).step_by(CLIENTS);
-        let client = Client {
-            connection: Connection::open(server.address()).await?,
-            requests: own
-                .map(|person| Request::new(write_key, person, AWAITED, 1, Delivery::First))
-                .collect(),
-            random: Random::new((seed << 16) | number as u64),
-            first: start + period * u32::try_from(number)? / u32::try_from(CLIENTS)?,
-            period,
-        };
-        running.spawn(client.run(count));
-    }
-    let mut latencies = Vec::new();
-    while let Some(done) = running.join_next().await {
-        latencies.extend(done??);
-    }
-    Ok(Latency {
-        p50: micros(&latencies, 0.5),
-        p99: micros(&latencies, 0.99),
-    })
-}
-
-struct Client {
-    connection: Connection,
-    requests: Vec<Request>,
-    random: Random,
-    first: Instant,
-    period: Duration,
-}
-
-impl Client {
-    async fn run(mut self, count: usize) -> anyhow::Result<Vec<Duration>> {
-        let clock = Clock::default();
-        let people = self.requests.len();
-        let mut latencies = Vec::with_capacity(count);
-        let mut due = self.first;
-        for number in 0..count {
-            let request = self.requests.get_mut(number % people);
-            let request = request.context("nobody to send for")?;
-            tokio::time::sleep_until(due.into()).await;
-            let bytes = request.renew(&mut self.random, clock.now());
-            let answer = self.connection.send(bytes).await?;
-            latencies.push(due.elapsed());
-            let body = std::str::from_utf8(answer.body)?;
-            if answer.status != 200 || body.matches("\"instructionId\"").count() != 1 {
-                bail!("{} {body}", answer.status);
-            }
-            due += self.period;
-        }
-        Ok(latencies)
-    }
 }

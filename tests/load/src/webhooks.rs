@@ -14,6 +14,7 @@ use nudge::server::{Server, Start};
 use nudge_apps::registry::App;
 use nudge_apps::webhooks::Transition;
 use nudge_campaigns::webhooks::EventType;
+use nudge_db::Timestamp;
 use nudge_platform::config::Config;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
@@ -22,7 +23,7 @@ use uuid::Uuid;
 
 use crate::child::MASTER_KEY;
 use crate::client::Connection;
-use crate::database::{Databases, Kind};
+use crate::database::{Databases, Fresh, Kind};
 use crate::report::{Table, median, micros, say, verdict};
 
 /// How long everything may take to arrive after the last transition.
@@ -115,35 +116,19 @@ async fn measure(
     let seen = Shared::default();
     lock(&seen).hangs = hangs;
     let (receiver, mut tasks) = receiver(&seen).await?;
-    let database = databases.fresh()?;
-    let mut config = Config::load(None)?;
-    "127.0.0.1:0".clone_into(&mut config.server.listen);
-    config.server.ops_listen = String::new();
-    database
-        .directory
-        .path()
-        .clone_into(&mut config.server.data_dir);
-    config.database.url.clone_from(&database.url);
-    MASTER_KEY.clone_into(&mut config.secrets.master_key);
-    config.plugins.cache_dir = databases.folder().join("plugin-cache");
-    config.webhooks.allow_http = true;
-    config.webhooks.allow_private_networks = true;
-    // What hangs would hold the end of the run up.
-    config.server.shutdown_seconds = 1;
-    let start = Start {
-        embedded: true,
-        ..Start::default()
-    };
-    let server = Server::start(config, start).await?;
+    let (server, _database) = start(databases).await?;
     subscribe(&server, &receiver, arguments.endpoints).await?;
-    let app_id = nudge::cli::dev::access(&server).await?.app_id;
-    let app = server.services().apps.get(app_id).await?;
-    let app = app.context("the demo app")?;
+    let app = app(&server).await?;
     let told = (arguments.rate * arguments.seconds) as usize;
     let mut turn = tokio::time::interval(Duration::from_secs(1) / arguments.rate);
     for _ in 0..told {
         turn.tick().await;
-        tell(&server, &app, &seen).await?;
+        let now = server.services().clock.now();
+        let transition = sent(now);
+        lock(&seen)
+            .told
+            .insert(transition.source_id, Instant::now());
+        tell(&server, &app, &[transition]).await?;
     }
     let expected = told * (arguments.endpoints - 1);
     let last = Instant::now();
@@ -164,28 +149,71 @@ async fn measure(
     })
 }
 
-/// Tells all endpoints of a delivery.
-async fn tell(server: &Server, app: &App, seen: &Shared) -> anyhow::Result<()> {
-    let services = server.services();
-    let now = services.clock.now();
+/// A server that may send to this machine, in this process, on a database of its own.
+pub(crate) async fn start(databases: &Databases) -> anyhow::Result<(Server, Fresh)> {
+    let database = databases.fresh()?;
+    let mut config = Config::load(None)?;
+    "127.0.0.1:0".clone_into(&mut config.server.listen);
+    config.server.ops_listen = String::new();
+    database
+        .directory
+        .path()
+        .clone_into(&mut config.server.data_dir);
+    config.database.url.clone_from(&database.url);
+    MASTER_KEY.clone_into(&mut config.secrets.master_key);
+    config.plugins.cache_dir = databases.folder().join("plugin-cache");
+    config.webhooks.allow_http = true;
+    config.webhooks.allow_private_networks = true;
+    // What hangs would hold the end of the run up.
+    config.server.shutdown_seconds = 1;
+    let start = Start {
+        embedded: true,
+        ..Start::default()
+    };
+    Ok((Server::start(config, start).await?, database))
+}
+
+/// The app that the server begins with.
+pub(crate) async fn app(server: &Server) -> anyhow::Result<Arc<App>> {
+    let app_id = nudge::cli::dev::access(server).await?.app_id;
+    let app = server.services().apps.get(app_id).await?;
+    app.context("the demo app")
+}
+
+/// A delivery is sent.
+pub(crate) fn sent(now: Timestamp) -> Transition {
     let delivery_id = nudge_platform::id::new(now);
-    let transition = Transition {
+    Transition {
         subject_id: Uuid::from_u128(1),
         source_id: delivery_id,
         event: EventType::Sent,
         data: json!({"deliveryId": delivery_id}),
         at: now,
-    };
-    lock(seen).told.insert(delivery_id, Instant::now());
+    }
+}
+
+/// Tells all endpoints of transitions, in one transaction.
+pub(crate) async fn tell(
+    server: &Server,
+    app: &App,
+    transitions: &[Transition],
+) -> anyhow::Result<()> {
+    let services = server.services();
+    let now = services.clock.now();
     let mut tx = services.db.write().await?;
     let queued =
-        nudge_apps::webhooks::enqueue(&mut tx, app.id, &app.webhooks, &[transition], now).await?;
+        nudge_apps::webhooks::enqueue(&mut tx, app.id, &app.webhooks, transitions, now).await?;
     tx.commit().await?;
     services.push.webhooks.wake(queued);
     Ok(())
 }
 
-async fn subscribe(server: &Server, receiver: &str, endpoints: usize) -> anyhow::Result<()> {
+/// Has so many endpoints told of what is sent.
+pub(crate) async fn subscribe(
+    server: &Server,
+    receiver: &str,
+    endpoints: usize,
+) -> anyhow::Result<()> {
     let access = nudge::cli::dev::access(server).await?;
     let mut connection = Connection::open(server.address()).await?;
     let path = format!("/v1/apps/{}/push/webhooks", access.app_id);

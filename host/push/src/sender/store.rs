@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use nudge_db::{Result, Rows, Timestamp, Tx};
-use nudge_platform::claims::Claims;
+use nudge_platform::claims::{Claims, IS};
 use nudge_records::deliveries::Urgency;
 use uuid::Uuid;
 
@@ -197,10 +197,12 @@ pub(super) async fn hand_over(
             .push_bind(now)
             .push(
                 ") FROM v WHERE deliveries.id = v.id AND deliveries.status NOT IN ('cancelled', 'skipped')
-                   AND deliveries.app_id = ",
+                   AND deliveries.app_id",
             )
+            .push(IS)
             .push_bind(app_id)
-            .push(" AND deliveries.node = ")
+            .push(" AND deliveries.node")
+            .push(IS)
             .push_bind(node)
             .push(" RETURNING deliveries.id AS id")
             .fetch_values()
@@ -251,10 +253,12 @@ pub(super) async fn settle(
                          delivered_at = COALESCE(deliveries.delivered_at, v.delivered_at),
                          ended_at = CASE WHEN deliveries.status IN ('queued', 'sent') THEN v.ended_at
                                          ELSE deliveries.ended_at END
-                  FROM v WHERE deliveries.id = v.id AND deliveries.app_id = ",
+                  FROM v WHERE deliveries.id = v.id AND deliveries.app_id",
             )
+            .push(IS)
             .push_bind(app_id)
-            .push(" AND deliveries.node = ")
+            .push(" AND deliveries.node")
+            .push(IS)
             .push_bind(node)
             .push(" RETURNING deliveries.id AS id, deliveries.status AS status")
             .fetch_all()
@@ -276,9 +280,11 @@ pub(super) async fn give_up(
         tx.with_rows("v(id)", Rows::new().uuids(chunk.iter().copied()))
             .push(" UPDATE deliveries SET node = NULL, due_at = ")
             .push_bind(until)
-            .push(" WHERE id IN (SELECT v.id FROM v) AND app_id = ")
+            .push(" WHERE id IN (SELECT v.id FROM v) AND app_id")
+            .push(IS)
             .push_bind(app_id)
-            .push(" AND node = ")
+            .push(" AND node")
+            .push(IS)
             .push_bind(node)
             .execute()
             .await?;

@@ -12,6 +12,7 @@ mod outcome;
 pub mod recover;
 pub mod request;
 pub mod retry;
+mod run;
 pub mod sender;
 pub mod signature;
 pub mod store;

@@ -48,12 +48,6 @@ pub(super) fn of(
     let counted = if put_off { "put_off" } else { state };
     metrics::counter!("nudge_webhook_attempts_total", "outcome" => counted).increment(1);
     AttemptOutcome {
-        attempt_id: nudge_platform::id::new(now),
-        message_id: message.id,
-        app_id: webhook.app_id,
-        webhook_id: webhook.id,
-        delivery_id: message.delivery_id,
-        event_type: message.event_type,
         attempt,
         at,
         status: exchange.status.map(i64::from),
@@ -62,6 +56,27 @@ pub(super) fn of(
         state,
         put_off,
         next_attempt_at,
+        ..untried(webhook, message, now)
+    }
+}
+
+/// What becomes of a message that was claimed and not sent: it is due at once.
+pub(super) fn untried(webhook: &DueRow, message: ClaimedRow, now: Timestamp) -> AttemptOutcome {
+    AttemptOutcome {
+        attempt_id: nudge_platform::id::new(now),
+        message_id: message.id,
+        app_id: webhook.app_id,
+        webhook_id: webhook.id,
+        delivery_id: message.delivery_id,
+        event_type: message.event_type,
+        attempt: message.attempts,
+        at: now,
+        status: None,
+        latency_ms: 0,
+        error: None,
+        state: "pending",
+        put_off: true,
+        next_attempt_at: Some(now),
     }
 }
 
@@ -86,11 +101,10 @@ pub(super) async fn note(
         .filter(|outcome| settled.contains(&outcome.message_id) && !outcome.put_off)
         .collect();
     queue::insert_attempts(tx, &noted).await?;
-    let ended: Vec<&AttemptOutcome> = noted
-        .iter()
-        .copied()
-        .filter(|outcome| outcome.next_attempt_at.is_none())
-        .collect();
+    // Others were put off because of one that waited itself: it was tried before.
+    let waited =
+        |outcome: &&AttemptOutcome| outcome.next_attempt_at.is_none() && outcome.attempt > 1;
+    let ended: Vec<&AttemptOutcome> = noted.iter().copied().filter(waited).collect();
     queue::follow(tx, &ended, now).await?;
     let patience = Duration::from_secs(config.disable_after_seconds);
     let mut disabled = Vec::new();

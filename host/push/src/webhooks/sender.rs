@@ -5,22 +5,20 @@
 //! for. So a burst costs few transactions, and a crash can lose no message and no claim.
 
 use std::collections::{HashMap, HashSet};
-use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures_util::FutureExt as _;
 use nudge_db::{Kind, Timestamp};
 use nudge_platform::claims::release_strays;
 use nudge_platform::due::{Next, Pacer, Setbacks, StrayCheck};
-use nudge_platform::traces::{KeyValue, NewSpan, Traces};
 use tokio::sync::mpsc::{self, UnboundedReceiver, UnboundedSender};
+use tokio::time::{Instant, timeout_at};
 use tokio_util::task::TaskTracker;
 use uuid::Uuid;
 
 use super::outcome::{self, Disabled};
-use super::request::{self, Exchange, Outgoing};
-use super::store::queue::{self, AttemptOutcome, ClaimedRow, DueRow};
+use super::run::{Run, Step};
+use super::store::queue::{self, AttemptOutcome, DueRow};
 use super::{Secret, secrets_of};
 use crate::services::Shared;
 use crate::webhooks::fairness::{Asking, Limits, RequestsInHand, share};
@@ -28,30 +26,30 @@ use crate::webhooks::fairness::{Asking, Limits, RequestsInHand, share};
 /// How long a message is put off that waits for another one, unless that one ends before.
 const DEFERRED: Duration = Duration::from_mins(1);
 
+/// Outcomes that are noted together, at the most, and how long they may gather while no place is free.
+const TOGETHER: usize = 128;
+const GATHERING: Duration = Duration::from_millis(20);
+
 /// How far clocks of servers may be apart before one counts as set back.
 const LEEWAY: Duration = Duration::from_mins(1);
-
-/// A message on its way, and everything that sending it takes.
-#[derive(Debug)]
-struct Attempt {
-    webhook: DueRow,
-    message: ClaimedRow,
-    secrets: Arc<[Secret]>,
-}
 
 /// Sends messages of all apps.
 pub struct Sender {
     services: Shared,
     node: Uuid,
     tasks: TaskTracker,
-    ended: UnboundedReceiver<AttemptOutcome>,
-    end: UnboundedSender<AttemptOutcome>,
+    ended: UnboundedReceiver<Step>,
+    end: UnboundedSender<Step>,
     /// Messages that are claimed here, until their end is noted.
     in_hand: HashSet<Uuid>,
     /// Requests under way, by endpoint.
     under_way: HashMap<Uuid, RequestsInHand>,
+    /// Messages that each place of an endpoint may have in a run; one, if none is here.
+    lengths: HashMap<Uuid, usize>,
     /// What came of requests, to be noted.
     outcomes: Vec<AttemptOutcome>,
+    /// Whether a place is free since the last turn.
+    has_room: bool,
     /// Whose turn it was last.
     last: Option<Uuid>,
     /// Whether the clock was set back.
@@ -73,7 +71,9 @@ impl Sender {
             end,
             in_hand: HashSet::new(),
             under_way: HashMap::new(),
+            lengths: HashMap::new(),
             outcomes: Vec::new(),
+            has_room: false,
             last: None,
             setbacks: Setbacks::default(),
         }
@@ -102,30 +102,49 @@ impl Sender {
                 tokio::select! {
                     () = pacer.wait(next) => {}
                     () = webhooks.rung() => {}
-                    Some(outcome) = self.ended.recv() => self.take(outcome),
+                    Some(one) = self.ended.recv() => {
+                        self.take(one);
+                        self.gather().await;
+                    }
                     () = stop.cancelled(), if !stopping => {}
                 }
             }
-            while let Ok(outcome) = self.ended.try_recv() {
-                self.take(outcome);
+            while let Ok(one) = self.ended.try_recv() {
+                self.take(one);
             }
         }
     }
 
-    /// A request has ended: its place is free.
-    fn take(&mut self, outcome: AttemptOutcome) {
-        if let Some(hand) = self.under_way.get_mut(&outcome.webhook_id) {
+    /// Takes what else ends within a short while, until a place is free.
+    async fn gather(&mut self) {
+        let until = Instant::now() + GATHERING;
+        while !self.has_room
+            && self.outcomes.len() < TOGETHER
+            && let Ok(Some(one)) = timeout_at(until, self.ended.recv()).await
+        {
+            self.take(one);
+        }
+    }
+
+    /// A request has ended; perhaps its place is free.
+    fn take(&mut self, Step { outcome, next }: Step) {
+        let webhook_id = outcome.webhook_id;
+        self.outcomes.push(outcome);
+        let Some(length) = next else { return };
+        self.has_room = true;
+        self.lengths.insert(webhook_id, length);
+        if let Some(hand) = self.under_way.get_mut(&webhook_id) {
             hand.requests = hand.requests.saturating_sub(1);
             if hand.requests == 0 {
-                self.under_way.remove(&outcome.webhook_id);
+                self.under_way.remove(&webhook_id);
             }
         }
-        self.outcomes.push(outcome);
     }
 
     /// Notes what ended and claims what there is room for; answers when to look again if it claimed nothing.
     async fn turn(&mut self, stopping: bool) -> nudge_db::Result<Option<Next>> {
         let now = self.services.clock.now();
+        self.has_room = false;
         self.put_right(now).await?;
         let due = if stopping {
             Vec::new()
@@ -138,37 +157,37 @@ impl Sender {
             return self.next(stopping).await.map(Some);
         }
         let due: HashMap<Uuid, DueRow> = due.into_iter().map(|row| (row.id, row)).collect();
+        let under_way = &self.under_way;
+        self.lengths
+            .retain(|id, _| under_way.contains_key(id) || due.contains_key(id));
         let mut tx = self.services.db.write().await?;
         let config = &self.services.config.webhooks;
         let disabled = outcome::note(&mut tx, self.node, &self.outcomes, config, now).await?;
-        let mut attempts = Vec::new();
+        let mut runs = Vec::new();
         for (id, places) in &shares {
             let Some(webhook) = due.get(id) else { continue };
             if disabled.iter().any(|disabled| disabled.webhook_id == *id) {
                 continue;
             }
-            let claimed = queue::claim(&mut tx, self.node, webhook, now, *places).await?;
-            if claimed.len() < *places {
+            let most = places * self.lengths.get(id).copied().unwrap_or(1);
+            let claimed = queue::claim(&mut tx, self.node, webhook, now, most).await?;
+            if claimed.len() < most {
                 queue::defer(&mut tx, webhook, now, now.plus(DEFERRED)).await?;
             }
             if claimed.is_empty() {
                 continue;
             }
             let secrets = self.secrets(&mut tx, webhook, now).await?;
-            attempts.extend(claimed.into_iter().map(|message| Attempt {
-                webhook: webhook.clone(),
-                message,
-                secrets: Arc::clone(&secrets),
-            }));
+            runs.push((Run::new(webhook, claimed, secrets), *places));
         }
         tx.commit().await?;
         for outcome in self.outcomes.drain(..) {
             self.in_hand.remove(&outcome.message_id);
         }
         self.last = shares.last().map(|(id, _)| *id).or(self.last);
-        let more = !attempts.is_empty();
-        for attempt in attempts {
-            self.begin(attempt);
+        let more = !runs.is_empty();
+        for (run, places) in runs {
+            self.begin(&run, places);
         }
         for one in disabled {
             let services = Arc::clone(&self.services);
@@ -255,53 +274,22 @@ impl Sender {
         }
     }
 
-    fn begin(&mut self, attempt: Attempt) {
-        self.in_hand.insert(attempt.message.id);
-        let hand = self.under_way.entry(attempt.webhook.id).or_default();
-        hand.requests += 1;
-        hand.failing = attempt.webhook.failing_since.is_some();
-        let (services, end) = (Arc::clone(&self.services), self.end.clone());
-        self.tasks.spawn(async move {
-            let outcome = attempt.make(&services).await;
-            // The sender listens until the last one has ended.
-            drop(end.send(outcome));
-        });
-    }
-}
-
-impl Attempt {
-    /// Sends the message once.
-    async fn make(self, services: &Shared) -> AttemptOutcome {
-        let attempt = self.message.attempts + 1;
-        let at = services.clock.now();
-        let exchange = if self.secrets.is_empty() {
-            Exchange::failed("the server can't read the secret; rotate it")
-        } else {
-            let outgoing = Outgoing {
-                app_id: self.webhook.app_id,
-                url: &self.webhook.url,
-                secrets: &self.secrets,
-                id: self.message.id,
-                event: &self.message.event_type,
-                attempt,
-                body: &self.message.body,
-                at,
-            };
-            let span = || {
-                let event = KeyValue::new("nudge.webhook.event", outgoing.event.to_owned());
-                NewSpan::client("webhook", vec![event])
-            };
-            let sent = request::send(&services.webhooks, &outgoing);
-            AssertUnwindSafe(Traces::root(services.traces.as_ref(), span, sent))
-                .catch_unwind()
-                .await
-                .unwrap_or_else(|_| Exchange::failed("a defect in the server"))
-        };
-        let random = u32::from_be_bytes(nudge_platform::secrets::random());
-        let random = f64::from(random) / f64::from(u32::MAX);
-        let base = services.config.webhooks.retry_base_seconds;
-        let now = services.clock.now();
-        outcome::of(&self.webhook, self.message, exchange, at, now, base, random)
+    /// Has a run's messages sent, as many at a time as there are places.
+    fn begin(&mut self, run: &Arc<Run>, places: usize) {
+        self.in_hand.extend(run.ids());
+        for _ in 0..places {
+            let Some(first) = run.next() else { return };
+            let hand = self.under_way.entry(run.webhook.id).or_default();
+            hand.requests += 1;
+            hand.failing = run.webhook.failing_since.is_some();
+            let (services, end, run) = (
+                Arc::clone(&self.services),
+                self.end.clone(),
+                Arc::clone(run),
+            );
+            self.tasks
+                .spawn(async move { run.send(&services, first, &end).await });
+        }
     }
 }
 

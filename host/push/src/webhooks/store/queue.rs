@@ -1,7 +1,7 @@
 //! Which process sends which message, and what came of it, in the database. A server's processes share all apps.
 
 use nudge_db::{Result, Rows, Timestamp, Tx};
-use nudge_platform::claims::Claims;
+use nudge_platform::claims::{Claims, IS};
 use uuid::Uuid;
 
 /// Rows that one statement changes at the most.
@@ -203,8 +203,9 @@ pub(crate) async fn settle(
             .with_rows("v(message_id, new_state, attempt, next_at)", rows)
             .push(
                 " UPDATE webhook_messages SET state = v.new_state, attempts = v.attempt, due_at = v.next_at, node = NULL
-                  FROM v WHERE webhook_messages.id = v.message_id AND webhook_messages.node = ",
+                  FROM v WHERE webhook_messages.id = v.message_id AND webhook_messages.node",
             )
+            .push(IS)
             .push_bind(node)
             .push(" RETURNING id")
             .fetch_values()
