@@ -12,7 +12,7 @@ use nudge_db::{Kind, Timestamp};
 use nudge_platform::claims::release_strays;
 use nudge_platform::due::{Next, Pacer, Setbacks, StrayCheck};
 use tokio::sync::mpsc::{self, UnboundedReceiver, UnboundedSender};
-use tokio::time::{Instant, timeout_at};
+use tokio::time::{Instant, sleep_until};
 use tokio_util::task::TaskTracker;
 use uuid::Uuid;
 
@@ -115,14 +115,16 @@ impl Sender {
         }
     }
 
-    /// Takes what else ends within a short while, until a place is free.
+    /// Takes what else ends within a short while, until a place is free or there are further messages.
     async fn gather(&mut self) {
         let until = Instant::now() + GATHERING;
-        while !self.has_room
-            && self.outcomes.len() < TOGETHER
-            && let Ok(Some(one)) = timeout_at(until, self.ended.recv()).await
-        {
-            self.take(one);
+        let webhooks = self.services.webhooks.clone();
+        while !self.has_room && self.outcomes.len() < TOGETHER {
+            tokio::select! {
+                Some(one) = self.ended.recv() => self.take(one),
+                () = webhooks.rung() => return,
+                () = sleep_until(until) => return,
+            }
         }
     }
 

@@ -1,5 +1,5 @@
 // Dialogs: the browser's own, which keep the focus inside, close by Escape, and give the focus back.
-import { html, signal, useEffect, useId, useRef, useState } from "../lib/preact.js";
+import { html, signal, useId, useLayoutEffect, useRef, useState } from "../lib/preact.js";
 import { Button, refocus } from "./button.js";
 import { ErrorView } from "./error.js";
 import { Input } from "./form.js";
@@ -12,7 +12,8 @@ import { Icon } from "./icon.js";
 export function Dialog({ title, onClose, children, actions, wide }) {
   const dialog = useRef(/** @type {HTMLDialogElement | null} */ (null));
   const id = useId();
-  useEffect(() => {
+  // At once: until it is open, a key still goes to the button that asked for it.
+  useLayoutEffect(() => {
     const element = dialog.current;
     const before = document.activeElement;
     element?.showModal();
