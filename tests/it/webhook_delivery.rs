@@ -24,7 +24,6 @@ on_both_backends!(
     a_receiver_may_ask_for_a_pause,
     messages_of_a_delivery_arrive_in_order,
     a_receiver_that_hangs_delays_no_other,
-    a_burst_goes_on_past_a_failure_and_a_request_that_hangs,
     many_endpoints_of_which_each_second_one_fails,
     what_waits_is_sent_after_a_restart,
     a_request_that_is_under_way_ends_before_the_server,
@@ -299,36 +298,6 @@ async fn a_receiver_that_hangs_delays_no_other(app: &mut TestApp) {
     receiver.release();
     let got = receiver.wait(app, "/hangs", 20).await;
     assert!(ids(&got).iter().collect::<HashSet<_>>().len() == 20);
-}
-
-async fn a_burst_goes_on_past_a_failure_and_a_request_that_hangs(app: &mut TestApp) {
-    let receiver = Receiver::start().await;
-    let mut replies = vec![Reply::Status(200); 150];
-    replies[60] = Reply::Status(500);
-    replies[100] = Reply::Hang;
-    receiver.reply("/", &replies);
-    receiver.subscribe(app, "/", &[Sent]).await;
-    let burst: Vec<_> = (0..200)
-        .map(|_| app.transition(SUBJECT, app.id(), Sent))
-        .collect();
-    app.enqueue(&burst, true).await;
-
-    let got = receiver.wait(app, "/", 200).await;
-    assert_eq!(ids(&got).iter().collect::<HashSet<_>>().len(), 200);
-    app.until("only those two wait", async || waiting(app).await == 2)
-        .await;
-    receiver.release();
-    app.until("only the failure waits", async || waiting(app).await == 1)
-        .await;
-    app.advance(60);
-    let got = receiver.wait(app, "/", 201).await;
-    assert_eq!(got[200].header("x-service-attempt"), "2");
-    assert_eq!(got[200].body, got[60].body);
-    app.until("nothing waits", async || waiting(app).await == 0)
-        .await;
-    // What was claimed and not sent counts as no attempt.
-    let attempts: Vec<(i64,)> = app.rows("SELECT attempts FROM webhook_messages").await;
-    assert_eq!(attempts.iter().map(|(count,)| count).sum::<i64>(), 201);
 }
 
 async fn many_endpoints_of_which_each_second_one_fails(app: &mut TestApp) {

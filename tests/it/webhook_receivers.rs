@@ -14,9 +14,10 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 use uuid::Uuid;
 
-use crate::receiver::Receiver;
+use crate::receiver::{Receiver, Reply};
 
 on_both_backends!(
+    a_burst_goes_on_past_a_failure_and_a_request_that_hangs,
     each_kind_of_bad_answer_is_heeded_once,
     one_dead_receiver_among_a_hundred_is_nobody_elses_trouble,
 );
@@ -153,6 +154,37 @@ async fn subscribe(app: &TestApp, url: &str, events: &[EventType]) -> String {
     let body = json!({"url": url, "eventTypes": events});
     let path = app.path("/push/webhooks");
     text(&app.post(&path, &app.admin(), &body).await.data(201), "id")
+}
+
+async fn a_burst_goes_on_past_a_failure_and_a_request_that_hangs(app: &mut TestApp) {
+    let receiver = Receiver::start().await;
+    let mut replies = vec![Reply::Status(200); 150];
+    replies[60] = Reply::Status(500);
+    replies[100] = Reply::Hang;
+    receiver.reply("/", &replies);
+    receiver.subscribe(app, "/", &[Sent]).await;
+    let burst: Vec<_> = (0..200)
+        .map(|_| app.transition(SUBJECT, app.id(), Sent))
+        .collect();
+    app.enqueue(&burst, true).await;
+
+    let got = receiver.wait(app, "/", 200).await;
+    let ids: HashSet<&str> = got.iter().map(|one| one.header("webhook-id")).collect();
+    assert_eq!(ids.len(), 200);
+    app.until("only those two wait", async || waiting(app).await == 2)
+        .await;
+    receiver.release();
+    app.until("only the failure waits", async || waiting(app).await == 1)
+        .await;
+    app.advance(60);
+    let got = receiver.wait(app, "/", 201).await;
+    assert_eq!(got[200].header("x-service-attempt"), "2");
+    assert_eq!(got[200].body, got[60].body);
+    app.until("nothing waits", async || waiting(app).await == 0)
+        .await;
+    // What was claimed and not sent counts as no attempt.
+    let attempts: Vec<(i64,)> = app.rows("SELECT attempts FROM webhook_messages").await;
+    assert_eq!(attempts.iter().map(|(count,)| count).sum::<i64>(), 201);
 }
 
 async fn each_kind_of_bad_answer_is_heeded_once(app: &mut TestApp) {

@@ -12,9 +12,9 @@ use crate::broadcast::{campaign, watch};
 use crate::child::{Server, borrowed};
 use crate::database::{Databases, Kind};
 use crate::drive;
-use crate::paced::{Latency, Paced, beside};
+use crate::paced::{Paced, beside};
 use crate::recipients::{self, Device, Service};
-use crate::report::{Table, rate, say};
+use crate::report::{Latency, Table, rate, say};
 use crate::request::{AWAITED, COMMON, Delivery};
 
 /// People who send events.

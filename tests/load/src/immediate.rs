@@ -11,7 +11,7 @@ use crate::client::Connection;
 use crate::database::{Databases, Kind};
 use crate::drive;
 use crate::random::Random;
-use crate::report::{Table, median, micros, say, verdict};
+use crate::report::{Latency, Table, median, say, verdict};
 use crate::request::{AWAITED, Delivery, Request};
 
 /// So long after an answer the pipeline has nothing in hand that the next request would wait for.
@@ -29,13 +29,6 @@ pub(crate) struct Arguments {
     requests: usize,
     #[arg(long, default_value_t = 200)]
     people: usize,
-}
-
-/// Latencies of one sort of request in one round, in microseconds.
-#[derive(Clone, Copy, Debug, Default)]
-struct Latency {
-    p50: f64,
-    p99: f64,
 }
 
 pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<()> {
@@ -112,8 +105,5 @@ async fn measure(server: &Server, arguments: &Arguments) -> anyhow::Result<[Late
         }
         tokio::time::sleep(REST).await;
     }
-    Ok(times.map(|times| Latency {
-        p50: micros(&times, 0.5),
-        p99: micros(&times, 0.99),
-    }))
+    Ok(times.map(|times| Latency::of(&times)))
 }

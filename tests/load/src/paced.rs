@@ -11,7 +11,7 @@ use tokio::task::JoinSet;
 use crate::child::Server;
 use crate::client::Connection;
 use crate::random::Random;
-use crate::report::micros;
+use crate::report::Latency;
 use crate::request::{Delivery, Person, Request};
 
 const CLIENTS: u32 = 8;
@@ -28,14 +28,7 @@ pub(crate) struct Paced {
     pub(crate) seed: u64,
 }
 
-/// Latencies, in microseconds, from when a request was to be sent.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Latency {
-    pub(crate) p50: f64,
-    pub(crate) p99: f64,
-}
-
-/// Sends requests until something has come to its end; answers their latencies and what came of that.
+/// Sends requests until something has come to its end; answers their latencies, from when each was to be sent, and what came of that.
 ///
 /// # Errors
 /// A request fails, or what else is done.
@@ -88,10 +81,7 @@ async fn send(
     while let Some(done) = running.join_next().await {
         latencies.extend(done??);
     }
-    Ok(Latency {
-        p50: micros(&latencies, 0.5),
-        p99: micros(&latencies, 0.99),
-    })
+    Ok(Latency::of(&latencies))
 }
 
 struct Client {

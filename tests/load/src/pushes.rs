@@ -21,7 +21,7 @@ use crate::database::{Databases, Kind};
 use crate::drive;
 use crate::random::Random;
 use crate::recipients::{Device, Service, register};
-use crate::report::{Table, median, micros, say, verdict};
+use crate::report::{Latency, Table, median, say, verdict};
 use crate::request::{AWAITED, Delivery, Person, Request};
 
 /// Connections of clients.
@@ -49,29 +49,13 @@ pub(crate) struct Arguments {
     seconds: u32,
 }
 
-/// How long something took, in microseconds.
-#[derive(Clone, Copy, Debug)]
-struct Quantiles {
-    p50: f64,
-    p99: f64,
-}
-
-impl Quantiles {
-    fn of(times: &[Duration]) -> Self {
-        Self {
-            p50: micros(times, 0.5),
-            p99: micros(times, 0.99),
-        }
-    }
-}
-
 /// Latencies of a round, from before the request was sent.
 #[derive(Clone, Copy, Debug)]
-struct Latency {
+struct Measured {
     /// To the answer of the request with the event.
-    answer: Quantiles,
+    answer: Latency,
     /// To the arrival at the push service.
-    arrival: Quantiles,
+    arrival: Latency,
 }
 
 /// An event's person, by number, with the instant of the request and of its answer.
@@ -85,7 +69,7 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<()> {
         say(format_args!("round {round}: {measured:.0?}"))?;
         rounds.push(measured);
     }
-    let middle = |value: &dyn Fn(&Latency) -> f64| median(rounds.iter().map(value));
+    let middle = |value: &dyn Fn(&Measured) -> f64| median(rounds.iter().map(value));
     let p50 = middle(&|round| round.arrival.p50);
     let p99 = middle(&|round| round.arrival.p99);
     let title = format!("{} events a second", arguments.rate);
@@ -111,7 +95,7 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<()> {
 }
 
 /// One round on a server of its own.
-async fn measure(databases: &Databases, arguments: &Arguments) -> anyhow::Result<Latency> {
+async fn measure(databases: &Databases, arguments: &Arguments) -> anyhow::Result<Measured> {
     let providers = Providers::start(&Clock::default()).await;
     let device = Device::of(arguments.service, &providers);
     let variables = providers.variables();
@@ -153,9 +137,9 @@ async fn measure(databases: &Databases, arguments: &Arguments) -> anyhow::Result
         answers.push(*answered - *sent);
         arrivals.push(at.saturating_duration_since(*sent));
     }
-    Ok(Latency {
-        answer: Quantiles::of(&answers),
-        arrival: Quantiles::of(&arrivals),
+    Ok(Measured {
+        answer: Latency::of(&answers),
+        arrival: Latency::of(&arrivals),
     })
 }
 

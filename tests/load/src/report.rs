@@ -28,6 +28,22 @@ pub(crate) fn micros(times: &[Duration], part: f64) -> f64 {
     quantile(times.iter().map(|time| time.as_secs_f64() * 1e6), part)
 }
 
+/// How long something took, in microseconds.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Latency {
+    pub(crate) p50: f64,
+    pub(crate) p99: f64,
+}
+
+impl Latency {
+    pub(crate) fn of(times: &[Duration]) -> Self {
+        Self {
+            p50: micros(times, 0.5),
+            p99: micros(times, 0.99),
+        }
+    }
+}
+
 /// So many a second.
 #[expect(clippy::cast_precision_loss, reason = "counts of a benchmark")]
 pub(crate) fn rate(count: usize, time: Duration) -> f64 {

@@ -10,8 +10,8 @@ use crate::child::Server;
 use crate::client::Connection;
 use crate::database::{Databases, Kind};
 use crate::drive;
-use crate::paced::{Latency, Paced, beside};
-use crate::report::{Table, median, say, verdict};
+use crate::paced::{Paced, beside};
+use crate::report::{Latency, Table, median, say, verdict};
 use crate::request::{AWAITED, Delivery};
 
 /// The guest's name and version, as they stand in its bytes.

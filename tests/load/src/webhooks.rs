@@ -24,7 +24,7 @@ use uuid::Uuid;
 use crate::child::MASTER_KEY;
 use crate::client::Connection;
 use crate::database::{Databases, Fresh, Kind};
-use crate::report::{Table, median, micros, say, verdict};
+use crate::report::{Latency, Table, median, say, verdict};
 
 /// How long everything may take to arrive after the last transition.
 const ARRIVES: Duration = Duration::from_mins(1);
@@ -100,13 +100,6 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<()> {
     Ok(table.print()?)
 }
 
-/// Latencies of a run, in microseconds.
-#[derive(Clone, Copy, Debug)]
-struct Latency {
-    p50: f64,
-    p99: f64,
-}
-
 /// One run on a server of its own.
 async fn measure(
     databases: &Databases,
@@ -143,10 +136,7 @@ async fn measure(
     );
     tasks.abort_all();
     server.stop().await?;
-    Ok(Latency {
-        p50: micros(&latencies, 0.5),
-        p99: micros(&latencies, 0.99),
-    })
+    Ok(Latency::of(&latencies))
 }
 
 /// A server that may send to this machine, in this process, on a database of its own.
