@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { accessible, settled, tab } from "./console.mjs";
-import { browser, Server } from "./support.mjs";
+import { browser, holds, Server } from "./support.mjs";
 
 test("the book", async (t) => {
   const server = await Server.start(t);
@@ -18,7 +18,7 @@ test("the book", async (t) => {
 
   await t.test("everybody can read its pages", async () => {
     const { page, complaints } = await open("");
-    assert.equal(await page.title(), "Nudge · Nudge");
+    await holds(async () => assert.equal(await page.title(), "Nudge · Nudge"));
     await accessible(page, "the first page");
     for (const place of ["runbook.html", "reference/configuration.html", "guides/console.html"]) {
       await page.goto(`${server.base}/docs/book/${place}`);
@@ -48,7 +48,7 @@ test("the book", async (t) => {
     const context = await chromium.newContext({ javaScriptEnabled: false });
     const page = await context.newPage();
     await page.goto(`${server.base}/docs/book/`);
-    assert.equal(await page.getByRole("searchbox").count(), 0);
+    await holds(async () => assert.equal(await page.getByRole("searchbox").count(), 0));
     await page.getByRole("navigation", { name: "Contents" }).getByRole("link", { name: "The runbook" }).click();
     await page.getByRole("heading", { name: "NudgeDiskFull" }).waitFor();
     await context.close();

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import test from "node:test";
 import { accessible, consoleOf, settled, signedIn, tab } from "./console.mjs";
-import { browser, Server, until } from "./support.mjs";
+import { browser, holds, Server, until } from "./support.mjs";
 
 test("the console's foundation", async (t) => {
   const server = await Server.start(t);
@@ -19,7 +19,7 @@ test("the console's foundation", async (t) => {
     const answer = await page.goto(`${console.base}#/apps/${appId}/surveys?status=active`);
     assert.match(answer.headers()["content-security-policy"], /default-src 'none'/);
     await page.getByRole("heading", { name: "Sign in" }).waitFor();
-    assert.equal(await page.getByRole("link", { name: "Sign in with login.example.com" }).getAttribute("href"), `/console/login?issuer=https%3A%2F%2Flogin.example.com&return=${encodeURIComponent(`/apps/${appId}/surveys?status=active`)}`);
+    await holds(async () => assert.equal(await page.getByRole("link", { name: "Sign in with login.example.com" }).getAttribute("href"), `/console/login?issuer=https%3A%2F%2Flogin.example.com&return=${encodeURIComponent(`/apps/${appId}/surveys?status=active`)}`));
     await accessible(page, "sign-in");
 
     await page.goto(`${console.base}#error=login_refused`);
@@ -28,15 +28,15 @@ test("the console's foundation", async (t) => {
     await page.getByRole("button", { name: "Sign in" }).click();
     const refusal = page.getByRole("alert").filter({ hasText: "invalid_credentials" });
     await refusal.getByText("invalid_credentials").waitFor();
-    assert.match(await refusal.innerText(), /request/);
+    await holds(async () => assert.match(await refusal.innerText(), /request/));
     await accessible(page, "sign-in refused");
 
     await page.unroute("**/console/session");
     await page.getByLabel("Link or code").fill(console.link());
     await page.getByRole("button", { name: "Sign in" }).click();
     await page.getByRole("heading", { name: "Surveys" }).waitFor();
-    assert.ok(page.url().endsWith(`#/apps/${appId}/surveys?status=active`), page.url());
-    assert.equal(await page.getByLabel("Status").inputValue(), "active");
+    await holds(async () => assert.ok(page.url().endsWith(`#/apps/${appId}/surveys?status=active`), page.url()));
+    await holds(async () => assert.equal(await page.getByLabel("Status").inputValue(), "active"));
     assert.deepEqual(complaints, []);
   });
 
@@ -46,7 +46,7 @@ test("the console's foundation", async (t) => {
     const link = console.link();
     await page.goto(link);
     await page.getByRole("heading", { name: "Start", exact: true }).waitFor();
-    assert.ok(!page.url().includes("login"), page.url());
+    await holds(async () => assert.ok(!page.url().includes("login"), page.url()));
     await page.locator("summary").first().click();
     await page.getByRole("button", { name: "Sign out" }).click();
     await page.getByRole("heading", { name: "Sign in" }).waitFor();
@@ -103,7 +103,7 @@ test("the console's foundation", async (t) => {
     await page.getByRole("button", { name: /^Name/ }).click();
     await page.getByRole("button", { name: /^Name/ }).click();
     await until("descending", async () => (await names())[0] == "Sample: after the cart has changed");
-    assert.ok(page.url().endsWith("sort=-name"), page.url());
+    await holds(async () => assert.ok(page.url().endsWith("sort=-name"), page.url()));
     await page.getByLabel("Name", { exact: true }).fill("a");
     await page.getByLabel("Status").selectOption("draft");
     await until("filtered", async () => (await names()).join() == "Gamma,Alpha");
@@ -144,10 +144,10 @@ test("the console's foundation", async (t) => {
     const { page } = await tab(chromium);
     await signedIn(page, console, server, "/surveys");
     await page.getByRole("rowheader", { name: "Beta" }).waitFor();
-    assert.equal(await page.getByRole("button", { name: /^(Activate|Pause|Delete)/ }).count(), 0);
+    await holds(async () => assert.equal(await page.getByRole("button", { name: /^(Activate|Pause|Delete)/ }).count(), 0));
     await page.goto(`${console.base}#/apps/${appId}/start`);
     await page.getByText("an administrator can make one").waitFor();
-    assert.equal(await page.getByRole("button", { name: /^Make/ }).count(), 0);
+    await holds(async () => assert.equal(await page.getByRole("button", { name: /^Make/ }).count(), 0));
   });
 
   await t.test("a draft survives a reload, errors name their place, and two editors see each other", async (t) => {
@@ -163,7 +163,7 @@ test("the console's foundation", async (t) => {
     await edit({ mode: "triggered" });
     await page.reload();
     await page.getByText("This is your draft of an earlier visit.").waitFor();
-    assert.equal(JSON.parse(await field.inputValue()).name, "Mine");
+    await holds(async () => assert.equal(JSON.parse(await field.inputValue()).name, "Mine"));
     await field.fill('{\n"name": \n}');
     await page.getByText(/^Line 3:/).waitFor();
     // A text that is no survey stays, and what is written elsewhere can be saved meanwhile.
@@ -172,7 +172,7 @@ test("the console's foundation", async (t) => {
     await page.getByRole("tab", { name: "Questions" }).click();
     await until("it can be saved", () => page.getByRole("button", { name: "Save", exact: true }).isEnabled());
     await page.getByRole("tab", { name: "JSON" }).click();
-    assert.equal(await field.inputValue(), '{"flow": {"questions": null}}');
+    await holds(async () => assert.equal(await field.inputValue(), '{"flow": {"questions": null}}'));
     await until("it can't be saved", () => page.getByRole("button", { name: "Save", exact: true }).isDisabled());
     await page.reload();
     await settled(page);
@@ -204,7 +204,7 @@ test("the console's foundation", async (t) => {
     release();
     await page.getByText("Saved.").last().waitFor();
     await until("it was sent", async () => (await server.api("GET", `/surveys/${survey.id}`)).description == "Sent");
-    assert.equal(await purpose.inputValue(), "Typed meanwhile");
+    await holds(async () => assert.equal(await purpose.inputValue(), "Typed meanwhile"));
     await page.getByRole("button", { name: "Save", exact: true }).click();
     await until("the rest is saved too", async () => (await server.api("GET", `/surveys/${survey.id}`)).description == "Typed meanwhile");
     assert.deepEqual(complaints, []);
@@ -222,12 +222,12 @@ test("the console's foundation", async (t) => {
     await page.locator(".menu summary").click();
     await page.getByRole("button", { name: "Sign out" }).click();
     await page.getByRole("heading", { name: "Sign in" }).waitFor();
-    assert.deepEqual(await drafts(), []);
+    await holds(async () => assert.deepEqual(await drafts(), []));
     await page.reload();
-    assert.deepEqual(await drafts(), []);
+    await holds(async () => assert.deepEqual(await drafts(), []));
 
     await signedIn(page, console, server, `/surveys/${broken.id}`);
-    assert.equal(await purpose.inputValue(), "");
+    await holds(async () => assert.equal(await purpose.inputValue(), ""));
     // Another tab, in which nothing is written, takes nothing away when it goes.
     const twin = await context.newPage();
     await twin.goto(page.url());
@@ -250,7 +250,7 @@ test("the console's foundation", async (t) => {
     await at(`/surveys/${broken.id}`);
     await page.getByRole("button", { name: "Forget the draft" }).click();
     await page.getByRole("heading", { name: "Broken" }).waitFor();
-    assert.deepEqual(await drafts(), []);
+    await holds(async () => assert.deepEqual(await drafts(), []));
 
     await page.evaluate(() => (Storage.prototype.setItem = () => { throw new Error("full"); }));
     await purpose.fill("Not kept");
@@ -267,7 +267,7 @@ test("the console's foundation", async (t) => {
     await page.locator("html[data-theme=dark]").waitFor();
     await settled(page);
     await page.locator(".menu summary").click();
-    assert.equal(await page.getByLabel("Colours").inputValue(), "dark");
+    await holds(async () => assert.equal(await page.getByLabel("Colours").inputValue(), "dark"));
     await page.getByLabel("Colours").selectOption("system");
     for (const address of ["#/nowhere", "#/apps/%E0%A4%A/surveys"]) {
       await page.goto(console.base + address);
@@ -315,7 +315,7 @@ test("the console's foundation", async (t) => {
     await page.getByRole("dialog", { name: "paid" }).getByText("type_mismatch").waitFor();
     await page.reload();
     await page.getByRole("dialog", { name: "paid" }).getByText("type_mismatch").waitFor();
-    assert.match(page.url(), /letter=/);
+    await holds(async () => assert.match(page.url(), /letter=/));
     await page.getByRole("button", { name: "Close" }).click();
     await until("the list is as it was", () => page.url() == rest);
 
@@ -336,7 +336,7 @@ test("the console's foundation", async (t) => {
     await page.getByRole("dialog").getByRole("button", { name: "Replay", exact: true }).click();
     await page.getByText("Replaying letters: done, 109.").waitFor();
     await page.getByRole("heading", { name: "No letter is like that" }).waitFor();
-    assert.equal((await server.events("payer")).length, 110);
+    await holds(async () => assert.equal((await server.events("payer")).length, 110));
     assert.deepEqual(complaints, []);
   });
 

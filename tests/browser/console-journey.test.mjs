@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { consoleOf, settled, tab } from "./console.mjs";
-import { browser, Server, until } from "./support.mjs";
+import { browser, holds, Server, until } from "./support.mjs";
 
 test("a survey is made, met and read", async (t) => {
   const server = await Server.start(t);
@@ -32,7 +32,7 @@ test("a survey is made, met and read", async (t) => {
   await page.getByText("“After the cart” is active.").waitFor();
   const survey = (await server.api("GET", "/surveys")).find(({ name }) => name == "After the cart");
   assert.equal(survey.status, "active");
-  assert.deepEqual((await server.api("GET", `/surveys/${survey.id}/attempts`)).items, [], "the preview has recorded nothing");
+  await holds(async () => assert.deepEqual((await server.api("GET", `/surveys/${survey.id}/attempts`)).items, [], "the preview has recorded nothing"));
 
   const shop = await context.newPage();
   shop.on("pageerror", (error) => complaints.push(String(error)));
@@ -53,6 +53,6 @@ test("a survey is made, met and read", async (t) => {
     await page.getByRole("button", { name: "Reload" }).click();
     return (await score.innerText().catch(() => "")).includes("1 answer");
   }, 90);
-  assert.match(await score.innerText(), /NPS 100/);
+  await holds(async () => assert.match(await score.innerText(), /NPS 100/));
   assert.deepEqual(complaints, []);
 });

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import test from "node:test";
 import { accessible, consoleOf, signedIn, tab } from "./console.mjs";
-import { browser, Server, until } from "./support.mjs";
+import { browser, holds, Server, until } from "./support.mjs";
 
 /** Somebody with a device whose provider has no credential: what is sent there fails, and says why. */
 async function person(server) {
@@ -72,7 +72,7 @@ test("messages in the console", async (t) => {
     await trying.getByRole("row", { name: /^item Tea/ }).getByText("the event that caused it").waitFor();
     await accessible(page, "the editor of a push message");
     await wide();
-    assert.equal((await campaign()).variants[0].title, "");
+    await holds(async () => assert.equal((await campaign()).variants[0].title, ""));
   });
 
   await t.test("the draft survives a reload; what is wrong stands at its place; it is saved", async () => {
@@ -157,7 +157,7 @@ test("messages in the console", async (t) => {
     // The SDK's own renderer shows it as it is written, in each language.
     await preview.getByRole("heading", { name: "Welcome" }).waitFor();
     await preview.getByRole("button", { name: "Look around" }).waitFor();
-    assert.equal(await shown.getAttribute("dir"), "ltr");
+    await holds(async () => assert.equal(await shown.getAttribute("dir"), "ltr"));
     await one.getByText("Other languages").click();
     await one.getByLabel("Another language").fill("ar");
     await one.getByRole("button", { name: "Add the language" }).click();
@@ -166,7 +166,7 @@ test("messages in the console", async (t) => {
     await one.getByText("1 of 2 are missing").waitFor();
     // It is shown in the language that is being translated into.
     await preview.getByRole("heading", { name: "أهلا وسهلا" }).waitFor();
-    assert.equal(await shown.getAttribute("dir"), "rtl");
+    await holds(async () => assert.equal(await shown.getAttribute("dir"), "rtl"));
     await page.getByText("Look and life").click();
     await page.getByLabel("Background", { exact: true }).fill("#102030");
     await page.getByLabel("Text", { exact: true }).fill("#405060");
@@ -216,7 +216,7 @@ test("messages in the console", async (t) => {
     await until("the page knows it", () => page.getByRole("button", { name: "Save", exact: true }).isDisabled());
     await page.getByRole("button", { name: "Activate" }).click();
     await log.getByText("“Welcome” is active.").waitFor();
-    assert.equal(await page.getByRole("tab", { name: "Deliveries" }).count(), 0);
+    await holds(async () => assert.equal(await page.getByRole("tab", { name: "Deliveries" }).count(), 0));
 
     await ada.track("arrived");
     const instruction = await until("it is offered", async () => (await server.api("GET", `/campaigns/${id()}/recipients`)).items[0]);
@@ -225,7 +225,7 @@ test("messages in the console", async (t) => {
     await until("the second time is held back", async () => (await server.api("GET", `/campaigns/${id()}/recipients?state=suppressed`)).items[0]);
     await page.getByRole("tab", { name: "Recipients" }).click();
     await page.getByRole("table", { name: "Recipients" }).getByText("issued").waitFor();
-    assert.match(await page.getByRole("link", { name: "Why?" }).last().getAttribute("href"), new RegExp(`subject=[0-9a-f-]+&campaign=${id()}`));
+    await holds(async () => assert.match(await page.getByRole("link", { name: "Why?" }).last().getAttribute("href"), new RegExp(`subject=[0-9a-f-]+&campaign=${id()}`)));
     await accessible(page, "recipients");
     await wide();
     const [csv] = await Promise.all([page.waitForEvent("download"), page.getByRole("button", { name: "All of the filter as CSV" }).click()]);
@@ -265,7 +265,7 @@ test("messages in the console", async (t) => {
     await wide();
     await page.getByRole("button", { name: "Duplicate Welcome" }).click();
     await page.getByRole("heading", { name: "Welcome (copy)" }).waitFor();
-    assert.deepEqual([(await campaign()).status, (await campaign()).type], ["draft", "in_app"]);
+    await holds(async () => assert.deepEqual([(await campaign()).status, (await campaign()).type], ["draft", "in_app"]));
     await page.getByRole("link", { name: "Messages" }).last().click();
     await page.getByRole("button", { name: "Delete Welcome (copy)" }).click();
     await dialog.getByRole("button", { name: "Delete" }).click();
@@ -279,7 +279,7 @@ test("messages in the console", async (t) => {
     const { page } = await tab(chromium);
     await signedIn(page, console, server, `/messages/${campaignId}?person=ada`);
     await page.getByRole("region", { name: "Definition" }).waitFor();
-    assert.equal(await page.getByRole("button", { name: /^(Save|Activate|Pause|Send a test|Delete|Archive)/ }).count(), 0);
+    await holds(async () => assert.equal(await page.getByRole("button", { name: /^(Save|Activate|Pause|Send a test|Delete|Archive)/ }).count(), 0));
     await page.getByRole("button", { name: "Preview" }).click();
     await page.getByText("Hello Ada").waitFor();
     await accessible(page, "a message to a viewer");

@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import test from "node:test";
 import { settled, tab } from "./console.mjs";
-import { browser, Server } from "./support.mjs";
+import { browser, holds, Server } from "./support.mjs";
 
 const SECRET = "a-secret-of-this-test-and-no-other";
 
@@ -54,16 +54,16 @@ loginParameters = { resource = "urn:nudge:ES256" }
       const { page, complaints, context } = await tab(chromium);
       await page.goto(`${app}/surveys?status=active`);
       await page.getByRole("heading", { name: "Sign in" }).waitFor();
-      assert.equal(await page.getByLabel("Link or code").count(), 0, "nobody makes links here");
+      await holds(async () => assert.equal(await page.getByLabel("Link or code").count(), 0, "nobody makes links here"));
       // Its pages ask for a font of another machine.
       await context.route(/googleapis/, (route) => route.abort());
       await signIn(page, issuer, role);
       await page.getByRole("heading", { name: "Surveys" }).waitFor();
       // Those of the provider are its own.
       complaints.length = 0;
-      assert.equal(page.url(), `${app}/surveys?status=active`);
+      await holds(async () => assert.equal(page.url(), `${app}/surveys?status=active`));
       await settled(page);
-      assert.equal(await page.getByRole("link", { name: "New survey" }).count() > 0, role == "admin");
+      await holds(async () => assert.equal(await page.getByRole("link", { name: "New survey" }).count() > 0, role == "admin"));
       const cookies = await context.cookies(server.base);
       const session = cookies.find(({ name }) => name == "nudge");
       assert.deepEqual([session.httpOnly, session.sameSite], [true, "Strict"]);

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import test from "node:test";
 import { accessible, consoleOf, settled, signedIn, tab } from "./console.mjs";
-import { browser, Server, until } from "./support.mjs";
+import { browser, holds, Server, until } from "./support.mjs";
 
 /** Sends events as the backend of a customer does. */
 async function send(server, userId, events) {
@@ -45,10 +45,10 @@ test("events, people and why", async (t) => {
     await page.getByText("paused", { exact: true }).waitFor();
     await send(server, "ann", [{ name: "while_paused" }]);
     await page.waitForTimeout(1000);
-    assert.equal(await rows.filter({ hasText: "while_paused" }).count(), 0);
+    await holds(async () => assert.equal(await rows.filter({ hasText: "while_paused" }).count(), 0));
     await page.getByRole("button", { name: "Go on" }).click();
     await rows.filter({ hasText: "while_paused" }).waitFor();
-    assert.equal(await order.getByText('"total": 42').isVisible(), true, "what is open stays open");
+    await holds(async () => assert.equal(await order.getByText('"total": 42').isVisible(), true, "what is open stays open"));
 
     await page.getByLabel("Without the name").fill("page_viewed");
     await page.waitForURL(/excludeName=page_viewed/);
@@ -60,7 +60,7 @@ test("events, people and why", async (t) => {
     await late.getByText("rejected: timestamp out of window").waitFor();
     await late.locator("summary").click();
     await late.getByText("timestamp out of window:").or(late.locator("li")).first().waitFor();
-    assert.equal(await rows.filter({ hasText: "page_viewed" }).count(), 0);
+    await holds(async () => assert.equal(await rows.filter({ hasText: "page_viewed" }).count(), 0));
 
     for (let batch = 0; batch < 3; batch++) await send(server, "burst", Array.from({ length: 400 }, () => ({ name: "burst" })));
     await page.getByText(/this is a sample, lately of \d/).waitFor();
@@ -128,7 +128,7 @@ test("events, people and why", async (t) => {
     const before = await entries.count();
     await page.getByLabel("Decisions").uncheck();
     await until("only events", async () => (await entries.filter({ hasText: "default-trigger" }).count()) == 0 && (await entries.count()) < before);
-    assert.match(page.url(), /without=decisions/);
+    await holds(async () => assert.match(page.url(), /without=decisions/));
 
     await page.getByRole("tab", { name: "Profile" }).click();
     await page.getByRole("rowheader", { name: "plan" }).waitFor();
@@ -154,8 +154,8 @@ test("events, people and why", async (t) => {
     const events = seen.filter((text) => text.includes('"index"'));
     assert.equal(new Set(events).size, 60);
     assert.equal(events.length, 60);
-    assert.equal(await page.getByRole("tab", { name: "Privacy" }).count(), 0);
-    assert.equal(await page.getByRole("button", { name: /Run the decision|Forget/ }).count(), 0);
+    await holds(async () => assert.equal(await page.getByRole("tab", { name: "Privacy" }).count(), 0));
+    await holds(async () => assert.equal(await page.getByRole("button", { name: /Run the decision|Forget/ }).count(), 0));
   });
 
   await t.test("why: a firing that did not come, gate by gate, and the decision again", async (t) => {
@@ -196,7 +196,7 @@ test("events, people and why", async (t) => {
     await page.getByRole("button", { name: "Make a copy" }).click();
     const file = page.getByRole("link", { name: "Download the copy" });
     await file.waitFor();
-    assert.match(page.url(), /export=/);
+    await holds(async () => assert.match(page.url(), /export=/));
     await page.reload();
     const [download] = await Promise.all([page.waitForEvent("download"), file.click()]);
     assert.equal(readFileSync(await download.path()).subarray(0, 2).toString(), "PK");
@@ -205,13 +205,13 @@ test("events, people and why", async (t) => {
 
     await page.getByRole("button", { name: "Delete the person" }).click();
     const dialog = page.getByRole("dialog", { name: "Delete all data of carl?" });
-    assert.equal(await dialog.getByRole("button", { name: "Delete the person" }).isDisabled(), true);
+    await holds(async () => assert.equal(await dialog.getByRole("button", { name: "Delete the person" }).isDisabled(), true));
     await dialog.getByLabel("Type “carl” to go on").fill("carl");
     await dialog.getByRole("button", { name: "Delete the person" }).click();
     await page.waitForURL(/tab=deletions&job=/);
     await page.getByRole("table", { name: "Steps" }).getByText("completed").first().waitFor();
     await page.getByRole("heading", { name: "Receipt" }).waitFor();
-    assert.equal(await subjectOf(server, "carl"), undefined);
+    await holds(async () => assert.equal(await subjectOf(server, "carl"), undefined));
     await until("the list has it", async () => (await page.getByRole("table", { name: "Deletions" }).getByText("completed").count()) > 0);
     await accessible(page, "deletions");
     await page.goto(`${console.base}#/apps/${appId}/people/${subjectId}`);

@@ -4,7 +4,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import test from "node:test";
 import { accessible, consoleOf, settled, signedIn, tab } from "./console.mjs";
-import { browser, folder, Server, until } from "./support.mjs";
+import { browser, folder, holds, Server, until } from "./support.mjs";
 
 const NAME = "versioned-plugin-0000";
 
@@ -79,7 +79,7 @@ test("plugins in the console", async (t) => {
     await dialog.getByLabel("Put it into the trigger slot too").check();
     await dialog.getByRole("button", { name: "Activate" }).click();
     await log.getByText(`${version(1)} decides.`).waitFor();
-    assert.equal((await server.api("GET", "/plugin-slots")).find(({ kind }) => kind == "trigger").plugin, NAME);
+    await holds(async () => assert.equal((await server.api("GET", "/plugin-slots")).find(({ kind }) => kind == "trigger").plugin, NAME));
     await page.goto(`${console.base}#/apps/${server.access.appId}/plugins?tab=slots`);
     await page.getByRole("button", { name: "Empty the trigger slot" }).click();
     await page.getByRole("rowheader", { name: /which events fire/ }).waitFor();
@@ -102,7 +102,7 @@ test("plugins in the console", async (t) => {
     await page.setViewportSize({ width: 1280, height: 800 });
     await dialog.getByRole("button", { name: "Activate" }).click();
     await page.getByText(/is tried as a/).first().waitFor();
-    assert.equal((await rollout(server)).strategy, "shadow");
+    await holds(async () => assert.equal((await rollout(server)).strategy, "shadow"));
     await send(server, [{ note: "a good one" }, { note: "a bad one", bad: true }]);
     await page.getByRole("tab", { name: "Shadow" }).click();
     await page.getByRole("columnheader", { name: `Candidate ${version(2)}` }).first().waitFor();
@@ -123,7 +123,7 @@ test("plugins in the console", async (t) => {
     await page.getByRole("button", { name: `Promote ${version(2)}` }).click();
     await page.getByRole("dialog").getByRole("button", { name: "Promote" }).click();
     await page.getByRole("button", { name: `Roll back to ${version(1)}` }).waitFor();
-    assert.equal(await active(server), version(2));
+    await holds(async () => assert.equal(await active(server), version(2)));
     await page.getByRole("button", { name: `Roll back to ${version(1)}` }).click();
     await page.getByRole("dialog").getByRole("button", { name: "Roll back" }).click();
     await until("the version before decides", async () => (await active(server)) == version(1));
@@ -168,7 +168,7 @@ test("plugins in the console", async (t) => {
     await page.getByRole("button", { name: "Erase it" }).click();
     await page.getByRole("dialog").getByRole("button", { name: "Erase" }).click();
     await page.getByRole("heading", { name: "Plugins keep nothing of this person" }).waitFor();
-    assert.deepEqual((await server.api("GET", "/users/ada/plugin-state")).campaigns, []);
+    await holds(async () => assert.deepEqual((await server.api("GET", "/users/ada/plugin-state")).campaigns, []));
     assert.deepEqual(complaints, []);
   });
 
@@ -180,8 +180,8 @@ test("plugins in the console", async (t) => {
       await page.reload();
       await settled(page);
       await page.getByRole("rowheader").first().waitFor();
-      assert.equal(await page.getByRole("button", { name: /^(Activate|Delete|Promote|Roll back|Remove|Put|Empty|Erase)/ }).count(), 0, path);
-      assert.equal(await page.locator("input[type=file]").count(), 0, path);
+      await holds(async () => assert.equal(await page.getByRole("button", { name: /^(Activate|Delete|Promote|Roll back|Remove|Put|Empty|Erase)/ }).count(), 0, path));
+      await holds(async () => assert.equal(await page.locator("input[type=file]").count(), 0, path));
     }
   });
 
@@ -197,8 +197,8 @@ test("plugins in the console", async (t) => {
     await page.reload();
     await page.getByRole("dialog").getByText("It compiles in time").waitFor();
     await page.getByRole("button", { name: "Close" }).click();
-    assert.equal(await page.getByRole("button", { name: /^(Activate|Delete|Promote|Roll back|Remove)/ }).count(), 0);
-    assert.equal(await page.locator("input[type=file]").count(), 0);
+    await holds(async () => assert.equal(await page.getByRole("button", { name: /^(Activate|Delete|Promote|Roll back|Remove)/ }).count(), 0));
+    await holds(async () => assert.equal(await page.locator("input[type=file]").count(), 0));
     await page.goto(`${console.base}#/apps/${server.access.appId}/plugins/none`);
     await settled(page);
     await page.getByRole("alert").getByText("not_found").waitFor();

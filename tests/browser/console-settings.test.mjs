@@ -4,7 +4,7 @@ import { generateKeyPairSync } from "node:crypto";
 import { readFileSync } from "node:fs";
 import test from "node:test";
 import { accessible, consoleOf, signedIn, tab } from "./console.mjs";
-import { browser, Server, until } from "./support.mjs";
+import { browser, holds, Server, until } from "./support.mjs";
 
 /** Sends events as the backend of a customer does. */
 async function send(server, events, key = server.access.serverKey) {
@@ -37,7 +37,7 @@ test("definitions, settings, audit log and operators", async (t) => {
     await page.reload();
     await page.getByText("This is your draft of an earlier visit.").waitFor();
     const total = page.getByRole("group", { name: "total" });
-    assert.equal(await total.getByLabel("Least").inputValue(), "1");
+    await holds(async () => assert.equal(await total.getByLabel("Least").inputValue(), "1"));
     await total.getByLabel("Most").fill("0");
     await page.getByRole("button", { name: "Save the definition" }).click();
     await page.getByRole("alert").getByText("validation_failed").waitFor();
@@ -95,8 +95,8 @@ test("definitions, settings, audit log and operators", async (t) => {
     await signedIn(page, console, server, "/definitions");
     await page.getByRole("link", { name: "seen" }).click();
     await page.getByRole("region", { name: "Definition" }).waitFor();
-    assert.equal(await page.getByRole("button", { name: /Save|Archive|Propose|Try/ }).count(), 0);
-    assert.equal(await page.getByRole("navigation", { name: "Pages", exact: true }).getByRole("link", { name: "Settings" }).count(), 0);
+    await holds(async () => assert.equal(await page.getByRole("button", { name: /Save|Archive|Propose|Try/ }).count(), 0));
+    await holds(async () => assert.equal(await page.getByRole("navigation", { name: "Pages", exact: true }).getByRole("link", { name: "Settings" }).count(), 0));
     await page.goto(`${console.base}#/apps/${appId}/settings`);
     await page.getByRole("heading", { name: "This takes the role admin" }).waitFor();
     await page.goto(`${console.base}#/operator`);
@@ -153,7 +153,7 @@ test("definitions, settings, audit log and operators", async (t) => {
     await wide(page);
     await dialog.getByRole("button", { name: "Keep the credential" }).click();
     await page.getByRole("rowheader", { name: "Web Push" }).waitFor();
-    assert.equal((await server.api("GET", "/push/credentials"))[0].identity.subject, "mailto:push@example.com");
+    await holds(async () => assert.equal((await server.api("GET", "/push/credentials"))[0].identity.subject, "mailto:push@example.com"));
     await accessible(page, "push credentials");
     await wide(page);
     await page.getByRole("button", { name: "Remove the credential of web" }).click();
@@ -223,7 +223,7 @@ test("definitions, settings, audit log and operators", async (t) => {
     await page.getByRole("textbox", { name: "Name", exact: true }).fill("Staging");
     await page.getByRole("button", { name: "Rename" }).click();
     await page.getByText("The app is renamed.").waitFor();
-    assert.equal(await page.locator(".switch option:checked").innerText(), "Staging");
+    await holds(async () => assert.equal(await page.locator(".switch option:checked").innerText(), "Staging"));
     await page.getByRole("button", { name: "Delete the app" }).click();
     await page.getByLabel("Type “Staging” to go on").press("Enter");
     await page.getByLabel("Type “Staging” to go on").fill("Staging");
@@ -251,7 +251,7 @@ test("definitions, settings, audit log and operators", async (t) => {
     await page.getByText("decides.").first().waitFor();
     await accessible(page, "a server plugin");
     await wide(page);
-    assert.ok((await server.api("GET", "/plugins")).items.some((plugin) => plugin.name == name && plugin.scope == "server" && plugin.activeVersion), "apps see it");
+    await holds(async () => assert.ok((await server.api("GET", "/plugins")).items.some((plugin) => plugin.name == name && plugin.scope == "server" && plugin.activeVersion), "apps see it"));
     await page.goto(`${console.base}#/operator?tab=slots`);
     await page.getByLabel("Plugin for the trigger slot").selectOption(name);
     await page.getByRole("button", { name: "Put it into the trigger slot" }).click();

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import test from "node:test";
 import { accessible, consoleOf, settled, signedIn, tab } from "./console.mjs";
-import { browser, Server, until } from "./support.mjs";
+import { browser, holds, Server, until } from "./support.mjs";
 
 const TYPES = ["nps", "rating", "csat", "ces", "thumbs", "single_choice", "multiple_choice", "picture_choice", "ranking", "matrix", "short_text", "long_text", "number", "date", "consent", "contact_info", "statement", "link"];
 
@@ -65,7 +65,7 @@ test("surveys and segments in the console", async (t) => {
     await page.getByText("This is your draft of an earlier visit.").waitFor();
     await page.getByRole("button", { name: "Make the segment" }).click();
     await page.getByRole("heading", { name: "Buyers" }).waitFor();
-    assert.deepEqual(await page.evaluate(() => Object.keys(localStorage).filter((key) => key.includes("draft"))), []);
+    await holds(async () => assert.deepEqual(await page.evaluate(() => Object.keys(localStorage).filter((key) => key.includes("draft"))), []));
     const [segment] = (await server.api("GET", "/segments")).items;
     assert.deepEqual(segment.audience, { include: { all: [{ kind: "event", eventName: "order_placed", count: { operator: "gte", n: 1 }, withinDays: 30 }] } });
 
@@ -141,7 +141,7 @@ test("surveys and segments in the console", async (t) => {
     await page.getByText("This is your draft of an earlier visit.").waitFor();
     await page.getByRole("button", { name: "Make the survey" }).click();
     await page.getByRole("heading", { name: "All types" }).waitFor();
-    assert.deepEqual(await page.evaluate(() => Object.keys(localStorage).filter((key) => key.includes("draft"))), []);
+    await holds(async () => assert.deepEqual(await page.evaluate(() => Object.keys(localStorage).filter((key) => key.includes("draft"))), []));
     const [made] = await server.api("GET", "/surveys");
     assert.equal(made.status, "draft");
     assert.deepEqual(made.flow.questions.map(({ type }) => type), TYPES);
@@ -229,7 +229,7 @@ test("surveys and segments in the console", async (t) => {
     assert.deepEqual([saved.theme, saved.settings, saved.priority, saved.status], [{ background: "#ffffff", text: "#1a1a1a" }, { presentation: "modal" }, 7, "active"]);
     await page.getByRole("button", { name: "Pause" }).click();
     await page.getByText("“Branched” is paused.").waitFor();
-    assert.equal((await server.api("GET", `/surveys/${survey.id}`)).status, "paused");
+    await holds(async () => assert.equal((await server.api("GET", `/surveys/${survey.id}`)).status, "paused"));
     assert.deepEqual(complaints, []);
   });
 
@@ -251,12 +251,12 @@ test("surveys and segments in the console", async (t) => {
     const preview = page.getByRole("region", { name: "Preview" });
     // It is shown in the language that is being translated into.
     await preview.getByRole("heading", { name: "ما مدى احتمال ذلك؟" }).waitFor();
-    assert.equal(await preview.locator("nudge-ui .root").getAttribute("dir"), "rtl");
+    await holds(async () => assert.equal(await preview.locator("nudge-ui .root").getAttribute("dir"), "rtl"));
     await accessible(page, "preview");
     await page.setViewportSize({ width: 1280, height: 800 });
     await page.getByLabel("Language").selectOption("en");
     await preview.getByRole("heading", { name: "How likely?" }).waitFor();
-    assert.equal(await preview.locator("nudge-ui .root").getAttribute("dir"), "ltr");
+    await holds(async () => assert.equal(await preview.locator("nudge-ui .root").getAttribute("dir"), "ltr"));
     await page.getByLabel("From right to left").check();
     await until("mirrored", async () => (await preview.locator("nudge-ui .root").getAttribute("dir").catch(() => "")) == "rtl");
     await page.getByLabel("From right to left").uncheck();
@@ -271,11 +271,11 @@ test("surveys and segments in the console", async (t) => {
     await page.getByRole("button", { name: "Take it away" }).click();
     await page.getByRole("dialog", { name: "How likely?" }).waitFor({ state: "detached" });
     assert.deepEqual(sent, []);
-    assert.deepEqual((await server.api("GET", `/surveys/${survey.id}/attempts`)).items, []);
+    await holds(async () => assert.deepEqual((await server.api("GET", `/surveys/${survey.id}/attempts`)).items, []));
 
     await page.getByRole("button", { name: "Save", exact: true }).click();
     await page.getByText("Saved.").waitFor();
-    assert.deepEqual((await server.api("GET", `/surveys/${survey.id}`)).localization, { defaultLocale: "en", translations: { ar: { "questions/score/title": "ما مدى احتمال ذلك؟" } } });
+    await holds(async () => assert.deepEqual((await server.api("GET", `/surveys/${survey.id}`)).localization, { defaultLocale: "en", translations: { ar: { "questions/score/title": "ما مدى احتمال ذلك؟" } } }));
     assert.deepEqual(complaints, []);
   });
 
@@ -291,7 +291,7 @@ test("surveys and segments in the console", async (t) => {
       await page.getByRole("button", { name: "Reload" }).click();
       return (await score.innerText().catch(() => "")).includes("3 answers");
     });
-    assert.match(await score.innerText(), /NPS 33/);
+    await holds(async () => assert.match(await score.innerText(), /NPS 33/));
     await page.getByRole("region", { name: "Tell us more" }).getByText("dear").waitFor();
     for (const summary of await page.locator(".numbers summary").all()) await summary.click();
     await page.getByText("Where they left").first().click();
@@ -301,7 +301,7 @@ test("surveys and segments in the console", async (t) => {
     await page.getByLabel("Only who answered").selectOption("why");
     await page.getByLabel("with", { exact: true }).selectOption('"speed"');
     await page.getByText("2 attempts answered “Speed”. All 3 attempts were looked through.").waitFor();
-    assert.match(await score.innerText(), /2 answers[^]*NPS 100/);
+    await holds(async () => assert.match(await score.innerText(), /2 answers[^]*NPS 100/));
     await page.reload();
     await page.getByText("2 attempts answered “Speed”.").waitFor();
 
@@ -309,7 +309,7 @@ test("surveys and segments in the console", async (t) => {
     await page.getByLabel("From", { exact: true }).focus();
     await page.keyboard.type("01022024", { delay: 400 });
     await page.waitForURL(/from=2024-01-02/);
-    assert.equal(await page.getByLabel("From", { exact: true }).inputValue(), "2024-01-02");
+    await holds(async () => assert.equal(await page.getByLabel("From", { exact: true }).inputValue(), "2024-01-02"));
     await page.getByText("2 attempts answered “Speed”.").waitFor();
 
     const [download] = await Promise.all([page.waitForEvent("download"), page.getByRole("button", { name: "All answers as CSV" }).click()]);
@@ -320,7 +320,7 @@ test("surveys and segments in the console", async (t) => {
     await page.getByRole("tab", { name: "Answers" }).click();
     await page.getByText("Speed").first().waitFor();
     const time = page.getByRole("table", { name: "Attempts" }).locator("time").first();
-    assert.doesNotMatch(await time.innerText(), /UTC$/);
+    await holds(async () => assert.doesNotMatch(await time.innerText(), /UTC$/));
     await page.setViewportSize({ width: 1280, height: 800 });
     await page.locator(".menu summary").click();
     await page.getByLabel("Times").selectOption("UTC");
@@ -380,7 +380,7 @@ test("surveys and segments in the console", async (t) => {
     const text = readFileSync(await download.path(), "utf8");
     assert.equal(JSON.parse(text).theme.mascot.any[0], "thing");
     await page.goto(page.url().replace(/\/surveys\/.*/, `/surveys/new?from=${survey.id}`));
-    assert.equal(await page.getByLabel("Name", { exact: true }).inputValue(), "Whole (copy)");
+    await holds(async () => assert.equal(await page.getByLabel("Name", { exact: true }).inputValue(), "Whole (copy)"));
     await tabOf("JSON");
     await page.getByLabel("Read a file").setInputFiles({ name: "survey.json", mimeType: "application/json", buffer: Buffer.from(text.replace('"Whole"', '"Brought"')) });
     await page.getByText("“survey.json” was read. It is not saved yet.").waitFor();
@@ -402,8 +402,8 @@ test("surveys and segments in the console", async (t) => {
     for (const path of [`/surveys/${survey.id}`, `/segments/${segment.id}`, "/segments", "/surveys/new", `/surveys/${survey.id}/results`]) {
       await page.goto(page.url().replace(/#.*/, `#/apps/${server.access.appId}${path}`));
       await settled(page);
-      assert.equal(await page.getByRole("button", { name: /^(Save$|Make|Activate|Pause|End|Archive|Delete)/ }).count(), 0, path);
-      assert.equal(await page.getByRole("link", { name: /^(New|Duplicate)/ }).count(), 0, path);
+      await holds(async () => assert.equal(await page.getByRole("button", { name: /^(Save$|Make|Activate|Pause|End|Archive|Delete)/ }).count(), 0, path));
+      await holds(async () => assert.equal(await page.getByRole("link", { name: /^(New|Duplicate)/ }).count(), 0, path));
     }
     assert.deepEqual(complaints, []);
   });

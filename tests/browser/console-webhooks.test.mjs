@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { accessible, consoleOf, signedIn, tab } from "./console.mjs";
-import { browser, Server, site, sleep, until } from "./support.mjs";
+import { browser, holds, Server, site, sleep, until } from "./support.mjs";
 
 /** A device whose provider has no credential: what is sent to it fails, of which webhooks are told. */
 async function person(server) {
@@ -59,7 +59,7 @@ test("webhooks in the console", async (t) => {
     await dialog.getByRole("button", { name: "Create" }).click();
     await page.getByRole("dialog", { name: "The webhook's secret" }).getByText(/^whsec_/).waitFor();
     await page.getByRole("button", { name: "I have kept it" }).click();
-    assert.equal((await webhook()).description, "Our receiver");
+    await holds(async () => assert.equal((await webhook()).description, "Our receiver"));
     await accessible(page, "webhooks");
     await wide();
   });
@@ -90,7 +90,7 @@ test("webhooks in the console", async (t) => {
     assert.ok(failed.size >= 2);
     await until("what failed has arrived", () => [...failed].every((id) => taken.includes(id)));
     await page.getByRole("cell", { name: "200" }).first().waitFor();
-    assert.equal((await webhook()).health.state, "healthy");
+    await holds(async () => assert.equal((await webhook()).health.state, "healthy"));
     await page.getByText("healthy").waitFor();
     await page.reload();
     await page.getByText(/Sending again: done/).waitFor();
@@ -146,6 +146,6 @@ test("webhooks in the console", async (t) => {
     const { page } = await tab(chromium);
     await signedIn(page, console, server, "/webhooks");
     await page.getByRole("heading", { name: "This takes the role admin" }).waitFor();
-    assert.equal(await page.getByRole("link", { name: "Webhooks" }).count(), 0);
+    await holds(async () => assert.equal(await page.getByRole("link", { name: "Webhooks" }).count(), 0));
   });
 });

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { accessible, consoleOf, settled, signedIn, tab } from "./console.mjs";
-import { browser, Server } from "./support.mjs";
+import { browser, holds, Server } from "./support.mjs";
 
 test("the pages of the API", async (t) => {
   const server = await Server.start(t);
@@ -21,7 +21,7 @@ test("the pages of the API", async (t) => {
 
   await t.test("somebody who is not signed in searches, reads, and sees a placeholder", async () => {
     const { page, complaints } = await open("");
-    assert.equal(await page.title(), "Nudge API · Nudge");
+    await holds(async () => assert.equal(await page.title(), "Nudge API · Nudge"));
     for (const tag of ["surveys", "sdk"]) await page.getByRole("heading", { name: tag, exact: true }).waitFor();
     await accessible(page, "all operations");
     await page.setViewportSize({ width: 1280, height: 800 });
@@ -31,15 +31,15 @@ test("the pages of the API", async (t) => {
     await page.keyboard.press("/");
     await page.keyboard.type("create survey");
     await page.getByRole("heading", { name: "Search: create survey" }).waitFor();
-    assert.equal(await page.evaluate(() => document.activeElement?.getAttribute("type")), "search");
+    await holds(async () => assert.equal(await page.evaluate(() => document.activeElement?.getAttribute("type")), "search"));
     await page.getByRole("main").getByRole("link", { name: "Create survey", exact: true }).press("Enter");
     await page.getByRole("heading", { name: "Create survey", level: 1 }).waitFor();
-    assert.equal(new URL(page.url()).hash, "#/op/create_survey");
-    assert.equal(await page.evaluate(() => document.activeElement?.id), "main");
+    await holds(async () => assert.equal(new URL(page.url()).hash, "#/op/create_survey"));
+    await holds(async () => assert.equal(await page.evaluate(() => document.activeElement?.id), "main"));
 
     const command = page.getByRole("region", { name: "curl" });
-    assert.match(await command.innerText(), /curl -X POST 'http:[^']+\/v1\/apps\/\{appId\}\/surveys'[^]*Authorization: Bearer \$NUDGE_ACCESS_TOKEN/i);
-    assert.ok(await page.getByRole("button", { name: "Send" }).isDisabled());
+    await holds(async () => assert.match(await command.innerText(), /curl -X POST 'http:[^']+\/v1\/apps\/\{appId\}\/surveys'[^]*Authorization: Bearer \$NUDGE_ACCESS_TOKEN/i));
+    await holds(async () => assert.ok(await page.getByRole("button", { name: "Send" }).isDisabled()));
     // The body is open, what is in it opens in place, with what is required and what is allowed.
     const body = page.locator("main");
     await body.locator("summary", { has: page.locator("code.name", { hasText: /^flow$/ }) }).first().click();
@@ -48,7 +48,7 @@ test("the pages of the API", async (t) => {
     await body.getByText('"nps"').first().waitFor();
     await accessible(page, "an operation");
     await page.setViewportSize({ width: 1280, height: 800 });
-    assert.match(await page.getByRole("main").innerText(), /422[^]*accessToken|accessToken[^]*422/);
+    await holds(async () => assert.match(await page.getByRole("main").innerText(), /422[^]*accessToken|accessToken[^]*422/));
 
     await page.goto(`${server.base}/docs#/?q=no%20such%20words`);
     await page.getByRole("heading", { name: "Nothing has all of these words" }).waitFor();
@@ -94,7 +94,7 @@ test("the pages of the API", async (t) => {
     await page.getByRole("button", { name: "Send" }).click();
     await page.getByText("200 OK").waitFor();
     const answer = page.getByRole("region", { name: "Answer" });
-    assert.ok("data" in JSON.parse(await answer.getByRole("region", { name: "Body" }).innerText()));
+    await holds(async () => assert.ok("data" in JSON.parse(await answer.getByRole("region", { name: "Body" }).innerText())));
     await answer.getByText(/^Headers/).click();
     await answer.getByRole("rowheader", { name: "x-request-id" }).waitFor();
     await accessible(page, "an answer");
@@ -105,13 +105,13 @@ test("the pages of the API", async (t) => {
     await page.getByRole("heading", { name: "Create segment", level: 1 }).waitFor();
     const body = page.getByRole("textbox", { name: "Body" });
     await body.fill('{"name": ""}');
-    assert.ok((await command.innerText()).includes(`-d '{"name": ""}'`));
+    await holds(async () => assert.ok((await command.innerText()).includes(`-d '{"name": ""}'`)));
     await page.getByRole("button", { name: "Send" }).click();
     const dialog = page.getByRole("dialog", { name: "Send the request?" });
     await accessible(page, "a question");
     await page.setViewportSize({ width: 1280, height: 800 });
     await dialog.getByRole("button", { name: "Cancel" }).click();
-    assert.equal(await answer.count(), 0);
+    await holds(async () => assert.equal(await answer.count(), 0));
     await page.getByRole("button", { name: "Send" }).click();
     await dialog.getByRole("button", { name: "Send" }).click();
     await page.getByText("422 Unprocessable Entity").waitFor();
@@ -129,7 +129,7 @@ test("the pages of the API", async (t) => {
     await page.getByRole("button", { name: "Send" }).click();
     await page.getByText("Fill in segmentId first.").waitFor();
     await page.getByLabel("segmentId (required)").fill(segment.id);
-    assert.ok((await command.innerText()).includes(`/segments/${segment.id}'`));
+    await holds(async () => assert.ok((await command.innerText()).includes(`/segments/${segment.id}'`)));
     await page.getByRole("button", { name: "Send" }).click();
     await page.getByText("200 OK").waitFor();
 
@@ -147,7 +147,7 @@ test("the pages of the API", async (t) => {
     const { page, complaints } = await open("#/op/start_session");
     await page.getByLabel("writeKey").fill(server.access.writeKey);
     await page.getByRole("textbox", { name: "Body" }).fill('{"anonymousId": "docs"}');
-    assert.ok((await page.getByRole("region", { name: "curl" }).innerText()).includes(`Bearer ${server.access.writeKey}`));
+    await holds(async () => assert.ok((await page.getByRole("region", { name: "curl" }).innerText()).includes(`Bearer ${server.access.writeKey}`)));
     await page.getByRole("button", { name: "Send" }).click();
     await page.getByRole("dialog").getByRole("button", { name: "Send" }).click();
     await page.getByText(/^20[01] /).waitFor();

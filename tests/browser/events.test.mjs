@@ -1,7 +1,7 @@
 // Nothing lost, nothing twice: what becomes of events whatever happens to tabs, browsers, networks and servers.
 import assert from "node:assert/strict";
 import test from "node:test";
-import { begin, browser, folder, Gate, killBrowser, open, profile, Server, site, sleep, until } from "./support.mjs";
+import { begin, browser, folder, Gate, holds, killBrowser, open, profile, Server, site, sleep, until } from "./support.mjs";
 
 const custom = (events, prefix) => events.filter(({ name }) => name.startsWith(prefix));
 
@@ -47,7 +47,7 @@ test("a thousand events tracked offline survive a killed browser, once and in or
   assert.deepEqual(events.map(({ eventId }) => eventId), ids);
   assert.deepEqual(events.map(({ properties }) => properties.n), ids.map((_, n) => n));
   await sleep(1000);
-  assert.equal(custom(await server.events((await somebody(server)).anonymousId), "step_taken").length, 1000);
+  await holds(async () => assert.equal(custom(await server.events((await somebody(server)).anonymousId), "step_taken").length, 1000));
 });
 
 test("an event before the tab closes is stored once, across origins", async (t) => {
@@ -73,7 +73,7 @@ test("ten tabs have one poller, one queue and one session", async (t) => {
   for (let n = 0; n < 10; n++) pages.push(await open(context, shop.url, options));
   await Promise.all(pages.map((page, n) => page.evaluate((n) => void nudge.track("tab_used", { n }), n)));
   const events = await arrived(server, "tab_used", 10);
-  assert.equal((await server.users()).length, 1);
+  await holds(async () => assert.equal((await server.users()).length, 1));
   assert.equal(custom(events, "tab_used").length, 10);
   for (const name of ["session_started", "app_installed", "app_opened"]) {
     assert.equal(custom(events, name).length, name == "app_opened" ? 10 : 1, name);
@@ -133,7 +133,7 @@ test("a server that answers 503 for a minute gets everything later, once, and is
   await track();
   const events = custom(await arrived(server, "patience_shown", tracked, 120), "patience_shown");
   assert.deepEqual(events.map(({ properties }) => properties.n), [...Array(tracked).keys()]);
-  assert.equal((await server.users()).length, 1);
+  await holds(async () => assert.equal((await server.users()).length, 1));
   // From one refusal to the next, and to the request that the server took.
   const taken = gate.of("POST /v1/sdk/ingest").find(({ at, status }) => at > begun && status == 200);
   const times = [...refusals.map(({ at }) => at), taken.at];
@@ -177,7 +177,7 @@ test("a token that is revoked amid a batch costs a session and no event", async 
   };
   const events = custom(await arrived(server, "batch_sent", 250), "batch_sent");
   assert.deepEqual(events.map(({ properties }) => properties.n), [...Array(250).keys()]);
-  assert.equal((await server.users()).length, 1);
+  await holds(async () => assert.equal((await server.users()).length, 1));
   assert.ok(gate.of("POST /v1/sdk/session").length >= 2);
 });
 
@@ -206,7 +206,7 @@ test("a clock that is wrong by a day is set right", async (t) => {
     });
     assert.equal(found.length, 1);
     assert.ok(Math.abs(Date.parse(found[0].timestamp) - Date.now()) < 60_000, found[0].timestamp);
-    assert.deepEqual(await page.evaluate(() => errors), []);
+    await holds(async () => assert.deepEqual(await page.evaluate(() => errors), []));
   }
 });
 
@@ -245,8 +245,8 @@ test("a full disk loses no event of the page", async (t) => {
     for (let n = 0; n < 10; n++) nudge.track("disk_full", { n });
   });
   assert.equal(custom(await arrived(server, "disk_full", 10), "disk_full").length, 10);
-  assert.equal((await server.users()).length, 1);
-  assert.deepEqual((await page.evaluate(() => errors)).map(({ code }) => code), ["storage_unavailable"]);
+  await holds(async () => assert.equal((await server.users()).length, 1));
+  await holds(async () => assert.deepEqual((await page.evaluate(() => errors)).map(({ code }) => code), ["storage_unavailable"]));
 });
 
 test("a reset amid a flight parts the two people's events", async (t) => {
@@ -267,8 +267,8 @@ test("a reset amid a flight parts the two people's events", async (t) => {
     return found.sort();
   };
   await until("all events", async () => (await of("before_reset"))[1] == 5 && (await of("after_reset"))[1] == 5);
-  assert.deepEqual(await of("before_reset"), [0, 5]);
-  assert.deepEqual(await of("after_reset"), [0, 5]);
+  await holds(async () => assert.deepEqual(await of("before_reset"), [0, 5]));
+  await holds(async () => assert.deepEqual(await of("after_reset"), [0, 5]));
   assert.equal(gate.of("DELETE /v1/sdk/session").at(-1).status, 204);
 });
 
@@ -323,7 +323,7 @@ test("what a page that goes leaves in two places counts once", async (t) => {
       }
       database.close();
     }, { says, writeKey: options.writeKey });
-    assert.equal(await page.evaluate(() => Object.keys(localStorage).length), 1, "it is in both places");
+    await holds(async () => assert.equal(await page.evaluate(() => Object.keys(localStorage).length), 1, "it is in both places"));
     await page.reload();
   };
   await go([["track", "left_twice"]]);
@@ -339,6 +339,6 @@ test("what a page that goes leaves in two places counts once", async (t) => {
     return [];
   };
   await until("the last event", async () => (await of("came_back")).length > 0);
-  assert.deepEqual(await of("left_twice"), ["session_started", "app_installed", "app_opened", "left_twice"]);
-  assert.deepEqual(await of("came_back"), ["session_started", "left_after_reset", "came_back"]);
+  await holds(async () => assert.deepEqual(await of("left_twice"), ["session_started", "app_installed", "app_opened", "left_twice"]));
+  await holds(async () => assert.deepEqual(await of("came_back"), ["session_started", "left_after_reset", "came_back"]));
 });

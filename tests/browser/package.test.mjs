@@ -5,7 +5,7 @@ import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import test from "node:test";
-import { browser, folder, Gate, Server, site, until } from "./support.mjs";
+import { browser, folder, Gate, holds, Server, site, until } from "./support.mjs";
 
 const SDK = new URL("../../host/web-sdk/", import.meta.url).pathname;
 const HERE = new URL(".", import.meta.url).pathname;
@@ -133,7 +133,7 @@ test("a page built by Vite sends events, and React's strict mode makes one sessi
   await page.goto(`${app.url}index.html#${encodeURIComponent(JSON.stringify(options))}`);
   const user = await until("somebody", async () => (await server.users())[0]);
   await until("the event", async () => (await server.events(user.anonymousId)).some(({ name }) => name == "page_mounted"));
-  assert.equal((await server.users()).length, 1);
+  await holds(async () => assert.equal((await server.users()).length, 1));
   assert.equal(gate.of("POST /v1/sdk/session").length, 1);
 });
 
@@ -179,6 +179,6 @@ test("a plain page uses the files of the package, and shows a survey with them",
   await until("the event", async () => (await server.events(user.anonymousId)).some(({ name }) => name == "page_viewed"));
   const title = page.locator("nudge-ui h2", { hasText: "How likely?" });
   await title.waitFor();
-  assert.equal(await page.locator("nudge-ui .root").evaluate((root) => getComputedStyle(root).position), "fixed");
+  await holds(async () => assert.equal(await page.locator("nudge-ui .root").evaluate((root) => getComputedStyle(root).position), "fixed"));
   assert.deepEqual(complaints.filter((text) => !text.includes("favicon")), []);
 });

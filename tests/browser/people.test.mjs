@@ -1,7 +1,7 @@
 // Who somebody is and what they consented to, and what the server offers to show them.
 import assert from "node:assert/strict";
 import test from "node:test";
-import { Backend, begin, browser, Gate, open, profile, Server, site, sleep, until } from "./support.mjs";
+import { Backend, begin, browser, Gate, holds, open, profile, Server, site, sleep, until } from "./support.mjs";
 
 async function setUp(t) {
   const server = await Server.start(t);
@@ -37,12 +37,12 @@ test("without consent nothing is stored and nothing is asked", async (t) => {
   });
   await sleep(1000);
   assert.deepEqual(gate.requests, []);
-  assert.deepEqual(await kept(page), NOTHING);
+  await holds(async () => assert.deepEqual(await kept(page), NOTHING));
   // Nor does a page that goes leave anything behind.
   await page.evaluate(() => void nudge.track("before_consent", {}));
   await page.reload();
   assert.deepEqual(gate.requests, []);
-  assert.deepEqual(await kept(page), NOTHING);
+  await holds(async () => assert.deepEqual(await kept(page), NOTHING));
   await begin(page, waiting);
 
   await page.evaluate(async () => {
@@ -102,12 +102,12 @@ test("somebody who signs in stays who they are, and a reset begins anew", async 
   });
   const other = await until("another person", async () => (await server.users()).find(({ externalId }) => !externalId));
   await until("their event", async () => (await server.events(other.anonymousId)).some(({ name }) => name == "seen_by_nobody"));
-  assert.ok(!(await server.events(ada.anonymousId)).some(({ name }) => name == "seen_by_nobody"));
+  await holds(async () => assert.ok(!(await server.events(ada.anonymousId)).some(({ name }) => name == "seen_by_nobody")));
   // Somebody else signs in in the same browser: two people who are known never become one.
   await page.evaluate((token) => nudge.identify(token), backend.token("ben"));
   await until("ben", async () => (await server.users()).find(({ externalId }) => externalId == "ben"));
-  assert.equal((await server.users()).length, 2);
-  assert.deepEqual(await page.evaluate(() => errors), []);
+  await holds(async () => assert.equal((await server.users()).length, 2));
+  await holds(async () => assert.deepEqual(await page.evaluate(() => errors), []));
 });
 
 test("a page that knows who is signed in is asked when a session begins", async (t) => {
@@ -144,7 +144,7 @@ test("a page that knows who is signed in is asked when a session begins", async 
   await page.reload();
   await start();
   await until("the second visit", async () => (await server.events(ada.anonymousId)).filter(({ name }) => name == "came_by").length == 2);
-  assert.equal((await server.users()).length, 1);
+  await holds(async () => assert.equal((await server.users()).length, 1));
 });
 
 test("what the server offers comes to one tab, once, at once where events call for it", async (t) => {
@@ -174,7 +174,7 @@ test("what the server offers comes to one tab, once, at once where events call f
   assert.deepEqual(delivery.eventIds, events.filter(({ name }) => name == "order_placed").map(({ eventId }) => eventId));
   assert.match(delivery.clientId, /^[0-9a-f-]{36}$/);
   await sleep(1500);
-  assert.equal((await all()).length, 1);
+  await holds(async () => assert.equal((await all()).length, 1));
 
   // What nothing called for comes with the poll.
   await server.survey({ name: "Later", trigger: { kind: "event", eventName: "order_placed", delaySeconds: 1, occurrence: { mode: "every" } } });

@@ -46,6 +46,20 @@ export async function until(what, check, seconds = 60) {
   }
 }
 
+/**
+ * Waits until an assertion holds: a page shows a thing some time after the thing before it. What fails at last is thrown.
+ * @param {() => Promise<void>} check reads anew each time, and changes nothing
+ */
+export async function holds(check, seconds = 30) {
+  for (const end = Date.now() + 1000 * seconds; ; await sleep(50)) {
+    try {
+      return await check();
+    } catch (error) {
+      if (Date.now() > end) throw error;
+    }
+  }
+}
+
 /** Chromium's arguments: those it needs as root, and the ones that keep it to this machine. */
 const ARGUMENTS = ["--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu", "--disable-background-networking"];
 

@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { AxeBuilder } from "@axe-core/playwright";
+import { holds } from "./support.mjs";
 import { launch, open, present, serve, settled } from "./surveys/harness.mjs";
 import { QUESTIONS, instruction, message, question, survey } from "./surveys/payloads.mjs";
 
@@ -58,7 +59,7 @@ async function everywhere(tab, what, schemes = ["light", "dark"]) {
     assert.deepEqual(await misfits(tab), [], `${what}, ${width}`);
     for (const colorScheme of schemes) {
       await tab.emulateMedia({ colorScheme });
-      assert.deepEqual(await found(tab), [], `${what}, ${colorScheme}, ${width}`);
+      await holds(async () => assert.deepEqual(await found(tab), [], `${what}, ${colorScheme}, ${width}`));
     }
   }
 }
@@ -78,9 +79,9 @@ for (const presentation of ["popover", "modal"]) {
       await everywhere(tab, `${type} in a ${presentation}`);
       await tab.locator("nudge-ui button.primary").click();
       if (await tab.locator("nudge-ui .error:not(:empty)").count()) {
-        assert.deepEqual(await found(tab), [], `${type} with an error`);
+        await holds(async () => assert.deepEqual(await found(tab), [], `${type} with an error`));
         await tab.keyboard.press("Space");
-        assert.deepEqual(await found(tab), [], `${type} with an answer`);
+        await holds(async () => assert.deepEqual(await found(tab), [], `${type} with an answer`));
       }
       await clear(tab);
     }
@@ -128,7 +129,7 @@ test("right to left, in forced colours, with reduced motion", async () => {
   for (const type of Object.keys(QUESTIONS)) {
     const arabic = question(type, { title: "ما رأيك؟", description: "أخبرنا برأيك." });
     await present(tab, instruction(survey([arabic, arabic], { flow: { progressStyle: "steps" } })), { asked: true });
-    assert.equal(await tab.locator("nudge-ui .root").evaluate((root) => getComputedStyle(root).direction), "rtl");
+    await holds(async () => assert.equal(await tab.locator("nudge-ui .root").evaluate((root) => getComputedStyle(root).direction), "rtl"));
     const [close, heading] = await Promise.all(["button.close", "h2"].map((one) => tab.locator(`nudge-ui ${one}`).boundingBox()));
     assert.ok(close.x < heading.x + heading.width / 2, "it is closed on the left");
     assert.equal(await tab.locator("nudge-ui .root").evaluate((root) => root.getAnimations().length), 0);

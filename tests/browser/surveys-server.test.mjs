@@ -1,7 +1,7 @@
 // Surveys from a real server: triggered by an event of the page, shown, answered, and read back.
 import assert from "node:assert/strict";
 import test from "node:test";
-import { browser, folder, open, profile, Server, site, until } from "./support.mjs";
+import { browser, folder, holds, open, profile, Server, site, until } from "./support.mjs";
 import { tabTo } from "./surveys/harness.mjs";
 import { QUESTIONS, question } from "./surveys/payloads.mjs";
 import { WAYS } from "./surveys/ways.mjs";
@@ -49,13 +49,13 @@ test("an event brings a survey of all types, and the server has what was answere
   assert.deepEqual(values(attempt), Object.fromEntries(all.map((type) => [type, WAYS[type][1]])));
   await tabTo(page, "Close");
   await page.keyboard.press("Enter");
-  assert.equal(await page.locator("nudge-ui").count(), 0);
+  await holds(async () => assert.equal(await page.locator("nudge-ui").count(), 0));
   const recipients = await until("the instruction is complete", async () => {
     const { items } = await server.api("GET", `/surveys/${made.id}/recipients`);
     return items.some(({ state }) => state == "completed") && items;
   });
   assert.equal(recipients.length, 1);
-  assert.deepEqual(await page.evaluate(() => window.errors), []);
+  await holds(async () => assert.deepEqual(await page.evaluate(() => window.errors), []));
 });
 
 test("what the server refuses is shown at its question", async (t) => {
@@ -75,7 +75,7 @@ test("what the server refuses is shown at its question", async (t) => {
   await page.keyboard.press("Space");
   await page.keyboard.press("Enter");
   await heading(page, "Thank you");
-  assert.deepEqual(values(await completed()), { site: "https://shop.example/", two: 0 });
+  await holds(async () => assert.deepEqual(values(await completed()), { site: "https://shop.example/", two: 0 }));
 });
 
 test("a survey goes on after the tab was closed", async (t) => {
@@ -98,6 +98,6 @@ test("a survey goes on after the tab was closed", async (t) => {
     await page.keyboard.press("Enter");
     await heading(page, next);
   }
-  assert.deepEqual(values(await completed()), { one: 0, two: 0, three: 0 });
-  assert.equal((await attempts()).length, 1);
+  await holds(async () => assert.deepEqual(values(await completed()), { one: 0, two: 0, three: 0 }));
+  await holds(async () => assert.equal((await attempts()).length, 1));
 });

@@ -1,5 +1,5 @@
 // The console begins here: who is signed in, which page the address names, and what is around it.
-import { html, render, signal, useEffect, useErrorBoundary, useRef, useState } from "./lib/preact.js";
+import { html, render, signal, useEffect, useErrorBoundary, useLayoutEffect, useRef, useState } from "./lib/preact.js";
 import { complain } from "./lib/notice.js";
 import { current } from "./lib/draft.js";
 import { route, useTable } from "./lib/router.js";
@@ -71,7 +71,7 @@ function Page({ entry }) {
 function Console() {
   const { page, params, path } = route.value;
   const seen = useRef(path);
-  useEffect(() => {
+  useLayoutEffect(() => {
     // Whoever goes to another page by keyboard goes on in it.
     if (seen.current !== path) document.getElementById("main")?.focus();
     seen.current = path;

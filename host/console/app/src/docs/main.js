@@ -1,5 +1,5 @@
 // The pages of the API at `/docs`: `#/` has all operations, `#/op/<operationId>` one, `#/schema/<name>` a schema.
-import { html, render, signal, useEffect, useRef, useState } from "../lib/preact.js";
+import { html, render, signal, useEffect, useLayoutEffect, useRef, useState } from "../lib/preact.js";
 import { go, link, match, route } from "../lib/router.js";
 import { loadSession, session } from "../lib/session.js";
 import { Button } from "../ui/button.js";
@@ -69,7 +69,7 @@ function Docs() {
   const [open, setOpen] = useState(false);
   const { path, query } = route.value;
   const seen = useRef(path);
-  useEffect(() => {
+  useLayoutEffect(() => {
     if (seen.current !== path && !isField(document.activeElement)) {
       document.getElementById("main")?.focus();
       scrollTo(0, 0);

@@ -1,5 +1,5 @@
 // Fields that editors of campaigns share: numbers, lists of words, spans of time, and lists of things in an order.
-import { html, useEffect, useRef, useState } from "../lib/preact.js";
+import { html, useLayoutEffect, useRef, useState } from "../lib/preact.js";
 import { Button, refocus } from "./button.js";
 import { Field, Input, Select } from "./form.js";
 
@@ -33,7 +33,7 @@ const split = (/** @type {string} */ text) => text.split(",").map((word) => word
 /** Words with commas between them. @param {Common & { value?: string[], onChange: (value: string[]) => void }} props */
 export function Words({ value = [], onChange, ...field }) {
   const [text, setText] = useState(value.join(", "));
-  useEffect(() => {
+  useLayoutEffect(() => {
     // Set from outside.
     if (split(text).join() !== value.join()) setText(value.join(", "));
   }, [value.join()]);

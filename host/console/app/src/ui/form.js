@@ -1,6 +1,6 @@
 // Fields of forms: a label, a hint, and what the server says is wrong, found by its JSON pointer.
 import { ApiError } from "../lib/api.js";
-import { createContext, html, useContext, useEffect, useId, useRef, useState } from "../lib/preact.js";
+import { createContext, html, useContext, useEffect, useId, useLayoutEffect, useRef, useState } from "../lib/preact.js";
 import { Button } from "./button.js";
 import { ErrorView } from "./error.js";
 
@@ -112,12 +112,17 @@ export const Day = ({ value = "", onInput, ...field }) => html`<${Search} ...${f
 export function Search({ value, onInput, ...props }) {
   const [text, setText] = useState(value);
   const timer = useRef(0);
-  useEffect(() => setText(value), [value]);
+  // What somebody types on is newer than the value that their typing led to.
+  const asked = useRef(value);
+  useLayoutEffect(() => {
+    if (value !== asked.current) setText(value);
+    asked.current = value;
+  }, [value]);
   useEffect(() => () => clearTimeout(timer.current), []);
   const type = (/** @type {string} */ next) => {
     setText(next);
     clearTimeout(timer.current);
-    timer.current = window.setTimeout(() => onInput(next), 300);
+    timer.current = window.setTimeout(() => onInput((asked.current = next)), 300);
   };
   return html`<${Input} type="search" ...${props} value=${text} onInput=${type} />`;
 }

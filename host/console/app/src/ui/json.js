@@ -1,5 +1,5 @@
 // JSON as it is, and a field in which it is written.
-import { html, useEffect, useRef, useState } from "../lib/preact.js";
+import { html, useLayoutEffect, useRef, useState } from "../lib/preact.js";
 import { CopyButton } from "./copy.js";
 import { TextArea } from "./form.js";
 
@@ -41,7 +41,7 @@ export function JsonField({ value, onChange, rows = 12, check, kept = {}, ...fie
   };
   const { error, value: parsed } = read(text);
   const seen = useRef(now);
-  useEffect(() => {
+  useLayoutEffect(() => {
     // Set from outside: a discarded draft, what somebody else saved.
     if (seen.current !== now && value !== undefined && now !== JSON.stringify(parsed)) setText(pretty(value));
     seen.current = now;

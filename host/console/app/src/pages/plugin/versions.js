@@ -3,7 +3,7 @@ import { del, post, request } from "../../lib/api.js";
 import { bytes } from "../../lib/format.js";
 import { whole } from "../../lib/load.js";
 import { say } from "../../lib/notice.js";
-import { html, useEffect, useState } from "../../lib/preact.js";
+import { html, useLayoutEffect, useState } from "../../lib/preact.js";
 import { link, route, setQuery } from "../../lib/router.js";
 import { Badge, Button, Checkbox, confirm, Copy, Dialog, Empty, ErrorView, FileDrop, Form, Input, Json, LinkButton, Notice, Select, Table, Time } from "../../ui/index.js";
 import { ofOwner, pluginPage } from "./owner.js";
@@ -95,7 +95,7 @@ export function Activate({ plugin, version, onDone, onClose }) {
 function Canary({ plugin, change }) {
   const { candidateVersion, percent: now = 10, strategy } = plugin.rollout;
   const [percent, setPercent] = useState(now);
-  useEffect(() => setPercent(now), [now]);
+  useLayoutEffect(() => setPercent(now), [now]);
   const running = strategy == "canary";
   const submit = () => change("activate", { version: candidateVersion, strategy: "canary", percent }, `${candidateVersion} decides about ${percent} % of people.`);
   return html`<${Form} label="Canary" onSubmit=${submit} submit=${running ? "Change the share" : "Make it a canary"} disabled=${running && percent === now}>
