@@ -57,6 +57,7 @@ mod deletion_kills;
 mod deliveries;
 mod dense_bodies;
 mod dev_command;
+mod distributed;
 mod documents;
 mod dry_runs;
 mod enforcement;

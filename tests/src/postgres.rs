@@ -9,6 +9,7 @@
     reason = "test support: a test without its database fails where it stands"
 )]
 
+mod citus;
 mod patroni;
 mod standby;
 
@@ -30,6 +31,7 @@ use uuid::Uuid;
 
 use crate::pooler;
 
+pub use citus::{Citus, citus, crash, start};
 pub use patroni::Patroni;
 
 /// Names the server to use in place of a cluster of our own.
@@ -101,6 +103,9 @@ pub(crate) struct Watchdog(Mutex<Child>);
 
 /// The URL of a new empty database in the shared cluster, by way of a pooler where all tests go through one.
 pub async fn database() -> String {
+    if citus().is_some() {
+        return Citus::create_distributed().await;
+    }
     let create = || {
         let url = cluster().create_database();
         pooler::shared().map_or(url.clone(), |pooler| pooler.url(&url))
@@ -195,8 +200,13 @@ impl Cluster {
     /// Makes an empty database and returns its URL.
     pub fn create_database(&self) -> String {
         let name = format!("nudge_test_{}", unique());
+        self.create(&name);
+        self.url(&name)
+    }
+
+    fn create(&self, name: &str) {
         if self.own.is_none() {
-            self.watchdog.tell(&name);
+            self.watchdog.tell(name);
         }
         let mut psql = Command::new(program("psql"));
         psql.args(["--no-psqlrc", "--quiet", "--set=ON_ERROR_STOP=1"])
@@ -205,7 +215,6 @@ impl Cluster {
                 "--command=CREATE DATABASE {name} TEMPLATE template0"
             ));
         run(&mut psql);
-        self.url(&name)
     }
 
     /// The folder of the server's data.

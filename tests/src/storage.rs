@@ -188,7 +188,7 @@ impl TestApp {
                 self.rows("SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%' AND name NOT LIKE '_sqlx%'").await
             }
             Dialect::Postgres => {
-                self.rows("SELECT table_name::text FROM information_schema.tables WHERE table_schema = 'public' AND table_name NOT LIKE '\\_sqlx%'").await
+                self.rows("SELECT table_name::text FROM information_schema.tables WHERE table_schema = 'public' AND table_type = 'BASE TABLE' AND table_name NOT LIKE '\\_sqlx%'").await
             }
         };
         let mut dump = Vec::new();

@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
+use parking_lot::RwLock;
 use sqlx::migrate::Migrator;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
 use sqlx::{Connection as _, SqlitePool};
@@ -17,6 +18,7 @@ use tokio::sync::watch;
 use crate::examine::{self, Finding};
 use crate::hosts::Hosts;
 use crate::pool::{Manner, Pool};
+use crate::shards::Shards;
 use crate::{Dialect, Error, Result, Schema, Tx, migrate};
 
 /// Every statement about many rows exists in ten sizes, see [`Rows`](crate::Rows).
@@ -99,7 +101,10 @@ enum Backend {
         commits: watch::Sender<()>,
         timeouts: Arc<AtomicU64>,
     },
-    Postgres(Pool),
+    Postgres {
+        pool: Pool,
+        shards: Arc<RwLock<Option<Shards>>>,
+    },
 }
 
 impl Db {
@@ -178,15 +183,43 @@ impl Db {
             prepares: options.statement_cache > 0,
         };
         let pool = Pool::new(hosts, manner);
-        drop(pool.acquire().await?);
-        Ok(Self(Backend::Postgres(pool)))
+        let shards = Shards::read(&pool).await?;
+        Ok(Self(Backend::Postgres {
+            pool,
+            shards: Arc::new(RwLock::new(shards)),
+        }))
+    }
+
+    /// Where the rows of distributed tables are, as it was when it was last looked up; none: the database is one machine's.
+    pub fn shards(&self) -> Option<Shards> {
+        match &self.0 {
+            Backend::Sqlite { .. } => None,
+            Backend::Postgres { shards, .. } => shards.read().clone(),
+        }
+    }
+
+    /// Looks up where the rows of distributed tables are: an administrator moves shards from worker to worker.
+    pub async fn look_up_shards(&self) -> Result<()> {
+        if let Backend::Postgres { pool, shards } = &self.0 {
+            let found = Shards::read(pool).await?;
+            *shards.write() = found;
+        }
+        Ok(())
+    }
+
+    /// The connections, where it is PostgreSQL.
+    pub(crate) fn pool(&self) -> Option<&Pool> {
+        match &self.0 {
+            Backend::Sqlite { .. } => None,
+            Backend::Postgres { pool, .. } => Some(pool),
+        }
     }
 
     /// Which database it is.
     pub fn dialect(&self) -> Dialect {
         match &self.0 {
             Backend::Sqlite { .. } => Dialect::Sqlite,
-            Backend::Postgres(_) => Dialect::Postgres,
+            Backend::Postgres { .. } => Dialect::Postgres,
         }
     }
 
@@ -194,7 +227,7 @@ impl Db {
     pub fn commits(&self) -> Option<watch::Receiver<()>> {
         match &self.0 {
             Backend::Sqlite { commits, .. } => Some(commits.subscribe()),
-            Backend::Postgres(_) => None,
+            Backend::Postgres { .. } => None,
         }
     }
 
@@ -212,7 +245,9 @@ impl Db {
                         begun.map_err(|error| refusal(error, readers, timeouts, "that read"))?,
                     )
                 }
-                Backend::Postgres(pool) => Tx::postgres_each(pool.acquire().await?),
+                Backend::Postgres { pool, .. } => {
+                    Tx::postgres_each(pool.acquire().await?).on(self.shards())
+                }
             })
         })
     }
@@ -223,7 +258,9 @@ impl Db {
         Box::pin(async move {
             Ok(match &self.0 {
                 Backend::Sqlite { .. } => self.read().await?,
-                Backend::Postgres(pool) => Tx::postgres(pool.snapshot().await?),
+                Backend::Postgres { pool, .. } => {
+                    Tx::postgres(pool.snapshot().await?).on(self.shards())
+                }
             })
         })
     }
@@ -235,7 +272,9 @@ impl Db {
         Box::pin(async move {
             Ok(match &self.0 {
                 Backend::Sqlite { .. } => self.write().await?,
-                Backend::Postgres(pool) => Tx::postgres_each(pool.acquire().await?),
+                Backend::Postgres { pool, .. } => {
+                    Tx::postgres_each(pool.acquire().await?).on(self.shards())
+                }
             })
         })
     }
@@ -256,19 +295,23 @@ impl Db {
                         begun.map_err(|error| refusal(error, writer, timeouts, "that write"))?;
                     Tx::sqlite(begun).telling(commits.clone())
                 }
-                Backend::Postgres(pool) => Tx::postgres(pool.begin().await?),
+                Backend::Postgres { pool, .. } => {
+                    Tx::postgres(pool.begin().await?).on(self.shards())
+                }
             })
         })
     }
 
     /// Begins a transaction that writes and reads nothing but what it has to. On PostgreSQL the changes that
     /// [`Tx::change_rows`] begins wait for its end and are one statement then, so that a transaction that
-    /// consists of them is one round trip.
+    /// consists of them is one round trip; on a distributed one each is a statement, as shards take no part in others'.
     pub fn write_together(&self) -> BoxFuture<'_, Result<Tx>> {
         Box::pin(async move {
             Ok(match &self.0 {
-                Backend::Sqlite { .. } => self.write().await?,
-                Backend::Postgres(pool) => Tx::postgres_together(pool.clone()),
+                Backend::Postgres { pool, .. } if self.shards().is_none() => {
+                    Tx::postgres_together(pool.clone())
+                }
+                Backend::Sqlite { .. } | Backend::Postgres { .. } => self.write().await?,
             })
         })
     }
@@ -281,7 +324,7 @@ impl Db {
                 .run(writer)
                 .await
                 .map_err(migrate::to_error),
-            Backend::Postgres(pool) => migrate::postgres(pool, &migrations.postgres).await,
+            Backend::Postgres { pool, .. } => migrate::postgres(pool, &migrations.postgres).await,
         }
     }
 
@@ -291,7 +334,7 @@ impl Db {
             Backend::Sqlite { writer, .. } => {
                 (migrate::newest_sqlite(writer).await?, &migrations.sqlite)
             }
-            Backend::Postgres(pool) => {
+            Backend::Postgres { pool, .. } => {
                 (migrate::newest_postgres(pool).await?, &migrations.postgres)
             }
         };
@@ -303,7 +346,7 @@ impl Db {
     pub async fn examine(&self, connections: u32) -> Result<Vec<Finding>> {
         match &self.0 {
             Backend::Sqlite { .. } => Ok(Vec::new()),
-            Backend::Postgres(pool) => examine::examine(pool, connections).await,
+            Backend::Postgres { pool, .. } => examine::examine(pool, connections).await,
         }
     }
 
@@ -365,7 +408,7 @@ impl Db {
                     timeouts: timeouts.load(Ordering::Relaxed),
                 }
             }
-            Backend::Postgres(pool) => pool.usage(),
+            Backend::Postgres { pool, .. } => pool.usage(),
         }
     }
 
@@ -378,7 +421,7 @@ impl Db {
                 readers.close().await;
                 writer.close().await;
             }
-            Backend::Postgres(pool) => pool.close().await,
+            Backend::Postgres { pool, .. } => pool.close().await,
         }
     }
 }

@@ -2,7 +2,8 @@
 //!
 //! [`Db`] opens either database, [`Tx`] is a transaction on it, [`Statement`] is a statement whose text
 //! grows by literals only, and [`Rows`] is a table of parameters for statements about many rows. The few
-//! fragments that differ are methods of [`Dialect`]. This package knows no table.
+//! fragments that differ are methods of [`Dialect`]. This package knows no table, but the two that can be on several machines
+//! (`distribute`, `shards`).
 //!
 //! Instants are [`Timestamp`]s (microseconds), UUIDs are `UUID` or 16-byte `BLOB`, JSON is `TEXT`.
 //!
@@ -16,12 +17,14 @@
 
 mod db;
 mod dialect;
+mod distribute;
 mod error;
 mod examine;
 mod hosts;
 mod migrate;
 mod pool;
 mod rows;
+mod shards;
 mod single_statement;
 mod statement;
 mod timestamp;
@@ -30,10 +33,12 @@ mod url;
 
 pub use db::{Db, Migrations, Options, Usage, is_known_url, sqlite_path};
 pub use dialect::Dialect;
+pub use distribute::{Distributable, Distribution, Share};
 pub use error::{Error, Kind, Result};
 pub use examine::Finding;
 pub use migrate::Schema;
 pub use rows::Rows;
+pub use shards::Shards;
 pub use statement::{Bind, Record, Statement};
 pub use timestamp::Timestamp;
 pub use tx::Tx;

@@ -191,6 +191,44 @@ impl<'t> Statement<'t> {
         self.push(if separator == "(" { "(NULL)" } else { ")" })
     }
 
+    /// Appends that a column with numbers of aliases has one of these, where the database is distributed: it asks their shards
+    /// alone then. Elsewhere nothing is appended: an index of aliases would be taken for the one that is meant.
+    #[must_use]
+    pub fn in_shards_of(
+        self,
+        column: &'static str,
+        aliases: impl IntoIterator<Item = i64>,
+    ) -> Self {
+        if self.tx.shards().is_none() {
+            return self;
+        }
+        let mut aliases: Vec<i64> = aliases.into_iter().collect();
+        aliases.sort_unstable();
+        aliases.dedup();
+        self.push(" AND ")
+            .push(column)
+            .push(" = ANY(")
+            .push_array(aliases)
+            .push(")")
+    }
+
+    fn push_array(mut self, values: Vec<i64>) -> Self {
+        let added = match &mut self.arguments {
+            Arguments::Postgres(arguments) => {
+                let added = arguments.add(values).map_err(sqlx::Error::Encode);
+                added.map_err(Error::from)
+            }
+            Arguments::Sqlite(_) => Err(mixed()),
+        };
+        if let Err(failure) = added {
+            self.failure.get_or_insert(failure);
+        }
+        let number = self.arguments.len();
+        // Writing to a String can't fail.
+        let _ = write!(self.text.to_mut(), "${number}");
+        self
+    }
+
     /// Makes a change that must change so many rows, or any number. False: it changed another number.
     ///
     /// A change that waits for the end of the transaction answers true; if it then finds another number of rows, the

@@ -5,6 +5,7 @@ use sqlx::{Sqlite, Transaction};
 use tokio::sync::watch;
 
 use crate::pool::{Lease, Pool};
+use crate::shards::Shards;
 use crate::single_statement::{SingleStatement, UnsentChanges};
 use crate::{Dialect, Error, Result, Rows, Statement};
 
@@ -19,6 +20,8 @@ pub struct Tx {
     plans: Option<Vec<String>>,
     /// Who is told of the commit.
     commits: Option<watch::Sender<()>>,
+    /// Where the rows of distributed tables are.
+    shards: Option<Shards>,
 }
 
 #[derive(Debug)]
@@ -43,12 +46,24 @@ impl Tx {
             inner,
             plans: None,
             commits: None,
+            shards: None,
         }
     }
 
     pub(crate) fn telling(mut self, commits: watch::Sender<()>) -> Self {
         self.commits = Some(commits);
         self
+    }
+
+    pub(crate) fn on(mut self, shards: Option<Shards>) -> Self {
+        self.shards = shards;
+        self
+    }
+
+    /// Where rows are that are on several machines, by the number of their alias; none: on one. A statement that names one alias
+    /// is one machine's then ([`Statement::in_shards_of`]), and only the program can compare rows of several.
+    pub fn shards(&self) -> Option<&Shards> {
+        self.shards.as_ref()
     }
 
     /// Nobody needs to look for work because of this transaction: its commit is not told.

@@ -10,29 +10,27 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-use nudge_db::{Db, Dialect, Kind, Tx};
+use nudge_db::{Db, Dialect, Kind, Shards, Tx};
 use nudge_http::admission;
 use nudge_pipeline::{Fired, Pipeline, Room, SeenVersions, Size, Work};
 use nudge_platform::config::Ingest;
 use nudge_records::dead_letters::{self, Letter, Stage};
 use nudge_records::events::insert::{self, NewRequest};
 use nudge_records::events::store::Stored;
-use tokio::sync::{Mutex, mpsc, oneshot};
+use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use uuid::Uuid;
 
 use super::kept::{Plan, count, keep_letters, new_events, plan, without};
 use crate::submission::Submission;
+use crate::turns::Turns;
 
 /// How often a transaction that lost against another is tried.
 const MOST_TRIES: usize = 8;
 /// After an event that was there already, so many groups expect others: clients that had no answer send
 /// everything again.
 const WARY_GROUPS: u32 = 50;
-
-/// A group of fewer events waits for the other writers' small groups, and grows meanwhile.
-const SMALL_GROUP: usize = 128;
 
 /// What became of a submission.
 #[derive(Debug)]
@@ -85,12 +83,15 @@ struct Reply {
 #[derive(Clone, Debug)]
 pub struct Committer {
     writers: Arc<[mpsc::Sender<(Submission, Reply)>]>,
+    /// Where the database is distributed, each shard has a writer.
+    shards: Option<Shards>,
     /// How long a request waits for a place in the queue.
     queue_wait: Duration,
 }
 
 impl Committer {
-    /// Starts the writers: one on SQLite, which has one anyway, as many as configured on PostgreSQL.
+    /// Starts the writers: one on SQLite, which has one anyway, as many as configured on PostgreSQL, and one for each shard of a
+    /// distributed database, where groups of several shards cost more and wait for the slowest of them.
     pub fn start(
         db: &Db,
         pipeline: &Pipeline,
@@ -98,26 +99,31 @@ impl Committer {
         tasks: &TaskTracker,
         halt: &CancellationToken,
     ) -> Self {
-        let count = match db.dialect() {
-            Dialect::Sqlite => 1,
-            Dialect::Postgres => config.postgres_writers.max(1),
+        let shards = db.shards();
+        let at_a_time = config.postgres_writers.max(1);
+        let count = match (db.dialect(), &shards) {
+            (Dialect::Sqlite, _) => 1,
+            (Dialect::Postgres, None) => at_a_time,
+            (Dialect::Postgres, Some(shards)) => shards.count(),
         };
-        let turn = Arc::new(Mutex::new(()));
+        let turns = Arc::new(Turns::new(db, at_a_time));
         let writers = (0..count)
-            .map(|_| {
+            .map(|number| {
                 let (sender, receiver) = mpsc::channel(config.queue_size.max(1));
                 let writer = Writer {
                     db: db.clone(),
                     pipeline: pipeline.clone(),
                     most_events: config.commit_events,
                     wary: AtomicU32::new(0),
-                    turn: Arc::clone(&turn),
+                    turns: Arc::clone(&turns),
+                    shard: shards.as_ref().map(|_| number),
                 };
                 tasks.spawn(writer.run(receiver, halt.clone()));
                 sender
             })
             .collect();
         Self {
+            shards,
             writers,
             queue_wait: Duration::from_millis(config.queue_wait_ms),
         }
@@ -134,8 +140,12 @@ impl Committer {
         submission: Submission,
         body: Option<Arc<admission::Room>>,
     ) -> Result<CommitOutcome, Error> {
-        let index =
-            usize::try_from(submission.alias.unsigned_abs()).unwrap_or(0) % self.writers.len();
+        let index = match &self.shards {
+            Some(shards) => shards.of(submission.alias),
+            None => {
+                usize::try_from(submission.alias.unsigned_abs()).unwrap_or(0) % self.writers.len()
+            }
+        };
         let writer = self.writers.get(index).ok_or(Error::Stopping)?;
         let (sender, replied) = oneshot::channel();
         let reply = Reply {
@@ -159,8 +169,9 @@ struct Writer {
     most_events: usize,
     /// Groups to come in which events that are there already are to be expected.
     wary: AtomicU32,
-    /// Held while a small group is committed.
-    turn: Arc<Mutex<()>>,
+    turns: Arc<Turns>,
+    /// Whose events the writer's groups have, where there are shards.
+    shard: Option<usize>,
 }
 
 impl Writer {
@@ -178,9 +189,8 @@ impl Writer {
             let mut events = first.0.events.len();
             let mut group = vec![first];
             self.gather(&mut queue, &mut group, &mut events);
-            let mut turn = None;
-            if events < SMALL_GROUP {
-                turn = Some(self.turn.lock().await);
+            let turn = self.turns.wait(self.shard, events).await;
+            if turn.is_some() {
                 self.gather(&mut queue, &mut group, &mut events);
             }
             metrics::histogram!("nudge_commit_requests")
@@ -268,12 +278,12 @@ impl Writer {
                 self.pipeline.room(Size::of(events))
             })
             .collect();
-        // Events and their row in `pending` are one statement on PostgreSQL; letters and refused events are others.
+        // Events and their row in `pending` are one statement on a PostgreSQL of one machine; letters and refused events are others.
         let together = submissions.iter().any(|submission| {
             let is_empty = submission.letters.is_empty() && submission.rejected.is_empty();
             !is_empty || !submission.replays.is_empty()
         });
-        let mut tx = if together {
+        let mut tx = if together || self.db.shards().is_some() {
             self.db.write().await?
         } else {
             self.db.write_each().await?

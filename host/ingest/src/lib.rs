@@ -30,4 +30,5 @@ mod schema;
 pub mod services;
 pub mod submission;
 mod taking;
+mod turns;
 pub mod validation;

@@ -6,9 +6,10 @@ use std::time::Duration;
 
 use nudge_db::{Dialect, Result, Rows, Timestamp, Tx};
 use nudge_records::events::store::{RequestKey, request_rows};
-use nudge_records::scheduled_work;
+use nudge_records::{in_turn, scheduled_work};
 use uuid::Uuid;
 
+use super::earlier;
 use super::work::Claim;
 
 /// Claims that are looked at in one go.
@@ -38,6 +39,9 @@ pub(super) async fn standing(
     requests: &[RequestKey],
     node: Uuid,
 ) -> Result<HashMap<i64, bool>> {
+    if tx.shards().is_some() {
+        return earlier::standing(tx, requests, node).await;
+    }
     let mut found = HashMap::with_capacity(requests.len());
     for chunk in requests.chunks(Rows::MOST) {
         let rows: Vec<StandingRow> = tx
@@ -117,6 +121,9 @@ pub(super) async fn anything_waits(tx: &mut Tx, now: Timestamp) -> Result<bool> 
     if requests.is_some() {
         return Ok(true);
     }
+    if tx.shards().is_some() {
+        return Ok(!in_turn::due(tx, "timers", now, 1).await?.is_empty());
+    }
     let due = tx
         .sql("SELECT event_seq AS number FROM timers WHERE node IS NULL AND due_at <= ")
         .push_bind(now)
@@ -161,10 +168,9 @@ pub(super) async fn claim_requests(
             .with_rows("v(id)", ids)
             .push(" UPDATE pending SET node = ")
             .push_bind(node)
-            .push(
-                " WHERE node IS NULL AND id IN (SELECT v.id FROM v)
-                  RETURNING id, app_id, alias_number, device_id, sdk_version, session_id",
-            )
+            .push(" WHERE node IS NULL AND id IN (SELECT v.id FROM v)")
+            .in_shards_of("alias_number", chunk.iter().map(|place| place.alias_number))
+            .push(" RETURNING id, app_id, alias_number, device_id, sdk_version, session_id")
             .fetch_all()
             .await?;
         claimed.extend(rows);
@@ -236,6 +242,7 @@ pub(super) async fn release_requests(
                   WHERE (id, alias_number) IN (SELECT v.id, v.alias_number FROM v) AND node = ",
             )
             .push_bind(node)
+            .in_shards_of("alias_number", chunk.iter().map(|(alias, _)| *alias))
             .execute()
             .await?;
     }
@@ -249,18 +256,9 @@ pub(super) async fn claim_timers(
     now: Timestamp,
     limit: i64,
 ) -> Result<Vec<ClaimedTimer>> {
-    let skip_locked = tx.dialect().skip_locked();
-    let due = tx
-        .sql("UPDATE timers SET node = ")
-        .push_bind(node)
-        .push(" WHERE id IN (SELECT id FROM timers WHERE node IS NULL AND due_at <= ")
-        .push_bind(now)
-        .push(" AND");
-    scheduled_work::in_turn(due, "timers")
-        .push(" ORDER BY due_at LIMIT ")
-        .push_bind(limit)
-        .push(skip_locked)
-        .push(") RETURNING id, app_id, campaign_id, subject_id, key, due_at, payload, event_seq")
+    scheduled_work::claim_due(tx, "timers", node, now, limit)
+        .await?
+        .push(" RETURNING id, app_id, campaign_id, subject_id, key, due_at, payload, event_seq")
         .fetch_all()
         .await
 }

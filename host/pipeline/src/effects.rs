@@ -11,6 +11,7 @@ use nudge_records::dead_letters::store::Failure;
 use nudge_records::dead_letters::{self, Letter, Stage};
 use nudge_records::decisions::{self, NewDecision, Recorded};
 use nudge_records::deliveries::{self, NewDelivery};
+use nudge_records::events::store::RequestKey;
 use nudge_records::instructions::{self, Instruction, Suppressed};
 use nudge_records::scheduled_work::{self, NewOccasion};
 use nudge_records::segment_checks;
@@ -68,7 +69,7 @@ pub(super) struct Effects {
     pub app_id: Uuid,
     pub now: Timestamp,
     /// What is done with: requests, timers, occasions and dead letters.
-    pub requests: Vec<i64>,
+    pub requests: Vec<RequestKey>,
     pub due_timers: Vec<Uuid>,
     pub due_occasions: Vec<Uuid>,
     /// Occasions whose campaign does not run.
@@ -175,7 +176,7 @@ impl Effects {
     fn note_sources(&mut self, app: &App, works: &[Work]) {
         for (number, work) in works.iter().enumerate() {
             match &work.source {
-                Source::Request(id) => self.requests.push(*id),
+                Source::Request(id) => self.requests.push((work.alias, *id)),
                 Source::Timer(timer) => self.due_timers.push(timer.id),
                 Source::Occasion(due) => {
                     // A firing that waited is dropped with its campaign; a run goes on when it is resumed.

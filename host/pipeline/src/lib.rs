@@ -43,6 +43,7 @@ mod claims;
 pub mod decisions;
 mod delivery_rules;
 pub mod devices;
+mod earlier;
 mod effects;
 mod evaluate;
 pub mod explain;

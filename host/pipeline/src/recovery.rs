@@ -35,6 +35,8 @@ pub struct Recovery {
     beat_at: Timestamp,
     /// When claims of processes that are not there were given up last.
     released_at: Timestamp,
+    /// Whether that is to be done.
+    must_release: bool,
     /// Claims whose work was not in memory at the last look.
     suspects: HashSet<Claim>,
     /// Whether nothing was left to do at the last sign of life, and nothing was committed since.
@@ -58,6 +60,7 @@ impl Recovery {
             pipeline,
             beat_at: now,
             released_at: now,
+            must_release: false,
             suspects: HashSet::new(),
             is_quiet: false,
             setbacks: Setbacks::default(),
@@ -89,7 +92,8 @@ impl Recovery {
         let now = inner.clock.now();
         // A clock that was set back must not silence this process.
         let silent = now < self.beat_at || now.since(self.beat_at) >= HEARTBEAT;
-        if silent && !self.is_quiet {
+        let beats = silent && !self.is_quiet;
+        if beats {
             let inner = self.pipeline.inner();
             inner.silent_since.lock().get_or_insert_with(Instant::now);
             self.beat(now).await?;
@@ -106,6 +110,10 @@ impl Recovery {
                 }
             });
         }
+        if beats {
+            self.look_after(now).await?;
+        }
+        let inner = self.pipeline.inner();
         while self.claim(now).await? {
             // However much there is to claim: a process that gives no sign of life loses what it has claimed.
             if inner.clock.now().since(self.beat_at) >= HEARTBEAT {
@@ -142,22 +150,32 @@ impl Recovery {
         let timeout = Duration::from_secs(inner.config.node_timeout_seconds);
         let alive = now.minus(timeout)..=now.plus(timeout);
         let buried = claims::bury(&mut tx, alive).await?;
+        tx.silently();
+        tx.commit().await?;
         if buried > 0 {
             tracing::warn!(
                 nodes = buried,
                 "processes fell silent, their work is taken over"
             );
         }
-        // Once in a while in any case: one that was given up for dead may have claimed more before it ended.
-        let release = buried > 0 || now.since(self.released_at) >= timeout;
-        if release {
-            claims::release(&mut tx).await?;
-        } else {
-            tx.silently();
-        }
-        tx.commit().await?;
         *inner.silent_since.lock() = Some(Instant::now());
-        if release {
+        self.beat_at = now;
+        // Once in a while in any case: one that was given up for dead may have claimed more before it ended.
+        self.must_release |= buried > 0 || now.since(self.released_at) >= timeout;
+        Ok(())
+    }
+
+    /// Looks after all that waits and is claimed. On a distributed database all shards have a part in it.
+    async fn look_after(&mut self, now: Timestamp) -> nudge_db::Result<()> {
+        let inner = self.pipeline.inner();
+        if inner.db.shards().is_some() {
+            inner.db.look_up_shards().await?;
+        }
+        if self.must_release {
+            let mut tx = self.pipeline.inner().db.write().await?;
+            claims::release(&mut tx).await?;
+            tx.commit().await?;
+            self.must_release = false;
             self.released_at = now;
         }
         self.release_strays().await?;
@@ -171,7 +189,6 @@ impl Recovery {
             .oldest
             .map_or(Duration::ZERO, |oldest| now.since(oldest));
         metrics::gauge!("nudge_pipeline_oldest_pending_seconds").set(age.as_secs_f64());
-        self.beat_at = now;
         // Where other processes look for signs of life, there is no rest.
         self.is_quiet = inner.db.commits().is_some()
             && is_alone

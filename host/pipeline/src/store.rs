@@ -3,11 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use nudge_db::{Result, Rows, Timestamp, Tx};
+use nudge_records::events::store::RequestKey;
 use nudge_wasm::Value;
 use nudge_wasm::limits::TIMERS_PER_SUBJECT;
 use uuid::Uuid;
 
 use super::claims::HAS_EARLIER;
+use super::earlier;
 use super::effects::{NewTimer, StateChange, TimerKey};
 use super::projection::Subject;
 
@@ -161,9 +163,16 @@ pub(super) async fn properties(
 
 /// Removes requests that are processed. False: one is not this process's any longer, or an earlier one
 /// of the same person, under whichever alias, is not processed yet.
-pub(super) async fn delete_requests(tx: &mut Tx, ids: &[i64], node: Uuid) -> Result<bool> {
+pub(super) async fn delete_requests(
+    tx: &mut Tx,
+    requests: &[RequestKey],
+    node: Uuid,
+) -> Result<bool> {
+    if tx.shards().is_some() {
+        return earlier::delete(tx, requests, node).await;
+    }
     // Ascending, so that an earlier request of the same person is gone when a later one is looked at.
-    let mut ids = ids.to_vec();
+    let mut ids: Vec<i64> = requests.iter().map(|(_, id)| *id).collect();
     ids.sort_unstable();
     // For the same reason several statements can't go together.
     let waits = ids.len() <= Rows::MOST;

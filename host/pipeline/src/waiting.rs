@@ -79,13 +79,16 @@ impl WaitingRequests {
         if due.is_empty() {
             return Vec::new();
         }
-        match self.sort_out(inner, &due, now).await {
-            Ok(come) => come,
-            Err(error) => {
-                tracing::warn!(error = %error, "what waits for other requests waits for the database");
-                Vec::new()
+        let mut come = Vec::new();
+        for due in by_worker(inner, due) {
+            match self.sort_out(inner, &due, now).await {
+                Ok(works) => come.extend(works),
+                Err(error) => {
+                    tracing::warn!(error = %error, "what waits for other requests waits for the database");
+                }
             }
         }
+        come
     }
 
     async fn sort_out(
@@ -129,4 +132,15 @@ impl WaitingRequests {
         });
         Ok(come)
     }
+}
+
+/// Aliases by the worker of a distributed database that has their rows: each answers for itself.
+fn by_worker(inner: &Inner, aliases: HashSet<i64>) -> impl Iterator<Item = HashSet<i64>> {
+    let shards = inner.db.shards();
+    let mut of_workers: HashMap<Option<i32>, HashSet<i64>> = HashMap::new();
+    for alias in aliases {
+        let worker = shards.as_ref().and_then(|shards| shards.worker_of(alias));
+        of_workers.entry(worker).or_default().insert(alias);
+    }
+    of_workers.into_values()
 }

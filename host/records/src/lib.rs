@@ -27,6 +27,7 @@ pub mod dead_letters;
 pub mod decisions;
 pub mod deliveries;
 pub mod events;
+pub mod in_turn;
 pub mod instructions;
 pub mod properties;
 pub mod pseudonyms;

@@ -20,6 +20,7 @@ use uuid::Uuid;
 
 use crate::events::store::Stored;
 use crate::events::{Event, Origin, SEQ_BLOCK, Source};
+use crate::in_turn;
 
 /// An occasion to be kept.
 #[derive(Clone, Debug)]
@@ -178,6 +179,9 @@ pub fn in_turn<'t>(statement: Statement<'t>, table: &'static str) -> Statement<'
 
 /// Whether an occasion is due that no process has.
 pub async fn any_waits(tx: &mut Tx, now: Timestamp) -> Result<bool> {
+    if tx.shards().is_some() {
+        return Ok(!in_turn::due(tx, "occasions", now, 1).await?.is_empty());
+    }
     let due = tx
         .sql("SELECT id FROM occasions WHERE node IS NULL AND due_at <= ")
         .push_bind(now)
@@ -203,20 +207,49 @@ pub async fn claim(
     now: Timestamp,
     limit: i64,
 ) -> Result<Vec<ClaimedOccasion>> {
+    claim_due(tx, "occasions", node, now, limit)
+        .await?
+        .push(" RETURNING id, app_id, campaign_id, alias_number, key, event_seq, firing_id")
+        .fetch_all()
+        .await
+}
+
+/// Begins the statement that claims rows of `timers` or `occasions` which are due, which no process has, and whose turn has come.
+pub async fn claim_due<'t>(
+    tx: &'t mut Tx,
+    table: &'static str,
+    node: Uuid,
+    now: Timestamp,
+    limit: i64,
+) -> Result<Statement<'t>> {
+    if tx.shards().is_some() {
+        let due = in_turn::due(tx, table, now, limit).await?;
+        // Nothing has the id of nought: a list has a row at least.
+        let ids = due.into_iter().chain([Uuid::nil()]);
+        return Ok(tx
+            .with_rows("v(id)", Rows::new().uuids(ids))
+            .push(" UPDATE ")
+            .push(table)
+            .push(" SET node = ")
+            .push_bind(node)
+            .push(" WHERE node IS NULL AND id IN (SELECT v.id FROM v)"));
+    }
     let skip_locked = tx.dialect().skip_locked();
     let due = tx
-        .sql("UPDATE occasions SET node = ")
+        .sql("UPDATE ")
+        .push(table)
+        .push(" SET node = ")
         .push_bind(node)
-        .push(" WHERE id IN (SELECT id FROM occasions WHERE node IS NULL AND due_at <= ")
+        .push(" WHERE id IN (SELECT id FROM ")
+        .push(table)
+        .push(" WHERE node IS NULL AND due_at <= ")
         .push_bind(now)
         .push(" AND");
-    in_turn(due, "occasions")
+    Ok(in_turn(due, table)
         .push(" ORDER BY due_at LIMIT ")
         .push_bind(limit)
         .push(skip_locked)
-        .push(") RETURNING id, app_id, campaign_id, alias_number, key, event_seq, firing_id")
-        .fetch_all()
-        .await
+        .push(")"))
 }
 
 /// The occasions that a process has claimed.

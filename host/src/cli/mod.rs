@@ -7,6 +7,7 @@ mod dead_letters;
 mod demo;
 pub mod dev;
 mod doctor;
+mod migrate;
 mod plugin;
 mod secrets;
 mod serve;
@@ -46,7 +47,7 @@ enum Command {
     /// Show what Nudge does on 20,000 events of a shop.
     Demo(demo::Arguments),
     /// Bring the database's schema up to date.
-    Migrate(ServerArguments),
+    Migrate(migrate::Arguments),
     /// Print every configuration key with its default.
     Config,
     /// Check the configuration and the database.
@@ -172,7 +173,7 @@ fn run(cli: Cli) -> anyhow::Result<()> {
         Command::Dev(arguments) => on_runtime(dev::run(load()?, arguments)),
         Command::Serve(arguments) => on_runtime(serve::run(load()?, arguments)),
         Command::Demo(arguments) => on_runtime(demo::run(load()?, arguments)),
-        Command::Migrate(arguments) => on_runtime(serve::migrate(load()?, arguments)),
+        Command::Migrate(arguments) => on_runtime(migrate::run(load()?, arguments)),
         Command::Check(arguments) => on_runtime(serve::check(load()?, arguments)),
         Command::Doctor(arguments) => on_runtime(doctor::run(load()?, arguments)),
         Command::Secrets(command) => on_runtime(secrets::run(load()?, command)),

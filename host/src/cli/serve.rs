@@ -1,4 +1,4 @@
-//! `nudge serve`, `nudge migrate`, `nudge check`.
+//! `nudge serve`, `nudge check`.
 
 use anyhow::{Context as _, bail};
 use nudge_apps::console::Site;
@@ -7,12 +7,11 @@ use nudge_http::oidc::AccessTokens;
 use nudge_platform::clock::Clock;
 use nudge_platform::config::Config;
 use nudge_platform::outbound::Lookups;
-use nudge_platform::schema::migrations;
 use nudge_platform::secrets::Secrets;
 use nudge_platform::{sealed, telemetry, traces};
 use nudge_push::providers::check_certificates;
 
-use super::ServerArguments;
+use super::{ServerArguments, migrate};
 use crate::server::{make_data_dir, open_plugins, open_secrets, public_url};
 use crate::{listening, opening};
 
@@ -36,19 +35,6 @@ pub(super) async fn run(mut config: Config, arguments: ServerArguments) -> anyho
     tracing::info!(%node, "asked to stop: requests in hand are finished");
     server.stop().await?;
     tracing::info!(%node, "the server has stopped");
-    Ok(())
-}
-
-/// Brings the schema up to date.
-pub(super) async fn migrate(mut config: Config, arguments: ServerArguments) -> anyhow::Result<()> {
-    arguments.apply(&mut config);
-    make_data_dir(&config)?;
-    let db = open(&config).await?;
-    db.migrate(&migrations())
-        .await
-        .context("can't bring the database's schema up to date")?;
-    db.close().await;
-    super::say("the schema is up to date");
     Ok(())
 }
 
@@ -108,7 +94,12 @@ async fn examine(config: &Config, db: &Db) -> anyhow::Result<Secrets> {
     }
     let (schema, secrets) = open_secrets(config, db).await?;
     match schema {
-        Schema::Current => sealed::check(db, &secrets).await?,
+        Schema::Current => {
+            sealed::check(db, &secrets).await?;
+            if let Some(note) = migrate::look(db).await? {
+                super::say(format_args!("note: {note}"));
+            }
+        }
         Schema::Older => super::say(
             "note: the server brings the schema up to date when it starts, as `nudge migrate` does",
         ),

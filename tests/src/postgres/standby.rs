@@ -75,20 +75,28 @@ impl Cluster {
         run(Command::new("kill").args(["-KILL", &pid]));
     }
 
-    /// Runs a statement in the database that is always there; answers the only column of its only row.
+    /// Runs a statement in the database that is always there; answers the only column of its rows, a line each.
     pub fn execute(&self, sql: &str) -> String {
-        let output = Command::new(program("psql"))
-            .args(["--no-psqlrc", "--tuples-only", "--no-align", "--quiet"])
-            .arg(&self.maintenance)
-            .args(["--command", sql])
-            .output()
-            .expect("psql is there");
-        assert!(output.status.success(), "{output:?}");
-        String::from_utf8_lossy(&output.stdout).trim().to_owned()
+        execute(&self.maintenance, sql)
+    }
+
+    /// The same in another database.
+    pub(super) fn execute_in(&self, database: &str, sql: &str) -> String {
+        execute(&self.url(database), sql)
     }
 
     /// The host and port of the server.
     pub fn authority(&self) -> &str {
         self.base.rsplit_once('@').map_or("", |(_, rest)| rest)
     }
+}
+
+fn execute(url: &str, sql: &str) -> String {
+    let output = Command::new(program("psql"))
+        .args(["--no-psqlrc", "--tuples-only", "--no-align", "--quiet"])
+        .args([url, "--command", sql])
+        .output()
+        .expect("psql is there");
+    assert!(output.status.success(), "{output:?}");
+    String::from_utf8_lossy(&output.stdout).trim().to_owned()
 }

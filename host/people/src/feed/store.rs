@@ -153,6 +153,10 @@ type Range = (Option<Place>, Option<Timestamp>);
 /// The names that an app has events of, each with its newest that was received by an instant. Every name takes two looks
 /// into the index, however many events it has.
 pub async fn names(tx: &mut Tx, app_id: Uuid, to: Option<Timestamp>) -> Result<Vec<Name>> {
+    let to = to.unwrap_or(Timestamp(i64::MAX));
+    if tx.shards().is_some() {
+        return names_one_by_one(tx, app_id, to).await;
+    }
     tx.sql(
         "WITH RECURSIVE known(name) AS (
             SELECT min(e.name) FROM events e WHERE coalesce(e.app_id, e.app_id) = $1
@@ -164,9 +168,38 @@ pub async fn names(tx: &mut Tx, app_id: Uuid, to: Option<Timestamp>) -> Result<V
          FROM known WHERE known.name IS NOT NULL",
     )
     .bind(app_id)
-    .bind(to.unwrap_or(Timestamp(i64::MAX)))
+    .bind(to)
     .fetch_all()
     .await
+}
+
+/// The same where events are in several shards, which no statement goes through again and again.
+async fn names_one_by_one(tx: &mut Tx, app_id: Uuid, to: Timestamp) -> Result<Vec<Name>> {
+    let mut names = Vec::new();
+    let mut known = String::new();
+    loop {
+        let next: Option<String> = tx
+            .sql("SELECT min(e.name) FROM events e WHERE coalesce(e.app_id, e.app_id) = $1 AND e.name > $2")
+            .bind(app_id)
+            .bind(known)
+            .fetch_scalar()
+            .await?;
+        let Some(name) = next else {
+            return Ok(names);
+        };
+        let newest = tx
+            .sql(
+                "SELECT max(e.received_at) FROM events e
+                 WHERE coalesce(e.app_id, e.app_id) = $1 AND e.name = $2 AND e.received_at <= $3",
+            )
+            .bind(app_id)
+            .bind(name.clone())
+            .bind(to)
+            .fetch_scalar()
+            .await?;
+        known = name.clone();
+        names.push(Name { name, newest });
+    }
 }
 
 /// Events of a name, newest first by receipt; of nobody who is being deleted.

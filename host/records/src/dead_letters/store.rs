@@ -284,6 +284,7 @@ async fn accepted(tx: &mut Tx, letters: &[&Letter]) -> Result<HashSet<(i64, Uuid
                 " SELECT e.alias_number, e.event_id FROM v CROSS JOIN events e
                   WHERE e.alias_number = v.alias_number AND e.event_id = v.event_id",
             )
+            .in_shards_of("e.alias_number", chunk.iter().map(|letter| letter.alias))
             .fetch_all()
             .await?;
         found.extend(rows);

@@ -79,7 +79,7 @@ const BUT_KNOWN: &str = " ON CONFLICT (alias_number, event_id) DO NOTHING RETURN
 
 /// Adds a row of `pending` for each request, and the events, but for those that are there already.
 ///
-/// On PostgreSQL this is one statement, and so all or nothing outside of a transaction too. Skipping rows
+/// On a PostgreSQL of one machine this is one statement, and so all or nothing outside of a transaction too. Skipping rows
 /// costs it a fifth of the insert even where there is nothing to skip; `expect_new` does without, and an
 /// event that is there already makes the whole an error of kind [`Conflict`](nudge_db::Kind::Conflict).
 pub async fn insert(
@@ -94,6 +94,8 @@ pub async fn insert(
     let mut rest = requests;
     let mut first = 0;
     while !rest.is_empty() {
+        // Where the shards are on several workers, one statement for both tables would need all of them.
+        let is_one_statement = tx.dialect() == Dialect::Postgres && tx.shards().is_none();
         let fitting = match tx.dialect() {
             Dialect::Sqlite => fitting(rest),
             Dialect::Postgres => rest.len(),
@@ -101,16 +103,15 @@ pub async fn insert(
         let (group, more) = rest.split_at(fitting);
         let ids = inserted.ids.get_mut(first..first + group.len());
         let ids = ids.unwrap_or_default();
-        inserted.events += match tx.dialect() {
-            Dialect::Sqlite => {
-                insert_pending(tx, group, ids).await?;
-                tx.with_rows(EVENTS, event_rows(group))
-                    .and_rows(REQUESTS, request_rows(group, ids))
-                    .push(INSERT_EVENTS)
-                    .execute()
-                    .await?
-            }
-            Dialect::Postgres => insert_both(tx, group, ids, expect_new).await?,
+        inserted.events += if is_one_statement {
+            insert_both(tx, group, ids, expect_new).await?
+        } else {
+            insert_pending(tx, group, ids).await?;
+            tx.with_rows(EVENTS, event_rows(group))
+                .and_rows(REQUESTS, request_rows(group, ids))
+                .push(INSERT_EVENTS)
+                .execute()
+                .await?
         };
         first += group.len();
         rest = more;

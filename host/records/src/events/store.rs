@@ -98,6 +98,7 @@ pub async fn delete_pending(tx: &mut Tx, requests: &[RequestKey]) -> Result<()> 
     for chunk in requests.chunks(Rows::MOST) {
         tx.with_rows("v(id, alias_number)", request_rows(chunk))
             .push(" DELETE FROM pending WHERE (id, alias_number) IN (SELECT v.id, v.alias_number FROM v)")
+            .in_shards_of("alias_number", chunk.iter().map(|(alias, _)| *alias))
             .execute()
             .await?;
     }
@@ -113,14 +114,14 @@ pub fn request_rows(requests: &[RequestKey]) -> Rows {
 
 /// The event numbers of a request that are there.
 pub async fn seqs_of(tx: &mut Tx, (alias, request): RequestKey) -> Result<Vec<i64>> {
-    tx.sql(
-        "SELECT seq FROM events WHERE seq BETWEEN $1 AND $2 AND alias_number - $3 = 0 ORDER BY seq",
-    )
-    .bind(request * SEQ_BLOCK)
-    .bind(request * SEQ_BLOCK + SEQ_BLOCK - 1)
-    .bind(alias)
-    .fetch_values()
-    .await
+    tx.sql("SELECT seq FROM events WHERE seq BETWEEN $1 AND $2 AND alias_number - $3 = 0")
+        .bind(request * SEQ_BLOCK)
+        .bind(request * SEQ_BLOCK + SEQ_BLOCK - 1)
+        .bind(alias)
+        .in_shards_of("alias_number", [alias])
+        .push(" ORDER BY seq")
+        .fetch_values()
+        .await
 }
 
 /// Requests that are still to be processed.
@@ -159,14 +160,14 @@ pub async fn backlog(tx: &mut Tx, at_most: i64) -> Result<Backlog> {
 
 /// When the first event of a request was received that is there.
 pub async fn received_at(tx: &mut Tx, (alias, request): RequestKey) -> Result<Option<Timestamp>> {
-    tx.sql(
-        "SELECT received_at FROM events WHERE seq BETWEEN $1 AND $2 AND alias_number - $3 = 0 ORDER BY seq LIMIT 1",
-    )
-    .bind(request * SEQ_BLOCK)
-    .bind(request * SEQ_BLOCK + SEQ_BLOCK - 1)
-    .bind(alias)
-    .fetch_value()
-    .await
+    tx.sql("SELECT received_at FROM events WHERE seq BETWEEN $1 AND $2 AND alias_number - $3 = 0")
+        .bind(request * SEQ_BLOCK)
+        .bind(request * SEQ_BLOCK + SEQ_BLOCK - 1)
+        .bind(alias)
+        .in_shards_of("alias_number", [alias])
+        .push(" ORDER BY seq LIMIT 1")
+        .fetch_value()
+        .await
 }
 
 /// The events of requests, by the request, each in order.
@@ -186,6 +187,7 @@ pub async fn events_of(tx: &mut Tx, requests: &[RequestKey]) -> Result<HashMap<i
                     AND e.seq >= v.first AND e.seq < v.first + ",
             )
             .push_bind(SEQ_BLOCK)
+            .in_shards_of("e.alias_number", chunk.iter().map(|(alias, _)| *alias))
             .push(" ORDER BY e.seq")
             .fetch_all()
             .await?;
