@@ -20,7 +20,7 @@ const SAMPLE: usize = 20_000;
 /// Measurements of each rate, of which the middle one counts.
 const TURNS: usize = 5;
 
-/// The keys of the table, apart from the number of the event, which is its primary key.
+/// The keys of the table, apart from its primary key: the number of the event, on PostgreSQL with that of the alias.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Design {
     /// The schema's: unique by person and id; by person and time; by person, name and time.
@@ -29,6 +29,8 @@ enum Design {
     Global,
     /// The schema's without the key by name.
     Nameless,
+    /// The schema's, with the number of the event alone as its primary key.
+    Single,
 }
 
 /// Whose events they are.
@@ -153,27 +155,31 @@ struct Size {
 impl Filler {
     async fn new(database: Fresh, design: Design, arguments: &Arguments) -> anyhow::Result<Self> {
         let db = database.open(1).await?;
-        let (sqlite, postgres) = (
-            "CREATE TABLE events (seq INTEGER NOT NULL PRIMARY KEY, app_id BLOB NOT NULL,
+        let sqlite = "CREATE TABLE events (seq INTEGER NOT NULL PRIMARY KEY, app_id BLOB NOT NULL,
                  alias_number INTEGER NOT NULL, event_id BLOB NOT NULL, name TEXT NOT NULL,
-                 timestamp INTEGER NOT NULL, properties TEXT NOT NULL) STRICT",
-            "CREATE TABLE events (seq bigint NOT NULL PRIMARY KEY, app_id uuid NOT NULL,
+                 timestamp INTEGER NOT NULL, properties TEXT NOT NULL) STRICT";
+        let postgres = "CREATE TABLE events (seq bigint NOT NULL, app_id uuid NOT NULL,
                  alias_number bigint NOT NULL, event_id uuid NOT NULL, name text NOT NULL,
-                 timestamp bigint NOT NULL, properties text NOT NULL)",
-        );
+                 timestamp bigint NOT NULL, properties text NOT NULL)";
+        let primary = match design {
+            Design::Single => "ALTER TABLE events ADD PRIMARY KEY (seq)",
+            Design::Local | Design::Global | Design::Nameless => {
+                "ALTER TABLE events ADD PRIMARY KEY (seq, alias_number)"
+            }
+        };
         let unique = match design {
             Design::Global => "CREATE UNIQUE INDEX event_ids ON events (app_id, event_id)",
-            Design::Local | Design::Nameless => {
+            Design::Local | Design::Nameless | Design::Single => {
                 "CREATE UNIQUE INDEX event_ids ON events (alias_number, event_id)"
             }
         };
         let mut tx = db.write().await?;
-        let table = match db.dialect() {
-            Dialect::Sqlite => sqlite,
-            Dialect::Postgres => postgres,
-        };
         let by_time = "CREATE INDEX events_by_time ON events (alias_number, timestamp, event_id)";
-        for text in [table, unique, by_time] {
+        let table: &[&'static str] = match db.dialect() {
+            Dialect::Sqlite => &[sqlite],
+            Dialect::Postgres => &[postgres, primary],
+        };
+        for text in table.iter().copied().chain([unique, by_time]) {
             tx.sql(text).execute().await?;
         }
         if design != Design::Nameless {
