@@ -46,7 +46,8 @@ for (const strategy of ["standard", "batching"]) {
     };
     const anonymousId = await page.evaluate(
       async ({ writeKey, apiHost, strategy }) => {
-        const deliveryStrategy = strategy == "batching" ? { strategy, config: { size: 20, timeout: 200 } } : undefined;
+        // Long enough for a page that is slow to fill a batch.
+        const deliveryStrategy = strategy == "batching" ? { strategy, config: { size: 20, timeout: 3000 } } : undefined;
         const integrations = { "Segment.io": { apiHost, protocol: "http", deliveryStrategy } };
         const [analytics] = await window.load({ writeKey, cdnSettings: { integrations: { "Segment.io": { apiKey: writeKey } } } }, { integrations });
         // The server lists events by their time, which has milliseconds.
