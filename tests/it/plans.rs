@@ -20,7 +20,7 @@ on_both_backends!(
 
 /// So many that no planner would rather read all. Three of four are another app's.
 const PEOPLE: u64 = 10_000;
-const EVENTS: usize = 6_000;
+const EVENTS: usize = 12_000;
 
 /// Tables that grow with people and events.
 const LARGE: [&str; 15] = [

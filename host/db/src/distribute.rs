@@ -117,6 +117,7 @@ impl Db {
         };
         let mut lease = pool.acquire().await?;
         if !ask(&mut lease, HAS_CITUS).await?.try_get(0)? {
+            lease.close().await;
             return Ok(Distribution::Impossible);
         }
         let nodes = ask(&mut lease, NODES).await?;
@@ -160,7 +161,9 @@ impl Db {
     /// How many bytes the workers have of this database, also of what is not committed yet.
     pub async fn stored_by_workers(&self) -> Result<i64> {
         let mut lease = self.coordinator()?.acquire().await?;
-        Ok(ask(&mut lease, STORED).await?.try_get(0)?)
+        let stored = ask(&mut lease, STORED).await?.try_get(0)?;
+        lease.close().await;
+        Ok(stored)
     }
 
     fn coordinator(&self) -> Result<&Pool> {

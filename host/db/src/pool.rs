@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use parking_lot::Mutex;
+use sqlx::postgres::PgRow;
 use sqlx::{Connection as _, Executor as _, PgConnection};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, timeout, timeout_at};
@@ -293,6 +294,14 @@ impl Lease {
             }
         }
         self.connection()
+    }
+
+    /// The rows that answer a question without parameters. Nothing is prepared, and no transaction begun.
+    pub(crate) async fn rows(&mut self, question: &'static str) -> Result<Vec<PgRow>> {
+        self.state = State::Busy;
+        let (deadline, question) = (self.deadline(), sqlx::raw_sql(question));
+        let rows = within(deadline, question.fetch_all(self.connection()?)).await;
+        self.settle(rows).await
     }
 
     /// The connection, for what has no deadline. Afterwards it is closed or dropped.

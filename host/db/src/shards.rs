@@ -7,8 +7,7 @@ use std::sync::Arc;
 use sqlx::Row as _;
 
 use crate::Result;
-use crate::examine::ask;
-use crate::pool::{Pool, within};
+use crate::pool::Pool;
 
 /// Whether Citus is there, and a table of ours is distributed.
 const IS_DISTRIBUTED: &str =
@@ -32,12 +31,13 @@ impl Shards {
     /// Reads where the shards are; none: no table is distributed.
     pub(crate) async fn read(pool: &Pool) -> Result<Option<Self>> {
         let mut lease = pool.acquire().await?;
-        if !ask(&mut lease, IS_DISTRIBUTED).await?.try_get(0)? {
+        let [answer] = &*lease.rows(IS_DISTRIBUTED).await? else {
+            return Ok(None);
+        };
+        if !answer.try_get(0)? {
             return Ok(None);
         }
-        let (deadline, query) = (lease.deadline(), sqlx::raw_sql(SHARDS));
-        let rows = within(deadline, query.fetch_all(lease.statement().await?)).await;
-        let shards = lease.settle(rows).await?.into_iter().map(|row| {
+        let shards = lease.rows(SHARDS).await?.into_iter().map(|row| {
             let (first, worker) = (row.try_get(0)?, row.try_get(1)?);
             Ok(Shard { first, worker })
         });
