@@ -10,7 +10,7 @@
 //! A *change* of a segment that the campaign waits for: somebody has entered or left. The plugin is asked as for a run.
 //!
 //! Occasions are claimed and consumed as timers are, each exactly once, and in their turn: not before the requests
-//! of that person that arrived until then ([`in_turn`]).
+//! of that person that arrived until then ([`in_turn()`]).
 
 use nudge_campaigns::runs::PARKED;
 use nudge_db::{Result, Rows, Statement, Timestamp, Tx};
