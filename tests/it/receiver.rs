@@ -124,13 +124,14 @@ async fn answer(
     body: Bytes,
 ) -> Response {
     let path = uri.path().to_owned();
-    behaviour.received.lock().unwrap().push(Received {
-        path: path.clone(),
-        headers,
-        body: String::from_utf8_lossy(&body).into_owned(),
-    });
     let reply = {
+        // Under one lock: the replies are given in the order in which the requests are counted.
         let mut all = behaviour.replies.lock().unwrap();
+        behaviour.received.lock().unwrap().push(Received {
+            path: path.clone(),
+            headers,
+            body: String::from_utf8_lossy(&body).into_owned(),
+        });
         let replies = all.get_mut(&path);
         replies.and_then(|replies| match replies.len() {
             0 | 1 => replies.front().cloned(),

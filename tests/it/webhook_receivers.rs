@@ -174,17 +174,21 @@ async fn a_burst_goes_on_past_a_failure_and_a_request_that_hangs(app: &mut TestA
     app.until("only those two wait", async || waiting(app).await == 2)
         .await;
     receiver.release();
-    app.until("only the failure waits", async || waiting(app).await == 1)
-        .await;
     app.advance(60);
-    let got = receiver.wait(app, "/", 201).await;
-    assert_eq!(got[200].header("x-service-attempt"), "2");
-    assert_eq!(got[200].body, got[60].body);
     app.until("nothing waits", async || waiting(app).await == 0)
         .await;
+    let got = receiver.received("/");
+    let again: Vec<&str> = got[200..].iter().map(|one| &*one.body).collect();
+    // On a busy machine the request that hangs ends by its time-out before it is released, and is sent again too.
+    assert!(again.contains(&&*got[60].body));
+    for one in &got[200..] {
+        assert_eq!(one.header("x-service-attempt"), "2");
+        assert!(one.body == got[60].body || one.body == got[100].body);
+    }
     // What was claimed and not sent counts as no attempt.
     let attempts: Vec<(i64,)> = app.rows("SELECT attempts FROM webhook_messages").await;
-    assert_eq!(attempts.iter().map(|(count,)| count).sum::<i64>(), 201);
+    let attempts: i64 = attempts.iter().map(|(count,)| count).sum();
+    assert_eq!(usize::try_from(attempts).unwrap(), got.len());
 }
 
 async fn each_kind_of_bad_answer_is_heeded_once(app: &mut TestApp) {
