@@ -3,10 +3,11 @@
 //!
 //! Each step is a transaction, and can be taken again: whoever is interrupted goes on with the step that is missing.
 
-use sqlx::{Connection as _, Executor as _, Row as _};
+use sqlx::postgres::{PgArguments, PgRow};
+use sqlx::query::Query;
+use sqlx::{Connection as _, Executor as _, PgConnection, Postgres, Row as _};
 
-use crate::examine::ask;
-use crate::pool::Pool;
+use crate::pool::{Lease, Pool};
 use crate::{Db, Error, Result};
 
 /// Copying a large table takes longer than any statement of the server may.
@@ -16,6 +17,15 @@ const HAS_CITUS: &str = "SELECT to_regclass('pg_dist_node') IS NOT NULL";
 const NODES: &str = "SELECT (SELECT groupid = 0 FROM pg_dist_local_group),
     (SELECT count(*) FROM pg_dist_node WHERE isactive AND noderole = 'primary' AND shouldhaveshards),
     (SELECT count(*) FILTER (WHERE NOT success) FROM run_command_on_workers('SELECT 1'))";
+/// Of each table, in the order of [`Distributable::ALL`]: whether it is distributed, its rows by the last count, and the bytes of
+/// its rows and indexes here.
+const TABLES: &str = "SELECT EXISTS (SELECT 1 FROM pg_dist_partition WHERE logicalrelid = t.name::regclass),
+    greatest((SELECT reltuples FROM pg_class WHERE oid = t.name::regclass), 0)::bigint, pg_total_relation_size(t.name::regclass)
+    FROM unnest(ARRAY['pending', 'events']) WITH ORDINALITY t(name, position) ORDER BY t.position";
+/// Copies all rows of a table to shards.
+const DISTRIBUTE: &str = "SELECT create_distributed_table($1::text::regclass, 'alias_number', colocate_with => $2::text)";
+/// Removes what was copied from this machine, which nobody sees any longer.
+const CLEAR: &str = "SELECT truncate_local_data_after_distributing_table($1::text::regclass)";
 /// The size of this database on all workers, in bytes. It grows while rows are copied that nobody sees yet.
 const STORED: &str = "SELECT coalesce(sum(result::bigint) FILTER (WHERE success), 0)::bigint
     FROM run_command_on_workers('SELECT pg_database_size(current_database())')";
@@ -41,39 +51,11 @@ impl Distributable {
         }
     }
 
-    /// Whether it is distributed, its rows by the last count, and the bytes of its rows and indexes here.
-    fn question(self) -> &'static str {
+    /// The table whose rows of an alias are to be on the same worker; `none` for the first one.
+    fn beside(self) -> &'static str {
         match self {
-            Self::Pending => {
-                "SELECT EXISTS (SELECT 1 FROM pg_dist_partition WHERE logicalrelid = 'pending'::regclass),
-                    greatest((SELECT reltuples FROM pg_class WHERE oid = 'pending'::regclass), 0)::bigint,
-                    pg_total_relation_size('pending')"
-            }
-            Self::Events => {
-                "SELECT EXISTS (SELECT 1 FROM pg_dist_partition WHERE logicalrelid = 'events'::regclass),
-                    greatest((SELECT reltuples FROM pg_class WHERE oid = 'events'::regclass), 0)::bigint,
-                    pg_total_relation_size('events')"
-            }
-        }
-    }
-
-    /// Copies all rows to shards.
-    fn distribute(self) -> &'static str {
-        match self {
-            Self::Pending => {
-                "SELECT create_distributed_table('pending', 'alias_number', colocate_with => 'none')"
-            }
-            Self::Events => {
-                "SELECT create_distributed_table('events', 'alias_number', colocate_with => 'pending')"
-            }
-        }
-    }
-
-    /// Removes what was copied from this machine, which nobody sees any longer.
-    fn clear(self) -> &'static str {
-        match self {
-            Self::Pending => "SELECT truncate_local_data_after_distributing_table('pending')",
-            Self::Events => "SELECT truncate_local_data_after_distributing_table('events')",
+            Self::Pending => "none",
+            Self::Events => "pending",
         }
     }
 }
@@ -116,41 +98,34 @@ impl Db {
             return Ok(Distribution::Impossible);
         };
         let mut lease = pool.acquire().await?;
-        if !ask(&mut lease, HAS_CITUS).await?.try_get(0)? {
-            lease.close().await;
+        if !only(lease.rows(HAS_CITUS).await?)?.try_get(0)? {
             return Ok(Distribution::Impossible);
         }
-        let nodes = ask(&mut lease, NODES).await?;
-        let mut tables = Vec::new();
-        for table in Distributable::ALL {
-            let row = ask(&mut lease, table.question()).await?;
-            tables.push(Share {
-                table,
-                is_distributed: row.try_get(0)?,
-                rows: row.try_get(1)?,
-                bytes: row.try_get(2)?,
-            });
-        }
-        lease.close().await;
+        let nodes = only(lease.rows(NODES).await?)?;
         Ok(Distribution::Possible {
             is_coordinator: nodes.try_get(0)?,
             workers: nodes.try_get(1)?,
             silent: nodes.try_get(2)?,
-            tables,
+            tables: shares(&mut lease).await?,
         })
     }
 
     /// Distributes a table, however long that takes; nobody can use it meanwhile. A table that is distributed is left as it is.
     pub async fn distribute(&self, table: Distributable) -> Result<()> {
-        let pool = self.coordinator()?;
-        let mut lease = pool.acquire().await?;
-        let is_distributed: bool = ask(&mut lease, table.question()).await?.try_get(0)?;
+        let mut lease = self.coordinator()?.acquire().await?;
+        let tables = shares(&mut lease).await?;
+        let is_distributed = tables
+            .iter()
+            .any(|share| share.table == table && share.is_distributed);
         let outcome = async {
             let connection = lease.raw()?;
             if !is_distributed {
-                step(connection, table.distribute()).await?;
+                let copy = sqlx::query(DISTRIBUTE)
+                    .bind(table.name())
+                    .bind(table.beside());
+                step(connection, copy).await?;
             }
-            step(connection, table.clear()).await
+            step(connection, sqlx::query(CLEAR).bind(table.name())).await
         };
         let outcome = outcome.await;
         lease.close().await;
@@ -161,9 +136,7 @@ impl Db {
     /// How many bytes the workers have of this database, also of what is not committed yet.
     pub async fn stored_by_workers(&self) -> Result<i64> {
         let mut lease = self.coordinator()?.acquire().await?;
-        let stored = ask(&mut lease, STORED).await?.try_get(0)?;
-        lease.close().await;
-        Ok(stored)
+        Ok(only(lease.rows(STORED).await?)?.try_get(0)?)
     }
 
     fn coordinator(&self) -> Result<&Pool> {
@@ -172,10 +145,33 @@ impl Db {
     }
 }
 
-async fn step(connection: &mut sqlx::PgConnection, statement: &'static str) -> Result<()> {
+async fn shares(lease: &mut Lease) -> Result<Vec<Share>> {
+    let rows = lease.rows(TABLES).await?;
+    let shares = Distributable::ALL
+        .into_iter()
+        .zip(rows)
+        .map(|(table, row)| {
+            Ok(Share {
+                table,
+                is_distributed: row.try_get(0)?,
+                rows: row.try_get(1)?,
+                bytes: row.try_get(2)?,
+            })
+        });
+    shares.collect()
+}
+
+/// The row of an answer that has one.
+fn only(rows: Vec<PgRow>) -> Result<PgRow> {
+    Ok(rows.into_iter().next().ok_or(sqlx::Error::RowNotFound)?)
+}
+
+type Step = Query<'static, Postgres, PgArguments>;
+
+async fn step(connection: &mut PgConnection, statement: Step) -> Result<()> {
     let mut transaction = connection.begin().await?;
     transaction.execute(NO_TIMEOUT).await?;
-    transaction.execute(statement).await?;
+    transaction.execute(statement.persistent(false)).await?;
     transaction.commit().await?;
     Ok(())
 }

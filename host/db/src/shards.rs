@@ -1,7 +1,7 @@
 //! Where rows of distributed tables are. Citus cuts them by a hash of the alias's number, each piece of the hash's range is a
 //! shard, and each shard is on a worker.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use sqlx::Row as _;
@@ -71,6 +71,20 @@ impl Shards {
     /// The worker with the rows of an alias.
     pub fn worker_of(&self, alias: i64) -> Option<i32> {
         self.worker(self.of(alias))
+    }
+
+    /// Puts things together whose aliases' rows are on one worker. `alias` says the alias of a thing.
+    pub fn by_worker<T, C: Default + Extend<T>>(
+        &self,
+        things: impl IntoIterator<Item = T>,
+        alias: impl Fn(&T) -> i64,
+    ) -> Vec<C> {
+        let mut of_workers: BTreeMap<Option<i32>, C> = BTreeMap::new();
+        for thing in things {
+            let worker = self.worker_of(alias(&thing));
+            of_workers.entry(worker).or_default().extend([thing]);
+        }
+        of_workers.into_values().collect()
     }
 
     /// A number that another shard of the same worker has than that of an alias; none: the worker has no other.
@@ -154,6 +168,18 @@ mod tests {
             "{seen:?}"
         );
         assert_eq!((shards.count(), shards.workers()), (4, 2));
+    }
+
+    #[test]
+    fn what_is_on_one_worker_comes_together() {
+        let shards = four_on_two();
+        let parts: Vec<Vec<i64>> = shards.by_worker(0..1_000, |alias| *alias);
+        assert_eq!(parts.len(), 2);
+        assert_eq!(parts.iter().map(Vec::len).sum::<usize>(), 1_000);
+        for part in parts {
+            let workers: BTreeSet<_> = part.iter().map(|alias| shards.worker_of(*alias)).collect();
+            assert_eq!(workers.len(), 1);
+        }
     }
 
     #[test]

@@ -1,11 +1,10 @@
 //! A lane: takes what waits for an app, batch by batch, until the server halts.
 
-use std::collections::{BTreeMap, HashSet, VecDeque};
+use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::FutureExt as _;
-use nudge_db::Shards;
 use nudge_platform::traces::{self, KeyValue, NewSpan, Traces};
 use nudge_plugin_runtime::Lost;
 use nudge_records::dead_letters;
@@ -205,7 +204,12 @@ async fn process(inner: &Inner, batch: Vec<Work>) -> HeldUp {
                     && let Some(shards) = inner.db.shards() =>
             {
                 tracing::warn!(error = %error, "the pipeline waits for a part of the database");
-                by_worker(part, &shards, &mut parts, &mut held_up.order);
+                let mut of_workers: Vec<Vec<Work>> = shards.by_worker(part, |work| work.alias);
+                // What one worker has is held up; others' is tried by itself.
+                match &mut *of_workers {
+                    [only] => held_up.order.append(only),
+                    _ => parts.append(&mut of_workers),
+                }
             }
             Err(Trouble::Database(error)) if error.is_temporary() => {
                 tracing::warn!(error = %error, "the pipeline waits for the database");
@@ -223,25 +227,6 @@ async fn process(inner: &Inner, batch: Vec<Work>) -> HeldUp {
         }
     }
     held_up
-}
-
-/// Has the work of each of a distributed database's workers tried by itself; that of a single worker is held up.
-fn by_worker(
-    works: Vec<Work>,
-    shards: &Shards,
-    parts: &mut Vec<Vec<Work>>,
-    held_up: &mut Vec<Work>,
-) {
-    let mut of_workers: BTreeMap<Option<i32>, Vec<Work>> = BTreeMap::new();
-    for work in works {
-        let worker = shards.worker_of(work.alias);
-        of_workers.entry(worker).or_default().push(work);
-    }
-    if of_workers.len() < 2 {
-        held_up.extend(of_workers.into_values().flatten());
-    } else {
-        parts.extend(of_workers.into_values());
-    }
 }
 
 /// Has both halves of some work tried, the first one first. A single piece is held up.

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use nudge_db::{Dialect, Result, Rows, Timestamp, Tx};
 use nudge_records::events::store::{RequestKey, request_rows};
-use nudge_records::{in_turn, scheduled_work};
+use nudge_records::{across_shards, scheduled_work};
 use uuid::Uuid;
 
 use super::earlier;
@@ -122,7 +122,7 @@ pub(super) async fn anything_waits(tx: &mut Tx, now: Timestamp) -> Result<bool> 
         return Ok(true);
     }
     if tx.shards().is_some() {
-        return Ok(!in_turn::due(tx, "timers", now, 1).await?.is_empty());
+        return Ok(!across_shards::due(tx, "timers", now, 1).await?.is_empty());
     }
     let due = tx
         .sql("SELECT event_seq AS number FROM timers WHERE node IS NULL AND due_at <= ")

@@ -80,7 +80,12 @@ impl WaitingRequests {
             return Vec::new();
         }
         let mut come = Vec::new();
-        for due in by_worker(inner, due) {
+        // One worker's that can't be reached holds up no other's.
+        let parts = match inner.db.shards() {
+            Some(shards) => shards.by_worker(due, |alias| *alias),
+            None => vec![due],
+        };
+        for due in parts {
             match self.sort_out(inner, &due, now).await {
                 Ok(works) => come.extend(works),
                 Err(error) => {
@@ -132,15 +137,4 @@ impl WaitingRequests {
         });
         Ok(come)
     }
-}
-
-/// Aliases by the worker of a distributed database that has their rows: each answers for itself.
-fn by_worker(inner: &Inner, aliases: HashSet<i64>) -> impl Iterator<Item = HashSet<i64>> {
-    let shards = inner.db.shards();
-    let mut of_workers: HashMap<Option<i32>, HashSet<i64>> = HashMap::new();
-    for alias in aliases {
-        let worker = shards.as_ref().and_then(|shards| shards.worker_of(alias));
-        of_workers.entry(worker).or_default().insert(alias);
-    }
-    of_workers.into_values()
 }

@@ -23,11 +23,11 @@
 //! - **A dead letter and the event that it becomes are one transaction.**
 //! - **Counts are not on a request's path** ([`stats`]): they are counted after the commit and written twice a second. A crash loses as much.
 
+pub mod across_shards;
 pub mod dead_letters;
 pub mod decisions;
 pub mod deliveries;
 pub mod events;
-pub mod in_turn;
 pub mod instructions;
 pub mod properties;
 pub mod pseudonyms;

@@ -10,7 +10,7 @@
 //! A *change* of a segment that the campaign waits for: somebody has entered or left. The plugin is asked as for a run.
 //!
 //! Occasions are claimed and consumed as timers are, each exactly once, and in their turn: not before the requests
-//! of that person that arrived until then ([`in_turn()`]).
+//! of that person that arrived until then ([`in_turn`]).
 
 use nudge_campaigns::runs::PARKED;
 use nudge_db::{Result, Rows, Statement, Timestamp, Tx};
@@ -18,9 +18,9 @@ use nudge_platform::event_names::SCHEDULED;
 use nudge_platform::{id, secrets};
 use uuid::Uuid;
 
+use crate::across_shards;
 use crate::events::store::Stored;
 use crate::events::{Event, Origin, SEQ_BLOCK, Source};
-use crate::in_turn;
 
 /// An occasion to be kept.
 #[derive(Clone, Debug)]
@@ -180,7 +180,9 @@ pub fn in_turn<'t>(statement: Statement<'t>, table: &'static str) -> Statement<'
 /// Whether an occasion is due that no process has.
 pub async fn any_waits(tx: &mut Tx, now: Timestamp) -> Result<bool> {
     if tx.shards().is_some() {
-        return Ok(!in_turn::due(tx, "occasions", now, 1).await?.is_empty());
+        return Ok(!across_shards::due(tx, "occasions", now, 1)
+            .await?
+            .is_empty());
     }
     let due = tx
         .sql("SELECT id FROM occasions WHERE node IS NULL AND due_at <= ")
@@ -223,7 +225,7 @@ pub async fn claim_due<'t>(
     limit: i64,
 ) -> Result<Statement<'t>> {
     if tx.shards().is_some() {
-        let due = in_turn::due(tx, table, now, limit).await?;
+        let due = across_shards::due(tx, table, now, limit).await?;
         // Nothing has the id of nought: a list has a row at least.
         let ids = due.into_iter().chain([Uuid::nil()]);
         return Ok(tx

@@ -10,7 +10,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use nudge_db::{Result, Rows, Timestamp, Tx};
+use nudge_db::{Result, Rows, Statement, Timestamp, Tx};
 use nudge_platform::hidden;
 use uuid::Uuid;
 
@@ -113,15 +113,21 @@ pub fn request_rows(requests: &[RequestKey]) -> Rows {
 }
 
 /// The event numbers of a request that are there.
-pub async fn seqs_of(tx: &mut Tx, (alias, request): RequestKey) -> Result<Vec<i64>> {
-    tx.sql("SELECT seq FROM events WHERE seq BETWEEN $1 AND $2 AND alias_number - $3 = 0")
+pub async fn seqs_of(tx: &mut Tx, request: RequestKey) -> Result<Vec<i64>> {
+    of_request(tx.sql("SELECT seq"), request)
+        .push(" ORDER BY seq")
+        .fetch_values()
+        .await
+}
+
+/// Goes on with the events of a request that are there.
+fn of_request<'t>(statement: Statement<'t>, (alias, request): RequestKey) -> Statement<'t> {
+    statement
+        .push(" FROM events WHERE seq BETWEEN $1 AND $2 AND alias_number - $3 = 0")
         .bind(request * SEQ_BLOCK)
         .bind(request * SEQ_BLOCK + SEQ_BLOCK - 1)
         .bind(alias)
         .in_shards_of("alias_number", [alias])
-        .push(" ORDER BY seq")
-        .fetch_values()
-        .await
 }
 
 /// Requests that are still to be processed.
@@ -159,12 +165,8 @@ pub async fn backlog(tx: &mut Tx, at_most: i64) -> Result<Backlog> {
 }
 
 /// When the first event of a request was received that is there.
-pub async fn received_at(tx: &mut Tx, (alias, request): RequestKey) -> Result<Option<Timestamp>> {
-    tx.sql("SELECT received_at FROM events WHERE seq BETWEEN $1 AND $2 AND alias_number - $3 = 0")
-        .bind(request * SEQ_BLOCK)
-        .bind(request * SEQ_BLOCK + SEQ_BLOCK - 1)
-        .bind(alias)
-        .in_shards_of("alias_number", [alias])
+pub async fn received_at(tx: &mut Tx, request: RequestKey) -> Result<Option<Timestamp>> {
+    of_request(tx.sql("SELECT received_at"), request)
         .push(" ORDER BY seq LIMIT 1")
         .fetch_value()
         .await

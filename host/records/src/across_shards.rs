@@ -1,5 +1,5 @@
-//! What of timers and occasions is in turn, on a distributed database: they are in one place, the requests before them in the shards
-//! of their aliases, and no statement compares rows of several shards. See [`scheduled_work`](super::scheduled_work).
+//! Whose turn it is among timers and occasions, on a distributed database: they are in one place, the requests before them in the
+//! shards of their aliases, and no statement compares rows of several shards. See [`scheduled_work`](super::scheduled_work).
 
 use std::collections::{HashMap, HashSet};
 
