@@ -28,9 +28,9 @@ async fn tokens_expire(app: &mut TestApp) {
     let short = Credential::bearer(&token(app, &[(app.access.workspace_id, Role::Viewer)], 600));
     let path = app.path("/surveys");
     app.get(&path, &short).await.ok();
-    app.advance(600 + 59);
+    app.advance(600 + 30);
     app.get(&path, &short).await.ok();
-    app.advance(5);
+    app.advance(35);
     app.get(&path, &short)
         .await
         .refused(401, "invalid_credentials");

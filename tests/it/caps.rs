@@ -92,9 +92,9 @@ async fn what_was_not_displayed_is_given_back(app: &mut TestApp) {
     assert_eq!(buys(app, &ada).await, 1, "given back");
 
     assert_eq!(buys(app, &bob).await, 1);
-    app.advance(599);
+    app.advance(570);
     assert_eq!(buys(app, &bob).await, 0, "reserved for ten minutes");
-    app.advance(2);
+    app.advance(31);
     assert_eq!(buys(app, &bob).await, 1, "and no longer");
 }
 
@@ -200,11 +200,11 @@ async fn the_apps_pause_is_between_presentations(app: &mut TestApp) {
     let ada = app.session("ada").await;
     assert_eq!(buys(app, &ada).await, 1);
     all_are(app, &ada, "dismissed").await;
-    app.advance(58);
+    app.advance(30);
     assert_eq!(buys(app, &ada).await, 0);
     assert_eq!(reasons(app).await, ["pause"], "it was just there");
     assert!(instruction_ids(&app.offered(&ada).await).is_empty());
-    app.advance(3);
+    app.advance(31);
     app.until("the other one comes, once", async || {
         instruction_ids(&app.offered(&ada).await).len() == 1 && reasons(app).await.len() == 2
     })
@@ -228,11 +228,11 @@ async fn what_the_apps_pause_keeps_back_waits_for_its_turn(app: &mut TestApp) {
     let offered = app.offered(&ada).await;
     assert_eq!(offered[0]["campaignId"], json!(ids[1]));
     for there in 2..=3 {
-        app.advance(59);
+        app.advance(30);
         app.settle().await;
         assert_eq!(instruction_ids(&app.offered(&ada).await).len(), there - 1);
         app.restart().await;
-        app.advance(2);
+        app.advance(31);
         app.until("the next one comes", async || {
             instruction_ids(&app.offered(&ada).await).len() == there
         })

@@ -73,11 +73,11 @@ async fn a_link_signs_in_once_and_within_ten_minutes(app: &mut TestApp) {
     }
     let roles = [(app.access.workspace_id, Role::Viewer)];
     let late = app.console_link(&roles, false).await;
-    app.advance(599);
+    app.advance(570);
     let timely = app.console_link(&roles, false).await;
-    app.advance(1);
+    app.advance(30);
     app.sign_in(&late).await.refused(401, "invalid_credentials");
-    app.advance(598);
+    app.advance(540);
     app.signed_in_by(&timely).await;
 
     // Who signs in anew leaves the session before.

@@ -284,13 +284,13 @@ async fn what_arrived_in_time_comes_before_a_run(app: &mut TestApp) {
     let ada = app.session("ada").await;
     app.fires(&ada, "view", &json!({})).await;
     let room = hold(app).await;
-    app.advance(58);
+    app.advance(55);
     let mut batch = ada.batch(&[app.event(&ada, "view", &json!({}))]);
     batch["context"]["platform"] = json!("ios");
     app.post_batch(&ada, &batch).await.ok();
     give(app, "UPDATE pending SET node = $1", 1).await;
     drop(room);
-    app.advance(3);
+    app.advance(6);
     a_while().await;
     assert_eq!(offered(app, &ada).await, 0);
     app.advance(60);

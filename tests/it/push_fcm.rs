@@ -63,10 +63,10 @@ async fn fcm_grants_are_shared_and_renewed(app: &mut TestApp) {
     );
 
     let message = &messages[0];
-    app.advance(3_600 - 60 - 1);
+    app.advance(3_600 - 60 - 30);
     accepted(&send(app, &target, message).await);
     assert_eq!(providers.fcm.granted().len(), 1);
-    app.advance(1);
+    app.advance(30);
     accepted(&send(app, &target, message).await);
     assert_eq!(providers.fcm.granted().len(), 2, "a minute before its end");
     providers.fcm.revoke();

@@ -249,9 +249,9 @@ async fn what_is_too_large_or_too_late_is_not_sent(app: &mut TestApp) {
         ..Options::default()
     };
     let (short, now_or_never) = (message(app, with_ttl(60)), message(app, with_ttl(0)));
-    app.advance(59);
+    app.advance(30);
     accepted(&send(app, &target, &short).await);
-    app.advance(1);
+    app.advance(30);
     assert_eq!(send(app, &target, &short).await, rejected("expired"));
     accepted(&send(app, &target, &now_or_never).await);
     let received = providers.apns.received();

@@ -2,9 +2,11 @@
 //! in order, whatever other endpoints do.
 
 use std::collections::HashSet;
+use std::time::Instant;
 
 use nudge_campaigns::webhooks::EventType::{self, Clicked, Delivered, Failed, Opened, Sent};
 use nudge_db::Timestamp;
+use nudge_push::webhooks::TIMEOUT;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tests::{Backend, Child, TestApp, on_both_backends, site};
@@ -285,6 +287,7 @@ async fn a_receiver_that_hangs_delays_no_other(app: &mut TestApp) {
             .subscribe(app, &format!("/{number}"), &[Sent])
             .await;
     }
+    let begun = Instant::now();
     for _ in 0..20 {
         app.transit(SUBJECT, app.id(), &[Sent]).await;
     }
@@ -293,10 +296,15 @@ async fn a_receiver_that_hangs_delays_no_other(app: &mut TestApp) {
         let got = receiver.wait(app, &format!("/{number}"), 20).await;
         assert_eq!(got.len(), 20);
     }
-    // None of these has been answered, and there are no more at a time.
-    assert!((1..=4).contains(&receiver.received("/hangs").len()));
+    let hanging = receiver.received("/hangs").len();
+    // None of these has been answered, and there are no more at a time. On a machine so busy that they end by their time-out,
+    // others take their places.
+    assert!((1..=4).contains(&hanging) || begun.elapsed() >= TIMEOUT);
     receiver.release();
-    let got = receiver.wait(app, "/hangs", 20).await;
+    app.advance(60);
+    app.until("nothing waits", async || waiting(app).await == 0)
+        .await;
+    let got = receiver.received("/hangs");
     assert!(ids(&got).iter().collect::<HashSet<_>>().len() == 20);
 }
 

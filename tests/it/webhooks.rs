@@ -239,9 +239,9 @@ async fn a_rotated_secret_signs_beside_the_new_one_for_a_while(app: &mut TestApp
     signed_by(&[&first]).await;
     let second = app.post(&rotate, &app.admin(), &json!({})).await.ok();
     signed_by(&[&second, &first]).await;
-    app.advance(86_399);
+    app.advance(86_370);
     signed_by(&[&second, &first]).await;
-    app.advance(2);
+    app.advance(31);
     signed_by(&[&second]).await;
 
     let body = json!({"gracePeriodSeconds": 3600});

@@ -205,6 +205,11 @@ impl Cluster {
     }
 
     fn create(&self, name: &str) {
+        self.create_like(name, "template0");
+    }
+
+    /// Makes a database that is the copy of one that nobody is connected to.
+    fn create_like(&self, name: &str, template: &str) {
         if self.own.is_none() {
             self.watchdog.tell(name);
         }
@@ -212,7 +217,7 @@ impl Cluster {
         psql.args(["--no-psqlrc", "--quiet", "--set=ON_ERROR_STOP=1"])
             .arg(&self.maintenance)
             .arg(format!(
-                "--command=CREATE DATABASE {name} TEMPLATE template0"
+                "--command=CREATE DATABASE {name} TEMPLATE {template}"
             ));
         run(&mut psql);
     }

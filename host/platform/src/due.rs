@@ -18,6 +18,8 @@ pub struct Pacer {
     pause: Duration,
     clock: Clock,
     commits: Option<watch::Receiver<()>>,
+    /// Whether a commit ended the last wait.
+    woken: bool,
     trouble: Trouble,
 }
 
@@ -30,6 +32,7 @@ impl Pacer {
             pause: Duration::from_millis(poll_ms.max(1)),
             clock: clock.clone(),
             commits: db.commits(),
+            woken: false,
         }
     }
 
@@ -38,9 +41,8 @@ impl Pacer {
         let Some(commits) = &mut self.commits else {
             return true;
         };
-        let changed = commits.has_changed().unwrap_or(true);
-        commits.mark_unchanged();
-        changed
+        let changed = commits.borrow_and_update().has_changed();
+        std::mem::take(&mut self.woken) || changed
     }
 
     /// Takes note of how a look ended. None: it failed, and the loop looks again soon.
@@ -70,7 +72,7 @@ impl Pacer {
             return;
         };
         tokio::select! {
-            _ = commits.changed() => {}
+            _ = commits.changed() => self.woken = true,
             () = self.clock.sleep_until(next) => {}
         }
     }
@@ -381,6 +383,25 @@ impl Next {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[tokio::test]
+    async fn a_look_knows_of_a_commit_whether_it_ended_the_wait_or_not() {
+        let (commit, commits) = watch::channel(());
+        let mut pacer = Pacer {
+            pause: Duration::from_millis(1),
+            clock: Clock::default(),
+            commits: Some(commits),
+            woken: false,
+            trouble: Trouble::new("a test"),
+        };
+        assert!(!pacer.look());
+        for next in [Next::Soon, Next::At(None)] {
+            commit.send_replace(());
+            pacer.wait(next).await;
+            assert!(pacer.look());
+            assert!(!pacer.look());
+        }
+    }
 
     #[derive(Debug)]
     struct Defect;

@@ -267,9 +267,9 @@ async fn a_message_expires_as_it_says(app: &mut TestApp) {
         buys(app, &ada, json!({})).await.as_array().unwrap().len(),
         1
     );
-    app.advance(59);
+    app.advance(30);
     assert_eq!(app.offered(&ada).await.as_array().unwrap().len(), 1);
-    app.advance(2);
+    app.advance(31);
     assert_eq!(app.offered(&ada).await, json!([]));
 }
 

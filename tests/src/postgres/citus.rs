@@ -12,6 +12,7 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 
 use nudge_db::{Db, Distributable, Options};
 use nudge_platform::schema::migrations;
+use tokio::sync::OnceCell;
 
 use super::{Cluster, program, run, unique};
 
@@ -70,10 +71,19 @@ impl Citus {
         }
     }
 
-    /// Makes a database whose schema is there and whose tables are distributed, and returns its URL.
+    /// Makes a database whose schema is there and whose tables are distributed, and returns its URL. It is a copy, on each
+    /// machine, of the process's first one: making that takes several times as long.
     pub(super) async fn create_distributed() -> String {
-        let create = || citus().expect("it was asked for").create();
-        let url = tokio::task::spawn_blocking(create).await;
+        static TEMPLATE: OnceCell<String> = OnceCell::const_new();
+        let citus = citus().expect("it was asked for");
+        let template = TEMPLATE.get_or_init(|| Self::template(citus)).await;
+        let copy = tokio::task::spawn_blocking(|| citus.copy(template)).await;
+        copy.expect("a database is made")
+    }
+
+    /// Makes a database to be copied, and returns its name.
+    async fn template(citus: &'static Self) -> String {
+        let url = tokio::task::spawn_blocking(|| citus.create()).await;
         let url = url.expect("a database is made");
         let db = Db::open(&Options::new(url.clone(), 1)).await;
         let db = db.expect("the database answers");
@@ -84,7 +94,34 @@ impl Citus {
                 .expect("the table is distributed");
         }
         db.close().await;
-        url
+        let name = database(&url).to_owned();
+        // What is connected, Citus' own processes among it, would keep it from being copied.
+        for cluster in citus.clusters() {
+            for statement in [
+                format!("ALTER DATABASE {name} ALLOW_CONNECTIONS false"),
+                format!(
+                    "SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity WHERE datname = '{name}'"
+                ),
+            ] {
+                cluster.execute(&statement);
+            }
+        }
+        name
+    }
+
+    /// Copies a database on each machine, and returns the URL of the copy.
+    fn copy(&self, template: &str) -> String {
+        let name = format!("nudge_test_{}", unique());
+        for cluster in self.clusters() {
+            cluster.create_like(&name, template);
+        }
+        self.coordinator.url(&name)
+    }
+
+    /// The workers', then the coordinator's.
+    fn clusters(&self) -> impl Iterator<Item = &Cluster> {
+        let workers = self.workers.iter().map(|worker| &worker.cluster);
+        workers.chain([&self.coordinator])
     }
 
     /// Makes an empty database of which the workers know, and returns its URL.
@@ -92,8 +129,7 @@ impl Citus {
         // Citus notes nodes in tables that all databases of a server share, and refuses to do so twice at a time.
         let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
         let name = format!("nudge_test_{}", unique());
-        let workers = self.workers.iter().map(|worker| &worker.cluster);
-        for cluster in workers.chain([&self.coordinator]) {
+        for cluster in self.clusters() {
             cluster.create(&name);
             cluster.execute_in(&name, "CREATE EXTENSION citus");
         }

@@ -107,11 +107,7 @@ pub async fn insert(
             insert_both(tx, group, ids, expect_new).await?
         } else {
             insert_pending(tx, group, ids).await?;
-            tx.with_rows(EVENTS, event_rows(group))
-                .and_rows(REQUESTS, request_rows(group, ids))
-                .push(INSERT_EVENTS)
-                .execute()
-                .await?
+            insert_events(tx, group, ids).await?
         };
         first += group.len();
         rest = more;
@@ -167,6 +163,21 @@ async fn insert_pending(tx: &mut Tx, requests: &[NewRequest<'_>], ids: &mut [i64
         assign(ids, row.ordinal, row.id);
     }
     Ok(())
+}
+
+/// Answers how many of the events were not there yet.
+async fn insert_events(tx: &mut Tx, requests: &[NewRequest<'_>], ids: &[i64]) -> Result<u64> {
+    let is_distributed = tx.shards().is_some();
+    let statement = tx
+        .with_rows(EVENTS, event_rows(requests))
+        .and_rows(REQUESTS, request_rows(requests, ids))
+        .push(INSERT_EVENTS);
+    if !is_distributed {
+        return statement.execute().await;
+    }
+    // The number of rows that Citus says has those in it that were skipped.
+    let inserted: Vec<i64> = statement.push(" RETURNING seq").fetch_values().await?;
+    Ok(inserted.len() as u64)
 }
 
 async fn insert_both(

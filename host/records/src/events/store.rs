@@ -121,7 +121,7 @@ pub async fn seqs_of(tx: &mut Tx, request: RequestKey) -> Result<Vec<i64>> {
 }
 
 /// Goes on with the events of a request that are there.
-fn of_request<'t>(statement: Statement<'t>, (alias, request): RequestKey) -> Statement<'t> {
+fn of_request(statement: Statement<'_>, (alias, request): RequestKey) -> Statement<'_> {
     statement
         .push(" FROM events WHERE seq BETWEEN $1 AND $2 AND alias_number - $3 = 0")
         .bind(request * SEQ_BLOCK)
