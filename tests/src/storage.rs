@@ -21,13 +21,14 @@ const SETTLES: Duration = Duration::from_mins(1);
 const LOOK_AGAIN: Duration = Duration::from_millis(20);
 
 impl TestApp {
-    /// Waits until everything committed is processed; fails if that never comes.
+    /// Waits until everything committed is processed, and this server has counted it; fails if that never comes.
     pub async fn settle(&self) {
         let started = Instant::now();
         loop {
             let left: Vec<(i64,)> = self.rows("SELECT id FROM pending").await;
             let people: Vec<(Uuid,)> = self.rows("SELECT subject_id FROM segment_checks").await;
-            if left.is_empty() && people.is_empty() {
+            // A batch is counted a moment after it is committed.
+            if left.is_empty() && people.is_empty() && self.services().pipeline.is_idle() {
                 return;
             }
             assert!(

@@ -209,6 +209,11 @@ impl Pipeline {
         silent_since.map_or(Duration::ZERO, |since| since.elapsed())
     }
 
+    /// Whether no request is in memory: those that were claimed have taken effect and are counted.
+    pub fn is_idle(&self) -> bool {
+        self.inner.in_hand.requests() == 0
+    }
+
     /// Wakes the sender of push messages.
     pub fn deliveries(&self) -> &nudge_platform::wake::Wake {
         &self.inner.deliveries

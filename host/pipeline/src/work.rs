@@ -69,6 +69,12 @@ impl ClaimedRows {
         self.0.lock().is_empty()
     }
 
+    /// How many requests are in memory.
+    pub(super) fn requests(&self) -> usize {
+        let request = |claim: &&Claim| matches!(claim, Claim::Request(_));
+        self.0.lock().iter().filter(request).count()
+    }
+
     /// How many occasions are in memory.
     pub(super) fn occasions(&self) -> usize {
         let occasion = |claim: &&Claim| matches!(claim, Claim::Occasion(_));
