@@ -3,7 +3,7 @@
 //!
 //! Each step is a transaction, and can be taken again: whoever is interrupted goes on with the step that is missing.
 
-use sqlx::postgres::{PgArguments, PgRow};
+use sqlx::postgres::PgArguments;
 use sqlx::query::Query;
 use sqlx::{Connection as _, Executor as _, PgConnection, Postgres, Row as _};
 
@@ -98,10 +98,10 @@ impl Db {
             return Ok(Distribution::Impossible);
         };
         let mut lease = pool.acquire().await?;
-        if !only(lease.rows(HAS_CITUS).await?)?.try_get(0)? {
+        if !lease.row(HAS_CITUS).await?.try_get(0)? {
             return Ok(Distribution::Impossible);
         }
-        let nodes = only(lease.rows(NODES).await?)?;
+        let nodes = lease.row(NODES).await?;
         Ok(Distribution::Possible {
             is_coordinator: nodes.try_get(0)?,
             workers: nodes.try_get(1)?,
@@ -136,7 +136,7 @@ impl Db {
     /// How many bytes the workers have of this database, also of what is not committed yet.
     pub async fn stored_by_workers(&self) -> Result<i64> {
         let mut lease = self.coordinator()?.acquire().await?;
-        Ok(only(lease.rows(STORED).await?)?.try_get(0)?)
+        Ok(lease.row(STORED).await?.try_get(0)?)
     }
 
     fn coordinator(&self) -> Result<&Pool> {
@@ -159,11 +159,6 @@ async fn shares(lease: &mut Lease) -> Result<Vec<Share>> {
             })
         });
     shares.collect()
-}
-
-/// The row of an answer that has one.
-fn only(rows: Vec<PgRow>) -> Result<PgRow> {
-    Ok(rows.into_iter().next().ok_or(sqlx::Error::RowNotFound)?)
 }
 
 type Step = Query<'static, Postgres, PgArguments>;

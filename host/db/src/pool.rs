@@ -304,6 +304,12 @@ impl Lease {
         self.settle(rows).await
     }
 
+    /// The one row that answers such a question.
+    pub(crate) async fn row(&mut self, question: &'static str) -> Result<PgRow> {
+        let rows = self.rows(question).await?;
+        Ok(rows.into_iter().next().ok_or(sqlx::Error::RowNotFound)?)
+    }
+
     /// The connection, for what has no deadline. Afterwards it is closed or dropped.
     pub(crate) fn raw(&mut self) -> Result<&mut PgConnection> {
         self.state = State::Open;

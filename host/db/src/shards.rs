@@ -31,10 +31,7 @@ impl Shards {
     /// Reads where the shards are; none: no table is distributed.
     pub(crate) async fn read(pool: &Pool) -> Result<Option<Self>> {
         let mut lease = pool.acquire().await?;
-        let [answer] = &*lease.rows(IS_DISTRIBUTED).await? else {
-            return Ok(None);
-        };
-        if !answer.try_get(0)? {
+        if !lease.row(IS_DISTRIBUTED).await?.try_get(0)? {
             return Ok(None);
         }
         let shards = lease.rows(SHARDS).await?.into_iter().map(|row| {
