@@ -10,7 +10,7 @@ use tests::session::text;
 use tests::{Session, TestApp, on_both_backends};
 
 use crate::guests::{activate_at, moody, save_property, upload};
-use crate::plugin_candidates::{LOOK_AGAIN, PATIENCE, get};
+use crate::plugin_candidates::{LOOK_AGAIN, PATIENCE, get, is_in_force};
 
 on_both_backends!(
     a_shadow_is_compared_and_changes_no_message,
@@ -165,7 +165,7 @@ async fn a_canary_makes_its_messages_and_what_it_fails_on_is_not_lost(app: &mut 
     let started = Instant::now();
     loop {
         let plugin = get(app, "/plugins/greeter").await;
-        if plugin["rollout"]["strategy"] == "instant" {
+        if plugin["rollout"]["strategy"] == "instant" && is_in_force(app).await {
             break;
         }
         assert!(started.elapsed() < PATIENCE, "{plugin}");

@@ -54,7 +54,7 @@ pub(crate) async fn fares(app: &TestApp, number: u32) -> Value {
 }
 
 /// Whether this server decides by what the database says: a roll-back is there a moment before it is in force.
-async fn is_in_force(app: &TestApp) -> bool {
+pub(crate) async fn is_in_force(app: &TestApp) -> bool {
     let versions: Vec<(uuid::Uuid, i64)> = app.rows("SELECT id, version FROM apps").await;
     for (id, version) in versions {
         let snapshot = app.services().apps.get(id).await.unwrap().unwrap();

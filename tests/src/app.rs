@@ -82,9 +82,6 @@ impl TestApp {
             config.database.url = postgres::database().await;
             // Many servers share one cluster.
             config.database.connections = 5;
-            if pooler::forgets_statements() {
-                config.database.statement_cache = 0;
-            }
         }
         change(&mut config);
         let mut app = Self::open(site, config).await.expect("the server starts");
@@ -93,7 +90,10 @@ impl TestApp {
     }
 
     /// Starts a server with a configuration, whose data directory is the caller's.
-    pub async fn open(site: Site, config: Config) -> anyhow::Result<Self> {
+    pub async fn open(site: Site, mut config: Config) -> anyhow::Result<Self> {
+        if pooler::forgets_statements() {
+            config.database.statement_cache = 0;
+        }
         let clock = Clock::default();
         let server = serve(site, &config, &clock, None, None).await?;
         let access = dev::access(&server).await?;
