@@ -3,7 +3,8 @@
 
 use std::io::{ErrorKind, Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
-use std::sync::mpsc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
 use axum::body::Bytes;
@@ -387,17 +388,16 @@ async fn heads_have_a_limit(app: &mut TestApp) {
     assert_eq!(status(40 * 1024), "HTTP/1.1 431");
 }
 
-/// Asks on one connection after the other until nobody listens, and answers how many were answered.
-fn asks_until_nobody_listens(address: SocketAddr) -> usize {
+/// Asks on one connection after the other until nobody listens, and counts the first answer.
+fn asks_until_nobody_listens(address: SocketAddr, answered: &AtomicUsize) {
     let head = b"GET /livez HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
-    let mut answered = 0;
-    loop {
+    for number in 0.. {
         let connected = TcpStream::connect_timeout(&address, HANGS);
         if connected
             .as_ref()
             .is_err_and(|error| error.kind() == ErrorKind::ConnectionRefused)
         {
-            return answered;
+            return;
         }
         let mut stream = connected.unwrap();
         stream.set_read_timeout(Some(HANGS)).unwrap();
@@ -406,22 +406,30 @@ fn asks_until_nobody_listens(address: SocketAddr) -> usize {
         let read = asked.and_then(|()| stream.read_to_string(&mut answer));
         assert!(
             answer.starts_with("HTTP/1.1 200"),
-            "{read:?} after {answered} answers: {answer}"
+            "{read:?} after {number} answers: {answer}"
         );
-        answered += 1;
+        if number == 0 {
+            answered.fetch_add(1, Ordering::Relaxed);
+        }
     }
 }
 
 async fn who_is_connected_when_the_server_stops_is_answered(app: &mut TestApp) {
     for _ in 0..10 {
         let address = address(app);
-        let clients: [_; 8] =
-            std::array::from_fn(|_| std::thread::spawn(move || asks_until_nobody_listens(address)));
-        tokio::time::sleep(Duration::from_millis(50)).await;
+        let answered = Arc::new(AtomicUsize::new(0));
+        let clients: [_; 8] = std::array::from_fn(|_| {
+            let answered = Arc::clone(&answered);
+            std::thread::spawn(move || asks_until_nobody_listens(address, &answered))
+        });
+        app.until("a client is not answered", async || {
+            answered.load(Ordering::Relaxed) == clients.len()
+        })
+        .await;
         app.stop().await;
         for client in clients {
-            let answered = tokio::task::spawn_blocking(|| client.join().unwrap());
-            assert_ne!(answered.await.unwrap(), 0);
+            let ended = tokio::task::spawn_blocking(|| client.join().unwrap());
+            ended.await.unwrap();
         }
         app.resume().await;
     }

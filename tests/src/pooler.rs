@@ -96,8 +96,9 @@ pub fn shared() -> Option<&'static Pooler> {
     static SHARED: OnceLock<Option<Pooler>> = OnceLock::new();
     let shared = SHARED.get_or_init(|| {
         let mode = std::env::var(MODE_VARIABLE).ok()?;
-        let url = postgres::cluster().url("postgres");
-        let pooler = Pooler::start(&url, &mode, 5);
+        let cluster = postgres::cluster();
+        postgres::plan_as_servers_do(cluster);
+        let pooler = Pooler::start(&cluster.url("postgres"), &mode, 5);
         Some(pooler.expect("pgbouncer is needed"))
     });
     shared.as_ref()

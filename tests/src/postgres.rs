@@ -126,6 +126,12 @@ pub fn cluster() -> &'static Cluster {
     })
 }
 
+/// Has the planner of every session see costs as a server tells it to: where a pooler or Citus stands between, nothing
+/// that a server says at the start of a session arrives.
+pub(crate) fn plan_as_servers_do(cluster: &Cluster) {
+    cluster.execute("ALTER ROLE CURRENT_USER SET random_page_cost = 1.1");
+}
+
 impl Cluster {
     /// Makes and starts a cluster of its own, on a free port of 127.0.0.1.
     pub fn start_new(durability: Durability) -> Self {

@@ -14,7 +14,7 @@ use nudge_db::{Db, Distributable, Options};
 use nudge_platform::schema::migrations;
 use tokio::sync::OnceCell;
 
-use super::{Cluster, program, run, unique};
+use super::{Cluster, plan_as_servers_do, program, run, unique};
 
 const URL_VARIABLE: &str = "NUDGE_TEST_CITUS_URL";
 /// Fewer than in production, which a database is made with sooner, and several on each worker.
@@ -64,6 +64,9 @@ impl Citus {
             workers.len() > 1,
             "{URL_VARIABLE} names no coordinator of two workers"
         );
+        for worker in &workers {
+            plan_as_servers_do(&worker.cluster);
+        }
         Self {
             coordinator,
             workers,
