@@ -134,8 +134,9 @@ async fn a_worker_that_crashes_holds_up_nobody_elsewhere_and_loses_nothing() {
     })
     .await;
     sent.append(&mut accepted_ids);
-    all_once(&app, sent).await;
+    // What the worker had prepared when it crashed is seen once its transaction is ended.
     nothing_is_prepared(&app, citus, &url).await;
+    all_once(&app, sent).await;
     app.finish().await;
 }
 

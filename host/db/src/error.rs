@@ -18,7 +18,16 @@ pub(crate) const LOST_RACE: &str = "nudge: rows have changed meanwhile, this sta
 const NO_WRITES: &str = "the database takes no writes: it is a standby, or read-only";
 
 /// What distributed databases and poolers say, as if it were a defect of theirs, when a part of them can't be reached.
-const AWAY: [&str; 3] = ["connection", "could not connect", "remote node"];
+const AWAY: [&str; 6] = [
+    "connection",
+    "could not connect",
+    "remote node",
+    // A connection with TLS, as Citus' nodes have among them, that ends in the middle of a statement.
+    "SSL SYSCALL error",
+    "data from server",
+    // At the commit.
+    "could not commit transaction for shard",
+];
 
 /// Classes of SQLSTATE whose messages name parts of the schema, sessions and resources at the most: connections,
 /// constraints, transactions, catalogues, syntax and access, resources, states, operators, the system.

@@ -203,6 +203,8 @@ fn control(folder: &PathBuf) -> Command {
         .arg("--pgdata")
         .arg(folder)
         .current_dir(folder)
+        // A worker connects to the others, and looks for a certificate at home.
+        .env("HOME", folder)
         .stdin(Stdio::null())
         .uid(owner.uid())
         .gid(owner.gid());
