@@ -22,7 +22,7 @@ const AWAY: [&str; 6] = [
     "connection",
     "could not connect",
     "remote node",
-    // A connection with TLS, as Citus' nodes have among them, that ends in the middle of a statement.
+    // A connection that ends in the middle of a statement: with TLS, as Citus' nodes have among them, and without.
     "SSL SYSCALL error",
     "data from server",
     // At the commit.

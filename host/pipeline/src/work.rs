@@ -71,14 +71,17 @@ impl ClaimedRows {
 
     /// How many requests are in memory.
     pub(super) fn requests(&self) -> usize {
-        let request = |claim: &&Claim| matches!(claim, Claim::Request(_));
-        self.0.lock().iter().filter(request).count()
+        self.count(|claim| matches!(claim, Claim::Request(_)))
     }
 
     /// How many occasions are in memory.
     pub(super) fn occasions(&self) -> usize {
-        let occasion = |claim: &&Claim| matches!(claim, Claim::Occasion(_));
-        self.0.lock().iter().filter(occasion).count()
+        self.count(|claim| matches!(claim, Claim::Occasion(_)))
+    }
+
+    fn count(&self, is_wanted: impl Fn(&Claim) -> bool) -> usize {
+        let claims = self.0.lock();
+        claims.iter().filter(|claim| is_wanted(claim)).count()
     }
 }
 
