@@ -3,6 +3,7 @@
 mod cases;
 pub mod examples;
 mod finish;
+pub mod operations;
 mod pages;
 mod patches;
 mod questions;

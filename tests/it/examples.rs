@@ -1,11 +1,13 @@
-//! The examples of the description: each request is sent to a server, and each answer fits its schema.
+//! The examples of the description: each request is sent to a server, each answer fits its schema, and each change leaves the
+//! entry in the audit log that its row names.
 //!
 //! `NUDGE_WRITE_EXAMPLES=1 cargo test -p tests --test it -- examples::on_sqlite` writes the answers of the description anew.
 
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use nudge::openapi::examples::{Example, Known, fill, first_success};
+use nudge::openapi::examples::{Known, fill, first_success};
+use nudge::openapi::operations::Operation;
 use nudge_campaigns::webhooks::EventType::Opened;
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -14,6 +16,7 @@ use tests::schema::faults;
 use tests::{Credential, TestApp, on_both_backends};
 use uuid::Uuid;
 
+use crate::audit_log::{entries, has_left_an_entry};
 use crate::guests::{version, versioned};
 
 on_both_backends!(every_operation_has_an_example_that_works);
@@ -32,7 +35,7 @@ const SECRETS: [&str; 4] = ["key", "secret", "subjectToken", "signature"];
 
 async fn every_operation_has_an_example_that_works(app: &mut TestApp) {
     let document = app.get("/openapi.json", &Credential::none()).await.json();
-    let examples = Example::all().unwrap();
+    let examples = Operation::all().unwrap();
     let named: Vec<&str> = examples.iter().map(|example| &*example.operation).collect();
     let distinct: BTreeSet<&str> = named.iter().copied().collect();
     assert_eq!(named.len(), distinct.len(), "an operation has one example");
@@ -41,7 +44,7 @@ async fn every_operation_has_an_example_that_works(app: &mut TestApp) {
         .collect();
     assert_eq!(
         described, distinct,
-        "each operation has its example in host/src/openapi/examples.json"
+        "each operation has its row in host/src/openapi/operations.json"
     );
 
     for (name, item) in document["webhooks"].as_object().unwrap() {
@@ -77,6 +80,7 @@ async fn every_operation_has_an_example_that_works(app: &mut TestApp) {
             wrong.push(format!("{}: {address} is not known", example.operation));
             continue;
         }
+        let before = entries(app, example).await;
         let answer = send(app, example, &address, method, operation, &known).await;
         let expected = match example.status {
             Some(status) => status.to_string(),
@@ -88,6 +92,10 @@ async fn every_operation_has_an_example_that_works(app: &mut TestApp) {
                 example.operation, answer.status, answer.text
             ));
             continue;
+        }
+        if example.audit.is_some() {
+            let body = example.body.as_ref();
+            has_left_an_entry(app, example, body, &before).await;
         }
         let content = &operation["responses"][&expected]["content"];
         let Some(schema) = content["application/json"].get("schema") else {
@@ -186,7 +194,7 @@ async fn prepare(app: &TestApp, operation: &str, known: &mut Known) {
 }
 
 /// Where a request goes: its path, filled in, and its query.
-fn address(app: &TestApp, example: &Example, path: &str, known: &Known) -> String {
+fn address(app: &TestApp, example: &Operation, path: &str, known: &Known) -> String {
     let mut path = path.to_owned();
     for (name, value) in &example.path {
         let value = fill(value, known);
@@ -215,7 +223,7 @@ fn address(app: &TestApp, example: &Example, path: &str, known: &Known) -> Strin
 
 async fn send(
     app: &TestApp,
-    example: &Example,
+    example: &Operation,
     address: &str,
     method: &str,
     operation: &Value,

@@ -1,9 +1,14 @@
 //! Who may call what (contract 1, 13): every operation of the server's description with every kind of
-//! credential. An operation that is not in the table fails the test.
+//! credential. An operation that has no row in `host/src/openapi/operations.json` fails the test.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+use nudge::openapi::operations::Caller::{
+    self, Admin, Administrator, Anyone, Collector, Editor, Events, Member, Operator, Properties,
+    Sdk, Subject, SubjectOrEvents, Transactional, Viewer,
+};
+use nudge::openapi::operations::Operation;
 use nudge_apps::key::Kind;
 use nudge_http::issuer::Role;
 use reqwest::Method;
@@ -18,193 +23,39 @@ on_both_backends!(
     other_workspaces_look_like_nothing,
 );
 
-/// What a route asks of its caller.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Class {
-    /// Nothing.
-    Open,
-    /// An access token.
-    Member,
-    /// An access token with the role of an admin in some workspace.
-    Administrator,
-    /// A role in the app's workspace, at least this one.
-    Viewer,
-    Editor,
-    Admin,
-    /// An access token that looks after the server.
-    Operator,
-    /// A write key.
-    Sdk,
-    /// A write key and a subject token of its app.
-    Subject,
-    /// A server key with the scope `events.write`.
-    Events,
-    /// An API token with the scope `users.properties.write`, of the app's workspace.
-    Properties,
-    /// A server key with the scope `push.transactional`, of the app.
-    Transactional,
-    /// A write key, or a server key with the scope `events.write`.
-    Collector,
-}
-use Class::{
-    Admin, Administrator, Collector, Editor, Events, Member, Open, Operator, Properties, Sdk,
-    Subject, Transactional, Viewer,
-};
-
 /// Let in: neither 401 nor 403. Whether the rest of the request is good is another test's subject.
 const IN: u16 = 0;
 
-/// A row for each operation: method, path, class, and a body where `{}` would not do.
-#[rustfmt::skip]
-const OPERATIONS: &[(&str, &str, Class, &str)] = &[
-    // Its credentials are in its body, which is plain text.
-    ("POST",   "/v1/sdk/beacon",                              Open, ""),
-    ("GET",    "/v1/errors",                                  Open, ""),
-    ("GET",    "/v1/apps",                                    Member, ""),
-    ("POST",   "/v1/apps",                                    Administrator, ""),
-    ("GET",    "/v1/apps/{appId}",                            Viewer, ""),
-    ("PATCH",  "/v1/apps/{appId}",                            Admin, ""),
-    ("DELETE", "/v1/apps/{appId}",                            Admin, ""),
-    ("GET",    "/v1/apps/{appId}/settings",                   Admin, ""),
-    ("PATCH",  "/v1/apps/{appId}/settings",                   Admin, ""),
-    ("GET",    "/v1/apps/{appId}/keys",                       Admin, ""),
-    ("POST",   "/v1/apps/{appId}/keys",                       Admin, ""),
-    ("DELETE", "/v1/apps/{appId}/keys/{keyId}",               Admin, ""),
-    ("GET",    "/v1/apps/{appId}/identity-keys",              Admin, ""),
-    ("POST",   "/v1/apps/{appId}/identity-keys",              Admin, ""),
-    ("DELETE", "/v1/apps/{appId}/identity-keys/{kid}",        Admin, ""),
-    ("GET",    "/v1/apps/{appId}/audit-log",                  Admin, ""),
-    ("GET",    "/v1/apps/{appId}/surveys",                    Viewer, ""),
-    ("POST",   "/v1/apps/{appId}/surveys",                    Editor, ""),
-    ("GET",    "/v1/apps/{appId}/surveys/{surveyId}",         Viewer, ""),
-    ("PATCH",  "/v1/apps/{appId}/surveys/{surveyId}",         Editor, ""),
-    ("DELETE", "/v1/apps/{appId}/surveys/{surveyId}",         Editor, ""),
-    ("GET",    "/v1/apps/{appId}/surveys/{surveyId}/analytics",    Viewer, ""),
-    ("GET",    "/v1/apps/{appId}/surveys/{surveyId}/responses",    Viewer, ""),
-    ("GET",    "/v1/apps/{appId}/surveys/{surveyId}/recipients",   Viewer, ""),
-    ("GET",    "/v1/apps/{appId}/surveys/{surveyId}/attempts",     Viewer, ""),
-    ("GET",    "/v1/apps/{appId}/surveys/{surveyId}/attempts/{attemptId}",  Viewer, ""),
-    ("GET",    "/v1/apps/{appId}/segments",                   Viewer, ""),
-    ("POST",   "/v1/apps/{appId}/segments",                   Editor, ""),
-    ("POST",   "/v1/apps/{appId}/segments/preview",           Viewer, ""),
-    ("GET",    "/v1/apps/{appId}/segments/{segmentId}",       Viewer, ""),
-    ("PATCH",  "/v1/apps/{appId}/segments/{segmentId}",       Editor, ""),
-    ("DELETE", "/v1/apps/{appId}/segments/{segmentId}",       Editor, ""),
-    ("GET",    "/v1/apps/{appId}/segments/{segmentId}/members",  Viewer, ""),
-    ("GET",    "/v1/apps/{appId}/segments/{segmentId}/history",  Viewer, ""),
-    ("GET",    "/v1/apps/{appId}/events",                     Viewer, ""),
-    ("GET",    "/v1/apps/{appId}/events/stream",              Viewer, ""),
-    ("GET",    "/v1/apps/{appId}/event-definitions",          Viewer, ""),
-    ("POST",   "/v1/apps/{appId}/event-definitions",          Editor, ""),
-    ("GET",    "/v1/apps/{appId}/event-definitions/{id}",     Viewer, ""),
-    ("PATCH",  "/v1/apps/{appId}/event-definitions/{id}",     Editor, ""),
-    ("DELETE", "/v1/apps/{appId}/event-definitions/{id}",     Editor, ""),
-    ("GET",    "/v1/apps/{appId}/dead-letters",               Viewer, ""),
-    ("GET",    "/v1/apps/{appId}/dead-letters/{id}",          Viewer, ""),
-    ("DELETE", "/v1/apps/{appId}/dead-letters/{id}",          Editor, ""),
-    ("POST",   "/v1/apps/{appId}/dead-letters/{id}/replay",   Editor, ""),
-    ("POST",   "/v1/apps/{appId}/event-definitions/{id}/dry-run",  Editor, ""),
-    ("POST",   "/v1/apps/{appId}/event-definitions/infer",    Editor, ""),
-    ("GET",    "/v1/apps/{appId}/dead-letters/summary",       Viewer, ""),
-    ("POST",   "/v1/apps/{appId}/dead-letters/replay",        Editor, ""),
-    ("POST",   "/v1/apps/{appId}/dead-letters/acknowledge",   Editor, ""),
-    ("GET",    "/v1/apps/{appId}/stats",                      Viewer, ""),
-    ("GET",    "/v1/apps/{appId}/jobs/{id}",                  Viewer, ""),
-    ("GET",    "/v1/apps/{appId}/plugins",                         Viewer, ""),
-    ("POST",   "/v1/apps/{appId}/plugins",                         Admin, ""),
-    ("GET",    "/v1/apps/{appId}/plugins/{name}",                  Viewer, ""),
-    ("DELETE", "/v1/apps/{appId}/plugins/{name}",                  Admin, ""),
-    ("GET",    "/v1/apps/{appId}/plugins/{name}/versions/{version}",  Viewer, ""),
-    ("DELETE", "/v1/apps/{appId}/plugins/{name}/versions/{version}",  Admin, ""),
-    ("POST",   "/v1/apps/{appId}/plugins/{name}/activate",         Admin, ""),
-    ("POST",   "/v1/apps/{appId}/plugins/{name}/promote",          Admin, ""),
-    ("POST",   "/v1/apps/{appId}/plugins/{name}/rollback",         Admin, ""),
-    ("GET",    "/v1/apps/{appId}/plugin-slots",                    Viewer, ""),
-    ("PUT",    "/v1/apps/{appId}/plugin-slots/{kind}",             Admin, ""),
-    ("DELETE", "/v1/apps/{appId}/plugin-slots/{kind}",             Admin, ""),
-    ("GET",    "/v1/operator/audit-log",                           Operator, ""),
-    ("GET",    "/v1/operator/plugins",                             Operator, ""),
-    ("POST",   "/v1/operator/plugins",                             Operator, ""),
-    ("GET",    "/v1/operator/plugins/{name}",                      Operator, ""),
-    ("DELETE", "/v1/operator/plugins/{name}",                      Operator, ""),
-    ("GET",    "/v1/operator/plugins/{name}/versions/{version}",   Operator, ""),
-    ("DELETE", "/v1/operator/plugins/{name}/versions/{version}",   Operator, ""),
-    ("POST",   "/v1/operator/plugins/{name}/activate",             Operator, ""),
-    ("POST",   "/v1/operator/plugins/{name}/promote",              Operator, ""),
-    ("POST",   "/v1/operator/plugins/{name}/rollback",             Operator, ""),
-    ("GET",    "/v1/operator/plugin-slots",                        Operator, ""),
-    ("PUT",    "/v1/operator/plugin-slots/{kind}",                 Operator, ""),
-    ("DELETE", "/v1/operator/plugin-slots/{kind}",                 Operator, ""),
-    ("GET",    "/v1/apps/{appId}/plugins/{name}/metrics",          Viewer, ""),
-    ("GET",    "/v1/apps/{appId}/plugins/{name}/logs",             Viewer, ""),
-    ("GET",    "/v1/operator/plugins/{name}/metrics",              Operator, ""),
-    ("GET",    "/v1/operator/plugins/{name}/logs",                 Operator, ""),
-    ("GET",    "/v1/apps/{appId}/users",                      Viewer, ""),
-    ("GET",    "/v1/apps/{appId}/users/{anonymousId}",        Viewer, ""),
-    ("GET",    "/v1/apps/{appId}/users/properties",           Viewer, ""),
-    ("GET",    "/v1/apps/{appId}/users/{anonymousId}/events", Viewer, ""),
-    ("PATCH",  "/v1/apps/{appId}/users/properties",           Properties, ""),
-    ("POST",   "/v1/sdk/user-properties",                     Subject, ""),
-    ("POST",   "/v1/apps/{appId}/gdpr/delete",                Admin, ""),
-    ("GET",    "/v1/apps/{appId}/gdpr/deletions/{jobId}",     Admin, ""),
-    ("GET",    "/v1/apps/{appId}/gdpr/jobs",                  Admin, ""),
-    ("POST",   "/v1/apps/{appId}/gdpr/export",                Admin, ""),
-    ("GET",    "/v1/apps/{appId}/gdpr/exports/{exportId}",    Admin, ""),
-    ("GET",    "/v1/exports/{exportId}/archive",              Open, ""),
-    ("GET",    "/v1/apps/{appId}/decisions",                       Viewer, ""),
-    ("GET",    "/v1/apps/{appId}/instructions",                    Viewer, ""),
-    ("GET",    "/v1/apps/{appId}/attempts",                        Viewer, ""),
-    ("POST",   "/v1/apps/{appId}/decisions/{id}/rerun",            Editor, ""),
-    ("GET",    "/v1/apps/{appId}/explain",                         Viewer, ""),
-    ("POST",   "/v1/apps/{appId}/plugins/{name}/versions/{version}/test",  Admin, ""),
-    ("POST",   "/v1/operator/plugins/{name}/versions/{version}/test",  Operator, ""),
-    ("POST",   "/v1/apps/{appId}/plugins/{name}/versions/{version}/backtest",  Admin, ""),
-    ("POST",   "/v1/operator/plugins/{name}/versions/{version}/backtest",  Operator, ""),
-    ("GET",    "/v1/apps/{appId}/users/{anonymousId}/plugin-state",  Viewer, ""),
-    ("DELETE", "/v1/apps/{appId}/users/{anonymousId}/plugin-state",  Admin, ""),
-    ("GET",    "/v1/apps/{appId}/push/webhooks",                             Admin, ""),
-    ("POST",   "/v1/apps/{appId}/push/webhooks",                             Admin, ""),
-    ("GET",    "/v1/apps/{appId}/push/webhooks/{webhookId}",                 Admin, ""),
-    ("PATCH",  "/v1/apps/{appId}/push/webhooks/{webhookId}",                 Admin, ""),
-    ("DELETE", "/v1/apps/{appId}/push/webhooks/{webhookId}",                 Admin, ""),
-    ("POST",   "/v1/apps/{appId}/push/webhooks/{webhookId}/rotate-secret",   Admin, ""),
-    ("POST",   "/v1/apps/{appId}/push/webhooks/{webhookId}/test",            Admin, ""),
-    ("POST",   "/v1/apps/{appId}/push/webhooks/{webhookId}/enable",          Admin, ""),
-    ("GET",    "/v1/apps/{appId}/push/webhooks/{webhookId}/attempts",        Admin, ""),
-    ("POST",   "/v1/apps/{appId}/push/webhooks/{webhookId}/recover",         Admin, ""),
-    ("POST",   "/v1/apps/{appId}/push/webhooks/{webhookId}/messages/{messageId}/retry", Admin, ""),
-    ("GET",    "/v1/apps/{appId}/campaigns",                  Viewer, ""),
-    ("POST",   "/v1/apps/{appId}/campaigns",                  Editor, ""),
-    ("GET",    "/v1/apps/{appId}/campaigns/{campaignId}",     Viewer, ""),
-    ("PATCH",  "/v1/apps/{appId}/campaigns/{campaignId}",     Editor, ""),
-    ("DELETE", "/v1/apps/{appId}/campaigns/{campaignId}",     Editor, ""),
-    ("GET",    "/v1/apps/{appId}/campaigns/{campaignId}/analytics",  Viewer, ""),
-    ("GET",    "/v1/apps/{appId}/campaigns/{campaignId}/recipients", Viewer, ""),
-    ("POST",   "/v1/apps/{appId}/campaigns/{campaignId}/test-send",  Editor, ""),
-    ("POST",   "/v1/apps/{appId}/personalization/preview",    Viewer, ""),
-    ("POST",   "/v1/apps/{appId}/push/transactional",         Transactional, ""),
-    ("GET",    "/v1/apps/{appId}/push/deliveries",            Viewer, ""),
-    ("GET",    "/v1/apps/{appId}/push/deliveries/{deliveryId}",  Viewer, ""),
-    ("POST",   "/v1/sdk/push/receipts",                       Subject, ""),
-    ("GET",    "/v1/apps/{appId}/push/credentials",           Admin, ""),
-    ("POST",   "/v1/apps/{appId}/push/credentials",           Admin, ""),
-    ("DELETE", "/v1/apps/{appId}/push/credentials/{credId}",  Admin, ""),
-    ("POST",   "/v1/sdk/push-tokens",                         Subject, ""),
-    ("DELETE", "/v1/sdk/push-tokens/{deviceId}",              Subject, ""),
-    ("POST",   "/v1/sdk/session",                             Sdk, ""),
-    ("DELETE", "/v1/sdk/session",                             Subject, ""),
-    ("POST",   "/v1/sdk/consent",                             Subject, ""),
-    ("POST",   "/v1/sdk/ingest",                              Subject, r#"{"context": {"anonymousId": "x"}, "events": [{}]}"#),
-    ("POST",   "/v1/sdk/ingest",                              Events, r#"{"userId": "ada", "events": [{}]}"#),
-    ("POST",   "/v1/compat/v1/{kind}",                        Collector, ""),
-    ("POST",   "/v1/batch",                                   Collector, ""),
-    ("GET",    "/v1/sdk/instructions",                        Subject, ""),
-    ("POST",   "/v1/sdk/instructions/ack",                    Subject, ""),
-    ("POST",   "/v1/sdk/surveys/{surveyId}/attempts",         Subject, ""),
-    ("POST",   "/v1/sdk/attempts/{attemptId}/answers",        Subject, ""),
-    ("POST",   "/v1/sdk/attempts/{attemptId}/complete",       Subject, ""),
-    ("POST",   "/v1/sdk/attempts/{attemptId}/dismiss",        Subject, ""),
-];
+/// An operation of the table, as one of its callers asks it.
+struct Row {
+    method: Method,
+    path: String,
+    by: Caller,
+    body: &'static str,
+}
+
+/// Bodies of `ingest_events`, of which each takes a credential of its own.
+const OF_SUBJECTS: &str = r#"{"context": {"anonymousId": "x"}, "events": [{}]}"#;
+const OF_BACKENDS: &str = r#"{"userId": "ada", "events": [{}]}"#;
+
+/// The rows of `openapi/operations.json`.
+fn rows() -> Vec<Row> {
+    let mut rows = Vec::new();
+    for operation in Operation::all().unwrap() {
+        let (method, path) = operation.route.split_once(' ').unwrap();
+        let ways: &[(Caller, &str)] = match operation.by {
+            Caller::SubjectOrEvents => &[(Subject, OF_SUBJECTS), (Events, OF_BACKENDS)],
+            by => &[(by, "{}")],
+        };
+        rows.extend(ways.iter().map(|(by, body)| Row {
+            method: Method::from_bytes(method.as_bytes()).unwrap(),
+            path: path.to_owned(),
+            by: *by,
+            body,
+        }));
+    }
+    rows
+}
 
 /// The credentials, in the order of the columns below. The first three of access tokens are of no use to
 /// anybody; `operator` has no role in any workspace, `stranger` is the admin of another one, and `foreign` is
@@ -229,9 +80,9 @@ const CREDENTIALS: [&str; 16] = [
 ];
 
 #[rustfmt::skip]
-const EXPECTED: &[(Class, [u16; 16])] = &[
+const EXPECTED: &[(Caller, [u16; 16])] = &[
     //               none garb exp  rev  expk wk   wk+s sk   sk-  at   view edit adm  oper stra fore
-    (Open,          [ IN,  IN,  IN,  IN,  IN,  IN,  IN,  IN,  IN,  IN,  IN,  IN,  IN,  IN,  IN,  IN]),
+    (Anyone,        [ IN,  IN,  IN,  IN,  IN,  IN,  IN,  IN,  IN,  IN,  IN,  IN,  IN,  IN,  IN,  IN]),
     (Member,        [401, 401, 401, 401, 401, 403, 403, 403, 403, 403,  IN,  IN,  IN,  IN,  IN, 403]),
     (Administrator, [401, 401, 401, 401, 401, 403, 403, 403, 403, 403, 403, 403,  IN, 403,  IN, 403]),
     (Viewer,        [401, 401, 401, 401, 401, 403, 403, 403, 403, 403,  IN,  IN,  IN, 404, 404, 403]),
@@ -358,10 +209,12 @@ fn issue(app: &TestApp, roles: &[(Uuid, Role)], operator: bool, seconds: u64) ->
         .unwrap()
 }
 
-async fn call(app: &TestApp, row: &(&str, &str, Class, &str), credential: &Credential) -> Answer {
-    let (method, path, _, body) = *row;
+async fn call(app: &TestApp, row: &Row, credential: &Credential) -> Answer {
+    let Row {
+        method, path, body, ..
+    } = row;
     // Each caller gets an app of its own to delete.
-    let app_id = if (method, path) == ("DELETE", "/v1/apps/{appId}") {
+    let app_id = if (method, &**path) == (&Method::DELETE, "/v1/apps/{appId}") {
         let workspace_id = app.access.workspace_id;
         app.another_app(workspace_id, Kind::Write, &[]).await.0
     } else {
@@ -375,25 +228,23 @@ async fn call(app: &TestApp, row: &(&str, &str, Class, &str), credential: &Crede
             part => part.to_owned(),
         })
         .collect();
-    let method = Method::from_bytes(method.as_bytes()).unwrap();
     let request = app.request(method.clone(), &filled.join("/"), credential);
-    let body = if body.is_empty() { "{}" } else { body };
-    client::send(match method {
+    client::send(match *method {
         // It would not end; what it can't go on from, it refuses.
         Method::GET if path.ends_with("/stream") => request.header("last-event-id", "none"),
         Method::GET | Method::DELETE => request,
         _ => request
             .header("content-type", "application/json")
-            .body(body.to_owned()),
+            .body(*body),
     })
     .await
 }
 
 /// The alternatives of credentials that together open the routes of a class, as the description names them.
-fn declared(class: Class) -> Vec<Value> {
+fn declared(by: Caller) -> Vec<Value> {
     let token = |roles: &[&str]| vec![json!({"accessToken": roles})];
-    match class {
-        Open => Vec::new(),
+    match by {
+        Anyone => Vec::new(),
         Member => token(&[]),
         Administrator | Admin => token(&["admin"]),
         Viewer => token(&["viewer"]),
@@ -405,6 +256,7 @@ fn declared(class: Class) -> Vec<Value> {
         ],
         Subject => vec![json!({"writeKey": [], "subjectToken": []})],
         Events => vec![json!({"serverKey": ["events.write"]})],
+        SubjectOrEvents => [declared(Subject), declared(Events)].concat(),
         Transactional => vec![json!({"serverKey": ["push.transactional"]})],
         Properties => vec![json!({"apiToken": ["users.properties.write"]})],
         Collector => vec![
@@ -417,15 +269,11 @@ fn declared(class: Class) -> Vec<Value> {
 /// The table is what the test before this one finds true of the routes.
 async fn the_description_names_the_credential_that_each_operation_takes(app: &mut TestApp) {
     let description = app.get("/openapi.json", &Credential::none()).await.json();
-    let mut taken: BTreeMap<(&str, &str), Vec<Value>> = BTreeMap::new();
-    for (method, path, class, _) in OPERATIONS {
-        taken
-            .entry((method, path))
-            .or_default()
-            .extend(declared(*class));
-    }
-    for ((method, path), taken) in taken {
+    for row in Operation::all().unwrap() {
+        let (method, path) = row.route.split_once(' ').unwrap();
+        let taken = declared(row.by);
         let operation = &description["paths"][path][method.to_lowercase()];
+        assert_eq!(operation["operationId"], *row.operation, "{}", row.route);
         let declared = operation["security"]
             .as_array()
             .cloned()
@@ -470,20 +318,23 @@ async fn described(app: &TestApp) -> BTreeSet<(String, String)> {
 /// A session opens what the token of its column does; the routes of SDKs and servers look at no cookie.
 async fn check_session(
     app: &TestApp,
-    row: &(&str, &str, Class, &str),
+    row: &Row,
     column: &str,
     session: &Credential,
     expected: u16,
 ) {
-    let (method, path, class, _) = row;
+    let Row {
+        method, path, by, ..
+    } = row;
     let answer = call(app, row, session).await;
     let place = format!(
         "{method} {path} with a session of {column}: {}",
         answer.text
     );
     let looks_at_cookies = matches!(
-        class,
-        Open | Member
+        by,
+        Anyone
+            | Member
             | Administrator
             | Viewer
             | Editor
@@ -502,9 +353,10 @@ async fn check_session(
 }
 
 async fn every_operation_answers_every_credential_as_the_table_says(app: &mut TestApp) {
-    let listed: BTreeSet<(String, String)> = OPERATIONS
+    let rows = rows();
+    let listed: BTreeSet<(String, String)> = rows
         .iter()
-        .map(|(method, path, ..)| ((*method).to_owned(), (*path).to_owned()))
+        .map(|row| (row.method.to_string(), row.path.clone()))
         .collect();
     assert_eq!(
         described(app).await,
@@ -513,9 +365,11 @@ async fn every_operation_answers_every_credential_as_the_table_says(app: &mut Te
     );
 
     let credentials = Credentials::new(app).await;
-    for row in OPERATIONS {
-        let (method, path, class, _) = row;
-        let (_, expected) = EXPECTED.iter().find(|(listed, _)| listed == class).unwrap();
+    for row in &rows {
+        let Row {
+            method, path, by, ..
+        } = row;
+        let (_, expected) = EXPECTED.iter().find(|(listed, _)| listed == by).unwrap();
         for (column, expected) in CREDENTIALS.iter().zip(expected) {
             if let Some(session) = credentials.sessions.get(column) {
                 check_session(app, row, column, session, *expected).await;
@@ -561,12 +415,11 @@ async fn other_workspaces_look_like_nothing(app: &mut TestApp) {
     let expected = without_id(&app.get(&unknown, &app.admin()).await);
     let stranger = issue(app, &[(app.id(), Role::Admin)], true, 3600);
     let stranger = Credential::bearer(&stranger);
-    let managed = |row: &&(&str, &str, Class, &str)| {
-        row.1.contains("{appId}") && !matches!(row.2, Properties | Transactional)
-    };
-    for row in OPERATIONS.iter().filter(managed) {
+    let managed =
+        |row: &&Row| row.path.contains("{appId}") && !matches!(row.by, Properties | Transactional);
+    for row in rows().iter().filter(managed) {
         let answer = call(app, row, &stranger).await;
-        assert_eq!(without_id(&answer), expected, "{} {}", row.0, row.1);
+        assert_eq!(without_id(&answer), expected, "{} {}", row.method, row.path);
     }
     let malformed = app.get("/v1/apps/x/surveys", &app.admin()).await;
     assert_eq!(without_id(&malformed), expected);

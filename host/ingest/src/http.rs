@@ -37,7 +37,6 @@ pub struct IngestView {
 /// Takes events. 200 means that the accepted ones are on disk. With `settings.ingest.allowUnverifiedServerEvents`, the server-side
 /// shape takes a write key alone too.
 #[utoipa::path(post, path = "/v1/sdk/ingest", tag = "sdk", request_body = super::schema::IngestRequest,
-    security(("writeKey" = [], "subjectToken" = []), ("serverKey" = ["events.write"])),
     responses((status = 200, body = Data<IngestView>)))]
 pub async fn ingest_events(
     caller: Caller,

@@ -1,10 +1,11 @@
-//! An example of each operation, written once: `examples.json` has the requests, in an order in which they work one after
+//! An example of each operation, written once: `operations.json` has the requests, in an order in which they work one after
 //! the other, and `answers.json` what a server answered. A test sends each request, and writes the answers anew.
 
 use std::collections::BTreeMap;
 
-use serde::Deserialize;
 use serde_json::{Map, Value, json};
+
+use super::operations::Operation;
 
 /// Answers by operation, and facts of the server that gave them, such as `appId`.
 pub type Known = Map<String, Value>;
@@ -23,36 +24,7 @@ const TEXTS: [(&str, &str, &str); 2] = [
     ),
 ];
 
-/// The request of an operation. `{{name}}` in it stands for a fact, `{{operation.items.0.id}}` for a part of the `data`
-/// that an operation before it answered.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Example {
-    /// The operation's id.
-    pub operation: String,
-    /// What the path names; `appId` unless given is the app's.
-    #[serde(default)]
-    pub path: BTreeMap<String, Value>,
-    /// The query.
-    #[serde(default)]
-    pub query: BTreeMap<String, Value>,
-    /// The whole URL, where an answer gave it.
-    pub url: Option<Value>,
-    /// The body.
-    pub body: Option<Value>,
-    /// The body's lines, each of JSON.
-    #[serde(default)]
-    pub lines: Vec<Value>,
-    /// The status, where several are successes.
-    pub status: Option<u16>,
-}
-
-impl Example {
-    /// All examples, in an order in which they work.
-    pub fn all() -> serde_json::Result<Vec<Self>> {
-        serde_json::from_str(include_str!("examples.json"))
-    }
-
+impl Operation {
     /// The body of lines, filled in.
     pub fn text(&self, known: &Known) -> Option<String> {
         let lines: Vec<String> = self
@@ -116,8 +88,7 @@ fn find<'k>(name: &str, known: &'k Known) -> Option<&'k Value> {
 }
 
 /// Gives each operation of the document its example.
-pub(super) fn add(document: &mut Value) -> serde_json::Result<()> {
-    let examples = Example::all()?;
+pub(super) fn add(document: &mut Value, examples: &[Operation]) -> serde_json::Result<()> {
     let known: Known = serde_json::from_str(include_str!("answers.json"))?;
     let paths = document.get_mut("paths").and_then(Value::as_object_mut);
     let operations = paths
@@ -148,7 +119,7 @@ pub(super) fn add(document: &mut Value) -> serde_json::Result<()> {
     Ok(())
 }
 
-fn complete(operation: &mut Value, example: &Example, known: &Known) {
+fn complete(operation: &mut Value, example: &Operation, known: &Known) {
     let app = BTreeMap::from([("appId".to_owned(), json!("{{appId}}"))]);
     let parameters = operation
         .get_mut("parameters")

@@ -8,13 +8,12 @@ use serde_json::Value;
 use utoipa::openapi::header::HeaderBuilder;
 use utoipa::openapi::path::{Operation, Parameter, ParameterBuilder, ParameterIn};
 use utoipa::openapi::schema::{AdditionalProperties, ArrayItems, ObjectBuilder, SchemaType, Type};
-use utoipa::openapi::security::{
-    ApiKey, ApiKeyValue, Http, HttpAuthScheme, SecurityRequirement, SecurityScheme,
-};
+use utoipa::openapi::security::{ApiKey, ApiKeyValue, Http, HttpAuthScheme, SecurityScheme};
 use utoipa::openapi::{
     Components, Content, OpenApi, Ref, RefOr, Required, Response, ResponseBuilder, Schema,
 };
 
+use super::operations::{Caller, Operation as Row};
 use super::{examples, shapes};
 
 /// The one route whose credentials are in its body.
@@ -99,8 +98,9 @@ const ALL: [Refusal; 12] = [
 ///
 /// # Errors
 ///
-/// Where the description is no JSON.
+/// Where the description or the table of operations is no JSON.
 pub fn finish(mut document: OpenApi) -> serde_json::Result<Value> {
+    let rows = Row::all()?;
     if let Some(components) = &mut document.components {
         add_credentials(components);
         for refusal in ALL {
@@ -122,28 +122,29 @@ pub fn finish(mut document: OpenApi) -> serde_json::Result<Value> {
         ];
         for (method, operation) in operations {
             if let Some(operation) = operation {
-                complete(path, method, has_versions, operation);
+                let id = operation.operation_id.as_deref();
+                let row = rows.iter().find(|row| Some(&*row.operation) == id);
+                let by = row.map_or(Caller::Anyone, |row| row.by);
+                complete(path, method, has_versions, by, operation);
             }
         }
     }
     let mut document = serde_json::to_value(document)?;
     shapes::add(&mut document)?;
-    examples::add(&mut document)?;
+    examples::add(&mut document, &rows)?;
     Ok(document)
 }
 
 /// `has_versions`: whether what the path names is a resource whose changes are counted.
-fn complete(path: &str, method: &str, has_versions: bool, operation: &mut Operation) {
+fn complete(path: &str, method: &str, has_versions: bool, by: Caller, operation: &mut Operation) {
     for parameter in operation.parameters.iter_mut().flatten() {
         if let RefOr::T(parameter) = parameter {
             place(parameter, path);
         }
     }
-    if operation.security.is_none() {
-        operation.security = credentials(path, method);
-    }
+    operation.security = by.security();
     let is_change = ["patch", "delete"].contains(&method);
-    let is_versioned = has_versions && is_change && is_secured_by(operation, "accessToken");
+    let is_versioned = has_versions && is_change && by.is_person();
     if is_versioned {
         operation
             .parameters
@@ -316,33 +317,6 @@ fn add_credentials(components: &mut Components) {
         components.add_security_scheme(name, bearer(format, description));
     }
     components.add_security_scheme("subjectToken", header("X-Service-Subject-Token"));
-}
-
-/// The credentials of an operation that does not say them itself, by where it is: one of these.
-fn credentials(path: &str, method: &str) -> Option<Vec<SecurityRequirement>> {
-    let none: [&str; 0] = [];
-    let one = |scheme| SecurityRequirement::new(scheme, none);
-    let as_subject = || one("writeKey").add("subjectToken", none);
-    if path.starts_with("/v1/apps") || path.starts_with("/v1/operator") {
-        Some(vec![one("accessToken")])
-    } else if path == "/v1/sdk/session" && method == "post" {
-        // Whoever has a token goes on as the same person.
-        Some(vec![one("writeKey"), as_subject()])
-    } else if path.starts_with("/v1/sdk") && path != BEACON {
-        Some(vec![as_subject()])
-    } else {
-        None
-    }
-}
-
-fn is_secured_by(operation: &Operation, scheme: &str) -> bool {
-    let none: [&str; 0] = [];
-    let wanted = SecurityRequirement::new(scheme, none);
-    operation
-        .security
-        .iter()
-        .flatten()
-        .any(|one| *one == wanted)
 }
 
 /// Schemas that are part of others can't say that there are no further properties: each would refuse those

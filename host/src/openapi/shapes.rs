@@ -1,5 +1,4 @@
-//! What the document says of values that plugins read, and of the roles that operations take. The types of
-//! the server know such values as JSON alone.
+//! What the document says of values that plugins read. The types of the server know such values as JSON alone.
 
 use std::collections::HashMap;
 
@@ -19,25 +18,6 @@ struct Shapes {
 
 /// The beginnings of references to documents that readers do not have.
 const REFERENCES: [&str; 2] = [" (contract ", " (specification "];
-
-/// Routes of an app that take the role of an admin, whatever their method.
-const ADMINS: [&str; 7] = [
-    "/settings",
-    "/keys",
-    "/identity-keys",
-    "/audit-log",
-    "/gdpr/",
-    "/push/webhooks",
-    "/push/credentials",
-];
-/// Routes of an app of which changes take the role of an admin.
-const CHANGED_BY_ADMINS: [&str; 3] = [
-    "/plugins",
-    "/plugin-slots",
-    "/users/{anonymousId}/plugin-state",
-];
-/// Requests with a body that change nothing.
-const QUESTIONS: [&str; 2] = ["/segments/preview", "/personalization/preview"];
 
 /// Completes the document.
 pub(super) fn add(document: &mut Value) -> serde_json::Result<()> {
@@ -59,13 +39,6 @@ pub(super) fn add(document: &mut Value) -> serde_json::Result<()> {
     patches::add(document);
     if let Some(all) = document.as_object_mut() {
         all.insert("webhooks".to_owned(), webhooks::all()?);
-    }
-    for (path, item) in members_of(document, "/paths").into_iter().flatten() {
-        for (method, operation) in item.as_object_mut().into_iter().flatten() {
-            if let Some(roles) = operation.pointer_mut("/security/0/accessToken") {
-                *roles = role(path, method).into_iter().collect();
-            }
-        }
     }
     without_references(document);
     mend_tests(document);
@@ -190,27 +163,6 @@ fn replace(value: &mut Value, replaced: &Map<String, Value>) {
 
 pub(super) fn reference(name: &str) -> Value {
     json!({"$ref": format!("#/components/schemas/{name}")})
-}
-
-/// The role that an operation takes.
-fn role(path: &str, method: &str) -> Option<&'static str> {
-    if path.starts_with("/v1/operator") {
-        return Some("operator");
-    }
-    let changes = method != "get";
-    if path == "/v1/apps" {
-        return changes.then_some("admin");
-    }
-    let of_app = path.strip_prefix("/v1/apps/{appId}")?;
-    let starts = |prefixes: &[&str]| prefixes.iter().any(|prefix| of_app.starts_with(prefix));
-    let by_admins = of_app.is_empty() || starts(&CHANGED_BY_ADMINS);
-    Some(if starts(&ADMINS) || changes && by_admins {
-        "admin"
-    } else if changes && !QUESTIONS.contains(&of_app) {
-        "editor"
-    } else {
-        "viewer"
-    })
 }
 
 /// Media types whose bodies are bytes.

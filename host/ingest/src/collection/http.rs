@@ -188,8 +188,7 @@ impl FromRequest<Shared> for Call {
 /// with `/v1/compat`. `kind` is track, identify, page, screen, alias, group or batch, or the first letter of one. With a public
 /// write key, only what is anonymous is taken, unless the app has `settings.ingest.allowUnverifiedServerEvents`.
 #[utoipa::path(post, path = "/v1/compat/v1/{kind}", tag = "sdk", params(("kind" = String, Path)),
-    request_body = CollectionRequest, security(("writeKey" = []), ("serverKey" = ["events.write"])),
-    responses((status = 200, body = CollectedView)))]
+    request_body = CollectionRequest, responses((status = 200, body = CollectedView)))]
 pub async fn collect_messages(
     ResourceName(kind): ResourceName,
     State(services): State<Shared>,
@@ -201,7 +200,7 @@ pub async fn collect_messages(
 
 /// Takes a batch of messages from clients that drop the path of their host, as `@segment/analytics-node` does.
 #[utoipa::path(post, path = "/v1/batch", tag = "sdk", request_body = CollectionRequest,
-    security(("writeKey" = []), ("serverKey" = ["events.write"])), responses((status = 200, body = CollectedView)))]
+    responses((status = 200, body = CollectedView)))]
 pub async fn collect_batch(
     State(services): State<Shared>,
     call: Call,

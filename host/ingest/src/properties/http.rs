@@ -89,7 +89,7 @@ pub async fn update_own_properties(
 
 /// Updates the properties of any person of the app, from the customer's backend.
 #[utoipa::path(patch, path = "/v1/apps/{appId}/users/properties", tag = "users",
-    params(("appId" = Uuid, Path)), request_body = BackendUpdate, security(("apiToken" = ["users.properties.write"])),
+    params(("appId" = Uuid, Path)), request_body = BackendUpdate,
     responses((status = 200, body = Data<OutcomeView>)))]
 pub async fn update_user_properties(
     PropertyWriter { app, actor }: PropertyWriter,

@@ -82,7 +82,7 @@ impl From<Placed> for SendView {
 
 /// Queues a message to one person. That it is queued does not say that a provider has it.
 #[utoipa::path(post, path = "/v1/apps/{appId}/push/transactional", tag = "push",
-    params(("appId" = Uuid, Path)), request_body = SendRequest, security(("serverKey" = ["push.transactional"])),
+    params(("appId" = Uuid, Path)), request_body = SendRequest,
     responses((status = 202, body = Data<SendView>), (status = 200, body = Data<SendView>)))]
 pub async fn send_transactional(
     PushSender { app }: PushSender,
