@@ -181,6 +181,30 @@ impl TestApp {
         }
     }
 
+    /// The columns of a table: name, type, and whether a row needs a value.
+    pub async fn columns(&self, table: &str) -> Vec<(String, String, bool)> {
+        let columns: Vec<(String, String, i64)> = match self.services().db.dialect() {
+            Dialect::Sqlite => {
+                self.rows(leak(format!(
+                    "SELECT name, type, \"notnull\" AND dflt_value IS NULL FROM pragma_table_info('{table}')"
+                )))
+                .await
+            }
+            Dialect::Postgres => {
+                self.rows(leak(format!(
+                    "SELECT column_name::text, data_type::text,
+                            CASE WHEN is_nullable = 'NO' AND column_default IS NULL AND is_identity = 'NO' THEN 1::bigint ELSE 0::bigint END
+                     FROM information_schema.columns WHERE table_schema = 'public' AND table_name = '{table}'"
+                )))
+                .await
+            }
+        };
+        let columns = columns.into_iter();
+        columns
+            .map(|(name, kind, required)| (name, kind, required == 1))
+            .collect()
+    }
+
     /// Every table of the schema with all its rows, each row as one text in lower case: bytes in hexadecimal.
     pub async fn dump(&self) -> Vec<(String, Vec<String>)> {
         let dialect = self.services().db.dialect();

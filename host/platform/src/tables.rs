@@ -1,7 +1,8 @@
 //! Every table, its key and whose its rows are: the one list that the deletion of an app, the deletion of a
-//! person, exports and tests go by. Whoever adds a table adds it here.
+//! person, the merge of two, exports and tests go by. Whoever adds a table adds it here.
 
-use nudge_db::{Statement, Tx};
+use nudge_db::{Result, Statement, Tx};
+use uuid::Uuid;
 
 /// A table.
 #[derive(Clone, Copy, Debug)]
@@ -48,6 +49,8 @@ pub struct Store {
     pub step: i64,
     /// Where an export has them.
     pub copied: Copied,
+    /// What becomes of them when the subject becomes part of another.
+    pub merged: Merged,
 }
 
 /// Which rows are a person's. Every condition names the app, too.
@@ -75,8 +78,23 @@ pub enum Erase {
 pub enum Copied {
     /// In this file of the archive.
     In(&'static str),
+    /// In this member of its `profile.json`.
+    Profile(&'static str),
     /// Nowhere: they say nothing of the person that the archive does not say.
     Not,
+}
+
+/// What becomes of rows of a subject that becomes part of another one, the winner.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Merged {
+    /// They become the winner's.
+    Moved,
+    /// They become the winner's, but for those in whose place it has its own, with the same in these columns.
+    MovedUnless(&'static [&'static str]),
+    /// `merge` of the package of subjects has statements for them.
+    Apart,
+    /// They stay: an alias leads to them, or the subject's former id.
+    Stays,
 }
 
 /// What attempts are called, which are in counts.
@@ -92,13 +110,12 @@ const OF_SUBJECT: Personal = Personal::Where("subject_id = $2 AND app_id = $1");
 const OF_SUBJECTS: Personal = Personal::Where(
     "app_id = $1 AND (subject_id = $2 OR subject_id IN (SELECT id FROM merged_subjects WHERE subject_id = $2))",
 );
-const PROFILE: Copied = Copied::In("profile.json");
 
 const fn table(name: &'static str, key: &'static str, of_app: OfApp) -> Table {
     Table { name, key, of_app }
 }
 
-const fn store(table: Table, rows: Personal, copied: Copied) -> Store {
+const fn store(table: Table, rows: Personal, copied: Copied, merged: Merged) -> Store {
     Store {
         name: table.name,
         table,
@@ -106,6 +123,7 @@ const fn store(table: Table, rows: Personal, copied: Copied) -> Store {
         erase: Erase::Delete,
         step: STEP,
         copied,
+        merged,
     }
 }
 
@@ -118,52 +136,64 @@ pub const BELONGINGS: &[Store] = &[
             table("pending", "id", OfApp::Alias),
             Personal::Alias,
             Copied::Not,
+            Merged::Stays,
         )
     },
     store(
         table("timers", "id", OfApp::Subject),
         OF_SUBJECT,
         Copied::Not,
+        Merged::Apart,
     ),
+    // Of one run, one of the two is enough; the same of what it led to.
     store(
         table("occasions", "id", OfApp::Subject),
         OF_SUBJECT,
         Copied::Not,
+        Merged::MovedUnless(&["campaign_id", "key"]),
     ),
     store(
         table("run_firings", "campaign_id, key, subject_id", OfApp::Subject),
         OF_SUBJECT,
         Copied::Not,
+        Merged::MovedUnless(&["campaign_id", "key"]),
     ),
     store(
         table("segment_checks", "subject_id", OfApp::Subject),
         OF_SUBJECT,
         Copied::Not,
+        Merged::Apart,
     ),
+    // Whoever was in a segment still counts as in it, so that nobody enters twice; the next look says who left.
     store(
         table("segment_members", "segment_id, subject_id", OfApp::Subject),
         OF_SUBJECT,
-        PROFILE,
+        Copied::Profile("segments"),
+        Merged::MovedUnless(&["segment_id"]),
     ),
     store(
         table("dead_letters", "id", OfApp::Indexed),
         Personal::Alias,
-        PROFILE,
+        Copied::Profile("deadLetters"),
+        Merged::Stays,
     ),
     store(
         table("rejected_events", "id", OfApp::Indexed),
         Personal::Alias,
-        PROFILE,
+        Copied::Profile("rejectedEvents"),
+        Merged::Stays,
     ),
     store(
         table("events", "seq", OfApp::Alias),
         Personal::Alias,
         Copied::In("events.ndjson"),
+        Merged::Stays,
     ),
     store(
         table("instructions", "id", OfApp::Subject),
         OF_SUBJECT,
-        PROFILE,
+        Copied::Profile("instructions"),
+        Merged::Apart,
     ),
     // Erased by `attempts::erasure`, which takes them out of the counts; these statements find what that left.
     Store {
@@ -179,7 +209,8 @@ pub const BELONGINGS: &[Store] = &[
                 ),
             ),
             OF_SUBJECT,
-            PROFILE,
+            Copied::Profile("surveyAttempts"),
+            Merged::Moved,
         )
     },
     Store {
@@ -199,30 +230,36 @@ pub const BELONGINGS: &[Store] = &[
                  JOIN survey_answers n ON n.attempt_id = a.id WHERE a.subject_id = $2 AND a.app_id = $1",
             ),
             Copied::In("survey-answers.ndjson"),
+            Merged::Stays,
         )
     },
     store(
         table("deliveries", "id", OfApp::Indexed),
         OF_SUBJECT,
         Copied::In("deliveries.ndjson"),
+        Merged::Moved,
     ),
+    // What plugins keep of both is noted before.
     store(
         table("plugin_states", "campaign_id, subject_id", OfApp::Subject),
         OF_SUBJECT,
         Copied::Not,
+        Merged::MovedUnless(&["campaign_id"]),
     ),
     Store {
         name: "properties",
         ..store(
             table("subject_properties", "subject_id, key", OfApp::Subject),
             OF_SUBJECT,
-            PROFILE,
+            Copied::Profile("properties"),
+            Merged::Apart,
         )
     },
     store(
         table("property_texts", "app_id, subject_id, key", OfApp::Indexed),
         OF_SUBJECT,
         Copied::Not,
+        Merged::Apart,
     ),
     Store {
         name: "property_updates",
@@ -230,12 +267,14 @@ pub const BELONGINGS: &[Store] = &[
             table("property_mutations", "app_id, mutation_id", OfApp::Indexed),
             OF_SUBJECT,
             Copied::Not,
+            Merged::Moved,
         )
     },
     store(
         table("devices", "subject_id, device_id", OfApp::Subject),
         OF_SUBJECT,
         Copied::In("devices.json"),
+        Merged::Apart,
     ),
     store(
         table(
@@ -245,6 +284,7 @@ pub const BELONGINGS: &[Store] = &[
         ),
         OF_SUBJECT,
         Copied::In("devices.json"),
+        Merged::Moved,
     ),
     store(
         table(
@@ -259,6 +299,7 @@ pub const BELONGINGS: &[Store] = &[
              AND (s.subject_id = $2 OR s.subject_id IN (SELECT id FROM merged_subjects WHERE subject_id = $2))",
         ),
         Copied::Not,
+        Merged::Stays,
     ),
     store(
         table(
@@ -268,11 +309,13 @@ pub const BELONGINGS: &[Store] = &[
         ),
         OF_SUBJECTS,
         Copied::Not,
+        Merged::Stays,
     ),
     store(
         table("plugin_differences", "id", OfApp::Indexed),
         OF_SUBJECTS,
         Copied::Not,
+        Merged::Stays,
     ),
     store(
         table("decisions", "app_id, id", OfApp::Indexed),
@@ -282,6 +325,7 @@ pub const BELONGINGS: &[Store] = &[
              AND (s.subject_id = $2 OR s.subject_id IN (SELECT id FROM merged_subjects WHERE subject_id = $2))",
         ),
         Copied::Not,
+        Merged::Stays,
     ),
     // Those of others go with the decisions that they shared, the person's own rows last.
     store(
@@ -297,6 +341,7 @@ pub const BELONGINGS: &[Store] = &[
              ORDER BY CASE WHEN o.subject_id = s.subject_id THEN 1 ELSE 0 END",
         ),
         Copied::Not,
+        Merged::Stays,
     ),
     // They go with their message too; so that their count is told, they go first.
     store(
@@ -312,16 +357,20 @@ pub const BELONGINGS: &[Store] = &[
              WHERE m.subject_id = $2 AND m.app_id = $1",
         ),
         Copied::Not,
+        Merged::Stays,
     ),
+    // What is sent of somebody stays as it was written.
     store(
         table("webhook_messages", "id", OfApp::Indexed),
         OF_SUBJECT,
         Copied::Not,
+        Merged::Moved,
     ),
     store(
         table("client_sessions", "app_id, client_id", OfApp::Indexed),
         OF_SUBJECT,
-        PROFILE,
+        Copied::Profile("clientSessions"),
+        Merged::Moved,
     ),
     Store {
         name: "exports",
@@ -330,6 +379,7 @@ pub const BELONGINGS: &[Store] = &[
             table("privacy_exports", "id", OfApp::Indexed),
             OF_SUBJECT,
             Copied::Not,
+            Merged::Moved,
         )
     },
     Store {
@@ -346,6 +396,7 @@ pub const BELONGINGS: &[Store] = &[
             ),
             OF_SUBJECT,
             Copied::Not,
+            Merged::Moved,
         )
     },
 ];
@@ -356,11 +407,13 @@ pub const OWNERS: &[Store] = &[
         table("merged_subjects", "id", OfApp::Subject),
         OF_SUBJECT,
         Copied::Not,
+        Merged::Moved,
     ),
     store(
         table("aliases", "number", OfApp::Owner("kind, value")),
         OF_SUBJECT,
-        PROFILE,
+        Copied::Profile("aliases"),
+        Merged::Apart,
     ),
     Store {
         name: "profile",
@@ -368,7 +421,8 @@ pub const OWNERS: &[Store] = &[
         ..store(
             table("subjects", "id", OfApp::Owner("external_id, id")),
             Personal::Where("id = $2 AND app_id = $1"),
-            PROFILE,
+            Copied::Profile("profile"),
+            Merged::Apart,
         )
     },
 ];
@@ -509,6 +563,40 @@ impl Table {
 }
 
 impl Store {
+    /// Gives the loser's rows to the winner, of which it becomes a part, unless [`Merged`] says that something else does.
+    pub async fn merge(&self, tx: &mut Tx, app_id: Uuid, winner: Uuid, loser: Uuid) -> Result<()> {
+        let name = self.table.name;
+        let unless: &[&str] = match self.merged {
+            Merged::Moved => &[],
+            Merged::MovedUnless(columns) => columns,
+            Merged::Apart | Merged::Stays => return Ok(()),
+        };
+        let of_loser = " WHERE app_id = $1 AND subject_id = $3";
+        let moved = tx.sql("UPDATE ").push(name).push(" SET subject_id = $2");
+        let mut moved = moved.push(of_loser);
+        if !unless.is_empty() {
+            moved = moved.push(" AND NOT EXISTS (SELECT 1 FROM ").push(name);
+            moved = moved.push(" own WHERE own.subject_id = $2");
+            for column in unless {
+                moved = moved.push(" AND own.").push(column).push(" = ");
+                moved = moved.push(name).push(".").push(column);
+            }
+            moved = moved.push(")");
+        }
+        moved
+            .bind(app_id)
+            .bind(winner)
+            .bind(loser)
+            .execute()
+            .await?;
+        if !unless.is_empty() {
+            let left = tx.sql("DELETE FROM ").push(name).push(of_loser);
+            let left = left.push(" AND subject_id <> $2");
+            left.bind(app_id).bind(winner).bind(loser).execute().await?;
+        }
+        Ok(())
+    }
+
     /// Erases some rows of the app `$1`, `$3` at the most, and changes nothing once none is left. `$2` is the job
     /// for rows of aliases, else the subject.
     pub fn erase<'t>(&self, tx: &'t mut Tx) -> Statement<'t> {

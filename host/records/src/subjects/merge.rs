@@ -6,6 +6,7 @@
 
 use nudge_db::{Error, Result, Rows, Timestamp, Tx};
 use nudge_platform::secrets::hexadecimal;
+use nudge_platform::tables;
 use serde::Serialize;
 use uuid::Uuid;
 
@@ -81,13 +82,11 @@ impl OfBoth {
     }
 }
 
-/// What gives the subject `$3` to the subject `$2`, in the app `$1`. Where both have something, `$2` keeps
-/// its own.
+/// What gives the subject `$3` to the subject `$2`, in the app `$1`, beside what the list of tables says of each. Where both
+/// have something, `$2` keeps its own.
 const MOVES: &[&str] = &[
     // Whoever has a token of the one that goes must ask for a new one.
     "UPDATE aliases SET subject_id = $2, token_epoch = token_epoch + 1 WHERE app_id = $1 AND subject_id = $3",
-    "UPDATE client_sessions SET subject_id = $2 WHERE app_id = $1 AND subject_id = $3",
-    "UPDATE property_mutations SET subject_id = $2 WHERE app_id = $1 AND subject_id = $3",
     // Texts of the properties that were taken over.
     "INSERT INTO property_texts (app_id, subject_id, key, folded)
      SELECT t.app_id, $2, t.key, t.folded FROM property_texts t
@@ -117,43 +116,19 @@ const MOVES: &[&str] = &[
         last_seen_at = CASE WHEN excluded.last_seen_at > devices.last_seen_at
             THEN excluded.last_seen_at ELSE devices.last_seen_at END",
     "DELETE FROM devices WHERE app_id = $1 AND subject_id = $3 AND subject_id <> $2",
-    "UPDATE deliveries SET subject_id = $2 WHERE app_id = $1 AND subject_id = $3",
-    "UPDATE push_tokens SET subject_id = $2 WHERE app_id = $1 AND subject_id = $3",
-    // See keep_states.
-    "UPDATE plugin_states SET subject_id = $2 WHERE app_id = $1 AND subject_id = $3
-        AND campaign_id NOT IN (SELECT campaign_id FROM plugin_states WHERE subject_id = $2)",
-    "DELETE FROM plugin_states WHERE app_id = $1 AND subject_id = $3 AND subject_id <> $2",
-    // Of one run, one of the two is enough.
-    "UPDATE occasions SET subject_id = $2 WHERE app_id = $1 AND subject_id = $3 AND NOT EXISTS (
-        SELECT 1 FROM occasions own WHERE own.campaign_id = occasions.campaign_id AND own.subject_id = $2
-          AND own.key = occasions.key)",
-    "DELETE FROM occasions WHERE app_id = $1 AND subject_id = $3 AND subject_id <> $2",
-    // The same of what it led to; see RUNS.
-    "UPDATE run_firings SET subject_id = $2 WHERE app_id = $1 AND subject_id = $3 AND NOT EXISTS (
-        SELECT 1 FROM run_firings own WHERE own.campaign_id = run_firings.campaign_id AND own.key = run_firings.key
-          AND own.subject_id = $2)",
-    "DELETE FROM run_firings WHERE app_id = $1 AND subject_id = $3 AND subject_id <> $2",
-    // Whoever was in a segment still counts as in it, so that nobody enters twice; the next look says who left.
-    "UPDATE segment_members SET subject_id = $2 WHERE app_id = $1 AND subject_id = $3 AND NOT EXISTS (
-        SELECT 1 FROM segment_members own WHERE own.segment_id = segment_members.segment_id AND own.subject_id = $2)",
-    "DELETE FROM segment_members WHERE app_id = $1 AND subject_id = $3 AND subject_id <> $2",
     "DELETE FROM segment_checks WHERE app_id = $1 AND subject_id = $3 AND subject_id <> $2",
     "INSERT INTO segment_checks (subject_id, app_id) SELECT s.id, s.app_id FROM subjects s
      WHERE s.app_id = $1 AND s.id = $2 AND EXISTS (SELECT 1 FROM segments g WHERE g.app_id = $1) AND s.id <> $3
      ON CONFLICT (subject_id) DO NOTHING",
-    // What is sent stays as it was written.
-    "UPDATE webhook_messages SET subject_id = $2 WHERE app_id = $1 AND subject_id = $3",
     // One SDK's id of an attempt names one attempt of a person.
     "UPDATE survey_attempts SET client_attempt_id = NULL WHERE app_id = $1 AND subject_id = $3
         AND EXISTS (SELECT 1 FROM survey_attempts AS own WHERE own.subject_id = $2
             AND own.survey_id = survey_attempts.survey_id
             AND own.client_attempt_id = survey_attempts.client_attempt_id)",
-    "UPDATE survey_attempts SET subject_id = $2 WHERE app_id = $1 AND subject_id = $3",
-    "UPDATE privacy_export_chunks SET subject_id = $2 WHERE app_id = $1 AND subject_id = $3",
-    "UPDATE privacy_exports SET subject_id = $2 WHERE app_id = $1 AND subject_id = $3",
-    "UPDATE merged_subjects SET subject_id = $2 WHERE app_id = $1 AND subject_id = $3",
-    "DELETE FROM subjects WHERE app_id = $1 AND id = $3 AND id <> $2",
 ];
+
+/// What takes the subject `$3` away once nothing is left of it.
+const GONE: &str = "DELETE FROM subjects WHERE app_id = $1 AND id = $3 AND id <> $2";
 
 /// Of one device that both have registered, the registration that came last stays.
 const REGISTRATIONS: &[&str] = &[
@@ -214,6 +189,10 @@ pub(super) async fn merge(
     let plugin_states = keep_states(tx, app_id, winner, loser).await?;
     let push_registrations = each(tx, REGISTRATIONS, app_id, winner, loser).await?;
     each(tx, MOVES, app_id, winner, loser).await?;
+    for store in tables::personal() {
+        store.merge(tx, app_id, winner, loser).await?;
+    }
+    each(tx, &[GONE], app_id, winner, loser).await?;
     tx.sql(
         "INSERT INTO merged_subjects (id, app_id, subject_id, merged_at) VALUES ($1, $2, $3, $4)",
     )
