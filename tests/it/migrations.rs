@@ -39,12 +39,13 @@ const CONTRACTS: [&str; 7] = [
 
 #[test]
 fn migrations_expand_and_contract_a_version_later() {
-    for folder in ["sqlite", "postgres"] {
+    for folder in ["common", "sqlite", "postgres"] {
         let folder = format!("{}/../host/migrations/{folder}", env!("CARGO_MANIFEST_DIR"));
         for entry in std::fs::read_dir(folder).unwrap() {
             let path = entry.unwrap().path();
             let name = path.file_name().unwrap().to_str().unwrap();
-            if name.split('_').next().unwrap() <= FIRST_RELEASE {
+            let is_sql = path.extension().is_some_and(|it| it == "sql");
+            if !is_sql || name.split('_').next().unwrap() <= FIRST_RELEASE {
                 continue;
             }
             let text = std::fs::read_to_string(&path).unwrap();
