@@ -11,8 +11,8 @@ use crate::limits::{COPY_FACTOR, EPOCH, Limits};
 use crate::log::{Log, LogLine};
 use crate::meter::Meter;
 use crate::processor;
-use crate::store::{MemoryAccount, State};
-use crate::worlds::{Instance, Pre, World};
+use crate::store::{AnyView, MemoryAccount, State};
+use crate::worlds::{Instance, Pre};
 
 /// What a call cost, and what it logged.
 #[derive(Debug, Clone, Default)]
@@ -42,15 +42,15 @@ pub(crate) struct Allowance {
 }
 
 /// Makes the store of a call, whose deadline begins to pass.
-pub(crate) fn store<B>(
+pub(crate) fn store(
     shared: &Shared,
     limits: &Limits,
     allowance: &Allowance,
     surroundings: Surroundings,
-    batch: Option<B>,
-) -> Store<State<B>> {
+    view: Option<AnyView>,
+) -> Store<State> {
     let state = State {
-        batch,
+        view,
         meter: Meter::new(allowance.host_calls, limits.output_bytes),
         log: Log::new(limits.log_bytes),
         memory: MemoryAccount::new(limits),
@@ -75,12 +75,12 @@ fn is_little(processor: Duration, deadline: Duration) -> bool {
 }
 
 /// Runs `body` on a fresh instance, which is gone afterwards. `deadline` is what the store was made with.
-pub(crate) fn run<W: World, R>(
-    mut store: Store<State<W::View>>,
-    pre: &Pre<W>,
+pub(crate) fn run<R>(
+    mut store: Store<State>,
+    pre: &Pre,
     deadline: Duration,
-    body: impl FnOnce(&Instance<'_, W>, &mut Store<State<W::View>>) -> Result<R, Interruption>,
-) -> Result<(R, Option<W::View>, Call), Failed> {
+    body: impl FnOnce(&Instance<'_>, &mut Store<State>) -> Result<R, Interruption>,
+) -> Result<(R, Option<AnyView>, Call), Failed> {
     let start = Instant::now();
     let processor = processor::used_about(start);
     let mut instantiation = Duration::ZERO;
@@ -107,7 +107,7 @@ pub(crate) fn run<W: World, R>(
         logs: state.log.into_lines(),
     };
     match result {
-        Ok(result) => Ok((result, state.batch, call)),
+        Ok(result) => Ok((result, state.view, call)),
         Err(Interruption::Failure(failure)) => Err(Failed {
             failure,
             call: Box::new(call),

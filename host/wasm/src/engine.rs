@@ -11,7 +11,7 @@ use crate::limits::Limits;
 use crate::load::{self, LoadError};
 use crate::plugin::Plugin;
 use crate::ticker::Ticker;
-use crate::worlds::{Linkers, Personalization, Trigger, Validation};
+use crate::worlds::Linkers;
 
 /// How an engine is set up.
 #[derive(Debug, Clone)]
@@ -40,9 +40,7 @@ pub(crate) struct Shared {
     pub(crate) limits: Limits,
     pub(crate) compiler: Compiler,
     pub(crate) cache: Cache,
-    pub(crate) trigger: Linkers<Trigger>,
-    pub(crate) validation: Linkers<Validation>,
-    pub(crate) personalization: Linkers<Personalization>,
+    pub(crate) linkers: Linkers,
 }
 
 /// An engine could not be made.
@@ -81,9 +79,7 @@ impl Engine {
         };
         let shared = Shared {
             cache: Cache::new(cache_dir, cache_key, &engine).map_err(Error::Cache)?,
-            trigger: Linkers::new(&engine).map_err(engine_error)?,
-            validation: Linkers::new(&engine).map_err(engine_error)?,
-            personalization: Linkers::new(&engine).map_err(engine_error)?,
+            linkers: Linkers::new(&engine).map_err(engine_error)?,
             ticker: Ticker::start(&engine).map_err(Error::Ticker)?,
             engine,
             limits,

@@ -11,9 +11,9 @@ use crate::failure::Failed;
 use crate::imports::Outline;
 use crate::kind::Kind;
 use crate::limits::{NAME_BYTES, SHOWN_CHARACTERS, SHOWN_NAMES, SUMMARY_BYTES, VERSION_BYTES};
-use crate::plugin::{Description, Plugin, Prepared, Version};
+use crate::plugin::{Description, Plugin, Version};
 use crate::text::{listed, shown};
-use crate::worlds::{Linkers, Pre, World};
+use crate::worlds::Pre;
 
 /// Bytes that cannot be a plugin of this host, and why.
 #[derive(Debug, thiserror::Error)]
@@ -101,19 +101,18 @@ pub(crate) fn load(shared: &Arc<Shared>, bytes: &[u8]) -> Result<Plugin, LoadErr
         return Err(LoadError::ForeignImports(foreign));
     }
 
-    let wasi = outline.needs_wasi();
-    let prepared = match kind {
-        Kind::Trigger => Prepared::Trigger(prepare(&shared.trigger, wasi, &component, plugin)?),
-        Kind::Validation => {
-            Prepared::Validation(prepare(&shared.validation, wasi, &component, plugin)?)
-        }
-        Kind::Personalization => {
-            Prepared::Personalization(prepare(&shared.personalization, wasi, &component, plugin)?)
-        }
-    };
+    let linker = shared.linkers.for_imports(outline.needs_wasi());
+    let pre = linker
+        .instantiate_pre(&component)
+        .and_then(|linked| Pre::new(linked, kind, plugin))
+        .map_err(|error| LoadError::Misfit {
+            kind,
+            reason: format!("{error:#}"),
+        })?;
     let version = Version {
         shared: Arc::clone(shared),
-        prepared,
+        kind,
+        pre,
         digest,
         imports: outline.imports,
         exports: outline.exports,
@@ -121,20 +120,6 @@ pub(crate) fn load(shared: &Arc<Shared>, bytes: &[u8]) -> Result<Plugin, LoadErr
     let (description, _) = version.describe().map_err(LoadError::DescribeFailed)?;
     check(&description).map_err(LoadError::BadDescription)?;
     Ok(Plugin::new(version, description))
-}
-
-fn prepare<W: World>(
-    linkers: &Linkers<W>,
-    wasi: bool,
-    component: &Component,
-    plugin: &str,
-) -> Result<Pre<W>, LoadError> {
-    let pre = linkers.for_imports(wasi).instantiate_pre(component);
-    pre.and_then(|pre| Pre::new(pre, plugin))
-        .map_err(|error| LoadError::Misfit {
-            kind: W::KIND,
-            reason: format!("{error:#}"),
-        })
 }
 
 /// The component, from the cache or from the compiler.

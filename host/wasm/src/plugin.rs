@@ -1,19 +1,22 @@
 //! One version of a plugin, ready to be called.
 
+use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
-use std::time::Duration;
+
+use wasmtime::Store;
 
 use crate::bindings::types;
 use crate::call::{self, Allowance, Call, Interruption};
 use crate::engine::Shared;
-use crate::failure::{Failed, Failure, Stop};
+use crate::failure::{Failed, Failure};
 use crate::host::wasi::Surroundings;
 use crate::kind::Kind;
 use crate::limits::{
     ELEMENT_BYTES, Limits, Lowered, PATHS, REFUSAL_CODE_CHARACTERS, REFUSAL_MESSAGE_CHARACTERS,
 };
-use crate::worlds::{Instance, Personalization, Pre, Trigger, Validation, World};
+use crate::store::{AnyView, State, left};
+use crate::worlds::{Instance, Pre};
 use crate::{host, personalization, text, trigger, validation};
 
 /// One version of a plugin. Cheap to clone; each call has an instance of its own.
@@ -63,17 +66,11 @@ pub struct Problem {
     pub message: String,
 }
 
-/// A component of any kind whose imports are resolved.
-pub(crate) enum Prepared {
-    Trigger(Pre<Trigger>),
-    Validation(Pre<Validation>),
-    Personalization(Pre<Personalization>),
-}
-
 /// A plugin that has not said yet what it is.
 pub(crate) struct Version {
     pub(crate) shared: Arc<Shared>,
-    pub(crate) prepared: Prepared,
+    pub(crate) kind: Kind,
+    pub(crate) pre: Pre,
     pub(crate) digest: String,
     pub(crate) imports: Vec<String>,
     pub(crate) exports: Vec<String>,
@@ -132,7 +129,7 @@ impl Plugin {
 
     /// What it decides.
     pub fn kind(&self) -> Kind {
-        self.version.kind()
+        self.version.kind
     }
 
     /// The SHA-256 of the component, in hexadecimal.
@@ -167,13 +164,7 @@ impl Plugin {
 
     /// Checks a configuration, and says what decisions under it read.
     pub fn check_config(&self, config: &str) -> Result<Result<Reads, Vec<Problem>>, Failed> {
-        match &self.version.prepared {
-            Prepared::Trigger(pre) => self.version.check_config::<Trigger>(pre, config),
-            Prepared::Validation(pre) => self.version.check_config::<Validation>(pre, config),
-            Prepared::Personalization(pre) => {
-                self.version.check_config::<Personalization>(pre, config)
-            }
-        }
+        self.version.check_config(config)
     }
 
     /// Decides which items fire which campaigns. A plugin of another kind traps.
@@ -182,18 +173,16 @@ impl Plugin {
         batch: trigger::Batch,
         facts: Box<dyn trigger::Facts>,
     ) -> Result<trigger::TriggerOutcome, Failed> {
-        let Prepared::Trigger(pre) = &self.version.prepared else {
-            return Err(self.wrong_kind(Kind::Trigger));
-        };
+        self.has_kind(Kind::Trigger)?;
         let allowance = trigger_allowance(&self.limits, &batch);
         let surroundings = Surroundings {
             now: batch.now,
             seed: batch.seed,
         };
         let view = host::trigger::View::new(batch, facts, self.unlimited_timers);
-        let (view, call) =
-            self.version
-                .decide::<Trigger>(pre, &self.limits, &allowance, surroundings, view)?;
+        let (view, call) = self
+            .version
+            .decide(&self.limits, &allowance, surroundings, view)?;
         Ok(view.into_outcome(call))
     }
 
@@ -202,9 +191,7 @@ impl Plugin {
         &self,
         batch: validation::Batch,
     ) -> Result<validation::ValidationOutcome, Failed> {
-        let Prepared::Validation(pre) = &self.version.prepared else {
-            return Err(self.wrong_kind(Kind::Validation));
-        };
+        self.has_kind(Kind::Validation)?;
         let limits = &self.limits;
         let allowance = Allowance {
             deadline: limits.validation_deadline,
@@ -215,9 +202,9 @@ impl Plugin {
             seed: 0,
         };
         let view = host::validation::View::new(batch);
-        let (view, call) =
-            self.version
-                .decide::<Validation>(pre, &self.limits, &allowance, surroundings, view)?;
+        let (view, call) = self
+            .version
+            .decide(&self.limits, &allowance, surroundings, view)?;
         Ok(view.into_outcome(call))
     }
 
@@ -227,9 +214,7 @@ impl Plugin {
         batch: personalization::Batch,
         facts: Box<dyn personalization::Facts>,
     ) -> Result<personalization::PersonalizationOutcome, Failed> {
-        let Prepared::Personalization(pre) = &self.version.prepared else {
-            return Err(self.wrong_kind(Kind::Personalization));
-        };
+        self.has_kind(Kind::Personalization)?;
         let limits = &self.limits;
         let allowance = Allowance {
             deadline: limits.personalization_deadline,
@@ -240,22 +225,21 @@ impl Plugin {
             seed: batch.seed,
         };
         let view = host::personalization::View::new(batch, facts);
-        let (view, call) = self.version.decide::<Personalization>(
-            pre,
-            &self.limits,
-            &allowance,
-            surroundings,
-            view,
-        )?;
+        let (view, call) = self
+            .version
+            .decide(&self.limits, &allowance, surroundings, view)?;
         Ok(view.into_outcome(call))
     }
 
-    fn wrong_kind(&self, wanted: Kind) -> Failed {
+    fn has_kind(&self, wanted: Kind) -> Result<(), Failed> {
+        if self.kind() == wanted {
+            return Ok(());
+        }
         let reason = format!("a {} plugin was called as a {wanted} plugin", self.kind());
-        Failed {
+        Err(Failed {
             failure: Failure::Trap(reason),
             call: Box::default(),
-        }
+        })
     }
 }
 
@@ -279,24 +263,8 @@ pub(crate) fn trigger_allowance(limits: &Limits, batch: &trigger::Batch) -> Allo
 }
 
 impl Version {
-    fn kind(&self) -> Kind {
-        match &self.prepared {
-            Prepared::Trigger(_) => Trigger::KIND,
-            Prepared::Validation(_) => Validation::KIND,
-            Prepared::Personalization(_) => Personalization::KIND,
-        }
-    }
-
     pub(crate) fn describe(&self) -> Result<(Description, Call), Failed> {
-        match &self.prepared {
-            Prepared::Trigger(pre) => self.describe_as::<Trigger>(pre),
-            Prepared::Validation(pre) => self.describe_as::<Validation>(pre),
-            Prepared::Personalization(pre) => self.describe_as::<Personalization>(pre),
-        }
-    }
-
-    fn describe_as<W: World>(&self, pre: &Pre<W>) -> Result<(Description, Call), Failed> {
-        self.outside_batch::<W, _>(pre, |instance, store| {
+        self.outside_batch(|instance, store| {
             let described = instance.describe(store)?;
             let types::Description {
                 name,
@@ -320,12 +288,8 @@ impl Version {
         })
     }
 
-    fn check_config<W: World>(
-        &self,
-        pre: &Pre<W>,
-        config: &str,
-    ) -> Result<Result<Reads, Vec<Problem>>, Failed> {
-        self.outside_batch::<W, _>(pre, |instance, store| {
+    fn check_config(&self, config: &str) -> Result<Result<Reads, Vec<Problem>>, Failed> {
+        self.outside_batch(|instance, store| {
             let checked = instance.check_config(store, config)?;
             let bytes = match &checked {
                 Ok(reads) => {
@@ -361,57 +325,58 @@ impl Version {
     }
 
     /// Runs a function that has no batch.
-    fn outside_batch<W: World, R>(
+    fn outside_batch<R>(
         &self,
-        pre: &Pre<W>,
-        body: impl FnOnce(
-            &Instance<'_, W>,
-            &mut wasmtime::Store<crate::store::State<W::View>>,
-        ) -> Result<R, Interruption>,
+        body: impl FnOnce(&Instance<'_>, &mut Store<State>) -> Result<R, Interruption>,
     ) -> Result<(R, Call), Failed> {
         let limits = &self.shared.limits;
-        let deadline: Duration = limits.describe_deadline;
         let allowance = Allowance {
-            deadline,
+            deadline: limits.describe_deadline,
             host_calls: limits.host_calls,
         };
-        let store = call::store(
-            &self.shared,
-            limits,
-            &allowance,
-            Surroundings::default(),
-            None,
-        );
-        call::run::<W, R>(store, pre, deadline, body).map(|(result, _, call)| (result, call))
+        let surroundings = Surroundings::default();
+        let store = call::store(&self.shared, limits, &allowance, surroundings, None);
+        call::run(store, &self.pre, allowance.deadline, body)
+            .map(|(result, _, call)| (result, call))
     }
 
-    /// Runs a decision, and gives what it asked for.
-    fn decide<W: World>(
+    /// Runs a decision, and gives what is left of its view: what it asked for.
+    fn decide<V: Any + Send>(
         &self,
-        pre: &Pre<W>,
         limits: &Limits,
         allowance: &Allowance,
         surroundings: Surroundings,
-        view: W::View,
-    ) -> Result<(W::View, Call), Failed> {
-        let store = call::store(&self.shared, limits, allowance, surroundings, Some(view));
-        let ((), view, call) =
-            call::run::<W, ()>(store, pre, allowance.deadline, |instance, store| {
-                let Err(refusal) = instance.decide(store)? else {
-                    return Ok(());
-                };
-                let bytes = refusal.code.len() + refusal.message.len();
-                let counted = store.data_mut().meter.output(bytes);
-                counted.map_err(wasmtime::Error::from)?;
-                Err(refused(&refusal).into())
-            })?;
-        match view {
-            Some(view) => Ok((view, call)),
-            None => Err(Failed {
-                failure: Failure::Trap(Stop::NoBatch.to_string()),
+        view: V,
+    ) -> Result<(V, Call), Failed> {
+        let view = Box::new(view);
+        let (view, call) = self.decide_any(limits, allowance, surroundings, view)?;
+        match left(view) {
+            Ok(view) => Ok((view, call)),
+            Err(failure) => Err(Failed {
+                failure,
                 call: Box::new(call),
             }),
         }
+    }
+
+    fn decide_any(
+        &self,
+        limits: &Limits,
+        allowance: &Allowance,
+        surroundings: Surroundings,
+        view: AnyView,
+    ) -> Result<(Option<AnyView>, Call), Failed> {
+        let store = call::store(&self.shared, limits, allowance, surroundings, Some(view));
+        let decided = call::run(store, &self.pre, allowance.deadline, |instance, store| {
+            let Err(refusal) = instance.decide(store)? else {
+                return Ok(());
+            };
+            let bytes = refusal.code.len() + refusal.message.len();
+            let counted = store.data_mut().meter.output(bytes);
+            counted.map_err(wasmtime::Error::from)?;
+            Err(refused(&refusal).into())
+        });
+        decided.map(|((), view, call)| (view, call))
     }
 }
 

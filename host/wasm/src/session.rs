@@ -3,29 +3,30 @@
 use wasmtime::Store;
 
 use crate::call::{self, Call, Interruption};
-use crate::failure::{Failure, Stop, failure_of};
+use crate::failure::{Failure, failure_of};
 use crate::host::trigger::View;
 use crate::host::wasi::Surroundings;
+use crate::kind::Kind;
 use crate::meter::Meter;
-use crate::plugin::{Plugin, Prepared, refused, trigger_allowance};
-use crate::store::State;
+use crate::plugin::{Plugin, refused, trigger_allowance};
+use crate::store::{State, left};
 use crate::trigger;
-use crate::worlds::{Instance, Trigger};
+use crate::worlds::Instance;
 
 /// One instance of a trigger plugin.
 pub struct Session<'a> {
     plugin: &'a Plugin,
-    store: Store<State<View>>,
-    instance: Instance<'a, Trigger>,
+    store: Store<State>,
+    instance: Instance<'a>,
 }
 
 impl<'a> Session<'a> {
     /// Makes an instance.
     pub fn new(plugin: &'a Plugin) -> Result<Self, Failure> {
         let version = plugin.version();
-        let Prepared::Trigger(pre) = &version.prepared else {
+        if plugin.kind() != Kind::Trigger {
             return Err(Failure::Trap("not a trigger plugin".to_owned()));
-        };
+        }
         let limits = &version.shared.limits;
         let allowance = call::Allowance {
             deadline: limits.trigger_deadline,
@@ -38,7 +39,8 @@ impl<'a> Session<'a> {
             Surroundings::default(),
             None,
         );
-        let instance = pre
+        let instance = version
+            .pre
             .start(&mut store)
             .map_err(|error| failure_of(&error, false))?;
         Ok(Self {
@@ -58,7 +60,8 @@ impl<'a> Session<'a> {
         let allowance = trigger_allowance(&version.shared.limits, &batch);
         let state = self.store.data_mut();
         state.meter = Meter::new(allowance.host_calls, version.shared.limits.output_bytes);
-        state.batch = Some(View::new(batch, facts, self.plugin.has_unlimited_timers()));
+        let view = View::new(batch, facts, self.plugin.has_unlimited_timers());
+        state.view = Some(Box::new(view));
         self.store
             .set_epoch_deadline(call::epochs(allowance.deadline));
 
@@ -68,8 +71,7 @@ impl<'a> Session<'a> {
             .map_err(Interruption::from);
         match decided.and_then(|decided| decided.map_err(|refusal| refused(&refusal).into())) {
             Ok(()) => {
-                let view = self.store.data_mut().batch.take();
-                let view = view.ok_or_else(|| Failure::Trap(Stop::NoBatch.to_string()))?;
+                let view: View = left(self.store.data_mut().view.take())?;
                 Ok(view.into_outcome(Call::default()))
             }
             Err(Interruption::Failure(failure)) => Err(failure),

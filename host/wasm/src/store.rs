@@ -1,18 +1,23 @@
 //! What one call has: its batch, its meter, its log, its memory account.
 
+use std::any::Any;
+
 use wasmtime::ResourceLimiter;
 
-use crate::failure::Stop;
+use crate::failure::{Failure, Stop};
 use crate::host::wasi::Wasi;
 use crate::limits::{CORE_INSTANCES, Limits, MEMORIES, TABLES};
 use crate::log::Log;
 use crate::meter::Meter;
 use crate::ticker::Ticking;
 
-/// The data of a call's store. `B` is the world's view of the batch.
-pub(crate) struct State<B> {
+/// What the host keeps of a batch: the `View` of the plugin's world.
+pub(crate) type AnyView = Box<dyn Any + Send>;
+
+/// The data of a call's store. All worlds have the same: what is made for a type of it, WASI above all, is made once.
+pub(crate) struct State {
     /// None in `describe` and `check-config`, which have no batch.
-    pub(crate) batch: Option<B>,
+    pub(crate) view: Option<AnyView>,
     pub(crate) meter: Meter,
     pub(crate) log: Log,
     pub(crate) memory: MemoryAccount,
@@ -21,13 +26,20 @@ pub(crate) struct State<B> {
     pub(crate) _ticking: Ticking,
 }
 
-impl<B> State<B> {
-    /// Counts a call of a host function, and gives what it works on.
-    pub(crate) fn enter(&mut self) -> Result<(&mut B, &mut Meter), Stop> {
+impl State {
+    /// Counts a call of a host function, and gives what it works on. `V` is the view of the function's world.
+    pub(crate) fn enter<V: Any>(&mut self) -> Result<(&mut V, &mut Meter), Stop> {
         self.meter.host_call()?;
-        let batch = self.batch.as_mut().ok_or(Stop::NoBatch)?;
-        Ok((batch, &mut self.meter))
+        let view = self.view.as_mut().and_then(|view| view.downcast_mut());
+        Ok((view.ok_or(Stop::NoBatch)?, &mut self.meter))
     }
+}
+
+/// What a decision left of its view.
+pub(crate) fn left<V: Any>(view: Option<AnyView>) -> Result<V, Failure> {
+    let view = view.and_then(|view| view.downcast().ok());
+    let view = view.ok_or_else(|| Failure::Trap(Stop::NoBatch.to_string()))?;
+    Ok(*view)
 }
 
 /// Limits what instances may allocate, and remembers how much they did.

@@ -4,7 +4,7 @@ use crate::bindings::{log, types};
 use crate::log::Level;
 use crate::store::State;
 
-impl<B> log::Host for State<B> {
+impl log::Host for State {
     fn write(&mut self, level: log::Level, message: String) -> wasmtime::Result<()> {
         self.meter.host_call()?;
         let level = match level {
@@ -18,4 +18,4 @@ impl<B> log::Host for State<B> {
     }
 }
 
-impl<B> types::Host for State<B> {}
+impl types::Host for State {}

@@ -57,31 +57,31 @@ impl View {
     }
 }
 
-impl Host for State<View> {}
+impl Host for State {}
 
-impl HostBatch for State<View> {
+impl HostBatch for State {
     fn now(&mut self, _: Resource<Handle>) -> wasmtime::Result<i64> {
-        let (view, _) = self.enter()?;
+        let (view, _) = self.enter::<View>()?;
         Ok(view.batch.now)
     }
 
     fn item_count(&mut self, _: Resource<Handle>) -> wasmtime::Result<u32> {
-        let (view, _) = self.enter()?;
+        let (view, _) = self.enter::<View>()?;
         Ok(length(&view.batch.items))
     }
 
     fn message_count(&mut self, _: Resource<Handle>) -> wasmtime::Result<u32> {
-        let (view, _) = self.enter()?;
+        let (view, _) = self.enter::<View>()?;
         Ok(length(&view.batch.messages))
     }
 
     fn message_config(&mut self, _: Resource<Handle>, message: u32) -> wasmtime::Result<String> {
-        let (view, _) = self.enter()?;
+        let (view, _) = self.enter::<View>()?;
         Ok(view.message(message)?.config.as_ref().to_owned())
     }
 
     fn message_items(&mut self, _: Resource<Handle>, message: u32) -> wasmtime::Result<Vec<u32>> {
-        let (view, _) = self.enter()?;
+        let (view, _) = self.enter::<View>()?;
         Ok(view.message(message)?.items.clone())
     }
 
@@ -90,7 +90,7 @@ impl HostBatch for State<View> {
         _: Resource<Handle>,
         message: u32,
     ) -> wasmtime::Result<types::Cells> {
-        let (view, _) = self.enter()?;
+        let (view, _) = self.enter::<View>()?;
         let Message {
             items,
             subject_properties,
@@ -111,7 +111,7 @@ impl HostBatch for State<View> {
         message: u32,
         keys: Vec<String>,
     ) -> wasmtime::Result<types::Cells> {
-        let (view, _) = self.enter()?;
+        let (view, _) = self.enter::<View>()?;
         within_paths(&keys)?;
         let recipients = view.recipients(view.message(message)?);
         Ok(Projection::new(&keys).table(recipients.map(|item| item.map(|item| &*item.data))))
@@ -122,7 +122,7 @@ impl HostBatch for State<View> {
         _: Resource<Handle>,
         message: u32,
     ) -> wasmtime::Result<types::Cells> {
-        let (view, _) = self.enter()?;
+        let (view, _) = self.enter::<View>()?;
         let message = view.message(message)?;
         let events = view.recipients(message).map(|item| {
             let event = item.and_then(|item| item.trigger.as_ref());
@@ -136,7 +136,7 @@ impl HostBatch for State<View> {
         _: Resource<Handle>,
         item: u32,
     ) -> wasmtime::Result<Option<(String, i64)>> {
-        let (view, _) = self.enter()?;
+        let (view, _) = self.enter::<View>()?;
         let event = view.item(item)?.trigger.as_ref();
         Ok(event.map(|event| (event.id.to_string(), event.timestamp)))
     }
@@ -150,7 +150,7 @@ impl HostBatch for State<View> {
         limit: u32,
         properties: Vec<String>,
     ) -> wasmtime::Result<types::History> {
-        let (view, _) = self.enter()?;
+        let (view, _) = self.enter::<View>()?;
         view.item(item)?;
         within_paths(&properties)?;
         let limit = history::limit(limit);
@@ -170,7 +170,7 @@ impl HostBatch for State<View> {
         item: u32,
         name: String,
     ) -> wasmtime::Result<Option<types::Value>> {
-        let (view, _) = self.enter()?;
+        let (view, _) = self.enter::<View>()?;
         view.item(item)?;
         Ok(view
             .facts
@@ -179,7 +179,7 @@ impl HostBatch for State<View> {
     }
 
     fn random(&mut self, _: Resource<Handle>, item: u32, n: u32) -> wasmtime::Result<u64> {
-        let (view, _) = self.enter()?;
+        let (view, _) = self.enter::<View>()?;
         let recipient = view.item(item)?.recipient;
         Ok(random::number(view.batch.seed, &[recipient], n))
     }
@@ -189,7 +189,7 @@ impl HostBatch for State<View> {
         _: Resource<Handle>,
         resolutions: Vec<personalization_host::Resolution>,
     ) -> wasmtime::Result<()> {
-        let (view, meter) = self.enter()?;
+        let (view, meter) = self.enter::<View>()?;
         for resolution in resolutions {
             view.item(resolution.item)?;
             meter.output(bytes(&resolution))?;

@@ -24,46 +24,46 @@ const FIRING_BYTES: usize = 8;
 /// What a change of state or timers, and an explanation, counts as output apart from its texts.
 const CHANGE_BYTES: usize = 16;
 
-impl Host for State<View> {}
+impl Host for State {}
 
-impl HostBatch for State<View> {
+impl HostBatch for State {
     fn now(&mut self, _: Batch) -> Result<i64> {
-        let (view, _) = self.enter()?;
+        let (view, _) = self.enter::<View>()?;
         Ok(view.batch.now)
     }
 
     fn item_count(&mut self, _: Batch) -> Result<u32> {
-        let (view, _) = self.enter()?;
+        let (view, _) = self.enter::<View>()?;
         Ok(length(&view.batch.items))
     }
 
     fn campaign_count(&mut self, _: Batch) -> Result<u32> {
-        let (view, _) = self.enter()?;
+        let (view, _) = self.enter::<View>()?;
         Ok(length(&view.batch.campaigns))
     }
 
     fn campaign_id(&mut self, _: Batch, campaign: u32) -> Result<String> {
-        let (view, _) = self.enter()?;
+        let (view, _) = self.enter::<View>()?;
         Ok(view.campaign(campaign)?.id.to_string())
     }
 
     fn campaign_config(&mut self, _: Batch, campaign: u32) -> Result<String> {
-        let (view, _) = self.enter()?;
+        let (view, _) = self.enter::<View>()?;
         Ok(view.campaign(campaign)?.config.as_ref().to_owned())
     }
 
     fn campaign_items(&mut self, _: Batch, campaign: u32) -> Result<Vec<u32>> {
-        let (view, _) = self.enter()?;
+        let (view, _) = self.enter::<View>()?;
         Ok(view.campaign(campaign)?.items.clone())
     }
 
     fn campaign_cells(&mut self, _: Batch, campaign: u32) -> Result<types::Cells> {
-        let (view, _) = self.enter()?;
+        let (view, _) = self.enter::<View>()?;
         Ok(view.cells(campaign)?)
     }
 
     fn names(&mut self, _: Batch) -> Result<Vec<String>> {
-        let (view, _) = self.enter()?;
+        let (view, _) = self.enter::<View>()?;
         Ok(view
             .names()
             .0
@@ -73,42 +73,42 @@ impl HostBatch for State<View> {
     }
 
     fn name_indexes(&mut self, _: Batch) -> Result<Vec<u32>> {
-        let (view, _) = self.enter()?;
+        let (view, _) = self.enter::<View>()?;
         Ok(view.names().1.clone())
     }
 
     fn subjects(&mut self, _: Batch) -> Result<Vec<u32>> {
-        let (view, _) = self.enter()?;
+        let (view, _) = self.enter::<View>()?;
         Ok(view.batch.items.iter().map(|item| item.subject).collect())
     }
 
     fn timestamps(&mut self, _: Batch) -> Result<Vec<i64>> {
-        let (view, _) = self.enter()?;
+        let (view, _) = self.enter::<View>()?;
         Ok(view.batch.items.iter().map(|item| item.timestamp).collect())
     }
 
     fn received(&mut self, _: Batch) -> Result<Vec<i64>> {
-        let (view, _) = self.enter()?;
+        let (view, _) = self.enter::<View>()?;
         Ok(view.batch.items.iter().map(|item| item.received).collect())
     }
 
     fn sessions(&mut self, _: Batch) -> Result<Vec<u32>> {
-        let (view, _) = self.enter()?;
+        let (view, _) = self.enter::<View>()?;
         Ok(view.batch.items.iter().map(|item| item.session).collect())
     }
 
     fn event_id(&mut self, _: Batch, item: u32) -> Result<String> {
-        let (view, _) = self.enter()?;
+        let (view, _) = self.enter::<View>()?;
         Ok(view.item(item)?.event_id.to_string())
     }
 
     fn event_json(&mut self, _: Batch, item: u32) -> Result<String> {
-        let (view, _) = self.enter()?;
+        let (view, _) = self.enter::<View>()?;
         Ok(view.item(item)?.properties.as_ref().to_owned())
     }
 
     fn timer_items(&mut self, _: Batch) -> Result<Vec<u32>> {
-        let (view, _) = self.enter()?;
+        let (view, _) = self.enter::<View>()?;
         let items = (0..).zip(&view.batch.items);
         Ok(items
             .filter(|(_, item)| item.timer.is_some())
@@ -117,7 +117,7 @@ impl HostBatch for State<View> {
     }
 
     fn timer_key(&mut self, _: Batch, item: u32) -> Result<Option<String>> {
-        let (view, _) = self.enter()?;
+        let (view, _) = self.enter::<View>()?;
         Ok(view
             .item(item)?
             .timer
@@ -126,7 +126,7 @@ impl HostBatch for State<View> {
     }
 
     fn timer_payload(&mut self, _: Batch, item: u32) -> Result<Option<Vec<u8>>> {
-        let (view, _) = self.enter()?;
+        let (view, _) = self.enter::<View>()?;
         Ok(view
             .item(item)?
             .timer
@@ -140,7 +140,7 @@ impl HostBatch for State<View> {
         item: u32,
         key: String,
     ) -> Result<Option<types::Value>> {
-        let (view, _) = self.enter()?;
+        let (view, _) = self.enter::<View>()?;
         let subject = view.item(item)?.subject;
         Ok(view
             .facts
@@ -149,7 +149,7 @@ impl HostBatch for State<View> {
     }
 
     fn subject_fact(&mut self, _: Batch, item: u32, name: String) -> Result<Option<types::Value>> {
-        let (view, _) = self.enter()?;
+        let (view, _) = self.enter::<View>()?;
         let subject = view.item(item)?.subject;
         let fact = view.facts.subject_fact(subject, &name);
         let fact = fact.map_err(|_| Stop::Unavailable)?;
@@ -164,7 +164,7 @@ impl HostBatch for State<View> {
         since: Option<i64>,
         at_most: u32,
     ) -> Result<u32> {
-        let (view, _) = self.enter()?;
+        let (view, _) = self.enter::<View>()?;
         Ok(view.count_events(item, &name, since, at_most.min(COUNTED_EVENTS))?)
     }
 
@@ -177,20 +177,20 @@ impl HostBatch for State<View> {
         limit: u32,
         properties: Vec<String>,
     ) -> Result<types::History> {
-        let (view, _) = self.enter()?;
+        let (view, _) = self.enter::<View>()?;
         within_paths(&properties)?;
         let events = view.recent_events(item, &name, since, history::limit(limit))?;
         Ok(history::table(&events, &properties))
     }
 
     fn random(&mut self, _: Batch, item: u32, campaign: u32, n: u32) -> Result<u64> {
-        let (view, _) = self.enter()?;
+        let (view, _) = self.enter::<View>()?;
         let (event, campaign) = (view.item(item)?.event_id, view.campaign(campaign)?.id);
         Ok(random::number(view.batch.seed, &[event, campaign], n))
     }
 
     fn get_state(&mut self, _: Batch, campaign: u32, item: u32) -> Result<Option<Vec<u8>>> {
-        let (view, _) = self.enter()?;
+        let (view, _) = self.enter::<View>()?;
         let subject = view.concerned(campaign, item)?;
         Ok(match view.asked.state(campaign, subject) {
             Some(state) => state.clone(),
@@ -199,14 +199,14 @@ impl HostBatch for State<View> {
     }
 
     fn set_state(&mut self, _: Batch, campaign: u32, item: u32, state: Vec<u8>) -> Result<()> {
-        let (view, meter) = self.enter()?;
+        let (view, meter) = self.enter::<View>()?;
         let subject = view.concerned(campaign, item)?;
         meter.output(CHANGE_BYTES + state.len())?;
         Ok(view.asked.set_state(campaign, subject, Some(state))?)
     }
 
     fn clear_state(&mut self, _: Batch, campaign: u32, item: u32) -> Result<()> {
-        let (view, meter) = self.enter()?;
+        let (view, meter) = self.enter::<View>()?;
         let subject = view.concerned(campaign, item)?;
         meter.output(CHANGE_BYTES)?;
         Ok(view.asked.set_state(campaign, subject, None)?)
@@ -221,7 +221,7 @@ impl HostBatch for State<View> {
         at: i64,
         payload: Vec<u8>,
     ) -> Result<()> {
-        let (view, meter) = self.enter()?;
+        let (view, meter) = self.enter::<View>()?;
         let subject = view.concerned(campaign, item)?;
         meter.output(CHANGE_BYTES + key.len() + payload.len())?;
         let (received, now) = (view.item(item)?.received, view.batch.now);
@@ -231,7 +231,7 @@ impl HostBatch for State<View> {
     }
 
     fn cancel_timer(&mut self, _: Batch, campaign: u32, item: u32, key: String) -> Result<()> {
-        let (view, meter) = self.enter()?;
+        let (view, meter) = self.enter::<View>()?;
         let subject = view.concerned(campaign, item)?;
         meter.output(CHANGE_BYTES + key.len())?;
         view.asked.cancel_timer((campaign, subject), item, key);
@@ -239,7 +239,7 @@ impl HostBatch for State<View> {
     }
 
     fn cancel_timers(&mut self, _: Batch, campaign: u32, item: u32) -> Result<()> {
-        let (view, meter) = self.enter()?;
+        let (view, meter) = self.enter::<View>()?;
         let subject = view.concerned(campaign, item)?;
         meter.output(CHANGE_BYTES)?;
         view.asked.cancel_timers((campaign, subject), item);
@@ -247,7 +247,7 @@ impl HostBatch for State<View> {
     }
 
     fn fire(&mut self, _: Batch, campaign: u32, items: Vec<u32>) -> Result<()> {
-        let (view, meter) = self.enter()?;
+        let (view, meter) = self.enter::<View>()?;
         meter.output(FIRING_BYTES * items.len())?;
         view.campaign(campaign)?;
         for item in items {
@@ -266,7 +266,7 @@ impl HostBatch for State<View> {
         passed: bool,
         detail: String,
     ) -> Result<()> {
-        let (view, meter) = self.enter()?;
+        let (view, meter) = self.enter::<View>()?;
         view.concerned(campaign, item)?;
         if view.batch.explaining {
             meter.output(CHANGE_BYTES + check.len() + detail.len())?;
@@ -282,7 +282,7 @@ impl HostBatch for State<View> {
     }
 
     fn explaining(&mut self, _: Batch) -> Result<bool> {
-        let (view, _) = self.enter()?;
+        let (view, _) = self.enter::<View>()?;
         Ok(view.batch.explaining)
     }
 

@@ -62,21 +62,21 @@ fn cut(text: &mut String, characters: usize) {
     }
 }
 
-impl Host for State<View> {}
+impl Host for State {}
 
-impl HostBatch for State<View> {
+impl HostBatch for State {
     fn now(&mut self, _: Resource<Handle>) -> wasmtime::Result<i64> {
-        let (view, _) = self.enter()?;
+        let (view, _) = self.enter::<View>()?;
         Ok(view.batch.now)
     }
 
     fn item_count(&mut self, _: Resource<Handle>) -> wasmtime::Result<u32> {
-        let (view, _) = self.enter()?;
+        let (view, _) = self.enter::<View>()?;
         Ok(length(&view.batch.items))
     }
 
     fn definition_count(&mut self, _: Resource<Handle>) -> wasmtime::Result<u32> {
-        let (view, _) = self.enter()?;
+        let (view, _) = self.enter::<View>()?;
         Ok(length(&view.batch.definitions))
     }
 
@@ -85,7 +85,7 @@ impl HostBatch for State<View> {
         _: Resource<Handle>,
         definition: u32,
     ) -> wasmtime::Result<String> {
-        let (view, _) = self.enter()?;
+        let (view, _) = self.enter::<View>()?;
         Ok(view.definition(definition)?.config.as_ref().to_owned())
     }
 
@@ -94,7 +94,7 @@ impl HostBatch for State<View> {
         _: Resource<Handle>,
         definition: u32,
     ) -> wasmtime::Result<Vec<u32>> {
-        let (view, _) = self.enter()?;
+        let (view, _) = self.enter::<View>()?;
         Ok(view.definition(definition)?.items.clone())
     }
 
@@ -103,7 +103,7 @@ impl HostBatch for State<View> {
         _: Resource<Handle>,
         definition: u32,
     ) -> wasmtime::Result<types::Cells> {
-        let (view, _) = self.enter()?;
+        let (view, _) = self.enter::<View>()?;
         let definition = view.definition(definition)?;
         Ok(Projection::new(&definition.properties).table(view.objects(definition)))
     }
@@ -113,7 +113,7 @@ impl HostBatch for State<View> {
         _: Resource<Handle>,
         definition: u32,
     ) -> wasmtime::Result<Vec<u32>> {
-        let (view, _) = self.enter()?;
+        let (view, _) = self.enter::<View>()?;
         let definition = view.definition(definition)?;
         let projection = Projection::new(&definition.properties);
         let count = |object: Option<_>| {
@@ -125,7 +125,7 @@ impl HostBatch for State<View> {
     }
 
     fn unread(&mut self, _: Resource<Handle>, item: u32) -> wasmtime::Result<Vec<String>> {
-        let (view, _) = self.enter()?;
+        let (view, _) = self.enter::<View>()?;
         let properties = &view.item(item)?.properties;
         let definition = view
             .batch
@@ -139,12 +139,12 @@ impl HostBatch for State<View> {
     }
 
     fn event_json(&mut self, _: Resource<Handle>, item: u32) -> wasmtime::Result<String> {
-        let (view, _) = self.enter()?;
+        let (view, _) = self.enter::<View>()?;
         Ok(view.item(item)?.properties.as_ref().to_owned())
     }
 
     fn timestamps(&mut self, _: Resource<Handle>) -> wasmtime::Result<Vec<i64>> {
-        let (view, _) = self.enter()?;
+        let (view, _) = self.enter::<View>()?;
         Ok(view.batch.items.iter().map(|item| item.timestamp).collect())
     }
 
@@ -153,7 +153,7 @@ impl HostBatch for State<View> {
         _: Resource<Handle>,
         violations: Vec<validation_host::Violation>,
     ) -> wasmtime::Result<()> {
-        let (view, meter) = self.enter()?;
+        let (view, meter) = self.enter::<View>()?;
         for violation in violations {
             let validation_host::Violation {
                 item,

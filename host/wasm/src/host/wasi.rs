@@ -116,7 +116,7 @@ fn random_bytes(seed: u64, stream: &str) -> Vec<u8> {
     (0..128).flat_map(block).collect()
 }
 
-impl<B: Send> WasiView for State<B> {
+impl WasiView for State {
     fn ctx(&mut self) -> WasiCtxView<'_> {
         let open = self.wasi.open();
         WasiCtxView {
@@ -127,12 +127,12 @@ impl<B: Send> WasiView for State<B> {
 }
 
 /// Adds all of WASI, with a monotonic clock that stands still and with output that goes to the log.
-pub(crate) fn link<B: Send + 'static>(linker: &mut Linker<State<B>>) -> wasmtime::Result<()> {
+pub(crate) fn link(linker: &mut Linker<State>) -> wasmtime::Result<()> {
     wasmtime_wasi::p2::add_to_linker_sync(linker)?;
     linker.allow_shadowing(true);
-    monotonic_clock::add_to_linker::<State<B>, Own>(linker, |state| state.wasi.open())?;
-    stdout::add_to_linker::<State<B>, Own>(linker, |state| state.wasi.open())?;
-    stderr::add_to_linker::<State<B>, Own>(linker, |state| state.wasi.open())?;
+    monotonic_clock::add_to_linker::<State, Own>(linker, |state| state.wasi.open())?;
+    stdout::add_to_linker::<State, Own>(linker, |state| state.wasi.open())?;
+    stderr::add_to_linker::<State, Own>(linker, |state| state.wasi.open())?;
     linker.allow_shadowing(false);
     Ok(())
 }
