@@ -14,6 +14,7 @@
 
 use nudge_campaigns::runs::PARKED;
 use nudge_db::{Result, Rows, Statement, Timestamp, Tx};
+use nudge_platform::claims::IS;
 use nudge_platform::event_names::SCHEDULED;
 use nudge_platform::{id, secrets};
 use uuid::Uuid;
@@ -269,7 +270,8 @@ pub async fn delete_due(tx: &mut Tx, ids: &[Uuid], node: Uuid) -> Result<bool> {
     for chunk in ids.chunks(Rows::MOST) {
         deleted += tx
             .with_rows("v(id)", Rows::new().uuids(chunk.iter().copied()))
-            .push(" DELETE FROM occasions WHERE id IN (SELECT v.id FROM v) AND node = ")
+            .push(" DELETE FROM occasions WHERE id IN (SELECT v.id FROM v) AND node")
+            .push(IS)
             .push_bind(node)
             .execute()
             .await?;
@@ -285,7 +287,8 @@ pub async fn park(tx: &mut Tx, ids: &[Uuid], node: Uuid) -> Result<bool> {
             .with_rows("v(id)", Rows::new().uuids(chunk.iter().copied()))
             .push(" UPDATE occasions SET node = NULL, due_at = ")
             .push_bind(PARKED)
-            .push(" WHERE id IN (SELECT v.id FROM v) AND node = ")
+            .push(" WHERE id IN (SELECT v.id FROM v) AND node")
+            .push(IS)
             .push_bind(node)
             .execute()
             .await?;
