@@ -41,7 +41,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::services::{Services, Shared};
-use crate::{listening, opening, private, retention, router};
+use crate::{listening, memory, opening, private, retention, router};
 
 /// The file in a data directory that its server locks.
 const LOCK: &str = "lock";
@@ -295,6 +295,7 @@ fn spawn_background_tasks(services: &Shared, tasks: &TaskTracker, halt: &Cancell
     let runner = jobs::Runner::new(parts, tasks.clone(), halt.clone());
     tasks.spawn(runner.run());
     tasks.spawn(telemetry::run(halt.clone()));
+    tasks.spawn(memory::give_back(halt.clone()));
     tasks.spawn(retention::run(services.clone(), halt.clone()));
     nudge_apps::tasks::spawn(services.apps(), tasks, halt);
     nudge_records::tasks::spawn(services.records(), tasks, halt);
