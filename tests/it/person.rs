@@ -158,9 +158,12 @@ pub(crate) async fn everything(app: &TestApp) -> Session {
 /// A row for each table of people's that has none, made of what its columns are: the person's, with a secret in each text.
 async fn fill(app: &TestApp, subject: Uuid) {
     let is_sqlite = app.services().db.dialect() == Dialect::Sqlite;
-    let id = |id: Uuid| match is_sqlite {
-        true => format!("x'{}'", hex(id.as_bytes())),
-        false => format!("'{id}'"),
+    let id = |id: Uuid| {
+        if is_sqlite {
+            format!("x'{}'", hex(id.as_bytes()))
+        } else {
+            format!("'{id}'")
+        }
     };
     // Exports fill their own; whoever is noted in the other is looked at at once, and not noted any longer.
     let others = ["privacy_exports", "privacy_export_chunks", "segment_checks"];
