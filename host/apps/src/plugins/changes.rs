@@ -7,7 +7,7 @@ mod upload;
 mod withdraw;
 
 use nudge_db::{Timestamp, Tx};
-use serde_json::Value;
+use serde_json::{Value, json};
 use uuid::Uuid;
 
 pub(super) use rollout::{Change, change};
@@ -231,7 +231,7 @@ pub(super) async fn delete(services: &Services, owner: &Owner, name: &str) -> Re
     owner.bump_version(&mut tx, now).await?;
     let resource = format!("plugin/{name}");
     owner
-        .record(&mut tx, "plugin.deleted", resource, Value::Null, now)
+        .record(&mut tx, "plugin.deleted", resource, json!({}), now)
         .await?;
     tx.commit().await?;
     Ok(owner.refresh(services).await?)
@@ -267,13 +267,7 @@ pub(super) async fn delete_version(
     store::delete_version(&mut tx, owner.app_id, name, &found.release).await?;
     let resource = format!("plugin/{name}/{version}");
     owner
-        .record(
-            &mut tx,
-            "plugin_version.deleted",
-            resource,
-            Value::Null,
-            now,
-        )
+        .record(&mut tx, "plugin_version.deleted", resource, json!({}), now)
         .await?;
     Ok(tx.commit().await?)
 }

@@ -7,7 +7,7 @@ use nudge_platform::field_error::FieldError;
 use nudge_plugin_runtime::catalogue::{Catalogue, PluginRef, Slot};
 use nudge_plugin_runtime::store;
 use nudge_wasm::{Kind, Plugin};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::{Error, MOST_TRIES, Owner};
 use crate::plugins::in_force_check;
@@ -68,7 +68,7 @@ pub(crate) async fn clear(services: &Services, owner: &Owner, kind: Kind) -> Res
     owner.bump_version(&mut tx, now).await?;
     let resource = format!("plugin-slot/{kind}");
     owner
-        .record(&mut tx, "plugin_slot.cleared", resource, Value::Null, now)
+        .record(&mut tx, "plugin_slot.cleared", resource, json!({}), now)
         .await?;
     tx.commit().await?;
     owner.refresh(services).await?;
