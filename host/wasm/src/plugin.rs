@@ -348,8 +348,18 @@ impl Version {
         surroundings: Surroundings,
         view: V,
     ) -> Result<(V, Call), Failed> {
-        let view = Box::new(view);
-        let (view, call) = self.decide_any(limits, allowance, surroundings, view)?;
+        let view: AnyView = Box::new(view);
+        let store = call::store(&self.shared, limits, allowance, surroundings, Some(view));
+        let ((), view, call) =
+            call::run(store, &self.pre, allowance.deadline, |instance, store| {
+                let Err(refusal) = instance.decide(store)? else {
+                    return Ok(());
+                };
+                let bytes = refusal.code.len() + refusal.message.len();
+                let counted = store.data_mut().meter.output(bytes);
+                counted.map_err(wasmtime::Error::from)?;
+                Err(refused(&refusal).into())
+            })?;
         match left(view) {
             Ok(view) => Ok((view, call)),
             Err(failure) => Err(Failed {
@@ -357,26 +367,6 @@ impl Version {
                 call: Box::new(call),
             }),
         }
-    }
-
-    fn decide_any(
-        &self,
-        limits: &Limits,
-        allowance: &Allowance,
-        surroundings: Surroundings,
-        view: AnyView,
-    ) -> Result<(Option<AnyView>, Call), Failed> {
-        let store = call::store(&self.shared, limits, allowance, surroundings, Some(view));
-        let decided = call::run(store, &self.pre, allowance.deadline, |instance, store| {
-            let Err(refusal) = instance.decide(store)? else {
-                return Ok(());
-            };
-            let bytes = refusal.code.len() + refusal.message.len();
-            let counted = store.data_mut().meter.output(bytes);
-            counted.map_err(wasmtime::Error::from)?;
-            Err(refused(&refusal).into())
-        });
-        decided.map(|((), view, call)| (view, call))
     }
 }
 
