@@ -88,6 +88,7 @@ impl Places {
     /// Deliveries are over, as far as this process is concerned.
     fn free(&self, deliveries: impl IntoIterator<Item = Uuid>) {
         let mut taken = self.taken.lock();
+        let before = taken.len();
         let mut in_hand = self.sender.in_hand.lock();
         for id in deliveries {
             if taken.remove(&id) {
@@ -95,7 +96,9 @@ impl Places {
             }
         }
         drop(in_hand);
-        self.sender.services.pipeline.deliveries().wake();
+        if taken.len() < before {
+            self.sender.services.pipeline.deliveries().wake();
+        }
     }
 }
 
@@ -217,7 +220,8 @@ impl Sender {
             };
             last = app_id;
             for lane in [Urgency::Urgent, Urgency::Rest] {
-                if store::is_due(&mut tx, app_id, lane, now).await? {
+                let has_room = self.room(app_id, lane) > 0;
+                if has_room && store::is_due(&mut tx, app_id, lane, now).await? {
                     due.push((app_id, lane));
                 }
             }
@@ -241,14 +245,11 @@ impl Sender {
 
     /// Claims deliveries of an app, as far as it has room; answers whether there were any.
     async fn take(&self, app_id: Uuid, lane: Urgency, now: Timestamp) -> nudge_db::Result<bool> {
-        let room = {
-            let in_hand = self.in_hand.lock();
-            share::room(lane, in_hand.of_app(app_id), in_hand.deliveries.len())
-        };
+        let room = self.room(app_id, lane);
         if room == 0 {
             return Ok(false);
         }
-        let mut tx = self.services.db.write().await?;
+        let mut tx = self.services.db.write_each().await?;
         let limit = i64::try_from(room).unwrap_or(i64::MAX);
         let claimed = store::claim(&mut tx, self.node, app_id, lane, now, limit).await?;
         tx.commit().await?;
@@ -259,6 +260,12 @@ impl Sender {
         let batch = Batch::new(self, app_id, claimed, places);
         self.tasks.spawn(async move { batch.run().await });
         Ok(true)
+    }
+
+    /// How many deliveries of a lane of an app may be claimed now.
+    fn room(&self, app_id: Uuid, lane: Urgency) -> usize {
+        let in_hand = self.in_hand.lock();
+        share::room(lane, in_hand.of_app(app_id), in_hand.deliveries.len())
     }
 
     fn places(&self, app_id: Uuid, lane: Urgency, claimed: &[Claimed]) -> Places {

@@ -14,15 +14,16 @@ const FOR_NEWCOMERS: usize = ALL / 4;
 const MOST: usize = 256;
 /// Room for fewer than that is not worth a transaction.
 const LEAST: usize = 32;
-/// Deliveries that are rendered and noted as handed over together, at the most.
-pub(super) const HANDED_TOGETHER: usize = 128;
+/// Deliveries that are rendered and noted as handed over together, at the most: while some are with providers, others are
+/// being rendered or noted.
+pub(super) const HANDED_TOGETHER: usize = 64;
 
 /// How many deliveries of a lane of an app may be with providers at a time: of so many at the most it is unknown, if
 /// the process is killed, whether they arrived.
 pub(super) fn with_providers(lane: Urgency) -> usize {
     match lane {
-        Urgency::Urgent => HANDED_TOGETHER,
-        Urgency::Rest => 2 * HANDED_TOGETHER,
+        Urgency::Urgent => 2 * HANDED_TOGETHER,
+        Urgency::Rest => 4 * HANDED_TOGETHER,
     }
 }
 

@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 
 use nudge_db::{Error, Result, Rows, Timestamp, Tx};
+use nudge_platform::claims::IS;
 use nudge_platform::sealed::{Sealed, SealedColumn};
 use nudge_platform::secrets::Secrets;
 use nudge_records::deliveries::provider::Provider;
@@ -71,8 +72,9 @@ pub async fn active_of(
                 " SELECT t.subject_id, t.device_id, t.registration, t.provider, t.environment, t.sealed
                   FROM v JOIN push_tokens t ON t.subject_id = v.id
                   JOIN subjects s ON s.id = t.subject_id
-                  WHERE t.status = 'active' AND t.sealed IS NOT NULL AND NOT s.suppressed AND t.app_id = ",
+                  WHERE t.status = 'active' AND t.sealed IS NOT NULL AND NOT s.suppressed AND t.app_id",
             )
+            .push(IS)
             .push_bind(app_id)
             .push(" ORDER BY t.subject_id, t.registered_at DESC, t.device_id")
             .fetch_all()

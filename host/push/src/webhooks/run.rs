@@ -27,7 +27,7 @@ const AIM: Duration = Duration::from_millis(50);
 /// After so long no other message of a run is sent.
 const LIMIT: Duration = Duration::from_millis(100);
 /// Messages that a place has in a run, at the most.
-const LONGEST: usize = 32;
+const LONGEST: usize = 128;
 
 /// Messages of one endpoint that were claimed together, and everything that sending them takes.
 #[derive(Debug)]
@@ -157,7 +157,8 @@ mod tests {
         let millis = Duration::from_millis;
         assert_eq!(length(1, millis(1)), 2);
         assert_eq!(length(16, millis(16)), 32);
-        assert_eq!(length(32, millis(16)), LONGEST);
+        assert_eq!(length(32, millis(16)), 64);
+        assert_eq!(length(128, millis(16)), LONGEST);
         assert_eq!(length(8, millis(80)), 5);
         assert_eq!(length(1, millis(90)), 1);
         assert_eq!(length(2, Duration::ZERO), 4);

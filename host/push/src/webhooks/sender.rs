@@ -27,7 +27,7 @@ use crate::webhooks::fairness::{Asking, Limits, RequestsInHand, share};
 const DEFERRED: Duration = Duration::from_mins(1);
 
 /// Outcomes that are noted together, at the most, and how long they may gather while no place is free.
-const TOGETHER: usize = 128;
+const TOGETHER: usize = 512;
 const GATHERING: Duration = Duration::from_millis(20);
 
 /// How far clocks of servers may be apart before one counts as set back.
