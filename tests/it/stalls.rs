@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use nudge_campaigns::webhooks::EventType::Sent;
+use nudge_campaigns::webhooks::EventType::{Delivered, Sent};
 use serde_json::{Value, json};
 use tests::providers::{Providers, Reply as Answer};
 use tests::session::{instruction_ids, text};
@@ -15,6 +15,7 @@ use crate::receiver::{Receiver, Reply};
 on_both_backends!(
     deliveries_that_their_process_has_forgotten_are_sent,
     messages_to_webhooks_that_their_process_has_forgotten_are_sent,
+    what_waits_for_a_message_to_a_webhook_is_due_with_it,
     jobs_that_their_process_has_forgotten_are_done,
     what_a_clock_that_was_ahead_put_off_comes_once_it_is_set_back,
     what_a_clock_that_was_ahead_put_off_comes_after_a_restart,
@@ -63,11 +64,8 @@ async fn deliveries_that_their_process_has_forgotten_are_sent(app: &mut TestApp)
     assert_eq!(providers.fcm.received().len(), 2);
 }
 
-async fn messages_to_webhooks_that_their_process_has_forgotten_are_sent(app: &mut TestApp) {
-    let receiver = Receiver::start().await;
-    receiver.reply("/", &[Reply::Status(500), Reply::Status(200)]);
-    receiver.subscribe(app, "/", &[Sent]).await;
-    app.transit(Uuid::from_u128(42), app.id(), &[Sent]).await;
+/// The only message to a webhook was not taken, and waits.
+async fn tried_once(app: &TestApp) {
     app.until("it waits to be sent again", async || {
         let waiting: Vec<(i64,)> = app
             .rows("SELECT attempts FROM webhook_messages WHERE due_at IS NOT NULL AND node IS NULL AND attempts = 1")
@@ -75,6 +73,14 @@ async fn messages_to_webhooks_that_their_process_has_forgotten_are_sent(app: &mu
         waiting.len() == 1
     })
     .await;
+}
+
+async fn messages_to_webhooks_that_their_process_has_forgotten_are_sent(app: &mut TestApp) {
+    let receiver = Receiver::start().await;
+    receiver.reply("/", &[Reply::Status(500), Reply::Status(200)]);
+    receiver.subscribe(app, "/", &[Sent]).await;
+    app.transit(Uuid::from_u128(42), app.id(), &[Sent]).await;
+    tried_once(app).await;
     change(
         app,
         "UPDATE webhook_messages SET node = (SELECT id FROM nodes)",
@@ -83,6 +89,34 @@ async fn messages_to_webhooks_that_their_process_has_forgotten_are_sent(app: &mu
 
     app.advance(60);
     receiver.wait(app, "/", 2).await;
+}
+
+async fn what_waits_for_a_message_to_a_webhook_is_due_with_it(app: &mut TestApp) {
+    let receiver = Receiver::start().await;
+    receiver.reply("/", &[Reply::Status(500), Reply::Status(200)]);
+    receiver.subscribe(app, "/", &[Sent, Delivered]).await;
+    let delivery = app.id();
+    app.transit(Uuid::from_u128(42), delivery, &[Sent]).await;
+    tried_once(app).await;
+    // As if its host's name could not be looked up yet: it was not tried.
+    change(app, "UPDATE webhook_messages SET attempts = 0").await;
+    app.transit(Uuid::from_u128(42), delivery, &[Delivered])
+        .await;
+    app.until("both are due at once", async || {
+        let due: Vec<(i64,)> = app
+            .rows("SELECT due_at FROM webhook_messages WHERE due_at IS NOT NULL ORDER BY position")
+            .await;
+        due.len() == 2 && due.first() == due.last()
+    })
+    .await;
+
+    app.advance(60);
+    let got = receiver.wait(app, "/", 3).await;
+    let events: Vec<&str> = got
+        .iter()
+        .map(|one| one.header("x-service-event"))
+        .collect();
+    assert_eq!(events, ["sent", "sent", "delivered"]);
 }
 
 async fn jobs_that_their_process_has_forgotten_are_done(app: &mut TestApp) {

@@ -159,7 +159,7 @@ pub(crate) async fn claim(
 }
 
 /// Puts messages of an endpoint off that wait for earlier ones of their delivery which are not due, so that they
-/// do not stand in the way of others.
+/// do not stand in the way of others: until one of those is due, or `until`, whichever is first.
 pub(crate) async fn defer(
     tx: &mut Tx,
     webhook: &DueRow,
@@ -167,7 +167,11 @@ pub(crate) async fn defer(
     until: Timestamp,
 ) -> Result<()> {
     tx.sql(
-        "UPDATE webhook_messages SET due_at = $4 WHERE id IN (
+        "UPDATE webhook_messages SET due_at = COALESCE((
+            SELECT max(e.due_at) FROM webhook_messages e
+            WHERE e.webhook_id = webhook_messages.webhook_id AND e.delivery_id = webhook_messages.delivery_id
+              AND e.position < webhook_messages.position AND e.due_at > $3 AND e.due_at < $4), $4)
+         WHERE id IN (
             SELECT m.id FROM webhook_messages m
             WHERE m.webhook_id = $1 AND m.app_id = $2 AND m.due_at <= $3 AND m.node IS NULL
               AND EXISTS (SELECT 1 FROM webhook_messages e
