@@ -88,7 +88,7 @@ impl Places {
     /// Deliveries are over, as far as this process is concerned.
     fn free(&self, deliveries: impl IntoIterator<Item = Uuid>) {
         let mut taken = self.taken.lock();
-        let before = taken.len();
+        let count = taken.len();
         let mut in_hand = self.sender.in_hand.lock();
         for id in deliveries {
             if taken.remove(&id) {
@@ -96,7 +96,7 @@ impl Places {
             }
         }
         drop(in_hand);
-        if taken.len() < before {
+        if taken.len() < count {
             self.sender.services.pipeline.deliveries().wake();
         }
     }
