@@ -12,7 +12,7 @@ use uuid::Uuid;
 
 use crate::deletion::{delete, deleted};
 use crate::guests::{name, upload, version, versioned};
-use crate::receiver::{Receiver, Reply};
+use crate::receiver::{Receiver, Reply, events};
 use crate::webhook_delivery::noted;
 
 on_both_backends!(
@@ -137,11 +137,7 @@ async fn what_a_webhook_waits_for_comes_in_time(app: &mut TestApp) {
     noted(app, &webhook, 1).await;
     app.clock.set_back(HOUR);
     let got = receiver.wait(app, "/running", 3).await;
-    let events: Vec<&str> = got
-        .iter()
-        .map(|one| one.header("x-service-event"))
-        .collect();
-    assert_eq!(events, ["sent", "sent", "delivered"]);
+    assert_eq!(events(&got), ["sent", "sent", "delivered"]);
     noted(app, &webhook, 3).await;
 
     receiver.reply("/stopped", &types);

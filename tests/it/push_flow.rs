@@ -5,7 +5,7 @@ use serde_json::json;
 use tests::session::text;
 use tests::{TestApp, on_both_backends};
 
-use crate::receiver::Receiver;
+use crate::receiver::{Receiver, events};
 
 on_both_backends!(
     an_event_becomes_a_message_and_webhooks_hear_of_it,
@@ -34,11 +34,7 @@ async fn an_event_becomes_a_message_and_webhooks_hear_of_it(app: &mut TestApp) {
     assert_eq!(app.delivery(&id).await["status"], "opened");
 
     let told = receiver.wait(app, "/hook", 3).await;
-    let types: Vec<&str> = told
-        .iter()
-        .map(|one| one.header("x-service-event"))
-        .collect();
-    assert_eq!(types, ["sent", "delivered", "opened"]);
+    assert_eq!(events(&told), ["sent", "delivered", "opened"]);
     for (one, at) in told.iter().zip(["sentAt", "deliveredAt", "openedAt"]) {
         let data = &one.json()["data"];
         for (key, value) in [

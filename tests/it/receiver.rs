@@ -35,6 +35,12 @@ impl Received {
     }
 }
 
+/// Which events requests tell of, in their order.
+pub(crate) fn events(requests: &[Received]) -> Vec<&str> {
+    let events = requests.iter().map(|one| one.header("x-service-event"));
+    events.collect()
+}
+
 /// How a request is answered.
 #[derive(Clone, Debug)]
 pub(crate) enum Reply {

@@ -10,7 +10,7 @@ use tests::{Session, TestApp, on_both_backends};
 use uuid::Uuid;
 
 use crate::clock_jumps::backtested;
-use crate::receiver::{Receiver, Reply};
+use crate::receiver::{Receiver, Reply, events};
 
 on_both_backends!(
     deliveries_that_their_process_has_forgotten_are_sent,
@@ -112,11 +112,7 @@ async fn what_waits_for_a_message_to_a_webhook_is_due_with_it(app: &mut TestApp)
 
     app.advance(60);
     let got = receiver.wait(app, "/", 3).await;
-    let events: Vec<&str> = got
-        .iter()
-        .map(|one| one.header("x-service-event"))
-        .collect();
-    assert_eq!(events, ["sent", "sent", "delivered"]);
+    assert_eq!(events(&got), ["sent", "sent", "delivered"]);
 }
 
 async fn jobs_that_their_process_has_forgotten_are_done(app: &mut TestApp) {

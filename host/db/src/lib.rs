@@ -39,6 +39,6 @@ pub use examine::Finding;
 pub use migrate::Schema;
 pub use rows::Rows;
 pub use shards::Shards;
-pub use statement::{Bind, Record, Statement};
+pub use statement::{Bind, IS, Record, Statement};
 pub use timestamp::Timestamp;
 pub use tx::Tx;

@@ -12,6 +12,11 @@ use crate::pool::within;
 use crate::tx::Connection;
 use crate::{Dialect, Error, Result, Rows, Tx};
 
+/// Equals, in what is asked of rows besides their ids: by this PostgreSQL looks rows up by id alone. By `=` it takes the indexes
+/// of `node` and `app_id`. There each claim and each end of one has left an entry of a row that is dead, until the table is
+/// vacuumed; and until it is analyzed, all rows of an app are thought to be few.
+pub const IS: &str = " IS NOT DISTINCT FROM ";
+
 /// What can be a parameter on both databases.
 pub trait Bind:
     for<'q> Encode<'q, Sqlite> + Type<Sqlite> + for<'q> Encode<'q, Postgres> + Type<Postgres>

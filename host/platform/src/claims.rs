@@ -3,11 +3,6 @@
 use nudge_db::{Db, Result};
 use uuid::Uuid;
 
-/// Equals, in what is asked of rows besides their ids: by this PostgreSQL looks rows up by id alone. By `=` it takes the indexes
-/// of `node` and `app_id`. There each claim and each end of one has left an entry of a row that is dead, until the table is
-/// vacuumed; and until it is analyzed, all rows of an app are thought to be few.
-pub const IS: &str = " IS NOT DISTINCT FROM ";
-
 /// A table whose rows processes claim.
 #[derive(Clone, Copy, Debug)]
 pub struct Claims {

@@ -13,8 +13,7 @@
 //! of that person that arrived until then ([`in_turn`]).
 
 use nudge_campaigns::runs::PARKED;
-use nudge_db::{Result, Rows, Statement, Timestamp, Tx};
-use nudge_platform::claims::IS;
+use nudge_db::{IS, Result, Rows, Statement, Timestamp, Tx};
 use nudge_platform::event_names::SCHEDULED;
 use nudge_platform::{id, secrets};
 use uuid::Uuid;

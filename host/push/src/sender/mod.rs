@@ -104,13 +104,8 @@ impl Places {
 
 impl Drop for Places {
     fn drop(&mut self) {
-        let left = std::mem::take(self.taken.get_mut());
-        let mut in_hand = self.sender.in_hand.lock();
-        for id in left {
-            in_hand.remove(self.app_id, id);
-        }
-        drop(in_hand);
-        self.sender.services.pipeline.deliveries().wake();
+        let left: Vec<Uuid> = self.taken.get_mut().iter().copied().collect();
+        self.free(left);
     }
 }
 

@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
-use nudge_db::{Result, Rows, Timestamp, Tx};
-use nudge_platform::claims::{Claims, IS};
+use nudge_db::{IS, Result, Rows, Timestamp, Tx};
+use nudge_platform::claims::Claims;
 use nudge_records::deliveries::Urgency;
 use uuid::Uuid;
 

@@ -2,8 +2,7 @@
 
 use std::collections::HashSet;
 
-use nudge_db::{Error, Result, Rows, Timestamp, Tx};
-use nudge_platform::claims::IS;
+use nudge_db::{Error, IS, Result, Rows, Timestamp, Tx};
 use nudge_platform::sealed::{Sealed, SealedColumn};
 use nudge_platform::secrets::Secrets;
 use nudge_records::deliveries::provider::Provider;

@@ -101,7 +101,7 @@ pub(super) async fn note(
         .filter(|outcome| settled.contains(&outcome.message_id) && !outcome.put_off)
         .collect();
     queue::insert_attempts(tx, &noted).await?;
-    // Others were put off because of one that waited itself: it was tried before.
+    // Others were put off because of one that waited itself: it was tried before, or they are due with it.
     let waited =
         |outcome: &&AttemptOutcome| outcome.next_attempt_at.is_none() && outcome.attempt > 1;
     let ended: Vec<&AttemptOutcome> = noted.iter().copied().filter(waited).collect();

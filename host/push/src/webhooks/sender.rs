@@ -23,7 +23,7 @@ use super::{Secret, secrets_of};
 use crate::services::Shared;
 use crate::webhooks::fairness::{Asking, Limits, RequestsInHand, share};
 
-/// How long a message is put off that waits for another one, unless that one ends before.
+/// How long a message is put off at the most that waits for another one, unless that one is due or ends before.
 const DEFERRED: Duration = Duration::from_mins(1);
 
 /// Outcomes that are noted together, at the most, and how long they may gather while no place is free.

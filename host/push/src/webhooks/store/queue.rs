@@ -1,7 +1,7 @@
 //! Which process sends which message, and what came of it, in the database. A server's processes share all apps.
 
-use nudge_db::{Result, Rows, Timestamp, Tx};
-use nudge_platform::claims::{Claims, IS};
+use nudge_db::{IS, Result, Rows, Timestamp, Tx};
+use nudge_platform::claims::Claims;
 use uuid::Uuid;
 
 /// Rows that one statement changes at the most.
@@ -159,7 +159,7 @@ pub(crate) async fn claim(
 }
 
 /// Puts messages of an endpoint off that wait for earlier ones of their delivery which are not due, so that they
-/// do not stand in the way of others: until one of those is due, or `until`, whichever is first.
+/// do not stand in the way of others: until the last of those that are due before `until`, or else until that.
 pub(crate) async fn defer(
     tx: &mut Tx,
     webhook: &DueRow,
